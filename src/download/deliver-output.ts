@@ -11,6 +11,7 @@ import { withWriteErrors } from './failures.js'
 import {
   type DownloaderOptions,
   fetchOutput,
+  type OpenedPart,
   type OutputLink,
   type PartSession,
   type RetryNotice,
@@ -26,7 +27,7 @@ import {
   refuseObstacle,
 } from './final-files.js'
 import { marksOfFile } from './marks.js'
-import { createPart, type Part } from './part-file.js'
+import { createPart } from './part-file.js'
 
 export interface DeliveredOutput {
   readonly file: DownloadedFile
@@ -79,26 +80,29 @@ export async function deliverToFile(options: DownloaderOptions, job: DeliveryJob
     const warning = misnamed(path, kind)
     return { file: { ...file, path: to.path }, warnings: warning === undefined ? [] : [warning] }
   } finally {
-    await session.part?.discard()
+    await session.opened?.part.discard()
   }
 }
 
 function createSession({ name, overwrite, kind: expectedKind }: DeliveryJob): PartSession {
-  let part: Part | undefined
+  let opened: OpenedPart | undefined
   return {
     expectedKind,
-    get part() {
-      return part
+    get opened() {
+      return opened
     },
-    async open({ extension }) {
-      const path = withExtension(name, extension)
+    async open(kind) {
+      const path = withExtension(name, kind.extension)
       // Fail before downloading.
       if (path !== name) refuseObstacle(path, overwrite)
-      part ??= await withWriteErrors(path, () => {
-        if (!isFolder(dirname(path))) makeFolders(dirname(path))
-        return createPart(path)
-      })
-      return { part, path }
+      const part =
+        opened?.part ??
+        (await withWriteErrors(path, () => {
+          if (!isFolder(dirname(path))) makeFolders(dirname(path))
+          return createPart(path)
+        }))
+      opened = { part, path, kind }
+      return opened
     },
   }
 }

@@ -40,7 +40,7 @@ import {
 
 export interface DownloaderOptions {
   readonly fetch: Fetch
-  readonly clock: Pick<Clock, 'alarm' | 'sleep' | 'now'>
+  readonly clock: Pick<Clock, 'sleep' | 'now'>
   /** Returns a number in [0, 1), to spread retries. */
   readonly random: () => number
   readonly userAgent?: string | undefined
@@ -63,14 +63,21 @@ export interface RetryNotice {
   readonly number: number
 }
 
+/** A part with its final path. */
+export interface OpenedPart {
+  readonly part: Part
+  readonly path: string
+  readonly kind: FileKind
+}
+
 /** The part of one output over all attempts of a command. */
 export interface PartSession {
   /** Undefined until `open`. */
-  readonly part: Part | undefined
+  readonly opened: OpenedPart | undefined
   /** Kind of output that the run makes (`image`, `video`, …); undefined if unknown. */
   readonly expectedKind: string | undefined
-  /** Returns the final path and the part to write to. Throws `download_failed` if an obstacle is at that path. */
-  open(kind: FileKind): Promise<{ readonly part: Part; readonly path: string }>
+  /** Throws `download_failed` if an obstacle is at the final path. */
+  open(kind: FileKind): Promise<OpenedPart>
 }
 
 interface FetchOptions {
@@ -92,7 +99,7 @@ export async function fetchOutput(
 ): Promise<FetchedPart & { readonly url: string }> {
   let address = firstUrl
   let askForFreshUrl = freshUrl
-  const useful = () => usefulBytes(session.part?.metadata, session.part?.bytes ?? 0)
+  const useful = () => usefulBytes(session.opened?.part.metadata, session.opened?.part.bytes ?? 0)
   let budget = NEW_BUDGET
 
   async function tryOnce(): Promise<TryOutcome> {
@@ -100,7 +107,7 @@ export async function fetchOutput(
     if (url === undefined)
       return new AttemptFailed('the URL is not an http or https URL', { isRetryable: false })
     try {
-      const request = { fetch, url, userAgent, signal, nowMs: clock.now(), alarm: clock.alarm }
+      const request = { fetch, url, userAgent, signal, nowMs: clock.now() }
       return { ...(await transfer(request, session, meter)), url: address }
     } catch (error) {
       signal?.throwIfAborted()
@@ -173,34 +180,27 @@ interface FetchedPart {
   readonly sha256: string
 }
 
-interface TransferRequest extends OutputRequest {
-  readonly alarm: Clock['alarm']
-}
-
 /**
  * Makes one attempt, from the request to a complete, checked part. Received bytes are kept in the part. Throws
  * `AttemptFailed` for the network, `RushesError` for the disk, and the signal's reason.
  */
 export async function transfer(
-  request: TransferRequest,
+  request: OutputRequest,
   session: PartSession,
   meter: FileMeter,
 ): Promise<FetchedPart> {
-  const { part } = session
+  const { opened } = session
+  const part = opened?.part
   const plan = resumePlan(part?.metadata, part?.bytes ?? 0)
   meter.restart()
-  if (part === undefined || plan.kind === 'restart')
+  if (opened === undefined || part === undefined || plan.kind === 'restart')
     return receiveAll(await sendRequest(request), request, session, meter)
-  if (plan.kind === 'complete') return finishComplete(part, request, session, meter)
   const response = await sendRequest({ ...request, from: plan })
   switch (continuationOf(plan, response.response)) {
     case 'append':
-      return receiveRest(response, part, request, session, meter)
+      return receiveRest(response, opened, request, meter)
     case 'restart':
       return receiveAll(response, request, session, meter)
-    case 'complete':
-      response.response.discard()
-      return finishComplete(part, request, session, meter)
     case 'mismatch':
       response.response.discard()
       await withWriteErrors(part.path, () => part.restart(undefined))
@@ -211,19 +211,19 @@ export async function transfer(
 /** Receives the file from its first byte. */
 async function receiveAll(
   { response, url }: OutputResponse,
-  { signal, alarm }: TransferRequest,
+  { signal }: OutputRequest,
   session: PartSession,
   meter: FileMeter,
 ): Promise<FetchedPart> {
   meter.expect(declaredLength(response.header))
   let opened: OpenedPart | undefined
   try {
-    for await (const chunks of inPieces(decoded(response, meter.receive, signal), alarm, HEAD_BYTES)) {
+    for await (const chunks of inPieces(decoded(response, meter.receive, signal), HEAD_BYTES)) {
       if (opened === undefined) {
         const head = Buffer.concat(chunks)
         const kind = await kindOf({ contentType: response.header('content-type'), url, head })
         refuseWebPage(kind, session.expectedKind)
-        opened = { ...(await session.open(kind)), kind }
+        opened = await session.open(kind)
         const { part, path } = opened
         await withWriteErrors(path, () => part.restart(metadataOf(response.header)))
       }
@@ -239,47 +239,22 @@ async function receiveAll(
 
 /** Receives the bytes that are missing in the part. */
 async function receiveRest(
-  { response, url }: OutputResponse,
-  part: Part,
-  { signal, alarm }: TransferRequest,
-  session: PartSession,
+  { response }: OutputResponse,
+  opened: OpenedPart,
+  { signal }: OutputRequest,
   meter: FileMeter,
 ): Promise<FetchedPart> {
   try {
-    const opened = await reopened(part, url, session)
+    const { part } = opened
     const totalBytes = part.metadata?.totalBytes ?? totalOf(response.header)
     meter.receive(part.bytes)
     meter.expect(totalBytes)
-    for await (const chunks of inPieces(checked(response, meter.receive, signal), alarm))
+    for await (const chunks of inPieces(checked(response, meter.receive, signal)))
       await withWriteErrors(opened.path, () => part.write(chunks))
     return await sealed(opened, signal, totalBytes)
   } finally {
     response.discard()
   }
-}
-
-/** Finishes a part that has all bytes. This happens if the connection broke after the last one. */
-async function finishComplete(
-  part: Part,
-  { url, signal }: OutputRequest,
-  session: PartSession,
-  meter: FileMeter,
-): Promise<FetchedPart> {
-  const opened = await reopened(part, url, session)
-  meter.receive(part.bytes)
-  return sealed(opened, signal)
-}
-
-async function reopened(part: Part, url: URL, session: PartSession): Promise<OpenedPart> {
-  const head = await withWriteErrors(part.path, () => part.head(HEAD_BYTES))
-  const kind = await kindOf({ contentType: part.metadata?.contentType, url, head })
-  return { ...(await session.open(kind)), kind }
-}
-
-interface OpenedPart {
-  readonly part: Part
-  readonly path: string
-  readonly kind: FileKind
 }
 
 async function sealed(

@@ -2,8 +2,7 @@
  * Detects the type of a file: by its first bytes, else by the host's content type, else by the URL. The bytes come
  * first because hosts send JPEGs as `image/png`, and any file as `application/octet-stream`.
  */
-import { extname, isAbsolute } from 'node:path'
-import { quoteWord } from '../protocol/text.js'
+import { extname } from 'node:path'
 
 export interface FileKind {
   /** Extension in lower case, without a dot; never empty. */
@@ -127,24 +126,5 @@ export const hasKnownFormat = (path: string): boolean =>
 export function misnamed(path: string, { extension, contentType, from }: FileKind): string | undefined {
   if (from === 'url' || from === 'nothing' || fitsExtension(path, extension)) return undefined
   const known = from === 'bytes' ? 'according to its content' : 'according to the host'
-  const command = conversionOf(path, extension)
-  const hint = command === undefined ? '' : ` To convert it: \`${command}\``
-  return `${path} is a ${extension} file (${contentType}) ${known}; its name was kept.${hint}`
-}
-
-/** Formats that ffmpeg reads and writes: of images, and of videos. */
-const CONVERTIBLE = [/^(png|jpe?g|webp|gif|avif|tiff?|bmp)$/, /^(mp4|m4v|mov|webm|mkv|mpe?g|avi)$/]
-
-/** Returns the command that makes a file of the format that the name says, beside the file. */
-function conversionOf(path: string, extension: string): string | undefined {
-  const ending = extname(path)
-  const formats = [extension, ending.slice(1).toLowerCase()]
-  if (!CONVERTIBLE.some((group) => formats.every((format) => group.test(format)))) return undefined
-  // ffmpeg would read a leading dash as a flag, and a word before a colon as a protocol.
-  const file = /^-|:/.test(path) && !isAbsolute(path) ? `./${path}` : path
-  const converted = `${file.slice(0, -ending.length)}-converted${ending}`
-  // A format of one picture gets the first one of an animation. ffmpeg reads a percent sign as a number of a file.
-  const isStill = /^(gif|webp|avif)$/.test(extension) && /^(png|jpe?g|tiff?|bmp)$/.test(formats[1] ?? '')
-  const first = isStill ? '-frames:v 1 ' : ''
-  return path.includes('%') ? undefined : `ffmpeg -i ${quoteWord(file)} ${first}${quoteWord(converted)}`
+  return `${path} is a ${extension} file (${contentType}) ${known}; its name was kept.`
 }

@@ -3,7 +3,6 @@
  * the disk. Follows redirects. Sends only data that the host of the output needs. Output URLs often contain a secret.
  */
 import { RushesError } from '../errors.js'
-import type { Clock } from '../host/clock.js'
 import { decodedBody, isEncoded, UNSUPPORTED_ENCODING } from '../host/content-encoding.js'
 import { type Fetch, HttpFailure, type HttpResponse } from '../host/http.js'
 import { retryAfterMs } from '../host/retry.js'
@@ -207,78 +206,32 @@ const MAX_EXPANSION = 100
 const PIECE_BYTES = 524_288
 /** Maximum number of chunks per piece, for a host that sends a few bytes at a time: each chunk needs extra memory. */
 const MAX_CHUNKS = 256
-/** Maximum time to collect a piece: if the process is killed, it loses at most the bytes that arrived in this time. */
-const MAX_DELAY_MS = 200
 
 /**
  * Yields the chunks of `body` in pieces, which are never empty. The first piece has at least `firstBytes`, which show
- * the type of the file. Each further piece has 512 KiB, the bytes of 200 ms, or the rest. While one piece is hashed and
- * written, the next one is received. An error of `body` is thrown after all bytes that arrived before it.
+ * the type of the file. Each further piece has 512 KiB or the rest. An error of `body` is thrown after all bytes that
+ * arrived before it.
  */
-export async function* inPieces(
-  body: Bytes,
-  alarm: Clock['alarm'],
-  firstBytes = 1,
-): AsyncGenerator<readonly Uint8Array[]> {
+export async function* inPieces(body: Bytes, firstBytes = 1): AsyncGenerator<readonly Uint8Array[]> {
   let piece: Uint8Array[] = []
   let bytes = 0
-  let minBytes = firstBytes
-  let isFirst = firstBytes > 1
-  let isDue = false
-  let isOver = false
-  let isAbandoned = false
+  let isFirst = true
   let failure: { readonly error: unknown } | undefined
-  let disarm = () => {}
-  // Only one side waits at a time: the reader for a piece, or the receiver until the reader takes a full piece.
-  let wake = () => {}
-  const change = () =>
-    new Promise<void>((resolve) => {
-      wake = resolve
-    })
-  const finishPiece = () => {
-    isDue = true
-    wake()
-  }
-
-  async function receive(): Promise<void> {
+  try {
     for await (const chunk of body) {
-      if (isAbandoned) return
-      if (piece.length === 0 && !isFirst) disarm = alarm(MAX_DELAY_MS, finishPiece)
       piece.push(chunk)
       bytes += chunk.byteLength
-      if (bytes < minBytes && (isFirst || piece.length < MAX_CHUNKS)) continue
+      const isFull = isFirst ? bytes >= firstBytes : bytes >= PIECE_BYTES || piece.length >= MAX_CHUNKS
+      if (!isFull) continue
+      yield piece
       isFirst = false
-      finishPiece()
-      while (isDue && !isAbandoned) await change()
-    }
-  }
-
-  void receive()
-    .catch((error) => {
-      // Drop bytes that are too few to detect the type of the file.
-      if (isFirst) piece = []
-      failure = { error }
-    })
-    .finally(() => {
-      isOver = true
-      finishPiece()
-    })
-  try {
-    while (!isOver || piece.length > 0) {
-      while (!isDue) await change()
-      const taken = piece
       piece = []
       bytes = 0
-      minBytes = PIECE_BYTES
-      isDue = isOver
-      disarm()
-      wake()
-      if (taken.length > 0) yield taken
     }
-  } finally {
-    isAbandoned = true
-    disarm()
-    wake()
+  } catch (error) {
+    failure = { error }
   }
+  // After an error, bytes that are too few to detect the type of the file are dropped.
+  if (piece.length > 0 && !(failure && isFirst)) yield piece
   if (failure !== undefined) throw failure.error
 }

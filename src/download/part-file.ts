@@ -15,8 +15,6 @@ export interface Part {
   /** Empties the part for a new download of a file with this metadata. */
   restart(metadata: PartMetadata | undefined): Promise<void>
   write(chunks: readonly Uint8Array[]): Promise<void>
-  /** Returns up to `bytes` first bytes. */
-  head(bytes: number): Promise<Uint8Array>
   /** Called when the file is complete: flushes it to disk. */
   seal(): Promise<{ readonly bytes: number; readonly sha256: string }>
   /** Removes the part. Never throws. */
@@ -54,10 +52,6 @@ export function partOf(path: string, handle: FileHandle): Part {
       for (const chunk of chunks) hash.update(chunk)
       await written
       for (const { byteLength } of chunks) bytes += byteLength
-    },
-    async head(maxBytes) {
-      const { buffer, bytesRead } = await handle.read(Buffer.alloc(maxBytes), 0, maxBytes, 0)
-      return buffer.subarray(0, bytesRead)
     },
     async seal() {
       await flush(handle)

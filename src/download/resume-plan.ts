@@ -3,7 +3,6 @@
  * to an old part, so the host must confirm that the file is unchanged (RFC 9110, 13.1.5 and 14.4).
  */
 import { isEncoded } from '../host/content-encoding.js'
-import { HEAD_BYTES } from './file-kind.js'
 
 /** Identifies the version of the file that a part belongs to. Does not contain the URL, which may contain a secret. */
 export interface PartMetadata {
@@ -11,13 +10,10 @@ export interface PartMetadata {
   /** Set only if it distinguishes versions: see `preciseDate`. */
   readonly lastModified?: string | undefined
   readonly totalBytes?: number | undefined
-  readonly contentType?: string | undefined
 }
 
 type ResumePlan =
   | { readonly kind: 'restart' }
-  /** The part already contains all bytes. */
-  | { readonly kind: 'complete' }
   | {
       readonly kind: 'resume'
       readonly bytes: number
@@ -41,10 +37,7 @@ export function resumePlan(metadata: PartMetadata | undefined, bytes: number): R
   const ifRange = metadata === undefined ? undefined : validatorOf(metadata)
   if (metadata === undefined || ifRange === undefined || bytes === 0) return { kind: 'restart' }
   const { totalBytes } = metadata
-  if (totalBytes === bytes) return { kind: 'complete' }
-  if (totalBytes !== undefined && bytes > totalBytes) return { kind: 'restart' }
-  // Restart: the bytes are too few to detect the file type, and cheap to download again.
-  if (bytes < HEAD_BYTES) return { kind: 'restart' }
+  if (totalBytes !== undefined && bytes >= totalBytes) return { kind: 'restart' }
   return { kind: 'resume', bytes, ifRange, metadata }
 }
 
@@ -62,7 +55,6 @@ export function metadataOf(header: HeaderReader): PartMetadata | undefined {
     etag: header('etag')?.trim(),
     lastModified: preciseDate(header),
     totalBytes: declaredLength(header),
-    contentType: header('content-type'),
   }
 }
 
@@ -87,8 +79,6 @@ type Continuation =
   | 'append'
   /** The response contains the whole file. */
   | 'restart'
-  /** The part is already complete. */
-  | 'complete'
   /** Discard the part and request the whole file. */
   | 'mismatch'
 
@@ -103,7 +93,7 @@ export function continuationOf(
   { status, header }: PartialAnswer,
 ): Continuation {
   if (status === 200) return 'restart'
-  if (status === 416) return isWhole(bytes, metadata, header) ? 'complete' : 'mismatch'
+  if (status === 416) return 'mismatch'
   const range = rangeOf(header)
   if (range === undefined || isEncoded({ header }) || isOtherFile(metadata, header)) return 'mismatch'
   const { from, to, totalBytes } = range
@@ -133,17 +123,4 @@ function isOtherFile({ etag, lastModified }: PartMetadata, header: HeaderReader)
   if (etag !== undefined) return header('etag')?.trim() !== etag
   const sent = header('last-modified')?.trim()
   return sent !== undefined && sent !== lastModified
-}
-
-/**
- * Returns whether a 416 shows that the part is complete: its range starts at the end of the file. A different file may
- * have the same length, so the host must repeat the validator.
- */
-function isWhole(bytes: number, metadata: PartMetadata, header: HeaderReader): boolean {
-  const sent = header(metadata.etag === undefined ? 'last-modified' : 'etag')?.trim()
-  return (
-    metadata.totalBytes === undefined &&
-    header('content-range')?.trim() === `bytes */${bytes}` &&
-    sent === validatorOf(metadata)
-  )
 }

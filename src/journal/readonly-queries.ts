@@ -1,9 +1,8 @@
 /**
- * Read-only queries for shell completion and estimates. They do not create, migrate or repair the file. A row in the
+ * Read-only queries for shell completion. They do not create, migrate or repair the file. A row in the
  * phase `sending` may belong to a process that has ended.
  */
 import { readRows } from '../host/database-file.js'
-import { MAX_RUNS } from '../protocol/typical-duration.js'
 import { type JournalPhase, phaseOfStored } from './journal-run.js'
 
 export interface RecentRun {
@@ -51,29 +50,3 @@ export const readLabels = (path: string, limit: number): readonly string[] =>
      GROUP BY value ORDER BY max(created_at) DESC, max(row) DESC`,
     limit,
   ).map(({ value }) => String(value))
-
-/**
- * Returns the durations of the latest runs of each model in milliseconds, at one address or at all. Throws like
- * `readRecentRuns`.
- */
-export function readDurations(
-  path: string,
-  address: string | undefined,
-): ReadonlyMap<string, readonly number[]> {
-  const rows = readRows(
-    path,
-    `SELECT model, took_ms FROM (
-       SELECT model, took_ms, row_number() OVER (PARTITION BY model ORDER BY row DESC) AS number
-       FROM runs WHERE took_ms IS NOT NULL AND (?1 IS NULL OR address = ?1)
-     ) WHERE number <= ?2`,
-    address ?? null,
-    MAX_RUNS,
-  )
-  const found = new Map<string, number[]>()
-  for (const { model, took_ms } of rows) {
-    const known = found.get(String(model)) ?? []
-    known.push(Number(took_ms))
-    found.set(String(model), known)
-  }
-  return found
-}

@@ -18,23 +18,13 @@ export interface SavedRows {
   readonly prepared: readonly NamedCreate[]
 }
 
-/**
- * Maximum number of rows in memory: enough for the unfinished runs of one command. A session that lasts for weeks can
- * have more runs.
- */
-const MAX_SAVED = 1_000
-/**
- * Additional rows with a request id, without files, so that a repeated create in a long session is not paid for again.
- */
-const MAX_NAMED = 10_000
-/** Larger inputs are removed from these additional rows. */
-const MAX_NAMED_INPUT_CHARACTERS = 2_000
+/** Maximum number of rows in memory. A session that lasts for weeks can have more runs. */
+const MAX_SAVED = 10_000
 
 /** Creates the memory of the rows that this command writes. */
-export function createOwnRows(db: OpenDatabase) {
+export function createOwnRows(db: OpenDatabase, most = MAX_SAVED) {
   const changing = new Map<number, SavedRow>()
   const ended = new Map<number, SavedRow>()
-  const named = new Map<number, SavedRow>()
   const prepared = new Map<string, NamedCreate>()
   const nameOf = ({ address, requestId }: NamedCreate) => `${address} ${requestId}`
 
@@ -42,35 +32,21 @@ export function createOwnRows(db: OpenDatabase) {
     remember(row: number): void {
       changing.delete(row)
       ended.delete(row)
-      named.delete(row)
       const [run] = db.all('SELECT * FROM runs WHERE row = ?', row)
       if (run === undefined) return
       const rows = run.phase === 'succeeded' || run.phase === 'failed' ? ended : changing
       rows.set(row, { run, files: db.all('SELECT * FROM files WHERE row = ?', row) })
-      if (changing.size + ended.size <= MAX_SAVED) return
-      const oldest = takeOldest(ended.size > 0 ? ended : changing)
-      if (oldest === undefined || oldest.run.request_id === null) return
-      named.set(Number(oldest.run.row), smallOf(oldest))
-      if (named.size > MAX_NAMED) takeOldest(named)
+      if (changing.size + ended.size <= most) return
+      const full = ended.size > 0 ? ended : changing
+      for (const [oldest] of full) return void full.delete(oldest)
     },
     addPrepared: (create: NamedCreate): void => void prepared.set(nameOf(create), create),
     removePrepared: (create: NamedCreate): void => void prepared.delete(nameOf(create)),
     saved: (): SavedRows => ({
-      runs: [...named.values(), ...changing.values(), ...ended.values()],
+      runs: [...changing.values(), ...ended.values()],
       prepared: [...prepared.values()],
     }),
   }
-}
-
-function takeOldest(rows: Map<number, SavedRow>): SavedRow | undefined {
-  const [oldest] = rows
-  if (oldest !== undefined) rows.delete(oldest[0])
-  return oldest?.[1]
-}
-
-function smallOf({ run }: SavedRow): SavedRow {
-  const isLarge = String(run.input).length > MAX_NAMED_INPUT_CHARACTERS
-  return { run: { ...run, answer: null, ...(isLarge && { input: '{}' }) }, files: [] }
 }
 
 /**

@@ -8,13 +8,14 @@
  * * Between creates, polls a run that has probably ended, so that results arrive early. Does so only while
  *   more runs need a status request than the rate limit allows during the duration of the last run: these
  *   status requests delay nothing.
- * * Polls the run that has most likely ended. If several are equally likely, the one polled longest ago.
+ * * Polls the run that is most overdue. A run has probably ended when it is older than the median of the other runs of
+ *   its model, and twice as old as when it was last seen running.
  * * Runs may depend on the outputs of others, and the longest chain decides when the last run ends. So among
  *   creates, and among runs that have probably ended, the one with the longest chain of dependent runs goes
  *   first.
- * * A status request that will almost surely find an ended run is sent as soon as the rate limit allows.
- *   Others are spread evenly over the window once half of the rate limit is used: twenty at once and then
- *   none for ten seconds would find a run five seconds late on average.
+ * * A status request for a run that has probably ended is sent as soon as the rate limit allows. Others are spread evenly
+ *   over the window once half of the rate limit is used: twenty at once and then none for ten seconds would find a run
+ *   five seconds late on average.
  */
 
 /** A run that has not ended, as far as this command knows. Times are monotonic, in milliseconds. */
@@ -73,10 +74,6 @@ const MAX_UNANSWERED_CREATES = 4
  * changes while they wait.
  */
 const MAX_PENDING_POLLS = 4
-/** Minimum probability of an ended run at which its status request goes before the next create. */
-const MIN_CHANCE_BEFORE_CREATE = 0.5
-/** Minimum probability of an ended run at which its status request is not delayed. */
-const MIN_CHANCE_UNSPREAD = 0.9
 /** Maximum load at which status requests are not spread over the window. */
 const MAX_UNSPREAD_LOAD = 0.5
 
@@ -102,29 +99,25 @@ function pollBetweenCreates(
 ): Next | undefined {
   const { inFlight, createsSincePoll } = situation
   if (createsSincePoll === 0 || pendingPolls(inFlight) >= MAX_PENDING_POLLS) return undefined
-  const { likeliest } = rank(situation)
-  if (likeliest === undefined || likeliest.odds < MIN_CHANCE_BEFORE_CREATE) return undefined
-  const isChained = likeliest.chainLength > situation.nextChainLength
-  if (!isChained) {
-    // Computes each duration list once: runs of a model share it.
-    const lastTakesMs = Math.max(
-      ...[...new Set(inFlight.map(({ durationsMs }) => durationsMs))].map(longDurationMs),
-    )
-    if (inFlight.length * windowMs <= 2 * lastTakesMs * requests) return undefined
-  }
-  return { do: 'poll', index: likeliest.index, isUrgent: true }
+  const { first, slowestMs } = rank(situation)
+  if (first === undefined || first.overdue < 1) return undefined
+  const isChained = first.chainLength > situation.nextChainLength
+  if (!isChained && inFlight.length * windowMs <= 2 * slowestMs * requests) return undefined
+  return { do: 'poll', index: first.index, isUrgent: true }
 }
 
 function nextPoll(situation: ScheduleState, { requests, windowMs }: RequestLimit): Next {
-  const { inFlight, lastPollAtMs = Number.NEGATIVE_INFINITY, nowMs } = situation
+  const { inFlight, lastPollAtMs = Number.NEGATIVE_INFINITY, load, nowMs } = situation
   if (pendingPolls(inFlight) >= MAX_PENDING_POLLS) return WAIT_FOR_ANSWER
-  const { likeliest, soonestDueMs } = rank(situation)
-  if (likeliest === undefined) return { do: 'wait', ms: soonestDueMs - nowMs }
-  const isUnspread = likeliest.odds >= MIN_CHANCE_UNSPREAD || situation.load <= MAX_UNSPREAD_LOAD
-  if (!isUnspread && situation.load > 1 - reservedFor(inFlight))
-    return { do: 'wait', ms: windowMs / requests }
-  const spreadMs = isUnspread ? 0 : lastPollAtMs + windowMs / requests - nowMs
-  return spreadMs > 0 ? { do: 'wait', ms: spreadMs } : { do: 'poll', index: likeliest.index, isUrgent: false }
+  const { first, soonestDueMs } = rank(situation)
+  if (first === undefined) return { do: 'wait', ms: soonestDueMs - nowMs }
+  const stepMs = windowMs / requests
+  if (load > MAX_UNSPREAD_LOAD && first.overdue < 1) {
+    if (load > 1 - reservedFor(inFlight)) return { do: 'wait', ms: stepMs }
+    const spreadMs = lastPollAtMs + stepMs - nowMs
+    if (spreadMs > 0) return { do: 'wait', ms: spreadMs }
+  }
+  return { do: 'poll', index: first.index, isUrgent: false }
 }
 
 /**
@@ -136,103 +129,69 @@ const reservedFor = (inFlight: readonly InFlight[]): number =>
 
 interface Candidate {
   readonly index: number
-  readonly odds: number
+  /** Grows from 0 at the last status request. From 1 on, the run has probably ended. */
+  readonly overdue: number
   readonly chainLength: number
   readonly polledAtMs: number
 }
 
 interface Ranking {
-  /** Most likely ended among the runs that are due. */
-  readonly likeliest: Candidate | undefined
+  /** The run to poll first, among those that are due. */
+  readonly first: Candidate | undefined
   /** Time at which the first of the other runs is due. */
   readonly soonestDueMs: number
+  /** Duration that few runs in flight exceed. */
+  readonly slowestMs: number
 }
 
 function rank({ inFlight, nowMs }: ScheduleState): Ranking {
-  let likeliest: Ranking['likeliest']
+  let first: Candidate | undefined
   let soonestDueMs = Number.POSITIVE_INFINITY
+  let slowestMs = 0
+  // Runs of a model share the list of durations.
+  const paces = new Map<readonly number[], Pace>()
   for (const [index, run] of inFlight.entries()) {
-    if (run.isPolled) continue
     const { createdAtMs, polledAtMs = createdAtMs, durationsMs } = run
-    const dueAtMs = Math.max(run.dueAtMs, createdAtMs + tooYoungMs(durationsMs))
+    const pace = paces.get(durationsMs) ?? paceOf(durationsMs)
+    paces.set(durationsMs, pace)
+    slowestMs = Math.max(slowestMs, pace.slowMs)
+    if (run.isPolled) continue
+    const dueAtMs = Math.max(run.dueAtMs, createdAtMs + pace.tooYoungMs)
     if (dueAtMs > nowMs) {
       soonestDueMs = Math.min(soonestDueMs, dueAtMs)
       continue
     }
-    const odds = chance(durationsMs, polledAtMs - createdAtMs, nowMs - createdAtMs)
-    const candidate = {
-      index,
-      odds,
-      chainLength: odds < MIN_CHANCE_BEFORE_CREATE ? 0 : run.chainLength,
-      polledAtMs,
-    }
-    if (likeliest === undefined || goesBefore(candidate, likeliest)) likeliest = candidate
+    const seenMs = polledAtMs - createdAtMs
+    const overdue = (nowMs - polledAtMs) / Math.max(pace.medianMs - seenMs, seenMs)
+    const candidate = { index, overdue, chainLength: overdue < 1 ? 0 : run.chainLength, polledAtMs }
+    if (first === undefined || goesBefore(candidate, first)) first = candidate
   }
-  return { likeliest, soonestDueMs }
+  return { first, soonestDueMs, slowestMs }
 }
 
 function goesBefore(a: Candidate, b: Candidate): boolean {
   if (a.chainLength !== b.chainLength) return a.chainLength > b.chainLength
-  return a.odds === b.odds ? a.polledAtMs < b.polledAtMs : a.odds > b.odds
+  return a.overdue === b.overdue ? a.polledAtMs < b.polledAtMs : a.overdue > b.overdue
 }
 
-// Probability that a run has ended, from the durations of other runs of its model and a guess with a long tail, which
-// counts as much as one duration. Without durations, every time is equally likely.
-
-/** Guessed median duration of a run: images take seconds, videos minutes. */
-const GUESS_MS = 30_000
-
-/** Guessed share of runs that take longer than `ageMs`: 1/2, 1/3, 1/4 … after one, two, three times `GUESS_MS`. */
-const guessedSurvival = (ageMs: number): number => 1 / (1 + ageMs / GUESS_MS)
-
-/** Share of runs that take longer than `ageMs`. */
-export const survival = (durationsMs: readonly number[], ageMs: number): number =>
-  (durationsMs.filter((each) => each > ageMs).length + guessedSurvival(ageMs)) / (durationsMs.length + 1)
-
-/** Probability that a run has ended at `ageMs` if it was still running at `seenMs`. */
-export const chance = (durationsMs: readonly number[], seenMs: number, ageMs: number): number =>
-  ageMs <= seenMs ? 0 : 1 - survival(durationsMs, ageMs) / survival(durationsMs, seenMs)
-
-/** Returns a duration that few runs exceed. */
-function longDurationMs(durationsMs: readonly number[]): number {
-  if (durationsMs.length < MIN_DURATIONS) return GUESS_MS
-  const sorted = [...durationsMs].sort((a, b) => a - b)
-  return sorted[Math.floor(0.9 * sorted.length)] ?? GUESS_MS
+/** How long runs of a model take. */
+interface Pace {
+  /** Age before which a status request would not find an ended run. */
+  readonly tooYoungMs: number
+  readonly medianMs: number
+  /** Duration that few runs exceed. */
+  readonly slowMs: number
 }
 
 const MIN_DURATIONS = 3
+/** Guessed median duration of a run: images take seconds, videos minutes. */
+const GUESS_MS = 30_000
 /** A run may be faster than the fastest one so far, but rarely takes less than this share of its duration. */
 const MIN_DURATION_SHARE = 0.7
 
-/** Age before which a status request would not find an ended run. */
-export const tooYoungMs = (durationsMs: readonly number[]): number =>
-  durationsMs.length < MIN_DURATIONS ? 0 : MIN_DURATION_SHARE * Math.min(...durationsMs)
-
-/** Delay after the expected end: a request just before the end would find the run a whole step late. */
-const MARGIN_MS = 50
-
-interface PollAges {
-  /** Age at which the run was last seen running. */
-  readonly seenMs: number
-  readonly soonestMs: number
-  readonly stepMs: number
-}
-
-/**
- * Returns the best age for the next status request, at least `soonestMs` and less than one step later. Status requests
- * of one run are one step apart. The age is chosen so that these requests follow the ends of other runs of the model
- * with the smallest total delay. Undefined if there are too few durations, or if all other runs had ended before
- * `seenMs`.
- */
-export function bestAgeMs(
-  durationsMs: readonly number[],
-  { seenMs, soonestMs, stepMs }: PollAges,
-): number | undefined {
-  if (durationsMs.length < MIN_DURATIONS) return undefined
-  const ends = durationsMs.map((each) => each + MARGIN_MS).filter((end) => end > seenMs)
-  if (ends.length === 0) return undefined
-  const lateBy = (ageMs: number): number =>
-    ends.reduce((sum, end) => sum + ageMs + Math.max(0, Math.ceil((end - ageMs) / stepMs)) * stepMs - end, 0)
-  const candidates = [soonestMs, ...ends.map((end) => soonestMs + (Math.max(0, end - soonestMs) % stepMs))]
-  return candidates.reduce((best, each) => (lateBy(each) < lateBy(best) ? each : best))
+export function paceOf(durationsMs: readonly number[]): Pace {
+  if (durationsMs.length < MIN_DURATIONS) return { tooYoungMs: 0, medianMs: GUESS_MS, slowMs: GUESS_MS }
+  const sorted = [...durationsMs].sort((a, b) => a - b)
+  const at = (share: number) => sorted[Math.floor(share * sorted.length)] ?? GUESS_MS
+  return { tooYoungMs: MIN_DURATION_SHARE * at(0), medianMs: at(0.5), slowMs: at(0.9) }
 }

@@ -7,14 +7,7 @@ import type { Clock } from '../host/clock.js'
 import { LAST_REQUEST_MS, limitAlarm } from '../host/limit-alarm.js'
 import { jittered } from '../host/retry.js'
 import { POLL_INTERVAL_MS } from '../protocol/limits.js'
-import {
-  bestAgeMs,
-  type InFlight,
-  nextOf,
-  type RequestLimit,
-  type ScheduleState,
-  tooYoungMs,
-} from './next.js'
+import { type InFlight, nextOf, paceOf, type RequestLimit, type ScheduleState } from './next.js'
 
 export interface Task {
   /**
@@ -280,9 +273,8 @@ async function create(schedule: Schedule, task: Task): Promise<void> {
   if (createdAtMs === undefined) return
   schedule.isAccepted = true
   if (createdAtMs === 'not followed') return
-  const durationsMs = durationsOf(schedule, task.group)
-  const soonestMs = Math.max(POLL_INTERVAL_MS.min, tooYoungMs(durationsMs))
-  const firstMs = bestAgeMs(durationsMs, { seenMs: 0, soonestMs, stepMs: POLL_INTERVAL_MS.min }) ?? soonestMs
+  const { tooYoungMs } = paceOf(durationsOf(schedule, task.group))
+  const firstMs = Math.max(POLL_INTERVAL_MS.min, tooYoungMs)
   addRun(schedule, task, createdAtMs, createdAtMs + firstMs, createdAtMs)
 }
 
@@ -304,7 +296,11 @@ async function poll(schedule: Schedule, run: Run, isUrgent: boolean): Promise<vo
   run.polledAtMs = nowMs
   if (polled.is === 'error') run.dueAtMs = nowMs + polled.againInMs
   else if (polled.is === 'over') end(schedule, run, polled)
-  else if (run.wokeAtMs === undefined) run.dueAtMs = dueAfter(run, polled.next, nowMs, random())
+  else if (run.wokeAtMs === undefined) {
+    const { soonestMs, latestMs } = polled.next
+    // A random time in the range, so that clients do not poll in step.
+    run.dueAtMs = nowMs + jittered({ min: soonestMs, max: latestMs }, random())
+  }
   // An earlier request may have been answered before the gap.
   else if (sentAtMs < run.wokeAtMs) run.dueAtMs = nowMs
   else {
@@ -325,23 +321,6 @@ function end(schedule: Schedule, run: Run, { next, durationMs }: Polled & { read
 function remove({ runs }: Schedule, run: Run): void {
   const at = runs.indexOf(run)
   if (at !== -1) runs.splice(at, 1)
-}
-
-/**
- * Uses the best time according to earlier durations, if there is one. Otherwise a random time in the range, so that
- * clients do not poll in step.
- */
-function dueAfter(
-  { durationsMs, createdAtMs }: Run,
-  next: { readonly soonestMs: number; readonly latestMs: number },
-  nowMs: number,
-  random: number,
-): number {
-  const seenMs = nowMs - createdAtMs
-  const ages = { seenMs, soonestMs: seenMs + next.soonestMs, stepMs: POLL_INTERVAL_MS.min }
-  const best = bestAgeMs(durationsMs, ages)
-  if (best !== undefined) return createdAtMs + best
-  return nowMs + jittered({ min: next.soonestMs, max: next.latestMs }, random)
 }
 
 const chainLengthOf = (task: Task | undefined): number => task?.chainLength ?? 0

@@ -32,7 +32,7 @@ runs:
     expect(await labelsOf(csv, { name: 'shots.csv' })).toEqual([['a', 'spring campaign'], ['b']])
   })
 
-  it('get the values of a matrix, and a key `label` only names its values', async () => {
+  it('get the values of a matrix, and a key `label` sets them', async () => {
     const text = `
 defaults: { kind: image, label: "set {animal}" }
 runs:
@@ -40,16 +40,14 @@ runs:
     prompt: "a {animal}"
     matrix: { animal: [fox, bear] }
   - name: "{label}"
-    prompt: "a button: {label.text}"
-    label: ["{label}", buttons]
-    matrix:
-      label: [{ name: ok, text: ${'long '.repeat(30)}}, { name: stop, text: Stop }]
+    prompt: "a button: {label}"
+    matrix: { label: [ok, stop] }
 `
     expect(await labelsOf(text)).toEqual([
       ['fox', 'set fox'],
       ['bear', 'set bear'],
-      ['ok', 'ok', 'buttons'],
-      ['stop', 'stop', 'buttons'],
+      ['ok', 'ok'],
+      ['stop', 'stop'],
     ])
     expect(await problemsOf(text.replace('set {animal}', 'set {anmal}'))).toEqual([
       '2:33 unknown placeholder {anmal}. Did you mean {animal}?',

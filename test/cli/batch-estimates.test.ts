@@ -9,7 +9,6 @@ import { createInterrupts } from '../../src/host/interrupts.js'
 import { asksForList, LOOPBACK_URL, scriptedList } from '../support/cli.js'
 import { bodyOf, createFamily, FAMILY, lines, objects, type Row } from '../support/family.js'
 import { withJournal } from '../support/journal.js'
-import { temporaryFolder } from '../support/service.js'
 
 const IMAGE = 'rushes/preview-image'
 const VIDEO = 'rushes/preview-video'
@@ -208,63 +207,6 @@ describe('--max-cost', () => {
     expect((await run(['--max-cost', '100'])).stderr).toMatch(/Estimate: 1 credit$/m)
   })
 
-  it('counts what creates with an unknown outcome may have cost, as the journal knows it', async () => {
-    const batch = await createBatch([FOX, HEN])
-    await batch.losing(FOX.prompt)
-    batch.created()
-    batch.setPrices({ ...PRICES, [IMAGE]: { run: 0.05 } })
-    // hen 0.05, and fox as it was sent: 0.1.
-    const refused = await batch.run(['--max-cost', '0.14'])
-    expect({ code: refused.code, created: batch.created() }).toEqual({ code: 2, created: [] })
-    expect(refused.stderr).toContain(
-      'The estimate is 0.05 USD and 0.1 USD of creates with an unknown outcome, but --max-cost allows 0.14 USD.',
-    )
-    const both = ['--resubmit-unconfirmed', '--max-cost']
-    expect((await batch.run([...both, '0.19'])).stderr).toContain('The estimate is 0.1 USD and 0.1 USD of')
-    // A plan has the same sums.
-    const dry = await batch.run(['--dry-run', '--max-cost', '0.14'])
-    expect(dry).toMatchObject({ code: 2, stderr: expect.stringContaining('0.05 USD and 0.1 USD of creates') })
-    expect((await batch.run(['--dry-run', '--max-cost', '0.15'])).code).toBe(0)
-    expect((await batch.run(['--max-cost', '0.15'])).code).toBe(13)
-    expect(batch.created()).toEqual(['a hen'])
-    // Nothing is left to create, so that no limit is passed.
-    expect((await batch.run(['--max-cost', '0'])).code).toBe(13)
-    expect((await batch.run([...both, '0.15'])).code).toBe(0)
-  })
-
-  it('counts them also in rows that --only does not select, and in rows that were changed or removed', async () => {
-    const batch = await createBatch([FILM, HEN, FOX])
-    await batch.losing(FILM.prompt, ['--only', 'film'])
-    batch.created()
-    const refused = async (...words: string[]) => {
-      const { code, stderr } = await batch.run(['--max-cost', '3.1', ...words])
-      expect({ code, created: batch.created() }).toEqual({ code: 2, created: [] })
-      return stderr
-    }
-    const unknown = 'The estimate is 0.2 USD and 3 USD of creates with an unknown outcome'
-    expect(await refused('--only', 'hen')).toContain(unknown)
-    batch.write([HEN])
-    expect(await refused()).toContain(unknown)
-    batch.write([HEN, { ...FILM, duration: '5', prompt: 'another film' }])
-    expect(await refused('--only', 'hen')).toContain(unknown)
-    // A machine without the journal counts the highest price of an input that it does not know.
-    const env = { RUSHES_STATE_DIR: temporaryFolder() }
-    const elsewhere = await batch.run(['--only', 'hen', '--dry-run', '--max-cost', '3.1'], { env })
-    expect(elsewhere).toMatchObject({ code: 2, stderr: expect.stringContaining(unknown) })
-    expect((await batch.run(['--only', 'hen', '--max-cost', '3.2'])).code).toBe(0)
-    expect(batch.created()).toEqual([HEN.prompt])
-  })
-
-  it('counts a create with an unknown outcome by the input of its row, if only the lock file has it', async () => {
-    const short = { ...FILM, duration: '5' }
-    const batch = await createBatch([short, HEN])
-    await batch.losing(short.prompt, ['--only', 'film'])
-    const env = { RUSHES_STATE_DIR: temporaryFolder() }
-    const plan = (limit: string) => batch.run(['--only', 'hen', '--dry-run', '--max-cost', limit], { env })
-    expect((await plan('1.69')).stderr).toContain('0.2 USD and 1.5 USD of creates with an unknown outcome')
-    expect((await plan('1.7')).code).toBe(0)
-  })
-
   it('writes the plan to the report and the job summary before it refuses', async () => {
     const { run, folder } = await createBatch([FOX, HEN])
     const [report, summaryPath] = [join(folder, 'report.jsonl'), join(folder, 'summary.md')]
@@ -277,36 +219,6 @@ describe('--max-cost', () => {
     const [fox, hen, { summary }] = objects(readFileSync(report, 'utf8'))
     expect([fox.action, hen.action, summary.estimate]).toEqual(['create', 'create', 0.3])
     expect(await run(['--max-cost', '0.2', '--json'])).toMatchObject({ code: 2, stdout: '' })
-  })
-
-  it('is refused if nobody knows what a create with an unknown outcome may have cost', async () => {
-    const batch = await createBatch([FOX, HEN], {})
-    await batch.losing(FOX.prompt)
-    batch.setPrices({ 'acme/x': { run: 1 } })
-    batch.write([FOX, { ...HEN, model: 'acme/x' }])
-    const { code, stderr } = await batch.run(['--max-cost', '1', '--dry-run'])
-    expect({ code, stderr }).toEqual({
-      code: 2,
-      stderr: expect.stringContaining(
-        `1 run has no price in USD (${IMAGE}), so --max-cost cannot be checked`,
-      ),
-    })
-  })
-
-  it('does not count a create whose run the journal knows', async () => {
-    const batch = await createBatch([FOX, HEN])
-    let before: Record<string, unknown> = {}
-    const fetch: Fetch = (request) => {
-      if (request.method === 'POST') before = batch.lock()
-      return batch.service.counting(request)
-    }
-    await batch.run(['--only', 'fox'], { fetch })
-    // As a batch leaves it that is killed before it has written the id.
-    batch.editLock((runs) => Object.assign(runs, before))
-    rmSync(batch.path('fox.png'))
-    batch.created()
-    expect((await batch.run(['--max-cost', '0.2'])).code).toBe(0)
-    expect(batch.created()).toEqual(['a hen'])
   })
 
   it('holds all rounds of --watch together', async () => {

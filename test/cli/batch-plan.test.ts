@@ -5,7 +5,7 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import { filesBelow } from '../support/binary.js'
 import { createCliService, runCli } from '../support/cli.js'
-import { bodyOf, CLIP, createFamily, objects, type Row, RUN, SHEET, SIT } from '../support/family.js'
+import { bodyOf, CLIP, createFamily, objects, RUN, SHEET, SIT } from '../support/family.js'
 import { temporaryFolder } from '../support/service.js'
 
 const MANIFEST = `models: { image: rushes/preview-image, video: rushes/preview-video }
@@ -103,8 +103,6 @@ describe('--check', () => {
           up_to_date: 1,
           create: 1,
           requests: 2,
-          least_ms: null,
-          expected_ms: null,
           models: { 'rushes/preview-image': 1 },
           estimate: null,
           currency: 'credits',
@@ -201,27 +199,12 @@ describe('--check of a batch that was created', () => {
 })
 
 describe('--dry-run', () => {
-  it('prints what would be done, how many requests that is, and what the rate limit adds', async () => {
+  it('prints what would be done, and how many requests that is', async () => {
     const rows = Array.from({ length: 30 }, (_, at) => `  - { name: cow-${at}, prompt: cow ${at} }\n`)
     const { bare, folder } = await createPlan(MANIFEST + rows.join(''))
-    const stderr =
-      '32 runs: 32 to create; at least 64 requests, at least 30 s because of the rate limit. No estimate: 32 runs without a price\n'
+    const stderr = '32 runs: 32 to create; at least 64 requests. No estimate: 32 runs without a price\n'
     expect(await bare('--dry-run')).toMatchObject({ code: 0, stderr })
     expect(readdirSync(folder)).toEqual(['shots.yaml'])
-  })
-
-  it('expects what runs of the model took before', async () => {
-    const { bare, service } = await createPlan()
-    await service.run(['run', 'image', 'a cow', '-n', '3'])
-    const said = async (...words: string[]) => (await bare('--dry-run', ...words)).stderr
-    const [, seconds] = /at least 4 requests, about (\d+) s\. /.exec(await said()) ?? []
-    expect(Number(seconds)).toBeLessThan(10)
-    // Another address is another service.
-    expect(await said('--base-url', 'https://elsewhere.example')).toBe(
-      '2 runs: 2 to create; at least 4 requests. No estimate: 2 runs without a price\n',
-    )
-    const { summary } = objects((await bare('--dry-run', '--json')).stdout).at(-1)
-    expect(summary).toMatchObject({ least_ms: 0, expected_ms: expect.any(Number) })
   })
 
   it('with --only prints the rows that are selected, and counts the others', async () => {
@@ -324,17 +307,6 @@ describe('the plan of rows that use other rows', () => {
       blocked: 0,
       models: { 'rushes/preview-image': 3, 'rushes/preview-video': 1 },
     })
-  })
-
-  it('expects the time of the longest chain', async () => {
-    const { run, write } = await createFamily([SHEET, RUN, SIT])
-    await run()
-    const expectedMs = async (rows: readonly Row[]) => {
-      write(rows)
-      return objects((await run(['--dry-run', '--json'])).stdout).at(-1).summary.expected_ms
-    }
-    const chain = await expectedMs([{ ...SHEET, prompt: 'another' }, RUN])
-    expect(chain).toBeGreaterThanOrEqual(2 * (await expectedMs([{ ...SHEET, prompt: 'another' }])))
   })
 
   it('says when a file, the model or several inputs changed', async () => {

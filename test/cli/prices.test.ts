@@ -70,7 +70,7 @@ describe('the setting prices', () => {
   })
 
   it.each<[string, string]>([
-    ['{"acme/x": {"run": 1}', 'prices: invalid JSON: expected "," or "}"'],
+    ['{"acme/x": {"run": 1}', 'prices: invalid JSON: close brace expected, found the end'],
     ['{"acme/x": {"run": 0.10000000000000000001}}', 'prices: '],
     ['{"acme/x": {"run": 1}, "acme/x": {"run": 2}}', 'prices: '],
     ['[]', 'prices is not a JSON object.'],

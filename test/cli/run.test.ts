@@ -265,7 +265,7 @@ describe('what is wrong is said before anything is sent', () => {
     [
       'an input that is no JSON',
       ['--input', '{"prompt": "a fox",}'],
-      /--input: invalid JSON: expected a name in double quotes, found "}" \(line 1, column 20\)\./,
+      /--input: invalid JSON: property name expected, found "}" \(line 1, column 20\)\./,
     ],
     [
       'a field twice in an input',

@@ -3,6 +3,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { transfer } from '../../src/download/fetch-output.js'
+import type { FileKind } from '../../src/download/file-kind.js'
 import { partOf } from '../../src/download/part-file.js'
 import { systemClock } from '../../src/host/clock.js'
 import { HttpFailure } from '../../src/host/http.js'
@@ -52,9 +53,9 @@ it.each([
     }),
   }
   const session = {
-    part: undefined,
+    opened: undefined,
     expectedKind: undefined,
-    open: async () => ({ part, path: 'a.bin' }),
+    open: async (kind: FileKind) => ({ part, path: 'a.bin', kind }),
   }
   await expect(transfer(request, session, METER)).rejects.toThrow(
     'Could not write a.bin: no space left on the disk',

@@ -3,25 +3,15 @@ import { setImmediate } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
 import { transfer } from '../../src/download/fetch-output.js'
+import type { FileKind } from '../../src/download/file-kind.js'
 import { decoded, inPieces } from '../../src/download/output-request.js'
 import { createPart, type Part } from '../../src/download/part-file.js'
 import type { HttpResponse } from '../../src/host/http.js'
 import { answer, fetchOf, newFolder, once } from './download-setup.js'
 
 const KIB = 1_024
+const KIND: FileKind = { extension: 'bin', contentType: 'application/octet-stream', from: 'nothing' }
 const bytesOf = (chunks: readonly Uint8Array[]) => chunks.reduce((sum, { length }) => sum + length, 0)
-
-/** An alarm that goes off when a test says so. */
-function createAlarm() {
-  let armed: (() => void) | undefined
-  const alarm = (_: number, onTimeout: () => void) => {
-    armed = onTimeout
-    return () => {
-      armed = undefined
-    }
-  }
-  return { alarm, ring: () => armed?.() }
-}
 
 const turns = async (count: number) => {
   for (let turn = 0; turn < count; turn++) await setImmediate()
@@ -36,7 +26,7 @@ it.each([
   ['a large chunk whole', [10, 2_000 * KIB, 20], [10, 2_000 * KIB, 20]],
 ])('has pieces: %s', async (_, sizes: readonly number[], expected) => {
   const pieces = []
-  for await (const piece of inPieces(once(...sizes.map((size) => new Uint8Array(size))), createAlarm().alarm))
+  for await (const piece of inPieces(once(...sizes.map((size) => new Uint8Array(size)))))
     pieces.push(bytesOf(piece))
   expect(pieces).toEqual(expected)
 })
@@ -44,49 +34,11 @@ it.each([
 it('keeps the order of the bytes', async () => {
   const chunks = Array.from({ length: 1_000 }, (_, at) => Buffer.alloc(1_500, at % 251))
   const found: Uint8Array[] = []
-  for await (const piece of inPieces(once(...chunks), createAlarm().alarm)) {
+  for await (const piece of inPieces(once(...chunks))) {
     await setImmediate()
     found.push(...piece)
   }
   expect(Buffer.concat(found).equals(Buffer.concat(chunks))).toBe(true)
-})
-
-it('has what a slow host sent, when the time is over', async () => {
-  const { alarm, ring } = createAlarm()
-  const sent: Uint8Array[] = []
-  let isOver = false
-  async function* slowly(): AsyncGenerator<Uint8Array> {
-    while (!isOver || sent.length > 0) {
-      const chunk = sent.shift()
-      if (chunk === undefined) await setImmediate()
-      else yield chunk
-    }
-  }
-  const pieces = inPieces(slowly(), alarm)
-  sent.push(new Uint8Array(10))
-  expect((await pieces.next()).value).toHaveLength(1)
-  sent.push(new Uint8Array(20), new Uint8Array(30))
-  const next = pieces.next()
-  expect(await Promise.race([next, turns(5).then(() => 'none')])).toBe('none')
-  ring()
-  expect(bytesOf((await next).value)).toBe(50)
-  isOver = true
-  expect((await pieces.next()).done).toBe(true)
-})
-
-it('is received while the piece before is written, one full piece ahead', async () => {
-  let received = 0
-  async function* fast(): AsyncGenerator<Uint8Array> {
-    for (;;) {
-      received += 64 * KIB
-      yield new Uint8Array(64 * KIB)
-    }
-  }
-  const pieces = inPieces(fast(), createAlarm().alarm)
-  await pieces.next()
-  await turns(5)
-  expect(received).toBe((64 + 512) * KIB)
-  await pieces.return(undefined)
 })
 
 it.each([
@@ -104,19 +56,18 @@ it.each([
     },
   })
   const session = {
-    part: status === 206 ? part : undefined,
+    opened: status === 206 ? { part, path: 'a.bin', kind: KIND } : undefined,
     expectedKind: undefined,
-    open: async () => ({ part, path: 'a.bin' }),
+    open: async (kind: FileKind) => ({ part, path: 'a.bin', kind }),
   }
   const headers = { etag: '"1"', 'content-range': `bytes ${from}-${from + 2_048 * KIB - 1}/*` }
   const { fetch } = fetchOf(() =>
     answer(() => once(...Array(32).fill(new Uint8Array(64 * KIB))), headers, status),
   )
   const url = new URL('http://host.test/a.bin')
-  const { alarm } = createAlarm()
   const meter = { restart() {}, expect() {}, receive() {}, end() {} }
   const { bytes } = await transfer(
-    { url, fetch, alarm, userAgent: undefined, signal: undefined, nowMs: 0 },
+    { url, fetch, userAgent: undefined, signal: undefined, nowMs: 0 },
     session,
     meter,
   )
@@ -130,7 +81,7 @@ it('throws an error of the body after all that arrived before it', async () => {
     yield* once(new Uint8Array(10), new Uint8Array(20))
     throw new Error('the connection was reset')
   }
-  const pieces = inPieces(broken(), createAlarm().alarm)
+  const pieces = inPieces(broken())
   expect(bytesOf((await pieces.next()).value ?? [])).toBe(10)
   expect(bytesOf((await pieces.next()).value ?? [])).toBe(20)
   await expect(pieces.next()).rejects.toThrow('the connection was reset')
@@ -145,7 +96,7 @@ it('stops receiving when nobody wants the rest', async () => {
       isClosed = true
     }
   }
-  for await (const _ of inPieces(endless(), createAlarm().alarm)) break
+  for await (const _ of inPieces(endless())) break
   await turns(5)
   expect(isClosed).toBe(true)
 })

@@ -9,7 +9,7 @@ import {
 
 const DATE = 'Tue, 21 Jan 2020 08:00:00 GMT'
 const SECOND_LATER = 'Tue, 21 Jan 2020 08:00:01 GMT'
-const ABOUT: PartMetadata = { etag: '"a"', totalBytes: 100_000, contentType: 'image/png' }
+const ABOUT: PartMetadata = { etag: '"a"', totalBytes: 100_000 }
 const headersOf = (given: Readonly<Record<string, string>>) => (name: string) => given[name]
 
 describe('the plan', () => {
@@ -18,12 +18,9 @@ describe('the plan', () => {
     ['nothing is there', undefined, 0, { kind: 'restart' }],
     ['nothing has arrived', ABOUT, 0, { kind: 'restart' }],
     ['nothing is known of it', undefined, 50_000, { kind: 'restart' }],
-    ['too little to say what it is', ABOUT, 4_099, { kind: 'restart' }],
     ['half of it', ABOUT, 50_000, fromHalf('"a"')],
     ['half, of unknown length', { etag: '"a"' }, 50_000, fromHalf('"a"')],
-    ['all of it', ABOUT, 100_000, { kind: 'complete' }],
-    ['all of something small', { ...ABOUT, totalBytes: 10 }, 10, { kind: 'complete' }],
-    ['more than all', ABOUT, 100_001, { kind: 'restart' }],
+    ['all of it or more', ABOUT, 100_000, { kind: 'restart' }],
     ['a weak ETag', { ...ABOUT, etag: 'W/"a"' }, 50_000, { kind: 'restart' }],
     ['an ETag without quotes', { ...ABOUT, etag: 'a' }, 50_000, { kind: 'restart' }],
     ['an ETag that no header can hold', { ...ABOUT, etag: '"\n"' }, 50_000, { kind: 'restart' }],
@@ -74,7 +71,6 @@ describe('the answer to a request for the rest', () => {
     ['no range', 206, {}, 'mismatch'],
     ['nonsense', 206, the('bytes -1-x/y'), 'mismatch'],
     ['several ranges', 206, { 'content-type': 'multipart/byteranges' }, 'mismatch'],
-    ['that there is no more, of half', 416, the('bytes */50000', { etag: '"a"' }), 'mismatch'],
     ['nothing', 416, {}, 'mismatch'],
   ])('%s', (_, status, given, continuation) => {
     expect(continuationOf(plan, { status, header: headersOf(given) })).toBe(continuation)
@@ -97,17 +93,7 @@ describe('the answer to a request for the rest', () => {
       the(REST, { etag: '"a"', 'last-modified': SECOND_LATER }),
       'append',
     ],
-    ['the end', { etag: '"a"' }, 416, the('bytes */50000', { etag: '"a"' }), 'complete'],
-    [
-      'the end, by date',
-      { lastModified: DATE },
-      416,
-      the('bytes */50000', { 'last-modified': DATE }),
-      'complete',
-    ],
-    ['the end of another', { etag: '"a"' }, 416, the('bytes */50000', { etag: '"b"' }), 'mismatch'],
-    ['the end of who knows what', { etag: '"a"' }, 416, the('bytes */50000', {}), 'mismatch'],
-    ['an end elsewhere', { etag: '"a"' }, 416, the('bytes */40000', { etag: '"a"' }), 'mismatch'],
+    ['the end', { etag: '"a"' }, 416, the('bytes */50000', { etag: '"a"' }), 'mismatch'],
   ])('where the length was not known: %s', (_, metadata, status, given, continuation) => {
     expect(continuationOf({ ...plan, metadata }, { status, header: headersOf(given) })).toBe(continuation)
   })

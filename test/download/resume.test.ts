@@ -54,9 +54,9 @@ describe('after a broken connection', () => {
       WHOLE,
     ],
     [
-      'a file of unknown length that broke after its last byte is complete',
-      [{ breakAfter: WHOLE.length, isChunked: true }, {}],
-      [undefined, `bytes=${WHOLE.length}-`],
+      'a file of unknown length that broke after its last byte is downloaded again',
+      [{ breakAfter: WHOLE.length, isChunked: true }, {}, {}],
+      [undefined, `bytes=${WHOLE.length}-`, undefined],
       WHOLE,
     ],
   ])('%s', async (_, turns, ranges, file) => {

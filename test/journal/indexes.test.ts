@@ -5,7 +5,7 @@ import Database from 'libsql'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openJournal } from '../../src/journal/index.js'
 import { listStatement } from '../../src/journal/queries.js'
-import { readDurations, readLabels, readRecentRuns } from '../../src/journal/readonly-queries.js'
+import { readLabels, readRecentRuns } from '../../src/journal/readonly-queries.js'
 import { temporaryFolder } from '../support/service.js'
 
 const ADDRESS = 'https://api.example.com'
@@ -74,7 +74,6 @@ function callEverything(): string {
   for (const call of Object.values(calls)) call?.()
   journal.close()
   readRecentRuns(path, 5)
-  readDurations(path, ADDRESS)
   readLabels(path, 5)
   return path
 }
@@ -147,7 +146,6 @@ describe('the indexes of the journal', () => {
         "runs_by_time, sqlite_autoindex_files_1 ← SELECT files.path FROM runs INDEXED BY runs_by_time CROSS JOIN files ON files.row = runs.row WHERE files.sha25",
         "runs_going ← SELECT * FROM runs INDEXED BY runs_going WHERE phase = 'going' AND address = coalesce(?, address) ORDER BY row",
         "runs_sending ← SELECT row, started_at, created_at FROM runs INDEXED BY runs_sending WHERE phase = 'sending'",
-        "runs_took ← SELECT model, took_ms FROM ( SELECT model, took_ms, row_number() OVER (PARTITION BY model ORDER BY row DESC) A",
         "runs_took ← SELECT took_ms FROM runs WHERE took_ms IS NOT NULL AND address = ? AND model = ? ORDER BY row DESC LIMIT ?",
         "runs_unconfirmed ← SELECT * FROM runs INDEXED BY runs_unconfirmed WHERE phase = 'unconfirmed' ORDER BY row",
         "sqlite_autoindex_files_1 ← DELETE FROM runs WHERE row = ? AND address = ? AND phase = ? AND id IS ? AND key IS ? AND error_code IS ?",

@@ -13,11 +13,13 @@ import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import Database from 'libsql'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { openDatabase } from '../../src/host/database.js'
 import { RepeatedRequest } from '../../src/journal/creates.js'
 import { identityOf } from '../../src/journal/identity.js'
 import { type Intent, type IntentRow, type Journal, openJournal } from '../../src/journal/index.js'
 import { JOURNAL_MIGRATIONS } from '../../src/journal/journal-run.js'
 import { readRecentRuns } from '../../src/journal/readonly-queries.js'
+import { createOwnRows } from '../../src/journal/saved-rows.js'
 import type { RunState } from '../../src/protocol/run-state.js'
 import { built } from '../support/built.js'
 import { containers } from '../support/containers.js'
@@ -80,34 +82,16 @@ function accepted(journal: Journal, id: string, more: Partial<Intent> = {}): Int
   return place
 }
 
-it('keeps the rows of a long session for a new file up to a thousand, those that still change longest', () => {
-  const { journal } = createTestJournal()
-  accepted(journal, 'running')
-  for (let number = 0; number < 1_010; number++) {
-    accepted(journal, `r${number}`)
-    see(journal, `r${number}`, 'succeeded')
-  }
-  const ids = journal.ownRows().runs.map(({ run }) => run.id)
-  expect(ids).toHaveLength(1_000)
-  expect(ids).toEqual(['running', ...Array.from({ length: 999 }, (_, at) => `r${at + 11}`)])
-})
-
-it('keeps what a request id names for all of a long session, small', () => {
-  const { journal } = createTestJournal()
-  const model = 'acme/still-1'
-  const named = (id: string, prompt: string) => {
-    accepted(journal, id, { model, input: { prompt }, requestId: id })
-    see(journal, id, 'succeeded')
-  }
-  named('first', 'a fox')
-  named('large', 'x'.repeat(10_000))
-  for (let number = 0; number < 1_000; number++) named(`r${number}`, 'a fox')
-  const { journal: next } = createTestJournal()
-  next.restore(journal.ownRows())
-  expect(next.findByRequest(ADDRESS, 'first')?.run).toMatchObject({ id: 'first', input: { prompt: 'a fox' } })
-  const large = next.findByRequest(ADDRESS, 'large')
-  expect(large?.run).toMatchObject({ id: 'large', input: {} })
-  expect(large?.identity).toBe(identityOf(model, { prompt: 'x'.repeat(10_000) }))
+it('keeps the newest rows of a long session for a new file, those that still change longest', () => {
+  const { journal, path } = createTestJournal()
+  const ids = ['running', ...Array.from({ length: 20 }, (_, at) => `r${at}`)]
+  const rows = ids.map((id) => accepted(journal, id).row)
+  for (const id of ids.slice(1)) see(journal, id, 'succeeded')
+  const db = openDatabase({ path, migrations: JOURNAL_MIGRATIONS, journalMode: 'TRUNCATE' })
+  onTestFinished(() => db.close())
+  const own = createOwnRows(db, 10)
+  for (const row of rows) own.remember(row)
+  expect(own.saved().runs.map(({ run }) => run.id)).toEqual(['running', ...ids.slice(-9)])
 })
 
 describe('a create of a process of which nothing is proven', () => {

@@ -1,13 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import {
-  bestAgeMs,
-  chance,
-  type InFlight,
-  nextOf,
-  type ScheduleState,
-  survival,
-  tooYoungMs,
-} from '../../src/runs/next.js'
+import { type InFlight, nextOf, paceOf, type ScheduleState } from '../../src/runs/next.js'
 import { runSchedule, type Task } from '../../src/runs/schedule.js'
 import { createManualClock, type ManualClock } from '../support/clock.js'
 
@@ -196,32 +188,10 @@ describe('what is next', () => {
   })
 })
 
-describe('the best age for a status request', () => {
-  it.each<[string, readonly number[], number, number, number | undefined]>([
-    ['too little is known', [5_000, 5_000], 0, 1_000, undefined],
-    ['every other run had ended by then', [5_000, 5_000, 5_000], 5_100, 6_100, undefined],
-    ['right behind where they all end', [5_000, 5_000, 5_000], 3_600, 4_600, 5_050],
-    ['also where that is several steps away', [5_000, 5_000, 5_000], 1_000, 2_000, 2_050],
-    ['at once where they all end before that', [5_000, 5_000, 5_000], 4_070, 5_070, 5_070],
-    ['behind most of them', [5_000, 5_100, 5_100, 5_100, 5_200], 3_400, 4_400, 5_250],
-  ])('%s', (_, durationsMs, seenMs, soonestMs, ageMs) => {
-    expect(bestAgeMs(durationsMs, { seenMs, soonestMs, stepMs: 1_000 })).toBe(ageMs)
-  })
-})
-
-describe('the likelihood', () => {
-  it('grows with age, and is nothing for no time', () => {
-    expect(chance([], 10_000, 10_000)).toBe(0)
-    expect(chance([], 0, 30_000)).toBeCloseTo(0.5)
-    expect(chance([5_000, 6_000, 7_000], 0, 8_000)).toBeGreaterThan(0.9 * chance([], 0, 8_000))
-    expect(survival([1, 2, 3], 1e9)).toBeGreaterThan(0)
-  })
-
-  it('never gives a run of a long tail up', () => {
-    const took = [5_000, 6_000, 7_000]
-    expect(chance(took, 600_000, 660_000)).toBeGreaterThan(0)
-    expect(tooYoungMs([100_000])).toBe(0)
-    expect(tooYoungMs(took)).toBe(3_500)
+describe('the pace of a model', () => {
+  it('is a guess until three runs have ended', () => {
+    expect(paceOf([5_000, 6_000])).toEqual({ tooYoungMs: 0, medianMs: 30_000, slowMs: 30_000 })
+    expect(paceOf([6_000, 7_000, 5_000])).toEqual({ tooYoungMs: 3_500, medianMs: 6_000, slowMs: 7_000 })
   })
 })
 
@@ -448,7 +418,7 @@ describe('the loop', () => {
   })
 
   it.each([
-    ['learns from runs that ended how long the others take', 8_000, 3],
+    ['learns from runs that ended how long the others take', 8_000, 4],
     ['learns nothing where that is not known', undefined, 20],
   ])('%s', async (_, durationMs, mostPolls) => {
     const clock = createManualClock()

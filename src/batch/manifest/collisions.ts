@@ -6,9 +6,8 @@ import { posix } from 'node:path'
 import { followLinks } from '../../host/directories.js'
 import { sameFileKey } from '../../host/file-system.js'
 import type { Kind } from '../../protocol/models.js'
-import { namedBy } from './combinations.js'
-import { describe, type Origin, type RowTemplate } from './matrix.js'
-import type { Node, Position, ReportProblem } from './nodes.js'
+import type { RowTemplate } from './matrix.js'
+import type { Position, ReportProblem } from './nodes.js'
 import type { ManifestFolder } from './output-paths.js'
 
 export interface OutputClaim {
@@ -19,7 +18,8 @@ export interface OutputClaim {
   /** Absolute path of the file, with links in its folders resolved. */
   readonly realPath: string
   readonly kind: Kind | undefined
-  readonly origin: Origin | undefined
+  /** Undefined for a row without a matrix. */
+  readonly template: RowTemplate | undefined
   /** Reports a problem of this row. */
   readonly report: ReportProblem
   readonly at: Position
@@ -28,35 +28,22 @@ export interface OutputClaim {
 }
 
 /** `reserved`: paths that no output may have, such as the manifest, with a description of each. */
-export function findCollisions(
-  claims: readonly OutputClaim[],
-  reserved: ReadonlyMap<string, string>,
-  report: ReportProblem,
-): void {
+export function findCollisions(claims: readonly OutputClaim[], reserved: ReadonlyMap<string, string>): void {
   const names = new Map<string, OutputClaim>()
   const files = createFileIndex<OutputClaim>()
-  const inMatrices = new Map<string, MatrixCollision>()
-  const addInMatrix = (what: 'name' | 'output', first: OutputClaim, second: OutputClaim): boolean => {
-    const template = second.origin?.template
-    if (template === undefined || first.origin?.template !== template) return false
-    const id = `${what} ${second.at.line}:${second.at.column}`
-    const collision = inMatrices.get(id) ?? { what, template, first, second, keys: new Set<string>() }
-    inMatrices.set(id, collision)
-    for (const [key, value] of second.origin?.combination ?? [])
-      if (first.origin.combination.get(key) !== value) collision.keys.add(key)
-    return true
-  }
   for (const claim of claims) {
     const namesake = names.get(claim.name)
     if (namesake === undefined) names.set(claim.name, claim)
     else if (claim.isNamed || namesake.isNamed) {
-      if (!addInMatrix('name', namesake, claim))
-        claim.report(claim.at, `the name "${claim.name}" is already used in line ${namesake.at.line}`)
+      if (areOfOneMatrix(namesake, claim)) claim.report(claim.nameAt, `the name "${claim.name}" ${SHARED}`)
+      else claim.report(claim.at, `the name "${claim.name}" is already used in line ${namesake.at.line}`)
       // Equal names lead to equal outputs: report only the names.
       if (namesake.realPath === claim.realPath) continue
     }
     const other = files.find(claim)
-    if (other !== undefined && !addInMatrix('output', other, claim)) {
+    if (other !== undefined && areOfOneMatrix(other, claim))
+      claim.report(claim.outputAt, `the output "${claim.output}" ${SHARED}`)
+    else if (other !== undefined) {
       const otherName = claim.output === other.output ? '' : ` ("${other.output}")`
       claim.report(
         claim.outputAt,
@@ -67,46 +54,13 @@ export function findCollisions(
     const what = reserved.get(sameFileKey(claim.realPath))
     if (what !== undefined) claim.report(claim.outputAt, `the output "${claim.output}" is ${what}`)
   }
-  for (const each of inMatrices.values())
-    report(each.what === 'name' ? each.second.nameAt : each.second.outputAt, collisionMessage(each))
   findFoldersInTheWay(claims)
 }
 
-/** Combinations of one matrix with the same name or output. Reported as one problem of the row. */
-interface MatrixCollision {
-  readonly what: 'name' | 'output'
-  readonly template: RowTemplate
-  readonly first: OutputClaim
-  readonly second: OutputClaim
-  /** Matrix keys with different values in any two combinations that collide. */
-  readonly keys: Set<string>
-}
+const SHARED = 'is the same for several combinations of the matrix: write more of its keys in it'
 
-/**
- * Returns the message. It suggests placeholders to add, or names two of the combinations if no placeholder can tell
- * them apart.
- */
-function collisionMessage({ what, template, first, second, keys }: MatrixCollision): string {
-  // If the row has no `output`, its path is derived from the name.
-  const field = what === 'output' && template.output !== undefined ? 'output' : 'name'
-  const written = template[field] ?? ''
-  const placeholders = [...(second.origin?.combination ?? [])].flatMap(([key, value]) => {
-    const isUsed = written.includes(`{${key}}`) || written.includes(`{${key}.`)
-    return keys.has(key) && !isUsed && value.type !== 'list' ? [placeholderOf(key, value)] : []
-  })
-  const text = second[what]
-  if (placeholders.length > 0)
-    return `the ${what} "${text}" is the same for several combinations: add ${placeholders.join(' and ')} to ${field}`
-  const [one, other] = [first, second].map(({ origin }) =>
-    origin ? `(${describe(origin.combination)})` : '',
-  )
-  return `the ${what} "${text}" is the same for ${one} and ${other}`
-}
-
-function placeholderOf(key: string, value: Node): string {
-  const [part] = value.type === 'fields' && namedBy(value) === undefined ? value.fields.keys() : []
-  return part === undefined ? `{${key}}` : `{${key}.${part}}`
-}
+const areOfOneMatrix = (a: OutputClaim, b: OutputClaim): boolean =>
+  a.template !== undefined && a.template === b.template
 
 function findFoldersInTheWay(claims: readonly OutputClaim[]): void {
   const files = new Map(claims.map((claim) => [sameFileKey(claim.realPath), claim]))

@@ -3,7 +3,7 @@
  * Pure.
  */
 import { writeJson } from '../../protocol/json.js'
-import { nearest, shortened } from '../../protocol/text.js'
+import { shortened } from '../../protocol/text.js'
 import {
   type Field,
   isNull,
@@ -104,16 +104,12 @@ function excludedValues(
   return found
 }
 
-const MAX_LISTED = 12
-
 function unknownValue(key: string, value: Node, values: readonly Node[]): string {
-  const name = namedBy(value)
-  if (name === undefined && value.type === 'list')
-    return `an entry of exclude has one value for each key: add an entry for each value of ${key}`
   const known = values.flatMap((each) => namedBy(each)?.text ?? [])
-  const near = name === undefined ? undefined : nearest(name.text, known)
-  const listed = known.length <= MAX_LISTED ? `: ${shortened(known.join(', '), 300)}` : ''
-  return `${labelOf(value)} is not a value of ${key}${near === undefined ? listed : `. Did you mean "${near}"?`}`
+  return shortened(
+    unknownMessage(`unknown value of ${key}`, namedBy(value)?.text ?? 'a list or map', known),
+    300,
+  )
 }
 
 function remaining(
@@ -144,20 +140,9 @@ export const OUTPUT_PLACEHOLDERS: readonly string[] = ['name', 'kind', 'index', 
  * Names that a matrix key cannot have. `kind` is allowed: it sets the field, and `{kind}` in an output has the same
  * value.
  */
-export const FORBIDDEN_KEYS = [
-  'name',
-  'output',
-  'count',
-  'matrix',
-  'exclude',
-  'include',
-  'index',
-  'ext',
-  'id',
-] as const
+const FORBIDDEN_KEYS: readonly string[] = 'name output count matrix exclude include index ext id'.split(' ')
 
-export const KEY_PATTERN = '^[\\p{L}_][\\p{L}\\p{M}\\p{N}_-]*$'
-const VALID_KEY = new RegExp(KEY_PATTERN, 'u')
+const VALID_KEY = /^[\p{L}_][\p{L}\p{M}\p{N}_-]*$/u
 
 /**
  * Message for `include`, which users of other tools expect. There it adds rows and also extends others, depending on
@@ -180,26 +165,13 @@ function readKeys(node: Node, fields: RowFields, report: ReportProblem): MatrixK
 }
 
 function keyProblem(key: string): string | undefined {
-  switch (key as (typeof FORBIDDEN_KEYS)[number]) {
-    case 'include':
-      return NO_INCLUDE
-    case 'exclude':
-      return 'exclude belongs in the row, beside matrix'
-    case 'name':
-    case 'output':
-      return `matrix cannot set ${key}: choose another key, and write it in ${key}, such as ${key}: "icon-{animal}"`
-    case 'count':
-    case 'matrix':
-      return `matrix cannot set ${key}`
-    case 'index':
-    case 'ext':
-    case 'id':
-      return `{${key}} already has a meaning in output: choose another key`
-    default:
-      return VALID_KEY.test(key)
-        ? undefined
-        : `"${shortened(key, 60)}" is not a valid key: it may contain letters, digits, _ and -, and starts with a letter`
-  }
+  if (key === 'include') return NO_INCLUDE
+  if (key === 'exclude') return 'exclude belongs in the row, beside matrix'
+  if (FORBIDDEN_KEYS.includes(key))
+    return `${key} cannot be a key of the matrix: choose another key, and write it in name or output, such as "icon-{animal}"`
+  return VALID_KEY.test(key)
+    ? undefined
+    : `"${shortened(key, 60)}" is not a valid key: it may contain letters, digits, _ and -, and starts with a letter`
 }
 
 function readValues(key: string, node: Node, fields: RowFields, report: ReportProblem): readonly Node[] {

@@ -18,11 +18,10 @@ import {
   type ImageReference,
   type Manifest,
   type ManifestEntry,
-  matchesRowIn,
   type RowUse,
   resolveRows,
 } from './manifest-entry.js'
-import { expandRows, type Origin, type RowTemplate } from './matrix.js'
+import { expandRows, type RowTemplate } from './matrix.js'
 import {
   createProblemCollector,
   type ManifestProblem,
@@ -83,7 +82,7 @@ export type ManifestResult =
 
 /** A row of the manifest, or one combination of its matrix. */
 interface ReportingRow extends ManifestRow {
-  readonly origin: Origin | undefined
+  readonly template: RowTemplate | undefined
   readonly report: ReportProblem
 }
 
@@ -93,8 +92,6 @@ interface ManifestContext {
   readonly folder: ManifestFolder
   readonly referencesOf: ReferencesOf
   readonly problems: ProblemCollector
-  /** Rows with a matrix that cannot be expanded. */
-  readonly unexpanded: readonly RowTemplate[]
 }
 
 export async function readManifest(options: ManifestOptions): Promise<ManifestResult> {
@@ -103,22 +100,19 @@ export async function readManifest(options: ManifestOptions): Promise<ManifestRe
   const warnings = createProblemCollector()
   const parsed = parseManifest(options.path, options.bytes, problems.report, warnings.report)
   const sections = parsed && sectionsOf(parsed, options, problems.report)
-  const expanded = sections && expandRows(sections, options, problems.report)
+  const expanded = sections ? expandRows(sections, options, problems.report) : []
   const reading: ManifestContext = {
     options,
     problems,
     isCsv: sections?.isCsv ?? false,
     folder: createManifestFolder(folder),
     referencesOf: imageReaderIn(folder, options),
-    unexpanded: expanded?.unexpanded ?? [],
   }
-  const rows =
-    expanded?.rows.map((each) => ({
-      ...each,
-      ...readRow(each.node, each.sections, each.report, each.addedKeys),
-    })) ?? []
+  const rows = expanded.map((each) => ({
+    ...each,
+    ...readRow(each.node, each.sections, each.report, each.addedKeys),
+  }))
   const entries = areTooMany(rows, problems) ? [] : await entriesOf(rows, reading)
-  expanded?.flush()
   const found = problems.list()
   if (found.length > 0) return { ok: false, problems: found }
   const { models = {} } = sections ?? {}
@@ -153,7 +147,7 @@ async function entriesOf(
   rows: readonly ReportingRow[],
   reading: ManifestContext,
 ): Promise<readonly ManifestEntry[]> {
-  const { folder, referencesOf, options, problems } = reading
+  const { folder, referencesOf, options } = reading
   const named = rows.map((row) => {
     const all = outputsOfRow(row, options.naming, row.report)
     const outputs = all.filter((each) => isAllowed(row, each, reading))
@@ -164,8 +158,9 @@ async function entriesOf(
     }
   })
   const claims = named.flatMap(({ row, outputs }) => outputs.map((each) => claimOf(row, each, folder)))
-  findCollisions(claims, reservedBy(reading), problems.report)
+  findCollisions(claims, reservedBy(reading))
   const problemOf = outputImageProblems([...claims, ...furtherClaims(claims, reading)], folder)
+  const written = new Set(named.flatMap(({ names }) => names))
   const uses: RowUse[] = []
   for (const { row, outputs, names } of named) {
     const references = await referencesOf(row, row.report, (path, shown) => problemOf(path, shown, names))
@@ -177,7 +172,7 @@ async function entriesOf(
   }
   return resolveRows(uses, {
     isCsv: reading.isCsv,
-    isReported: matchesRowIn(reading.unexpanded, new Set(named.flatMap(({ names }) => names))),
+    isReported: (name) => written.has(name),
   })
 }
 
@@ -194,7 +189,7 @@ const claimOf = (row: ReportingRow, named: NamedOutput, { realPathOf }: Manifest
   isNamed: row.name !== undefined,
   kind: row.kind,
   realPath: realPathOf(named.output),
-  origin: row.origin,
+  template: row.template,
   report: row.report,
   at: row.at,
   nameAt: row.positionOf('name'),
@@ -245,7 +240,7 @@ const entryOf = (
   name,
   variant,
   rowName: row.name ?? name,
-  template: row.origin?.template.name ?? row.origin?.template.output,
+  template: row.template?.name,
   at: row.at,
   kind: row.kind,
   model: row.model,

@@ -48,20 +48,6 @@ class InvalidJson extends Error {
   }
 }
 
-/** Expected text for each error code of the parser. */
-const WANTED: Readonly<Record<string, string>> = {
-  ValueExpected: 'a value',
-  UnexpectedEndOfNumber: 'a value',
-  InvalidSymbol: 'a value',
-  PropertyNameExpected: 'a name in double quotes',
-  ColonExpected: '":"',
-}
-
-const INVALID: Readonly<Record<string, string>> = {
-  InvalidCommentToken: 'JSON has no comments',
-  UnexpectedEndOfString: 'this string is not closed',
-}
-
 type OpenValue =
   | { readonly type: 'list'; readonly items: Node[] }
   | {
@@ -91,18 +77,11 @@ function readJson(
     }
   }
 
+  /** Says what the code of the parser says, such as `CommaExpected`. */
   function messageOf(code: string, offset: number, length: number): string {
+    const words = code.replace(/(?!^)[A-Z]/g, (letter) => ` ${letter}`).toLowerCase()
     const found = offset < text.length ? `"${shortened(text.slice(offset, offset + length), 40)}"` : 'the end'
-    // The parser closes an unfinished list or map before it reports the error, so `open` no longer has it.
-    const closing: Readonly<Record<string, string>> = {
-      CommaExpected: open.at(-1)?.type === 'list' ? ']' : '}',
-      CloseBracketExpected: ']',
-      CloseBraceExpected: '}',
-    }
-    const isOver = root !== undefined && open.length === 0
-    const wanted = closing[code] ? `"," or "${closing[code]}"` : isOver ? 'the end' : WANTED[code]
-    if (wanted !== undefined) return `invalid JSON: expected ${wanted}, found ${found}`
-    return `invalid JSON: ${INVALID[code] ?? 'this string contains a line break, a tab or an unknown escape'}`
+    return `invalid JSON: ${words}, found ${found}`
   }
 
   try {

@@ -5,7 +5,6 @@
 import type { MediaSummary } from '../../protocol/media.js'
 import type { Kind, ModelInput } from '../../protocol/models.js'
 import { nearest, shortened } from '../../protocol/text.js'
-import type { RowTemplate } from './matrix.js'
 import type { Position, ReportProblem } from './nodes.js'
 import type { Models } from './sections.js'
 
@@ -97,19 +96,6 @@ interface ResolveOptions {
   readonly isCsv?: boolean
   /** Whether a row of this name does not exist because of a mistake that was already reported. */
   isReported?(name: string): boolean
-}
-
-/** Returns a function that matches names of skipped rows, and names that a row with an invalid matrix could have. */
-export function matchesRowIn(
-  templates: readonly RowTemplate[],
-  names: ReadonlySet<string>,
-): (name: string) => boolean {
-  const patterns = templates.flatMap(({ name, output }) => {
-    const template = (name ?? output?.replace(/\.\{ext\}$/, ''))?.normalize()
-    const parts = template?.split(/\{[^{}]*\}/).map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
-    return parts === undefined ? [] : new RegExp(`^${parts.join('.*')}(-\\d+)?$`, 's')
-  })
-  return (name) => names.has(name) || patterns.some((pattern) => pattern.test(name))
 }
 
 /**

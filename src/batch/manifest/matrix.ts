@@ -16,10 +16,10 @@ import type { Naming } from './output-paths.js'
 import { createPlaceholders, isNear, type Placeholders } from './placeholders.js'
 import { schemasOfRow } from './row-model.js'
 import {
+  fieldsOf,
   isOfMatrix,
   MAX_COMBINATIONS,
   MAX_RUNS,
-  matrixFieldsOf,
   ROW_FIELDS,
   type RowFields,
   type Sections,
@@ -27,14 +27,8 @@ import {
 
 /** Manifest row with a matrix. All its combinations share this object. */
 export interface RowTemplate {
-  /** Name as written, with its placeholders. */
+  /** Name as written, with its placeholders. The output, if the row has no name. */
   readonly name: string | undefined
-  readonly output: string | undefined
-}
-
-export interface Origin {
-  readonly template: RowTemplate
-  readonly combination: Combination
 }
 
 interface ExpandedRow {
@@ -43,17 +37,9 @@ interface ExpandedRow {
   readonly sections: Sections
   readonly report: ReportProblem
   /** Undefined for a row without a matrix. */
-  readonly origin: Origin | undefined
+  readonly template: RowTemplate | undefined
   /** Keys with several values that set a parameter only because of a document: they could only name the rows before. */
   readonly addedKeys?: readonly string[]
-}
-
-interface Expansion {
-  readonly rows: readonly ExpandedRow[]
-  /** Rows whose matrix cannot be expanded. */
-  readonly unexpanded: readonly RowTemplate[]
-  /** Reports the problems collected by the `report` of the rows. */
-  flush(): void
 }
 
 interface ExpandOptions {
@@ -62,37 +48,24 @@ interface ExpandOptions {
   readonly maxRuns?: number | undefined
 }
 
+/** Leaves out rows whose matrix is invalid. */
 export function expandRows(
   sections: Sections,
   { naming, maxRuns }: ExpandOptions,
   report: ReportProblem,
-): Expansion {
+): readonly ExpandedRow[] {
   const matrices = readMatrices(sections, report)
   const rows: ExpandedRow[] = []
-  const unexpanded: RowTemplate[] = []
-  const flushes: (() => void)[] = []
-  const flush = () => {
-    for (const each of flushes) each()
-  }
-  const expansion = { rows, unexpanded, flush }
-  if (areTooMany(matrices, maxRuns, report)) return expansion
+  if (areTooMany(matrices, maxRuns, report)) return rows
   for (const node of sections.rows) {
     const matrix = matrices.get(node)
     const expanded = matrix && expand({ node, matrix, sections, naming, report })
-    if (expanded !== undefined) {
-      rows.push(...expanded.rows)
-      flushes.push(expanded.flush)
-    } else if (presentField(node, 'matrix') === undefined)
-      rows.push({ node, sections, report, origin: undefined })
-    else unexpanded.push(templateOf(node.fields, sections.defaults))
+    if (expanded !== undefined) rows.push(...expanded)
+    else if (presentField(node, 'matrix') === undefined)
+      rows.push({ node, sections, report, template: undefined })
   }
-  return expansion
+  return rows
 }
-
-const templateOf = (fields: FieldMap, defaults: FieldMap): RowTemplate => ({
-  name: writtenText(fields.get('name')),
-  output: writtenText(fields.get('output') ?? defaults.get('output')),
-})
 
 /** Returns the field. `null` means the same as an absent field. */
 function presentField({ fields }: MapNode, name: string): Field | undefined {
@@ -118,7 +91,7 @@ function readMatrices(sections: Sections, report: ReportProblem): ReadonlyMap<Ma
     if (field === undefined) {
       if (exclude !== undefined) report(exclude.at, 'exclude needs a matrix in the same row')
     } else if (total <= MAX_RUNS) {
-      const fields = matrixFieldsOf(schemasOfRow(node, sections), isUnused(node, sections))
+      const fields = fieldsOf(schemasOfRow(node, sections), isUnused(node, sections))
       const matrix = readMatrix(field, exclude, fields, report)
       if (matrix !== undefined) matrices.set(node, { ...matrix, fields })
       total += matrix?.combinations.length ?? 0
@@ -173,7 +146,7 @@ const NO_INPUT: readonly string[] = ['name', 'output', 'count', 'label', 'matrix
 const NOT_FILLED: readonly string[] = ['count', 'matrix', 'exclude']
 
 /** Expands one row. If a placeholder cannot be filled in, reports the problem and returns undefined. */
-function expand(row: MatrixRow): Pick<Expansion, 'rows' | 'flush'> | undefined {
+function expand(row: MatrixRow): readonly ExpandedRow[] | undefined {
   const { node, matrix, sections, naming, report } = row
   const { defaults } = sections
   const placeholders = createPlaceholders(matrix.keys, matrix.fields, naming)
@@ -196,21 +169,20 @@ function expand(row: MatrixRow): Pick<Expansion, 'rows' | 'flush'> | undefined {
         return value === undefined ? [] : [[key, { at, value }]]
       }),
     )
-  const template = templateOf(own, inherited)
-  const problems = collectByPosition(matrix.combinations, report)
+  const template = {
+    name: writtenText(own.get('name')) ?? writtenText(own.get('output') ?? inherited.get('output')),
+  }
+  const reportFor = firstAtEachPosition(report)
   const addedKeys = [...setting.keys()].filter(
     (key) => !ROW_FIELDS.includes(key) && (matrix.keys.get(key)?.length ?? 0) > 1,
   )
-  return {
-    rows: matrix.combinations.map((combination) => ({
-      node: { ...node, fields: fill(new Map([...own, ...valuesSet(combination)]), combination) },
-      sections: { ...sections, defaults: fill(defaults, combination) },
-      report: problems.reportFor(combination),
-      origin: { template, combination },
-      addedKeys,
-    })),
-    flush: problems.flush,
-  }
+  return matrix.combinations.map((combination) => ({
+    node: { ...node, fields: fill(new Map([...own, ...valuesSet(combination)]), combination) },
+    sections: { ...sections, defaults: fill(defaults, combination) },
+    report: reportFor(combination),
+    template,
+    addedKeys,
+  }))
 }
 
 /** Returns the matrix keys that set a field of the row, with their positions. */
@@ -265,50 +237,24 @@ function checkTexts(
   return canBeExpanded
 }
 
-interface ProblemPlace {
-  readonly at: Position
-  /** Combinations with each message, in order. */
-  readonly byMessage: Map<string, Set<Combination>>
-}
-
 /**
- * Collects the problems of the rows of one matrix. Reports each position once, with the first combination and the
- * number of others, unless all combinations have the problem.
+ * Reports the problems of the first combination that has one at a position, and names the combination: most problems are
+ * repeated by the other combinations of the row.
  */
-function collectByPosition(combinations: readonly Combination[], report: ReportProblem) {
-  const places = new Map<string, ProblemPlace>()
-
-  function reportPlace({ at, byMessage }: ProblemPlace): void {
-    const partial = [...byMessage].filter(([, { size }]) => size < combinations.length)
-    for (const [message, { size }] of byMessage) if (size === combinations.length) report(at, message)
-    const [message, [first] = []] = partial[0] ?? []
-    if (message === undefined || first === undefined) return
+function firstAtEachPosition(report: ReportProblem): (combination: Combination) => ReportProblem {
+  const first = new Map<string, Combination>()
+  return (combination) => (at, message) => {
+    const place = `${at.line}:${at.column}`
+    if (!first.has(place)) first.set(place, combination)
+    if (first.get(place) !== combination) return
     // At a position inside the matrix, the value is visible without the combination.
-    const isValue = [...first.values()].some(
-      (value) => value.at.line === at.line && value.at.column === at.column,
-    )
-    const count = new Set(partial.flatMap(([, having]) => [...having])).size
-    const more = count > 1 ? `, and ${count - 1} more` : ''
-    report(at, isValue ? message : `${message} (${describe(first)}${more})`)
-  }
-
-  return {
-    reportFor:
-      (combination: Combination): ReportProblem =>
-      (at, message) => {
-        const id = `${at.line}:${at.column}`
-        const place = places.get(id) ?? { at, byMessage: new Map<string, Set<Combination>>() }
-        places.set(id, place)
-        place.byMessage.set(message, (place.byMessage.get(message) ?? new Set()).add(combination))
-      },
-    flush() {
-      for (const place of places.values()) reportPlace(place)
-    },
+    const isValue = [...combination.values()].some((value) => `${value.at.line}:${value.at.column}` === place)
+    report(at, isValue ? message : `${message} (${describe(combination)})`)
   }
 }
 
 /** `animal: fox, aspect_ratio: 1:1` */
-export const describe = (combination: Combination): string =>
+const describe = (combination: Combination): string =>
   [...combination].map(([key, value]) => `${key}: ${valueText(value)}`).join(', ')
 
 function valueText(value: Node): string {

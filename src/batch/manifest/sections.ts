@@ -65,12 +65,6 @@ export interface RowFields {
   isJson(name: string): boolean
 }
 
-/** Like `fieldsOf`, but a key `label` only names its values: matrices had such keys before rows had labels. */
-export function matrixFieldsOf(...options: Parameters<typeof fieldsOf>): RowFields {
-  const fields = fieldsOf(...options)
-  return { ...fields, has: (name) => name !== 'label' && fields.has(name) }
-}
-
 /** `canBeAdded`: whether a document may add a field of this name to the built-in ones. */
 export function fieldsOf(
   schemas: readonly ModelSchema[],

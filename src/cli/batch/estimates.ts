@@ -5,7 +5,6 @@ import type { RunEstimate } from '../../journal/index.js'
 import { amountOf, amountText, type EstimateSum, sumOf } from '../../protocol/price.js'
 import { checkMaxCost, type Prices } from '../models/prices.js'
 import { plural } from '../terminal/format.js'
-import type { KnownCreates } from './known-creates.js'
 
 /** The limit of `--max-cost`. Amounts are in millionths. */
 export interface CostLimit {
@@ -90,9 +89,8 @@ export const estimateJson = ({ runs, millionths, withoutPrice, currency, byModel
 })
 
 interface PricedPlan {
-  readonly plan: Pick<Plan, 'steps' | 'lock'>
+  readonly plan: Pick<Plan, 'steps'>
   readonly prices: Prices
-  readonly creates: KnownCreates | undefined
   readonly missing: readonly unknown[]
   readonly options: {
     readonly mode: string
@@ -101,50 +99,25 @@ interface PricedPlan {
   }
 }
 
-/**
- * Throws `usage` if the runs that the batch may create pass `--max-cost`, together with those of earlier rounds and with
- * creates whose outcome is unknown.
- */
-export function refuseCost({ plan, prices, creates, missing, options }: PricedPlan): void {
+/** Throws `usage` if the runs that the batch may create pass `--max-cost`, together with those of earlier rounds. */
+export function refuseCost({ plan, prices, missing, options }: PricedPlan): void {
   const { mode, cost, allowance } = options
   const { limit, used } = cost
   // A missing model is reported as such.
   if ((limit ?? allowance?.maxCost) === undefined || missing.length > 0) return
-  const { currency } = prices
   const sum = sumPlan(plan, prices)
   if (sum.runs === 0) return
   // A plan works offline.
   if (mode === 'run') prices.refuseOld(sum.byModel.keys())
   if (limit === undefined) return
+  const { currency } = prices
   const unpriced = [...sum.byModel].flatMap(([model, { withoutPrice }]) => (withoutPrice > 0 ? [model] : []))
-  const steps = new Map(plan.steps.map((step) => [step.entry.name, step]))
-  // Also of rows that --only does not select, and of rows that were changed or removed, whose input is not known.
-  const estimates = [...plan.lock.entries].map(([name, { pending }]) => {
-    if (pending?.state !== 'unconfirmed') return 0
-    const { token, model, kind, hash } = pending
-    const known = token === undefined ? undefined : creates?.createOf(token)
-    const recorded = known?.state === 'sent' ? known.run.estimate : undefined
-    const step = steps.get(name)
-    const input = step?.hash === hash ? step.entry.input : undefined
-    const estimate = recorded?.currency === currency ? recorded : prices.estimate({ model, kind, input })
-    // Nothing can price a removed row that was forgotten, and it would refuse every later batch.
-    if (estimate === undefined && step === undefined) return 0
-    if (estimate === undefined) unpriced.push(model)
-    return estimate?.millionths
-  })
-  const unconfirmed = sumOf(estimates)
-  const withoutPrice = sum.withoutPrice + unconfirmed.withoutPrice
-  checkMaxCost({ ...sum, withoutPrice }, limit, currency, [...new Set(unpriced)])
-  const also = [
-    { millionths: used, of: 'earlier rounds' },
-    { millionths: unconfirmed.millionths, of: 'creates with an unknown outcome' },
-  ].filter(({ millionths }) => millionths > 0)
-  const total = sumOf([sum, ...also].map(({ millionths }) => millionths))
-  if (total.millionths <= limit) return
+  checkMaxCost(sum, limit, currency, unpriced)
+  if (sumOf([sum.millionths, used]).millionths <= limit) return
   const amount = (millionths: number) => amountText(millionths, currency)
-  const parts = also.map(({ millionths, of }) => ` and ${amount(millionths)} of ${of}`).join('')
   throw usageError(
-    `The estimate is ${amount(sum.millionths)}${parts}, but --max-cost allows ${amount(limit)}. Nothing was sent.`,
+    `The estimate is ${amount(sum.millionths)} and ${amount(used)} of earlier rounds, but --max-cost allows ` +
+      `${amount(limit)}. Nothing was sent.`,
     'Create fewer runs with --only, or raise the limit (--max-cost, RUSHES_MAX_COST or `maxCost`).',
   )
 }

@@ -30,7 +30,7 @@ import { readPath, readStdin } from '../process/io.js'
 import { type Missing, missingError, missingModel, modelsByKind } from '../settings/required-settings.js'
 import { plural } from '../terminal/format.js'
 import { refuseCost } from './estimates.js'
-import { adoptedLock, type KnownCreates, knownCreates } from './known-creates.js'
+import { adoptedLock, knownCreates } from './known-creates.js'
 import type { BatchOptions, BatchWords } from './options.js'
 import { annotate, MAX_LINE_ANNOTATIONS } from './reports.js'
 import { selectorFor } from './select-entries.js'
@@ -174,7 +174,6 @@ export interface PreparedBatch extends BatchWords {
   readonly lock: Lock
   /** The plan of the lock file with the outcomes that only the journal has. */
   readonly plan: Plan
-  readonly creates: KnownCreates | undefined
   readonly options: BatchOptions
   /** Missing models. `ctx.missingError` reports them together with other missing settings. */
   readonly missing: readonly Missing[]
@@ -209,7 +208,6 @@ export async function prepare(
     prices,
     lock,
     plan,
-    creates,
     options,
     missing: missingFor(plan.steps),
   }

@@ -1,13 +1,7 @@
 /** Prints a plan: all of it on standard output, or the rows with work on standard error. */
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import type { LeftRun, Plan, PlanStep } from '../../batch/plan/index.js'
-import { type Expectation, expectationOf } from '../../batch/plan/row-order.js'
-import { RUNS_LIMIT } from '../../protocol/limits.js'
-import { typicalDurationOf } from '../../protocol/typical-duration.js'
 import type { Context } from '../context/context.js'
 import { resumeCommand } from '../runs/resume.js'
-import { JOURNAL_FILE } from '../settings/folders.js'
 import { tabRow } from '../terminal/format.js'
 import { alignedRow, widthsOf } from '../terminal/table.js'
 import { estimateJson, estimateNote, sumPlan } from './estimates.js'
@@ -15,14 +9,10 @@ import type { PreparedBatch } from './prepare.js'
 import { createJsonOutput, planRow, writeJobSummary } from './reports.js'
 import { leftRunsJson, modelsNote, notesOf, stepCells, stepJson, summaryLine, treeRows } from './show.js'
 
-/** Prints the plan for `--dry-run`, with an estimate of its duration. */
-export const printDryRun = async (ctx: Context, prepared: PreparedBatch): Promise<void> =>
-  printPlan(ctx, prepared, await expectedTime(ctx, prepared))
-
-export function printPlan(ctx: Context, prepared: PreparedBatch, expectation?: Expectation): void {
+export function printPlan(ctx: Context, prepared: PreparedBatch): void {
   const { out } = ctx
   const { plan } = prepared
-  reportPlan(ctx, prepared, { expectation, prints: out.mode.json })
+  reportPlan(ctx, prepared, out.mode.json)
   warnOfLeftRuns(ctx, plan)
   if (out.mode.json) return
   const selected = selectedSteps(plan)
@@ -30,34 +20,25 @@ export function printPlan(ctx: Context, prepared: PreparedBatch, expectation?: E
   const widths = widthsOf(rows, out.columns)
   for (const row of rows) out.line(out.stdoutIsTerminal ? alignedRow(row, widths) : tabRow(row))
   for (const note of notesOf(plan)) out.note(note)
-  printSummary(ctx, prepared, expectation)
+  printSummary(ctx, prepared)
 }
 
-interface PlanReport {
-  readonly expectation?: Expectation | undefined
-  /** Whether the lines of the `--report` file are also printed. */
-  readonly prints: boolean
-}
-
-/** Writes the plan to the `--report` file and to the job summary. */
-export function reportPlan(ctx: Context, prepared: PreparedBatch, { expectation, prints }: PlanReport): void {
+/** Writes the plan to the `--report` file and to the job summary. `prints`: whether the lines of the file are also printed. */
+export function reportPlan(ctx: Context, prepared: PreparedBatch, prints: boolean): void {
   const { plan, manifest, flags, prices } = prepared
   const estimate = sumPlan(plan, prices)
   const json = createJsonOutput(ctx, flags.report, prints)
   const selected = selectedSteps(plan)
   for (const step of selected) json(stepJson(step))
-  const { leastMs = null, expectedMs = null } = expectation ?? {}
   json({
     summary: {
       ...plan.counts,
-      least_ms: leastMs,
-      expected_ms: expectedMs,
       models: Object.fromEntries([...estimate.byModel].map(([model, { runs }]) => [model, runs])),
       ...estimateJson(estimate),
       not_waited_for: leftRunsJson(plan),
     },
   })
-  const line = planLine(ctx, prepared, expectation)
+  const line = planLine(ctx, prepared)
   writeJobSummary(ctx, { manifest, line, hasResults: false, rows: selected.map(planRow) })
 }
 
@@ -65,7 +46,7 @@ const selectedSteps = ({ steps }: Plan): readonly PlanStep[] =>
   steps.filter(({ action }) => action.do !== 'skip')
 
 /** Prints the rows that need work or are blocked. Prints nothing if there are none. */
-export async function printWork(ctx: Context, prepared: PreparedBatch): Promise<void> {
+export function printWork(ctx: Context, prepared: PreparedBatch): void {
   const { out, stderr } = ctx
   const { plan } = prepared
   warnOfLeftRuns(ctx, plan)
@@ -74,53 +55,26 @@ export async function printWork(ctx: Context, prepared: PreparedBatch): Promise<
   const rows = treeRows(steps)
   const widths = widthsOf(rows, stderr.columns)
   for (const row of rows) out.note(alignedRow(row, widths))
-  printSummary(ctx, prepared, await expectedTime(ctx, prepared))
+  printSummary(ctx, prepared)
 }
 
 type PricedPlan = Pick<PreparedBatch, 'plan' | 'prices'>
 
-function printSummary(ctx: Context, { plan, prices }: PricedPlan, expectation?: Expectation): void {
+function printSummary(ctx: Context, { plan, prices }: PricedPlan): void {
   const models = modelsNote(sumPlan(plan, prices))
   if (models !== undefined) ctx.out.note(models)
-  ctx.out.note(planLine(ctx, { plan, prices }, expectation))
+  ctx.out.note(planLine(ctx, { plan, prices }))
 }
 
 /** `5 runs: 3 up to date, 2 to create; at least 4 requests. Estimate: 3 credits` */
-export const planLine = (
-  { globals }: Pick<Context, 'globals'>,
-  { plan, prices }: PricedPlan,
-  expectation?: Expectation,
-): string => `${summaryLine(plan, expectation)}${estimateNote(sumPlan(plan, prices), globals)}`
+export const planLine = ({ globals }: Pick<Context, 'globals'>, { plan, prices }: PricedPlan): string =>
+  `${summaryLine(plan)}${estimateNote(sumPlan(plan, prices), globals)}`
 
 function openSteps({ steps }: Plan): readonly PlanStep[] {
   const open = steps.filter(({ action }) => action.do !== 'up_to_date' && action.do !== 'skip')
   const names = new Set(open.map(({ entry }) => entry.name))
   // The tree indents a row only below a row that is printed.
   return open.map((step) => ({ ...step, sources: step.sources.filter((name) => names.has(name)) }))
-}
-
-/** Estimates the duration of a plan from earlier durations in the journal. Sends nothing. */
-async function expectedTime(ctx: Context, { plan, options }: PreparedBatch): Promise<Expectation> {
-  const durations = await durationsByModel(ctx)
-  return expectationOf(plan.steps, plan.counts.requests, {
-    ...RUNS_LIMIT,
-    concurrency: options.concurrency,
-    usualMs: (model) => typicalDurationOf(durations.get(model) ?? [])?.medianMs,
-  })
-}
-
-/** Durations of earlier runs by model. Empty if the journal cannot be read. */
-async function durationsByModel(ctx: Context): Promise<ReadonlyMap<string, readonly number[]>> {
-  const path = join(ctx.stateFolder, JOURNAL_FILE)
-  if (!existsSync(path)) return new Map()
-  // A plan needs no address.
-  const address = await ctx.address().catch(() => undefined)
-  const { readDurations } = await import('../../journal/readonly-queries.js')
-  try {
-    return readDurations(path, address)
-  } catch {
-    return new Map()
-  }
 }
 
 /** Maximum number of rows printed: one screen. `--json` has all rows. */

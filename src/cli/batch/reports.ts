@@ -158,52 +158,42 @@ export interface JobSummary {
   readonly rows: readonly SummaryRow[]
 }
 
-/** Maximum number of rows: a longer table is hard to read. The gallery and `--report` have all rows. */
-const MAX_ROWS = 500
-const MAX_BYTES = 1_000_000
+/**
+ * GitHub rejects a summary of more than 1 MiB completely. This number of rows with cells of this length stays below that,
+ * with three bytes for each character.
+ */
+const MAX_ROWS = 150
 const MAX_CELL = 300
 const ORDER = ['failed', 'active', 'up to date'] as const
 
 /**
- * Writes the plan and its results as a table to the job summary. GitHub rejects a summary of more than 1 MiB
- * completely, so a longer table is shortened, and the omitted rows are counted. Errors are ignored: a batch does not
- * fail because of its summary.
+ * Writes the plan and its results as a table to the job summary. Counts the rows that it leaves out. Errors are ignored:
+ * a batch does not fail because of its summary.
  */
 export function writeJobSummary(ctx: Context, summary: JobSummary): void {
   const file = variable(ctx.env, 'GITHUB_STEP_SUMMARY')
   if (file === undefined || !isActions(ctx)) return
   try {
-    const used = statSync(file, { throwIfNoEntry: false })?.size ?? 0
-    appendFileSync(file, summaryText(summary, MAX_BYTES - used))
+    appendFileSync(file, summaryText(summary))
   } catch {
     // Errors are ignored.
   }
 }
 
-/** Returns the text of the summary. Empty if not even the heading fits. Pure. */
-export function summaryText({ manifest, line, hasResults, rows }: JobSummary, maxBytes: number): string {
+/** Returns the text of the summary. Pure. */
+export function summaryText({ manifest, line, hasResults, rows }: JobSummary): string {
   const sorted = ORDER.flatMap((importance) => rows.filter((row) => row.importance === importance))
-  const candidates = sorted.slice(0, MAX_ROWS)
+  const [shown, left] = [sorted.slice(0, MAX_ROWS), sorted.slice(MAX_ROWS)]
   const titles = ['row', 'action', 'reason', 'file', ...(hasResults ? ['result', 'run', 'error'] : [])]
-  const head = [`### ${escapeMarkdown(manifest.path)}`, '', `${escapeMarkdown(line)}.`, '']
-  const table = [tableRow(titles), tableRow(titles.map(() => '---'))]
-  const room = maxBytes - bytesOf([...head, ...table]) - MAX_CELL
-  const tableRows: string[] = []
-  let used = 0
-  for (const row of candidates) {
-    const text = tableRow(row.cells.map((cell) => escapeMarkdown(shortened(cell, MAX_CELL))))
-    used += bytesOf([text])
-    if (used > room) break
-    tableRows.push(text)
-  }
-  const left = sorted.slice(tableRows.length)
-  const text = [
-    ...head,
-    ...(tableRows.length === 0 ? [] : [...table, ...tableRows, '']),
+  const table = [titles, titles.map(() => '---')].map(tableRow)
+  for (const { cells } of shown)
+    table.push(tableRow(cells.map((cell) => escapeMarkdown(shortened(cell, MAX_CELL)))))
+  return [
+    ...[`### ${escapeMarkdown(manifest.path)}`, '', `${escapeMarkdown(line)}.`, ''],
+    ...(shown.length === 0 ? [] : [...table, '']),
     ...(left.length === 0 ? [] : [`${leftOut(left)}.`, '']),
     '',
   ].join('\n')
-  return Buffer.byteLength(text) > maxBytes ? '' : text
 }
 
 /** `120 more rows are not shown: 20 created, 100 up to date` */
@@ -215,8 +205,6 @@ function leftOut(rows: readonly SummaryRow[]): string {
 }
 
 const tableRow = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
-
-const bytesOf = (lines: readonly string[]): number => Buffer.byteLength(`${lines.join('\n')}\n`)
 
 /** Escapes names, paths and messages, so that they contain no Markdown or HTML. */
 const escapeMarkdown = (text: string): string => printable(text).replace(/[\\`*_[\]<>&|~!#]/g, '\\$&')

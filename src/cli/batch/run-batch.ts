@@ -6,15 +6,13 @@ import type { BatchClaim } from '../../batch/lock/claim.js'
 import { type LockKeeper, removeLeftovers } from '../../batch/lock/file.js'
 import { type BatchLock, openLock } from '../../batch/lock/open-lock.js'
 import { inputToSend } from '../../batch/manifest/index.js'
-import { countsOf, type Plan, type PlanStep } from '../../batch/plan/index.js'
-import { expectationOf } from '../../batch/plan/row-order.js'
+import type { Plan, PlanStep } from '../../batch/plan/index.js'
 import { withExtension } from '../../download/file-names.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { onAbort } from '../../host/abort.js'
 import { reasonUnwritable } from '../../host/directories.js'
 import { asRushesError, Interruption, interrupted } from '../../host/interrupts.js'
 import { identityOf } from '../../journal/identity.js'
-import { RUNS_LIMIT } from '../../protocol/limits.js'
 import { carryOutPlan } from '../../runs/batch.js'
 import { stopsCreating } from '../../runs/create.js'
 import type { Recorder } from '../../runs/recorder.js'
@@ -166,7 +164,7 @@ function checkLimits(ctx: Context, prepared: PreparedBatch): void {
     refuseCost(prepared)
   } catch (error) {
     // Standard output has only the rows of batches that were carried out.
-    reportPlan(ctx, prepared, { prints: false })
+    reportPlan(ctx, prepared, false)
     throw error
   }
   const { create } = plan.counts
@@ -276,17 +274,11 @@ function payAgain(globals: ServiceFlags, { word, flags }: BatchWords, row: strin
   return `To create it again and pay again: \`${command} --only ${row} --force\``
 }
 
-/** Adds the typical duration of these runs, and of the whole batch, to the progress. */
-function expectRuns(recorder: Recorder, { plan, prepared, progress }: BatchRun): void {
+/** Adds the typical duration of these runs to the progress. */
+function expectRuns(recorder: Recorder, { plan, progress }: BatchRun): void {
   const steps = activeSteps(plan).filter(needsService)
   for (const model of new Set(steps.map((step) => step.model)))
     progress.runBegan(model, model === undefined ? undefined : recorder.typicalDuration(model))
-  const { expectedMs } = expectationOf(steps, countsOf(steps).requests, {
-    ...RUNS_LIMIT,
-    concurrency: prepared.options.concurrency,
-    usualMs: (model) => recorder.typicalDuration(model)?.medianMs,
-  })
-  if (expectedMs !== undefined) progress.expects(expectedMs)
 }
 
 /** Minimum number of finished rows for an estimate. */

@@ -9,10 +9,10 @@ import {
   type PlanStep,
   type RowAction,
 } from '../../batch/plan/index.js'
-import { dependentsOf, type Expectation } from '../../batch/plan/row-order.js'
+import { dependentsOf } from '../../batch/plan/row-order.js'
 import { amountText } from '../../protocol/price.js'
 import { printable } from '../../protocol/text.js'
-import { formatDuration, formatEstimate, plural } from '../terminal/format.js'
+import { plural } from '../terminal/format.js'
 import type { BatchEstimate } from './estimates.js'
 
 export const reasonOf = (action: RowAction): string | undefined => {
@@ -89,13 +89,12 @@ const ACTION_WORDS: readonly (readonly [RowAction['do'], string])[] = [
   ['skip', 'skipped'],
 ]
 
-/** `5 runs: 3 up to date, 2 to create; at least 4 requests, about 40 s` */
-export function summaryLine({ counts }: Plan, expectation?: Expectation): string {
+/** `5 runs: 3 up to date, 2 to create; at least 4 requests` */
+export function summaryLine({ counts }: Plan): string {
   const parts = ACTION_WORDS.flatMap(([action, words]) =>
     counts[action] === 0 ? [] : [`${counts[action]} ${words}`],
   )
-  const time = expectation === undefined ? '' : timeOf(expectation)
-  const requests = counts.requests === 0 ? '' : `; at least ${plural(counts.requests, 'request')}${time}`
+  const requests = counts.requests === 0 ? '' : `; at least ${plural(counts.requests, 'request')}`
   return `${plural(counts.total, 'run')}${parts.length === 0 ? '' : `: ${parts.join(', ')}`}${requests}`
 }
 
@@ -106,12 +105,6 @@ export function modelsNote({ byModel, currency }: BatchEstimate): string | undef
     return `${runs} with ${printable(model)} (${estimate})`
   })
   return models.length < 2 ? undefined : `to create: ${models.join(', ')}`
-}
-
-/** Empty if no duration is known and the rate limit adds no delay. */
-function timeOf({ leastMs, expectedMs }: Expectation): string {
-  if (expectedMs !== undefined) return `, about ${formatEstimate(expectedMs)}`
-  return leastMs === 0 ? '' : `, at least ${formatDuration(leastMs)} because of the rate limit`
 }
 
 interface Branch {

@@ -7,7 +7,6 @@ import { relative, resolve } from 'node:path'
 import { readLock } from '../../batch/lock/file.js'
 import { outputsOf } from '../../batch/lock/lock.js'
 import { claimWhenFree } from '../../batch/lock/open-lock.js'
-import { countsOf } from '../../batch/plan/index.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { onAbort } from '../../host/abort.js'
 import { Interruption, interrupted } from '../../host/interrupts.js'
@@ -25,17 +24,17 @@ import {
   prepare,
   refusePlan,
 } from './prepare.js'
-import { printDryRun, printWork } from './print-plan.js'
+import { printPlan, printWork } from './print-plan.js'
 import { beginReport } from './reports.js'
 import { refuseUnwritable, runBatch } from './run-batch.js'
-import { stepCells } from './show.js'
 import { createWatchedFiles, type WatchedFiles } from './watched-files.js'
 
 interface WatchState {
   readonly words: BatchWords
   /** Undefined if no question is needed before creates. */
   readonly questions: Questions | undefined
-  readonly consent: ReturnType<typeof createConsent>
+  /** The creates that the user has agreed to pay for. */
+  agreed: ReadonlySet<string>
   /**
    * `--force` and `--resubmit-unconfirmed` apply to one round only: otherwise each save would pay for all rows again.
    */
@@ -43,12 +42,10 @@ interface WatchState {
   isFirst: boolean
   /** Whether the `--report` file was emptied. All rounds write to it. */
   hasReport: boolean
-  /** Last message of a round without work, so that it is not repeated. */
-  lastMessage: string | undefined
 }
 
-/** A number is the exit code of the command. `again`: the plan differs from the one shown. `silent`: nothing to print. */
-type RoundEnd = number | 'done' | 'again' | 'silent'
+/** A number is the exit code of the command. `again`: the plan differs from the one shown. */
+type RoundEnd = number | 'done' | 'again'
 
 /** Exit codes that end the command. Other errors can be fixed in the manifest, or may be gone at the next change. */
 const FATAL_EXIT_CODES: readonly number[] = [EXIT.bug, EXIT.key, EXIT.account, EXIT.outcomeUnknown]
@@ -67,11 +64,10 @@ export async function watchBatch(ctx: Context, words: BatchWords, options: Batch
   const watch: WatchState = {
     words,
     questions,
-    consent: createConsent(questions),
+    agreed: new Set(),
     options,
     isFirst: true,
     hasReport: false,
-    lastMessage: undefined,
   }
   try {
     for (;;) {
@@ -187,89 +183,63 @@ function problemOf(ctx: Context, prepared: PreparedBatch): RushesError | undefin
   return undefined
 }
 
-/** Prints an error only once, even if the manifest is saved several times with the same error. */
-function printProblem({ out }: Context, watch: WatchState, error: RushesError): RoundEnd {
-  const text = JSON.stringify([error.message, error.hint])
-  if (text === watch.lastMessage) {
-    out.note('The errors are the same.')
-    return 'silent'
-  }
-  watch.lastMessage = text
+function printProblem({ out }: Context, error: RushesError): RoundEnd {
   out.error(error)
   return 'done'
 }
 
 async function dryRound(ctx: Context, watch: WatchState, files: WatchedFiles): Promise<RoundEnd> {
   const planned = await planRound(ctx, watch, files)
-  if (planned instanceof RushesError) return printProblem(ctx, watch, planned)
-  const { prepared } = planned
-  const text = JSON.stringify(prepared.plan.steps.map(stepCells))
-  if (text === watch.lastMessage) {
-    ctx.out.note('The plan is the same.')
-    return 'silent'
-  }
-  watch.lastMessage = text
-  await printDryRun(ctx, prepared)
-  const problem = problemOf(ctx, prepared)
+  if (planned instanceof RushesError) return printProblem(ctx, planned)
+  printPlan(ctx, planned.prepared)
+  const problem = problemOf(ctx, planned.prepared)
   if (problem !== undefined) ctx.out.error(problem)
   return 'done'
 }
 
 async function batchRound(ctx: Context, watch: WatchState, files: WatchedFiles): Promise<RoundEnd> {
-  const { out } = ctx
   const planned = await planRound(ctx, watch, files)
-  if (planned instanceof RushesError) return printProblem(ctx, watch, planned)
+  if (planned instanceof RushesError) return printProblem(ctx, planned)
   const { loaded, prepared } = planned
   const problem = problemOf(ctx, prepared)
-  if (problem !== undefined) return printProblem(ctx, watch, problem)
-  watch.lastMessage = undefined
-  const answer = await watch.consent.ask(ctx, prepared)
-  if (files.changed().length > 0) return 'silent'
-  if (answer !== 'yes' && prepared.plan.counts.download === 0) {
-    out.note(answer === 'no' ? 'Nothing was created.' : 'The plan is the same.')
-    return answer === 'no' ? 'done' : 'silent'
-  }
-  return await runRoundBatch(ctx, watch, files, { loaded, creates: answer === 'yes' })
+  if (problem !== undefined) return printProblem(ctx, problem)
+  const mayRun = await askToCreate(ctx, watch, prepared)
+  if (files.changed().length > 0) return 'done'
+  if (mayRun) return await runRoundBatch(ctx, watch, files, loaded)
+  ctx.out.note('Nothing was created.')
+  return 'done'
 }
 
-/** Runs the batch of a round. Without `creates`, it only downloads. */
 async function runRoundBatch(
   ctx: Context,
   watch: WatchState,
   files: WatchedFiles,
-  { loaded, creates }: { readonly loaded: LoadedManifest; readonly creates: boolean },
+  loaded: LoadedManifest,
 ): Promise<RoundEnd> {
   const { lockPath } = loaded
   const claim = await claimWhenFree(claimOptionsOf(ctx, lockPath))
   let code: number
   try {
-    if (files.changed().length > 0) return 'silent'
+    if (files.changed().length > 0) return 'done'
     // The question may have been answered a day later. Another round then plans with the documents and prices of now.
     if (await (await ctx.models()).refreshIfOld()) return 'again'
     // Another batch may have written the lock file since the plan was shown.
     const ready = await prepare(ctx, loaded, watch.options, watch.words)
     if (problemOf(ctx, ready) !== undefined) return 'again'
-    const work = creates ? ready : withoutCreates(ready)
-    if (!watch.consent.allows(work)) return 'again'
-    code = await runBatch(ctx, work, claim)
+    if (watch.questions !== undefined && !isWithin(createsOf(ready), watch.agreed)) return 'again'
+    code = await runBatch(ctx, ready, claim)
   } finally {
     await claim.release()
   }
   watch.options = { ...watch.options, force: false, resubmitUnconfirmed: false }
-  if (creates) watch.consent.use()
+  // The next creates need a new answer.
+  watch.agreed = new Set()
   // Files written by the batch itself start no round: a row may use the output of another row as a file.
   files.accept(filesOf(loaded))
   if (code === ctx.interrupts.first.reason?.exitCode) return code
   if (!FATAL_EXIT_CODES.includes(code)) return 'done'
   ctx.out.note('Stopped watching because of this error.')
   return code
-}
-
-function withoutCreates(prepared: PreparedBatch): PreparedBatch {
-  const steps = prepared.plan.steps.map((step) =>
-    step.action.do === 'create' ? { ...step, action: { do: 'skip' } as const } : step,
-  )
-  return { ...prepared, plan: { ...prepared.plan, steps, left: [], counts: countsOf(steps) } }
 }
 
 function filesOf({ lockPath, manifest }: LoadedManifest): readonly string[] {
@@ -279,39 +249,22 @@ function filesOf({ lockPath, manifest }: LoadedManifest): readonly string[] {
   )
 }
 
-/** Tracks the creates that the user has agreed to pay for. Without questions, all creates are allowed. */
-function createConsent(questions: Questions | undefined) {
-  const nothing: ReadonlySet<string> = new Set()
-  let agreed = nothing
-  let refused = nothing
-  return {
-    /**
-     * Prints the work, and asks before creates. `no again`: the user refused the same creates before, so the question
-     * is not repeated. Rejects with the `Interruption` of a signal, or with `InputEnded`.
-     */
-    async ask(ctx: Context, prepared: PreparedBatch): Promise<'yes' | 'no' | 'no again'> {
-      const creates = createsOf(prepared)
-      const isRefused = creates.size > 0 && creates.size === refused.size && isWithin(creates, refused)
-      if (isRefused) return 'no again'
-      const isAgreed = creates.size > 0 && isWithin(creates, agreed)
-      if (!isAgreed) await printWork(ctx, prepared)
-      if (questions === undefined || isAgreed || creates.size === 0) return 'yes'
-      // Discard keystrokes that were made before the question.
-      for (let turns = 0; turns < 2; turns++) await new Promise((resolve) => setImmediate(resolve))
-      const answer = await questions.ask(`Create ${plural(creates.size, 'run')}?`)
-      questions.ended.throwIfAborted()
-      agreed = answer === 'yes' ? creates : nothing
-      refused = answer === 'no' ? creates : nothing
-      return answer
-    },
-    allows: (prepared: PreparedBatch): boolean =>
-      questions === undefined || isWithin(createsOf(prepared), agreed),
-    /** Called after the creates were sent: the next ones need a new answer. */
-    use(): void {
-      agreed = nothing
-      refused = nothing
-    },
-  }
+/**
+ * Prints the work, and asks before creates, unless the user has agreed to them. Rejects with the `Interruption` of a
+ * signal, or with `InputEnded`.
+ */
+async function askToCreate(ctx: Context, watch: WatchState, prepared: PreparedBatch): Promise<boolean> {
+  const { questions, agreed } = watch
+  const creates = createsOf(prepared)
+  if (creates.size > 0 && isWithin(creates, agreed)) return true
+  printWork(ctx, prepared)
+  if (questions === undefined || creates.size === 0) return true
+  // Discard keystrokes that were made before the question.
+  for (let turns = 0; turns < 2; turns++) await new Promise((resolve) => setImmediate(resolve))
+  const isAgreed = (await questions.ask(`Create ${plural(creates.size, 'run')}?`)) === 'yes'
+  questions.ended.throwIfAborted()
+  if (isAgreed) watch.agreed = creates
+  return isAgreed
 }
 
 /** Identifies the creates that would be paid for, and their estimates. */

@@ -14,7 +14,7 @@ import {
   refuseImpossible,
   refusePlan,
 } from '../batch/prepare.js'
-import { printDryRun, printPlan } from '../batch/print-plan.js'
+import { printPlan } from '../batch/print-plan.js'
 import { annotate, annotateExit, beginReport, MAX_LINE_ANNOTATIONS } from '../batch/reports.js'
 import { runBatch } from '../batch/run-batch.js'
 import { isAllUpToDate, stepWords } from '../batch/show.js'
@@ -98,7 +98,7 @@ async function doBatch(ctx: Context, { manifest, flags, onImage, allowance }: Ba
   if (options.mode === 'check') return check(ctx, await prepare(ctx, loaded, options, words))
   if (options.mode === 'dry run') {
     const prepared = await prepare(ctx, loaded, options, words)
-    await printDryRun(ctx, prepared)
+    printPlan(ctx, prepared)
     refusePlan(prepared)
     return EXIT.ok
   }

@@ -2,71 +2,74 @@
 // and colours. The look depends on the words, so that cards of different prompts look different.
 import { colour, hex, mix } from '../colour.js'
 import { drawableText, type Font, wrapText } from '../lettering/font.js'
-import { pick, randomFrom } from '../random.js'
+import { randomFrom } from '../random.js'
+import { even } from '../render-request.js'
 import type { Setting } from './scene.js'
-import { type Area, box, circle, path, svg } from './stage.js'
+import { type Area, box, circle, type Overlay, path, pixels, stageSvg } from './stage.js'
 
-const LETTER_SIZES = [150, 132, 116, 102, 90, 78, 68, 60, 52, 44]
+const LETTER_SIZES = [150, 132, 116, 102, 90, 78, 68, 60, 52, 44, 38]
 const MAX_LINES = 4
 const LINE_HEIGHT = 1.16
 const FACT_SIZE = 38
-const INSET = 74
+const INSET = 70
 const MAX_WIDTH = 1200
 
-/** Returns the drawing in the middle of `area`, or '' if the subject is known. */
-export function drawSubjectCard(area: Area, font: Font, { reading, seed, palette }: Setting): string {
-  if (reading.unknownSubject === undefined) return ''
+/** Draws a card in the middle of `area`, in pixels. Returns nothing if the subject is known. */
+export async function drawSubjectCard(
+  area: Area,
+  unit: number,
+  font: Font,
+  { reading, seed, palette }: Setting,
+): Promise<readonly Overlay[]> {
+  const { unknownSubject, place, hour, season, weather, skyEvent, tints } = reading
+  if (unknownSubject === undefined) return []
   const random = randomFrom(`${seed}\ncard`)
-  const [isDark, radius, isBandLeft] = [random() < 0.4, pick(random, [0, 18, 44]), random() < 0.5]
+  const [isDark, isBandLeft] = [random() < 0.4, random() < 0.5]
   const paper = mix(isDark ? palette.ink : palette.paper, palette.accent, isDark ? 0.22 : 0.16)
   const ink = hex(isDark ? palette.paper : palette.ink)
-  const room = Math.min(area.width, MAX_WIDTH) - 2 * INSET
-  const { place, hour, season, weather, skyEvent, tints } = reading
   const facts = [place === 'table' ? 'room' : place, hour === 'grey' ? '' : hour, season, weather, skyEvent]
     .filter(Boolean)
     .join('  ·  ')
-  const footHeight = facts === '' && tints.length === 0 ? 0 : FACT_SIZE * 2.1
-  const subject = drawableText(reading.unknownSubject, font.has) || '…'
-  const { lines, size } = fitLines(subject, room, area.height - 2 * INSET - footHeight, font)
-  const footWidth = font.width(facts, FACT_SIZE) + 30 + Math.min(6, tints.length) * 54
+  const footHeight = facts === '' && tints.length === 0 ? 0 : FACT_SIZE * 2
+  const room = Math.min(area.width / unit, MAX_WIDTH) - 2 * INSET
+  const { lines, size } = fitLines(
+    drawableText(unknownSubject, font.has) || '…',
+    room,
+    area.height / unit - 2 * INSET - footHeight,
+    font,
+  )
+  const dots = tints.slice(0, 6)
+  const footWidth = font.width(facts, FACT_SIZE) + 30 + dots.length * 54
   const inner = Math.min(
     room,
     Math.max(...lines.map((line) => font.width(line, size)), footWidth, room * 0.45),
   )
-  const [width, height] = [
-    inner + 2 * INSET,
-    lines.length * size * LINE_HEIGHT + footHeight + 2 * INSET - size * 0.16,
-  ]
-  const [left, top] = [area.x + (area.width - width) / 2, area.y + (area.height - height) / 2]
-  const start = left + INSET
+  const units = {
+    width: inner + 2 * INSET,
+    height: lines.length * size * LINE_HEIGHT + footHeight + 2 * INSET - size * 0.16,
+  }
   const letters = lines.map((line, at) =>
-    font.outline(line, start, top + INSET + size * (0.86 + at * LINE_HEIGHT), size),
+    font.outline(line, INSET, INSET + size * (0.86 + at * LINE_HEIGHT), size),
   )
   const factSize = Math.min(FACT_SIZE, (FACT_SIZE * inner) / footWidth)
-  const baseline = top + height - INSET * 0.78
-  const dots = tints.slice(0, 6).map(({ hue, strength, lightness = 0.66 }, at) => {
-    const x = start + font.width(facts, factSize) + (facts === '' ? 22 : 52) + at * 54
-    const shade = colour(lightness, palette.isMonochrome ? 0 : 0.16 * strength, hue)
-    return circle(x, baseline - 11, 22, ink, 0.35) + circle(x, baseline - 11, 20, hex(shade))
+  const baseline = units.height - INSET * 0.78
+  const circles = dots.map(({ hue, strength, lightness = 0.66 }, at) => {
+    const x = INSET + font.width(facts, factSize) + (facts === '' ? 22 : 52) + at * 54
+    return circle(x, baseline - 11, 20, hex(colour(lightness, 0.16 * strength, hue)))
   })
-  const marks = [-1, 1].flatMap((across) =>
-    [-1, 1].map((down) => {
-      const [x, y] = [
-        left + width / 2 + across * (width / 2 + 20),
-        top + height / 2 + down * (height / 2 + 20),
-      ]
-      return svg`M${x} ${y - down * 46}V${y}H${x - across * 46}`
-    }),
-  )
-  return (
-    box([left + 10, top + 16, width, height], hex(palette.ink), radius, 0.3) +
-    box([left, top, width, height], hex(paper), radius) +
-    box([isBandLeft ? left : left + width - 20, top + radius, 20, height - 2 * radius], hex(palette.accent)) +
-    `<path d="${marks.join('')}" fill="none" stroke="${hex(palette.paper)}" stroke-opacity=".8" stroke-width="5"/>` +
+  const drawing =
+    box([0, 0, units.width, units.height], hex(paper)) +
+    box([isBandLeft ? 0 : units.width - 20, 0, 20, units.height], hex(palette.accent)) +
     path(letters.join(''), ink) +
-    path(font.outline(facts, start, baseline, factSize), ink, 0.75) +
-    dots.join('')
-  )
+    path(font.outline(facts, INSET, baseline, factSize), ink, 0.75) +
+    circles.join('')
+  const card = { width: even(units.width * unit), height: even(units.height * unit) }
+  const sharp = await pixels()
+  const input = await sharp(stageSvg(card, units, drawing))
+    .png()
+    .toBuffer()
+  const left = even(area.x + (area.width - card.width) / 2)
+  return [{ input, left, top: even(area.y + (area.height - card.height) / 2), ...card }]
 }
 
 /** Finds the largest text size at which every word fits. A subject that is too long ends in an ellipsis. */

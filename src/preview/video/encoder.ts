@@ -8,7 +8,6 @@
 import { Worker } from 'node:worker_threads'
 import { packagedFile } from '../files.js'
 import type { Size } from '../render-request.js'
-import type { Frame } from './frames.js'
 import { findBox, type Track } from './mp4.js'
 
 export const FRAMES_PER_SECOND = 24
@@ -19,9 +18,9 @@ const QUANTIZATION = 24
 
 export interface Encoder {
   /** Resolves with a free buffer to compose a frame into. The number of buffers is small, to limit memory use. */
-  free(): Promise<Frame>
+  free(): Promise<Uint8Array>
   /** Encodes a frame in a buffer from `free`. */
-  add(frame: Frame): void
+  add(frame: Uint8Array): void
   finish(): Promise<Track>
   /** Stops the encoder. Called once, also after a failure. */
   end(): void
@@ -37,7 +36,7 @@ type WorkerMessage = { readonly frame: number } | { readonly film: Uint8Array } 
 
 export function openEncoder({ width, height }: Size): Encoder {
   // Shared memory, so that the worker reads the frames without a copy.
-  const frames: readonly Frame[] = Array.from(
+  const frames: readonly Uint8Array[] = Array.from(
     { length: BUFFERS },
     () => new Uint8Array(new SharedArrayBuffer((width * height * 3) / 2)),
   )
@@ -64,7 +63,7 @@ export function openEncoder({ width, height }: Size): Encoder {
       if ('film' in message) resolve(readTrack(message.film))
       else if ('error' in message) worker.emit('error', new Error(message.error))
       else {
-        free.push(frames[message.frame] as Frame)
+        free.push(frames[message.frame] as Uint8Array)
         onFree?.()
       }
     })
@@ -76,7 +75,7 @@ export function openEncoder({ width, height }: Size): Encoder {
     async free() {
       // The film rejects if the encoder fails while a buffer is awaited.
       if (free.length === 0) await Promise.race([film, new Promise<void>((resolve) => (onFree = resolve))])
-      return free.pop() as Frame
+      return free.pop() as Uint8Array
     },
     add: (frame) => worker.postMessage(frames.indexOf(frame)),
     finish() {

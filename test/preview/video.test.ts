@@ -1,5 +1,4 @@
 /** The parts of a film, each at the smallest size that proves it. Films at full length: `video.system.ts`. */
-import { readdirSync } from 'node:fs'
 import { chmod, readdir, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -8,10 +7,10 @@ import { createPreviewEngine } from '../../src/preview/index.js'
 import { layOut } from '../../src/preview/picture.js'
 import { settingFor } from '../../src/preview/scenery/scene.js'
 import { findFfmpeg } from '../../src/preview/terminal-picture.js'
-import { type Encoder, openEncoder } from '../../src/preview/video/encoder.js'
+import { openEncoder } from '../../src/preview/video/encoder.js'
 import { columnAt, planShots } from '../../src/preview/video/film.js'
 import { copyInto, layerFromRgb } from '../../src/preview/video/frames.js'
-import { fastStart, type Track } from '../../src/preview/video/mp4.js'
+import { fastStart } from '../../src/preview/video/mp4.js'
 import { temporaryFolder } from '../support/service.js'
 import { checkFilm } from './support/check-film.js'
 import { referenceFiles } from './support/job.js'
@@ -20,22 +19,19 @@ import { plainPicture } from './support/pictures.js'
 const INPUT = { prompt: 'a red fox crosses a forest', aspect_ratio: '1:1', resolution: '720p', duration: '5' }
 const SIZE = { width: 64, height: 48 }
 
-/** Frames that grow lighter, encoded. */
-async function encode(encoder: Encoder, frames: number): Promise<Track> {
-  try {
-    for (let at = 0; at < frames; at++) encoder.add((await encoder.free()).fill(100 + at))
-    return await encoder.finish()
-  } finally {
-    encoder.end()
-  }
+/** A film of frames that grow lighter. */
+async function filmOf(frames: number): Promise<Buffer> {
+  const encoder = await openEncoder(SIZE)
+  const frame = new Uint8Array(SIZE.width * SIZE.height * 1.5)
+  for (let at = 0; at < frames; at++) encoder.add(frame.fill(100 + at))
+  return fastStart(encoder.finish(), SIZE, 24)
 }
 
 test('a film has moov before mdat, tables that match its frames and no clock, and the same bytes each time', async () => {
   const listeners = () =>
     ['uncaughtException', 'unhandledRejection', 'exit'].map((event) => process.listenerCount(event))
   const before = listeners()
-  const make = async () => Buffer.concat(fastStart(await encode(openEncoder(SIZE), 30), SIZE, 24))
-  const [film, again] = await Promise.all([make(), make()])
+  const [film, again] = await Promise.all([filmOf(30), filmOf(30)])
   checkFilm(film, { ...SIZE, frames: 30, keyFrames: [1, 25], profile: 66 })
   expect(again.equals(film)).toBe(true)
   expect(listeners()).toEqual(before)
@@ -66,23 +62,11 @@ test('an abort ends a film at its first frame with the reason and leaves no file
   expect(await readdir(folder)).toEqual([])
 })
 
-test('an abort while the file is written rejects with the reason and leaves no part of it', async () => {
+test('an abort before the file is complete rejects with the reason and leaves no part of it', async () => {
   const folder = temporaryFolder()
-  const stop = new AbortController()
   const reason = new Error('enough')
-  function* parts() {
-    yield Buffer.from('begun')
-    expect(readdirSync(folder)).toEqual(['.film.mp4.part'])
-    stop.abort(reason)
-    yield Buffer.from('too late')
-  }
-  const writing = writeOutput(
-    folder,
-    'film.mp4',
-    parts() as Iterable<Uint8Array> as Uint8Array[],
-    stop.signal,
-  )
-  await expect(writing).rejects.toBe(reason)
+  const job = { folder, signal: AbortSignal.abort(reason) }
+  await expect(writeOutput(job, 'film.mp4', 'video/mp4', Buffer.from('film'))).rejects.toBe(reason)
   expect(await readdir(folder)).toEqual([])
 })
 

@@ -1,8 +1,6 @@
 // Renders a film. Each shot is one flat stage, drawn wider than the frame while the frames of the previous shot are
-// composed and encoded; the camera moves over it sideways by whole pixels. Three frame buffers are reused, so memory use
-// grows only by the encoded film (1 to 8 MB).
+// encoded; the camera moves over it sideways by whole pixels. Memory use grows only by the encoded film (1 to 8 MB).
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { raceAbort } from '../../host/abort.js'
 import type { RenderedFile, RenderJob } from '../../service/engines/engine.js'
 import { writeOutput } from '../files.js'
 import { drawBand, drawStage, type Layout, layOut } from '../picture.js'
@@ -14,34 +12,26 @@ import { type Encoder, FRAMES_PER_SECOND, openEncoder } from './encoder.js'
 import { copyInto, type Layer, layerFromRgb } from './frames.js'
 import { fastStart, type Track } from './mp4.js'
 
-const NAME = 'film.mp4'
-
 export async function renderVideo(request: VideoRequest, job: RenderJob): Promise<RenderedFile> {
   const size = videoSize(request)
   const setting = settingFor(request.prompt, job.run?.id)
-  const layout = await raceAbort(layOut(setting, size, job.references), job.signal)
+  const layout = await layOut(setting, size, job.references)
   const shots = planShots(setting.seed, request.seconds, size)
   const track = await encode(layout, shots, job)
-  await writeOutput(job.folder, NAME, fastStart(track, size, FRAMES_PER_SECOND), job.signal)
-  job.onProgress?.(1)
-  return { name: NAME, contentType: 'video/mp4' }
+  return writeOutput(job, 'film.mp4', 'video/mp4', fastStart(track, size, FRAMES_PER_SECOND))
 }
 
 async function encode(layout: Layout, shots: readonly Shot[], job: RenderJob): Promise<Track> {
-  const encoder = openEncoder(layout.size)
-  try {
-    await raceAbort(shoot(layout, shots, encoder, job), job.signal)
-    const track = await raceAbort(encoder.finish(), job.signal)
-    const frames = shots.reduce((sum, shot) => sum + shot.frames, 0)
-    if (track.sizes.length !== frames)
-      throw new Error(`the encoder wrote ${track.sizes.length} of ${frames} frames`)
-    return track
-  } finally {
-    encoder.end()
-  }
+  const encoder = await openEncoder(layout.size)
+  await shoot(layout, shots, encoder, job)
+  const track = encoder.finish()
+  const frames = shots.reduce((sum, shot) => sum + shot.frames, 0)
+  if (track.sizes.length !== frames)
+    throw new Error(`the encoder wrote ${track.sizes.length} of ${frames} frames`)
+  return track
 }
 
-/** Composes all frames, each into a free buffer of the encoder. */
+/** Composes and encodes all frames. */
 async function shoot(
   layout: Layout,
   shots: readonly Shot[],
@@ -49,6 +39,7 @@ async function shoot(
   { signal, onProgress }: RenderJob,
 ): Promise<void> {
   const { size } = layout
+  const frame = { ...size, data: new Uint8Array(size.width * size.height * 1.5) }
   const total = shots.reduce((sum, shot) => sum + shot.frames, 0)
   const draw = (shot: Shot | undefined): Promise<Layers> | undefined => {
     const layers = shot && drawLayers(layout, shot, shots.length)
@@ -60,15 +51,12 @@ async function shoot(
   let next = draw(shots[0])
   for (const [index, shot] of shots.entries()) {
     const { stage, overlays } = (await next) as Layers
-    signal.throwIfAborted()
     next = draw(shots[index + 1])
     for (let at = 0; at < shot.frames; at++) {
-      const data = await encoder.free()
       signal.throwIfAborted()
-      const frame = { ...size, data }
       copyInto(frame, stage, 0, 0, columnAt(shot, at))
       for (const { layer, left, top } of overlays) copyInto(frame, layer, left, top)
-      encoder.add(data)
+      encoder.add(frame.data)
       onProgress?.((++done / total) * 0.99)
       // Yield once per frame, so that messages and aborts are handled.
       await nextTurn()

@@ -45,15 +45,39 @@ function fontOf(faces: readonly Face[]): Font {
   }
   return {
     has: (character) => letterOf(character) !== undefined,
-    width: (text, size) => set(text, size, letterOf, () => undefined),
-    outline(text, x, y, size) {
-      let data = ''
-      set(text, size, letterOf, ({ glyph }, at) => {
-        data += pathData(glyph.getPath(x + at, y, size).commands)
-      })
-      return data
-    },
+    width: (text, size) => set(text, size, letterOf).width,
+    outline: (text, x, y, size) =>
+      set(text, size, letterOf)
+        .placed.map(({ glyph, at }) => pathData(glyph.getPath(x + at, y, size).commands))
+        .join(''),
   }
+}
+
+/**
+ * Returns the letters with their distances from the start, and the total width. Uses one glyph per character, and
+ * kerning, but no ligatures: opentype.js 2.0.0 throws for some of Inter's ligature tables ("substFormat: 2 is not yet
+ * supported"), and the supported scripts do not need ligatures.
+ */
+function set(text: string, size: number, letterOf: (character: string) => Letter | undefined) {
+  const placed: { readonly glyph: Glyph; readonly at: number }[] = []
+  let width = 0
+  let before: Letter | undefined
+  for (const character of text) {
+    const letter = letterOf(character)
+    if (letter === undefined) continue
+    const { face, glyph } = letter
+    const scale = size / face.unitsPerEm
+    if (before?.face === face) width += face.getKerningValue(before.glyph, glyph) * scale
+    placed.push({ glyph, at: width })
+    width += (glyph.advanceWidth ?? 0) * scale
+    before = letter
+  }
+  return { placed, width }
+}
+
+function findLetter(faces: readonly Face[], character: string): Letter | undefined {
+  const face = faces.find((candidate) => candidate.charToGlyphIndex(character) > 0)
+  return face === undefined ? undefined : { face, glyph: face.charToGlyph(character) }
 }
 
 /**
@@ -69,36 +93,6 @@ function pathData(commands: readonly PathCommand[]): string {
       return svg`C${command.x1} ${command.y1} ${command.x2} ${command.y2} ${String(end)}`
     })
     .join('')
-}
-
-/**
- * Calls `place` for every letter with its distance from the start, and returns the total width. Uses one glyph per
- * character, and kerning, but no ligatures: opentype.js 2.0.0 throws for some of Inter's ligature tables ("substFormat:
- * 2 is not yet supported"), and the supported scripts do not need ligatures.
- */
-function set(
-  text: string,
-  size: number,
-  letterOf: (character: string) => Letter | undefined,
-  place: (letter: Letter, at: number) => void,
-): number {
-  let at = 0
-  let before: Letter | undefined
-  for (const character of text) {
-    const letter = letterOf(character)
-    if (letter === undefined) continue
-    const scale = size / letter.face.unitsPerEm
-    if (before?.face === letter.face) at += letter.face.getKerningValue(before.glyph, letter.glyph) * scale
-    place(letter, at)
-    at += (letter.glyph.advanceWidth ?? 0) * scale
-    before = letter
-  }
-  return at
-}
-
-function findLetter(faces: readonly Face[], character: string): Letter | undefined {
-  const face = faces.find((candidate) => candidate.charToGlyphIndex(character) > 0)
-  return face === undefined ? undefined : { face, glyph: face.charToGlyph(character) }
 }
 
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Cn}\u2028\u2029]+/gu

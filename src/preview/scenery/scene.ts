@@ -94,27 +94,22 @@ function castFor({ actors }: Reading, place: Place): readonly Actor[] {
   return (place === 'table' || place === 'studio') && inside.length > 0 ? inside : actors
 }
 
-/** Share of the height above the horizon, and size of objects. */
-const FRAMINGS: Readonly<Record<View['framing'], readonly [number, number]>> = {
-  wide: [0.58, 1],
-  middle: [0.58, 1.25],
-  close: [0.6, 1.7],
-}
+/** Sizes of objects. */
+const SCALES: Readonly<Record<View['framing'], number>> = { wide: 1, middle: 1.25, close: 1.7 }
 const DRAWINGS = { land: drawLand, water: drawWater, city: drawCity, room: drawRoom }
 
 /** Returns SVG elements in units. `number` is the number of the shot, which seeds the shapes of hills and clouds. */
 export function composeScene(setting: Setting, { width, height }: Size, number: number, view: View): string {
   const { seed, reading, place, palette, actors, light } = setting
   const random = randomFrom(`${seed}\nview ${number}`)
-  const [share, scale] = FRAMINGS[view.framing]
-  const horizon = height * share
+  const horizon = height * 0.58
   const [first] = actors
   const stage: Stage = {
     ...view,
     width,
     height,
     horizon,
-    scale,
+    scale: SCALES[view.framing],
     place,
     reading,
     palette,

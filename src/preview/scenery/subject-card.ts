@@ -1,11 +1,11 @@
-// Draws the card of a subject without a figure: the subject in letters, and below it what the prompt says of place, hour
-// and colours. The look depends on the words, so that cards of different prompts look different.
-import { colour, hex, mix } from '../colour.js'
+// Draws the card of a subject without a figure: the subject in letters, and below it what the prompt says of place and
+// hour. The look depends on the words, so that cards of different prompts look different.
+import { hex, mix } from '../colour.js'
 import { drawableText, type Font, wrapText } from '../lettering/font.js'
 import { randomFrom } from '../random.js'
 import { even } from '../render-request.js'
 import type { Setting } from './scene.js'
-import { type Area, box, circle, type Overlay, path, pixels, stageSvg } from './stage.js'
+import { type Area, box, type Overlay, path, pixels, stageSvg } from './stage.js'
 
 const LETTER_SIZES = [150, 132, 116, 102, 90, 78, 68, 60, 52, 44, 38]
 const MAX_LINES = 4
@@ -21,7 +21,7 @@ export async function drawSubjectCard(
   font: Font,
   { reading, seed, palette }: Setting,
 ): Promise<readonly Overlay[]> {
-  const { unknownSubject, place, hour, season, weather, skyEvent, tints } = reading
+  const { unknownSubject, place, hour, season, weather, skyEvent } = reading
   if (unknownSubject === undefined) return []
   const random = randomFrom(`${seed}\ncard`)
   const [isDark, isBandLeft] = [random() < 0.4, random() < 0.5]
@@ -30,39 +30,24 @@ export async function drawSubjectCard(
   const facts = [place === 'table' ? 'room' : place, hour === 'grey' ? '' : hour, season, weather, skyEvent]
     .filter(Boolean)
     .join('  ·  ')
-  const footHeight = facts === '' && tints.length === 0 ? 0 : FACT_SIZE * 2
+  const footHeight = facts === '' ? 0 : FACT_SIZE * 2
   const room = Math.min(area.width / unit, MAX_WIDTH) - 2 * INSET
-  const { lines, size } = fitLines(
-    drawableText(unknownSubject, font.has) || '…',
-    room,
-    area.height / unit - 2 * INSET - footHeight,
-    font,
-  )
-  const dots = tints.slice(0, 6)
-  const footWidth = font.width(facts, FACT_SIZE) + 30 + dots.length * 54
-  const inner = Math.min(
-    room,
-    Math.max(...lines.map((line) => font.width(line, size)), footWidth, room * 0.45),
-  )
+  const subject = drawableText(unknownSubject, font.has) || '…'
+  const { lines, size } = fitLines(subject, room, area.height / unit - 2 * INSET - footHeight, font)
+  const factSize = Math.min(FACT_SIZE, (FACT_SIZE * room) / font.width(facts, FACT_SIZE))
+  const widths = [...lines.map((line) => font.width(line, size)), font.width(facts, factSize), room * 0.45]
   const units = {
-    width: inner + 2 * INSET,
+    width: Math.min(room, Math.max(...widths)) + 2 * INSET,
     height: lines.length * size * LINE_HEIGHT + footHeight + 2 * INSET - size * 0.16,
   }
   const letters = lines.map((line, at) =>
     font.outline(line, INSET, INSET + size * (0.86 + at * LINE_HEIGHT), size),
   )
-  const factSize = Math.min(FACT_SIZE, (FACT_SIZE * inner) / footWidth)
-  const baseline = units.height - INSET * 0.78
-  const circles = dots.map(({ hue, strength, lightness = 0.66 }, at) => {
-    const x = INSET + font.width(facts, factSize) + (facts === '' ? 22 : 52) + at * 54
-    return circle(x, baseline - 11, 20, hex(colour(lightness, 0.16 * strength, hue)))
-  })
   const drawing =
     box([0, 0, units.width, units.height], hex(paper)) +
     box([isBandLeft ? 0 : units.width - 20, 0, 20, units.height], hex(palette.accent)) +
     path(letters.join(''), ink) +
-    path(font.outline(facts, INSET, baseline, factSize), ink, 0.75) +
-    circles.join('')
+    path(font.outline(facts, INSET, units.height - INSET * 0.78, factSize), ink, 0.75)
   const card = { width: even(units.width * unit), height: even(units.height * unit) }
   const sharp = await pixels()
   const input = await sharp(stageSvg(card, units, drawing))

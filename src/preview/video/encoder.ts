@@ -40,7 +40,7 @@ export async function openEncoder({ width, height }: Size): Promise<Encoder> {
   }
 }
 
-type EncoderModule = typeof import('h264-mp4-encoder', { with: { 'resolution-mode': 'require' } })
+type EncoderModule = typeof import('h264-mp4-encoder', { with: { 'resolution-mode': 'require' }})
 
 /** Loads the module without its listeners, which end the process after any unhandled rejection. */
 function loadModule(): EncoderModule {

@@ -1,13 +1,15 @@
 // Lays out a frame: the stage, the caption below it, and the references and the card of an unknown subject on it. These
 // overlays are opaque pictures that do not move, so a picture and each frame of a film are put together in the same way.
 import type { Sharp } from 'sharp'
+import { mix } from './colour.js'
 import { drawCaption } from './lettering/caption.js'
+import { drawCard } from './lettering/card.js'
 import { type Font, loadFont } from './lettering/font.js'
+import { randomFrom } from './random.js'
 import { drawPrints } from './references.js'
 import { even, type Size } from './render-request.js'
 import { composeScene, type Setting } from './scenery/scene.js'
 import { type Area, type Overlay, pixels, stageSvg, type View } from './scenery/stage.js'
-import { drawSubjectCard } from './scenery/subject-card.js'
 
 export interface Layout {
   readonly setting: Setting
@@ -30,10 +32,34 @@ export async function layOut(
   const stageHeight = size.height - even(caption.height * unitOf(size))
   const { prints, card } = areasOf({ ...size, height: stageHeight }, setting, references.length)
   const overlays = [
-    ...(await drawSubjectCard(card, unitOf(size), font, setting)),
+    ...(await subjectCard(setting, card, font)),
     ...(await drawPrints(references, prints, setting.palette, font)),
   ]
   return { setting, font, size, stageHeight, hasReferences: references.length > 0, overlays }
+}
+
+/** Draws the card of a subject without a figure. Its look depends on the words, so that cards of prompts differ. */
+export async function subjectCard(
+  { reading, seed, palette }: Setting,
+  area: Area,
+  font: Font,
+): Promise<readonly Overlay[]> {
+  const { unknownSubject, place, hour, season, weather, skyEvent } = reading
+  if (unknownSubject === undefined) return []
+  const random = randomFrom(`${seed}\ncard`)
+  const [isDark, isBandLeft] = [random() < 0.4, random() < 0.5]
+  const { ink, paper, accent } = palette
+  const facts = [place === 'table' ? 'room' : place, hour === 'grey' ? '' : hour, season, weather, skyEvent]
+  const print = await drawCard(area, font, {
+    title: unknownSubject,
+    facts: facts.filter(Boolean).join('  ·  '),
+    paper: mix(isDark ? ink : paper, accent, isDark ? 0.22 : 0.16),
+    ink: isDark ? paper : ink,
+    accent,
+    isBandLeft,
+  })
+  const left = even(area.x + (area.width - print.width) / 2)
+  return [{ ...print, left, top: even(area.y + (area.height - print.height) / 2) }]
 }
 
 /** Pixels of a unit: the shorter side of a frame is 1000 units. */

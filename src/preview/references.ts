@@ -6,10 +6,11 @@
 import { readFile } from 'node:fs/promises'
 import type { Metadata } from 'sharp'
 import { hex } from './colour.js'
+import { drawCard } from './lettering/card.js'
 import type { Font } from './lettering/font.js'
 import type { Palette } from './palette.js'
 import { even, type Size } from './render-request.js'
-import { type Area, box, type Overlay, path, pixels, stageSvg } from './scenery/stage.js'
+import { type Area, type Overlay, type Print, pixels } from './scenery/stage.js'
 
 // No SVG, because an SVG may contain code and refer to local files. sharp uses the name `heif` for AVIF.
 const FORMATS: ReadonlySet<string> = new Set(['jpeg', 'png', 'webp', 'gif', 'heif'])
@@ -34,7 +35,12 @@ export async function drawPrints(
     if (image !== undefined && !isTooLarge) costLeft -= image.cost
     const print =
       (image === undefined || isTooLarge ? undefined : await decode(image, room, palette)) ??
-      (await placeholder(index + 1, isTooLarge ? 'is too large' : 'could not be read', room, palette, font))
+      (await drawCard(room, font, {
+        title: `reference ${index + 1}`,
+        facts: isTooLarge ? 'is too large' : 'could not be read',
+        ...palette,
+        isBandLeft: true,
+      }))
     const [column, row] = [index % columns, Math.floor(index / columns)]
     // The last row is centred.
     const inRow = Math.min(columns, references.length - row * columns)
@@ -76,8 +82,6 @@ export async function readHeader(bytes: Uint8Array | undefined): Promise<ImageFi
   }
 }
 
-type Print = Pick<Overlay, 'input' | 'width' | 'height'>
-
 /** Decodes an image to the size of its print. Returns undefined if the data after the header is corrupt. */
 async function decode(
   { bytes, header }: ImageFile,
@@ -114,31 +118,6 @@ function printSize(ratio: number, room: Size): Size {
   const shape = Math.min(4, Math.max(0.25, ratio))
   const width = Math.min(room.width, room.height * shape)
   return { width: Math.max(2, even(width)), height: Math.max(2, even(width / shape)) }
-}
-
-/** Draws a print that names its reference. */
-async function placeholder(
-  number: number,
-  problem: string,
-  room: Size,
-  palette: Palette,
-  font: Font,
-): Promise<Print> {
-  const sharp = await pixels()
-  const size = printSize(4 / 3, room)
-  const letters = Math.min(size.width / 10, size.height / 5)
-  const text = [`reference ${number}`, problem].map((line, index) => {
-    const x = (size.width - font.width(line, letters)) / 2
-    return font.outline(line, x, size.height / 2 + (index - 0.1) * letters * 1.4, letters)
-  })
-  const drawing =
-    box([0, 0, size.width, size.height], hex(palette.paper)) + path(text.join(''), hex(palette.ink))
-  return {
-    input: await sharp(stageSvg(size, size, drawing))
-      .png()
-      .toBuffer(),
-    ...size,
-  }
 }
 
 const MARK = 'rushes preview'

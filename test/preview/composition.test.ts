@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { loadFont } from '../../src/preview/lettering/font.js'
+import { subjectCard } from '../../src/preview/picture.js'
 import type { Size } from '../../src/preview/render-request.js'
 import { composeScene, settingFor } from '../../src/preview/scenery/scene.js'
-import { drawSubjectCard } from '../../src/preview/scenery/subject-card.js'
 import { GROUNDS, WORDS } from '../../src/preview/vocabulary.js'
 
 const PLACES = Object.entries(WORDS.place).map(
@@ -62,7 +62,7 @@ test('each run of one prompt is another scene, and the same run is the same scen
 test('a card shows an unknown subject inside its area: the same for one prompt, different for other words', async () => {
   const font = await loadFont('')
   const area = { x: 100, y: 80, width: 300, height: 200 }
-  const draw = (prompt: string) => drawSubjectCard(area, 0.5, font, settingFor(prompt))
+  const draw = (prompt: string) => subjectCard(settingFor(prompt), area, font)
   const prompts = ['treasure chest', 'toaster', 'a bridge at night', 'rot'.repeat(80), '宝箱']
   const cards = await Promise.all(prompts.map(draw))
   expect(await Promise.all(prompts.map(draw))).toEqual(cards)

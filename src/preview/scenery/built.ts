@@ -38,7 +38,6 @@ export function drawCity(stage: Stage, random: Random): Layers {
       fillBelow(stage, () => street, 'url(#street)') +
       gleams +
       lamps.join(''),
-    front: '',
   }
 }
 
@@ -86,7 +85,7 @@ export function drawRoom(stage: Stage, random: Random): Layers {
   if (stage.place === 'table') return table(stage, random)
   if (stage.place === 'studio') return studio(stage)
   const wall = drawWall(stage, random)
-  return { back: stage.place === 'card' ? wall : wall + shapes(stage, random), ground: '', front: '' }
+  return { back: stage.place === 'card' ? wall : wall + shapes(stage, random), ground: '' }
 }
 
 function table(stage: Stage, random: Random): Layers {
@@ -119,7 +118,6 @@ function table(stage: Stage, random: Random): Layers {
       fade('board', top, height, [0, bright ?? ''], [0.25, hex(plank)], [1, dark ?? '']) +
       fillBelow(stage, () => top, 'url(#board)') +
       grain,
-    front: '',
   }
 }
 
@@ -145,7 +143,6 @@ function studio(stage: Stage): Layers {
       fade('floor', foot, height, [0, floor], [1, hex(mix(plain, palette.front, 0.5))]) +
       fillBelow(stage, () => foot, 'url(#floor)'),
     ground: stage.isStill ? stand : '',
-    front: '',
   }
 }
 

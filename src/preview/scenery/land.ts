@@ -8,7 +8,7 @@ import { below, box, circle, fade, glow, many, path, type Stage, svg } from './s
 export interface Layers {
   readonly back: string
   readonly ground: string
-  readonly front: string
+  readonly front?: string
 }
 
 /** Returns y at x. */

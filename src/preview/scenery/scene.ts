@@ -127,7 +127,7 @@ export function composeScene(setting: Setting, { width, height }: Size, number: 
     figures.behind +
     land.ground +
     figures.onGround +
-    land.front +
+    (land.front ?? '') +
     (isOutdoors ? drawWeather(stage, random) : '')
   )
 }

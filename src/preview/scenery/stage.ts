@@ -36,9 +36,13 @@ export interface Area extends Size {
   readonly y: number
 }
 
-/** An opaque picture at a place of the frame, in pixels. All numbers are even. */
-export interface Overlay extends Size {
+/** An opaque picture. Its size in pixels is even. */
+export interface Print extends Size {
   readonly input: Buffer
+}
+
+/** A print at a place of the frame, in pixels. All numbers are even. */
+export interface Overlay extends Print {
   readonly left: number
   readonly top: number
 }

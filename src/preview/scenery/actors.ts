@@ -38,8 +38,8 @@ export function drawActors(stage: Stage, actors: readonly Actor[], random: Rando
 
 function drawActor(stage: Stage, actor: Actor, index: number, random: Random): string {
   const { width, height, place, framing, hasReferences, margin, palette, reading } = stage
-  const floating = { underwater: /stand|float|fly/, space: /stand|float|fly|thing/ }[place as string] ?? /fly/
-  const stance = floating.test(actor.stance) ? 'fly' : actor.stance
+  const isFloating = place === 'space' || (place === 'underwater' && actor.stance !== 'thing')
+  const stance = isFloating && /stand|float|thing/.test(actor.stance) ? 'fly' : actor.stance
   const plain = figureOf(actor, palette.accent)
   const isSnowy = reading.season === 'winter' && actor.stance === 'landmark'
   const figure = isSnowy ? { ...plain, drawing: plain.drawing.replace(COLOURS, whiteForGreen) } : plain
@@ -50,9 +50,9 @@ function drawActor(stage: Stage, actor: Actor, index: number, random: Random): s
   let size = SIZES[stance][['wide', 'middle', 'close'].indexOf(framing)] ?? 0
   size *= rank * fit * (TALL.test(actor.icon) ? 1.25 : 1) * (isSeated(stage, stance) ? 1.3 : 1)
   if (isTallFrame && actor.count === 1 && index === 0) size *= 1.45
-  const place3 = (hasReferences && !isTallFrame ? [0.27, 0.12, 0.42] : [0.37, 0.73, 0.17])[index] ?? 0.5
+  const third = (hasReferences && !isTallFrame ? [0.27, 0.12, 0.42] : [0.37, 0.73, 0.17])[index] ?? 0.5
   const isCentral = index === 0 && !hasReferences && (stage.isStill || place === 'table')
-  const centre = isCentral ? 0.5 : stage.light.side > 0 ? place3 : 1 - place3
+  const centre = isCentral ? 0.5 : stage.light.side > 0 ? third : 1 - third
   const copies = Array.from({ length: Math.min(5, actor.count) }, (_, copy) => {
     const spread = (copy % 2 === 1 ? 1 : -1) * Math.ceil(copy / 2)
     const each = size * (actor.count === 1 ? 1 : copy === 0 ? 0.92 : between(random, 0.58, 0.74))
@@ -134,7 +134,7 @@ function drawFigure(
 const COLOURS = /#[0-9a-f]{6}\b|#[0-9a-f]{3}\b/g
 
 /** How strong light and shade are on a figure. */
-const SHADES = { dawn: 0.16, day: 0.12, dusk: 0.26, night: 0.42, grey: 0.2 }
+const SHADES = { dawn: 0.16, day: 0.12, dusk: 0.24, night: 0.33, grey: 0.2 }
 
 /**
  * Draws the light of the hour on a figure: its shape again, in a gradient from light to shade, and half transparent. SVG

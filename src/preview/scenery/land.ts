@@ -17,7 +17,7 @@ export type Line = (x: number) => number
 const WAVES = {
   smooth: Math.sin,
   rocky: (turn: number) => Math.asin(Math.sin(turn)) / 1.57,
-  cloudy: (turn: number) => 1 - 2 * Math.abs(Math.sin(turn * 1.5)),
+  cloudy: (turn: number) => 2 * Math.abs(Math.sin(turn * 1.5)) - 1,
 }
 
 /** Returns the outline of land: the sum of waves with incommensurable lengths, so that none repeats. */
@@ -168,7 +168,8 @@ function planet({ width, palette, horizon, light, scale, reading }: Stage, rando
   const mist = [palette.accent, palette.second, palette.sky[3], palette.accent].map((shade, at) =>
     glow(`nebula-${at}`, random() * width, random() * horizon, between(random, 260, 460), hex(shade), 0.36),
   )
+  const tint = reading.tints[0] && { lightness: 0.62, ...reading.tints[0] }
   const size = between(random, 11, 15) * Math.sqrt(scale)
   return svg`${mist.join('')}<g transform="translate(${light.x} ${light.y + 80}) scale(${size}) translate(-16 -16)">
-    ${repaint(iconBody('ringed-planet') ?? '', reading.tints[0])}</g>`
+    ${repaint(iconBody('ringed-planet') ?? '', tint)}</g>`
 }

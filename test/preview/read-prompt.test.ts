@@ -90,6 +90,7 @@ test.each([
   'The sailboat climbs a wave and drops behind it',
   'a red fox crosses a snowy forest at dusk',
   'isometric icon of a gear',
+  'The character from the reference image, walking in the middle of a step',
 ])('%s has a known subject', (prompt) => {
   expect(readPrompt(prompt).unknownSubject).toBeUndefined()
 })

@@ -203,9 +203,7 @@ function notePackage(path) {
 function copyParts(folder) {
   // The scripts of src/preview/lettering/font.ts.
   const subsets = ['latin', 'latin-ext', 'cyrillic', 'cyrillic-ext', 'greek', 'greek-ext', 'vietnamese']
-  const fonts = subsets.flatMap((subset) =>
-    [500, 600].map((weight) => `inter-${subset}-${weight}-normal.woff`),
-  )
+  const fonts = subsets.map((subset) => `inter-${subset}-500-normal.woff`)
   const parts = [
     ...fonts.map((name) => [name, resolve(`@fontsource/inter/files/${name}`)]),
     ['h264-mp4-encoder.cjs', resolve('h264-mp4-encoder')],

@@ -24,7 +24,7 @@ export async function writeContactSheet(
   lines: readonly (readonly Tile[])[],
   { height, ratio, quality = 82 }: SheetOptions,
 ): Promise<void> {
-  const font = await loadFont(500, ['latin'])
+  const font = await loadFont('')
   const hasLabels = lines.flat().some(({ label }) => label !== undefined)
   const lineHeight = height + GAP + (hasLabels ? LABEL_HEIGHT : 0)
   const placed: { readonly input: Buffer; readonly left: number; readonly top: number }[] = []

@@ -90,11 +90,10 @@ const NAMED = `
   lime 125 1.2, olive 112 0.7, green 145 1.1, emerald 160 1.2, mint 165 0.7, jade 162 0.9, teal 190 1,
   turquoise 195 1, cyan 205 1.1, azure 235 1.1, blue 255 1.2, navy 262 1 0.36, indigo 278 1.1, violet 295 1.1,
   purple 305 1.1, lavender 300 0.6, lilac 310 0.6, magenta 330 1.3, fuchsia 335 1.3, pink 355 1, rose 8 0.9,
-  coral 35 1, white 240 0.15 0.95, silver 250 0.12 0.8, grey 260 0.1 0.6, gray 260 0.1 0.6, black 270 0.1 0.22,
-  monochrome 260 0
+  coral 35 1, white 240 0.15 0.95, silver 250 0.12 0.8, grey 260 0.1 0.6, gray 260 0.1 0.6, black 270 0.1 0.22
 `
 
-export const TINTS: Readonly<Record<string, Tint>> = Object.fromEntries(
+export const TINTS: ReadonlyMap<string, Tint> = new Map(
   NAMED.split(',').map((row) => {
     const [name = '', hue, strength, lightness] = row.trim().split(' ')
     const tint = { hue: Number(hue), strength: Number(strength) }

@@ -1,29 +1,24 @@
 // Writes the output of the renderer, and finds the data files of its packages.
 import { existsSync } from 'node:fs'
-import { rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { replaceFile } from '../host/files.js'
+import { writeAtomically } from '../host/files.js'
+import type { RenderedFile, RenderJob } from '../service/engines/engine.js'
 
 /** Writes under a temporary name and renames, so that no incomplete file is visible. */
 export async function writeOutput(
-  folder: string,
+  { folder, signal, onProgress }: Pick<RenderJob, 'folder' | 'signal' | 'onProgress'>,
   name: string,
-  parts: readonly Uint8Array[],
-  signal: AbortSignal,
-): Promise<void> {
-  const unfinished = join(folder, `.${name}.part`)
-  try {
-    await writeFile(unfinished, parts, { signal })
-    signal.throwIfAborted()
-    await replaceFile(unfinished, join(folder, name))
-  } catch (error) {
-    await rm(unfinished, { force: true })
-    // An aborted write rejects with an AbortError. Throw the signal's reason instead.
-    signal.throwIfAborted()
-    throw error
-  }
+  contentType: string,
+  content: Uint8Array,
+): Promise<RenderedFile> {
+  await writeAtomically(join(folder, name), content, {
+    isFlushed: false,
+    beforeReplace: () => signal.throwIfAborted(),
+  })
+  onProgress?.(1)
+  return { name, contentType }
 }
 
 /**

@@ -1,57 +1,66 @@
-// Opens the reference images and places them on a scene. The images are untrusted: a missing, corrupt or too large
-// file, or a file that is not an image, becomes a labelled placeholder and does not fail the run.
+// Draws the reference images as prints. The images are untrusted: a missing, corrupt or too large file, or a file that
+// is not an image, becomes a labelled placeholder and does not fail the run.
 //
-// An image is decoded once, and kept only at the size that the frame needs. The cost of decoding is estimated first,
-// from the header only: 1 kB of AVIF can contain 67 megapixels, which take 1.2 GB.
+// An image is decoded once, to the size of its print. The cost of decoding is estimated first, from the header only: 1 kB
+// of AVIF can contain 67 megapixels, which take 1.2 GB.
 import { readFile } from 'node:fs/promises'
-import type { Metadata, OverlayOptions } from 'sharp'
+import type { Metadata } from 'sharp'
 import { hex } from './colour.js'
+import { drawCard } from './lettering/card.js'
 import type { Font } from './lettering/font.js'
 import type { Palette } from './palette.js'
-import type { Size } from './render-request.js'
-import { type Area, box, path, pixels, stageSvg } from './scenery/stage.js'
-
-export interface ReferenceImage {
-  /** Position in `image_urls`, counted from 1. */
-  readonly number: number
-  /** Width / height, with the orientation of a photograph applied. 1 for a placeholder. */
-  readonly ratio: number
-  /**
-   * Returns the image in exactly this size, in sRGB and without transparency; cropped at the edges if the ratio differs.
-   * For a placeholder, a string: the text to show.
-   */
-  readonly fill: ((width: number, height: number) => Promise<Buffer>) | string
-}
+import { even, type Size } from './render-request.js'
+import { type Area, type Overlay, type Print, pixels } from './scenery/stage.js'
 
 // No SVG, because an SVG may contain code and refer to local files. sharp uses the name `heif` for AVIF.
 const FORMATS: ReadonlySet<string> = new Set(['jpeg', 'png', 'webp', 'gif', 'heif'])
 
-/** Maximum size of all decoded references together: 150 MB. */
-const MAX_KEPT_PIXELS = 50_000_000
-
-/** Opens the reference files. `room` is the largest size that a reference must fill. */
-export async function openReferences(
+/** Draws the reference files in rows within `area`, each in its own shape. */
+export async function drawPrints(
   references: readonly (string | undefined)[],
-  room: Size,
-): Promise<readonly ReferenceImage[]> {
-  const opened: ReferenceImage[] = []
-  const keptPixels = MAX_KEPT_PIXELS / references.length
+  area: Area,
+  palette: Palette,
+  font: Font,
+): Promise<Overlay[]> {
+  const { columns, across, down } = gridOf(area, references.length)
+  const gap = Math.min(across, down) * 0.05
+  const room = { width: across - 2 * gap, height: down - 2 * gap }
+  const prints: Overlay[] = []
   let costLeft = MAX_TOTAL_COST
   // Decode one after the other: fourteen photographs at once would take almost a gigabyte. Pass bytes instead of paths:
   // the images are untrusted, and libvips has fewer decoders for bytes than for paths.
-  for (const [index, path] of references.entries()) {
-    const file = await readHeader(path === undefined ? undefined : await readFile(path))
-    const isTooLarge = file !== undefined && file.cost > Math.min(MAX_COST, costLeft)
-    if (file !== undefined && !isTooLarge) costLeft -= file.cost
-    const picture = file === undefined || isTooLarge ? undefined : await decode(file, room, keptPixels)
-    const number = index + 1
-    opened.push(
-      picture === undefined
-        ? { number, ratio: 1, fill: isTooLarge ? 'is too large' : 'could not be read' }
-        : { number, ...picture },
-    )
+  for (const [index, file] of references.entries()) {
+    const image = await readHeader(file === undefined ? undefined : await readFile(file))
+    const isTooLarge = image !== undefined && image.cost > Math.min(MAX_COST, costLeft)
+    if (image !== undefined && !isTooLarge) costLeft -= image.cost
+    const print =
+      (image === undefined || isTooLarge ? undefined : await decode(image, room, palette)) ??
+      (await drawCard(room, font, {
+        title: `reference ${index + 1}`,
+        facts: isTooLarge ? 'is too large' : 'could not be read',
+        ...palette,
+        isBandLeft: true,
+      }))
+    const [column, row] = [index % columns, Math.floor(index / columns)]
+    // The last row is centred.
+    const inRow = Math.min(columns, references.length - row * columns)
+    prints.push({
+      ...print,
+      left: even(area.x + area.width / 2 + (column + 0.5 - inRow / 2) * across - print.width / 2),
+      top: even(area.y + (row + 0.5) * down - print.height / 2),
+    })
   }
-  return opened
+  return prints
+}
+
+/** Returns the number of columns with which the shorter side of a cell is longest, and the size of a cell. */
+export function gridOf({ width, height }: Size, count: number) {
+  const grids = Array.from({ length: Math.max(1, count) }, (_, index) => {
+    const columns = index + 1
+    return { columns, across: width / columns, down: height / Math.ceil(count / columns) }
+  })
+  const shorter = ({ across, down }: { across: number; down: number }) => Math.min(across, down)
+  return grids.reduce((one, other) => (shorter(other) > shorter(one) ? other : one))
 }
 
 export interface ImageFile {
@@ -73,59 +82,53 @@ export async function readHeader(bytes: Uint8Array | undefined): Promise<ImageFi
   }
 }
 
-/** Decodes an image. Returns undefined if the data after the header is corrupt. */
+/** Decodes an image to the size of its print. Returns undefined if the data after the header is corrupt. */
 async function decode(
-  { bytes, header: { width, height, orientation = 1, exif } }: ImageFile,
+  { bytes, header }: ImageFile,
   room: Size,
-  keptPixels: number,
-): Promise<Pick<ReferenceImage, 'ratio' | 'fill'> | undefined> {
+  palette: Palette,
+): Promise<Print | undefined> {
   const sharp = await pixels()
-  const isTurned = orientation >= 5
-  const [across, down] = isTurned ? [height, width] : [width, height]
-  const shrink = Math.min(
-    1,
-    Math.max(room.width / across, room.height / down),
-    Math.sqrt(keptPixels / (width * height)),
-  )
-  const kept = {
-    width: Math.max(1, Math.round(across * shrink)),
-    height: Math.max(1, Math.round(down * shrink)),
-  }
-  const clear = clearPart(exif)
-  const top = Math.floor(kept.height * clear.top)
-  const tall = Math.max(1, Math.ceil(kept.height * clear.bottom) - top)
+  const { width, height, orientation = 1, exif } = header
+  const [across, tall] = orientation >= 5 ? [height, width] : [width, height]
+  const clear = clearShare(exif)
+  const down = Math.max(1, Math.floor(tall * clear))
+  const border = even(Math.min(room.width, room.height) * 0.02)
+  const print = printSize(across / down, { width: room.width - 2 * border, height: room.height - 2 * border })
+  const image = sharp(bytes, { limitInputPixels: MAX_PIXELS, failOn: 'error' }).autoOrient()
+  if (clear < 1) image.extract({ left: 0, top: 0, width: across, height: down })
   try {
-    const { data, info } = await sharp(bytes, { limitInputPixels: MAX_PIXELS, failOn: 'error' })
-      .autoOrient()
-      .resize({ ...kept, fit: 'fill' })
-      .extract({ left: 0, top, width: kept.width, height: tall })
+    const input = await image
+      .resize({ ...print, fit: 'cover' })
       .flatten({ background: '#ffffff' })
       .toColourspace('srgb')
-      .raw()
-      .toBuffer({ resolveWithObject: true })
-    const raw = { width: info.width, height: info.height, channels: info.channels }
-    return {
-      ratio: across / (down * (clear.bottom - clear.top)),
-      fill: (width, height) =>
-        sharp(data, { raw }).resize({ width, height, fit: 'cover' }).png({ compressionLevel: 0 }).toBuffer(),
-    }
+      .extend({ ...edges(border), background: hex(palette.paper) })
+      .png({ compressionLevel: 0 })
+      .toBuffer()
+    return { input, width: print.width + 2 * border, height: print.height + 2 * border }
   } catch {
     return undefined
   }
 }
 
+const edges = (border: number) => ({ top: border, bottom: border, left: border, right: border })
+
+/** Ratios above 4:1 are cropped, because an image of 20:1 would look like a line. */
+function printSize(ratio: number, room: Size): Size {
+  const shape = Math.min(4, Math.max(0.25, ratio))
+  const width = Math.min(room.width, room.height * shape)
+  return { width: Math.max(2, even(width)), height: Math.max(2, even(width / shape)) }
+}
+
 const MARK = 'rushes preview'
 
-/** Returns the mark in the metadata of a preview: which part of its height has neither mark nor caption. */
-export const previewMark = ({ top, bottom }: { readonly top: number; readonly bottom: number }): string =>
-  `${MARK} ${top.toFixed(3)} ${bottom.toFixed(3)}`
+/** Returns the mark in the metadata of a preview: the share of its height above the caption. */
+export const previewMark = (clear: number): string => `${MARK} ${clear.toFixed(3)}`
 
-/** Returns the part of an image without the caption of a preview, as shares of its height. */
-function clearPart(exif: Buffer | undefined): { readonly top: number; readonly bottom: number } {
-  const [, top, bottom] =
-    new RegExp(`${MARK} (0\\.\\d{3}) (0\\.\\d{3})`).exec(exif?.toString('latin1') ?? '') ?? []
-  const isSound = Number(top) < 0.3 && Number(bottom) > 0.5
-  return isSound ? { top: Number(top), bottom: Number(bottom) } : { top: 0, bottom: 1 }
+/** Returns the share of an image above the caption of a preview. */
+function clearShare(exif: Buffer | undefined): number {
+  const [, share] = new RegExp(`${MARK} (0\\.\\d{3})`).exec(exif?.toString('latin1') ?? '') ?? []
+  return Number(share) > 0.5 ? Number(share) : 1
 }
 
 export const MAX_PIXELS = 100_000_000
@@ -168,77 +171,4 @@ function countScans(bytes: Uint8Array): number {
   let count = 0
   for (let at = buffer.indexOf(START_OF_SCAN); at >= 0; at = buffer.indexOf(START_OF_SCAN, at + 2)) count++
   return count
-}
-
-/** Returns the references as overlays for sharp, from back to front, for a canvas of `size` pixels. */
-export async function layPrints(
-  references: readonly ReferenceImage[],
-  size: Size,
-  stage: Size,
-  area: Area,
-  palette: Palette,
-  label: Font,
-): Promise<OverlayOptions[]> {
-  const unit = size.width / stage.width
-  const cards = placeCards(
-    area,
-    references.map(({ ratio }) => ratio),
-  )
-  const overlays: OverlayOptions[] = []
-  let drawing = ''
-  for (const [index, { fill, number }] of references.entries()) {
-    const card = cards[index]
-    if (card === undefined) continue
-    const { x, y, width, height } = card
-    drawing +=
-      box([x - 4, y - 2, width + 14, height + 16], hex(palette.ink), 2, 0.35) +
-      box([x - BORDER, y - BORDER, width + 2 * BORDER, height + 2 * BORDER], hex(palette.paper))
-    if (typeof fill === 'string') drawing += drawPlaceholder(number, fill, card, palette, label)
-    else {
-      const across = Math.max(1, Math.round(width * unit))
-      const input = await fill(across, Math.max(1, Math.round(height * unit)))
-      overlays.push({ input, left: Math.round(x * unit), top: Math.round(y * unit) })
-    }
-  }
-  return [{ input: stageSvg(size, stage, drawing), left: 0, top: 0 }, ...overlays]
-}
-
-function drawPlaceholder(number: number, problem: string, card: Area, palette: Palette, label: Font): string {
-  const size = Math.min(card.width / 10, card.height / 5)
-  const text = [`reference ${number}`, problem].map((line, index) => {
-    const x = card.x + (card.width - label.width(line, size)) / 2
-    return label.outline(line, x, card.y + card.height / 2 + (index - 0.1) * size * 1.4, size)
-  })
-  return (
-    box([card.x, card.y, card.width, card.height], hex(palette.middle)) +
-    path(text.join(''), hex(palette.ink))
-  )
-}
-
-const BORDER = 8
-const GAP = 28
-
-/**
- * Returns a rectangle within `area` for each image, in order and with its ratio (width / height): a grid with the number
- * of columns for which the smallest image is largest.
- */
-export function placeCards(area: Area, ratios: readonly number[]): Area[] {
-  // Ratios above 4:1 are cropped, because an image of 20:1 would look like a line.
-  const shapes = ratios.map((ratio) => Math.min(4, Math.max(0.25, ratio)))
-  const layouts = shapes.map((_, index) => gridOf(area, shapes, index + 1))
-  const smallest = (cards: readonly Area[]) => Math.min(...cards.map(({ width, height }) => width * height))
-  return layouts.reduce((one, other) => (smallest(other) > smallest(one) ? other : one), layouts[0] ?? [])
-}
-
-function gridOf(area: Area, shapes: readonly number[], columns: number): Area[] {
-  const rows = Math.ceil(shapes.length / columns)
-  const [across, down] = [(area.width + GAP) / columns, (area.height + GAP) / rows]
-  return shapes.map((shape, index) => {
-    const width = Math.min(across - GAP, (down - GAP) * shape)
-    const [column, row] = [index % columns, Math.floor(index / columns)]
-    // The last row is centred.
-    const inRow = row === rows - 1 ? shapes.length - row * columns : columns
-    const x = area.x + (area.width - GAP) / 2 + (column + 0.5 - inRow / 2) * across + GAP / 2 - width / 2
-    return { x, y: area.y + (row + 0.5) * down - GAP / 2 - width / shape / 2, width, height: width / shape }
-  })
 }

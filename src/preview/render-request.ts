@@ -88,6 +88,7 @@ function greatestCommonDivisor(one: number, other: number): number {
   return other === 0 ? one : greatestCommonDivisor(other, one % other)
 }
 
-function even(value: number): number {
+/** Rounds to an even number. */
+export function even(value: number): number {
   return Math.round(value / 2) * 2
 }

@@ -11,15 +11,13 @@ import { pixels } from './scenery/stage.js'
 
 /** Maximum size in pixels: sharp in the list, and good in the grid on high-density screens. */
 const SIZE = { width: 384, height: 384 }
-const NAME = 'thumbnail.webp'
 
 export function createThumbnailEngine(): Engine {
   return {
-    async render({ input, folder, signal }) {
-      const picture = await openPicture(await readFile(String(input.path)), SIZE)
+    async render(job) {
+      const picture = await openPicture(await readFile(String(job.input.path)), SIZE)
       const small = await picture.webp({ quality: 75 }).toBuffer()
-      await writeOutput(folder, NAME, [small], signal)
-      return [{ name: NAME, contentType: 'image/webp' }]
+      return [await writeOutput(job, 'thumbnail.webp', 'image/webp', small)]
     },
   }
 }
@@ -28,14 +26,9 @@ export function createThumbnailEngine(): Engine {
 const WHOLE = { width: MAX_PIXELS, height: MAX_PIXELS }
 
 /** Converts the reference image of a job to PNG, in its own size. */
-export async function convertReference({
-  references: [path = ''],
-  folder,
-  signal,
-}: Pick<RenderJob, 'references' | 'folder' | 'signal'>): Promise<RenderedFile> {
-  const picture = await openPicture(await readFile(path), WHOLE)
-  await writeOutput(folder, 'reference.png', [await picture.png().toBuffer()], signal)
-  return { name: 'reference.png', contentType: 'image/png' }
+export async function convertReference(job: RenderJob): Promise<RenderedFile> {
+  const picture = await openPicture(await readFile(job.references[0] ?? ''), WHOLE)
+  return writeOutput(job, 'reference.png', 'image/png', await picture.png().toBuffer())
 }
 
 /** Opens a picture, reduced to fit `size`. Throws if it is too expensive or its header is corrupt. */

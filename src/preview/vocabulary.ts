@@ -1,19 +1,20 @@
 // The English words that set place, hour, season, weather, light and camera. Nouns: cast/cast-list.ts. Colours: colour.ts.
+import { iconOfEmoji } from './cast/figure.js'
 
 export type Hour = 'dawn' | 'day' | 'dusk' | 'night' | 'grey'
 export type Season = 'spring' | 'summer' | 'autumn' | 'winter'
 export type Weather = 'rain' | 'snow' | 'fog' | 'storm'
 export type SkyEvent = 'aurora' | 'fireworks' | 'rainbow'
-export type View = 'close' | 'wide' | 'aerial'
 
-/** The ground of each place. A card and abstract shapes are in a room without furniture. */
-export const GROUND_OF = {
-  ...{ hills: 'land' as const, mountains: 'land' as const, forest: 'land' as const, desert: 'land' as const },
-  ...{ space: 'land' as const, sky: 'land' as const, sea: 'water' as const, beach: 'water' as const },
-  ...{ underwater: 'water' as const, city: 'city' as const, table: 'room' as const, studio: 'room' as const },
-  ...{ abstract: 'room' as const, card: 'room' as const },
-}
-export type Place = keyof typeof GROUND_OF
+/** The places of each ground. A card and abstract shapes are in a room without furniture. */
+export const GROUNDS = {
+  land: ['hills', 'mountains', 'forest', 'desert', 'space', 'sky'],
+  water: ['sea', 'beach', 'underwater'],
+  city: ['city'],
+  room: ['table', 'studio', 'abstract', 'card'],
+} as const
+export type Ground = keyof typeof GROUNDS
+export type Place = (typeof GROUNDS)[Ground][number]
 
 /** What one word says. A mood sets the light only if the prompt has neither an hour nor weather. */
 export interface Meaning {
@@ -22,7 +23,7 @@ export interface Meaning {
   season?: Season
   weather?: Weather
   skyEvent?: SkyEvent
-  view?: View
+  view?: 'close' | 'wide'
   place?: Place
 }
 
@@ -43,7 +44,8 @@ export const WORDS: Readonly<Record<keyof Meaning, Readonly<Record<string, strin
       gloomy melancholy sad moody grief dystopian`,
   },
   season: {
-    spring: 'spring springtime april blossom blossoms cherry-blossom cherry-blossoms sakura',
+    spring:
+      'spring springtime april blossom blossoms cherry-blossom cherry-blossoms cherry-tree cherry-trees sakura',
     summer: 'summer summertime july tropical',
     autumn: 'autumn fall leaves autumnal october november harvest foliage',
     winter: `winter wintry snow snowy snowing snowfall snowflakes snowstorm blizzard ice icy frost frosty frozen arctic
@@ -62,9 +64,8 @@ export const WORDS: Readonly<Record<keyof Meaning, Readonly<Record<string, strin
   },
   view: {
     close: 'close closeup close-up macro detail portrait headshot extreme-close',
-    wide: 'wide wide-shot establishing panorama panoramic landscape vista epic distant far ultrawide',
-    aerial:
-      'aerial drone-shot drone-view bird-eye birds-eye overhead top-down from-above above satellite-view eye-view',
+    wide: `wide wide-shot establishing panorama panoramic landscape vista epic distant far ultrawide aerial drone-shot
+      drone-view drone-footage bird-eye birds-eye overhead top-down from-above satellite-view`,
   },
   place: {
     mountains: `mountain mountains alps alpine peak peaks cliff cliffs ridge canyon himalaya himalayas volcano glacier fjord
@@ -77,8 +78,8 @@ export const WORDS: Readonly<Record<keyof Meaning, Readonly<Record<string, strin
     sea: 'sea ocean lake river waves harbour harbor island puddle pond bay lagoon sailing water wave',
     city: `city neon cyberpunk street streets town urban skyline skyscraper skyscrapers tokyo paris london york shanghai berlin
       hong-kong manhattan rooftop rooftops alley downtown market traffic sidewalk crosswalk subway monaco dubai chicago`,
-    forest:
-      'forest forests waterfall waterfalls woods woodland jungle trees pines rainforest taiga grove bamboo',
+    forest: `forest forests waterfall waterfalls woods woodland jungle trees pines rainforest taiga grove bamboo cherry-blossom
+      cherry-blossoms cherry-tree cherry-trees sakura`,
     desert: 'desert deserts dune dunes sand sahara mars oasis arid badlands',
     space:
       'space planet planets galaxy galaxies cosmos cosmic orbit nebula universe interstellar moon-surface milky-way',
@@ -111,11 +112,18 @@ const signs = new Map(
     return [...emoji].map((sign) => [sign, words.join(' ')] as const)
   }),
 )
-const KNOWN_SIGN = new RegExp(`[${[...signs.keys()].join('')}]\\ufe0f?`, 'gu')
 
-/** Replaces the emoji of `SIGNS` by words. */
-export const signsAsWords = (prompt: string): string =>
-  prompt.replace(KNOWN_SIGN, (sign) => ` ${signs.get(sign.replace('\ufe0f', '')) ?? ''} `)
+const PICTOGRAPH = '\\p{Extended_Pictographic}[\\ufe0f\\u{1f3fb}-\\u{1f3ff}]*'
+const EMOJI = new RegExp(`${PICTOGRAPH}(?:\\u200d${PICTOGRAPH})*`, 'gu')
+const nameOf = (emoji: string) => iconOfEmoji(emoji)?.replaceAll('-', ' ')
+
+/** Replaces each emoji by its name, as in `[fox]`. */
+export const emojiAsNames = (prompt: string): string =>
+  prompt.replace(EMOJI, (emoji) => ` [${nameOf(emoji) ?? 'emoji'}] `)
+
+/** Replaces each emoji by the words that it means. */
+export const emojiAsWords = (prompt: string): string =>
+  prompt.replace(EMOJI, (emoji) => `, ${signs.get([...emoji][0] ?? '') ?? nameOf(emoji) ?? ''}, `)
 
 const wordSet = (list: string): ReadonlySet<string> => new Set(list.trim().split(/\s+/))
 
@@ -131,13 +139,7 @@ export const PREPOSITIONS = wordSet(
 export const CONNECTIVES = wordSet(
   `of and or but while that which who where when is are was were be being has have had it there then than they him s`,
 )
-/** Verbs and adjectives after a noun that their ending does not give away. */
-export const PREDICATES = wordSet(
-  `asleep awake alone afloat alive ablaze apart away high low mid wide ran sat stood wore held lay slept flew swam rose
-  fell watch watches run
-  walk sit stand look play hold wear fly swim sleep carry`,
-)
-/** Words that describe the picture, or count and measure, and cannot be the subject. */
+/** Words that describe the picture, count, or say what happens, and film terms: they cannot be the subject. */
 export const NEUTRAL = wordSet(
   `not only just camera photo photograph photography photorealistic picture image shot shots scene view frame still render
   rendering rendered
@@ -150,5 +152,9 @@ export const NEUTRAL = wordSet(
   footage video clip loop sequence hour timelapse variation version beautiful stunning masterpiece trending set left right
   center centre middle front side top bottom full body half upper something anything nothing everything standing sitting lying
   walking black white looking seen wearing holding subject character characters sheet series reference same long short new
-  young first second last family herd flock caravan pack swarm colony pair trio couple row bowl glass cup slice bunch pile`,
+  young first second last family herd flock caravan pack swarm colony pair trio couple row bowl glass cup slice bunch pile
+  asleep awake alone afloat alive ablaze apart away high low mid wide ran sat stood wore held lay slept flew swam rose fell run
+  walk sit stand look play hold wear fly swim sleep carry watch-the watch-a watch-as watches-the watches-a watches-as the-camera
+  follows pans moves pushes zooms tracks glides camera-follows camera-pans camera-moves camera-pushes camera-zooms camera-slowly
+  camera-movement step jump pose key-light ring-light monochrome greyscale grayscale key-shot hero-shot crane-shot`,
 )

@@ -4,8 +4,6 @@ import { ROLES, roleCalled } from '../../src/preview/cast/cast-list.js'
 import { EXTRAS, figureOf, iconBody, iconOfEmoji, repaint } from '../../src/preview/cast/figure.js'
 import { FIGURES, figuresAtBuild } from '../../src/preview/cast/figures.mjs'
 import { type Colour, colour, hex, mix, parseHex, TINTS } from '../../src/preview/colour.js'
-import { inLight } from '../../src/preview/scenery/actors.js'
-import { settingFor } from '../../src/preview/scenery/scene.js'
 
 const headOf = (icon: string, coat: Colour) => figureOf({ icon, stance: 'head', tint: undefined }, coat)
 
@@ -74,9 +72,9 @@ test('every head touches its body', async () => {
   }
 })
 
-test('a white figure is white, also at dusk and in its shade, and its eyes stay dark', () => {
+test('a white figure is white, and its eyes stay dark', () => {
   for (const icon of ['horse', 'cat', 'house', 'running-shoe', 'automobile', 'rabbit']) {
-    const white = repaint(iconBody(icon) ?? '', TINTS.white)
+    const white = repaint(iconBody(icon) ?? '', TINTS.get('white'))
     const isGrey = (text: string) => {
       const { lightness, chroma } = parseHex(text)
       return chroma < 0.03 && lightness > 0.5
@@ -85,9 +83,5 @@ test('a white figure is white, also at dusk and in its shade, and its eyes stay 
     expect(Math.max(...shades.map((text) => parseHex(text).lightness)), icon).toBeGreaterThan(0.94)
     expect(Math.min(...shades.map((text) => parseHex(text).lightness)), icon).toBeGreaterThan(0.75)
   }
-  expect(repaint(iconBody('cat') ?? '', TINTS.white)).toContain('#212121')
-  const palette = settingFor('a white horse at dusk').palette
-  const figure = { width: 32, height: 32, drawing: '<path fill="#f0f0f0"/>' }
-  const lit = inLight(figure, palette, 'x', true, 0).match(/#[0-9a-f]{6}\b/g) ?? []
-  expect(Math.min(...lit.map((text) => parseHex(text).lightness))).toBeGreaterThan(0.72)
+  expect(repaint(iconBody('cat') ?? '', TINTS.get('white'))).toContain('#212121')
 })

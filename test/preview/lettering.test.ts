@@ -11,8 +11,8 @@ test.each([
   ['half a pair \ud83e!', 'half a pair!'],
   ['a fox 🦊 runs 🏃🏽‍♀️', 'a fox runs'],
   ['in 東京 at night', 'in [Han] at night'],
-  ['東京、夜。', '[Han].'],
-  ['東京 at night、夜', '[Han] at night, [Han]'],
+  ['東京、夜', '[Han]'],
+  ['東京 at night、夜', '[Han] at night [Han]'],
   ['ثعلب أحمر', '[Arabic]'],
   ['キツネ, きつね', '[Japanese]'],
   ['狐は走る', '[Japanese]'],
@@ -43,7 +43,7 @@ test('no line is wider than the frame, also for a prompt of megabytes', () => {
 })
 
 test('the bundled font has Latin, Greek, Cyrillic and the ellipsis, and draws outlines', async () => {
-  const font = await loadFont(500)
+  const font = await loadFont('é ł')
   for (const character of 'aZ9éßłőĐặñΩλЖщґ…—“”[]') expect(font.has(character), character).toBe(true)
   for (const character of '東あ한عא🦊') expect(font.has(character), character).toBe(false)
   expect(font.width('fox', 100)).toBeGreaterThan(font.width('fo', 100))

@@ -1,18 +1,25 @@
 import sharp from 'sharp'
 import { expect, test } from 'vitest'
-import { decodingCost, openReferences } from '../../src/preview/references.js'
-import { referenceFiles } from './support/job.js'
+import { loadFont } from '../../src/preview/lettering/font.js'
+import { decodingCost, drawPrints, gridOf } from '../../src/preview/references.js'
+import { settingFor } from '../../src/preview/scenery/scene.js'
+import { referenceFiles, render } from './support/job.js'
 import { claimingPng, plainPicture } from './support/pictures.js'
 
-const ROOM = { width: 300, height: 200 }
+const AREA = { x: 10, y: 20, width: 800, height: 400 }
 const PLAIN = { width: 2_000, height: 1_000, depth: 'uchar', isProgressive: false } as const
 
 const magenta = (width: number, height: number) => plainPicture('#ff00ff', width, height)
 
-const fillsOf = async (references: readonly (Uint8Array | undefined)[]) =>
-  (await openReferences(referenceFiles(references), ROOM)).map(({ fill }) =>
-    typeof fill === 'string' ? fill : 'ok',
-  )
+const printsOf = async (references: readonly (Uint8Array | undefined)[], area = AREA) =>
+  drawPrints(referenceFiles(references), area, settingFor('x').palette, await loadFont(''))
+
+/** The colour of the middle of each print: 'ff00ff' is the reference, the letters of a placeholder are dark. */
+const isShown = async ({ input, width, height }: { input: Buffer; width: number; height: number }) => {
+  const middle = sharp(input).extract({ left: width >> 1, top: height >> 1, width: 1, height: 1 })
+  const [red = 0, green = 0, blue = 0] = await middle.removeAlpha().raw().toBuffer()
+  return red > 250 && green < 5 && blue > 250
+}
 
 test.each([
   ['a JPEG', { ...PLAIN, format: 'jpeg' }, 2_000_000],
@@ -37,42 +44,84 @@ test('a JPEG costs more with more scans than usual', () => {
   expect(decodingCost(header, scans(120))).toBe(20_000_000)
 })
 
-test('a reference that is too large has another label than a corrupt one', async () => {
+test('a reference that is too large or corrupt becomes a placeholder with its reason', async () => {
   const sound = await magenta(90, 60).png().toBuffer()
-  expect(
-    await fillsOf([
-      sound,
-      await claimingPng(7_000, 5_000),
-      await claimingPng(20_000, 20_000),
-      undefined,
-      sound.subarray(0, 60),
-    ]),
-  ).toEqual(['ok', 'is too large', 'is too large', 'could not be read', 'could not be read'])
+  const prints = await printsOf([sound, await claimingPng(7_000, 5_000), sound.subarray(0, 60), undefined])
+  const unreadable = await printsOf(Array.from({ length: 4 }, () => undefined))
+  expect(await Promise.all(prints.map(isShown))).toEqual([true, false, false, false])
+  const isUnreadable = prints.map(({ input }, at) => input.equals(unreadable[at]?.input ?? Buffer.alloc(0)))
+  expect(isUnreadable).toEqual([false, false, true, true])
 })
 
 test('references are left out when their total cost is too large, and smaller ones after them are shown', async () => {
   const sound = await magenta(90, 60).png().toBuffer()
+  // 116 million each, of 700 million. The first six are decoded, but their data is missing.
   const large = await claimingPng(4_400, 4_400)
-  // 116 million each, of 700 million.
-  expect(await fillsOf([...Array.from({ length: 8 }, () => large), sound])).toEqual([
-    ...Array.from({ length: 6 }, () => 'could not be read'),
-    ...Array.from({ length: 2 }, () => 'is too large'),
-    'ok',
-  ])
+  const prints = await printsOf([...Array.from({ length: 8 }, () => large), sound])
+  const unreadable = await printsOf(Array.from({ length: 9 }, () => undefined))
+  const isUnreadable = prints.map(({ input }, at) => input.equals(unreadable[at]?.input ?? Buffer.alloc(0)))
+  expect(isUnreadable).toEqual([true, true, true, true, true, true, false, false, false])
+  expect(await Promise.all(prints.map(isShown))).toEqual([...Array(8).fill(false), true])
 })
 
 test.each([
   ['a turned photograph', () => magenta(600, 400).jpeg().withMetadata({ orientation: 6 }), 400 / 600],
   ['16 bits', () => magenta(600, 400).toColourspace('rgb16').png({ progressive: true }), 1.5],
-  ['a strip', () => magenta(6_000, 4).png(), 1_500],
+  ['a strip, cropped to four to one', () => magenta(6_000, 4).png(), 4],
   ['one pixel', () => magenta(1, 1).webp({ lossless: true }), 1],
-])('a reference with %s keeps its ratio and fills any size', async (_, make, ratio) => {
-  const [reference] = await openReferences(referenceFiles([await make().toBuffer()]), ROOM)
-  expect(reference?.ratio).toBeCloseTo(ratio)
-  if (typeof reference?.fill !== 'function') throw new Error(reference?.fill)
-  const bytes = await reference.fill(301, 77)
-  expect(await sharp(bytes).metadata()).toMatchObject({ width: 301, height: 77, channels: 3 })
-  const { channels } = await sharp(bytes).stats()
-  for (const [index, wanted] of [255, 0, 255].entries())
-    expect(Math.abs((channels[index]?.mean ?? 128) - wanted)).toBeLessThan(3)
+])('a reference with %s keeps its ratio', async (_, make, ratio) => {
+  const [print] = await printsOf([await make().toBuffer()])
+  if (print === undefined) throw new Error('no print')
+  expect(await sharp(print.input).metadata()).toMatchObject({ width: print.width, height: print.height })
+  const border = Math.min(AREA.width, AREA.height) * 0.04
+  expect((print.width - border) / (print.height - border)).toBeCloseTo(ratio, 1)
+  expect(await isShown(print)).toBe(true)
+})
+
+test.each([1, 2, 3, 5, 9, 14])(
+  '%i reference images are inside their area and do not overlap',
+  async (count) => {
+    const sizes = [
+      [30, 30],
+      [32, 18],
+      [20, 30],
+      [50, 1],
+      [1, 50],
+    ] as const
+    const files = await Promise.all(sizes.map(([width, height]) => magenta(width, height).png().toBuffer()))
+    for (const area of [AREA, { ...AREA, height: 1_000 }]) {
+      const prints = await printsOf(
+        Array.from({ length: count }, (_, index) => files[index % files.length]),
+        area,
+      )
+      expect(prints).toHaveLength(count)
+      for (const [index, one] of prints.entries()) {
+        expect([one.left, one.top, one.width, one.height].every((each) => each % 2 === 0)).toBe(true)
+        expect(one.left).toBeGreaterThanOrEqual(area.x)
+        expect(one.left + one.width).toBeLessThanOrEqual(area.x + area.width)
+        expect(one.top).toBeGreaterThanOrEqual(area.y)
+        expect(one.top + one.height).toBeLessThanOrEqual(area.y + area.height)
+        for (const other of prints.slice(index + 1)) {
+          const isBeside = one.left + one.width <= other.left || other.left + other.width <= one.left
+          expect(isBeside || one.top + one.height <= other.top || other.top + other.height <= one.top).toBe(
+            true,
+          )
+        }
+      }
+    }
+  },
+)
+
+test('references are laid out in the grid whose cells have the longest shorter side', () => {
+  expect(gridOf({ width: 300, height: 100 }, 3)).toEqual({ columns: 3, across: 100, down: 100 })
+  expect(gridOf({ width: 100, height: 300 }, 3)).toEqual({ columns: 1, across: 100, down: 100 })
+})
+
+test('a preview as a reference is shown without its caption', async () => {
+  const input = { prompt: 'a fox', aspect_ratio: '1:1', quality: 'basic' }
+  const [print] = await printsOf([(await render('image', input)).bytes])
+  // A caption of one line takes a twelfth of the height.
+  const ratio = (print?.width ?? 0) / (print?.height ?? 1)
+  expect(ratio).toBeGreaterThan(1.05)
+  expect(ratio).toBeLessThan(1.15)
 })

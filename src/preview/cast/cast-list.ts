@@ -134,8 +134,6 @@ const byWord = new Map<string, Role>()
 for (const { icon, stance, words } of ROLES)
   for (const word of [icon, ...words]) if (!byWord.has(word)) byWord.set(word, { icon, stance })
 
-const byIcon = new Map<string, Role>(ROLES.map(({ icon, stance }) => [icon, { icon, stance }]))
-
 /** Finds a role by one word, or by several words joined with hyphens, in singular or plural. */
 export function roleCalled(word: string): { readonly role: Role; readonly plural: boolean } | undefined {
   const exact = byWord.get(word)
@@ -144,11 +142,6 @@ export function roleCalled(word: string): { readonly role: Role; readonly plural
     .map((singular) => byWord.get(singular))
     .find(Boolean)
   return role && { role, plural: true }
-}
-
-/** Finds a role by the name of its icon. An icon that is not in the list is a thing. */
-export function roleOf(icon: string): Role {
-  return byIcon.get(icon) ?? { icon, stance: 'thing' }
 }
 
 /** Plurals that have a separate entry in the list. */

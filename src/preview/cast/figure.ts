@@ -130,25 +130,15 @@ export interface Figure {
 }
 
 /** Coat, belly and legs of animals that are only a head in the icon set. */
-const FURS: Readonly<Record<string, string>> = {
-  ...{ fox: '#ff822d #ffdea7 #5a2d1c', wolf: '#9b9b9b #e6e6e6 #636363', bear: '#a56953 #d6a78c #6d4534' },
-  ...{
-    'polar-bear': '#f4f4f4 #ffffff #d3d3d3',
-    lion: '#ffb02e #ffdea7 #e39d89',
-    panda: '#f4f4f4 #ffffff #433b6b',
-  },
-  ...{
-    koala: '#9b9b9b #d3d3d3 #7e7e7e',
-    raccoon: '#9b9b9b #d3d3d3 #4a4a4a',
-    hamster: '#f3ad61 #fff1d8 #d3883e',
-  },
-  ...{
-    frog: '#00d26a #fcd53f #00a653',
-    unicorn: '#f3eef8 #ffffff #cdc4d6',
-    'dragon-face': '#00d26a #fcd53f #00a653',
-  },
-  robot: '#d3d3d3 #3b3f58 #9b9b9b',
-}
+const FURS = new Map(
+  `fox #ff822d #ffdea7 #5a2d1c, wolf #9b9b9b #e6e6e6 #636363, bear #a56953 #d6a78c #6d4534, lion #ffb02e #ffdea7 #e39d89,
+  polar-bear #f4f4f4 #ffffff #d3d3d3, panda #f4f4f4 #ffffff #433b6b, koala #9b9b9b #d3d3d3 #7e7e7e,
+  raccoon #9b9b9b #d3d3d3 #4a4a4a, hamster #f3ad61 #fff1d8 #d3883e, frog #00d26a #fcd53f #00a653,
+  unicorn #f3eef8 #ffffff #cdc4d6, dragon-face #00d26a #fcd53f #00a653, robot #d3d3d3 #3b3f58 #9b9b9b`
+    .split(',')
+    .map((row) => row.trim().split(' '))
+    .map(([icon = '', ...fur]) => [icon, fur] as const),
+)
 const TAILLESS = /bear|panda|koala|hamster|frog|robot/
 
 /**
@@ -160,7 +150,7 @@ export function figureOf(
   coat: Colour,
 ): Figure {
   const head = iconBody(icon) ?? ''
-  const fur = FURS[icon]?.split(' ')
+  const fur = FURS.get(icon)
   if (stance !== 'head') return { width: ICON_BOX, height: ICON_BOX, drawing: repaint(head, tint) }
   if (fur === undefined) return person(head, coat, /woman|girl/.test(icon))
   return { width: 32, height: 53, drawing: repaint(seated(head, fur, !TAILLESS.test(icon)), tint) }
@@ -176,22 +166,17 @@ function seated(
   const tail =
     `<path d="M20 50C31 53 39 44 36.5 33C34 25 27.5 30 30.5 35.5C32.5 40 27 44 20 43Z" fill="${coat}"/>` +
     `<path d="M36.5 33C34 25 27.5 30 30.5 35.5C32.2 36 34.6 35.2 36.5 33Z" fill="${belly}"/>`
-  const leg = (side: number) => {
+  const limb = (side: number, top: number, fill: string) => {
     const [inner, outer] = [16 - side * 0.6, 16 - side * 7.4]
-    const limb = (top: number, fill: string) =>
-      `<path d="M${inner} ${top}V51.5a1.8 1.8 0 0 1 ${-side * 1.8} 1.5
-        H${outer + side}L${outer} 51L${outer + side * 2} ${top}Z" fill="${fill}"/>`
-    return `<ellipse cx="${16 - side * 7.4}" cy="46.5" rx="6" ry="6.2" fill="${shade}"/>${limb(36, shade)}${limb(46.8, legs)}`
+    return `<path d="M${inner} ${top}V51.5a1.8 1.8 0 0 1 ${-side * 1.8} 1.5
+      H${outer + side}L${outer} 51L${outer + side * 2} ${top}Z" fill="${fill}"/>`
   }
-  const [left, right] = [leg(1), leg(-1)].map((each) => each.split('/>')) as [string[], string[]]
-  const [haunches, limbs] = [
-    `${left[0]}/>${right[0]}/>`,
-    [...left.slice(1, 3), ...right.slice(1, 3)].join('/>'),
-  ]
+  const haunches = [8.6, 23.4].map((x) => `<ellipse cx="${x}" cy="46.5" rx="6" ry="6.2" fill="${shade}"/>`)
+  const limbs = [1, -1].map((side) => limb(side, 36, shade) + limb(side, 46.8, legs))
   const body =
     `<path d="M16 22C24 22 27 40 25 52H7C5 40 8 22 16 22Z" fill="${coat}"/>` +
     `<path d="M16 25C20.5 25 21.5 36 19.5 44H12.5C10.5 36 11.5 25 16 25Z" fill="${belly}"/>`
-  return `${hasTail ? tail : ''}${haunches}${body}${limbs}/>${head}`
+  return `${hasTail ? tail : ''}${haunches.join('')}${body}${limbs.join('')}${head}`
 }
 
 /** Draws a person in a long coat. */

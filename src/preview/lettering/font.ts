@@ -15,7 +15,7 @@ export interface Font {
   outline(text: string, x: number, y: number, size: number): string
 }
 
-/** The build copies these font files (`FONT_SUBSETS` in build.mjs). */
+/** The build copies these font files (`copyParts` in build.mjs). */
 const SUBSETS = 'latin latin-ext cyrillic cyrillic-ext greek greek-ext vietnamese'.split(' ')
 
 interface Letter {
@@ -23,15 +23,13 @@ interface Letter {
   readonly glyph: Glyph
 }
 
-/**
- * Loads Inter with weight 500 for text, or 600 for labels. All subsets are 127 KB and take about 100 ms to load; Latin
- * takes a fifth of that.
- */
-export async function loadFont(weight: 500 | 600, subsets: readonly string[] = SUBSETS): Promise<Font> {
+/** Loads Inter for a text. All subsets take about 100 ms; Latin, which is enough for English, a fifth of that. */
+export async function loadFont(text: string): Promise<Font> {
   const { default: opentype } = await import('opentype.js')
+  const subsets = /[\u0100-\u1fff]/.test(text) ? SUBSETS : SUBSETS.slice(0, 1)
   const faces = await Promise.all(
     subsets.map(async (subset) => {
-      const name = `inter-${subset}-${weight}-normal.woff`
+      const name = `inter-${subset}-500-normal.woff`
       const bytes = await readFile(packagedFile(name, `@fontsource/inter/files/${name}`))
       return opentype.parse(new Uint8Array(bytes).buffer as ArrayBuffer)
     }),
@@ -40,22 +38,46 @@ export async function loadFont(weight: 500 | 600, subsets: readonly string[] = S
 }
 
 function fontOf(faces: readonly Face[]): Font {
-  const lettersByCharacter = new Map<string, Letter | undefined>()
+  const letters = new Map<string, Letter | undefined>()
   const letterOf = (character: string): Letter | undefined => {
-    if (!lettersByCharacter.has(character)) lettersByCharacter.set(character, findLetter(faces, character))
-    return lettersByCharacter.get(character)
+    if (!letters.has(character)) letters.set(character, findLetter(faces, character))
+    return letters.get(character)
   }
   return {
     has: (character) => letterOf(character) !== undefined,
-    width: (text, size) => set(text, size, letterOf, () => undefined),
-    outline(text, x, y, size) {
-      let data = ''
-      set(text, size, letterOf, ({ glyph }, at) => {
-        data += pathData(glyph.getPath(x + at, y, size).commands)
-      })
-      return data
-    },
+    width: (text, size) => set(text, size, letterOf).width,
+    outline: (text, x, y, size) =>
+      set(text, size, letterOf)
+        .placed.map(({ glyph, at }) => pathData(glyph.getPath(x + at, y, size).commands))
+        .join(''),
   }
+}
+
+/**
+ * Returns the letters with their distances from the start, and the total width. Uses one glyph per character, and
+ * kerning, but no ligatures: opentype.js 2.0.0 throws for some of Inter's ligature tables ("substFormat: 2 is not yet
+ * supported"), and the supported scripts do not need ligatures.
+ */
+function set(text: string, size: number, letterOf: (character: string) => Letter | undefined) {
+  const placed: { readonly glyph: Glyph; readonly at: number }[] = []
+  let width = 0
+  let before: Letter | undefined
+  for (const character of text) {
+    const letter = letterOf(character)
+    if (letter === undefined) continue
+    const { face, glyph } = letter
+    const scale = size / face.unitsPerEm
+    if (before?.face === face) width += face.getKerningValue(before.glyph, glyph) * scale
+    placed.push({ glyph, at: width })
+    width += (glyph.advanceWidth ?? 0) * scale
+    before = letter
+  }
+  return { placed, width }
+}
+
+function findLetter(faces: readonly Face[], character: string): Letter | undefined {
+  const face = faces.find((candidate) => candidate.charToGlyphIndex(character) > 0)
+  return face === undefined ? undefined : { face, glyph: face.charToGlyph(character) }
 }
 
 /**
@@ -73,45 +95,13 @@ function pathData(commands: readonly PathCommand[]): string {
     .join('')
 }
 
-/**
- * Calls `place` for every letter with its distance from the start, and returns the total width. Uses one glyph per
- * character, and kerning, but no ligatures: opentype.js 2.0.0 throws for some of Inter's ligature tables ("substFormat:
- * 2 is not yet supported"), and the supported scripts do not need ligatures.
- */
-function set(
-  text: string,
-  size: number,
-  letterOf: (character: string) => Letter | undefined,
-  place: (letter: Letter, at: number) => void,
-): number {
-  let at = 0
-  let before: Letter | undefined
-  for (const character of text) {
-    const letter = letterOf(character)
-    if (letter === undefined) continue
-    const scale = size / letter.face.unitsPerEm
-    if (before?.face === letter.face) at += letter.face.getKerningValue(before.glyph, letter.glyph) * scale
-    place(letter, at)
-    at += (letter.glyph.advanceWidth ?? 0) * scale
-    before = letter
-  }
-  return at
-}
-
-function findLetter(faces: readonly Face[], character: string): Letter | undefined {
-  const face = faces.find((candidate) => candidate.charToGlyphIndex(character) > 0)
-  return face === undefined ? undefined : { face, glyph: face.charToGlyph(character) }
-}
-
-const CONTROLS = /[\p{Cc}\p{Cf}\p{Cs}\p{Cn}\u2028\u2029]+/gu
-const EMOJI = /\p{Extended_Pictographic}|\p{Emoji_Modifier}|\p{Regional_Indicator}|\u20e3|\ufe0f/u
-const NAMED_SCRIPTS =
-  'Han Hangul Arabic Hebrew Devanagari Bengali Tamil Telugu Thai Lao Khmer Myanmar Georgian Armenian ' +
-  'Ethiopic Sinhala Tibetan Mongolian Cherokee'
-const SCRIPTS = NAMED_SCRIPTS.split(' ').map((name) => ({
-  name,
-  test: new RegExp(`\\p{Script=${name}}`, 'u'),
-}))
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Cn}\u2028\u2029]+/gu
+const SCRIPTS = (
+  'Hiragana Katakana Han Hangul Arabic Hebrew Devanagari Bengali Tamil Telugu Thai Lao Khmer Myanmar Georgian ' +
+  'Armenian Ethiopic Sinhala Tibetan Mongolian Cherokee'
+).split(' ')
+const OTHER_LETTER = `[${SCRIPTS.map((name) => `\\p{Script=${name}}`).join('')}ー]`
+const PASSAGE = new RegExp(`${OTHER_LETTER}(?:[\\s\\p{P}\\p{M}]*${OTHER_LETTER})*`, 'gu')
 
 /**
  * Returns one line of text that contains only characters of the font, and spaces. A passage in another script is
@@ -119,47 +109,19 @@ const SCRIPTS = NAMED_SCRIPTS.split(' ').map((name) => ({
  * shaping, which opentype.js does not support. `has` returns whether the font can draw a character.
  */
 export function drawableText(prompt: string, has: (character: string) => boolean): string {
-  let text = ''
-  let passage = ''
-  // Spaces and punctuation after a passage. They belong to the passage if it continues.
-  let gap = ''
-  const close = () => {
-    text += passage === '' ? gap : ` [${scriptOf(passage)}] ${gap}`
-    passage = ''
-    gap = ''
-  }
-  for (const character of halfWidth(prompt.normalize('NFC')).replace(/\s+/gu, ' ').replace(CONTROLS, '')) {
-    if (character === ' ' || has(character)) {
-      if (passage === '' || /[\p{L}\p{N}\p{Co}]/u.test(character)) {
-        close()
-        text += character
-      } else gap += character
-    } else if (/\p{Mark}/u.test(character)) {
-      // A combining mark belongs to the passage of its letter; without a passage, it is dropped.
-      passage += passage === '' ? '' : character
-    } else if (!EMOJI.test(character) && !/\p{Co}/u.test(character)) {
-      passage += gap + character
-      gap = ''
-    }
-  }
-  close()
-  return text
+  const oneLine = prompt.normalize('NFC').replace(/\s+/gu, ' ').replace(INVISIBLE, '')
+  const named = oneLine.replace(PASSAGE, (passage) => ` [${scriptOf(passage)}] `)
+  return [...named]
+    .filter((character) => character === ' ' || has(character))
+    .join('')
     .replace(/ +/g, ' ')
     .replace(/ ([,.;:!?])/g, '$1')
     .trim()
 }
 
 function scriptOf(passage: string): string {
-  if (/[\p{Script=Hiragana}\p{Script=Katakana}]/u.test(passage)) return 'Japanese'
-  return SCRIPTS.find(({ test }) => test.test(passage))?.name ?? '…'
-}
-
-/** Replaces Chinese and Japanese punctuation by Latin punctuation, so that it separates the names of scripts. */
-function halfWidth(text: string): string {
-  return text
-    .replace(/[\uff01-\uff5e]/g, (wide) => String.fromCharCode(wide.charCodeAt(0) - 0xfee0))
-    .replace(/[、﹐]/g, ',')
-    .replace(/。/g, '.')
+  const name = SCRIPTS.find((script) => new RegExp(`\\p{Script=${script}}`, 'u').test(passage))
+  return name === 'Hiragana' || name === 'Katakana' ? 'Japanese' : (name ?? '…')
 }
 
 /**

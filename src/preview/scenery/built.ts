@@ -1,30 +1,25 @@
 // Draws the other two grounds. A city is a street with rows of houses, whose windows are lit after dark. A room is a table
-// by a window, a studio with a stand, or a plain wall behind shapes or a card.
-import { colour, hex, mix } from '../colour.js'
+// by a window, a studio with a stand, or a plain wall, with shapes for an abstract picture.
+import { type Colour, colour, hex, mix } from '../colour.js'
 import { between, type Random } from '../random.js'
-import { fillBelow, type Ground, ridge } from './land.js'
-import { below, box, circle, fade, fill, glow, path, type Stage, svg } from './stage.js'
+import { fillBelow, type Layers, ridge } from './land.js'
+import { below, box, circle, fade, fill, glow, many, path, type Stage, svg } from './stage.js'
+
+const WARM = colour(0.88, 0.13, 78)
 
 /** Whether windows and lamps are lit. */
 const isDark = ({ palette }: Stage): boolean => palette.hour === 'night' || palette.hour === 'dusk'
 
-export function drawCity(stage: Stage, random: Random): Ground {
+export function drawCity(stage: Stage, random: Random): Layers {
   const { palette, height, width, reading, scale } = stage
   const [street, isWhite, isLit] = [below(stage, 0.34), reading.season === 'winter', isDark(stage)]
   const asphalt = mix(palette.near, palette.front, isLit ? 0.5 : 0.15)
   const road = isWhite ? mix(asphalt, palette.paper, isLit ? 0.45 : 0.85) : asphalt
   const foot = hex(mix(road, palette.front, isWhite ? 0.15 : 0.7))
-  const lights = [colour(0.86, 0.13, 75), palette.accent, palette.second].map((shade) =>
-    palette.isMonochrome ? palette.light : shade,
-  )
-  const gleams = Array.from({ length: isLit || reading.weather === 'rain' ? 46 : 0 }, (_, at) => {
-    const y = street + random() ** 1.5 * (height - street) * 0.7
-    return box(
-      [random() * width, y, 4 + random() * 10, 30 + random() * 130],
-      hex(lights[at % 3] ?? palette.light),
-      5,
-      0.2,
-    )
+  const lights = [WARM, palette.accent, palette.second].map(hex)
+  const gleams = many(isLit || reading.weather === 'rain' ? 46 : 0, (at) => {
+    const [x, y] = [random() * width, street + random() ** 1.5 * (height - street) * 0.8]
+    return box([x, y, 4 + random() * 10, 30 + random() * 130], lights[at % 3] ?? '', 5, 0.2)
   })
   const lamps = [0.09, 0.91].map((share, at) => {
     const [x, top, tall] = [width * share, street + 40 - 300 * scale, 300 * scale]
@@ -33,19 +28,16 @@ export function drawCity(stage: Stage, random: Random): Ground {
     return halo + path(svg`M${x - 4} ${top}h8v${tall - 26}h8v26h-24v-26h8Z`, hex(palette.front)) + head
   })
   const back =
-    houses(stage, random, below(stage, 0.1), 430, 46, 0.1) + houses(stage, random, street + 4, 360, 84, 0.4)
-  const surface = fade(
-    'street',
-    street,
-    height,
-    [0, hex(mix(road, palette.sky[3], 0.3))],
-    [0.3, hex(road)],
-    [1, foot],
-  )
+    houses(stage, random, below(stage, 0.1), palette.far, 430, 46, 0.1) +
+    houses(stage, random, street + 4, palette.middle, 360, 84, 0.4)
+  const horizon = hex(mix(road, palette.sky[3], 0.3))
   return {
     back,
-    ground: surface + fillBelow(stage, () => street, 'url(#street)') + gleams.join('') + lamps.join(''),
-    front: '',
+    ground:
+      fade('street', street, height, [0, horizon], [0.3, hex(road)], [1, foot]) +
+      fillBelow(stage, () => street, 'url(#street)') +
+      gleams +
+      lamps.join(''),
   }
 }
 
@@ -54,13 +46,13 @@ function houses(
   stage: Stage,
   random: Random,
   foot: number,
+  shade: Colour,
   high: number,
   breadth: number,
   lit: number,
 ): string {
   const { palette, light, scale, reading } = stage
-  const [shade, pane] = [breadth < 60 ? palette.far : palette.middle, breadth * 0.14]
-  const warm = palette.isMonochrome ? palette.light : colour(0.88, 0.13, 78)
+  const pane = breadth * 0.14
   let drawing = ''
   for (let x = -20, width = 0; x < stage.width + 20; x += width) {
     width = between(random, breadth, breadth * 1.9) * Math.sqrt(scale)
@@ -68,20 +60,16 @@ function houses(
     const gap = Math.min(1, Math.abs(x + width / 2 - light.x) / 360)
     const top = foot - between(random, 170, high) * scale * (0.5 + 0.5 * gap)
     const wall = mix(shade, random() < 0.3 ? palette.accent : palette.front, random() * 0.16)
-    const [roof, edge] = [random(), light.x > x ? x + width - 5 : x]
+    const roof = svg`M${x} ${top + 1}l${width / 2} ${-width * 0.4}l${width / 2} ${width * 0.4}Z`
     drawing +=
       box([x, top, width + 1, stage.height - top], hex(wall)) +
-      box([edge, top, 5, foot - top], hex(palette.light), 0, 0.25)
+      box([light.x > x ? x + width - 5 : x, top, 5, foot - top], hex(palette.light), 0, 0.25)
     if (reading.season === 'winter') drawing += box([x - 2, top - 7, width + 5, 12], hex(palette.paper), 5)
-    else if (roof < 0.3)
-      drawing += path(
-        svg`M${x} ${top + 1}l${width / 2} ${-width * 0.4}l${width / 2} ${width * 0.4}Z`,
-        hex(wall),
-      )
+    else if (random() < 0.3) drawing += path(roof, hex(wall))
     for (let y = top + pane * 1.4; y < foot - pane * 2; y += pane * 2.1) {
       for (let left = x + pane; left < x + width - pane * 1.4; left += pane * 1.8) {
         const isOn = random() < lit
-        const glass = isOn && isDark(stage) ? warm : mix(wall, isOn ? palette.light : palette.front, 0.28)
+        const glass = isOn && isDark(stage) ? WARM : mix(wall, isOn ? palette.light : palette.front, 0.28)
         if (isOn || random() < 0.55) drawing += box([left, y, pane * 0.95, pane * 1.25], hex(glass))
       }
     }
@@ -89,25 +77,24 @@ function houses(
   return drawing
 }
 
-/** Heights of the table and of the stand in a studio, as shares of the frame. */
-export const TABLE_TOP = 0.6
-export const STAND_TOP = 0.74
+/** Heights of the table and of the stand in a studio, as shares of the stage. */
+export const TABLE_TOP = 0.62
+export const STAND_TOP = 0.8
 
-export function drawRoom(stage: Stage, random: Random): Ground {
+export function drawRoom(stage: Stage, random: Random): Layers {
   if (stage.place === 'table') return table(stage, random)
-  if (stage.place === 'studio') return studio(stage, random)
-  return stage.place === 'card'
-    ? { back: wall(stage, random), ground: '', front: '' }
-    : abstract(stage, random)
+  if (stage.place === 'studio') return studio(stage)
+  const wall = drawWall(stage, random)
+  return { back: stage.place === 'card' ? wall : wall + shapes(stage, random), ground: '' }
 }
 
-function table(stage: Stage, random: Random): Ground {
+function table(stage: Stage, random: Random): Layers {
   const { width, height, palette, light } = stage
   const [top, plank, isNight] = [height * TABLE_TOP, palette.near, palette.hour === 'night']
   const plaster = mix(mix(palette.sky[2], plank, 0.2), palette.ink, isNight ? 0.35 : 0)
-  const grain = Array.from({ length: 16 }, () => {
-    const y = top + 14 + random() ** 1.4 * (height - top)
-    return box([random() * width - 200, y, between(random, 160, 620), 2.4], hex(palette.front), 1, 0.13)
+  const grain = many(16, () => {
+    const [x, y] = [random() * width - 200, top + 14 + random() ** 1.4 * (height - top)]
+    return box([x, y, between(random, 160, 620), 2.4], hex(palette.front), 1, 0.13)
   })
   // A window, the sky behind it, and its light on the wall.
   const across = Math.min(430, width * 0.36)
@@ -117,6 +104,7 @@ function table(stage: Stage, random: Random): Ground {
   const hill = svg`M${x} ${y + tall}v${-tall * 0.2}q${across * 0.5} ${-tall * 0.3} ${across} ${-tall * 0.06}V${y + tall}Z`
   const bars = svg`M${x - 7} ${y - 7}h${across + 14}v${tall + 14}h${-across - 14}Z
     M${x + across / 2} ${y}v${tall}M${x} ${y + tall / 2}h${across}`
+  const [bright, dark] = [mix(plank, palette.light, 0.4), mix(plank, palette.front, 0.45)].map(hex)
   return {
     back:
       fill(stage, hex(plaster)) +
@@ -127,96 +115,62 @@ function table(stage: Stage, random: Random): Ground {
       `<path d="${bars}" fill="none" stroke="${hex(mix(palette.paper, plank, 0.12))}" stroke-width="14"/>` +
       path(patch.join(''), hex(palette.light), isNight ? 0.07 : 0.2),
     ground:
-      fade(
-        'board',
-        top,
-        height,
-        [0, hex(mix(plank, palette.light, 0.4))],
-        [0.25, hex(plank)],
-        [1, hex(mix(plank, palette.front, 0.45))],
-      ) +
+      fade('board', top, height, [0, bright ?? ''], [0.25, hex(plank)], [1, dark ?? '']) +
       fillBelow(stage, () => top, 'url(#board)') +
-      grain.join(''),
-    front: '',
+      grain,
   }
 }
 
-function studio(stage: Stage, random: Random): Ground {
+function studio(stage: Stage): Layers {
   const { width, height, palette, light, scale } = stage
   const plain = mix(palette.sky[2], palette.accent, 0.28)
-  const [x, top, across] = [width / 2, height * STAND_TOP, Math.min(width * 0.36, 330 * Math.sqrt(scale))]
-  const [deep, side, foot, isArch] = [across * 0.2, height * 0.16, height * 0.7, random() < 0.5]
-  const [bright, dark, shape] = [
+  const [bright = '', dark = '', shape = '', floor = ''] = [
     mix(plain, palette.light, 0.5),
     mix(plain, palette.front, 0.34),
     mix(plain, palette.second, 0.36),
+    mix(plain, palette.light, 0.12),
   ].map(hex)
-  const disc = svg`M${x - across} ${height * 0.42}a${across} ${across} 0 0 1 ${across * 2} 0`
-  const arch = isArch
-    ? svg`${disc}V${foot}H${x - across}Z`
-    : svg`${disc}a${across} ${across} 0 0 1 ${-across * 2} 0Z`
+  const [x, top, across] = [width / 2, height * STAND_TOP, Math.min(width * 0.36, 330 * Math.sqrt(scale))]
+  const [deep, foot] = [across * 0.2, height * 0.74]
   const stand =
-    path(svg`M${x - across} ${top}v${side}a${across} ${deep} 0 0 0 ${across * 2} 0v${-side}Z`, dark ?? '') +
-    svg`<ellipse cx="${x}" cy="${top}" rx="${across}" ry="${deep}" fill="${bright ?? ''}"/>`
+    path(svg`M${x - across} ${top}v${height}h${across * 2}v${-height}Z`, dark) +
+    svg`<ellipse cx="${x}" cy="${top}" rx="${across}" ry="${deep}" fill="${bright}"/>`
   return {
     back:
-      fill(stage, dark ?? '') +
-      glow(
-        'sweep',
-        x + light.side * width * 0.16,
-        height * 0.36,
-        Math.max(width, height) * 0.9,
-        bright ?? '',
-        1,
-      ) +
-      path(arch, shape ?? '', 0.8) +
-      fade(
-        'floor',
-        foot,
-        height,
-        [0, hex(mix(plain, palette.light, 0.12))],
-        [1, hex(mix(plain, palette.front, 0.5))],
-      ) +
+      fill(stage, dark) +
+      glow('sweep', x + light.side * width * 0.16, height * 0.36, Math.max(width, height) * 0.9, bright, 1) +
+      circle(x, height * 0.44, across, shape, 0.8) +
+      fade('floor', foot, height, [0, floor], [1, hex(mix(plain, palette.front, 0.5))]) +
       fillBelow(stage, () => foot, 'url(#floor)'),
     ground: stage.isStill ? stand : '',
-    front: '',
   }
 }
 
 /** Draws discs and ribbons in the colours of the prompt. */
-function abstract(stage: Stage, random: Random): Ground {
+function shapes(stage: Stage, random: Random): string {
   const { width, height, palette } = stage
   const pale = [palette.accent, palette.second].map((shade) => mix(shade, palette.paper, 0.5))
   const shades = [palette.accent, palette.second, ...pale, palette.paper]
-  const shadeAt = (at: number) => shades[at % shades.length] ?? palette.accent
-  const discs = [0, 1, 2, 3, 4, 5, 6].map((at) => {
-    const [x, y, radius] = [
-      random() * width,
-      between(random, 0.05, 0.7) * height,
-      between(random, 0.7, 1.2) * (300 - at * 38),
-    ]
-    const [top, foot] = [mix(shadeAt(at), palette.paper, 0.25), mix(shadeAt(at), palette.ink, 0.3)]
-    const shadow = circle(x + 10, y + 18, radius, hex(palette.ink), 0.14)
-    return (
-      fade(`disc-${at}`, y - radius, y + radius, [0, hex(top)], [1, hex(foot)]) +
-      shadow +
-      circle(x, y, radius, `url(#disc-${at})`)
+  const filled = (name: string, at: number, top: number, bottom: number, draw: (shade: string) => string) => {
+    const shade = shades[at % shades.length] ?? palette.accent
+    const [light, dark] = [mix(shade, palette.paper, 0.25), mix(shade, palette.ink, 0.3)].map(hex)
+    return fade(name, top, bottom, [0, light ?? ''], [1, dark ?? '']) + draw(`url(#${name})`)
+  }
+  const discs = many(7, (at) => {
+    const [x, y, radius] = [random() * width, between(random, 0.05, 0.8) * height, 320 - at * 38]
+    return filled(`disc-${at}`, at, y - radius, y + radius, (shade) => circle(x, y, radius, shade))
+  })
+  const ribbons = [0.66, 0.88].map((share, at) => {
+    const line = ridge(random, height * share, between(random, 160, 360))
+    return filled(`ribbon-${at}`, 1 - at, height * 0.3, height * 1.2, (shade) =>
+      fillBelow(stage, line, shade),
     )
   })
-  const ribbon = (share: number, at: number) =>
-    fade(
-      `ribbon-${at}`,
-      height * 0.3,
-      height,
-      [0, hex(shadeAt(at))],
-      [1, hex(mix(shadeAt(at), palette.sky[0], 0.5))],
-    ) + fillBelow(stage, ridge(random, height * share, between(random, 160, 360)), `url(#ribbon-${at})`, 0.94)
-  const back = wall(stage, random) + discs.slice(0, 3).join('') + ribbon(0.66, 1) + discs.slice(3).join('')
-  return { back, ground: ribbon(0.84, 0), front: '' }
+  return `${ribbons[0]}${discs}${ribbons[1]}`
 }
 
-/** Draws the plain background of a card: a wall with soft hills. */
-function wall(stage: Stage, random: Random): string {
+/** Draws a wall with soft hills. */
+function drawWall(stage: Stage, random: Random): string {
   const { height, palette } = stage
   const shade = (amount: number) => hex(mix(palette.sky[1], palette.accent, amount))
   const layers = [0.5, 0.7, 0.9].map((share) =>

@@ -10,8 +10,8 @@ import type { Place } from '../vocabulary.js'
 export interface View {
   readonly framing: 'wide' | 'middle' | 'close'
   readonly hasReferences: boolean
-  /** Shares of the width and of the height at each edge. */
-  readonly cut: { readonly x: number; readonly y: number }
+  /** Units at each side that some frames of a film do not show. */
+  readonly margin: number
 }
 
 export interface Stage extends Size, View {
@@ -30,10 +30,21 @@ export interface Stage extends Size, View {
   readonly isAshore: boolean
 }
 
-/** A part of the frame in stage units. */
+/** A part of the frame. */
 export interface Area extends Size {
   readonly x: number
   readonly y: number
+}
+
+/** An opaque picture. Its size in pixels is even. */
+export interface Print extends Size {
+  readonly input: Buffer
+}
+
+/** A print at a place of the frame, in pixels. All numbers are even. */
+export interface Overlay extends Print {
+  readonly left: number
+  readonly top: number
 }
 
 /** Returns y below the horizon, at `share` of the distance to the bottom. */
@@ -51,6 +62,10 @@ export const path = (data: string, fill: string, opacity = 1): string =>
 
 export const circle = (x: number, y: number, radius: number, fill: string, opacity = 1): string =>
   svg`<circle cx="${x}" cy="${y}" r="${radius}" fill="${fill}" fill-opacity="${opacity}"/>`
+
+/** Joins `count` drawings. */
+export const many = (count: number, draw: (at: number) => string): string =>
+  Array.from({ length: Math.round(count) }, (_, at) => draw(at)).join('')
 
 type Box = readonly [x: number, y: number, width: number, height: number]
 
@@ -87,7 +102,7 @@ export function glow(
 export const fill = ({ width, height }: Size, shade: string): string =>
   box([-20, -20, width + 40, height + 40], shade)
 
-/** Returns a drawing as an SVG document of exactly `size` pixels. */
+/** Returns a drawing as an SVG document of exactly `size` pixels; `stage` is its size in units. */
 export const stageSvg = (size: Size, stage: Size, drawing: string): Buffer =>
   Buffer.from(
     `<svg xmlns="http://www.w3.org/2000/svg" width="${size.width}" height="${size.height}" preserveAspectRatio="none"

@@ -1,118 +1,57 @@
 // The encoder: h264-mp4-encoder 1.0.12 (minih264 and mp4v2 in WASM, MIT; one file, no install script, the same on every
-// platform) in a worker thread, while the next frames are composed. The fastest setting takes 11 ms a frame at 720p and
-// 27 ms at 1080p, and looks the same on flat drawings as the default setting, which takes 108 ms.
+// platform). The fastest setting takes 11 ms a frame at 720p and 27 ms at 1080p, and looks the same on flat drawings as the
+// default setting, which takes 108 ms. Rejected: a worker thread, as composing a frame takes only 1 ms.
 //
 // Rejected in November 2026: a second encoder with the installed ffmpeg (the same pictures for 170 lines more),
 // @napi-rs/webcodecs 1.4 (GPL inside), node-av 6, node-webcodecs 1.3 and @mmomtchev/ffmpeg 2 (install scripts),
 // @ffmpeg/core 0.12 (GPL, for browsers only), libav.js (no H.264 encoder), mediabunny and mp4-wasm (the browser encodes).
-import { Worker } from 'node:worker_threads'
+import { randomUUID } from 'node:crypto'
+import { createRequire } from 'node:module'
 import { packagedFile } from '../files.js'
 import type { Size } from '../render-request.js'
-import type { Frame } from './frames.js'
 import { findBox, type Track } from './mp4.js'
 
 export const FRAMES_PER_SECOND = 24
-/** Number of buffers: one frame is composed, one waits, and one is encoded. */
-const BUFFERS = 3
 // From 10 (best) to 51. The drawings are flat and clean: 24 shows no blocks in the sky, at 1 to 5 Mbit/s.
 const QUANTIZATION = 24
 
 export interface Encoder {
-  /** Resolves with a free buffer to compose a frame into. The number of buffers is small, to limit memory use. */
-  free(): Promise<Frame>
-  /** Encodes a frame in a buffer from `free`. */
-  add(frame: Frame): void
-  finish(): Promise<Track>
-  /** Stops the encoder. Called once, also after a failure. */
-  end(): void
+  /** Encodes a frame in I420. */
+  add(frame: Uint8Array): void
+  finish(): Track
 }
 
-interface EncoderOptions {
-  readonly script: string
-  readonly frames: readonly Uint8Array[]
-  readonly settings: Readonly<Record<string, number>>
-}
-
-type WorkerMessage = { readonly frame: number } | { readonly film: Uint8Array } | { readonly error: string }
-
-export function openEncoder({ width, height }: Size): Encoder {
-  // Shared memory, so that the worker reads the frames without a copy.
-  const frames: readonly Frame[] = Array.from(
-    { length: BUFFERS },
-    () => new Uint8Array(new SharedArrayBuffer((width * height * 3) / 2)),
-  )
-  const options: EncoderOptions = {
-    // Resolved here, because the worker is created from source text and would resolve from the working directory.
-    script: packagedFile('h264-mp4-encoder.cjs', 'h264-mp4-encoder'),
-    frames,
-    settings: {
-      width,
-      height,
-      frameRate: FRAMES_PER_SECOND,
-      groupOfPictures: FRAMES_PER_SECOND,
-      quantizationParameter: QUANTIZATION,
-      speed: 10,
-    },
-  }
-  // Source text, because a worker in a file would need a separate build entry, and could not run from the TypeScript
-  // sources.
-  const worker = new Worker(`(${encodeInWorker})(require)`, { eval: true, workerData: options, env: {} })
-  const free = [...frames]
-  let onFree: (() => void) | undefined
-  const film = new Promise<Track>((resolve, reject) => {
-    worker.on('message', (message: WorkerMessage) => {
-      if ('film' in message) resolve(readTrack(message.film))
-      else if ('error' in message) worker.emit('error', new Error(message.error))
-      else {
-        free.push(frames[message.frame] as Frame)
-        onFree?.()
-      }
-    })
-    worker.once('error', reject)
-    worker.once('exit', () => reject(new Error('the encoder has ended')))
-  })
-  film.catch(() => {})
+export async function openEncoder({ width, height }: Size): Promise<Encoder> {
+  const encoder = await loadModule().createH264MP4Encoder()
+  // All encoders of a process share the files of one module.
+  const outputFilename = `${randomUUID()}.mp4`
+  const rate = { frameRate: FRAMES_PER_SECOND, groupOfPictures: FRAMES_PER_SECOND, speed: 10 }
+  Object.assign(encoder, { width, height, outputFilename, ...rate, quantizationParameter: QUANTIZATION })
+  encoder.initialize()
   return {
-    async free() {
-      // The film rejects if the encoder fails while a buffer is awaited.
-      if (free.length === 0) await Promise.race([film, new Promise<void>((resolve) => (onFree = resolve))])
-      return free.pop() as Frame
-    },
-    add: (frame) => worker.postMessage(frames.indexOf(frame)),
+    add: (frame) => encoder.addFrameYuv(frame),
     finish() {
-      worker.postMessage('finish')
-      return film
+      encoder.finalize()
+      const track = readTrack(encoder.FS.readFile(outputFilename))
+      encoder.FS.unlink(outputFilename)
+      encoder.delete()
+      return track
     },
-    end: () => void worker.terminate(),
   }
 }
 
-/** Runs in the worker, so it must not use any variable from outside this function. */
-function encodeInWorker(load: NodeJS.Require): void {
-  const { parentPort, workerData } = load('node:worker_threads') as typeof import('node:worker_threads')
-  const { script, frames, settings } = workerData as EncoderOptions
-  const { createH264MP4Encoder } = load(script) as typeof import('h264-mp4-encoder', { with: {
-    'resolution-mode': 'require',
-  }})
-  const ready = createH264MP4Encoder().then((encoder) => {
-    Object.assign(encoder, settings)
-    encoder.initialize()
-    return encoder
-  })
-  parentPort?.on('message', async (command: number | 'finish') => {
-    try {
-      const encoder = await ready
-      if (command === 'finish') {
-        encoder.finalize()
-        parentPort.postMessage({ film: encoder.FS.readFile(encoder.outputFilename) })
-      } else {
-        encoder.addFrameYuv(frames[command] as Uint8Array)
-        parentPort.postMessage({ frame: command })
-      }
-    } catch (error) {
-      parentPort.postMessage({ error: String(error) })
-    }
-  })
+type EncoderModule = typeof import('h264-mp4-encoder', { with: { 'resolution-mode': 'require' }})
+
+/** Loads the module without its listeners, which end the process after any unhandled rejection. */
+function loadModule(): EncoderModule {
+  const events = ['uncaughtException', 'unhandledRejection'] as const
+  const before = events.map((event) => process.rawListeners(event))
+  const path = packagedFile('h264-mp4-encoder.cjs', 'h264-mp4-encoder')
+  const loaded: EncoderModule = createRequire(import.meta.url)(path)
+  for (const [index, event] of events.entries())
+    for (const listener of process.rawListeners(event))
+      if (!before[index]?.includes(listener)) process.off(event, listener as () => void)
+  return loaded
 }
 
 const IDR_SLICE = 5

@@ -1,74 +1,62 @@
-// Renders a film. Each shot is one flat stage, drawn slightly larger than the frame while the frames of the previous shot
-// are composed and encoded; the camera moves over it by whole pixels. Three frame buffers are reused, so memory use grows
-// only by the encoded film (1 to 8 MB).
+// Renders a film. Each shot is one flat stage, drawn wider than the frame while the frames of the previous shot are
+// encoded; the camera moves over it sideways by whole pixels. Memory use grows only by the encoded film (1 to 8 MB).
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { raceAbort } from '../../host/abort.js'
 import type { RenderedFile, RenderJob } from '../../service/engines/engine.js'
 import { writeOutput } from '../files.js'
-import { drawCaption, type Lettering, loadLettering } from '../lettering/caption.js'
-import { drawShot } from '../picture.js'
-import { pick, randomFrom } from '../random.js'
-import { openReferences, type ReferenceImage } from '../references.js'
+import { drawBand, drawStage, type Layout, layOut } from '../picture.js'
+import { randomFrom } from '../random.js'
 import { type Size, type VideoRequest, videoSize } from '../render-request.js'
-import { type Setting, settingFor } from '../scenery/scene.js'
-import { pixels, stageSvg, type View } from '../scenery/stage.js'
+import { settingFor } from '../scenery/scene.js'
+import { type Overlay, pixels, type View } from '../scenery/stage.js'
 import { type Encoder, FRAMES_PER_SECOND, openEncoder } from './encoder.js'
-import { cutFrame, type Layer, layerFromRgba, layOver } from './frames.js'
+import { copyInto, type Layer, layerFromRgb } from './frames.js'
 import { fastStart, type Track } from './mp4.js'
-
-const NAME = 'film.mp4'
-
-interface Film {
-  readonly setting: Setting
-  readonly size: Size
-  readonly lettering: Lettering
-  readonly references: readonly ReferenceImage[]
-  readonly shots: readonly Shot[]
-}
 
 export async function renderVideo(request: VideoRequest, job: RenderJob): Promise<RenderedFile> {
   const size = videoSize(request)
-  const references = await raceAbort(openReferences(job.references, size), job.signal)
-  const setting = settingFor(request.prompt, job.run?.id, references.length > 0)
-  const shots = planShots(setting.seed, request.seconds, references.length, size)
-  const film = { setting, size, lettering: await loadLettering(), references, shots }
-  const track = await encode(film, job)
-  await writeOutput(job.folder, NAME, fastStart(track, size, FRAMES_PER_SECOND), job.signal)
-  job.onProgress?.(1)
-  return { name: NAME, contentType: 'video/mp4' }
+  const setting = settingFor(request.prompt, job.run?.id)
+  const layout = await layOut(setting, size, job.references)
+  const shots = planShots(setting.seed, request.seconds, size)
+  const track = await encode(layout, shots, job)
+  return writeOutput(job, 'film.mp4', 'video/mp4', fastStart(track, size, FRAMES_PER_SECOND))
 }
 
-async function encode(film: Film, job: RenderJob): Promise<Track> {
-  const encoder = openEncoder(film.size)
-  try {
-    await raceAbort(shoot(film, encoder, job), job.signal)
-    const track = await raceAbort(encoder.finish(), job.signal)
-    const frames = film.shots.reduce((sum, shot) => sum + shot.frames, 0)
-    if (track.sizes.length !== frames)
-      throw new Error(`the encoder wrote ${track.sizes.length} of ${frames} frames`)
-    return track
-  } finally {
-    encoder.end()
-  }
+async function encode(layout: Layout, shots: readonly Shot[], job: RenderJob): Promise<Track> {
+  const encoder = await openEncoder(layout.size)
+  await shoot(layout, shots, encoder, job)
+  const track = encoder.finish()
+  const frames = shots.reduce((sum, shot) => sum + shot.frames, 0)
+  if (track.sizes.length !== frames)
+    throw new Error(`the encoder wrote ${track.sizes.length} of ${frames} frames`)
+  return track
 }
 
-/** Composes all frames, each into a free buffer of the encoder. */
-async function shoot(film: Film, encoder: Encoder, { signal, onProgress }: RenderJob): Promise<void> {
-  const { shots, size } = film
+/** Composes and encodes all frames. */
+async function shoot(
+  layout: Layout,
+  shots: readonly Shot[],
+  encoder: Encoder,
+  { signal, onProgress }: RenderJob,
+): Promise<void> {
+  const { size } = layout
+  const frame = { ...size, data: new Uint8Array(size.width * size.height * 1.5) }
   const total = shots.reduce((sum, shot) => sum + shot.frames, 0)
+  const draw = (shot: Shot | undefined): Promise<Layers> | undefined => {
+    const layers = shot && drawLayers(layout, shot, shots.length)
+    // The layers of the next shot are awaited later, so a rejection must not count as unhandled.
+    layers?.catch(() => {})
+    return layers
+  }
   let done = 0
-  let next = drawLayers(film, shots[0])
+  let next = draw(shots[0])
   for (const [index, shot] of shots.entries()) {
-    const { stage, caption } = await next
-    signal.throwIfAborted()
-    next = drawLayers(film, shots[index + 1])
+    const { stage, overlays } = (await next) as Layers
+    next = draw(shots[index + 1])
     for (let at = 0; at < shot.frames; at++) {
-      const frame = await encoder.free()
       signal.throwIfAborted()
-      const { left, top } = windowAt(shot, at)
-      cutFrame(frame, size, stage, left, top)
-      layOver(frame, caption)
-      encoder.add(frame)
+      copyInto(frame, stage, 0, 0, columnAt(shot, at))
+      for (const { layer, left, top } of overlays) copyInto(frame, layer, left, top)
+      encoder.add(frame.data)
       onProgress?.((++done / total) * 0.99)
       // Yield once per frame, so that messages and aborts are handled.
       await nextTurn()
@@ -78,29 +66,20 @@ async function shoot(film: Film, encoder: Encoder, { signal, onProgress }: Rende
 
 interface Layers {
   readonly stage: Layer
-  readonly caption: Layer
+  readonly overlays: readonly { readonly layer: Layer; readonly left: number; readonly top: number }[]
 }
 
-/** The caller awaits the layers of the next shot later, so a rejection must not count as unhandled. */
-function drawLayers(film: Film, shot: Shot | undefined): Promise<Layers> {
-  const layers = shot === undefined ? Promise.reject(new Error('no more shots')) : draw(film, shot)
-  layers.catch(() => {})
-  return layers
-}
-
-async function draw({ setting, size, lettering, references, shots }: Film, shot: Shot): Promise<Layers> {
-  const { number, framing, stage } = shot
-  const cut = { x: 1 - size.width / stage.width, y: 1 - size.height / stage.height }
-  const seen = shot.references.flatMap((index) => references[index] ?? [])
-  const ground = await drawShot(setting, lettering, { size: stage, framing, number, references: seen, cut })
-  const unit = 1000 / Math.min(size.width, size.height)
-  const frame = { width: size.width * unit, height: size.height * unit }
-  const label = `${number} / ${shots.length}`
-  const { drawing } = drawCaption(frame, lettering, setting.palette, setting.prompt, label)
-  const caption = (await pixels())(stageSvg(size, frame, drawing))
+async function drawLayers(layout: Layout, shot: Shot, shots: number): Promise<Layers> {
+  const sharp = await pixels()
+  const stage = await (await drawStage(layout, shot)).removeAlpha().raw().toBuffer()
+  const overlays = [await drawBand(layout, `${shot.number} / ${shots}`), ...layout.overlays]
+  const layerOf = async (overlay: Overlay) => {
+    const rgb = await sharp(overlay.input).removeAlpha().raw().toBuffer()
+    return { ...overlay, layer: layerFromRgb(rgb, overlay) }
+  }
   return {
-    stage: layerFromRgba(await ground.ensureAlpha().raw().toBuffer(), stage),
-    caption: layerFromRgba(await caption.ensureAlpha().raw().toBuffer(), size),
+    stage: layerFromRgb(stage, { width: layout.size.width + shot.way, height: layout.stageHeight }),
+    overlays: await Promise.all(overlays.map(layerOf)),
   }
 }
 
@@ -109,61 +88,31 @@ export interface Shot {
   readonly number: number
   readonly frames: number
   readonly framing: View['framing']
-  readonly movement: Movement
-  /** Size of the stage: the frame, and the way of the camera. */
-  readonly stage: Size
-  /** Pixels from one frame to the next. Even, because a colour difference covers two pixels. */
+  /** Pixels from one frame to the next: even, because a colour difference covers two pixels. Negative to the left. */
   readonly step: number
-  /** Indexes of the references in this shot. */
-  readonly references: readonly number[]
+  /** Pixels from the first frame to the last. */
+  readonly way: number
 }
 
-type Movement = (typeof MOVEMENTS)[number]
-const MOVEMENTS = ['right', 'down', 'left', 'up'] as const
-const FRAMINGS: readonly View['framing'][] = ['wide', 'middle', 'close', 'middle', 'wide']
+const FRAMINGS = ['wide', 'middle', 'close', 'wide'] as const
 // Lengths of shots in whole seconds: the encoder sets a key frame every second, so every cut is at a key frame.
-const RHYTHMS: Readonly<Record<5 | 10, readonly [string, ...string[]]>> = {
-  5: ['2 1 2', '2 2 1', '1 2 2'],
-  10: ['2 2 2 2 2', '3 2 1 2 2', '2 1 3 2 2', '3 2 2 3'],
-}
+const LENGTHS = { 5: [2, 1, 2], 10: [3, 2, 2, 3] } as const
 
-/** Plans three shots (120 frames) for 5 s, and four or five shots (240 frames) for 10 s. */
-export function planShots(seed: string, seconds: 5 | 10, references: number, size: Size): readonly Shot[] {
-  const random = randomFrom(`${seed}\nshots`)
-  const lengths = pick(random, RHYTHMS[seconds]).split(' ').map(Number)
-  const first = Math.floor(random() * MOVEMENTS.length)
+/** Plans three shots (120 frames) for 5 s, and four shots (240 frames) for 10 s. */
+export function planShots(seed: string, seconds: 5 | 10, size: Size): readonly Shot[] {
   const step = Math.min(size.width, size.height) > 1000 ? 4 : 2
-  return lengths.map((length, index) => {
+  const turn = randomFrom(`${seed}\nshots`)() < 0.5 ? 0 : 1
+  return LENGTHS[seconds].map((length, index) => {
     const frames = length * FRAMES_PER_SECOND
-    const movement = MOVEMENTS[(first + index) % MOVEMENTS.length] ?? 'right'
-    const way = step * (frames - 1)
-    const isAcross = movement === 'left' || movement === 'right'
-    const stage = { width: size.width + (isAcross ? way : 0), height: size.height + (isAcross ? 0 : way) }
-    const shown = referencesOf(index, lengths.length, references)
     return {
       number: index + 1,
       frames,
       framing: FRAMINGS[index] ?? 'wide',
-      movement,
-      stage,
-      step,
-      references: shown,
+      step: (index + turn) % 2 === 0 ? step : -step,
+      way: step * (frames - 1),
     }
   })
 }
 
-/** Every reference is shown, and every shot shows at least one: few references repeat, many are spread evenly. */
-function referencesOf(shot: number, shots: number, references: number): readonly number[] {
-  if (references === 0) return []
-  if (references <= shots) return [shot % references]
-  return Array.from({ length: references }, (_, index) => index).filter((index) => index % shots === shot)
-}
-
-/** Returns the position of the frame in the stage. */
-export function windowAt(
-  { movement, step, frames }: Shot,
-  at: number,
-): { readonly left: number; readonly top: number } {
-  const way = step * (movement === 'right' || movement === 'down' ? at : frames - 1 - at)
-  return movement === 'right' || movement === 'left' ? { left: way, top: 0 } : { left: 0, top: way }
-}
+/** Returns the first column of the stage that a frame shows. */
+export const columnAt = ({ step, way }: Shot, at: number): number => (step > 0 ? step * at : way + step * at)

@@ -16,17 +16,14 @@ export interface Track {
 
 const UNITY = [0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000] as const
 const UNDETERMINED_LANGUAGE = 0x55c4
-const MAX_OFFSET = 0xffffffff
 
-/** Returns the file in parts, to write in this order. `rate` is in frames per second. */
-export function fastStart(track: Track, size: Size, rate: number): readonly Uint8Array[] {
+/** Returns the file. `rate` is in frames per second. */
+export function fastStart(track: Track, size: Size, rate: number): Buffer {
   const type = box('ftyp', Buffer.from('isom'), numbers(0x200), Buffer.from('isomiso2avc1mp41'))
   // The first call only measures the length of `moov`. The length does not depend on the offset, which has a fixed
   // width.
-  const head = type.length + movie(track, size, rate, 0).length
-  if (head + track.data.length > MAX_OFFSET) throw new RangeError('the film is larger than 4 GiB')
-  const data = Buffer.concat([numbers(track.data.length + 8), Buffer.from('mdat')])
-  return [type, movie(track, size, rate, head + data.length), data, track.data]
+  const head = type.length + movie(track, size, rate, 0).length + 8
+  return Buffer.concat([type, movie(track, size, rate, head), box('mdat', track.data)])
 }
 
 function movie(track: Track, size: Size, rate: number, offset: number): Buffer {

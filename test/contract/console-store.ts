@@ -330,7 +330,7 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
     expect(await page()).toEqual([secondKeyId, keyId])
     expect(await page({ limit: 1 })).toEqual([secondKeyId])
     expect(await page({ before: secondKeyId })).toEqual([keyId])
-    await store.archiveKey(secondKeyId, 1)
+    await store.archiveKey(secondKeyId, { nowMs: 1 })
     expect(await page()).toEqual([keyId])
     expect(await page({ includesArchived: true })).toEqual([secondKeyId, keyId])
     const own = await store.addKey({

@@ -6,6 +6,7 @@ import type { Clock } from '../../host/clock.js'
 import type {
   ConsoleKey,
   KeyList,
+  KeyLog,
   KeyTermsBody,
   LoginCode,
   LoginGrant,
@@ -38,6 +39,8 @@ export interface ConsoleKeys {
   change(user: UserRecord, id: string, body: KeyTermsBody): Promise<ConsoleKey>
   /** Disables the key for good, and leaves it out of lists. */
   archive(user: UserRecord, id: string): Promise<ConsoleKey>
+  /** Returns who created, changed and archived keys of the account. For owners. */
+  log(user: UserRecord, query: Query): Promise<KeyLog>
   /** Returns a code that `rushes login --web` exchanges for a key. Throws `Refusal`: 400, 403. */
   grantLogin(user: UserRecord, request: LoginRequest): Promise<LoginGrant>
   /** Creates a key for a login code. Throws `Refusal`: 401, 403, 429. */
@@ -46,7 +49,7 @@ export interface ConsoleKeys {
 
 interface ConsoleKeysOptions {
   readonly store: Pick<AccountStore, 'addKey' | 'changeKey' | 'archiveKey'> &
-    Pick<ConsoleStore, 'listAccountKeys' | 'findAccountKey'> &
+    Pick<ConsoleStore, 'listAccountKeys' | 'findAccountKey' | 'listKeyLog'> &
     Pick<UserStore, 'addLogin' | 'useLogin'>
   readonly clock: Pick<Clock, 'now'>
   readonly limits: Pick<Limits, 'countAuthentication'>
@@ -69,6 +72,7 @@ export function createConsoleKeys({ store, clock, limits }: ConsoleKeysOptions):
       name: body.name,
       accountId: user.accountId,
       userId: user.id,
+      by: user.email,
       nowMs,
     })
     return { key: keyBody(await find(user, String(id))), api_key: apiKey }
@@ -93,16 +97,27 @@ export function createConsoleKeys({ store, clock, limits }: ConsoleKeysOptions):
     create,
 
     async change(user, id, body) {
-      const terms = keyTermsOf(body, clock.now())
+      const nowMs = clock.now()
+      const terms = keyTermsOf(body, nowMs)
       const key = await find(user, id)
-      if (!(await store.changeKey(key.id, terms))) throw isArchived()
+      if (!(await store.changeKey(key.id, terms, { nowMs, by: user.email }))) throw isArchived()
       return keyBody(await find(user, id))
     },
 
     async archive(user, id) {
       const key = await find(user, id)
-      await store.archiveKey(key.id, clock.now())
+      await store.archiveKey(key.id, { nowMs: clock.now(), by: user.email })
       return keyBody(await find(user, id))
+    },
+
+    async log({ accountId }, query) {
+      const before = cursorIn(query, 'before')
+      const found = await store.listKeyLog({ accountId, before, limit: PAGE_SIZE + 1 })
+      const entries = found.slice(0, PAGE_SIZE).map(({ id, key, action, fields, by, createdAtMs }) => ({
+        ...{ id, key: { ...key, prefix: key.prefix ?? null }, action, fields, by },
+        created_at: new Date(createdAtMs).toISOString(),
+      }))
+      return { entries, next: found.length > PAGE_SIZE ? String(entries.at(-1)?.id) : null }
     },
 
     async grantLogin({ id: userId }, { challenge, name }) {

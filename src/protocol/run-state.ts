@@ -72,6 +72,33 @@ export function withoutUrls({ id, status, withoutUrls: why, failure }: RunState)
   )
 }
 
+/**
+ * Returns the error of a run that has ended without files: the same in `run`, `wait` and `status`. `isLocal`: no account was
+ * charged.
+ */
+export function endErrorOf(state: RunState, isLocal: boolean): RushesError | undefined {
+  if (state.withoutUrls !== undefined) return withoutUrls(state)
+  return state.phase === 'failed' ? runFailed(state, isLocal) : undefined
+}
+
+function runFailed(state: RunState, isLocal: boolean): RushesError {
+  const isCanceled = /^cancell?ed$/i.test(state.status.trim())
+  const end = /^failed$/i.test(state.status) ? 'failed' : `ended with the status ${state.status}`
+  const reason = state.failure === undefined ? 'the service gave no reason.' : shortened(state.failure, 2_000)
+  const message = isCanceled
+    ? state.failure === undefined
+      ? 'The run was canceled.'
+      : reason
+    : `The run ${end}: ${reason}`
+  const saysRefund = /\brefunded\b/i.test(state.failure ?? '')
+  return new RushesError('run_failed', message, {
+    runId: state.id,
+    hint:
+      `Nothing was downloaded. ${isLocal || saysRefund ? '' : 'Your account shows whether it was charged. '}` +
+      `To create it again: \`rushes show ${quoteWord(state.id)} --again\`.`,
+  })
+}
+
 /** The statuses of the local service, in the order of a run's life. */
 export const LOCAL_STATUSES = ['queued', 'processing', 'succeeded', 'failed', 'canceled'] as const
 export type LocalStatus = (typeof LOCAL_STATUSES)[number]

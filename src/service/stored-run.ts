@@ -40,7 +40,7 @@ export interface RunFailure {
 }
 
 /**
- * What became of the price of a run that ended without a result. The last sentence of its error, so that the API, the console
+ * Whether the price of a run that ended without a result was refunded. The last sentence of its error, so that the API, the console
  * and the command line say the same.
  */
 const REFUNDS = {

@@ -163,7 +163,7 @@ describe('a failed run', () => {
   it.each([
     ['render_failed', 'Its price was refunded.'],
     ['outcome_unknown', 'Its price was not refunded, because the provider may have charged for it.'],
-  ])('with the code %s says in wait, status, show and list what became of its price', async (code, price) => {
+  ])('with the code %s says in wait, status, show and list whether it was refunded', async (code, price) => {
     const { waited, message, row, listed } = await end({ code, message: 'out of paint' })
     expect(waited.code).toBe(10)
     expect(waited.stderr).toContain(

@@ -40,8 +40,8 @@ export interface RunFailure {
 }
 
 /**
- * Whether the price of a run that ended without a result was refunded. The last sentence of its error, so that the API, the console
- * and the command line say the same.
+ * Whether the price of a run that ended without a result was refunded. The last sentence of its error, so that the API, the
+ * console and the command line say the same.
  */
 const REFUNDS = {
   refunded: ' Its price was refunded.',

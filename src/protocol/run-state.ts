@@ -90,11 +90,11 @@ function runFailed(state: RunState, isLocal: boolean): RushesError {
       ? 'The run was canceled.'
       : reason
     : `The run ${end}: ${reason}`
-  const saysRefund = /\brefunded\b/i.test(state.failure ?? '')
+  const mentionsRefund = /\brefunded\b/i.test(state.failure ?? '')
   return new RushesError('run_failed', message, {
     runId: state.id,
     hint:
-      `Nothing was downloaded. ${isLocal || saysRefund ? '' : 'Your account shows whether it was charged. '}` +
+      `Nothing was downloaded. ${isLocal || mentionsRefund ? '' : 'Your account shows whether it was charged. '}` +
       `To create it again: \`rushes show ${quoteWord(state.id)} --again\`.`,
   })
 }

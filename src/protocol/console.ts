@@ -98,6 +98,8 @@ export const CONSOLE_PATHS = {
   key: '/api/console/keys/:id',
   /** POST → 200 `ConsoleKey`. Disables the key for good, and leaves it out of the list. */
   archive: '/api/console/keys/:id/archive',
+  /** For owners. GET `?before=<cursor>` → `KeyLog`: at most 100 entries, newest first. */
+  keyLog: '/api/console/keys/log',
   /** For owners. GET → `UserList`: at most 200 users. POST `InvitedUser` → 201 `Invitation`. */
   users: '/api/console/users',
   /** For owners. PATCH `{role}` → 204. DELETE → 204. Refuses the user of the session. */
@@ -218,6 +220,23 @@ export interface ConsoleKey {
 export interface KeyList {
   readonly keys: readonly ConsoleKey[]
   /** Value of `before` for the next page; null on the last page. */
+  readonly next: string | null
+}
+
+export type KeyAction = 'created' | 'changed' | 'disabled' | 'enabled' | 'archived'
+
+export interface KeyLog {
+  readonly entries: readonly {
+    readonly id: number
+    /** With its name at that time. */
+    readonly key: Pick<ConsoleKey, 'id' | 'name' | 'prefix'>
+    readonly action: KeyAction
+    /** Names of the changed fields. */
+    readonly fields: readonly string[]
+    /** Email of a user, or `admin` for an administrator. */
+    readonly by: string
+    readonly created_at: string
+  }[]
   readonly next: string | null
 }
 

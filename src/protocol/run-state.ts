@@ -73,6 +73,33 @@ export function withoutUrls({ id, status, withoutUrls: why, failure }: RunState)
 }
 
 /**
+ * Returns the error of a run that has ended without files: the same in `run`, `wait` and `status`. `isLocal`: no account was
+ * charged.
+ */
+export function endErrorOf(state: RunState, isLocal: boolean): RushesError | undefined {
+  if (state.withoutUrls !== undefined) return withoutUrls(state)
+  return state.phase === 'failed' ? runFailed(state, isLocal) : undefined
+}
+
+function runFailed(state: RunState, isLocal: boolean): RushesError {
+  const isCanceled = /^cancell?ed$/i.test(state.status.trim())
+  const end = /^failed$/i.test(state.status) ? 'failed' : `ended with the status ${state.status}`
+  const reason = state.failure === undefined ? 'the service gave no reason.' : shortened(state.failure, 2_000)
+  const message = isCanceled
+    ? state.failure === undefined
+      ? 'The run was canceled.'
+      : reason
+    : `The run ${end}: ${reason}`
+  const mentionsRefund = /\brefunded\b/i.test(state.failure ?? '')
+  return new RushesError('run_failed', message, {
+    runId: state.id,
+    hint:
+      `Nothing was downloaded. ${isLocal || mentionsRefund ? '' : 'Your account shows whether it was charged. '}` +
+      `To create it again: \`rushes show ${quoteWord(state.id)} --again\`.`,
+  })
+}
+
+/**
  * Text for how far an unfinished run is: `40 %`, or `3 before it` in the queue of the model's server. Empty if the
  * service says neither.
  */

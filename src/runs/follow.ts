@@ -3,9 +3,7 @@ import type { ApiClient, FollowStep } from '../client/index.js'
 import { RushesError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
 import type { JournalRun } from '../journal/index.js'
-import { isObject } from '../protocol/parse.js'
-import { type RunState, withoutUrls } from '../protocol/run-state.js'
-import { quoteWord, shortened } from '../protocol/text.js'
+import { endErrorOf, type RunState } from '../protocol/run-state.js'
 import type { Recorder } from './recorder.js'
 
 /** An existing run, with all that the command knows about it before following it. */
@@ -115,7 +113,7 @@ export function createRunFollower(
   function ended(state: RunState, durationMs?: number): FollowedRun {
     const elapsedMs = elapsedOf(known, clock)
     recorder.recordStatus({ state, elapsedMs, tookMs: durationMs })
-    const error = errorOf(state, isLocal === true)
+    const error = endErrorOf(state, isLocal === true)
     return { known, state, error, finishedAt: new Date(clock.now()).toISOString(), elapsedMs }
   }
 
@@ -166,32 +164,4 @@ const elapsedOf = (
   if (elapsedMs !== undefined) return elapsedMs
   if (sentAtMs !== undefined) return clock.monotonic() - sentAtMs
   return createdAt === undefined ? undefined : Math.max(0, clock.now() - Date.parse(createdAt))
-}
-
-function errorOf(state: RunState, isLocal: boolean): RushesError | undefined {
-  if (state.withoutUrls !== undefined) return withoutUrls(state)
-  return state.phase === 'failed' ? runFailed(state, isLocal) : undefined
-}
-
-/** Whether the text of the service's error says that the run was refunded. */
-function isRefunded({ service }: RunState): boolean {
-  const error = isObject(service) ? service.error : undefined
-  return /(?<!\bnot (be )?)\brefunded\b/i.test(isObject(error) ? String(error.message) : String(error))
-}
-
-function runFailed(state: RunState, isLocal: boolean): RushesError {
-  const isCanceled = /^cancell?ed$/i.test(state.status.trim())
-  const end = /^failed$/i.test(state.status) ? 'failed' : `ended with the status ${state.status}`
-  const reason = state.failure === undefined ? 'the service gave no reason.' : shortened(state.failure, 2_000)
-  const message = isCanceled
-    ? state.failure === undefined
-      ? 'The run was canceled.'
-      : reason
-    : `The run ${end}: ${reason}`
-  return new RushesError('run_failed', message, {
-    runId: state.id,
-    hint:
-      `Nothing was downloaded. ${isLocal || isRefunded(state) ? '' : 'Your account shows whether it was charged. '}` +
-      `To create it again: \`rushes show ${quoteWord(state.id)} --again\`.`,
-  })
 }

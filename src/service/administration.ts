@@ -17,6 +17,7 @@ import { Refusal } from './rules/refusal.js'
 import { newKey } from './secrets.js'
 import type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, NewKey } from './store/account-store.js'
 import { type StoreWrapper, wrapStore } from './store/calls.js'
+import type { KeyLogEntry } from './store/console-store.js'
 import { DatabaseUnavailable, type Store } from './store/contract.js'
 import { explainDatabaseError, MOVED, openSqliteStore } from './store/sqlite/index.js'
 import type { StoredRun } from './stored-run.js'
@@ -24,7 +25,7 @@ import { createUserAdministration, type UserAdministration } from './user-admini
 
 export type { Backup } from './backup.js'
 export type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, Verification } from './store/account-store.js'
-export type { UserDetails } from './store/console-store.js'
+export type { KeyLogEntry, UserDetails } from './store/console-store.js'
 export type { UserWithLink } from './user-administration.js'
 
 /**
@@ -46,6 +47,8 @@ export interface Administration extends UserAdministration {
   changeKey(key: string, terms: Partial<KeyTerms>): Promise<KeyDetails>
   /** Disables the key for good. An archived key can no longer be changed. */
   archiveKey(key: string): Promise<KeyDetails>
+  /** Lists who created, changed and archived keys, of all accounts or of one, newest first. */
+  keyLog(account: string | undefined, limit?: number): Promise<readonly KeyLogEntry[]>
   /** A negative amount removes credits; the balance cannot fall below 0. */
   addCredits(account: string, amount: number): Promise<AccountRecord>
   /** Lists ledger entries, newest first. */
@@ -214,13 +217,18 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
     async changeKey(key, terms) {
       checkTerms(terms)
       const { id, account } = await changeableKeyOf(key)
-      await explainTooManyKeys(account, store.changeKey(id, terms))
+      await explainTooManyKeys(account, store.changeKey(id, terms, { nowMs: clock.now() }))
       return await keyOf(String(id))
     },
     async archiveKey(key) {
       const { id } = await keyOf(key)
-      await store.archiveKey(id, clock.now())
+      await store.archiveKey(id, { nowMs: clock.now() })
       return await keyOf(String(id))
+    },
+
+    async keyLog(account, limit = Number.MAX_SAFE_INTEGER) {
+      const accountId = account === undefined ? undefined : (await accountOf(account)).id
+      return await store.listKeyLog({ accountId, limit })
     },
 
     async addCredits(account, amount) {

@@ -39,26 +39,35 @@ export interface RunFailure {
   readonly message: string
 }
 
-const CANCELED = {
-  free: 'The run was canceled.',
-  undecided: 'The run was canceled. The service is stopping it.',
-  refunded: 'The run was canceled, and its price was refunded.',
-  kept: 'The run was canceled. Its price was not refunded, because the provider may have charged for it.',
-  abandoned: 'The run was canceled. Its price was not refunded, because the service no longer has its model.',
+/**
+ * Whether the price of a run that ended without a result was refunded. The last sentence of its error, so that the API, the
+ * console and the command line say the same.
+ */
+const REFUNDS = {
+  refunded: ' Its price was refunded.',
+  kept: ' Its price was not refunded, because the provider may have charged for it.',
+  abandoned: ' Its price was not refunded, because the service no longer has its model.',
 } as const
+
+/** Returns the failure with this sentence, in place of an earlier one. */
+export function withRefund({ code, message }: RunFailure, refund: keyof typeof REFUNDS): RunFailure {
+  const text = message.replace(/ Its price was (not )?refunded\b[^.]*\.$/, '').trimEnd()
+  return { code, message: `${text}${/[.!?]$/.test(text) ? '' : '.'}${REFUNDS[refund]}` }
+}
 
 /** Code of a run whose credits stay charged until an operator decides: its provider may have accepted it. */
 export const OUTCOME_UNKNOWN = 'outcome_unknown'
 
+const CANCELED_ENDS = { free: '', undecided: ' The service is stopping it.', ...REFUNDS } as const
 const CANCELED_CODES = { undecided: 'canceling', abandoned: OUTCOME_UNKNOWN } as const
 
 /**
  * The error of a canceled run. `undecided`: it was being rendered, and has not stopped yet. `abandoned`: no worker could
  * stop it.
  */
-export const canceled = (refund: keyof typeof CANCELED): RunFailure => ({
+export const canceled = (refund: keyof typeof CANCELED_ENDS): RunFailure => ({
   code: refund === 'undecided' || refund === 'abandoned' ? CANCELED_CODES[refund] : 'canceled',
-  message: CANCELED[refund],
+  message: `The run was canceled.${CANCELED_ENDS[refund]}`,
 })
 
 export interface StoredRun {

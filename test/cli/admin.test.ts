@@ -189,6 +189,53 @@ describe('admin, beside a running service', () => {
     })
   })
 
+  it('lists who created, changed and archived keys, newest first, for a pipe and as JSON', async () => {
+    const { admin, key } = await createAdmin()
+    await admin('account', 'create', 'acme')
+    const secret = await key('--account', 'acme', '--name', 'ci')
+    await admin('key', 'set', 'ci', '--quota', '5', '--name', 'build')
+    await admin('key', 'archive', 'build')
+    const all = (await admin('key', 'log')).stdout
+    const time = '2026-01-01T00:00:00.000Z'
+    const theirs = ['archived', 'changed name, quota', 'created'].map((action) => [
+      ...[time, 'acme', '2', action === 'created' ? 'ci' : 'build', secret.slice(0, 9), action, 'admin'],
+    ])
+    expect(all.split('\n').map((line) => line.split('\t'))).toEqual([
+      ...theirs,
+      [time, 'default', '1', 'first', expect.stringMatching(/^rk_/), 'created', 'admin'],
+      [''],
+    ])
+    const [changed] = (await admin('key', 'log', '--account', 'acme', '--limit', '2', '--json')).stdout
+      .split('\n')
+      .slice(1)
+    expect(JSON.parse(changed ?? '')).toEqual({
+      ...{ id: expect.any(Number), account: 'acme', action: 'changed', fields: ['name', 'quota'] },
+      ...{ key: { id: 2, name: 'build', prefix: secret.slice(0, 9) }, by: 'admin', created_at: time },
+    })
+    expect(all).not.toContain(secret)
+    expect(await admin('key', 'log', '--account', 'acne')).toMatchObject({ code: 2, stdout: '' })
+  })
+
+  it('the key log keeps the newest 10,000 entries of an account', async () => {
+    const { service, admin } = await createAdmin()
+    await admin('account', 'create', 'acme')
+    await admin('key', 'create', '--account', 'acme')
+    await runSql(
+      service,
+      `INSERT INTO key_log (account_id, key_id, key_name, action, fields, actor, created_at)
+       WITH RECURSIVE n (value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < 10000)
+       SELECT 1, 1, 'first', 'changed', 'quota', 'ann@example.com', value FROM n`,
+    )
+    await admin('key', 'disable', '1')
+    const kept = (await admin('key', 'log', '--account', 'default', '--limit', '0')).stdout.split('\n')
+    expect(kept).toHaveLength(10_001)
+    expect([kept[0], kept.at(-2)]).toEqual([
+      expect.stringContaining('\tdisabled\tadmin'),
+      expect.stringMatching(/^1970-01-01T00:00:00\.002Z/),
+    ])
+    expect((await admin('key', 'log', '--account', 'acme')).stdout.split('\n')).toHaveLength(2)
+  })
+
   it('shows a key once: neither the data nor anything else said holds it', async () => {
     const { service, admin } = await createAdmin()
     const made = await admin('key', 'create', '--account', 'default', '--json', '--debug')

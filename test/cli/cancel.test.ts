@@ -1,10 +1,13 @@
-/** `rushes cancel`, and what the other commands make of a canceled run. */
+/** `rushes cancel`, and what the other commands say of a canceled or failed run. */
 import { describe, expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
+import type { RunFailure } from '../../src/service/stored-run.js'
 import { type CliService, createCliService, runCli, SET, scripted } from '../support/cli.js'
 import { createInstantEngine } from '../support/engines.js'
 import { rowsOf } from '../support/journal.js'
+import { claimRun } from '../support/runs.js'
 import { temporaryFolder } from '../support/service.js'
+import { openStoreOf } from '../support/test-database.js'
 
 const TERMINAL = { stdin: true, stdout: true, stderr: true }
 
@@ -141,6 +144,37 @@ describe('rushes cancel', () => {
   })
 })
 
+describe('a failed run', () => {
+  const end = async (failure: RunFailure) => {
+    const service = await createQueue()
+    const [id = ''] = await created(service)
+    const store = await openStoreOf(service)
+    await store.renewLease('me')
+    await claimRun(store, 'me')
+    await store.failRun({ id, owner: 'me', nowMs: service.clock.now() }, failure)
+    await store.close()
+    const waited = await service.run(['wait', id])
+    const { error } = JSON.parse((await service.run(['status', id, '--json'])).stdout)
+    const row = /^error\t(.*)$/m.exec((await service.run(['show', id])).stdout)?.[1]
+    const listed = JSON.parse((await service.run(['list', '--json'])).stdout.split('\n')[0] ?? '')
+    return { waited, message: error.message, row, listed: listed.error.message }
+  }
+
+  it.each([
+    ['render_failed', 'Its price was refunded.'],
+    ['outcome_unknown', 'Its price was not refunded, because the provider may have charged for it.'],
+  ])('with the code %s says in wait, status, show and list whether it was refunded', async (code, price) => {
+    const { waited, message, row, listed } = await end({ code, message: 'out of paint' })
+    expect(waited.code).toBe(10)
+    expect(waited.stderr).toContain(
+      `The run failed: out of paint. ${price}\n  Nothing was downloaded. To create it`,
+    )
+    expect(message).toBe(`The run failed: out of paint. ${price}`)
+    expect(row).toBe(`run_failed: out of paint. ${price}`)
+    expect(listed).toBe(`out of paint. ${price}`)
+  })
+})
+
 describe('a canceled run', () => {
   it('ends a wait with exit 10 and says whether it was refunded', async () => {
     const service = await createQueue()
@@ -149,7 +183,7 @@ describe('a canceled run', () => {
     const { code, stderr } = await service.run(['wait', id])
     expect(code).toBe(10)
     expect(stderr).toBe(
-      `${id}: canceled (0 s)\nerror: ${id}: The run was canceled, and its price was refunded.\n` +
+      `${id}: canceled (0 s)\nerror: ${id}: The run was canceled. Its price was refunded.\n` +
         `  Nothing was downloaded. To create it again: \`rushes show ${id} --again\`.\n`,
     )
   })

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Journal } from '../../src/journal/index.js'
 import { createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
-import { ONE_PIXEL_PNG } from '../support/engines.js'
+import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { addRow, finishedState, rowsOf } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'
 
@@ -107,6 +107,32 @@ describe('--again', () => {
     expect(await line('r2', [], resolve('r2.png'))).toBe('-d')
     expect(await line('r3', [], join(folder, 'r3-1.png'), join(folder, 'r3-2.png'))).toBe(`-o ${folder}/`)
     expect(await line('r4', [], resolve('art/fox.png'))).toBe('-o art/fox.png')
+  })
+
+  it('names a file that does not exist, and says how to replace the one that does', async () => {
+    const service = await createCliService({ engine: createInstantEngine() })
+    const cwd = temporaryFolder()
+    const path = join(cwd, 'fox.png')
+    const repeat = async () => {
+      const { stdout, stderr } = await service.run(['show', '--last', '--again'])
+      return { words: wordsIn(stdout.trimEnd()).slice(1), stderr }
+    }
+    expect((await service.run(['run', 'image', 'a fox', '-o', path])).code).toBe(0)
+    for (const number of [2, 3]) {
+      const { words, stderr } = await repeat()
+      const free = join(cwd, `fox-${number}.png`)
+      const before = number === 2 ? path : join(cwd, 'fox-2.png')
+      expect(stderr).toBe(
+        `${before} exists, so the command writes ${free}. To replace it, use -o ${before} --overwrite.\n`,
+      )
+      expect(await service.run(words)).toMatchObject({ code: 0, stdout: `${free}\n` })
+    }
+    rmSync(path)
+    rmSync(join(cwd, 'fox-3.png'))
+    expect(await repeat()).toMatchObject({
+      words: expect.arrayContaining([join(cwd, 'fox-3.png')]),
+      stderr: '',
+    })
   })
 
   const again = async (home: string, id = 'r1') => {

@@ -242,7 +242,7 @@ describePages('one run', (pages) => {
     const run = await service.create({ prompt: `FAIL ${XSS} \u202egnp.exe`, [`x${XSS}`]: XSS })
     const { page } = await service.open(linkOf(run), { ignored: /404/ })
     const notice = page.getByRole('alert')
-    await notice.getByText('This run failed. Its price was refunded.').waitFor()
+    await notice.getByText('Its price was refunded.').waitFor()
     expect(await notice.textContent()).toContain(XSS)
     expect(await notice.textContent()).toContain('render_failed')
     expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe(`FAIL ${XSS} gnp.exe`)
@@ -261,7 +261,7 @@ describePages('one run', (pages) => {
 
     await runSql(service, "UPDATE runs SET failure = replace(failure, 'render_failed', 'not_recorded')")
     await page.goto(`${service.url}/${linkOf(run)}`)
-    await notice.getByText('This run failed. Its price was refunded.').waitFor()
+    await notice.getByText('Its price was refunded.').waitFor()
     expect(await notice.textContent()).toContain('its files were not kept')
     expect(await page.locator('.run-fields').textContent()).toContain('1 credit, refunded')
   })

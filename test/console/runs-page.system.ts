@@ -327,7 +327,7 @@ describePages('the list of runs', (pages) => {
     })
     await withStore(service, async (store) => {
       const keys = await store.listAccountKeys({ accountId: 1, limit: 100 })
-      await store.changeKey(keys[0]?.id ?? 0, { name: `key ${XSS}` })
+      await store.changeKey(keys[0]?.id ?? 0, { name: `key ${XSS}` }, { nowMs: 0 })
     })
     await service.create({ prompt: `${XSS} \u202egnp.exe\u2066` })
     await service.create({ prompt: `FAIL ${XSS}` })

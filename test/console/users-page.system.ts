@@ -38,6 +38,17 @@ describePages('the users of an account', (pages) => {
     }
     await other.goto(`${service.url}/#/keys`)
     await other.getByText('No API keys').waitFor()
+    expect(await other.getByRole('button', { name: 'Show log' }).count()).toBe(0)
+    await other.getByRole('button', { name: 'New key' }).first().click()
+    await other.getByLabel('Name').fill('ci')
+    await other.getByRole('button', { name: 'Create key' }).click()
+    await other.getByRole('button', { name: 'I have copied it' }).click()
+    await page.goto(`${service.url}/#/keys`)
+    await page.getByRole('button', { name: 'Show log' }).click()
+    const logged = page.getByRole('table', { name: 'Key log' }).locator('tbody tr').first()
+    await logged.getByText('bob@example.com').waitFor()
+    expect(await logged.innerText()).toMatch(/ci.*Created/s)
+    await page.goto(`${service.url}/#/users`)
 
     await page.getByRole('button', { name: 'Promote bob@example.com' }).click()
     await page.getByRole('button', { name: 'Promote user' }).click()

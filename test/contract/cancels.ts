@@ -38,7 +38,7 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
       status: 'canceled',
       startedAtMs: undefined,
       finishedAtMs: 7,
-      failure: { code: 'canceled', message: 'The run was canceled, and its price was refunded.' },
+      failure: { code: 'canceled', message: 'The run was canceled. Its price was refunded.' },
     })
     expect(await balances()).toEqual({ credits: 100, spent: 0, used: 1 })
     expect(await claimRun(store, 'me')).toBeUndefined()
@@ -48,7 +48,7 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
   })
 
   test.each([
-    { isRefunded: true, credits: 100, message: 'The run was canceled, and its price was refunded.' },
+    { isRefunded: true, credits: 100, message: 'The run was canceled. Its price was refunded.' },
     {
       isRefunded: false,
       credits: 95,

@@ -99,7 +99,7 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
           status: 'failed',
           isRefunded: true,
           outputs: [],
-          failure: FAILURE,
+          failure: { ...FAILURE, message: 'no. Its price was refunded.' },
           key: undefined,
           sequence,
         },
@@ -251,7 +251,7 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
     })
   })
 
-  test('a run counts as refunded once its price was given back, by its failure or by an operator', async () => {
+  test('a run counts as refunded once its price was given back, by its failure or by an operator, and its error says so', async () => {
     const { store, accountId, add, claim } = await createStore()
     const isRefunded = async (id: string) => (await store.findRuns([id], accountId))[0]?.isRefunded
     const end = async (id: string, code: string) => {
@@ -264,7 +264,13 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
     expect(await isRefunded('failed')).toBe(true)
     await end('unknown', OUTCOME_UNKNOWN)
     expect(await isRefunded('unknown')).toBe(false)
+    const messageOf = async (id: string) => (await store.findRun(id, accountId))?.failure?.message
+    expect([await messageOf('failed'), await messageOf('unknown')]).toEqual([
+      'It failed. Its price was refunded.',
+      'It failed. Its price was not refunded, because the provider may have charged for it.',
+    ])
     await store.decideUnknown('unknown', { nowMs: 9 })
+    expect(await messageOf('unknown')).toBe('It failed. Its price was refunded.')
     const { runs } = await store.listRuns({ accountId, limit: 2 })
     expect(runs.map((run) => [run.id, run.isRefunded])).toEqual([
       ['unknown', true],
@@ -306,7 +312,7 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
     expect(await page()).toEqual([secondKeyId, keyId])
     expect(await page({ limit: 1 })).toEqual([secondKeyId])
     expect(await page({ before: secondKeyId })).toEqual([keyId])
-    await store.archiveKey(secondKeyId, 1)
+    await store.archiveKey(secondKeyId, { nowMs: 1 })
     expect(await page()).toEqual([keyId])
     expect(await page({ includesArchived: true })).toEqual([secondKeyId, keyId])
     const own = await store.addKey({

@@ -69,7 +69,7 @@ export function userContract(open: () => Store | Promise<Store>): void {
         ['eve', 'owner'],
         ['mia', 'member'],
       ])
-      const listed = await store.listAccountUsers(accountId, 20)
+      const listed = await store.listUsers(20, accountId)
       expect(listed).toEqual((await store.listUsers(20)).slice(0, 3))
     })
 
@@ -87,13 +87,13 @@ export function userContract(open: () => Store | Promise<Store>): void {
       expect(await change(userId, other, 'owner')).toBe(true)
       const results = await Promise.all([change(userId, other, 'member'), change(other, userId, 'member')])
       expect(results.toSorted()).toEqual([false, true])
-      const owners = (await store.listAccountUsers(accountId, 20)).filter(({ role }) => role === 'owner')
+      const owners = (await store.listUsers(20, accountId)).filter(({ role }) => role === 'owner')
       expect(owners).toHaveLength(1)
       const [owner = 0, member = 0] = owners[0]?.id === userId ? [userId, other] : [other, userId]
       await addSession('of the member', { userId: member })
       expect(await change(owner, member, 'removed')).toBe(true)
       expect(await store.findSession('of the member', 20)).toBeUndefined()
-      expect(await store.listAccountUsers(accountId, 20)).toMatchObject([{ id: owner }])
+      expect(await store.listUsers(20, accountId)).toMatchObject([{ id: owner }])
     })
 
     test('of callers at once who add the same email, one does', async () => {

@@ -55,7 +55,7 @@ test('a queued run is canceled and refunded, its engine never starts, and a repe
   expect([status, header('cache-control')]).toEqual([200, 'no-store'])
   expect(body).toMatchObject({
     ...{ id, ...A_FOX, status: 'canceled', output: null, started_at: null, finished_at: body.created_at },
-    error: { code: 'canceled', message: 'The run was canceled, and its price was refunded.' },
+    error: { code: 'canceled', message: 'The run was canceled. Its price was refunded.' },
   })
   expect((await cancel(service, id)).body).toEqual(body)
   expect((await ask(service, 'GET', `${RUNS}/${id}`)).body).toEqual(body)

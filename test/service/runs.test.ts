@@ -80,7 +80,7 @@ test('several outputs keep their order', async () => {
 })
 
 test.each([
-  ['its own words', () => Promise.reject(new Error('no paint left')), 'no paint left'],
+  ['its own words', () => Promise.reject(new Error('no paint left')), 'no paint left.'],
   ['no words', () => Promise.reject(new Error('')), 'The engine failed without a message.'],
   ['no output', async () => [], 'The engine wrote no output file.'],
   [
@@ -96,7 +96,8 @@ test.each([
     output: null,
     error: {
       code: 'render_failed',
-      message: message instanceof RegExp ? expect.stringMatching(message) : message,
+      message:
+        message instanceof RegExp ? expect.stringMatching(message) : `${message} Its price was refunded.`,
     },
     finished_at: expect.any(String),
   })
@@ -110,7 +111,7 @@ test('a render that takes too long is stopped, and the next one has its place', 
   await service.clock.advance(15 * 60_000)
   expect(await ended(service, long.id)).toMatchObject({
     status: 'failed',
-    error: { message: 'The engine took longer than 15 minutes.' },
+    error: { message: 'The engine took longer than 15 minutes. Its price was refunded.' },
   })
   await service.clock.advance(1_000)
   engine.finish()

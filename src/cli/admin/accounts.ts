@@ -6,7 +6,7 @@ import { printable, quoteWord } from '../../protocol/text.js'
 import type { AccountRecord, LedgerEntry } from '../../service/administration.js'
 import { wholeNumber } from '../flags/values.js'
 import { printList } from '../terminal/table.js'
-import { type AdminCommand, type AdminTask, isoTime, NONE } from './admin-command.js'
+import { type AdminCommand, type AdminTask, isoTime, limitIn, limitOption, NONE } from './admin-command.js'
 
 export const accountCommands: readonly AdminCommand[] = [
   {
@@ -70,10 +70,9 @@ export const creditsCommands: readonly AdminCommand[] = [
   {
     usage: 'list <account>',
     about: 'List credits added, charged and refunded, newest first',
-    options: () => [new Option('--limit <n>', 'Show the newest N entries; 0 for all').default('50')],
+    options: () => [limitOption()],
     async work({ ctx: { out }, admin, flags }, name = '') {
-      const limit = wholeNumber(flags.limit ?? '', '--limit', 0, 1_000_000_000)
-      const entries = await admin.entries(name, limit === 0 ? undefined : limit)
+      const entries = await admin.entries(name, limitIn(flags))
       printList(out, entries, { header: ENTRY_HEADER, cells: entryCells, json: entryJson })
     },
   },

@@ -3,11 +3,12 @@
  * lists.
  */
 import { join } from 'node:path'
-import type { Option } from 'commander'
+import { Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import type { UserRole } from '../../protocol/console.js'
 import type { Administration, AdministrationOptions } from '../../service/administration.js'
 import type { Context } from '../context/context.js'
+import { wholeNumber } from '../flags/values.js'
 import { databaseUrlOf } from '../serve/flags.js'
 import { SERVICE_FOLDER } from '../settings/folders.js'
 
@@ -85,6 +86,13 @@ export async function perform(
     await admin.close()
   }
 }
+
+export const limitOption = () =>
+  new Option('--limit <n>', 'Show the newest N entries; 0 for all').default('50')
+
+/** Undefined: no limit. */
+export const limitIn = ({ limit = '' }: AdminFlags): number | undefined =>
+  wholeNumber(limit, '--limit', 0, 1_000_000_000) || undefined
 
 /** Text of an empty cell. */
 export const NONE = '-'

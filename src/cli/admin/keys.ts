@@ -5,7 +5,7 @@ import { keyStateOf, MAX_CREDITS } from '../../protocol/credentials.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import { printable } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
-import type { KeyDetails, KeyTerms } from '../../service/administration.js'
+import type { KeyDetails, KeyLogEntry, KeyTerms } from '../../service/administration.js'
 import { formatRate, type RateLimit } from '../../service/rate/rate-limiter.js'
 import type { Context } from '../context/context.js'
 import { repeated, wholeNumber } from '../flags/values.js'
@@ -17,6 +17,8 @@ import {
   type AdminTask,
   isoOrNull,
   isoTime,
+  limitIn,
+  limitOption,
   NONE,
 } from './admin-command.js'
 
@@ -106,6 +108,15 @@ export const keyCommands: readonly AdminCommand[] = [
           'Flags: --name, --spend-limit, --quota, --allow-ip, --rate, --expires.',
         )
       await change(work, key, terms, 'was changed')
+    },
+  },
+  {
+    usage: 'log',
+    about: 'List who created, changed and archived keys, newest first',
+    options: () => [new Option('--account <account>', 'Only keys of this account'), limitOption()],
+    async work({ ctx: { out }, admin, flags }) {
+      const entries = await admin.keyLog(flags.account, limitIn(flags))
+      printList(out, entries, { header: LOG_HEADER, cells: logCells, json: logJson })
     },
   },
 ]
@@ -240,3 +251,25 @@ const keyTableCells = (key: KeyDetails, nowMs: number): readonly string[] => {
 }
 
 const dateOnly = (cell: string): string => cell.replace(/^(\d{4}-\d\d-\d\d)T\S+Z$/, '$1')
+
+const logJson = ({ id, account, key, action, fields, by, createdAtMs }: KeyLogEntry) => ({
+  id,
+  account,
+  key: { id: key.id, name: key.name, prefix: key.prefix ?? null },
+  action,
+  fields,
+  by,
+  created_at: isoTime(createdAtMs),
+})
+
+const LOG_HEADER = ['TIME', 'ACCOUNT', 'KEY', 'NAME', 'PREFIX', 'ACTION', 'BY']
+
+const logCells = ({ account, key, action, fields, by, createdAtMs }: KeyLogEntry): readonly string[] => [
+  isoTime(createdAtMs),
+  printable(account),
+  String(key.id),
+  printable(key.name),
+  key.prefix ?? NONE,
+  [action, fields.join(', ')].join(' ').trimEnd(),
+  printable(by),
+]

@@ -32,7 +32,7 @@ export function register(command: Command, { run }: CommandEnvironment, show = s
   command
     .argument('[id]', 'Run id, or the key of an unconfirmed row such as ~3f2a')
     .addOption(lastOption())
-    .addOption(new Option('--again', 'Print only the command that repeats the run'))
+    .addOption(new Option('--again', 'Print only the command that repeats the run, under a free file name'))
     .addOption(new Option(...SHOW))
     .action((name: string | undefined, { last = false, again = false, show: draws = false }: ShowFlags) =>
       run(command, (ctx) => {
@@ -49,7 +49,7 @@ export async function showCommand(ctx: Context, { name, again, show = false }: S
   const files = journal.filesOf(run)
   if (again || out.mode.json) {
     const { againOf } = await import('../runs/again.js')
-    const { command, missing } = await againOf(ctx, journal, run)
+    const { command, missing, note } = await againOf(ctx, journal, run)
     const isWhole = missing.length === 0
     if (out.mode.json) {
       out.json({ ...listJson(run, files), again: isWhole ? command : null })
@@ -65,6 +65,7 @@ export async function showCommand(ctx: Context, { name, again, show = false }: S
         `${nameOfRun(run)} is unconfirmed: the run may exist. Check the runs of your account before you repeat it.`,
       )
     out.line(command)
+    if (note !== undefined) out.note(note)
     return EXIT.ok
   }
   const { pictureSizeOf: sizeOf } = await import('../runs/picture-size.js')

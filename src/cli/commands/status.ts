@@ -4,7 +4,7 @@ import { EXIT, RushesError } from '../../errors.js'
 import { asRushesError, Interruption } from '../../host/interrupts.js'
 import { createSlots } from '../../host/slots.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
-import { type RunState, withoutUrls } from '../../protocol/run-state.js'
+import { endErrorOf, type RunState } from '../../protocol/run-state.js'
 import { createErrorGroups } from '../../runs/error-groups.js'
 import { knownRun } from '../../runs/follow.js'
 import type { Recorder } from '../../runs/recorder.js'
@@ -81,7 +81,8 @@ export async function showRuns(
   const ordered = inOrder<StatusRow | RushesError>((item) => {
     if (!(item instanceof RushesError)) printRow(item)
     const error = item instanceof RushesError ? item : item.record.error
-    if (error === undefined) return
+    // That a run failed is an answer, and an error only with `--exit-status`.
+    if (error === undefined || error.code === 'run_failed') return
     errors.push(error)
     if (groups.add(error, undefined)) out.error(error)
   })
@@ -126,7 +127,7 @@ async function statusRowOf(state: RunState, { recorder, localFiles }: StatusSour
   const files =
     localFiles === undefined ? [] : downloaded.length > 0 ? downloaded : await localFiles(state.urls)
   const locations = localFiles === undefined ? state.urls : files.map(({ path }) => path)
-  const error = state.withoutUrls === undefined ? undefined : withoutUrls(state)
+  const error = endErrorOf(state, localFiles !== undefined)
   const details = { files, error, createdAt, finishedAt: undefined, elapsedMs }
   return { record: { id, kind, model, state, service, ...details }, cells: statusCells(state, locations) }
 }

@@ -162,6 +162,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes admin key set ci --spend-limit 500'],
     ['rushes admin key set 1 --allow-ip none --expires none', 'remove both limits'],
   ],
+  'rushes admin key log': [['rushes admin key log'], ['rushes admin key log --account acme --json']],
   'rushes admin credits': [['rushes admin credits add acme 100'], ['rushes admin credits list acme']],
   'rushes admin credits add': [
     ['rushes admin credits add acme 100'],

@@ -1,6 +1,7 @@
 /** Builds the command that creates a run again, from its row in the journal. */
-
+import { existsSync } from 'node:fs'
 import { basename, dirname, relative, sep } from 'node:path'
+import { numbered } from '../../batch/manifest/output-paths.js'
 import { safeName } from '../../download/file-names.js'
 import type { Journal, JournalFile, JournalRun } from '../../journal/index.js'
 import { KINDS } from '../../protocol/models.js'
@@ -22,6 +23,8 @@ export interface Again {
   readonly command: string
   /** Sentences about inputs that the command cannot repeat. */
   readonly missing: readonly string[]
+  /** Says that the command writes beside a file that exists. */
+  readonly note?: string | undefined
 }
 
 type Input = Readonly<Record<string, unknown>>
@@ -29,7 +32,7 @@ type Input = Readonly<Record<string, unknown>>
 /** Finds outputs of earlier runs that were used as reference images. */
 export type EarlierOutputs = Pick<Journal, 'findByOutput' | 'pathsWithContent'>
 
-/** Returns the command with the labels and the output of the run. It does not replace the files of the run. */
+/** Returns the command with the labels and the output of the run. If that file exists, with the next free name beside it. */
 export async function againOf(
   ctx: Context,
   journal: EarlierOutputs & Pick<Journal, 'filesOf'>,
@@ -38,19 +41,42 @@ export async function againOf(
   const isLocal = run.address === LOCAL_ADDRESS && run.kind !== undefined
   const engine = isLocal ? readEngines(ctx.stateFolder).find(({ name }) => name === run.model) : undefined
   const models = await modelsOf(ctx, run, engine)
-  const flags = [...outputFlags(run, journal.filesOf(run)), ...(await flagsFor(ctx, run))]
-  return commandAgain(journal, run, { flags, models, engine })
+  const output = outputOf(run, journal.filesOf(run))
+  const flags = [...output.flags, ...(await flagsFor(ctx, run))]
+  return { ...commandAgain(journal, run, { flags, models, engine }), note: output.note }
+}
+
+interface Output {
+  readonly flags: readonly string[]
+  readonly note?: string
 }
 
 /** The path of the first output. Without a file that has its own name, the folder is enough. */
-function outputFlags({ id = '', address }: JournalRun, files: readonly JournalFile[]): readonly string[] {
+function outputOf({ id = '', address }: JournalRun, files: readonly JournalFile[]): Output {
   const file = files.findLast(({ url }) => url === files[0]?.url)
-  if (file === undefined) return []
+  if (file === undefined) return { flags: [] }
   const path = relative('.', file.path)
   const shown = path.startsWith('..') ? file.path : path
-  if (!isNamedById(id, basename(file.path))) return ['-o', quoteWord(shown)]
-  if (dirname(shown) === '.') return address === LOCAL_ADDRESS ? [] : ['-d']
-  return ['-o', quoteWord(`${dirname(shown)}${sep}`)]
+  if (isNamedById(id, basename(file.path))) {
+    const inFolder = ['-o', quoteWord(`${dirname(shown)}${sep}`)]
+    return { flags: dirname(shown) !== '.' ? inFolder : address === LOCAL_ADDRESS ? [] : ['-d'] }
+  }
+  const free = freeNameFor(shown)
+  const flags = ['-o', quoteWord(free)]
+  if (free === shown) return { flags }
+  const replacing = `-o ${quoteWord(shown)} --overwrite`
+  return { flags, note: `${shown} exists, so the command writes ${free}. To replace it, use ${replacing}.` }
+}
+
+/** Returns `fox.png`, or the first of `fox-2.png`, `fox-3.png` … that does not exist: also for `fox-2.png` beside `fox.png`. */
+function freeNameFor(path: string): string {
+  if (!existsSync(path)) return path
+  const first = path.replace(/-\d+(?=\.\w+$)/, '')
+  const base = existsSync(first) ? first : path
+  for (let number = 2; ; number++) {
+    const free = numbered(base, number)
+    if (!existsSync(free)) return free
+  }
 }
 
 const isNamedById = (id: string, name: string): boolean => {
@@ -145,7 +171,7 @@ function sourceOf(journal: EarlierOutputs, run: JournalRun, image: unknown): Sou
     return path === undefined ? { missing: lostImage(image) } : { word: path }
   }
   if (typeof image !== 'string' || !isHttpUrl(image)) return undefined
-  const earlier = outputOf(journal, run, image)
+  const earlier = earlierOutput(journal, run, image)
   if (earlier !== undefined) return { word: earlier }
   // A URL of the local service is no longer valid: its port closed with its process.
   return run.address === LOCAL_ADDRESS && new URL(image).hostname === '127.0.0.1'
@@ -154,7 +180,7 @@ function sourceOf(journal: EarlierOutputs, run: JournalRun, image: unknown): Sou
 }
 
 /** Returns `run:<id>` if the URL is an output of an earlier run: the URL may have expired. */
-function outputOf(journal: EarlierOutputs, run: JournalRun, image: string): string | undefined {
+function earlierOutput(journal: EarlierOutputs, run: JournalRun, image: string): string | undefined {
   const found = journal.findByOutput(run, image, linkIn(run))
   if (found === undefined) return undefined
   return found.index === 0 ? `run:${found.id}` : `run:${found.id}#${found.index + 1}`

@@ -17,6 +17,7 @@ import { linkTo, navigate } from '../routes.js'
 import { useSession } from '../session.js'
 import { useStore } from '../store.js'
 import { ArchiveDialog, KeyDialog } from './key-dialogs.js'
+import { KeyLogCard } from './key-log.js'
 import {
   ChangeUnknown,
   keyActions,
@@ -31,7 +32,7 @@ type KeyDialogKind = 'edit' | 'archive'
 type OpenDialog = { readonly kind: 'create' } | { readonly kind: KeyDialogKind; readonly key: ConsoleKey }
 
 export function KeysPage({ query }: { readonly query: Readonly<Record<string, string>> }) {
-  const { account } = useSession()
+  const { account, role } = useSession()
   const archived = query.archived === 'true'
   const { data, error, isLoading, reload } = useResource(
     (signal) => readKeys({ archived }, { signal }),
@@ -93,6 +94,7 @@ export function KeysPage({ query }: { readonly query: Readonly<Record<string, st
           {data?.next != null && <LoadMore action={more} disabled={isLoading} />}
         </Card>
       )}
+      {role === 'owner' && <KeyLogCard />}
       {open?.kind === 'create' && <KeyDialog onSubmit={keyActions.create} onClose={close} />}
       {open?.kind === 'edit' && (
         <KeyDialog

@@ -140,7 +140,7 @@ const fitsTitle = (prompt: string): boolean => prompt.length <= MAX_WHOLE_TITLE 
 function Result({ run, prompt }: { readonly run: RunDetails; readonly prompt: string }) {
   if (run.status === 'failed')
     return (
-      <Notice tone="bad" title={`This run failed.${run.is_refunded ? ' Its price was refunded.' : ''}`}>
+      <Notice tone="bad" title="This run failed.">
         <p class="wrap" dir="auto">
           {withoutControls(run.error?.message ?? 'The service did not say why.')}
         </p>
@@ -163,7 +163,7 @@ const ADVICE: Readonly<Record<string, string>> = {
     'The renderer crashed each time. Run it again with a smaller size or fewer images; the log of the service says more.',
   render_failed: 'Fix the cause, then run again.',
   outcome_unknown:
-    'The provider may have accepted this run. Ask the administrator of the service, who can fetch the result or refund it.',
+    'Ask the administrator of the service, who can look for the result at the provider, or refund the run.',
   not_recorded:
     'The render may have succeeded, but its files were not kept. Run it again. ' +
     'If it fails again, ask the administrator of the service.',

@@ -1,6 +1,6 @@
 /** The API keys of an account, which users manage on the console. Without HTTP. */
 import type { Clock } from '../../host/clock.js'
-import type { ConsoleKey, KeyList, KeyTermsBody, NewKeyAnswer } from '../../protocol/console.js'
+import type { ConsoleKey, KeyList, KeyLog, KeyTermsBody, NewKeyAnswer } from '../../protocol/console.js'
 import { formatRate } from '../rate/rate-limiter.js'
 import { choiceIn, cursorIn, idIn, type Query } from '../rules/console-requests.js'
 import { keyTermsOf } from '../rules/key-terms.js'
@@ -23,11 +23,13 @@ export interface ConsoleKeys {
   change(user: UserRecord, id: string, body: KeyTermsBody): Promise<ConsoleKey>
   /** Disables the key for good, and leaves it out of lists. */
   archive(user: UserRecord, id: string): Promise<ConsoleKey>
+  /** Returns who created, changed and archived keys of the account. For owners. */
+  log(user: UserRecord, query: Query): Promise<KeyLog>
 }
 
 interface ConsoleKeysOptions {
   readonly store: Pick<AccountStore, 'addKey' | 'changeKey' | 'archiveKey'> &
-    Pick<ConsoleStore, 'listAccountKeys' | 'findAccountKey'>
+    Pick<ConsoleStore, 'listAccountKeys' | 'findAccountKey' | 'listKeyLog'>
   readonly clock: Pick<Clock, 'now'>
 }
 
@@ -64,22 +66,34 @@ export function createConsoleKeys({ store, clock }: ConsoleKeysOptions): Console
         name: body.name,
         accountId: user.accountId,
         userId: user.id,
+        by: user.email,
         nowMs,
       })
       return { key: keyBody(await find(user, String(id))), api_key: apiKey }
     },
 
     async change(user, id, body) {
-      const terms = keyTermsOf(body, clock.now())
+      const nowMs = clock.now()
+      const terms = keyTermsOf(body, nowMs)
       const key = await find(user, id)
-      if (!(await store.changeKey(key.id, terms))) throw isArchived()
+      if (!(await store.changeKey(key.id, terms, { nowMs, by: user.email }))) throw isArchived()
       return keyBody(await find(user, id))
     },
 
     async archive(user, id) {
       const key = await find(user, id)
-      await store.archiveKey(key.id, clock.now())
+      await store.archiveKey(key.id, { nowMs: clock.now(), by: user.email })
       return keyBody(await find(user, id))
+    },
+
+    async log({ accountId }, query) {
+      const before = cursorIn(query, 'before')
+      const found = await store.listKeyLog({ accountId, before, limit: PAGE_SIZE + 1 })
+      const entries = found.slice(0, PAGE_SIZE).map(({ id, key, action, fields, by, createdAtMs }) => ({
+        ...{ id, key: { ...key, prefix: key.prefix ?? null }, action, fields, by },
+        created_at: new Date(createdAtMs).toISOString(),
+      }))
+      return { entries, next: found.length > PAGE_SIZE ? String(entries.at(-1)?.id) : null }
     },
   }
 }

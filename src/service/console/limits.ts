@@ -6,7 +6,7 @@ import type { RateLimit, RateLimiter } from '../rate/rate-limiter.js'
 import { clientOf } from '../rules/networks.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
 import { inTurns, wrapStore } from '../store/calls.js'
-import type { EntryFilter, KeyPage, RunFilter } from '../store/console-store.js'
+import type { EntryFilter, KeyLogPage, KeyPage, RunFilter } from '../store/console-store.js'
 import type { ServiceStore } from '../store/contract.js'
 
 /**
@@ -62,7 +62,8 @@ const READERS = {
   listRuns: ({ accountId }: RunFilter) => accountId,
   findRuns: (_ids: readonly string[], accountId: number) => accountId,
   listAccountKeys: ({ accountId }: KeyPage) => accountId,
-  listAccountUsers: (accountId: number) => accountId,
+  listKeyLog: ({ accountId = 0 }: KeyLogPage) => accountId,
+  listUsers: (_nowMs: number, accountId = 0) => accountId,
   listAccountEntries: ({ accountId }: EntryFilter) => accountId,
   spendPerDay: (accountId: number) => accountId,
 }

@@ -27,13 +27,13 @@ export interface ConsoleUsers {
 }
 
 interface ConsoleUsersOptions {
-  readonly store: Pick<UserStore, 'addUser' | 'addLink' | 'listAccountUsers' | 'changeUser'>
+  readonly store: Pick<UserStore, 'addUser' | 'addLink' | 'listUsers' | 'changeUser'>
   readonly clock: Pick<Clock, 'now'>
   baseUrl(): string
 }
 
 export function createConsoleUsers({ store, clock, baseUrl }: ConsoleUsersOptions): ConsoleUsers {
-  const usersOf = ({ accountId }: UserRecord) => store.listAccountUsers(accountId, clock.now())
+  const usersOf = ({ accountId }: UserRecord) => store.listUsers(clock.now(), accountId)
 
   async function invitationOf(by: UserRecord, id: number): Promise<Invitation> {
     const user = (await usersOf(by)).find((each) => each.id === id)

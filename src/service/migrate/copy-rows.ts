@@ -221,6 +221,7 @@ export const TABLES: readonly CopiedTable[] = [
       disabled: isSet(row.disabled),
     }),
   },
+  { name: 'key_log', key: ['id'] },
   { name: 'users', key: ['id'] },
   {
     name: 'runs',
@@ -246,6 +247,7 @@ export const TABLES: readonly CopiedTable[] = [
 const NUMBERED = [
   'accounts.id',
   'keys.id',
+  'key_log.id',
   'users.id',
   'tokens.id',
   'runs.sequence',

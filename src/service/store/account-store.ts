@@ -39,14 +39,20 @@ export interface KeyTerms {
   readonly rate: RateLimit | undefined
 }
 
-export interface NewKey extends Partial<KeyTerms> {
+/** Written to the log of keys with each change. */
+export interface KeyChange {
+  readonly nowMs: number
+  /** Email of the user who makes the change. Undefined: an administrator. */
+  readonly by?: string | undefined
+}
+
+export interface NewKey extends Partial<KeyTerms>, KeyChange {
   readonly accountId: number
   readonly hash: string
   readonly prefix: string
   readonly name: string
   /** The user who creates the key. Undefined: an administrator. */
   readonly userId?: number | undefined
-  readonly nowMs: number
 }
 
 export interface KeyDetails extends KeyTerms {
@@ -119,9 +125,9 @@ export interface AccountStore {
    * Sets every term that `terms` contains, even if its value is undefined. Returns false if the key does not exist or
    * is archived.
    */
-  changeKey(id: number, terms: Partial<KeyTerms>): Promise<boolean>
+  changeKey(id: number, terms: Partial<KeyTerms>, change: KeyChange): Promise<boolean>
   /** Does nothing if the key does not exist or is archived. */
-  archiveKey(id: number, nowMs: number): Promise<void>
+  archiveKey(id: number, change: KeyChange): Promise<void>
   /** Never moves the time back, because several nodes record the use of the same key. */
   recordKeyUse(id: number, usedAtMs: number): Promise<void>
 

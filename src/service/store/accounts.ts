@@ -1,5 +1,7 @@
 /** Accounts, keys and credits. */
-import type { AccountStore, KeyTerms, NewAccount, NewKey } from './account-store.js'
+import type { KeyAction } from '../../protocol/console.js'
+import type { AccountStore, KeyChange, KeyTerms, NewAccount, NewKey } from './account-store.js'
+import { MAX_KEY_LOG } from './console-store.js'
 import {
   accountOfRow,
   checkActiveKeys,
@@ -66,6 +68,15 @@ const sqlOf = ({ lock }: Dialect) => ({
 
   archiveKey: `UPDATE keys SET archived_at = $2, disabled = true WHERE id = $1 AND archived_at IS NULL`,
 
+  logKey: `
+    INSERT INTO key_log (account_id, key_id, key_name, action, fields, actor, created_at)
+    SELECT account_id, id, name, $2, $3, $4, $5 FROM keys WHERE id = $1 RETURNING account_id`,
+
+  trimKeyLog: `
+    DELETE FROM key_log WHERE account_id = $1 AND id <= (
+      SELECT id FROM key_log WHERE account_id = $1 ORDER BY id DESC LIMIT 1 OFFSET ${MAX_KEY_LOG}
+    )`,
+
   recordKeyUse: `UPDATE keys SET last_used_at = $2 WHERE id = $1 AND coalesce(last_used_at < $2, true)`,
 
   // The balance duplicates the sum of the entries, so that a create does not have to compute it.
@@ -77,6 +88,8 @@ const sqlOf = ({ lock }: Dialect) => ({
     SELECT ${ENTRY_COLUMNS} FROM credits JOIN accounts ON accounts.id = credits.account_id
     WHERE accounts.name = $1 ORDER BY credits.sequence DESC LIMIT $2`,
 })
+
+type Statements = ReturnType<typeof sqlOf>
 
 export function createAccountStore(database: Database): AccountStore {
   const { transaction, snapshot, get, run } = database
@@ -94,12 +107,6 @@ export function createAccountStore(database: Database): AccountStore {
   async function addEntry(tx: Transaction, accountId: number, amount: number, nowMs: number): Promise<void> {
     await tx.run(SQL.moveBalance, accountId, amount)
     await tx.run(SQL.addEntry, accountId, amount, nowMs)
-  }
-
-  async function insertKey(tx: Transaction, key: NewKey): Promise<number> {
-    const { accountId, name, hash, prefix, userId = null, nowMs, ...terms } = key
-    const values = [...termValues(terms), nowMs, prefix, userId]
-    return Number((await tx.get(SQL.addKey, accountId, name, hash, ...values))?.id)
   }
 
   const accounts = async () => (await snapshot((read) => read.all(SQL.listAccounts))).map(accountOfRow)
@@ -130,14 +137,14 @@ export function createAccountStore(database: Database): AccountStore {
       transaction(async (tx) => {
         await tx.get(SQL.lockAccount, key.accountId)
         if (key.disabled !== true) checkActiveKeys(await tx.get(SQL.activeKeys, key.accountId))
-        return await insertKey(tx, key)
+        return await insertKey(tx, SQL, key)
       }),
     addFirstKey: (key) =>
       transaction(async (tx) => {
         // Nodes that start at the same time add the first key of the same account.
         await tx.get(SQL.lockAccount, key.accountId)
         if ((await tx.get(SQL.anyKey)) !== undefined) return false
-        await insertKey(tx, key)
+        await insertKey(tx, SQL, key)
         return true
       }),
     async findKey(hash) {
@@ -145,7 +152,7 @@ export function createAccountStore(database: Database): AccountStore {
       return row && keyOfRow(row)
     },
     listKeys: async () => (await snapshot((read) => read.all(SQL.listKeys))).map(keyDetailsOfRow),
-    changeKey: (id, changes: Partial<KeyTerms>) =>
+    changeKey: (id, changes: Partial<KeyTerms>, change) =>
       transaction(
         async (tx) => {
           const owner = await tx.get(SQL.accountOfKey, id)
@@ -156,13 +163,25 @@ export function createAccountStore(database: Database): AccountStore {
           if (row === undefined || row.archived_at !== null) return false
           if (isSet(row.disabled) && changes.disabled === false)
             checkActiveKeys(await tx.get(SQL.activeKeys, Number(row.account_id)))
-          const terms = { ...keyDetailsOfRow(row), ...changes }
+          const before = keyDetailsOfRow(row)
+          const terms = { ...before, ...changes }
           await tx.run(SQL.changeKey, id, terms.name, ...termValues(terms))
+          const fields = changedFields(before, terms)
+          if (fields !== '') await logKey(tx, SQL, id, change, 'changed', fields)
+          if (terms.disabled !== before.disabled)
+            await logKey(tx, SQL, id, change, terms.disabled ? 'disabled' : 'enabled')
           return true
         },
         { repeatable: true },
       ),
-    archiveKey: async (id, nowMs) => void (await run(SQL.archiveKey, id, nowMs)),
+    archiveKey: (id, change) =>
+      transaction(
+        async (tx) => {
+          if ((await tx.run(SQL.archiveKey, id, change.nowMs)) > 0)
+            await logKey(tx, SQL, id, change, 'archived')
+        },
+        { repeatable: true },
+      ),
     recordKeyUse: async (id, usedAtMs) => void (await run(SQL.recordKeyUse, id, usedAtMs)),
 
     addCredits: ({ account, amount, nowMs }, check) =>
@@ -187,3 +206,39 @@ export function createAccountStore(database: Database): AccountStore {
       }),
   }
 }
+
+async function insertKey(tx: Transaction, SQL: Statements, key: NewKey): Promise<number> {
+  const { accountId, name, hash, prefix, userId = null, nowMs, ...terms } = key
+  const values = [...termValues(terms), nowMs, prefix, userId]
+  const id = Number((await tx.get(SQL.addKey, accountId, name, hash, ...values))?.id)
+  await logKey(tx, SQL, id, key, 'created')
+  return id
+}
+
+async function logKey(
+  tx: Transaction,
+  SQL: Statements,
+  id: number,
+  { nowMs, by = 'admin' }: KeyChange,
+  action: KeyAction,
+  fields = '',
+): Promise<void> {
+  const row = await tx.get(SQL.logKey, id, action, fields, by, nowMs)
+  await tx.run(SQL.trimKeyLog, Number(row?.account_id))
+}
+
+const FIELD_NAMES = {
+  name: 'name',
+  spendLimit: 'spend_limit',
+  quota: 'quota',
+  allowedIps: 'allowed_ips',
+  expiresAtMs: 'expires_at',
+  rate: 'rate',
+} as const
+
+/** Names of the fields that differ, without `disabled`. */
+const changedFields = (before: KeyTerms, after: KeyTerms): string =>
+  (Object.keys(FIELD_NAMES) as (keyof typeof FIELD_NAMES)[])
+    .filter((term) => JSON.stringify(before[term]) !== JSON.stringify(after[term]))
+    .map((term) => FIELD_NAMES[term])
+    .join(' ')

@@ -2,7 +2,7 @@
  * The store's contract for the console's data, for one account at a time. Each function takes a bounded time, even for
  * a large account.
  */
-import type { UserRole } from '../../protocol/console.js'
+import type { KeyAction, UserRole } from '../../protocol/console.js'
 import type { Kind } from '../../protocol/models.js'
 import type { LocalStatus } from '../../protocol/run-state.js'
 import type { StoredRun } from '../stored-run.js'
@@ -60,6 +60,28 @@ export interface KeyPage {
   readonly limit: number
 }
 
+/** Maximum number of log entries of an account. */
+export const MAX_KEY_LOG = 10_000
+
+export interface KeyLogPage extends Pick<KeyPage, 'before' | 'limit'> {
+  /** Undefined: all accounts. */
+  readonly accountId: number | undefined
+}
+
+/** What an administrator or a user did with a key. */
+export interface KeyLogEntry {
+  readonly id: number
+  readonly account: string
+  /** With its name at that time. */
+  readonly key: KeyName & { readonly prefix: string | undefined }
+  readonly action: KeyAction
+  /** Names of the changed fields, as in the console's JSON. Only of the action `changed`. */
+  readonly fields: readonly string[]
+  /** Email of a user, or `admin`. */
+  readonly by: string
+  readonly createdAtMs: number
+}
+
 export interface EntryFilter {
   readonly accountId: number
   readonly before?: number | undefined
@@ -102,6 +124,8 @@ export interface ConsoleStore {
   listAccountKeys(page: KeyPage): Promise<readonly KeyDetails[]>
   /** Returns undefined if the account has no key with this id. */
   findAccountKey(id: number, accountId: number): Promise<KeyDetails | undefined>
+  /** Newest first. */
+  listKeyLog(page: KeyLogPage): Promise<readonly KeyLogEntry[]>
   /** Newest first. */
   listAccountEntries(filter: EntryFilter): Promise<FoundEntries>
   /** Oldest day first. Omits days without entries. */
@@ -172,9 +196,8 @@ export interface UserStore {
     readonly nowMs: number
   }): Promise<number | undefined>
   findUser(email: string): Promise<UserRecord | undefined>
-  listUsers(nowMs: number): Promise<readonly UserDetails[]>
-  /** At most `MAX_ACCOUNT_USERS`, oldest first. */
-  listAccountUsers(accountId: number, nowMs: number): Promise<readonly UserDetails[]>
+  /** Oldest first. All users, or at most `MAX_ACCOUNT_USERS` of an account. */
+  listUsers(nowMs: number, accountId?: number): Promise<readonly UserDetails[]>
   /**
    * Changes the role of another user of the account, or removes the user (and their sessions and links). Returns false
    * if the account does not have this user, or if `byId` is no longer an owner of it: so the account keeps an owner.

@@ -5,6 +5,7 @@ import {
   DAY_MS,
   daySpendOf,
   keyDetailsOfRow,
+  keyLogEntryOf,
   listedEntryOf,
   listedRunOf,
   runSummaryOf,
@@ -45,6 +46,11 @@ export const consoleStatements = ({ inList, index }: Dialect) => ({
     ${KEYS} WHERE keys.account_id${isOfUser ? ' + 0' : ''} = $1 AND keys.id < $2
       ${includesArchived ? '' : 'AND keys.archived_at IS NULL'} ${isOfUser ? 'AND keys.user_id = $4' : ''}
     ORDER BY keys.id DESC LIMIT $3`,
+
+  listKeyLog: (isOfAccount: boolean) => `
+    SELECT key_log.*, keys.prefix, accounts.name AS account
+    FROM key_log JOIN keys ON keys.id = key_log.key_id JOIN accounts ON accounts.id = key_log.account_id
+    WHERE key_log.id < $1${isOfAccount ? ' AND key_log.account_id = $3' : ''} ORDER BY key_log.id DESC LIMIT $2`,
 
   findAccountKey: `${KEYS} WHERE keys.id = $1 AND keys.account_id = $2`,
 
@@ -125,6 +131,10 @@ export function createConsoleStore(database: Database): ConsoleStore {
     async findAccountKey(id, accountId) {
       const row = await get(SQL.findAccountKey, id, accountId)
       return row && keyDetailsOfRow(row)
+    },
+    async listKeyLog({ accountId, before = Number.MAX_SAFE_INTEGER, limit }) {
+      const values = [before, limit, ...(accountId === undefined ? [] : [accountId])]
+      return (await all(SQL.listKeyLog(accountId !== undefined), ...values)).map(keyLogEntryOf)
     },
     async listAccountEntries(filter) {
       const { limit, kind, keyId, fromMs, untilMs } = filter

@@ -19,6 +19,7 @@ import type {
 } from './account-store.js'
 import type {
   DaySpend,
+  KeyLogEntry,
   KeyName,
   ListedEntry,
   ListedRun,
@@ -190,6 +191,16 @@ export const listedRunOf = (row: Row, run: Omit<StoredRun, 'input'>): ListedRun 
 })
 
 export const listedEntryOf = (row: Row): ListedEntry => ({ ...ledgerEntryOfRow(row), key: keyNameOf(row) })
+
+export const keyLogEntryOf = (row: Row): KeyLogEntry => ({
+  id: Number(row.id),
+  account: String(row.account),
+  key: { id: Number(row.key_id), name: String(row.key_name), prefix: textOr(row.prefix) },
+  action: row.action as KeyLogEntry['action'],
+  fields: String(row.fields).split(' ').filter(Boolean),
+  by: String(row.actor),
+  createdAtMs: Number(row.created_at),
+})
 
 export const accountSummaryOf = (row: Row) => ({
   name: String(row.name),

@@ -2,7 +2,7 @@
 import { writeJson } from '../../protocol/json.js'
 import { type JobHandle, type JobIntent, OutcomeUnknown, type StoredJob } from '../engines/engine.js'
 import type { AccountState } from '../rules/key-checks.js'
-import { canceled, OUTCOME_UNKNOWN, type RunFailure } from '../stored-run.js'
+import { canceled, OUTCOME_UNKNOWN, type RunFailure, withRefund } from '../stored-run.js'
 import type {
   AddedRun,
   CanceledRun,
@@ -140,6 +140,8 @@ export const runStatements = ({ inList, lock, index }: Dialect) => ({
   keepJob: `UPDATE runs SET job = $2, job_key = $3 WHERE id = $1`,
 
   refunded: `SELECT 1 FROM credits WHERE run_id = $1 AND kind = 'refund'`,
+
+  explain: `UPDATE runs SET failure = $2 WHERE id = $1`,
 
   adopt: `
     UPDATE runs SET status = 'queued', owner = '', started_at = NULL, finished_at = NULL, failure = NULL, job = $2,
@@ -353,14 +355,16 @@ export function createFailure(dialect: Dialect) {
       const id = String(row.id)
       const { intent, isNamed = false } = jobOf(row.job) ?? {}
       const isInFlight = failure.code !== OUTCOME_UNKNOWN && (intent !== undefined || isNamed)
-      const recorded = isInFlight ? unknown(failure.message) : failure
+      const cause = isInFlight ? unknown(failure.message) : failure
+      const isRefunded = cause.code !== OUTCOME_UNKNOWN
+      const recorded = Number(row.price) > 0 ? withRefund(cause, isRefunded ? 'refunded' : 'kept') : cause
       const before: StoredJob = intent === undefined ? {} : { intent }
       await Promise.all([
         tx.run(SQL.fail, id, nowMs, JSON.stringify(recorded)),
         tx.run(SQL.releaseFiles, id),
         isNamed && tx.run(SQL.keepJob, id, JSON.stringify(before), jobKeyOf(before)),
       ])
-      if (recorded.code !== OUTCOME_UNKNOWN) refunded += await refundRun(tx, SQL, row, nowMs)
+      if (isRefunded) refunded += await refundRun(tx, SQL, row, nowMs)
     }
     return { runs: rows.length, refunded }
   }
@@ -400,12 +404,14 @@ async function decideUnknown(
   }
   const isFollowed = adopt !== undefined && stored?.handle?.id === adopt.handle?.id
   if (row.status !== 'failed' && row.status !== 'canceled') return isFollowed ? 'done' : 'other'
-  if (failureOf(row.failure)?.code !== OUTCOME_UNKNOWN) return 'other'
+  const failure = failureOf(row.failure)
+  if (failure?.code !== OUTCOME_UNKNOWN) return 'other'
   const isRefunded = (await tx.get(SQL.refunded, id)) !== undefined
   if (isRefunded) return named === undefined ? 'done' : 'other'
   if (row.status === 'canceled' && named !== undefined) return 'other'
   if (named === undefined) {
-    await refundRun(tx, SQL, row, nowMs)
+    if ((await refundRun(tx, SQL, row, nowMs)) > 0)
+      await tx.run(SQL.explain, id, JSON.stringify(withRefund(failure, 'refunded')))
     // A job that is found later may be that of another run.
     await tx.run(SQL.keepJob, id, row.job as string | null, null)
     return 'done'

@@ -85,6 +85,22 @@ CREATE INDEX keys_of_user ON keys (user_id, id) WHERE user_id IS NOT NULL;
 CREATE INDEX keys_active ON keys (account_id) WHERE NOT disabled;
 CREATE INDEX keys_listed ON keys (account_id, id) WHERE archived_at IS NULL;
 
+-- Who created, changed and archived keys. The newest entries of each account are kept.
+CREATE TABLE key_log (
+  id         ${sequence},
+  account_id ${integer} NOT NULL REFERENCES accounts (id),
+  key_id     ${integer} NOT NULL REFERENCES keys (id),
+  -- At that time: names of keys change.
+  key_name   text NOT NULL,
+  action     text NOT NULL CHECK (action IN ('created', 'changed', 'disabled', 'enabled', 'archived')),
+  -- Names of the changed fields, separated by spaces.
+  fields     text NOT NULL,
+  -- Email of a user, or \`admin\`.
+  actor      text NOT NULL,
+  created_at ${integer} NOT NULL
+)${options};
+CREATE INDEX key_log_of_account ON key_log (account_id, id);
+
 -- A row is a lease of a process that renders runs.
 CREATE TABLE workers (
   id           text PRIMARY KEY,

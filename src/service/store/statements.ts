@@ -63,6 +63,10 @@ export const LEDGER: Readonly<Record<string, string>> = {
     ) AS counts
     WHERE used <> made`,
 
+  keyLog: `
+    SELECT format('Entry %s of the key log names key %s, which is of another account.', key_log.id, key_id) AS problem
+    FROM key_log JOIN keys ON keys.id = key_id WHERE key_log.account_id <> keys.account_id`,
+
   charges: `
     SELECT format('Run %s costs %s, and was charged %s.', runs.id, price,
       coalesce(CAST(-amount AS text), 'nothing')) AS problem

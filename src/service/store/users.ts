@@ -27,23 +27,16 @@ const sqlOf = ({ lock, lockFree }: Dialect) => ({
 
   setRole: `UPDATE users SET role = $2 WHERE id = $1`,
 
-  listAccountUsers: `
-    SELECT ${USER_COLUMNS}, users.last_seen_at, (
-      SELECT count(*) FROM tokens WHERE user_id = users.id AND kind = 'session' AND expires_at > $2
-    ) AS sessions
-    FROM ${USERS} WHERE users.account_id = $1 ORDER BY users.id LIMIT ${MAX_ACCOUNT_USERS}`,
-
   findUser: `SELECT ${USER_COLUMNS} FROM ${USERS} WHERE users.email = $1`,
 
   findUserById: `SELECT ${USER_COLUMNS} FROM ${USERS} WHERE users.id = $1`,
 
-  listUsers: `
-    SELECT ${USER_COLUMNS}, users.last_seen_at, coalesce(signed_in.sessions, 0) AS sessions
-    FROM ${USERS}
-    LEFT JOIN (
-      SELECT user_id, count(*) AS sessions FROM tokens WHERE kind = 'session' AND expires_at > $1 GROUP BY user_id
-    ) AS signed_in ON signed_in.user_id = users.id
-    ORDER BY users.id`,
+  listUsers: (isOfAccount: boolean) => `
+    SELECT ${USER_COLUMNS}, users.last_seen_at, (
+      SELECT count(*) FROM tokens WHERE user_id = users.id AND kind = 'session' AND expires_at > $1
+    ) AS sessions
+    FROM ${USERS} ${isOfAccount ? 'WHERE users.account_id = $2' : ''} ORDER BY users.id
+    ${isOfAccount ? `LIMIT ${MAX_ACCOUNT_USERS}` : ''}`,
 
   removeUser: `DELETE FROM users WHERE id = $1`,
 
@@ -119,9 +112,10 @@ export function createUserStore({ transaction, get, all, run, dialect }: Databas
       const row = hasNul(email) ? undefined : await get(SQL.findUser, email.toLowerCase())
       return row && userOfRow(row)
     },
-    listUsers: async (nowMs) => (await all(SQL.listUsers, nowMs)).map(userDetailsOfRow),
-    listAccountUsers: async (accountId, nowMs) =>
-      (await all(SQL.listAccountUsers, accountId, nowMs)).map(userDetailsOfRow),
+    async listUsers(nowMs, accountId) {
+      const values = accountId === undefined ? [nowMs] : [nowMs, accountId]
+      return (await all(SQL.listUsers(accountId !== undefined), ...values)).map(userDetailsOfRow)
+    },
     changeUser: ({ id, byId, accountId, role }) =>
       transaction(async (tx) => {
         // Owners who change each other do so one after the other.

@@ -175,7 +175,9 @@ describe('an existing key', () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service)
     const [{ id }] = await list(browser)
-    await withStore(service, (store) => store.changeKey(id, { name: 'c\u200bi', expiresAtMs: 1 }))
+    await withStore(service, (store) =>
+      store.changeKey(id, { name: 'c\u200bi', expiresAtMs: 1 }, { nowMs: 0 }),
+    )
     expect(await change(browser, id, { quota: 5 })).toMatchObject({
       status: 200,
       body: { name: 'c\u200bi', quota: 5, expires_at: '1970-01-01T00:00:00.001Z' },

@@ -14,6 +14,7 @@ import {
   refusal,
   setBanned,
   signInByLink,
+  withStore,
 } from '../../support/console.js'
 import type { TestService } from '../../support/service.js'
 
@@ -51,6 +52,7 @@ const ENDPOINTS: readonly (readonly [
   ['PATCH', PATHS.key, 'membersKey', { quota: 5 }, 200, 200],
   ['POST', PATHS.archive, 'ownersKey', undefined, 200, 404],
   ['POST', PATHS.archive, 'membersKey', undefined, 200, 200],
+  ['GET', PATHS.keyLog, undefined, undefined, 200, 403],
   ['GET', PATHS.credits, undefined, undefined, 200, 403],
   ['GET', PATHS.csv, undefined, undefined, 200, 403],
   ['GET', PATHS.spend, undefined, undefined, 200, 403],
@@ -99,6 +101,44 @@ test.each(['owner', 'member'] as const)(
     }
   },
 )
+
+test('owners see who created, changed and archived keys, in pages of 100', async () => {
+  const service = await createConsoleService()
+  const owner = await signInByLink(service, OWNER)
+  const member = await signInMember(service)
+  const { key, api_key: secret } = (await member.post(PATHS.keys, { name: 'ci' })).body
+  await owner.ask('PATCH', pathOf(PATHS.key, key.id), { spend_limit: 5, disabled: true })
+  await owner.post(pathOf(PATHS.archive, key.id))
+  await owner.ask('DELETE', pathOf(PATHS.user, (await owner.get(PATHS.users)).body.users[1].id))
+  const { entries, next } = (await owner.get(PATHS.keyLog)).body
+  const named = { id: key.id, name: 'ci', prefix: secret.slice(0, 9) }
+  const entry = (by: string, action: string, fields: readonly string[] = [], of: unknown = named) => ({
+    ...{ id: expect.any(Number), key: of, action, fields, by, created_at: '2026-01-01T00:00:00.000Z' },
+  })
+  expect(next).toBeNull()
+  expect(entries).toEqual([
+    entry(OWNER, 'archived'),
+    entry(OWNER, 'disabled'),
+    entry(OWNER, 'changed', ['spend_limit']),
+    entry(MEMBER, 'created'),
+    entry('admin', 'created', [], expect.objectContaining({ id: 1, name: 'first' })),
+  ])
+  expect(JSON.stringify(entries)).not.toContain(secret)
+  await withStore(service, async (store) => {
+    for (let n = 0; n < 100; n++) await store.changeKey(1, { quota: n }, { nowMs: n })
+    await store.addKey({
+      accountId: await store.ensureAccount({ name: 'other', credits: 0, nowMs: 0 }),
+      hash: 'h',
+      prefix: 'rk_',
+      name: 'theirs',
+      nowMs: 0,
+    })
+  })
+  const first = (await owner.get(PATHS.keyLog)).body
+  const second = (await owner.get(`${PATHS.keyLog}?before=${first.next}`)).body
+  expect([first.entries.length, second.entries.length, second.next]).toEqual([100, 5, null])
+  expect(JSON.stringify([first, second])).not.toContain('theirs')
+})
 
 test('a member sees the keys that they created, and owners see all', async () => {
   const service = await createConsoleService()

@@ -546,7 +546,7 @@ describe('Cog', () => {
   test('a failed prediction fails with its error', async () => {
     const { server, run } = await openCog()
     server.fault('PUT', { body: { status: 'failed', error: 'out of memory' } })
-    expect(await run()).toMatchObject({ error: { message: 'out of memory' } })
+    expect(await run()).toMatchObject({ error: { message: 'out of memory. Its price was refunded.' } })
     server.fault('PUT', {
       status: 422,
       body: { detail: [{ loc: ['body', 'input', 'seed'], msg: 'value is not a valid integer' }] },

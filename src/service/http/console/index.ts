@@ -164,10 +164,10 @@ async function addDataRoutes(app: FastifyInstance, options: ConsoleRoutes): Prom
   })
 }
 
-/** Routes of the page's data for the owners of an account: credits and users. */
+/** Routes of the page's data for the owners of an account: credits, users, and the log of keys. */
 async function addOwnerRoutes(
   app: FastifyInstance,
-  { console: { credits, users } }: ConsoleRoutes,
+  { console: { credits, keys, users } }: ConsoleRoutes,
 ): Promise<void> {
   app.addHook('onRequest', async (request) => checkOwner(sessionOf(request)))
 
@@ -181,6 +181,7 @@ async function addOwnerRoutes(
     return Readable.from(prepended(first.value ?? '', parts), { objectMode: false })
   })
 
+  app.get(CONSOLE_PATHS.keyLog, (request) => keys.log(userOf(request), request.query as Query))
   app.get(CONSOLE_PATHS.users, (request) => users.list(userOf(request)))
   app.post<{ Body: InvitedUser }>(
     CONSOLE_PATHS.users,

@@ -121,7 +121,10 @@ test('a run whose stored input is damaged fails alone, and is refunded', async (
   expect(await ended(service, damaged)).toMatchObject({
     status: 'failed',
     input: {},
-    error: { code: 'render_failed', message: 'The stored input of this run is damaged. Its price was refunded.' },
+    error: {
+      code: 'render_failed',
+      message: 'The stored input of this run is damaged. Its price was refunded.',
+    },
   })
   const store = await openStoreOf(service)
   onTestFinished(() => store.close())

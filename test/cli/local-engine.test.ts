@@ -59,21 +59,22 @@ it('draws with a model server without a document: its name, its own size, and a 
 })
 
 it.each(['images:%/v1', 'sdcpp:%'])(
-  'draws by the own interface of stable-diffusion.cpp where the server has it: %s',
+  'draws by the own interface of stable-diffusion.cpp where the server has it, with its parameters from the first command on: %s',
   async (form) => {
     const server = await createSdcppServer({ modes: ['img_gen', 'vid_gen'] })
     const { run, file } = createLines()
     const engine = form.replace('%', server.url)
-    const made = await run(['run', 'image', '--engine', engine, 'a fox', '-o', file('a.png')])
+    const line = ['run', 'image', '--engine', engine, 'a fox', '--steps', '4', '-o', file('a.png')]
+    const made = await run(line)
     expect(made).toMatchObject({ code: 0 })
     expect(made.stderr).toContain(`Model: 127.0.0.1/v1-5 (sdcpp at ${server.url}), 512x512.\n`)
-    const changed = ['run', 'image', '--engine', engine, 'a fox', '--steps', '4', '-o', file('b.png')]
-    expect(await run(changed)).toMatchObject({ code: 0 })
-    expect(server.jobs[1]?.fields).toMatchObject({ width: 512, sample_params: { sample_steps: 4 } })
+    expect(server.jobs[0]?.fields).toMatchObject({ width: 512, sample_params: { sample_steps: 4 } })
+    // The server is asked once, although its parameters are flags of the line.
+    expect(server.count('GET /sdcpp/v1/capabilities')).toBe(1)
     expect((await run(['show', '--last', '--local', '--again'])).stdout).toContain(` --engine ${engine} -o `)
     const film = ['run', 'video', '--engine', engine, 'it runs', '-o', file('a.webm')]
     expect(await run(film)).toMatchObject({ code: 0 })
-    expect(server.jobs[2]).toMatchObject({ kind: 'vid_gen', fields: { width: 832, height: 480 } })
+    expect(server.jobs[1]).toMatchObject({ kind: 'vid_gen', fields: { width: 832, height: 480 } })
     expect(await run(['run', 'image', '--engine', engine, 'a', '--steps', '101'])).toMatchObject({ code: 2 })
   },
 )

@@ -39,8 +39,11 @@ export interface EngineSettings {
   map(name: string): Readonly<Record<string, unknown>>
   /** Returns the value as the document has it. Reports nothing. */
   value(name: string): unknown
-  /** Returns the contents of a file whose path is relative to the document. Reports a missing or unreadable one. */
-  file(name: string): string | undefined
+  /**
+   * Returns the contents of a file whose path is relative to the document. Reports an unreadable one, and a missing one
+   * with the end of the message.
+   */
+  file(name: string, example: string): string | undefined
   /** Returns the value of the variable that the key names, or of the default one. Reports a variable that is not set. */
   secret(name: string, standard?: string): string | undefined
   /** Reports a problem at a path below `engine`. */

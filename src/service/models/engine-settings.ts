@@ -210,8 +210,8 @@ export function createEngineSettings(source: SettingsSource): {
       if (value !== undefined) report([name], 'must be a map')
       return {}
     },
-    file(name) {
-      const path = requiredText(name)
+    file(name, example) {
+      const path = requiredText(name, example)
       if (path === undefined) return undefined
       return readTextFile(resolve(folder, path), MAX_FILE_MIB, (problem) =>
         report([name], `names "${shortened(printable(path), 200)}", which ${problem}`),

@@ -669,6 +669,18 @@ describe('a document', () => {
     expect(problemsOf(workflow, SLOTS)).toEqual([problem])
   })
 
+  test('without slots names everything that was not found in one problem', () => {
+    const workflow = {
+      1: { class_type: 'EmptyImage', inputs: { width: 64, height: 64, batch_size: 1, color: 0 } },
+      2: { class_type: 'SaveImage', inputs: { filename_prefix: 'a', images: ['1', 0] } },
+    }
+    expect(problemsOf(workflow)).toEqual([
+      'workflow: has no node for the prompt (candidates: none), and has no node for the size (candidates: 1 EmptyImage). ' +
+        'Give the right node a title in ComfyUI, such as prompt or size, or name the inputs in a document: ' +
+        'slots: { prompt: 6.inputs.text, … }',
+    ])
+  })
+
   test.each<[slots: object, problems: readonly string[]]>([
     [
       { prompt: '6.inputs.texts' },

@@ -13,6 +13,7 @@ import { createManualClock } from '../support/clock.js'
 import { createInstantEngine } from '../support/engines.js'
 import { createComfyServer } from '../support/model-servers/comfyui.js'
 import { createImagesServer } from '../support/model-servers/images.js'
+import { pngOf } from '../support/model-servers/pictures.js'
 import { createSdcppServer } from '../support/model-servers/sdcpp.js'
 import { createVideosServer } from '../support/model-servers/videos.js'
 import { temporaryFolder } from '../support/service.js'
@@ -133,6 +134,23 @@ it('gives a workflow its own size, and each workflow and server a name of its ow
   const second = await run(['run', 'image', '--engine', flag, 'a fox', '-o', file('b.png'), '--json'])
   expect(JSON.parse(second.stdout).model).toBe(`${new URL(other.url).host}/flow`)
   expect((await run(['show', '--last', '--local', '--again'])).stdout).toContain(` --engine '${flag}' -o `)
+})
+
+it('refuses a run without the reference image that the workflow loads before the run exists', async () => {
+  const server = await createComfyServer()
+  const { run, file } = createLines()
+  const loaded = { class_type: 'LoadImage', inputs: { image: 'example.png' } }
+  writeFileSync(file('flow.json'), JSON.stringify({ ...IMAGE_WORKFLOW, 10: loaded }))
+  writeFileSync(file('one.png'), pngOf(8, 8, 'one'))
+  writeFileSync(file('two.png'), pngOf(8, 8, 'two'))
+  const line = ['run', 'image', '--engine', `comfyui:${server.url}#${file('flow.json')}`, 'a fox']
+  const without = await run(line)
+  expect(without).toMatchObject({ code: 2, stdout: '' })
+  expect(without.stderr).toContain('--image-url is missing.')
+  const images = ['-i', file('one.png'), '-i', file('two.png')]
+  expect(await run([...line, ...images])).toMatchObject({ code: 2 })
+  expect(server.count('POST')).toBe(0)
+  expect(await run([...line, ...images.slice(2), '-o', file('a.png')])).toMatchObject({ code: 0 })
 })
 
 it('creates a video, and refuses a server of the other kind before a run exists', async () => {

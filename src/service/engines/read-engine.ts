@@ -55,8 +55,11 @@ export interface EngineSettings {
    * itself names the parameter, or if it is required.
    */
   leaveOut(parameter: string, path: DocumentPath, message: string): void
-  /** Adds a parameter to the model, or replaces a built-in one. No effect if the document itself names the parameter. */
-  offer(parameter: string, schema: ParameterSchema): void
+  /**
+   * Adds a parameter to the model, or replaces a built-in one. No effect if the document itself names the parameter.
+   * `isRequired`: whether each run must have a value.
+   */
+  offer(parameter: string, schema: ParameterSchema, isRequired?: boolean): void
   /** Describes what the engine has found by itself, for the line that is printed at the start. */
   note(text: string): void
   /** Whether a problem was reported at this path or below it. */

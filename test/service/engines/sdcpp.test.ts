@@ -84,6 +84,16 @@ test('renders a film with a first and a last image', async () => {
   expect(server.jobs[0]).toMatchObject({ kind: 'vid_gen', fields: { ...film, init_image, end_image } })
 })
 
+test('renders a film as AVI on a server that was built without WebM', async () => {
+  const { server, clock, render } = await open(
+    { kind: 'video' },
+    { modes: ['vid_gen'], films: ['webp', 'avi'] },
+  )
+  const { rendering } = render({ kind: 'video', input: { prompt: 'it runs' } })
+  expect(await clock.runUntil(rendering)).toEqual([{ name: 'video.avi', contentType: 'video/vnd.avi' }])
+  expect(server.jobs[0]?.fields.output_format).toBe('avi')
+})
+
 test('a canceled run that waits is taken out of the queue, and one that is drawn ends by itself', async () => {
   const { server, clock, render } = await open({}, { isQuick: false })
   for (const status of ['queued', 'generating'] as const) {

@@ -52,6 +52,11 @@ export function readSlots(
     report(['fps'], 'is missing: the number of frames is the duration times the frames per second')
   // Whatever was not found is already reported.
   if (!isNamed && settings.hasProblem(['workflow'])) return { slots, sizeOf: undefined, fps: undefined }
+  const wanted = slots.references?.length ?? 0
+  for (const name of MEDIA_PARAMETERS) {
+    const { [name]: schema } = properties
+    if (wanted > 0 && schema?.type === 'array') settings.offer(name, { ...schema, maxItems: wanted }, true)
+  }
   const derived = [
     ...(has('width') ? sizes.parameters : []),
     ...(has('frames') ? ['duration'] : []),

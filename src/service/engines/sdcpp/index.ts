@@ -61,7 +61,6 @@ export const readSdcpp: ReadEngine = (settings, document) => {
     checkLength(prompt, ...fields.map(([, value]) => value))
     const seconds = Number(input.duration)
     const film = {
-      output_format: 'webm',
       fps,
       ...(seconds > 0 && { video_frames: Math.round(seconds * fps) + 1 }),
     }
@@ -133,9 +132,12 @@ function createSdcppServer(
       const single = { ...(first && { init_image: first }), ...(isFilm && last && { end_image: last }) }
       const isList = !isFilm && referenceField === 'ref_images'
       const images = isList ? { ...(count > 0 && { ref_images: references }) } : single
-      const json = { ...fields, ...images }
       return {
-        request: () => ({ method: 'POST', path: `sdcpp/v1/${mode}`, json, isQuick: true }),
+        async request() {
+          const format = isFilm && { output_format: await filmFormat(upstream, job.signal) }
+          const json = { ...fields, ...images, ...format }
+          return { method: 'POST', path: `sdcpp/v1/${mode}`, json, isQuick: true }
+        },
         accept(answer) {
           const { id } = isObject(answer) ? answer : {}
           if (typeof id !== 'string' || id === '') throw new NoJobId()
@@ -156,10 +158,15 @@ function createSdcppServer(
     async outputs(_, job, { id }) {
       const answer = await upstream.json({ method: 'GET', path: pathOf(id) }, job)
       const result = isObject(answer.value) && isObject(answer.value.result) ? answer.value.result : {}
-      const [image] = Array.isArray(result.images) ? result.images : [result]
-      const base64 = isObject(image) ? image.b64_json : undefined
-      if (typeof base64 !== 'string' || base64 === '') throw missingResult(answer.value, upstream.clean)
-      return await publishOutputs(job, [await answer.file(base64)])
+      // A model may draw a picture in several layers.
+      const images = Array.isArray(result.images) ? result.images : [result]
+      const paths: string[] = []
+      for (const image of images) {
+        const base64 = isObject(image) ? image.b64_json : undefined
+        if (typeof base64 === 'string' && base64 !== '') paths.push(await answer.file(base64))
+      }
+      if (paths.length === 0) throw missingResult(answer.value, upstream.clean)
+      return await publishOutputs(job, paths)
     },
 
     /** The server cannot stop a job that it draws, and answers 409. */
@@ -169,6 +176,15 @@ function createSdcppServer(
       return isObject(answer) && answer.status === 'cancelled' ? 'not charged' : 'unknown'
     },
   }
+}
+
+/** WebM if the server was built with it. Every server has AVI, none has MP4. */
+async function filmFormat(upstream: Upstream, signal: AbortSignal): Promise<string> {
+  const request = { method: 'GET', path: 'sdcpp/v1/capabilities', isQuick: true } as const
+  const answer = await upstream.value(request, signal)
+  const { output_formats_by_mode: byMode } = isObject(answer) ? answer : {}
+  const formats = isObject(byMode) ? byMode.vid_gen : undefined
+  return Array.isArray(formats) && !formats.includes('webm') ? 'avi' : 'webm'
 }
 
 const pathOf = (id: string): string => `sdcpp/v1/jobs/${encodeURIComponent(id)}`

@@ -92,20 +92,20 @@ export const readSdcpp: ReadEngine = (settings, document) => {
   }
 }
 
-/** The field for the reference images. A video has a first image, and may have a last one. */
-function readReferenceField(settings: EngineSettings, kind: string): string {
+/** The only field for the reference images, if the document names one. A video has a first image, and may have a last one. */
+function readReferenceField(settings: EngineSettings, kind: string): string | undefined {
   const field = settings.text('references')
   if (field !== undefined && (kind === 'video' || !REFERENCE_FIELDS.includes(field)))
     settings.report(
       ['references'],
       `must be one of ${REFERENCE_FIELDS.join(', ')}, for a model of kind image`,
     )
-  return field ?? 'ref_images'
+  return field
 }
 
 interface SdcppModel {
   readonly mode: 'img_gen' | 'vid_gen'
-  readonly referenceField: string
+  readonly referenceField: string | undefined
   /** Returns the request without the references. */
   fieldsOf(job: RenderJob): Readonly<Record<string, unknown>>
 }
@@ -129,9 +129,13 @@ function createSdcppServer(
       const fields = fieldsOf(job)
       const references = await decodableReferencesOf(job, preview)
       const [first, last] = references
-      const single = { ...(first && { init_image: first }), ...(isFilm && last && { end_image: last }) }
-      const isList = !isFilm && referenceField === 'ref_images'
-      const images = isList ? { ...(count > 0 && { ref_images: references }) } : single
+      // A model that edits reads the list, and one that does not reads the first image, or would ignore the references. The
+      // server does the same with the images of `/v1/images/edits`.
+      const images = {
+        ...(first && referenceField !== 'ref_images' && { init_image: first }),
+        ...(first && referenceField !== 'init_image' && !isFilm && { ref_images: references }),
+        ...(isFilm && last && { end_image: last }),
+      }
       return {
         async request() {
           const format = isFilm && { output_format: await filmFormat(upstream, job.signal) }

@@ -55,7 +55,8 @@ export function withEngine(
   const named = [...(source.named ?? []), ...document.input.required]
   const offered = withSeedParameter(document, engine, named)
   const engineSettings = createEngineSettings({ ...source, named, engine })
-  const { settings, secrets, leftOut, added, required, missingKey, noteOf, reportUnknownKeys } = engineSettings
+  const { settings, secrets, leftOut, added, required, missingKey, noteOf, reportUnknownKeys } =
+    engineSettings
   const created = read(settings, offered)
   reportUnknownKeys()
   const problem = missingKey()

@@ -248,9 +248,8 @@ export function createEngineSettings(source: SettingsSource): {
       else leftOut.add(name)
     },
     offer(name, schema, isRequired = false) {
-      if (named.includes(name)) return
-      added.set(name, schema)
-      if (isRequired) required.push(name)
+      if (!named.includes(name)) added.set(name, schema)
+      if (isRequired && !named.includes(name)) required.push(name)
     },
     note(line) {
       found = line

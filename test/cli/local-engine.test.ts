@@ -13,6 +13,7 @@ import { createManualClock } from '../support/clock.js'
 import { createInstantEngine } from '../support/engines.js'
 import { createComfyServer } from '../support/model-servers/comfyui.js'
 import { createImagesServer } from '../support/model-servers/images.js'
+import { pngOf } from '../support/model-servers/pictures.js'
 import { createSdcppServer } from '../support/model-servers/sdcpp.js'
 import { createVideosServer } from '../support/model-servers/videos.js'
 import { temporaryFolder } from '../support/service.js'
@@ -59,21 +60,22 @@ it('draws with a model server without a document: its name, its own size, and a 
 })
 
 it.each(['images:%/v1', 'sdcpp:%'])(
-  'draws by the own interface of stable-diffusion.cpp where the server has it: %s',
+  'draws by the own interface of stable-diffusion.cpp where the server has it, with its parameters from the first command on: %s',
   async (form) => {
     const server = await createSdcppServer({ modes: ['img_gen', 'vid_gen'] })
     const { run, file } = createLines()
     const engine = form.replace('%', server.url)
-    const made = await run(['run', 'image', '--engine', engine, 'a fox', '-o', file('a.png')])
+    const line = ['run', 'image', '--engine', engine, 'a fox', '--steps', '4', '-o', file('a.png')]
+    const made = await run(line)
     expect(made).toMatchObject({ code: 0 })
     expect(made.stderr).toContain(`Model: 127.0.0.1/v1-5 (sdcpp at ${server.url}), 512x512.\n`)
-    const changed = ['run', 'image', '--engine', engine, 'a fox', '--steps', '4', '-o', file('b.png')]
-    expect(await run(changed)).toMatchObject({ code: 0 })
-    expect(server.jobs[1]?.fields).toMatchObject({ width: 512, sample_params: { sample_steps: 4 } })
+    expect(server.jobs[0]?.fields).toMatchObject({ width: 512, sample_params: { sample_steps: 4 } })
+    // The server is asked once, although its parameters are flags of the line.
+    expect(server.count('GET /sdcpp/v1/capabilities')).toBe(1)
     expect((await run(['show', '--last', '--local', '--again'])).stdout).toContain(` --engine ${engine} -o `)
     const film = ['run', 'video', '--engine', engine, 'it runs', '-o', file('a.webm')]
     expect(await run(film)).toMatchObject({ code: 0 })
-    expect(server.jobs[2]).toMatchObject({ kind: 'vid_gen', fields: { width: 832, height: 480 } })
+    expect(server.jobs[1]).toMatchObject({ kind: 'vid_gen', fields: { width: 832, height: 480 } })
     expect(await run(['run', 'image', '--engine', engine, 'a', '--steps', '101'])).toMatchObject({ code: 2 })
   },
 )
@@ -132,6 +134,23 @@ it('gives a workflow its own size, and each workflow and server a name of its ow
   const second = await run(['run', 'image', '--engine', flag, 'a fox', '-o', file('b.png'), '--json'])
   expect(JSON.parse(second.stdout).model).toBe(`${new URL(other.url).host}/flow`)
   expect((await run(['show', '--last', '--local', '--again'])).stdout).toContain(` --engine '${flag}' -o `)
+})
+
+it('refuses a run without the reference image that the workflow loads before the run exists', async () => {
+  const server = await createComfyServer()
+  const { run, file } = createLines()
+  const loaded = { class_type: 'LoadImage', inputs: { image: 'example.png' } }
+  writeFileSync(file('flow.json'), JSON.stringify({ ...IMAGE_WORKFLOW, 10: loaded }))
+  writeFileSync(file('one.png'), pngOf(8, 8, 'one'))
+  writeFileSync(file('two.png'), pngOf(8, 8, 'two'))
+  const line = ['run', 'image', '--engine', `comfyui:${server.url}#${file('flow.json')}`, 'a fox']
+  const without = await run(line)
+  expect(without).toMatchObject({ code: 2, stdout: '' })
+  expect(without.stderr).toContain('--image-url is missing.')
+  const images = ['-i', file('one.png'), '-i', file('two.png')]
+  expect(await run([...line, ...images])).toMatchObject({ code: 2 })
+  expect(server.count('POST')).toBe(0)
+  expect(await run([...line, ...images.slice(2), '-o', file('a.png')])).toMatchObject({ code: 0 })
 })
 
 it('creates a video, and refuses a server of the other kind before a run exists', async () => {

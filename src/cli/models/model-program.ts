@@ -27,7 +27,7 @@ export interface ModelProgramOptions {
   readonly environment: CommandEnvironment
   /** Whether the line is incomplete. Its model may then be of another kind. */
   readonly isCompletion?: boolean
-  /** Opens the documents of the models, and asks the service for them if needed. Not called for help. */
+  /** Opens the documents of the models, and asks the service or the server of the engine. Not called for help. */
   freshModels?(globals: Globals): Promise<KnownModels>
 }
 
@@ -55,7 +55,9 @@ export async function createModelProgram(options: ModelProgramOptions): Promise<
   return { program: await createProgram('run', { ...environment, model }) }
 
   async function open(): Promise<KnownModels | undefined> {
-    if (createsRun && !isLocal && freshModels !== undefined) return freshModels(globals)
+    // The server of an engine shows which parameters its model has.
+    const isAsked = createsRun && (!isLocal || globals.engine !== undefined)
+    if (isAsked && freshModels !== undefined) return freshModels(globals)
     if (!isLocal && set === undefined) return undefined
     const { openModels } = await import('./known-models.js')
     // The command itself reports documents that cannot be read.

@@ -39,8 +39,11 @@ export interface EngineSettings {
   map(name: string): Readonly<Record<string, unknown>>
   /** Returns the value as the document has it. Reports nothing. */
   value(name: string): unknown
-  /** Returns the contents of a file whose path is relative to the document. Reports a missing or unreadable one. */
-  file(name: string): string | undefined
+  /**
+   * Returns the contents of a file whose path is relative to the document. Reports an unreadable one, and a missing one
+   * with the end of the message.
+   */
+  file(name: string, example: string): string | undefined
   /** Returns the value of the variable that the key names, or of the default one. Reports a variable that is not set. */
   secret(name: string, standard?: string): string | undefined
   /** Reports a problem at a path below `engine`. */
@@ -52,8 +55,11 @@ export interface EngineSettings {
    * itself names the parameter, or if it is required.
    */
   leaveOut(parameter: string, path: DocumentPath, message: string): void
-  /** Adds a parameter to the model, or replaces a built-in one. No effect if the document itself names the parameter. */
-  offer(parameter: string, schema: ParameterSchema): void
+  /**
+   * Adds a parameter to the model, or replaces a built-in one. No effect if the document itself names the parameter.
+   * `isRequired`: whether each run must have a value.
+   */
+  offer(parameter: string, schema: ParameterSchema, isRequired?: boolean): void
   /** Describes what the engine has found by itself, for the line that is printed at the start. */
   note(text: string): void
   /** Whether a problem was reported at this path or below it. */

@@ -55,7 +55,8 @@ export function withEngine(
   const named = [...(source.named ?? []), ...document.input.required]
   const offered = withSeedParameter(document, engine, named)
   const engineSettings = createEngineSettings({ ...source, named, engine })
-  const { settings, secrets, leftOut, added, missingKey, noteOf, reportUnknownKeys } = engineSettings
+  const { settings, secrets, leftOut, added, required, missingKey, noteOf, reportUnknownKeys } =
+    engineSettings
   const created = read(settings, offered)
   reportUnknownKeys()
   const problem = missingKey()
@@ -63,7 +64,7 @@ export function withEngine(
   const address = url ?? PROVIDERS[type]?.url
   const keyVariable = engine.key_env ?? PROVIDERS[type]?.keyVariable
   return {
-    ...{ document: withParameters(withoutParameters(offered, leftOut), added), type, createEngine },
+    ...{ document: withParameters(withoutParameters(offered, leftOut), added, required), type, createEngine },
     ...{ secrets, problem, note: noteOf() },
     ...(typeof address === 'string' && { url: address }),
     // Anything else may be the key itself.
@@ -82,13 +83,17 @@ function withoutParameters(document: ModelDocument, names: ReadonlySet<string>):
   }
 }
 
-function withParameters(document: ModelDocument, added: ReadonlyMap<string, ParameterSchema>): ModelDocument {
+function withParameters(
+  document: ModelDocument,
+  added: ReadonlyMap<string, ParameterSchema>,
+  required: readonly string[],
+): ModelDocument {
   const { input } = document
   const properties = { ...input.properties }
   for (const [name, schema] of added)
     if (Object.hasOwn(properties, name) || Object.keys(properties).length < MAX_PROPERTIES)
       properties[name] = schema
-  return { ...document, input: { ...input, properties } }
+  return { ...document, input: { ...input, required: [...input.required, ...required], properties } }
 }
 
 const withoutKey = (problem: string): Engine => ({
@@ -140,6 +145,8 @@ export function createEngineSettings(source: SettingsSource): {
   readonly leftOut: ReadonlySet<string>
   /** Parameters that the engine offers. */
   readonly added: ReadonlyMap<string, ParameterSchema>
+  /** Parameters among them that each run must have. */
+  readonly required: readonly string[]
   noteOf(): string | undefined
   /** Describes a key that is not set; see `allowsMissingKeys`. */
   missingKey(): string | undefined
@@ -152,6 +159,7 @@ export function createEngineSettings(source: SettingsSource): {
   const secrets: string[] = []
   const leftOut = new Set<string>()
   const added = new Map<string, ParameterSchema>()
+  const required: string[] = []
   let found: string | undefined
   const problems: DocumentPath[] = []
   const report: ReportProblem = (path, message) => {
@@ -210,8 +218,8 @@ export function createEngineSettings(source: SettingsSource): {
       if (value !== undefined) report([name], 'must be a map')
       return {}
     },
-    file(name) {
-      const path = requiredText(name)
+    file(name, example) {
+      const path = requiredText(name, example)
       if (path === undefined) return undefined
       return readTextFile(resolve(folder, path), MAX_FILE_MIB, (problem) =>
         report([name], `names "${shortened(printable(path), 200)}", which ${problem}`),
@@ -239,8 +247,9 @@ export function createEngineSettings(source: SettingsSource): {
       if (named.includes(name)) report(path, message)
       else leftOut.add(name)
     },
-    offer(name, schema) {
+    offer(name, schema, isRequired = false) {
       if (!named.includes(name)) added.set(name, schema)
+      if (isRequired && !named.includes(name)) required.push(name)
     },
     note(line) {
       found = line
@@ -253,6 +262,7 @@ export function createEngineSettings(source: SettingsSource): {
     secrets,
     leftOut,
     added,
+    required,
     noteOf: () => found,
     missingKey: () => missing,
     reportUnknownKeys() {

@@ -403,8 +403,8 @@ describe('an answer about a job', () => {
 
 describe('the queue of an old server', () => {
   const ID = '8c2dd1f0-2b6a-8f11-8d1f-6b1f0c9a7e55'
-  const job = (id: string, text = '') => [
-    3,
+  const job = (id: string, text = '', number = 3) => [
+    number,
     id,
     { 6: { inputs: { text, link: ['4', 0] } } },
     { client_id: id },
@@ -421,15 +421,20 @@ describe('the queue of an old server', () => {
     for (let at = 0; at < bytes.byteLength; at += size) yield bytes.subarray(at, at + size)
   }
 
-  test.each<[place: string, name: string, queue: object]>([
+  const uuid = (digit: number) => OTHER.replaceAll('0', `${digit}`)
+  const others = [1, 2, 3, 4].map((digit) => job(uuid(digit), '', digit))
+
+  test.each<[place: unknown, name: string, queue: object]>([
     ['running', 'alone', queueOf([job(ID)], [])],
     ['running', 'before others', queueOf([[-1.5e-7, ID, {}, {}, []]], [job(OTHER)])],
-    ['pending', 'between others', queueOf([job(OTHER)], [trap, job(ID), trap])],
+    [{ before: 0 }, 'next', queueOf([job(OTHER, '', 2)], [trap, job(ID), trap])],
+    // The list is a heap: only its first job is in its place.
+    [{ before: 2 }, 'between others', queueOf([job(OTHER)], [...others.toReversed(), job(ID), trap])],
     ['missing', 'but is named in prompts', queueOf([trap], [trap])],
     ['missing', 'as all others', queueOf([], [])],
-  ])('has a job that is %s %s, whatever the chunks', async (place, _, queue) => {
+  ])('has a job that is %j %s, whatever the chunks', async (place, _, queue) => {
     for (const text of [JSON.stringify(queue), JSON.stringify(queue, null, 2)])
-      for (const size of [1, 7, 100_000]) expect(await findInQueue(chunksOf(text, size), ID)).toBe(place)
+      for (const size of [1, 7, 100_000]) expect(await findInQueue(chunksOf(text, size), ID)).toEqual(place)
   })
 
   test.each<[name: string, text: string]>([
@@ -453,6 +458,24 @@ describe('the queue of an old server', () => {
     expect(sent).toBe(65)
   })
 })
+
+test.each<Generation>(['old', 'new'])(
+  'a run shows how many jobs run before its own on a server of the generation %s',
+  async (generation) => {
+    const { server, clock, render } = await open({ generation, isQuick: false })
+    server.addForeign()
+    server.addForeign()
+    const places: number[] = []
+    const rendering = render({ onPosition: (position) => void places.push(position) })
+    await clock.runUntil(until('the place', () => places.length === 1))
+    server.finish({ outputs: {} })
+    await clock.runUntil(until('the next place', () => places.length === 2))
+    server.finish({ outputs: {} })
+    server.finish()
+    expect(await clock.runUntil(rendering)).toHaveLength(1)
+    expect(places).toEqual([1, 0])
+  },
+)
 
 describe('a run that another worker takes over', () => {
   test('finds its job, waiting or running', async () => {
@@ -644,6 +667,18 @@ describe('a document', () => {
     ],
   ])('with the workflow %j', (workflow, problem) => {
     expect(problemsOf(workflow, SLOTS)).toEqual([problem])
+  })
+
+  test('without slots names everything that was not found in one problem', () => {
+    const workflow = {
+      1: { class_type: 'EmptyImage', inputs: { width: 64, height: 64, batch_size: 1, color: 0 } },
+      2: { class_type: 'SaveImage', inputs: { filename_prefix: 'a', images: ['1', 0] } },
+    }
+    expect(problemsOf(workflow)).toEqual([
+      'workflow: has no node for the prompt (candidates: none), and has no node for the size (candidates: 1 EmptyImage). ' +
+        'Give the right node a title in ComfyUI, such as prompt or size, or name the inputs in a document: ' +
+        'slots: { prompt: 6.inputs.text, … }',
+    ])
   })
 
   test.each<[slots: object, problems: readonly string[]]>([

@@ -61,7 +61,23 @@ test('sends typed parameters, and fetches the picture of the job', async () => {
   ])
 })
 
-test('sends references as the list of an edit, or as the first image', async () => {
+test.each<[references: string | undefined, fields: readonly string[]]>([
+  [undefined, ['init_image', 'ref_images']],
+  ['ref_images', ['ref_images']],
+  ['init_image', ['init_image']],
+])(
+  'sends references by the setting %s in %j, so that no model ignores them by default',
+  async (field, fields) => {
+    const { server, clock, render } = await open({ engine: { ...(field && { references: field }) } })
+    const one = picture('one')
+    await clock.runUntil(render({ references: [one] }).rendering)
+    const sent = Object.entries(server.jobs[0]?.fields ?? {}).filter(([name]) => /image/.test(name))
+    const values = { init_image: base64Of(one), ref_images: [base64Of(one)] }
+    expect(sent).toEqual(Object.entries(values).filter(([name]) => fields.includes(name)))
+  },
+)
+
+test('sends several references as the list of an edit, and refuses them for an image to start from', async () => {
   const [one, other] = [picture('one'), picture('other')]
   const edit = await open()
   await edit.clock.runUntil(edit.render({ references: [one, other] }).rendering)
@@ -82,6 +98,16 @@ test('renders a film with a first and a last image', async () => {
   const [init_image, end_image] = references.map(base64Of)
   const film = { width: 1280, height: 720, fps: 16, video_frames: 81, output_format: 'webm' }
   expect(server.jobs[0]).toMatchObject({ kind: 'vid_gen', fields: { ...film, init_image, end_image } })
+})
+
+test('renders a film as AVI on a server that was built without WebM', async () => {
+  const { server, clock, render } = await open(
+    { kind: 'video' },
+    { modes: ['vid_gen'], films: ['webp', 'avi'] },
+  )
+  const { rendering } = render({ kind: 'video', input: { prompt: 'it runs' } })
+  expect(await clock.runUntil(rendering)).toEqual([{ name: 'video.avi', contentType: 'video/vnd.avi' }])
+  expect(server.jobs[0]?.fields.output_format).toBe('avi')
 })
 
 test('a canceled run that waits is taken out of the queue, and one that is drawn ends by itself', async () => {

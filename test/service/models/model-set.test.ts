@@ -108,7 +108,10 @@ describe('the models', () => {
       'images:http://127.0.0.1:1/v1#flow.json',
       /image=images:…: "workflow" is not a key of an engine of type images\.$/,
     ],
-    ['comfyui:http://127.0.0.1:1', /image=comfyui:…: workflow is missing/],
+    [
+      'comfyui:http://127.0.0.1:1',
+      /image=comfyui:…: workflow is missing\. In ComfyUI, choose Workflow > Export \(API\)/,
+    ],
     [
       'comfyui:http://127.0.0.1:1#none.json',
       /workflow names "none.json", which cannot be read: no such file/,

@@ -159,6 +159,7 @@ const openai: Answer = async (request) => {
     })
   const { prompt, size, quality } = fields
   return json(200, {
+    created: 1,
     data: [{ b64_json: base64Picture({ size, subject: [prompt, quality, await contents(files)] }) }],
   })
 }

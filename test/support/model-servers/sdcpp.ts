@@ -25,6 +25,8 @@ export interface SdcppServer extends ModelServer {
 
 export interface SdcppOptions {
   readonly modes?: readonly string[]
+  /** Formats of films that it was built with. */
+  readonly films?: readonly string[]
   /** Whether a job ends by itself. */
   readonly isQuick?: boolean
   readonly port?: number
@@ -32,10 +34,13 @@ export interface SdcppOptions {
 
 /** The beginning of a WebM file. */
 export const WEBM = Buffer.from('1a45dfa39f4286810142f7810142f2810442f381084282847765626d', 'hex')
+/** The beginning of an AVI file. */
+export const AVI = Buffer.from('RIFF\x00\x10\0\0AVI LIST', 'latin1')
 const MAX_PENDING = 64
 
 export async function createSdcppServer({
   modes = ['img_gen'],
+  films = ['webm', 'webp', 'avi'],
   isQuick = true,
   port = 0,
 }: SdcppOptions = {}): Promise<SdcppServer> {
@@ -51,7 +56,8 @@ export async function createSdcppServer({
   function create(request: ServerRequest, kind: Job['kind']): ServerAnswer {
     if (!modes.includes(kind))
       return { status: 400, body: { error: `loaded model does not support ${kind}` } }
-    if (jobs.filter(({ status }) => status === 'queued').length >= MAX_PENDING)
+    const isPending = ({ status }: Job) => status === 'queued' || status === 'generating'
+    if (jobs.filter(isPending).length >= MAX_PENDING)
       return { status: 429, body: { error: 'job queue is full' } }
     const fields = request.json()
     if (fields.strength < 0 || fields.strength > 1)
@@ -59,9 +65,16 @@ export async function createSdcppServer({
     const images = [fields.init_image, fields.end_image, ...(fields.ref_images ?? [])]
     if (images.some((each) => each !== undefined && !/^(data:|iVBORw0|\/9j\/|R0lGOD|Qk)/.test(each)))
       return { status: 400, body: { error: 'invalid generation parameters' } }
+    const formats = kind === 'vid_gen' ? films : ['png', 'jpeg', 'webp']
+    if (!formats.includes(fields.output_format))
+      return {
+        status: 400,
+        body: { error: `invalid output_format, must be one of [${formats.join(', ')}]` },
+      }
     const job: Job = { id: `job_${jobs.length + 1}`, kind, fields, status: 'queued', looks: 0 }
     jobs.push(job)
-    return { status: 202, body: { ...describe(job), poll_url: `/sdcpp/v1/jobs/${job.id}` } }
+    const { id, status } = job
+    return { status: 202, body: { id, kind, status, created: 1, poll_url: `/sdcpp/v1/jobs/${id}` } }
   }
 
   function look(job: Job): ServerAnswer {
@@ -73,7 +86,11 @@ export async function createSdcppServer({
 
   /** A job that is drawn cannot be stopped. */
   function cancel(job: Job): ServerAnswer {
-    if (job.status === 'generating') return { status: 409, body: { error: 'job is generating' } }
+    if (job.status === 'generating')
+      return {
+        status: 409,
+        body: { error: 'job is currently generating and cannot be interrupted yet' },
+      }
     if (job.status === 'queued') job.status = 'cancelled'
     return { body: describe(job) }
   }
@@ -86,6 +103,7 @@ export async function createSdcppServer({
           model: { name: 'v1-5.safetensors', stem: 'v1-5', path: '/models/v1-5.safetensors' },
           supported_modes: modes,
           defaults_by_mode: { img_gen: { width: 512, height: 512 }, vid_gen: { width: 832, height: 480 } },
+          output_formats_by_mode: { img_gen: ['png', 'jpeg', 'webp'], vid_gen: films },
           limits: { max_width: 4096, max_batch_count: 8 },
         },
       }
@@ -114,10 +132,13 @@ export async function createSdcppServer({
 function resultOf({ kind, fields }: Job): object {
   if (kind === 'vid_gen')
     return {
-      mime_type: 'video/webm',
+      output_format: fields.output_format,
+      mime_type: fields.output_format === 'webm' ? 'video/webm' : 'video/x-msvideo',
       fps: fields.fps,
       frame_count: fields.video_frames,
-      b64_json: Buffer.concat([WEBM, Buffer.alloc(200)]).toString('base64'),
+      b64_json: Buffer.concat([fields.output_format === 'webm' ? WEBM : AVI, Buffer.alloc(200)]).toString(
+        'base64',
+      ),
     }
   const [width, height] = [fields.width, fields.height].map((side) => Math.ceil(side / 64) * 64)
   const steps = Math.min(100, Math.max(1, fields.sample_params?.sample_steps ?? 20))

@@ -46,11 +46,12 @@ export async function createVideosServer({
   const cancelled: string[] = []
   let failure: string | undefined
 
-  function describe({ id, status, looks }: VideosJob): object {
+  function describe({ id, fields, status, looks }: VideosJob): object {
     const stages = dialect === 'openai' ? [0, 40, 80] : [0, 0, 0]
     const progress = status === 'completed' ? 100 : (stages[looks] ?? 0)
     const error = status === 'failed' ? { code: 'generation_error', message: failure } : null
-    return { id, object: 'video', status, progress, error, created_at: 1, model: 'wan', seconds: '5' }
+    const { model = 'wan', seconds = '4' } = fields
+    return { id, object: 'video', status, progress, error, created_at: 1, model, seconds }
   }
 
   async function create(request: ServerRequest): Promise<ServerAnswer> {

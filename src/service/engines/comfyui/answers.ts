@@ -71,33 +71,43 @@ const MEDIA_FILE =
 
 const natural = new Intl.Collator('en', { numeric: true })
 
-export type QueuePlace = 'running' | 'pending' | 'missing'
+/** `before`: the number of waiting jobs that run first. */
+export type QueuePlace = 'running' | 'missing' | { readonly before: number }
 
 /** Longer than anything that is searched for. */
 const MAX_MATCH_CHARACTERS = 128
+const UUID = '[\\da-f]{8}(?:-[\\da-f]{4}){3}-[\\da-f]{12}'
 
 /**
- * Finds a job in the answer of `/queue`: `{"queue_running":[[number,"id",workflow,…]],"queue_pending":[…]}`. The answer
- * contains the workflows of all jobs, so it is searched piece by piece: to parse it would block the event loop for
- * seconds. No text in a workflow can match, because its quotes are escaped.
+ * Finds a job in the answer of `/queue`: `{"queue_running":[[number,"id",workflow,…]],"queue_pending":[…]}`. Waiting jobs
+ * run in the order of their numbers, which is not that of the list. The answer contains the workflows of all jobs, so it
+ * is searched piece by piece: to parse it would block the event loop for seconds. No text in a workflow can match,
+ * because its quotes are escaped.
  */
 export async function findInQueue(body: AsyncIterable<Uint8Array>, id: string): Promise<QueuePlace> {
-  const pattern = new RegExp(`"queue_(running|pending)"\\s*:|\\[\\s*[-+.\\de]+\\s*,\\s*"${id}"`, 'g')
-  const lists = new Set<QueuePlace>()
-  let list: QueuePlace | undefined
+  const pattern = new RegExp(
+    `"queue_(running|pending)"\\s*:|\\[\\s*([-+.\\de]+)\\s*,\\s*"(${id}|${UUID})"`,
+    'g',
+  )
+  const lists = new Set<string>()
+  const waiting = new Map<string, number>()
+  let list = ''
   let rest = ''
   for await (const chunk of body) {
     const text = rest + Buffer.from(chunk).toString('latin1')
-    for (const [, name] of text.matchAll(pattern)) {
-      if (name === undefined && list !== undefined) return list
-      if (name === undefined) continue
-      list = name as QueuePlace
-      lists.add(list)
-    }
+    for (const [, name, number, found = ''] of text.matchAll(pattern))
+      if (name !== undefined) {
+        list = name
+        lists.add(list)
+      } else if (list === 'pending') waiting.set(found, Number(number))
+      else if (list === 'running' && found === id) return 'running'
     rest = text.slice(-MAX_MATCH_CHARACTERS)
   }
-  if (lists.size === 2 && rest.trimEnd().endsWith('}')) return 'missing'
-  throw new UpstreamError('The server sent its queue in an unknown format.', { status: 200 })
+  if (lists.size < 2 || !rest.trimEnd().endsWith('}'))
+    throw new UpstreamError('The server sent its queue in an unknown format.', { status: 200 })
+  const own = waiting.get(id)
+  if (own === undefined) return 'missing'
+  return { before: [...waiting.values()].filter((number) => number < own).length }
 }
 
 /** A workflow in an answer about a job. */

@@ -27,10 +27,14 @@ import { filledWorkflow, parseWorkflow, type Workflow } from './workflow.js'
 /** Folder for references within the server's folder of inputs: no file of the user is overwritten. */
 const UPLOAD_FOLDER = 'rushes'
 
+const NO_WORKFLOW =
+  '. In ComfyUI, choose Workflow > Export (API), and add the file: workflow: flow.json in a document, or #flow.json after ' +
+  'the URL of --engine'
+
 export const readComfyui: ReadEngine = (settings, document) => {
   const url = settings.url('url')
   const key = settings.secret('key_env')
-  const text = settings.file('workflow')
+  const text = settings.file('workflow', NO_WORKFLOW)
   const parsed = text === undefined ? undefined : parseWorkflow(text)
   if (parsed?.ok === false) settings.report(['workflow'], parsed.wrong)
   const workflow = parsed?.ok ? parsed.value : undefined

@@ -50,23 +50,23 @@ export function createComfyServer(upstream: Upstream, followProgress: FollowProg
     upstream.stream({ method: 'GET', path: 'queue', isQuick: true }, signal, (body) => findInQueue(body, id))
 
   /** Asks for this job alone where the server can: the queue contains the workflows of all jobs. */
-  async function isQueued(id: string, signal: AbortSignal): Promise<boolean> {
+  async function placeOf(id: string, signal: AbortSignal): Promise<QueuePlace> {
     try {
       const job = await get(`api/jobs/${id}`, signal)
-      if (isObject(job) && job.id === id) return true
+      if (isObject(job) && job.id === id && job.status !== 'pending') return 'running'
     } catch (error) {
       if (!(error instanceof UpstreamError) || error.status === undefined) throw error
-      if (error.status === 404 && errorTextOf(error.answer) === 'Job not found') return false
+      if (error.status === 404 && errorTextOf(error.answer) === 'Job not found') return 'missing'
     }
-    return (await placeInQueue(id, signal)) !== 'missing'
+    return await placeInQueue(id, signal)
   }
 
-  async function find(id: string, signal: AbortSignal): Promise<JobEnd | 'unfinished' | 'missing'> {
+  async function find(id: string, signal: AbortSignal): Promise<JobEnd | QueuePlace> {
     const end = await history(id, signal)
     if (end !== undefined) return end
-    if (await isQueued(id, signal)) return 'unfinished'
+    const place = await placeOf(id, signal)
     // The job may have ended in between.
-    return (await history(id, signal)) ?? 'missing'
+    return place === 'missing' ? ((await history(id, signal)) ?? place) : place
   }
 
   const post = async (path: string, signal: AbortSignal, json?: unknown): Promise<void> =>
@@ -124,8 +124,8 @@ export function createComfyServer(upstream: Upstream, followProgress: FollowProg
     async poll({ id }, signal, number) {
       const end =
         number % LOOKS_PER_QUEUE === 0 ? await find(id, signal) : ((await history(id, signal)) ?? 'unknown')
-      if (end === 'unfinished') return { state: 'running' }
-      if (end === 'missing' || end === 'unknown') return { state: end }
+      if (typeof end === 'string') return { state: end }
+      if ('before' in end) return { state: 'waiting', position: end.before }
       if (end.state === 'interrupted')
         return { state: 'failed', message: 'The job was cancelled in ComfyUI.' }
       if (end.state === 'failed') return end

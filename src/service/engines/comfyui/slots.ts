@@ -50,6 +50,13 @@ export function readSlots(
   if (has('width') !== has('height')) report(['slots'], 'needs both "width" and "height", or neither')
   if (has('frames') && !Object.hasOwn(properties, 'frames') && fps === undefined)
     report(['fps'], 'is missing: the number of frames is the duration times the frames per second')
+  // The problem of the workflow is reported already.
+  if (!isNamed && settings.hasProblem(['workflow'])) return { slots, sizeOf: undefined, fps: undefined }
+  const wanted = slots.references?.length ?? 0
+  for (const name of MEDIA_PARAMETERS) {
+    const { [name]: schema } = properties
+    if (wanted > 0 && schema?.type === 'array') settings.offer(name, { ...schema, maxItems: wanted }, true)
+  }
   const derived = [
     ...(has('width') ? sizes.parameters : []),
     ...(has('frames') ? ['duration'] : []),
@@ -110,11 +117,11 @@ const WRONG_TYPE = 'must be an input of the workflow, such as 6.inputs.text, or 
 
 function foundSlots({ report, note, offer }: EngineSettings, workflow: Workflow): Slots {
   const { slots, problems, unclear } = findSlots(workflow)
-  for (const problem of problems)
+  if (problems.length > 0)
     report(
       ['workflow'],
-      `${problem}. Give the right node a title in ComfyUI, such as prompt or size, or name the inputs in a document: ` +
-        'slots: { prompt: 6.inputs.text, … }',
+      `${problems.join(', and ')}. Give the right node a title in ComfyUI, such as prompt or size, ` +
+        'or name the inputs in a document: slots: { prompt: 6.inputs.text, … }',
     )
   const ownValue = (name: string): unknown => slots[name]?.[0] && valueAt(workflow, slots[name][0])
   const [steps, guidance] = [ownValue('steps'), ownValue('guidance')]

@@ -61,7 +61,6 @@ export const readSdcpp: ReadEngine = (settings, document) => {
     checkLength(prompt, ...fields.map(([, value]) => value))
     const seconds = Number(input.duration)
     const film = {
-      output_format: 'webm',
       fps,
       ...(seconds > 0 && { video_frames: Math.round(seconds * fps) + 1 }),
     }
@@ -93,20 +92,20 @@ export const readSdcpp: ReadEngine = (settings, document) => {
   }
 }
 
-/** The field for the reference images. A video has a first image, and may have a last one. */
-function readReferenceField(settings: EngineSettings, kind: string): string {
+/** The only field for the reference images, if the document names one. A video has a first image, and may have a last one. */
+function readReferenceField(settings: EngineSettings, kind: string): string | undefined {
   const field = settings.text('references')
   if (field !== undefined && (kind === 'video' || !REFERENCE_FIELDS.includes(field)))
     settings.report(
       ['references'],
       `must be one of ${REFERENCE_FIELDS.join(', ')}, for a model of kind image`,
     )
-  return field ?? 'ref_images'
+  return field
 }
 
 interface SdcppModel {
   readonly mode: 'img_gen' | 'vid_gen'
-  readonly referenceField: string
+  readonly referenceField: string | undefined
   /** Returns the request without the references. */
   fieldsOf(job: RenderJob): Readonly<Record<string, unknown>>
 }
@@ -130,12 +129,19 @@ function createSdcppServer(
       const fields = fieldsOf(job)
       const references = await decodableReferencesOf(job, preview)
       const [first, last] = references
-      const single = { ...(first && { init_image: first }), ...(isFilm && last && { end_image: last }) }
-      const isList = !isFilm && referenceField === 'ref_images'
-      const images = isList ? { ...(count > 0 && { ref_images: references }) } : single
-      const json = { ...fields, ...images }
+      // A model that edits reads the list, and one that does not reads the first image, or would ignore the references. The
+      // server does the same with the images of `/v1/images/edits`.
+      const images = {
+        ...(first && referenceField !== 'ref_images' && { init_image: first }),
+        ...(first && referenceField !== 'init_image' && !isFilm && { ref_images: references }),
+        ...(isFilm && last && { end_image: last }),
+      }
       return {
-        request: () => ({ method: 'POST', path: `sdcpp/v1/${mode}`, json, isQuick: true }),
+        async request() {
+          const format = isFilm && { output_format: await filmFormat(upstream, job.signal) }
+          const json = { ...fields, ...images, ...format }
+          return { method: 'POST', path: `sdcpp/v1/${mode}`, json, isQuick: true }
+        },
         accept(answer) {
           const { id } = isObject(answer) ? answer : {}
           if (typeof id !== 'string' || id === '') throw new NoJobId()
@@ -156,10 +162,15 @@ function createSdcppServer(
     async outputs(_, job, { id }) {
       const answer = await upstream.json({ method: 'GET', path: pathOf(id) }, job)
       const result = isObject(answer.value) && isObject(answer.value.result) ? answer.value.result : {}
-      const [image] = Array.isArray(result.images) ? result.images : [result]
-      const base64 = isObject(image) ? image.b64_json : undefined
-      if (typeof base64 !== 'string' || base64 === '') throw missingResult(answer.value, upstream.clean)
-      return await publishOutputs(job, [await answer.file(base64)])
+      // A model may draw a picture in several layers.
+      const images = Array.isArray(result.images) ? result.images : [result]
+      const paths: string[] = []
+      for (const image of images) {
+        const base64 = isObject(image) ? image.b64_json : undefined
+        if (typeof base64 === 'string' && base64 !== '') paths.push(await answer.file(base64))
+      }
+      if (paths.length === 0) throw missingResult(answer.value, upstream.clean)
+      return await publishOutputs(job, paths)
     },
 
     /** The server cannot stop a job that it draws, and answers 409. */
@@ -169,6 +180,15 @@ function createSdcppServer(
       return isObject(answer) && answer.status === 'cancelled' ? 'not charged' : 'unknown'
     },
   }
+}
+
+/** WebM if the server was built with it. Every server has AVI, none has MP4. */
+async function filmFormat(upstream: Upstream, signal: AbortSignal): Promise<string> {
+  const request = { method: 'GET', path: 'sdcpp/v1/capabilities', isQuick: true } as const
+  const answer = await upstream.value(request, signal)
+  const { output_formats_by_mode: byMode } = isObject(answer) ? answer : {}
+  const formats = isObject(byMode) ? byMode.vid_gen : undefined
+  return Array.isArray(formats) && !formats.includes('webm') ? 'avi' : 'webm'
 }
 
 const pathOf = (id: string): string => `sdcpp/v1/jobs/${encodeURIComponent(id)}`

@@ -99,7 +99,7 @@ export const CONSOLE_PATHS = {
   /** POST → 200 `ConsoleKey`. Disables the key for good, and leaves it out of the list. */
   archive: '/api/console/keys/:id/archive',
   /** For owners. GET `?before=<cursor>` → `KeyLog`: at most 100 entries, newest first. */
-  keyLog: '/api/console/keys/log',
+  keyLog: '/api/console/key-log',
   /** For owners. GET → `UserList`: at most 200 users. POST `InvitedUser` → 201 `Invitation`. */
   users: '/api/console/users',
   /** For owners. PATCH `{role}` → 204. DELETE → 204. Refuses the user of the session. */

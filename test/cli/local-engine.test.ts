@@ -50,7 +50,7 @@ it('draws with a model server without a document: its name, its own size, and a 
 
   const again = await run(['show', '--last', '--local', '--again'])
   expect(again.stdout).toMatch(
-    /^rushes run image 'a fox' --aspect-ratio 16:9 --seed \d+ --engine images:http:\/\/127\.0\.0\.1:\d+\/v1 -o \S+\/b\.png\n$/,
+    /^rushes run image 'a fox' --aspect-ratio 16:9 --seed \d+ --engine images:http:\/\/127\.0\.0\.1:\d+\/v1 -o \S+\/b-2\.png\n$/,
   )
   const words = again.stdout.trim().replaceAll("'", '').replace('a fox', 'a_fox').split(' ').slice(1)
   const repeated = words.map((word) => word.replace('a_fox', 'a fox'))

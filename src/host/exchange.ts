@@ -24,13 +24,13 @@ const MAX_WAITING_CHUNKS = 8
 export const exchange = (
   request: ServerRequest,
   dispatcher: Dispatcher,
-  clock: Pick<Clock, 'alarm' | 'monotonic'>,
+  clock: Pick<Clock, 'alarm' | 'monotonic' | 'now'>,
 ): Promise<HttpResponse> =>
   new Promise((resolve, reject) => {
     const { signal } = request
     if (signal?.aborted) return reject(signal.reason)
 
-    const startedAtMs = clock.monotonic()
+    const startedAtMs = clock.now()
     let controller: Dispatcher.DispatchController | undefined
     let sent = false
     let isOver = false
@@ -85,7 +85,7 @@ export const exchange = (
       onRequestStart(started) {
         controller = started
         if (isOver) return started.abort(new Error('the request was aborted'))
-        if (request.fresh && clock.monotonic() - startedAtMs > CONNECT_TIMEOUT_MS + MAX_LATENESS_MS)
+        if (request.fresh && clock.now() - startedAtMs > CONNECT_TIMEOUT_MS + MAX_LATENESS_MS)
           return stop(new HttpFailure(TOO_LATE, { sent, code: 'UND_ERR_CONNECT_TIMEOUT' }))
         // undici now has a connection and will write the request. No byte was sent before.
         sent = true
@@ -196,8 +196,9 @@ function createTimer(clock: Pick<Clock, 'alarm' | 'monotonic'>, ms: number, onTi
 export const CONNECT_TIMEOUT_MS = 10_000
 
 /**
- * After a suspension: another process may have taken over what the request would create. undici's own timer counts no
- * time in which the process did not run.
+ * After a suspension: another process may have taken over what the request would create. Measured by the wall clock:
+ * undici's own timer counts no time in which the process did not run, and on Linux the monotonic clock counts none in which
+ * the machine slept.
  */
 const TOO_LATE = `no connection within ${CONNECT_TIMEOUT_MS / 1_000} s`
 

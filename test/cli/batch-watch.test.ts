@@ -127,6 +127,26 @@ describe('--watch', () => {
     expect(said.match(/Nothing was created\./g)).toHaveLength(2)
   })
 
+  it('asks again for creates that were agreed to, if a later question was answered with "n"', async () => {
+    const fox = rowsOf({ fox: 'a fox' })
+    const { watch, write, posts } = await createWatch(fox)
+    const { said } = await watch([], TERMINAL, [
+      // The manifest changes while the question is open, so the answer creates nothing.
+      [
+        QUESTION,
+        ({ types }) => {
+          write(rowsOf({ fox: 'a fox', hen: 'a hen' }))
+          types('y\n')
+        },
+      ],
+      answers('n'),
+      onceWaiting(() => write(fox)),
+      [/\[y\/N\] $|^Watching /m, ({ pressesCtrlC }) => pressesCtrlC()],
+    ])
+    expect(posts()).toEqual([])
+    expect(said.match(/\[y\/N\] /g)).toHaveLength(3)
+  })
+
   it('drops what is typed while no question is open', async () => {
     const { watch, write, posts } = await createWatch(rowsOf({ fox: 'a fox' }))
     const { said } = await watch([], TERMINAL, [

@@ -263,7 +263,7 @@ async function askToCreate(ctx: Context, watch: WatchState, prepared: PreparedBa
   for (let turns = 0; turns < 2; turns++) await new Promise((resolve) => setImmediate(resolve))
   const isAgreed = (await questions.ask(`Create ${plural(creates.size, 'run')}?`)) === 'yes'
   questions.ended.throwIfAborted()
-  if (isAgreed) watch.agreed = creates
+  watch.agreed = isAgreed ? creates : new Set()
   return isAgreed
 }
 

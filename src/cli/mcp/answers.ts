@@ -36,9 +36,9 @@ export const errorResult = (error: RushesError): ErrorResult =>
 const CONTINUES: readonly string[] = ['wait_timeout', 'interrupted']
 
 /** Error for a job without a result yet, which continues without the call. */
-export const notReady = (what: string, tool: string): RushesError =>
+export const notReady = (what: string, hint: string): RushesError =>
   new RushesError('wait_timeout', `${what} is not ready after ${MAX_WAIT_MS / 1_000} s. Nothing was sent.`, {
-    hint: `Call ${tool} again with the same arguments to continue waiting.`,
+    hint,
   })
 
 export interface About {

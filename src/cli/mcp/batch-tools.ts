@@ -51,7 +51,7 @@ export async function planBatch(session: McpSession, call: Call): Promise<Answer
   const waited = await session.wait(job.done, { call, sinceMs, jobs: [job], describe })
   if (waited !== 'done') {
     abandon(job)
-    throw notReady('The plan', 'plan_batch')
+    throw notReady('The plan', 'Call plan_batch for some of the rows, with `only`.')
   }
   const { errors, warnings, objects } = await job.done
   const { rows, summary } = partsOf(objects)

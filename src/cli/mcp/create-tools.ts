@@ -57,7 +57,8 @@ export async function createRun(session: McpSession, kind: Kind | undefined, cal
   })
   const outcome = job.isDone ? await job.done : undefined
   const creator = kind === undefined ? 'create_model_run' : `create_${kind}`
-  if (isDryRun && outcome === undefined) throw notReady('The estimate', creator)
+  if (isDryRun && outcome === undefined)
+    throw notReady('The estimate', `Call ${creator} again with the same arguments to continue waiting.`)
   const { warnings } = job.collected
   const [first] = outcome?.errors ?? []
   if (job.id === undefined && first !== undefined) return errorAnswer(first, warnings)

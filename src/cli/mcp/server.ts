@@ -2,7 +2,7 @@
  * MCP protocol of `rushes mcp`: lists the tools, checks arguments, sends progress notifications, cancels calls, and
  * returns errors as results. Only this file imports the SDK.
  */
-import { finished, type Readable, type Writable } from 'node:stream'
+import { pipeline, type Readable, Transform, type Writable } from 'node:stream'
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
@@ -185,8 +185,32 @@ export async function connectStdio(
   server: McpServer,
   { stdin, stdout }: { readonly stdin: Readable; readonly stdout: Writable },
 ): Promise<{ readonly disconnected: Promise<void> }> {
+  const lines = createWholeLines(MAX_BODY_BYTES)
   // The transport does not detect the end of its input.
-  const ended = new Promise<void>((resolve) => void finished(stdin, { writable: false }, () => resolve()))
-  await server.connect(new StdioServerTransport(stdin, stdout, { maxBufferSize: MAX_BODY_BYTES }))
+  const ended = new Promise<void>((resolve) => void pipeline(stdin, lines, () => resolve()))
+  await server.connect(new StdioServerTransport(lines, stdout, { maxBufferSize: MAX_BODY_BYTES }))
   return { disconnected: Promise.race([ended, server.closed]) }
+}
+
+const LINE_END = 0x0a
+
+/**
+ * Joins the chunks of a line. The SDK copies and searches the whole line again at each chunk: 40 MiB would block the
+ * process for a minute. Passes a line longer than `maxBytes` in parts, which the SDK refuses.
+ */
+export function createWholeLines(maxBytes: number): Transform {
+  let chunks: Buffer[] = []
+  let bytes = 0
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      chunks.push(chunk)
+      bytes += chunk.byteLength
+      if (chunk.includes(LINE_END) || bytes > maxBytes) {
+        this.push(Buffer.concat(chunks))
+        chunks = []
+        bytes = 0
+      }
+      done()
+    },
+  })
 }

@@ -39,7 +39,7 @@ const items = JSON.parse(byId('runs').textContent).flatMap((run, order) =>
     order,
     output: at + 1,
     values: { kind: [file.media], model: [run.model], label: run.labels, manifest: [run.manifest ?? ''] },
-    words: [run.prompt, run.name, run.model, run.id, ...run.labels, file.name].join('\n').toLowerCase(),
+    words: [run.prompt, run.row, run.model, run.id, ...run.labels, file.name].join('\n').toLowerCase(),
   })),
 )
 

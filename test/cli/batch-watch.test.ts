@@ -14,7 +14,7 @@ import { temporaryFolder } from '../support/service.js'
 const WAITING = /^Watching .*$/m
 const QUESTION = /^.*\[y\/N\] $/m
 const NO_TERMINAL = {}
-const TERMINAL = { tty: { stdin: true, stderr: true }, env: { TERM: 'dumb' } }
+const TERMINAL = { tty: { stdin: true, stderr: true }, env: { TERM: 'dumb' }, columns: 200 }
 
 /** What is done when the program says something new: the patterns are waited for one after the other. */
 type Act = readonly [says: RegExp, act: (person: Person) => void]

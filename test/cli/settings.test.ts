@@ -37,6 +37,15 @@ describe('login', () => {
     expect((await service.run(['run', 'image', 'fox'], { env })).code).toBe(4)
   })
 
+  it('asks for the URL of the service if none is set', async () => {
+    const env = { RUSHES_API_KEY: '', RUSHES_BASE_URL: '' }
+    const ran = await runCli(['login'], { env, stdin: 'rk_mine\n' })
+    expect(ran).toMatchObject({ code: 2, stdout: '' })
+    expect(ran.stderr).toBe(
+      'error: Not set: service URL.\n  Give the URL of the service: `rushes login --base-url <url>`.\n',
+    )
+  })
+
   it('does not store a key that is refused, unless told to', async () => {
     const service = await createCliService()
     const env = { RUSHES_API_KEY: '' }

@@ -159,6 +159,8 @@ describePages('the page of rushes gallery', (pages) => {
     await page.getByLabel('Search').fill('run_0')
     expect(await page.locator('#empty').textContent()).toBe('No results match.')
     expect(await choose('Model', 'All models')).toEqual(['a red fox'])
+    await page.getByLabel('Search').fill('hero')
+    expect(await prompts()).toEqual(['a red fox'])
     await page.getByLabel('Search').fill('')
     expect(await choose('Label', XSS)).toEqual(['a red fox'])
     expect(await choose('Label', 'spring')).toEqual(['a red fox', 'a blue fox'])

@@ -24,7 +24,7 @@ export interface ForgetOptions {
 export function register(command: Command, { run }: CommandEnvironment, forget = forgetCommand): void {
   command
     .argument('[id or key...]', 'Run ids, and keys of unconfirmed rows such as ~3f2a; - reads standard input')
-    .addOption(new Option('--finished', 'Select runs that succeeded or failed'))
+    .addOption(new Option('--finished', 'Select runs that succeeded, failed or were canceled'))
     .addOption(new Option('--older-than <duration>', 'Select runs created longer ago, for example 30d'))
     .addOption(labelOption('Select runs with this label (repeatable: runs with all of them)'))
     .addOption(new Option('--yes', 'Do not ask before removing unfinished or unconfirmed runs'))

@@ -31,7 +31,10 @@ export function register(command: Command, { run }: CommandEnvironment, logIn = 
 export async function loginCommand(ctx: Context, { verify }: LoginOptions): Promise<number> {
   if (ctx.globals.local)
     throw usageError('--local needs no API key.', 'Try `rushes run image --local "a red fox"`.')
-  const baseUrl = await ctx.baseUrl()
+  const baseUrl = await ctx.baseUrl().catch((error: unknown) => {
+    if (!(error instanceof RushesError) || error.code !== 'no_base_url') throw error
+    throw error.with({ hint: 'Give the URL of the service: `rushes login --base-url <url>`.' })
+  })
   const { origin } = new URL(baseUrl)
   const apiKey = parseApiKey(await readKey(ctx, origin), 'standard input')
   const offered = defaultsIn((verify ? await checkKey(ctx, baseUrl, apiKey) : undefined) ?? [])

@@ -90,7 +90,7 @@ export function createOutput(options: OutputOptions): Output {
       stderr.write(codes)
     },
     note(text) {
-      if (!mode.quiet && !mode.json) write(named(printable(text)))
+      if (!mode.quiet && !mode.json) for (const line of linesOf(printable(text))) write(line)
     },
     warn(text) {
       if (mode.json) writeJson({ warning: { message: text } })

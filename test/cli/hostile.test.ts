@@ -125,7 +125,9 @@ function createSandbox(): Sandbox {
 const DOCUMENTED: readonly number[] = Object.values(EXIT).filter(
   (each) => each !== EXIT.bug && each !== EXIT.usage,
 )
-const OUR_LINE = /^(error: |warning: | {2}\S|.+: .* \(\d.*\)$|still waiting for |Done in |\d+ of \d+ runs )/su
+// The id of a run is alone on its line if its long status does not fit.
+const OUR_LINE =
+  /^(error: |warning: | {2}\S|.+: .* \(\d.*\)$|still waiting for |Done in |\d+ of \d+ runs |run_\w+:$)/su
 
 function* ofStreams({ code, stdout, stderr }: Ran, words: readonly string[]): Generator<string> {
   if (!DOCUMENTED.includes(code)) yield `exit code ${code}`

@@ -156,12 +156,13 @@ const GIVEN: Readonly<Record<string, Given>> = {
       'account unban',
       'key create',
       'key list',
+      'key log',
       'key disable',
       'key enable',
       'key archive',
       'key set',
     ]
-      .concat('credits add', 'credits list', 'models list', 'backup', 'verify', 'user add')
+      .concat('credits add', 'credits list', 'backup', 'verify', 'user add')
       .map((name) => [`docs/commands.md: rushes admin ${name}`, { before: AN_ACCOUNT }]),
   ),
   ...Object.fromEntries(

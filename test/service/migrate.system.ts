@@ -237,7 +237,7 @@ describePostgres('admin migrate', () => {
     const moved = { ...(await restart(service, dataFolder, url)), apiKey: service.apiKey }
     expect(await ended(moved, queued)).toMatchObject({
       status: 'failed',
-      error: { message: 'The stored input of this run is damaged.' },
+      error: { message: 'The stored input of this run is damaged. Its price was refunded.' },
     })
     expect((await ended(moved, rendering, { key })).status).toBe('succeeded')
     expect((await ask(moved, 'GET', `/api/v1/runs/${theirs}`, undefined, { key })).body.status).toBe(

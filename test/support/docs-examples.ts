@@ -38,6 +38,7 @@ const NOT_HERE: readonly { readonly begins: string; readonly why: string }[] = [
   { begins: 'rushes cancel run_7k2m9x  ', why: 'also the command of an operator; service/cancel.test.ts' },
   { begins: 'rushes models search', why: 'needs fal and Replicate; cli/imports/import.test.ts' },
   { begins: 'rushes models import fal:', why: 'needs fal; cli/imports/import.test.ts' },
+  { begins: 'npm run build && node deploy/executable.mjs', why: 'needs a clone; executable.system.ts' },
   { begins: 'rushes doctor --models', why: 'needs servers of models; cli/doctor-models.test.ts' },
 ]
 

@@ -70,7 +70,7 @@ describePages('the console of rushes serve', (pages) => {
     // The ledger has the runs of all of them.
     await goTo(page, 'Credits')
     await shows(page, '9,997')
-    await shows(page, '3 credits, 3 runs in 30 days.')
+    await page.getByRole('img', { name: 'Spend per day. 3 credits, 3 runs in 30 days.' }).waitFor()
     await shows(page, id)
 
     // Signed out.

@@ -4,7 +4,7 @@
  */
 import { expect } from 'vitest'
 
-const ROUNDS = 2
+export const ROUNDS = 2
 /** Size of the larger work, in units of the smaller one. */
 export const LARGER = 10
 /** With the square of the size it would be 100. Caches and the garbage collector make linear work look larger. */

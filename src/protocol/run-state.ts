@@ -108,6 +108,10 @@ export function progressText({ progress, queue_position: before }: ProgressField
   return typeof before === 'number' && before > 0 ? `${before.toLocaleString('en')} before it` : ''
 }
 
+/** For example `processing, 40 %`. */
+export const withProgress = (status: string, progress: string): string =>
+  progress === '' ? status : `${status}, ${progress}`
+
 /** Fields of a run object, unchecked. */
 interface ProgressFields {
   readonly progress?: unknown

@@ -1,4 +1,5 @@
 /** Texts for the progress of a command: durations, counts, bytes. Pure. */
+import { withProgress } from '../../protocol/run-state.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { formatDuration, formatEstimate, plural } from './format.js'
 
@@ -57,16 +58,12 @@ export function stillWaitingLine(board: Board, elapsedMs: number): string {
   const { statuses, detail, runs, ended, created, typical } = board
   const [only = ''] = statuses.values()
   const known =
-    shortened(printable(runs === 1 ? withDetail(only, detail) : countByStatus(statuses.values())), 60) ||
+    shortened(printable(runs === 1 ? withProgress(only, detail) : countByStatus(statuses.values())), 60) ||
     (created > 0 ? 'status unknown' : 'not created yet')
   const elapsed = formatElapsed(elapsedMs, board.expectedMs)
   const details = [known, elapsed, ...(typical === undefined ? [] : [formatTypicalDuration(typical)])]
   return `still waiting for ${runs - ended} of ${plural(runs, 'run')} (${details.join(', ')})`
 }
-
-/** For example `processing, 40 %`. */
-export const withDetail = (status: string, detail: string): string =>
-  detail === '' ? status : `${status}, ${detail}`
 
 /** For example `3 runs: 2 succeeded, 1 failed`. */
 export function endText({ statuses, runs }: Board): string {

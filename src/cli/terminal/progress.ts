@@ -4,6 +4,7 @@
  * With `--progress json`, all of them get lines of JSON instead.
  */
 import { every } from '../../host/clock.js'
+import { withProgress } from '../../protocol/run-state.js'
 import type { Context } from '../context/context.js'
 import { variable } from '../settings/table.js'
 import { formatDuration } from './format.js'
@@ -16,7 +17,6 @@ import {
   sumOf,
   type TransferProgress,
   type UsualRange,
-  withDetail,
 } from './progress-lines.js'
 import { signsFor, supportsUtf8 } from './style.js'
 
@@ -77,7 +77,7 @@ export async function createProgress(ctx: Context, runs: number, form: ProgressF
     status(id, status, name, itsDetail = '') {
       const label = labelOf(id, name)
       detail = itsDetail
-      live.set(label, withDetail(status, detail))
+      live.set(label, withProgress(status, detail))
       if (statuses.get(label) === status) return
       statuses.set(label, status)
       drawing.changed({ id, name, status })

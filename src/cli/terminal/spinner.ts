@@ -1,4 +1,5 @@
 /** The text of the spinner: a line for the command, and above it one line for each run when there are several. Pure. */
+import { withProgress } from '../../protocol/run-state.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { formatBytes } from '../../protocol/units.js'
 import { formatDuration } from './format.js'
@@ -8,7 +9,6 @@ import {
   formatElapsed,
   formatTypicalDuration,
   type TransferProgress,
-  withDetail,
 } from './progress-lines.js'
 import { columnsOf, cutToColumns } from './text-width.js'
 
@@ -83,7 +83,7 @@ function textOf({ statuses, detail, runs, ended, activity, amount }: Board): str
   const [[id = '', status = ''] = []] = statuses
   const parts =
     runs === 1
-      ? [shorten(withDetail(status, detail)), doing, shorten(id)]
+      ? [shorten(withProgress(status, detail)), doing, shorten(id)]
       : [`${ended} of ${runs} done`, doing, shorten(countByStatus(statuses.values()))]
   return parts.filter(Boolean).join(' · ') || 'starting'
 }

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import type { RunDetails, RunSummary } from '../../protocol/console.js'
 import type { ModelDocument } from '../../protocol/models.js'
 import { defaultsOf } from '../../protocol/price.js'
-import { type LocalStatus, progressText } from '../../protocol/run-state.js'
+import { type LocalStatus, progressText, withProgress } from '../../protocol/run-state.js'
 import { printable, printableJson } from '../../protocol/text.js'
 import { Badge, type Tone } from '../components/notice.js'
 import { Card } from '../components/page.js'
@@ -110,12 +110,6 @@ const TONES: Readonly<Record<LocalStatus, Tone>> = {
   canceled: 'neutral',
 }
 
-/** Text after the state of a run that is being rendered, for example ", 40 %". Empty if nothing is known. */
-export const progressSuffix = (run: Pick<RunSummary, 'progress' | 'queue_position'>): string => {
-  const text = progressText(run)
-  return text === '' ? '' : `, ${text}`
-}
-
 /** Shows the status with its name in the API, and the progress. */
 export function RunStatus({
   run,
@@ -126,7 +120,7 @@ export function RunStatus({
   return (
     <Badge tone={TONES[status] ?? 'neutral'}>
       <span class={`status-dot status-${status}`} aria-hidden="true" />
-      {`${status}${progressSuffix(run)}`}
+      {withProgress(status, progressText(run))}
     </Badge>
   )
 }

@@ -1,8 +1,8 @@
 /** Progress of an unfinished run, with the elapsed time. */
 import type { RunDetails } from '../../protocol/console.js'
+import { progressText, withProgress } from '../../protocol/run-state.js'
 import { useSeconds } from '../components/time.js'
 import { formatWholeSeconds } from '../format.js'
-import { progressSuffix } from './run-details.js'
 import { timelineOf } from './timeline.js'
 
 export function WaitingRun({ run }: { readonly run: RunDetails }) {
@@ -13,7 +13,7 @@ export function WaitingRun({ run }: { readonly run: RunDetails }) {
       <span class="spinner" />
       <p>
         <strong role="status">
-          {status === 'queued' ? 'Waiting in the queue' : `Rendering${progressSuffix(run)}`}
+          {status === 'queued' ? 'Waiting in the queue' : withProgress('Rendering', progressText(run))}
         </strong>{' '}
         {/* Not in the status, which screen readers would announce every second. */}
         <span class="waiting-time" role="timer">

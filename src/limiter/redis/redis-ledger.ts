@@ -14,7 +14,7 @@
  * full rate limit, and requests of commands that ended during the outage are not recorded.
  */
 import { randomBytes } from 'node:crypto'
-import type { Clock } from '../../host/clock.js'
+import { type Clock, every } from '../../host/clock.js'
 import {
   createMemoryLedger,
   type Ledger,
@@ -160,6 +160,7 @@ export function openRedisLedger(options: RedisLedgerOptions): RedisLedger {
   }
   /** Resolves after the first answer of the server, or when the server counts as unavailable. */
   const firstAnswer = withPatience(open(ledger)).catch((failure) => lose(ledger, failure))
+  ledger.disarm = every(clock, BEAT_MS, () => beat(ledger))
   beat(ledger)
   return {
     async take(purpose) {
@@ -189,14 +190,12 @@ export function openRedisLedger(options: RedisLedgerOptions): RedisLedger {
 }
 
 function beat(ledger: LedgerState): void {
-  const { clock, own } = ledger
-  ledger.disarm = clock.alarm(BEAT_MS, () => beat(ledger))
   ledger.beats++
   if (ledger.connection === undefined) void open(ledger)
   else if (ledger.beats % RENEWAL_BEATS === 0)
     report(
       ledger,
-      [...own].filter(({ settledAtMs }) => settledAtMs === undefined),
+      [...ledger.own].filter(({ settledAtMs }) => settledAtMs === undefined),
     )
 }
 

@@ -30,5 +30,10 @@ export const telling =
         yield chunk
       }
     }
-    return { ...response, body: body() }
+    const discard = () => {
+      response.discard()
+      // A reader that discards an answer reads no further: a host that waits for it would hold the connection.
+      tell(Number.POSITIVE_INFINITY)
+    }
+    return { ...response, body: body(), discard }
   }

@@ -3,7 +3,8 @@
  * route that parses and answers JSON, on the same machine in the same run; then creates while a film is rendered.
  * The servers are processes of their own; the load is spoken over raw sockets, since a real client costs more than
  * most answers. Every key has its limit of 20 requests in 10 s, so there are many keys. Prints Markdown tables.
- * `npm run bench:service -- film` measures the creates beside a film alone.
+ * `npm run bench:service -- film` measures the creates beside a film alone, `-- postgres` creates and status calls with 64
+ * connections, one account each, on a PostgreSQL of this machine.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -12,7 +13,9 @@ import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { fastify } from 'fastify'
 import { newKey } from '../src/service/secrets.js'
+import { openPostgresStore } from '../src/service/store/postgres/index.js'
 import { openServiceDatabase, openSqliteStore } from '../src/service/store/sqlite/index.js'
+import { startPostgres } from '../test/support/postgres-server.js'
 import {
   best,
   cellsOf,
@@ -34,6 +37,8 @@ const ROUNDS = 3
 /** `npm run bench:service -- 100`: with a hundred connections. */
 const CONNECTIONS = Number(process.argv[2]) || 16
 const KEYS = 24_000
+const ACCOUNTS = 64
+const KEYS_OF_ACCOUNT = 80
 const STEADY_PER_SECOND = 50
 const STEADY_SECONDS = 20
 const FILM_BODY = JSON.stringify({
@@ -53,8 +58,12 @@ async function beBare(): Promise<void> {
   process.stdout.write(`${JSON.stringify({ url })}\n`)
 }
 
-const flood = (port: number, status: number, next: () => string, seconds = SECONDS): Promise<Figures> =>
-  floodPort({ port, connections: CONNECTIONS, status, next, seconds })
+const flood = (
+  port: number,
+  status: number,
+  next: () => string,
+  connections = CONNECTIONS,
+): Promise<Figures> => floodPort({ port, connections, status, next, seconds: SECONDS })
 
 /** At a steady rate, whatever becomes of the answers, while `going` says so. */
 async function steady(port: number, next: () => string, going: () => boolean): Promise<Figures> {
@@ -92,6 +101,10 @@ async function main(): Promise<void> {
   ]
   // Nothing is drawn while the answers alone are measured.
   const idle = ['--engine', 'image=sleep 600', '--engine', 'video=sleep 600']
+  if (process.argv[2] === 'postgres') {
+    await onPostgres([...serve, ...idle], env)
+    return rmSync(folder, { recursive: true, force: true })
+  }
   if (process.argv[2] === 'film') {
     await whileRendering(serve, idle, env)
     return rmSync(folder, { recursive: true, force: true })
@@ -131,6 +144,48 @@ async function main(): Promise<void> {
   await service.end()
   await whileRendering(serve, idle, env)
   rmSync(folder, { recursive: true, force: true })
+}
+
+/** Creates and status calls with one connection for each of many accounts. */
+async function onPostgres(serve: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
+  const postgres = await startPostgres()
+  const url = await postgres.createDatabase()
+  const store = await openPostgresStore(url)
+  const nowMs = Date.now()
+  const accounts: { readonly keys: readonly string[]; id: string }[] = []
+  for (let n = 0; n < ACCOUNTS; n++) {
+    const accountId = await store.ensureAccount({ name: `account-${n}`, credits: 1_000_000_000, nowMs })
+    const keys = Array.from({ length: KEYS_OF_ACCOUNT }, newKey)
+    for (const { hash, prefix } of keys) await store.addKey({ accountId, name: 'bench', nowMs, hash, prefix })
+    accounts.push({ keys: keys.map(({ apiKey }) => apiKey), id: '' })
+  }
+  await store.close()
+  const service = await started([...serve, '--database', url], env)
+  const line = await dial(service.port)
+  for (const account of accounts) {
+    const { body } = await line.ask(createText(account.keys[0] ?? ''))
+    account.id = JSON.parse(body).id
+  }
+  line.end()
+  let turn = 0
+  const next = (textOf: (key: string, id: string) => string) => () => {
+    const { keys, id } = accounts[turn % ACCOUNTS] ?? { keys: [], id: '' }
+    return textOf(keys[Math.floor(turn++ / ACCOUNTS) % KEYS_OF_ACCOUNT] ?? '', id)
+  }
+  row('PostgreSQL, 64 accounts', 'a second', 'p50 ms', 'p99 ms')
+  row('---', '--:', '--:', '--:')
+  const measures = [
+    ['status', 200, next(statusText)],
+    ['create', 201, next((key) => createText(key))],
+  ] as const
+  for (const [name, status, text] of measures) {
+    const found: Figures[] = []
+    for (let round = 0; round <= ROUNDS; round++)
+      found.push(await flood(service.port, status, text, ACCOUNTS))
+    row(name, ...cellsOf(best(found.slice(1))))
+  }
+  await service.end()
+  await postgres.stop()
 }
 
 /**

@@ -7,7 +7,7 @@ import { createInterrupts } from '../../src/host/interrupts.js'
 import { JOURNAL_MIGRATIONS } from '../../src/journal/journal-run.js'
 import { type Ran, runCli, SET, scripted } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
-import { expectLinearTimes, LARGER, ROUNDS } from '../support/growth.js'
+import { expectLinearTimes, LARGER } from '../support/growth.js'
 import { withJournal } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'
 
@@ -75,16 +75,12 @@ async function ended(words: readonly string[], runs: number, hasSignal: boolean)
 
 /** Checks that the time to the end grows with the number of runs, and not with its square. */
 async function expectLinearEnd(words: readonly string[], hasSignal: boolean): Promise<Ended> {
-  const few: Ended[] = []
-  const many: Ended[] = []
-  for (let round = 0; round < ROUNDS; round++) {
-    few.push(await ended(words, MANY / LARGER, hasSignal))
-    many.push(await ended(words, MANY, hasSignal))
-  }
-  // The shortest of each, because other work of this process may run meanwhile.
-  const shortest = (rounds: readonly Ended[]) => Math.min(...rounds.map(({ endedIn }) => endedIn))
-  expectLinearTimes(shortest(few), shortest(many))
-  return many.at(-1) ?? expect.unreachable()
+  let last: Ended | undefined
+  await expectLinearTimes(MANY, async (runs) => {
+    last = await ended(words, runs, hasSignal)
+    return last.endedIn
+  })
+  return last ?? expect.unreachable()
 }
 
 describe('a command on a dozen runs', () => {

@@ -4,27 +4,29 @@
  */
 import { expect } from 'vitest'
 
-export const ROUNDS = 2
+const ROUNDS = 2
 /** Size of the larger work, in units of the smaller one. */
 export const LARGER = 10
 /** With the square of the size it would be 100. Caches and the garbage collector make linear work look larger. */
 const MAX_GROWTH = 30
 
 /** Checks that the processor time of `work` grows with its size and not with the square. */
-export async function expectLinear(size: number, work: (size: number) => unknown): Promise<void> {
+export const expectLinear = (size: number, work: (size: number) => unknown): Promise<void> =>
+  expectLinearTimes(size, (each) => processorTimeOf(() => work(each)))
+
+/** The same for work that measures its own processor time. The last work that it does is the larger one. */
+export async function expectLinearTimes(
+  size: number,
+  timeOf: (size: number) => Promise<number>,
+): Promise<void> {
   const few: number[] = []
   const many: number[] = []
   for (let round = 0; round < ROUNDS; round++) {
-    few.push(await processorTimeOf(() => work(size / LARGER)))
-    many.push(await processorTimeOf(() => work(size)))
+    few.push(await timeOf(size / LARGER))
+    many.push(await timeOf(size))
   }
   // The shortest of each, because other work of this process may run meanwhile.
-  expectLinearTimes(Math.min(...few), Math.min(...many))
-}
-
-/** Compares the processor times of a work and of another one that is `LARGER` times as large. */
-export function expectLinearTimes(few: number, many: number): void {
-  expect(many / few).toBeLessThan(MAX_GROWTH)
+  expect(Math.min(...many) / Math.min(...few)).toBeLessThan(MAX_GROWTH)
 }
 
 /** Processor time in microseconds. */

@@ -162,9 +162,7 @@ async function injectFaults({ nodes, postgres, storage, history }: Fire) {
     if (counts['database restarts'] === 0 && elapsedMs() > (SECONDS * 2_000) / 3) {
       note('database restarted')
       counts['database restarts']++
-      const fromMs = performance.now()
       await postgres.restart()
-      history.add({ is: 'crash', fromMs, untilMs: performance.now() })
     }
     const node = nodes[Math.floor(Math.random() * nodes.length)]
     if (node === undefined) continue

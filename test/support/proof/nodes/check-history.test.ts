@@ -112,24 +112,10 @@ describe('the checker of histories', () => {
       [...GOOD, ...[1_210, 1_220].map((ms) => poll(ms, 'run_1', 'processing'))],
       /k got 4 requests within 1000 ms/,
     ],
-    [
-      'a key above its limit after a crash of the database',
-      [
-        ...GOOD,
-        { is: 'crash', fromMs: 1_100, untilMs: 1_150 },
-        ...[1_210, 1_220].map((ms) => poll(ms, 'run_1', 'processing')),
-      ],
-      /k got 4 requests within 1000 ms/,
-    ],
     ['wrong sums', [...GOOD, { is: 'verified', problems: ['the balance of x is wrong'] }], /balance of x/],
     ['sums that nobody verified', without({ is: 'verified', problems: [] }), /not verified/],
   ])('finds %s', (_what, events, problem) => {
     expect(brokenPromises(events, PROMISES).join('\n')).toMatch(problem)
-  })
-
-  it('accepts the limit once before and once after a crash of the database, which forgets what it counted', () => {
-    const twice = [...GOOD, ...[1_210, 1_220].map((ms) => poll(ms, 'run_1', 'processing'))]
-    expect(brokenPromises([...twice, { is: 'crash', fromMs: 1_226, untilMs: 1_250 }], PROMISES)).toEqual([])
   })
 
   it('does not blame a request that may have been taken before or after the window', () => {

@@ -41,8 +41,7 @@ export function brokenPromises(events: readonly Event[], promises: Promises): re
   for (const { id, sha256: seen } of only('output'))
     if (seen !== shaOf(id)) problems.push(`${id} was downloaded with other bytes`)
 
-  for (const requests of betweenCrashes([...creates, ...polls], only('crash')))
-    problems.push(...aboveLimit(requests, promises))
+  problems.push(...aboveLimit([...creates, ...polls], promises))
   const verified = only('verified')
   if (verified.length === 0) problems.push('the sums were not verified')
   return [...problems, ...verified.flatMap((event) => event.problems)]
@@ -97,21 +96,6 @@ function changedAfterEnd(polls: readonly Extract<Event, { is: 'poll' }>[]): read
     if (ENDED.includes(runStatus) && end === undefined) ends.set(id, { runStatus, receivedMs })
   }
   return problems
-}
-
-/**
- * Groups the requests by what the database can remember: a crash of PostgreSQL empties the table of its rate limits.
- * Leaves out requests during a crash, which may count before or after it.
- */
-function betweenCrashes(
-  requests: readonly Requested[],
-  crashes: readonly Extract<Event, { is: 'crash' }>[],
-): readonly (readonly Requested[])[] {
-  const starts = [Number.NEGATIVE_INFINITY, ...crashes.map(({ untilMs }) => untilMs)]
-  const ends = [...crashes.map(({ fromMs }) => fromMs), Number.POSITIVE_INFINITY]
-  return starts.map((start, at) =>
-    requests.filter(({ sentMs, receivedMs }) => sentMs >= start && receivedMs <= (ends[at] ?? start)),
-  )
 }
 
 /**

@@ -19,8 +19,6 @@ export type Event =
   | (Requested & { readonly is: 'poll'; readonly id: string; readonly runStatus?: string })
   | { readonly is: 'output'; readonly id: string; readonly sha256: string }
   | { readonly is: 'fault'; readonly atMs: number; readonly what: string }
-  /** The database crashed in this time, and forgot which requests it had counted. */
-  | { readonly is: 'crash'; readonly fromMs: number; readonly untilMs: number }
   /** The following events are read after all runs have ended. */
   | {
       readonly is: 'stored'

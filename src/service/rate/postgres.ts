@@ -1,6 +1,9 @@
 /**
  * The rate limiter for several nodes. One row per key has the times of its last requests. One statement reads and
- * writes the row, by the database's clock. A refused request writes nothing. A crash of the server empties the table.
+ * writes the row, by the database's clock. A refused request writes nothing.
+ *
+ * A crash of the server empties the table, so the row with the empty key has the time since which none is missing. Every
+ * request is refused until that time is one window ago.
  */
 import { type Clock, systemClock } from '../../host/clock.js'
 import type { Database, Queries } from '../store/sql.js'
@@ -15,7 +18,8 @@ const NOW = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint'
  */
 const TAKE = `
     INSERT INTO rates AS r (key, times, expires_at)
-    SELECT $1, ARRAY[now], now + $3::bigint FROM (SELECT ${NOW} AS now) AS clock WHERE $2::integer > 0
+    SELECT $1, ARRAY[now], now + $3::bigint FROM (SELECT ${NOW} AS now) AS clock
+    WHERE $2::integer > 0 AND EXISTS (SELECT FROM rates WHERE key = '' AND abs(now - expires_at) >= $3::bigint)
     ON CONFLICT (key) DO UPDATE SET
       times = (${NOW} || r.times)[1:$2::integer], expires_at = excluded.expires_at
     WHERE r.times[$2::integer] IS NULL OR abs(${NOW} - r.times[$2::integer]) >= $3::bigint
@@ -24,8 +28,11 @@ const TAKE = `
 /** Bounded, so that no sweep reaches the time limit of a statement. */
 const REMOVE_IDLE = `
     DELETE FROM rates WHERE key IN (
-      SELECT key FROM rates WHERE expires_at < ${NOW} LIMIT 10000 FOR UPDATE SKIP LOCKED
+      SELECT key FROM rates WHERE expires_at < ${NOW} AND key <> '' LIMIT 10000 FOR UPDATE SKIP LOCKED
     )`
+
+/** Only a refusal can mean that the table was emptied, so only a refusal runs it. */
+const MARK_COMPLETE = `INSERT INTO rates (key, times, expires_at) VALUES ('', '{}', ${NOW}) ON CONFLICT DO NOTHING`
 
 const SWEEP_EVERY_MS = 60_000
 /** Thrown to roll back the transaction, so that a refused request counts for none of its keys. */
@@ -47,23 +54,30 @@ export function createPostgresRateLimiter(
   const takeOne = async (queries: Pick<Queries, 'run'>, key: string, { requests, windowMs }: RateLimit) =>
     (await queries.run(TAKE, key, requests, Math.round(windowMs * 1_000))) > 0
 
+  async function takeAll(keys: readonly string[], limit: RateLimit): Promise<boolean> {
+    // Use the same order for all requests, so that two requests do not wait for each other's rows.
+    const inOrder = [...new Set(keys)].sort()
+    const [only] = inOrder
+    if (only !== undefined && inOrder.length === 1) return await takeOne({ run }, only, limit)
+    return await transaction(
+      async (queries) => {
+        for (const key of inOrder) if (!(await takeOne(queries, key, limit))) throw new Refused()
+        return true
+      },
+      { repeatable: true },
+    ).catch((error: unknown) => {
+      if (error instanceof Refused) return false
+      throw error
+    })
+  }
+
   return {
     async take(keys, limit) {
       sweep()
-      // Use the same order for all requests, so that two requests do not wait for each other's rows.
-      const inOrder = [...new Set(keys)].sort()
-      const [only] = inOrder
-      if (only !== undefined && inOrder.length === 1) return await takeOne({ run }, only, limit)
-      return await transaction(
-        async (queries) => {
-          for (const key of inOrder) if (!(await takeOne(queries, key, limit))) throw new Refused()
-          return true
-        },
-        { repeatable: true },
-      ).catch((error: unknown) => {
-        if (error instanceof Refused) return false
-        throw error
-      })
+      const isTaken = await takeAll(keys, limit)
+      // If this fails, the next refusal adds the row.
+      if (!isTaken) run(MARK_COMPLETE).catch(() => {})
+      return isTaken
     },
   }
 }

@@ -144,7 +144,7 @@ function phrasesOf(tokens: readonly Token[]): readonly Phrase[] {
     }
     do at++
     while (at < tokens.length && !tokens[at]?.isAfterBreak && !isSeparator(tokens[at]))
-    const hasArticle = opening.some((word) => ARTICLES.has(word))
+    const hasArticle = opening.some((word) => ARTICLES.has(word)) || tokens[start]?.text === 'the camera'
     let end = at
     while (end > start + 1 && isTail(tokens[end - 1], hasArticle)) end--
     const words = tokens.slice(start, end)

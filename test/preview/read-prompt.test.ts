@@ -37,6 +37,8 @@ test.each([
   ['a polar bear', ['polar-bear']],
   ['chocolate birthday cake', ['birthday-cake']],
   ['the camera follows a runner', ['person-running']],
+  ['the camera flies slowly towards the lighthouse', ['lighthouse']],
+  ['a sailboat climbs a wave, handheld camera', ['sailboat']],
   ['an old camera', ['camera']],
   ['🦊 and 🏃🏽‍♀️', ['fox', 'person-running']],
   ['nothing that it knows', []],

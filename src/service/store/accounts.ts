@@ -12,7 +12,7 @@ import {
   termValues,
   verificationOf,
 } from './rows.js'
-import type { Database, Dialect, Transaction } from './sql.js'
+import { type Database, type Dialect, repeatable, type Transaction } from './sql.js'
 import { ENTRY_COLUMNS, KEYS, LEDGER, UNKNOWN_RUNS } from './statements.js'
 
 /** Only the columns that the key check needs, because every request reads them. */
@@ -113,16 +113,13 @@ export function createAccountStore(database: Database): AccountStore {
 
   return {
     ensureAccount: (account) =>
-      transaction(
-        async (tx) => {
-          const find = () => tx.get(SQL.findAccount, account.name)
-          // Looks first: on PostgreSQL, an INSERT that adds nothing uses up an id.
-          const found = await find()
-          if (found !== undefined) return Number(found.id)
-          return (await insertAccount(tx, account)) ?? Number((await find())?.id)
-        },
-        { repeatable: true },
-      ),
+      repeatable(database, async (tx) => {
+        const find = () => tx.get(SQL.findAccount, account.name)
+        // Looks first: on PostgreSQL, an INSERT that adds nothing uses up an id.
+        const found = await find()
+        if (found !== undefined) return Number(found.id)
+        return (await insertAccount(tx, account)) ?? Number((await find())?.id)
+      }),
     async addAccount(account) {
       const id = await transaction((tx) => insertAccount(tx, account))
       const { name, credits: balance, nowMs: createdAtMs } = account
@@ -153,35 +150,29 @@ export function createAccountStore(database: Database): AccountStore {
     },
     listKeys: async () => (await snapshot((read) => read.all(SQL.listKeys))).map(keyDetailsOfRow),
     changeKey: (id, changes: Partial<KeyTerms>, change) =>
-      transaction(
-        async (tx) => {
-          const owner = await tx.get(SQL.accountOfKey, id)
-          if (owner === undefined) return false
-          // Locks the account before the key, in the same order as creates, to avoid a deadlock.
-          await tx.get(SQL.lockAccount, Number(owner.account_id))
-          const row = await tx.get(SQL.lockKey, id)
-          if (row === undefined || row.archived_at !== null) return false
-          if (isSet(row.disabled) && changes.disabled === false)
-            checkActiveKeys(await tx.get(SQL.activeKeys, Number(row.account_id)))
-          const before = keyDetailsOfRow(row)
-          const terms = { ...before, ...changes }
-          await tx.run(SQL.changeKey, id, terms.name, ...termValues(terms))
-          const fields = changedFields(before, terms)
-          if (fields !== '') await logKey(tx, SQL, id, change, 'changed', fields)
-          if (terms.disabled !== before.disabled)
-            await logKey(tx, SQL, id, change, terms.disabled ? 'disabled' : 'enabled')
-          return true
-        },
-        { repeatable: true },
-      ),
+      repeatable(database, async (tx) => {
+        const owner = await tx.get(SQL.accountOfKey, id)
+        if (owner === undefined) return false
+        // Locks the account before the key, in the same order as creates, to avoid a deadlock.
+        await tx.get(SQL.lockAccount, Number(owner.account_id))
+        const row = await tx.get(SQL.lockKey, id)
+        if (row === undefined || row.archived_at !== null) return false
+        if (isSet(row.disabled) && changes.disabled === false)
+          checkActiveKeys(await tx.get(SQL.activeKeys, Number(row.account_id)))
+        const before = keyDetailsOfRow(row)
+        const terms = { ...before, ...changes }
+        await tx.run(SQL.changeKey, id, terms.name, ...termValues(terms))
+        const fields = changedFields(before, terms)
+        if (fields !== '') await logKey(tx, SQL, id, change, 'changed', fields)
+        if (terms.disabled !== before.disabled)
+          await logKey(tx, SQL, id, change, terms.disabled ? 'disabled' : 'enabled')
+        return true
+      }),
     archiveKey: (id, change) =>
-      transaction(
-        async (tx) => {
-          if ((await tx.run(SQL.archiveKey, id, change.nowMs)) > 0)
-            await logKey(tx, SQL, id, change, 'archived')
-        },
-        { repeatable: true },
-      ),
+      repeatable(database, async (tx) => {
+        if ((await tx.run(SQL.archiveKey, id, change.nowMs)) > 0)
+          await logKey(tx, SQL, id, change, 'archived')
+      }),
     recordKeyUse: async (id, usedAtMs) => void (await run(SQL.recordKeyUse, id, usedAtMs)),
 
     addCredits: ({ account, amount, nowMs }, check) =>

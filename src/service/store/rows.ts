@@ -118,18 +118,6 @@ export const accountStateOfRow = (row: Row): AccountState => ({
   banned: isSet(row.banned),
 })
 
-/** Account state for a run created in the console, which has no key. */
-export const keylessStateOf = ({ balance, banned }: Row): AccountState => ({
-  spent: 0,
-  spendLimit: undefined,
-  used: 0,
-  quota: undefined,
-  balance: Number(balance),
-  disabled: false,
-  expiresAtMs: undefined,
-  banned: isSet(banned),
-})
-
 export const ledgerEntryOfRow = (row: Row): LedgerEntry => ({
   sequence: Number(row.sequence),
   account: String(row.account),

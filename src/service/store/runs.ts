@@ -21,13 +21,12 @@ import {
   isSet,
   jobKeyOf,
   jobOf,
-  keylessStateOf,
   newRunColumns,
   outputOfRow,
   RUN_COLUMNS,
   runOfRow,
 } from './rows.js'
-import { type Database, type Dialect, hasNul, type Row, type Transaction } from './sql.js'
+import { type Database, type Dialect, hasNul, type Row, repeatable, type Transaction } from './sql.js'
 
 /** Minimum age at which the age of an image is renewed: frequent creates with one image write nothing. */
 const RENEWED_AFTER_MS = 30_000
@@ -50,8 +49,10 @@ export const runStatements = ({ inList, lock, index }: Dialect) => ({
     FROM accounts JOIN keys ON keys.account_id = accounts.id
     WHERE accounts.id = $1 AND keys.id = $2${lock()}`,
 
-  // Locks the account of a run without a key.
-  balance: `SELECT balance, banned FROM accounts WHERE id = $1${lock()}`,
+  // The same for a run without a key.
+  keylessState: `
+    SELECT 0 AS spent, NULL AS spend_limit, 0 AS used, NULL AS quota, false AS disabled, NULL AS expires_at, balance, banned
+    FROM accounts WHERE id = $1${lock()}`,
 
   existing: `SELECT id FROM runs WHERE id = $1`,
 
@@ -151,28 +152,12 @@ export const runStatements = ({ inList, lock, index }: Dialect) => ({
 
 type RunStatements = ReturnType<typeof runStatements>
 
-type RunStore = Pick<
-  Store,
-  | 'addRun'
-  | 'findCreated'
-  | 'findRun'
-  | 'saveJob'
-  | 'adoptJob'
-  | 'finishRun'
-  | 'decideUnknown'
-  | 'failRun'
-  | 'cancelRun'
-  | 'findStopping'
-  | 'settleCanceled'
-  | 'findOutput'
->
-
-export function createRunStore(database: Database): RunStore {
-  const { get, all, run, transaction, dialect } = database
+export function createRunStore(database: Database) {
+  const { get, all, run, dialect } = database
   const SQL = runStatements(dialect)
   const fail = createFailure(dialect)
   return {
-    addRun: (run, check) => transaction((tx) => addRun(tx, SQL, run, check), { repeatable: true }),
+    addRun: (run, check) => repeatable(database, (tx) => addRun(tx, SQL, run, check)),
     async findCreated(accountId, { key, request, sinceMs }) {
       const row = await get(SQL.createdBefore, accountId, key, sinceMs)
       return row?.request === request ? String(row.id) : undefined
@@ -187,41 +172,33 @@ export function createRunStore(database: Database): RunStore {
     },
     saveJob: async ({ id, owner }, job) =>
       (await run(SQL.saveJob, id, owner, JSON.stringify(job), jobKeyOf(job))) > 0,
-    adoptJob: (claimed, handle) =>
-      transaction((tx) => adoptJob(tx, SQL, claimed, handle), { repeatable: true }),
-    decideUnknown: (id, decision) =>
-      transaction((tx) => decideUnknown(tx, SQL, id, decision), { repeatable: true }),
+    adoptJob: (claimed, handle) => repeatable(database, (tx) => adoptJob(tx, SQL, claimed, handle)),
+    decideUnknown: (id, decision) => repeatable(database, (tx) => decideUnknown(tx, SQL, id, decision)),
     finishRun: ({ id, owner, nowMs }: ClaimedRun, outputs) =>
-      transaction(
-        async (tx) => {
-          if ((await tx.run(SQL.finish, id, owner, nowMs)) === 0) {
-            // Each render has its own token: these outputs are there only if an earlier call was committed.
-            const tokens = outputs.map(({ token }) => token)
-            return (await tx.get(SQL.hasOutputs, id, tokens)) !== undefined
-          }
-          await Promise.all([
-            ...outputs.flatMap(({ token, name, contentType, bytes, sha256 }, position) => [
-              tx.run(SQL.addOutput, id, position, token, name, contentType, bytes, sha256),
-              tx.run(SQL.recordOutput, `${token}/${name}`, sha256, bytes, nowMs),
-            ]),
-            tx.run(SQL.releaseFiles, id),
-          ])
-          return true
-        },
-        { repeatable: true },
-      ),
+      repeatable(database, async (tx) => {
+        if ((await tx.run(SQL.finish, id, owner, nowMs)) === 0) {
+          // Each render has its own token: these outputs are there only if an earlier call was committed.
+          const tokens = outputs.map(({ token }) => token)
+          return (await tx.get(SQL.hasOutputs, id, tokens)) !== undefined
+        }
+        await Promise.all([
+          ...outputs.flatMap(({ token, name, contentType, bytes, sha256 }, position) => [
+            tx.run(SQL.addOutput, id, position, token, name, contentType, bytes, sha256),
+            tx.run(SQL.recordOutput, `${token}/${name}`, sha256, bytes, nowMs),
+          ]),
+          tx.run(SQL.releaseFiles, id),
+        ])
+        return true
+      }),
     failRun: ({ id, owner, nowMs }, failure) =>
-      transaction(
-        async (tx) => {
-          const row = await tx.get(SQL.lockRendering, id, owner)
-          return row && (await fail(tx, [row], failure, nowMs))
-        },
-        { repeatable: true },
-      ),
+      repeatable(database, async (tx) => {
+        const row = await tx.get(SQL.lockRendering, id, owner)
+        return row && (await fail(tx, [row], failure, nowMs))
+      }),
     cancelRun: async (id, nowMs, accountId) =>
       hasNul(id)
         ? undefined
-        : await transaction((tx) => cancelRun(tx, SQL, { id, nowMs, accountId }), { repeatable: true }),
+        : await repeatable(database, (tx) => cancelRun(tx, SQL, { id, nowMs, accountId })),
     findStopping: async (worker, models, abandonedMs = 0) =>
       (await all(SQL.findStopping, worker, models, abandonedMs)).map(({ id, model, job }) => ({
         id: String(id),
@@ -229,19 +206,16 @@ export function createRunStore(database: Database): RunStore {
         stored: jobOf(job),
       })),
     settleCanceled: (id, isRefunded, nowMs, stored) =>
-      transaction(
-        async (tx) => {
-          const row = await tx.get(SQL.lockRun, id)
-          if (row === undefined || !isSet(row.stopping)) return undefined
-          // A worker that still renders the run may have sent it in between.
-          if (JSON.stringify(jobOf(row.job)) !== JSON.stringify(stored)) return undefined
-          const end = isRefunded === undefined ? 'abandoned' : isRefunded ? 'refunded' : 'kept'
-          await tx.run(SQL.settle, id, JSON.stringify(canceled(Number(row.price) === 0 ? 'free' : end)))
-          return { runs: 1, refunded: isRefunded ? await refundRun(tx, SQL, row, nowMs) : 0 }
-        },
-        { repeatable: true },
-      ),
-  }
+      repeatable(database, async (tx) => {
+        const row = await tx.get(SQL.lockRun, id)
+        if (row === undefined || !isSet(row.stopping)) return undefined
+        // A worker that still renders the run may have sent it in between.
+        if (JSON.stringify(jobOf(row.job)) !== JSON.stringify(stored)) return undefined
+        const end = isRefunded === undefined ? 'abandoned' : isRefunded ? 'refunded' : 'kept'
+        await tx.run(SQL.settle, id, JSON.stringify(canceled(Number(row.price) === 0 ? 'free' : end)))
+        return { runs: 1, refunded: isRefunded ? await refundRun(tx, SQL, row, nowMs) : 0 }
+      }),
+  } satisfies Partial<Store>
 }
 
 async function cancelRun(
@@ -277,7 +251,7 @@ async function addRun(
   // Sends the statements at once. The first one locks the account, so a commit in progress has ended before the others
   // look for its runs.
   const [state, existing, before, live] = await Promise.all([
-    keyId === undefined ? tx.get(SQL.balance, accountId) : tx.get(SQL.accountState, accountId, keyId),
+    keyId === undefined ? tx.get(SQL.keylessState, accountId) : tx.get(SQL.accountState, accountId, keyId),
     tx.mayHaveCommitted ? tx.get(SQL.existing, id) : undefined,
     idempotency && tx.get(SQL.createdBefore, accountId, idempotency.key, idempotency.sinceMs),
     files.length === 0
@@ -333,8 +307,7 @@ function checkState(
     throw new Error(
       keyId === undefined ? `Account ${accountId} does not exist.` : `Key ${keyId} does not exist.`,
     )
-  if (keyId !== undefined) check(accountStateOfRow(state))
-  else if (price > 0) check(keylessStateOf(state))
+  if (keyId !== undefined || price > 0) check(accountStateOfRow(state))
 }
 
 /**

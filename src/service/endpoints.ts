@@ -79,7 +79,7 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
     async admit(authorization, ip) {
       const key = bearerKey(authorization)
       const nowMs = clock.now()
-      const record = checkKey(key, await findKey(hashOfKey(key)), nowMs)
+      const record = checkKey(await findKey(hashOfKey(key)), nowMs)
       checkAccess(record, ip)
       const isWithinRate = await rateLimiter.take([String(record.id)], record.rate ?? RUNS_LIMIT)
       if (!isWithinRate) throw new Refusal('RATE_LIMITED')

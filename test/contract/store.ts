@@ -557,7 +557,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
           problems,
           unknown,
           balance,
-          kinds: (await store.listEntries('default', -1)).map(({ kind }) => kind),
+          kinds: (await store.listEntries('default', 100_000)).map(({ kind }) => kind),
         }
       }
       return { ...opened, check }

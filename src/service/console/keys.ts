@@ -8,7 +8,7 @@ import { Refusal, refusalSaying } from '../rules/refusal.js'
 import { isoOrNull } from '../rules/times.js'
 import { newKey } from '../secrets.js'
 import type { AccountStore, KeyDetails } from '../store/account-store.js'
-import type { ConsoleStore, UserRecord } from '../store/console-store.js'
+import type { ConsoleStore, KeyLogEntry, UserRecord } from '../store/console-store.js'
 
 const PAGE_SIZE = 100
 
@@ -44,17 +44,13 @@ export function createConsoleKeys({ store, clock }: ConsoleKeysOptions): Console
   return {
     async list({ id, role, accountId }, query) {
       const before = cursorIn(query, 'before')
-      // Read one more row, which shows whether there is another page.
       const includesArchived = choiceIn(query, 'archived', ['true', 'false']) === 'true'
       const found = await store.listAccountKeys({
         ...{ accountId, before, limit: PAGE_SIZE + 1, includesArchived },
         userId: role === 'owner' ? undefined : id,
       })
-      const keys = found.slice(0, PAGE_SIZE)
-      return {
-        keys: keys.map(keyBody),
-        next: found.length > PAGE_SIZE ? String(keys.at(-1)?.id) : null,
-      }
+      const { items, next } = pageOf(found)
+      return { keys: items.map(keyBody), next }
     },
 
     async create(user, body) {
@@ -89,14 +85,22 @@ export function createConsoleKeys({ store, clock }: ConsoleKeysOptions): Console
     async log({ accountId }, query) {
       const before = cursorIn(query, 'before')
       const found = await store.listKeyLog({ accountId, before, limit: PAGE_SIZE + 1 })
-      const entries = found.slice(0, PAGE_SIZE).map(({ id, key, action, fields, by, createdAtMs }) => ({
-        ...{ id, key: { ...key, prefix: key.prefix ?? null }, action, fields, by },
-        created_at: new Date(createdAtMs).toISOString(),
-      }))
-      return { entries, next: found.length > PAGE_SIZE ? String(entries.at(-1)?.id) : null }
+      const { items, next } = pageOf(found)
+      return { entries: items.map(logBody), next }
     },
   }
 }
+
+/** `found`: the rows of one page, and one more row if there is another page. */
+function pageOf<Row extends { readonly id: number }>(found: readonly Row[]) {
+  const items = found.slice(0, PAGE_SIZE)
+  return { items, next: found.length > PAGE_SIZE ? String(items.at(-1)?.id) : null }
+}
+
+const logBody = ({ id, key, action, fields, by, createdAtMs }: KeyLogEntry) => ({
+  ...{ id, key: { ...key, prefix: key.prefix ?? null }, action, fields, by },
+  created_at: new Date(createdAtMs).toISOString(),
+})
 
 const isArchived = () =>
   refusalSaying('invalid_input', 'This key is archived and cannot be changed. Create another one.')

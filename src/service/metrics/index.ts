@@ -231,8 +231,7 @@ function createInstruments(registry: Registry) {
     }),
   }
   // Start each series with 0, so that its first increase is visible too.
-  for (const limit of ['rate', 'quota', 'spend_limit', 'balance', 'bodies'])
-    instruments.refusals.inc({ limit }, 0)
+  for (const limit of Object.values(LIMITS)) instruments.refusals.inc({ limit }, 0)
   for (const status of ['succeeded', 'failed', 'canceled']) instruments.runsFinished.inc({ status }, 0)
   for (const kind of KINDS) instruments.rendering.set({ kind }, 0)
   return instruments

@@ -15,10 +15,6 @@ import {
 import { type Database, type Dialect, repeatable, type Transaction } from './sql.js'
 import { ENTRY_COLUMNS, KEYS, LEDGER, UNKNOWN_RUNS } from './statements.js'
 
-/** Only the columns that the key check needs, because every request reads them. */
-const CALLER_COLUMNS = `keys.disabled, keys.expires_at, keys.allowed_ips, keys.rate_requests, keys.rate_window_ms, accounts.banned
-    FROM keys JOIN accounts ON accounts.id = keys.account_id`
-
 const sqlOf = ({ lock }: Dialect) => ({
   addAccount: `
     INSERT INTO accounts (name, created_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING RETURNING id`,
@@ -53,7 +49,11 @@ const sqlOf = ({ lock }: Dialect) => ({
 
   activeKeys: `SELECT count(*) AS active FROM keys WHERE account_id = $1 AND NOT disabled`,
 
-  findKey: `SELECT keys.id, keys.account_id, keys.hash, ${CALLER_COLUMNS} WHERE keys.hash = $1`,
+  // Only the columns that the key check needs, because every request reads them.
+  findKey: `
+    SELECT keys.id, keys.account_id, keys.disabled, keys.expires_at, keys.allowed_ips, keys.rate_requests,
+      keys.rate_window_ms, accounts.banned
+    FROM keys JOIN accounts ON accounts.id = keys.account_id WHERE keys.hash = $1`,
 
   accountOfKey: `SELECT account_id FROM keys WHERE id = $1`,
 
@@ -184,10 +184,8 @@ export function createAccountStore(database: Database): AccountStore {
         await addEntry(tx, Number(row.id), amount, nowMs)
         return balance
       }),
-    async listEntries(account, limit) {
-      const count = limit < 0 ? Number.MAX_SAFE_INTEGER : limit
-      return (await snapshot((read) => read.all(SQL.listEntries, account, count))).map(ledgerEntryOfRow)
-    },
+    listEntries: async (account, limit) =>
+      (await snapshot((read) => read.all(SQL.listEntries, account, limit))).map(ledgerEntryOfRow),
     verify: () =>
       snapshot(async (read) => {
         const results = []

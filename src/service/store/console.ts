@@ -1,8 +1,8 @@
 /** The console's reads of one account. */
+import { DAY_MS } from '../rules/times.js'
 import type { ConsoleStore, EntryFilter, ListedRun, RunFilter } from './console-store.js'
 import {
   accountSummaryOf,
-  DAY_MS,
   daySpendOf,
   keyDetailsOfRow,
   keyLogEntryOf,

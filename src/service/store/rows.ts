@@ -8,6 +8,7 @@ import type { LocalStatus } from '../../protocol/run-state.js'
 import type { StoredJob } from '../engines/engine.js'
 import type { AccountState, KeyRecord } from '../rules/key-checks.js'
 import { Refusal } from '../rules/refusal.js'
+import { dayOf } from '../rules/times.js'
 import type { RunFailure, StoredInput, StoredOutput, StoredRun } from '../stored-run.js'
 import type {
   AccountRecord,
@@ -54,7 +55,6 @@ export const keyOfRow = (row: Row): KeyRecord => ({
   ...limitsOf(row),
   id: Number(row.id),
   accountId: Number(row.account_id),
-  hash: String(row.hash),
   banned: isSet(row.banned),
 })
 
@@ -162,8 +162,6 @@ export const outputOfRow = (row: Row): StoredOutput => ({
   sha256: String(row.sha256),
 })
 
-export const DAY_MS = 86_400_000
-
 const keyNameOf = ({ key_id, key_name }: Row): KeyName | undefined =>
   key_id === null ? undefined : { id: Number(key_id), name: String(key_name) }
 
@@ -196,9 +194,9 @@ export const accountSummaryOf = (row: Row) => ({
   banned: isSet(row.banned),
 })
 
-/** `row.at`: any time on that day, in milliseconds. */
+/** `row.at`: the start of the day, in milliseconds. */
 export const daySpendOf = (row: Row): DaySpend => ({
-  day: new Date(Number(row.at)).toISOString().slice(0, 10),
+  day: dayOf(Number(row.at)),
   credits: Number(row.credits),
   runs: Number(row.runs),
 })

@@ -1,11 +1,10 @@
 /** What every implementation of the store keeps to about what the console reads. */
 import { describe, expect, test } from 'vitest'
 import type { EntryFilter, RunFilter } from '../../src/service/store/console-store.js'
-import type { CrashLimit, NewRun, Store } from '../../src/service/store/contract.js'
+import type { NewRun, Store } from '../../src/service/store/contract.js'
 import { OUTCOME_UNKNOWN } from '../../src/service/stored-run.js'
 import { claimRun } from '../support/runs.js'
 
-const LIMIT: CrashLimit = { crashes: 3, failure: { code: 'renderer_crashed', message: 'gave up' } }
 const FAILURE = { code: 'render_failed', message: 'no' }
 const OUTPUTS = ['a.png', 'b.png'].map((name) => ({
   token: 't',
@@ -117,11 +116,6 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       const found = await store.findRuns(['one', 'three', 'theirs', 'none', 'o\0'], accountId)
       expect([...found].sort((a, b) => b.sequence - a.sequence)).toEqual([runs[1], runs[3]])
       expect(await store.findRuns([], accountId)).toEqual([])
-    })
-
-    test('an account without runs has none', async () => {
-      const { ids } = await createStore()
-      expect(await ids()).toEqual([])
     })
 
     test('are filtered by each field, and by all of them together', async () => {
@@ -276,26 +270,6 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       ['unknown', true],
       ['failed', true],
     ])
-  })
-
-  test('the crashes of a run are counted, and neither a shutdown nor a crash that somebody else reports', async () => {
-    const { store, accountId, add } = await createStore()
-    await add('one')
-    const start = (owner: string, nowMs: number) => claimRun(store, owner, { only: ['one'], nowMs })
-    const crashes = async () => (await store.findRuns(['one'], accountId))[0]?.crashes
-    await start('me', 10)
-    await store.recordCrash({ id: 'one', owner: 'other', nowMs: 11 }, LIMIT)
-    expect(await crashes()).toBe(0)
-    await store.recordCrash({ id: 'one', owner: 'me', nowMs: 12 }, LIMIT)
-    await start('me', 20)
-    await store.releaseWorker('me')
-    await store.renewLease('gone')
-    await start('gone', 30)
-    expect(await crashes()).toBe(1)
-    const gone = (await store.listWorkers()).find(({ id }) => id === 'gone')
-    await store.reapWorker(gone ?? { id: '', heartbeatAtMs: 0 }, { ...LIMIT, crashes: 2 }, 38)
-    expect(await store.findRun('one', accountId)).toMatchObject({ status: 'failed', startedAtMs: 30 })
-    expect(await crashes()).toBe(2)
   })
 
   test('the keys of an account are listed the newest first, and found for it alone', async () => {

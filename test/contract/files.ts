@@ -68,14 +68,6 @@ export function filesContract(open: () => FilesOnClock, { canAge = true, canGoAw
     expect(await textOf(files, 'ten', { start: 9, end: 9 })).toBe('j')
   })
 
-  test('the whole file is read into memory up to a size', async () => {
-    const { files } = open()
-    await files.put('ten', { bytes: Buffer.from('abcdefghij') })
-    expect(await readStored(files, 'ten', 10)).toEqual(Buffer.from('abcdefghij'))
-    expect(await readStored(files, 'ten', 9)).toBeUndefined()
-    expect(await readStored(files, 'none', 9)).toBeUndefined()
-  })
-
   test.skipIf(!canGoAway)(
     'while the storage is away, nothing is missing: it is unavailable, and there again afterwards',
     async () => {

@@ -439,6 +439,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
       await store.releaseWorker('me')
     }
     expect(await store.findRun(id, accountId)).toMatchObject({ status: 'queued', startedAtMs: undefined })
+    expect(await store.findRuns([id], accountId)).toMatchObject([{ crashes: 0 }])
   })
 
   test('the queued runs of each kind are counted, and no others', async () => {

@@ -13,7 +13,6 @@ import { withBudgetCheck } from '../../../src/service/store/calls.js'
 import { openSqliteStore } from '../../../src/service/store/sqlite/index.js'
 import { createManualClock } from '../../support/clock.js'
 import { createCommandedEngine } from '../../support/engines.js'
-import { dial } from '../../support/line.js'
 import { parseMetrics, sumOf } from '../../support/metrics.js'
 import { claimRun } from '../../support/runs.js'
 import {
@@ -27,7 +26,6 @@ import {
   temporaryFolder,
 } from '../../support/service.js'
 import { openStoreOf } from '../../support/test-database.js'
-import { until } from '../../support/until.js'
 
 const RUNS = '/api/v1/runs'
 const FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a secret fox' } }
@@ -190,21 +188,6 @@ test('each limit counts what it refused', async () => {
   // Other refusals are not of a limit.
   expect(await create(FOX, { key: 'wrong' })).toBe(401)
   expect(await service.count('rushes_limit_refusals_total')).toBe(5)
-})
-
-test('bodies beyond the limit are counted', async () => {
-  const MiB = 1_048_576
-  const service = await createMeasured({ rendering: false, bodyLimitBytes: MiB, publicUrl: undefined })
-  const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
-  const head = `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\nContent-Length: ${MiB}\r\n\r\n`
-  const lines = Array.from({ length: 3 }, () => dial(url))
-  for (const line of lines) line.send(head + 'x'.repeat(MiB - 1))
-  // Four times the largest body, and half of that for one account.
-  await until(
-    'the refusal',
-    async () => (await service.count('rushes_limit_refusals_total', { limit: 'bodies' })) === 1,
-  )
-  for (const line of lines) line.socket.destroy()
 })
 
 test('labels never contain an id, a token, a key, a prompt or a URL, whatever is asked', async () => {

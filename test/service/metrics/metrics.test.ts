@@ -14,7 +14,7 @@ import { openSqliteStore } from '../../../src/service/store/sqlite/index.js'
 import { createManualClock } from '../../support/clock.js'
 import { createCommandedEngine } from '../../support/engines.js'
 import { parseMetrics, sumOf } from '../../support/metrics.js'
-import { claimRun } from '../../support/runs.js'
+import { claimRun, newRun } from '../../support/runs.js'
 import {
   addAccount,
   ask,
@@ -25,7 +25,6 @@ import {
   type TestServiceOptions,
   temporaryFolder,
 } from '../../support/service.js'
-import { openStoreOf } from '../../support/test-database.js'
 
 const RUNS = '/api/v1/runs'
 const FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a secret fox' } }
@@ -48,6 +47,12 @@ async function addKey(service: TestService, credits: number, terms = {}): Promis
   onTestFinished(() => admin.close())
   await admin.createAccount('acme', credits)
   return (await admin.createKey('acme', terms)).apiKey
+}
+
+function openStore() {
+  const store = withBudgetCheck(openSqliteStore(join(temporaryFolder(), 'service.db')))
+  onTestFinished(() => store.close())
+  return store
 }
 
 async function queued(service: Measured): Promise<Record<string, number>> {
@@ -128,39 +133,17 @@ test('credits, ends of runs and renders agree with what was done', async () => {
 })
 
 test('a run that fails because its process ended is counted by the one that notices', async () => {
-  const service = await createMeasured({ engine: createCommandedEngine(), rendering: false })
-  const store = await openStoreOf(service)
-  onTestFinished(() => store.close())
-  const accountId = await store.ensureAccount({ name: 'default', credits: 0, nowMs: 0 })
-  const keyId = await store.addKey({ accountId, hash: 'h', prefix: 'rk_other', name: 'other', nowMs: 0 })
-  await store.addRun(
-    {
-      id: 'run_x',
-      accountId,
-      keyId,
-      model: 'm',
-      kind: 'image',
-      input: {},
-      price: 5,
-      createdAtMs: 0,
-    },
-    () => {},
-  )
+  const metrics = createMetrics(createManualClock())
+  const store = metrics.observeStore(openStore())
+  const accountId = await store.ensureAccount({ name: 'default', credits: 5, nowMs: 0 })
+  await store.addRun(newRun({ id: 'run_x', accountId, price: 5 }))
   await store.renewLease('dead')
-  for (let times = 0; times < 2; times++) {
-    await claimRun(store, 'dead', { nowMs: 0 })
-    await store.recordCrash(
-      { id: 'run_x', owner: 'dead', nowMs: 0 },
-      { crashes: 3, failure: { code: 'c', message: 'm' } },
-    )
-  }
-  await claimRun(store, 'dead', { nowMs: 0 })
-  // Only now: it would take the run as soon as it is queued again.
-  service.service.startRendering()
-  await service.clock.advance(40_000)
-  expect(await store.findRun('run_x', accountId)).toMatchObject({ status: 'failed' })
-  expect(await service.count('rushes_runs_finished_total', { status: 'failed' })).toBe(1)
-  expect(await service.count('rushes_credits_refunded_total')).toBe(5)
+  await claimRun(store, 'dead')
+  const [dead = { id: '', heartbeatAtMs: 0 }] = await store.listWorkers()
+  await store.reapWorker(dead, { crashes: 1, failure: { code: 'c', message: 'm' } }, 9)
+  const text = await metrics.text()
+  expect(sumOf(text, 'rushes_runs_finished_total', { status: 'failed' })).toBe(1)
+  expect(sumOf(text, 'rushes_credits_refunded_total')).toBe(5)
 })
 
 test('each limit counts what it refused', async () => {
@@ -242,8 +225,7 @@ test('every metric has a help text and a name by the conventions, and is in the 
 test('without the length of the queue, the other metrics are there in time', async () => {
   const clock = createManualClock()
   const metrics = createMetrics(clock)
-  const store = withBudgetCheck(openSqliteStore(join(temporaryFolder(), 'service.db')))
-  onTestFinished(() => store.close())
+  const store = openStore()
   const answers: (() => Promise<Readonly<Record<Kind, number>>>)[] = []
   let asked = 0
   metrics.observeStore({

@@ -110,20 +110,6 @@ describePostgres('on PostgreSQL', () => {
     expect(await other.extendLease('other')).toBe(true)
   })
 
-  test('a worker that was reaped although it lives has no lease, and what it still writes is refused', async () => {
-    const { one, other, add, workerOf } = await openNodes()
-    await other.renewLease('other')
-    await add('one')
-    await claimRun(other, 'other')
-    const seen = await workerOf('other')
-    expect(seen && (await one.reapWorker(seen, LIMIT, 7))).toEqual({ runs: 0, refunded: 0 })
-    expect(await other.extendLease('other')).toBe(false)
-    expect(await claimRun(other, 'other', { nowMs: 8 })).toBeUndefined()
-    expect(await other.finishRun({ id: 'one', owner: 'other', nowMs: 9 }, [])).toBe(false)
-    await one.renewLease('one')
-    expect(await claimRun(one, 'one', { nowMs: 9 })).toMatchObject({ id: 'one' })
-  })
-
   test('a lock that a hanging connection of the same worker holds is taken from it', async () => {
     const { url, one, workerOf } = await openNodes()
     const proxy = await createPostgresProxy(url)

@@ -399,10 +399,11 @@ export function storeContract(open: () => Store | Promise<Store>): void {
 
   test('a crash that is recorded again after a lost response does not count against the next attempt', async () => {
     const { store, addRun, statusOf, accountId } = await createStore()
-    const id = await addRun()
-    await claimRun(store, 'me', { nowMs: 5 })
+    const [id, other] = [await addRun(), await addRun()]
+    for (let runs = 0; runs < 2; runs++) await claimRun(store, 'me', { nowMs: 5 })
     const crashed = { ...held(id), startedAtMs: 5 }
     expect(await store.recordCrash(crashed, LIMIT)).toEqual({ runs: 0, refunded: 0 })
+    expect(await statusOf(other)).toBe('processing')
     expect(await claimRun(store, 'me', { nowMs: 6 })).toMatchObject({ id, startedAtMs: 6 })
     expect(await store.recordCrash(crashed, LIMIT)).toBeUndefined()
     expect(await statusOf(id)).toBe('processing')

@@ -13,7 +13,7 @@ import {
   verificationOf,
 } from './rows.js'
 import { type Database, type Dialect, repeatable, type Transaction } from './sql.js'
-import { ENTRY_COLUMNS, KEYS, LEDGER, UNKNOWN_RUNS } from './statements.js'
+import { ENTRY_COLUMNS, KEYS, LEDGER, MOVE_BALANCE, UNKNOWN_RUNS } from './statements.js'
 
 const sqlOf = ({ lock }: Dialect) => ({
   addAccount: `
@@ -79,9 +79,6 @@ const sqlOf = ({ lock }: Dialect) => ({
 
   recordKeyUse: `UPDATE keys SET last_used_at = $2 WHERE id = $1 AND coalesce(last_used_at < $2, true)`,
 
-  // The balance duplicates the sum of the entries, so that a create does not have to compute it.
-  moveBalance: `UPDATE accounts SET balance = balance + $2 WHERE id = $1`,
-
   addEntry: `INSERT INTO credits (account_id, kind, amount, created_at) VALUES ($1, 'added', $2, $3)`,
 
   listEntries: `
@@ -105,7 +102,7 @@ export function createAccountStore(database: Database): AccountStore {
   }
 
   async function addEntry(tx: Transaction, accountId: number, amount: number, nowMs: number): Promise<void> {
-    await tx.run(SQL.moveBalance, accountId, amount)
+    await tx.run(MOVE_BALANCE, accountId, amount)
     await tx.run(SQL.addEntry, accountId, amount, nowMs)
   }
 

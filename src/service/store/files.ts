@@ -2,6 +2,7 @@
 import { outputKey } from '../stored-run.js'
 import { MAX_REMOVED, type Store } from './contract.js'
 import { type Database, type Dialect, repeatable } from './sql.js'
+import { ADD_RUN_FILE } from './statements.js'
 
 const IS_UNUSED = `NOT EXISTS (SELECT 1 FROM run_files WHERE run_files.kind = files.kind AND run_files.key = files.key)`
 
@@ -10,8 +11,6 @@ export const fileStatements = ({ inList, list, lock, lockFree }: Dialect) => ({
 
   // Locked, so that the run cannot end before its outputs are recorded.
   isRendering: `SELECT 1 FROM runs WHERE id = $1 AND owner = $2 AND status = 'processing'${lock()}`,
-
-  addRunFile: `INSERT INTO run_files (run_id, kind, key) VALUES ($1, 'output', $2) ON CONFLICT DO NOTHING`,
 
   // Skips files that are locked by a create that is about to use them.
   lockOld: `
@@ -40,7 +39,7 @@ export function createFileRecords(database: Database) {
     addOutputFiles: ({ id, owner }, outputs) =>
       repeatable(database, async (tx) => {
         if ((await tx.get(SQL.isRendering, id, owner)) === undefined) return false
-        for (const output of outputs) await tx.run(SQL.addRunFile, id, outputKey(output))
+        for (const output of outputs) await tx.run(ADD_RUN_FILE, id, 'output', outputKey(output))
         return true
       }),
 

@@ -27,6 +27,7 @@ import {
   runOfRow,
 } from './rows.js'
 import { type Database, type Dialect, hasNul, type Row, repeatable, type Transaction } from './sql.js'
+import { ADD_RUN_FILE, MOVE_BALANCE } from './statements.js'
 
 /** Minimum age at which the age of an image is renewed: frequent creates with one image write nothing. */
 const RENEWED_AFTER_MS = 30_000
@@ -74,16 +75,11 @@ export const runStatements = ({ inList, lock, index }: Dialect) => ({
 
   forgetImages: `DELETE FROM files WHERE kind = 'input' AND key ${inList('$1')}`,
 
-  addRunFile: `INSERT INTO run_files (run_id, kind, key) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
-
   releaseFiles: `DELETE FROM run_files WHERE run_id = $1`,
 
   addRun: `
     INSERT INTO runs (${COLUMNS.join(', ')}, status)
     VALUES (${COLUMNS.map((_, at) => `$${at + 1}`).join(', ')}, 'queued')`,
-
-  // Balances and spends duplicate the sums of the entries, so that a create does not have to compute them.
-  moveBalance: `UPDATE accounts SET balance = balance + $2 WHERE id = $1`,
 
   moveSpend: `UPDATE keys SET spent = spent + $2, used = used + $3 WHERE id = $1`,
 
@@ -290,9 +286,9 @@ async function addRun(
         files.map(({ key }) => key),
         run.createdAtMs,
       ),
-    ...files.filter(isLive).map(({ kind, key }) => tx.run(SQL.addRunFile, id, kind, key)),
+    ...files.filter(isLive).map(({ kind, key }) => tx.run(ADD_RUN_FILE, id, kind, key)),
     keyId !== undefined && tx.run(SQL.moveSpend, keyId, price, 1),
-    price > 0 && tx.run(SQL.moveBalance, accountId, -price),
+    price > 0 && tx.run(MOVE_BALANCE, accountId, -price),
     price > 0 && tx.run(SQL.addEntry, accountId, 'charge', -price, id, keyId ?? null, run.createdAtMs),
   ])
   return { id }
@@ -354,7 +350,7 @@ async function refundRun(tx: Transaction, SQL: RunStatements, row: Row, nowMs: n
   const keyId = row.key_id === null ? null : Number(row.key_id)
   if (price === 0) return 0
   await Promise.all([
-    tx.run(SQL.moveBalance, accountId, price),
+    tx.run(MOVE_BALANCE, accountId, price),
     keyId !== null && tx.run(SQL.moveSpend, keyId, -price, 0),
     tx.run(SQL.addEntry, accountId, 'refund', price, id, keyId, nowMs),
   ])

@@ -1,5 +1,5 @@
 /** Users of the console, with their sessions and sign-in links. */
-import { MAX_ACCOUNT_USERS, type UserStore } from './console-store.js'
+import { MAX_ACCOUNT_USERS, type NewSession, type NewToken, type UserStore } from './console-store.js'
 import { sessionOfRow, userDetailsOfRow, userOfRow } from './rows.js'
 import { type Database, type Dialect, hasNul, repeatable, type SqlValue, type Transaction } from './sql.js'
 
@@ -77,25 +77,17 @@ const sqlOf = ({ lock, lockFree }: Dialect) => ({
     ORDER BY tokens.used_at DESC, tokens.id DESC LIMIT 100`,
 })
 
-interface Token {
-  readonly kind: 'session' | 'link'
-  readonly hash: string
-  readonly userId: number
-  readonly nowMs: number
-  readonly expiresAtMs: number
-  readonly fromLink?: boolean
-  readonly address?: string | undefined
-  readonly userAgent?: string | undefined
-}
-
 export function createUserStore(database: Database): UserStore {
   const { transaction, get, all, run, dialect } = database
   const SQL = sqlOf(dialect)
   const changed = async (sql: string, ...values: readonly SqlValue[]) => (await run(sql, ...values)) > 0
 
-  async function addToken(tx: Transaction, token: Token): Promise<void> {
-    const { kind, hash, userId, nowMs, expiresAtMs, fromLink = false } = token
-    const { address = null, userAgent = null } = token
+  async function addToken(
+    tx: Transaction,
+    kind: 'session' | 'link',
+    { hash, userId, nowMs, expiresAtMs, ...from }: NewToken & Partial<NewSession>,
+  ): Promise<void> {
+    const { fromLink = false, address = null, userAgent = null } = from
     await tx.run(SQL.endExpired, nowMs)
     // The user was removed before.
     if ((await tx.get(SQL.findUserById, userId)) === undefined) return
@@ -146,7 +138,7 @@ export function createUserStore(database: Database): UserStore {
         await tx.run(SQL.setPassword, userId, password)
       }),
 
-    addLink: (link) => repeatable(database, (tx) => addToken(tx, { ...link, kind: 'link' })),
+    addLink: (link) => repeatable(database, (tx) => addToken(tx, 'link', link)),
     useLink: (hash, nowMs) =>
       // Only one of several callers gets the row.
       transaction(async (tx) => {
@@ -157,7 +149,7 @@ export function createUserStore(database: Database): UserStore {
 
     addSession: (session) =>
       repeatable(database, async (tx) => {
-        await addToken(tx, { ...session, kind: 'session' })
+        await addToken(tx, 'session', session)
         await tx.run(SQL.recordSeen, session.userId, session.nowMs)
       }),
     async findSession(hash, nowMs) {

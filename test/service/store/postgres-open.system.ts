@@ -18,15 +18,6 @@ const usage = (message: RegExp, hint = /./) => ({
 })
 
 test.each([
-  ['mysql://db/rushes', /not a valid PostgreSQL URL/],
-  ['rushes', /not a valid PostgreSQL URL/],
-  ['postgres://user:p@ss/word@db:port/rushes', /not a valid PostgreSQL URL/],
-  ['postgres://db.example.com', /names no database/],
-])('%s is refused', async (url, message) => {
-  await expect(openPostgresStore(url)).rejects.toMatchObject(usage(message))
-})
-
-test.each([
   [{ code: 'ECONNREFUSED' }, /connection refused/],
   [Object.assign(new AggregateError([{ code: 'ECONNREFUSED' }])), /connection refused/],
   [{ code: 'ENOTFOUND' }, /no such host/],

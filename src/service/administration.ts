@@ -147,7 +147,7 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
   }
 
   return {
-    ...createUserAdministration({ store, clock, accountOf }),
+    ...createUserAdministration(store, clock, accountOf),
     async createAccount(name, credits) {
       checkName(name, 'an account')
       const created = await store.addAccount({ name, credits, nowMs: clock.now() })

@@ -4,7 +4,7 @@ import type { ConsoleKey, KeyList, KeyLog, KeyTermsBody, NewKeyAnswer } from '..
 import { formatRate } from '../rate/rate-limiter.js'
 import { choiceIn, cursorIn, idIn, type Query } from '../rules/console-requests.js'
 import { keyTermsOf } from '../rules/key-terms.js'
-import { Refusal, refusalSaying } from '../rules/refusal.js'
+import { invalidInput, Refusal } from '../rules/refusal.js'
 import { isoOrNull } from '../rules/times.js'
 import { newKey } from '../secrets.js'
 import type { AccountStore, KeyDetails } from '../store/account-store.js'
@@ -102,8 +102,7 @@ const logBody = ({ id, key, action, fields, by, createdAtMs }: KeyLogEntry) => (
   created_at: new Date(createdAtMs).toISOString(),
 })
 
-const isArchived = () =>
-  refusalSaying('invalid_input', 'This key is archived and cannot be changed. Create another one.')
+const isArchived = () => invalidInput('This key is archived and cannot be changed. Create another one.')
 
 const keyBody = (key: KeyDetails): ConsoleKey => ({
   id: key.id,

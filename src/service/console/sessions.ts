@@ -9,7 +9,7 @@ import { printable, shortened } from '../../protocol/text.js'
 import { FIRST_ACCOUNT } from '../key-lookup.js'
 import { idIn } from '../rules/console-requests.js'
 import { checkNewPassword, type Passwords, storedEmail } from '../rules/credentials.js'
-import { Refusal, refusalSaying } from '../rules/refusal.js'
+import { invalidInput, Refusal, refusalSaying } from '../rules/refusal.js'
 import { hashOfKey, newSecret } from '../secrets.js'
 import type { ConsoleStart } from '../service.js'
 import type { AccountStore } from '../store/account-store.js'
@@ -138,7 +138,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       checkNewPassword(password)
       const { user, fromLink, hash } = session
       if (!fromLink) {
-        if (current === undefined) throw refusalSaying('invalid_input', 'The current password is missing.')
+        if (current === undefined) throw invalidInput('The current password is missing.')
         if (!(await passwords.matches(current, user.password)))
           throw refusalSaying('invalid_credentials', 'The current password is not correct.')
       }

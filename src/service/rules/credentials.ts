@@ -14,7 +14,7 @@ import {
   normalizedPassword,
   passwordLength,
 } from '../../protocol/credentials.js'
-import { refusalSaying } from './refusal.js'
+import { invalidInput, refusalSaying } from './refusal.js'
 
 const SALT_BYTES = 16
 const KEY_BYTES = 32
@@ -50,7 +50,7 @@ export interface Passwords {
 /** Throws `Refusal` (400) for a password that is not allowed. */
 export function checkNewPassword(password: string): void {
   const problem = problemOf(password)
-  if (problem !== undefined) throw refusalSaying('invalid_input', `The password ${problem}.`)
+  if (problem !== undefined) throw invalidInput(`The password ${problem}.`)
 }
 
 function problemOf(password: string): string | undefined {

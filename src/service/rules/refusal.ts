@@ -66,6 +66,8 @@ export class Refusal extends Error {
 export const refusalSaying = (code: RefusalCode, message: string): Refusal =>
   Object.assign(new Refusal(code), { message })
 
+export const invalidInput = (message: string): Refusal => refusalSaying('invalid_input', message)
+
 /** An error in a message between threads, which would lose the class and the properties of an error. */
 export type SentError =
   | {

@@ -1,11 +1,11 @@
 /** Canceling runs through the API: the answer, the refund, the engine, and other nodes. */
-import { expect, onTestFinished, test } from 'vitest'
-import { openAdministration } from '../../src/service/administration.js'
+import { expect, test } from 'vitest'
 import { RunCanceled } from '../../src/service/engines/engine.js'
 import { PREVIEW_MODELS } from '../../src/service/models/served-model.js'
 import { LOCAL_MODELS } from '../../src/service/names.js'
 import { createCommandedEngine } from '../support/engines.js'
 import {
+  administer,
   ask,
   createTestService,
   ended,
@@ -26,8 +26,7 @@ const create = async (service: TestService): Promise<string> =>
 async function createService(options: TestServiceOptions = {}) {
   const engine = createCommandedEngine()
   const service = await createTestService({ engine, ...options })
-  const admin = await openAdministration({ ...service, make: false })
-  onTestFinished(() => admin.close())
+  const admin = await administer(service)
   const balance = async () => (await admin.accounts()).find(({ name }) => name === 'default')?.balance
   const before = await balance()
   /** What the account has paid, as the ledger has it. */

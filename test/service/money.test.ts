@@ -3,13 +3,13 @@ import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
-import { openAdministration } from '../../src/service/administration.js'
+import { expect, test } from 'vitest'
 import { LOCAL_MODELS } from '../../src/service/names.js'
 import type { KeyTerms } from '../../src/service/store/account-store.js'
 import { createCommandedEngine, createInstantEngine } from '../support/engines.js'
 import {
   type Asking,
+  administer,
   ask,
   createListeningService,
   createTestService,
@@ -24,8 +24,7 @@ const FILM = { model: LOCAL_MODELS.video, input: { prompt: 'a fox', resolution: 
 /** The service with an account `acme`, as an administrator made it beside. */
 async function createPaidService(credits: number, options: Parameters<typeof createTestService>[0] = {}) {
   const service = await createTestService(options)
-  const admin = await openAdministration({ ...service, make: false })
-  onTestFinished(() => admin.close())
+  const admin = await administer(service)
   await admin.createAccount('acme', credits)
   const addKey = async (terms: Partial<KeyTerms> = {}) => await admin.createKey('acme', terms)
   const balance = async () => (await admin.accounts()).find(({ name }) => name === 'acme')?.balance
@@ -147,8 +146,7 @@ test('the whitelist counts from where the caller comes, and believes only a prox
 
 test('the key that lives in memory costs nothing, however little the account has', async () => {
   const service = await createTestService({ ephemeralKey: true, engine: createInstantEngine() })
-  const admin = await openAdministration({ ...service, make: false })
-  onTestFinished(() => admin.close())
+  const admin = await administer(service)
   await admin.addCredits('default', -10_000)
   const { status, body } = await ask(service, 'POST', RUNS, FILM)
   expect(status).toBe(201)
@@ -161,8 +159,7 @@ test.each([
   ['whose account is banned', 403, 'account_banned'],
 ])('a create %s while its body arrives is refused, and costs nothing', async (_what, status, code) => {
   const service = await createListeningService()
-  const admin = await openAdministration({ ...service, make: false })
-  onTestFinished(() => admin.close())
+  const admin = await administer(service)
   await admin.createAccount('acme', 5)
   const { apiKey, key } = await admin.createKey('acme', {})
   const body = JSON.stringify(GOOD)

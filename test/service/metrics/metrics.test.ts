@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Kind } from '../../../src/protocol/models.js'
-import { openAdministration } from '../../../src/service/administration.js'
 import { RendererCrashed } from '../../../src/service/engines/engine.js'
 import { createMetrics } from '../../../src/service/metrics/index.js'
 import { LOCAL_MODELS } from '../../../src/service/names.js'
@@ -17,6 +16,7 @@ import { parseMetrics, sumOf } from '../../support/metrics.js'
 import { claimRun, newRun } from '../../support/runs.js'
 import {
   addAccount,
+  administer,
   ask,
   createTestService,
   ended,
@@ -43,8 +43,7 @@ type Measured = Awaited<ReturnType<typeof createMeasured>>
 
 /** A new account with a key of these terms. */
 async function addKey(service: TestService, credits: number, terms = {}): Promise<string> {
-  const admin = await openAdministration({ ...service, make: false })
-  onTestFinished(() => admin.close())
+  const admin = await administer(service)
   await admin.createAccount('acme', credits)
   return (await admin.createKey('acme', terms)).apiKey
 }
@@ -160,8 +159,7 @@ test('each limit counts what it refused', async () => {
   expect(await refusals('balance')).toBe(1)
   expect(await service.count('rushes_credits_charged_total')).toBe(1)
 
-  const admin = await openAdministration({ ...service, make: false })
-  onTestFinished(() => admin.close())
+  const admin = await administer(service)
   const used = await admin.createKey('acme', { quota: 0 })
   const spent = await admin.createKey('acme', { spendLimit: 0 })
   expect(await create(FOX, { key: used.apiKey })).toBe(429)

@@ -4,18 +4,13 @@ import { systemClock } from '../../../src/host/clock.js'
 import { RUNS_PATH } from '../../../src/protocol/id.js'
 import { LOCAL_MODELS } from '../../../src/service/names.js'
 import { createReadiness } from '../../../src/service/node.js'
-import {
-  openPostgresStore,
-  type PostgresOptions,
-  type PostgresStore,
-} from '../../../src/service/store/postgres/index.js'
 import { createWorkerLease } from '../../../src/service/worker/worker-lease.js'
 import { createManualClock } from '../../support/clock.js'
 import { createCommandedEngine } from '../../support/engines.js'
 import {
   canRestartPostgres,
   describePostgres,
-  STILL_CLOCK,
+  openTestStore,
   sharedPostgres,
   startPostgres,
   temporaryDatabase,
@@ -28,15 +23,9 @@ import { until } from '../../support/until.js'
 const LIMIT = { crashes: 3, failure: { code: 'renderer_crashed', message: 'gave up' } }
 const RUN = { keyId: undefined, model: 'm', kind: 'image', input: {}, price: 0, createdAtMs: 1 } as const
 
-async function openNode(url: string, clock: PostgresOptions['clock'] = STILL_CLOCK): Promise<PostgresStore> {
-  const store = await openPostgresStore(url, { clock })
-  onTestFinished(() => store.close())
-  return store
-}
-
 async function openNodes() {
   const url = await temporaryDatabase()
-  const [one, other] = [await openNode(url), await openNode(url)]
+  const [one, other] = [await openTestStore(url), await openTestStore(url)]
   const accountId = await one.ensureAccount({ name: 'acme', credits: 10, nowMs: 0 })
   const add = (id: string, store = one) => store.addRun({ ...RUN, id, accountId }, () => {})
   const workerOf = async (id: string) => (await one.listWorkers()).find((worker) => worker.id === id)
@@ -84,7 +73,7 @@ describePostgres('on PostgreSQL', () => {
   test('a worker is connected while its node is, and its lock is gone with its connection', async () => {
     const { url, other, add, one, workerOf } = await openNodes()
     const proxy = await createPostgresProxy(url)
-    const third = await openNode(proxy.url)
+    const third = await openTestStore(proxy.url)
     await third.renewLease('third')
     await other.renewLease('other')
     expect(await workerOf('third')).toMatchObject({ hasEnded: false, isDisconnected: false })
@@ -114,7 +103,7 @@ describePostgres('on PostgreSQL', () => {
     const { url, one, workerOf } = await openNodes()
     const proxy = await createPostgresProxy(url)
     onTestFinished(() => proxy.close())
-    const third = await openNode(proxy.url)
+    const third = await openTestStore(proxy.url)
     await third.renewLease('third')
     proxy.freeze()
     expect(await third.extendLease('third')).toBe(true)
@@ -149,7 +138,7 @@ describePostgres('on PostgreSQL', () => {
   test('it is ready only while the connection that stays works too', async () => {
     const { url } = await openNodes()
     const proxy = await createPostgresProxy(url)
-    const third = await openNode(proxy.url, systemClock)
+    const third = await openTestStore(proxy.url, systemClock)
     await third.renewLease('third')
     await third.checkWritable()
     await proxy.close()
@@ -160,7 +149,7 @@ describePostgres('on PostgreSQL', () => {
 
   test('it is not ready on a database that has become read-only', async () => {
     const url = await temporaryDatabase()
-    const one = await openNode(url, systemClock)
+    const one = await openTestStore(url, systemClock)
     const server = await sharedPostgres()
     await one.checkWritable()
     await server.query(
@@ -173,7 +162,7 @@ describePostgres('on PostgreSQL', () => {
   test('the lease of a process that has gone is reaped 3 s after its connection was lost', async () => {
     const { url, one, add, workerOf } = await openNodes()
     const proxy = await createPostgresProxy(url)
-    const third = await openNode(proxy.url)
+    const third = await openTestStore(proxy.url)
     await third.renewLease('third')
     await add('one')
     await claimRun(third, 'third')

@@ -1,18 +1,13 @@
 /** What every implementation of the store keeps to about what the console reads. */
 import { describe, expect, test } from 'vitest'
+import type { NewKey } from '../../src/service/store/account-store.js'
 import type { EntryFilter, RunFilter } from '../../src/service/store/console-store.js'
 import type { NewRun, Store } from '../../src/service/store/contract.js'
 import { OUTCOME_UNKNOWN } from '../../src/service/stored-run.js'
-import { claimRun } from '../support/runs.js'
+import { claimRun, storedOutput } from '../support/runs.js'
 
 const FAILURE = { code: 'render_failed', message: 'no' }
-const OUTPUTS = ['a.png', 'b.png'].map((name) => ({
-  token: 't',
-  name,
-  contentType: 'image/png',
-  bytes: 3,
-  sha256: 'abc',
-}))
+const OUTPUTS = ['a.png', 'b.png'].map((name) => storedOutput({ name }))
 const DAY_MS = 86_400_000
 
 /** `open` gives an empty store; it is called within each test. */
@@ -22,9 +17,9 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
     await store.renewLease('me')
     const accountId = await store.ensureAccount({ name: 'acme', credits: 1_000, nowMs: 0 })
     const otherId = await store.ensureAccount({ name: 'other', credits: 1_000, nowMs: 0 })
-    const key = { prefix: 'rk_', nowMs: 0 }
-    const keyId = await store.addKey({ ...key, accountId, hash: 'h1', name: 'ci' })
-    const secondKeyId = await store.addKey({ ...key, accountId, hash: 'h2', name: 'build' })
+    const addKey = (name: string, more: Partial<NewKey> = {}) =>
+      store.addKey({ accountId, hash: `h of ${name}`, prefix: 'rk_', name, nowMs: 0, ...more })
+    const [keyId, secondKeyId] = [await addKey('ci'), await addKey('build')]
     const add = async (id: string, more: Partial<NewRun> = {}, prompt = 'a fox') => {
       const input = { prompt }
       const run = { id, accountId, keyId, model: 'acme/small', kind: 'image', input, price: 2 } as const
@@ -46,7 +41,7 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       (await store.listRuns({ accountId, limit: 100, ...filter })).runs.map(({ id }) => id)
     const entries = async (filter: Partial<EntryFilter> = {}) =>
       (await store.listAccountEntries({ accountId, limit: 100, ...filter })).entries
-    return { store, accountId, otherId, keyId, secondKeyId, add, claim, finish, fail, ids, entries }
+    return { store, accountId, otherId, keyId, secondKeyId, addKey, add, claim, finish, fail, ids, entries }
   }
 
   test('an account is found by its id', async () => {
@@ -273,14 +268,8 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
   })
 
   test('the keys of an account are listed the newest first, and found for it alone', async () => {
-    const { store, accountId, otherId, keyId, secondKeyId } = await createStore()
-    const theirs = await store.addKey({
-      accountId: otherId,
-      hash: 'h3',
-      prefix: 'rk_x',
-      name: 'theirs',
-      nowMs: 0,
-    })
+    const { store, accountId, otherId, keyId, secondKeyId, addKey } = await createStore()
+    const theirs = await addKey('theirs', { accountId: otherId })
     const page = async (more = {}) =>
       (await store.listAccountKeys({ accountId, limit: 100, ...more })).map(({ id }) => id)
     expect(await page()).toEqual([secondKeyId, keyId])
@@ -289,14 +278,7 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
     await store.archiveKey(secondKeyId, { nowMs: 1 })
     expect(await page()).toEqual([keyId])
     expect(await page({ includesArchived: true })).toEqual([secondKeyId, keyId])
-    const own = await store.addKey({
-      accountId,
-      hash: 'h4',
-      prefix: 'rk_x',
-      name: 'own',
-      userId: 7,
-      nowMs: 0,
-    })
+    const own = await addKey('own', { userId: 7 })
     expect(await page({ userId: 7 })).toEqual([own])
     expect(await page({ userId: 8 })).toEqual([])
     expect(await store.listAccountKeys({ accountId: otherId, limit: 100, userId: 7 })).toEqual([])

@@ -4,10 +4,10 @@ import { KINDS, type Kind } from '../../src/protocol/models.js'
 import { LOCAL_MOVES, LOCAL_STATUSES, type LocalStatus } from '../../src/protocol/run-state.js'
 import type { StoredJob } from '../../src/service/engines/engine.js'
 import type { ClaimedRun, ClaimRequest, CrashLimit, NewRun, Store } from '../../src/service/store/contract.js'
-import { claimRun } from '../support/runs.js'
+import { claimRun, storedOutput } from '../support/runs.js'
 
 const LIMIT: CrashLimit = { crashes: 3, failure: { code: 'renderer_crashed', message: 'gave up' } }
-const OUTPUT = { token: 't', name: 'a.png', contentType: 'image/png', bytes: 3, sha256: 'abc' }
+const OUTPUT = storedOutput()
 
 const RUN = {
   keyId: undefined,

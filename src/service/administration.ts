@@ -16,7 +16,7 @@ import { parseNetwork } from './rules/networks.js'
 import { Refusal } from './rules/refusal.js'
 import { newKey } from './secrets.js'
 import type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, NewKey } from './store/account-store.js'
-import { type StoreWrapper, wrapStore } from './store/calls.js'
+import { callOf, fromCall } from './store/calls.js'
 import type { KeyLogEntry } from './store/console-store.js'
 import { DatabaseUnavailable, type DecidedRun, type Store } from './store/contract.js'
 import { explainDatabaseError, MOVED, openSqliteStore } from './store/sqlite/index.js'
@@ -91,7 +91,7 @@ export async function openAdministration(options: AdministrationOptions): Promis
   const { database } = folders
   const explain = (error: unknown) => explainDatabaseError(database, error)
   return {
-    ...administrationOf(wrapStore(store, explaining(explain)), clock),
+    ...administrationOf(explaining(store, explain), clock),
     backup: (path, signal) => explained(explain, writeBackup({ database, path, signal })),
   }
 }
@@ -103,7 +103,7 @@ async function openPostgresAdministration(
   const { openPostgresStore } = await import('./store/postgres/index.js')
   const store = await openPostgresStore(databaseUrl, { maxConnections: 1, make })
   return {
-    ...administrationOf(wrapStore(store, explaining(explainUnavailable)), clock),
+    ...administrationOf(explaining(store, explainUnavailable), clock),
     backup: async () => {
       throw usageError(
         'PostgreSQL is backed up with its own tools, not with `rushes admin backup`.',
@@ -125,11 +125,10 @@ const explainUnavailable = (error: unknown): RushesError | undefined =>
  * Replaces the errors of a database with messages for users. A damaged page or a lock can cause an error long after the
  * file was opened.
  */
-const explaining =
-  (explain: Explain): StoreWrapper =>
-  (call) =>
-  (method, args) =>
-    explained(explain, call(method, args))
+const explaining = (store: Store, explain: Explain): Store => ({
+  ...store,
+  ...fromCall((method, args) => explained(explain, callOf(store)(method, args))),
+})
 
 type Explain = (error: unknown) => RushesError | undefined
 

@@ -29,8 +29,7 @@ export async function openStore({
   if (databaseUrl !== undefined) {
     // Loads the driver only if it is needed.
     const { openPostgresStore } = await import('./postgres/index.js')
-    const store = await openPostgresStore(databaseUrl, { clock })
-    return { ...store, ...withBudgetCheck(store) }
+    return withBudgetCheck(await openPostgresStore(databaseUrl, { clock }))
   }
   return inThread
     ? await openStoreThread(path)

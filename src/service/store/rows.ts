@@ -97,11 +97,15 @@ export const termValues = ({
   rate?.windowMs ?? null,
 ]
 
-export const accountOfRow = (row: Row): AccountRecord => ({
-  id: Number(row.id),
+export const accountSummaryOf = (row: Row) => ({
   name: String(row.name),
   balance: Number(row.balance),
   banned: isSet(row.banned),
+})
+
+export const accountOfRow = (row: Row): AccountRecord => ({
+  ...accountSummaryOf(row),
+  id: Number(row.id),
   keys: Number(row.keys),
   runs: Number(row.runs),
   createdAtMs: Number(row.created_at),
@@ -186,12 +190,6 @@ export const keyLogEntryOf = (row: Row): KeyLogEntry => ({
   fields: String(row.fields).split(' ').filter(Boolean),
   by: String(row.actor),
   createdAtMs: Number(row.created_at),
-})
-
-export const accountSummaryOf = (row: Row) => ({
-  name: String(row.name),
-  balance: Number(row.balance),
-  banned: isSet(row.banned),
 })
 
 /** `row.at`: the start of the day, in milliseconds. */

@@ -1,7 +1,3 @@
-/** The service with its outputs and inputs in a bucket. */
-import { randomBytes } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { RushesError } from '../../src/errors.js'
 import { readText } from '../../src/host/receive-text.js'
@@ -138,37 +134,6 @@ describe.skipIf(!hasS3rver)('with a bucket', () => {
       expect(store.unfinishedUploads()).toEqual([])
       expect(JSON.stringify(service.complaints.map(String))).toContain('the connection was refused')
     })
-  })
-
-  test('an answer that breaks off in the proxy breaks off, and can be resumed', async () => {
-    const bytes = randomBytes(300_000)
-    const engine = {
-      async render({ folder }: { folder: string }) {
-        await writeFile(join(folder, 'clip.mp4'), bytes)
-        return [{ name: 'clip.mp4', contentType: 'video/mp4' }]
-      },
-    }
-    const output = await createOutput({ proxy: true, engine })
-    store.intercept(({ method }, response) => {
-      if (method !== 'GET') return false
-      response.writeHead(200, { 'content-length': String(bytes.length) })
-      response.write(bytes.subarray(0, 100_000), () => response.destroy())
-      return true
-    })
-    const broken = await output.service.fetch({ method: 'GET', url: output.url, headers: {} })
-    const received: Uint8Array[] = []
-    const reading = (async () => {
-      for await (const chunk of broken.body) received.push(chunk)
-    })()
-    await expect(reading).rejects.toThrow('the connection was closed')
-    store.intercept(undefined)
-    const from = Buffer.concat(received).length
-    const etag = broken.header('etag') ?? ''
-    const headers = { range: `bytes=${from}-`, 'if-range': etag }
-    const rest = await output.service.fetch({ method: 'GET', url: output.url, headers })
-    expect(rest.status).toBe(206)
-    for await (const chunk of rest.body) received.push(chunk)
-    expect(Buffer.concat(received).equals(bytes)).toBe(true)
   })
 
   describe('at the start', () => {

@@ -107,16 +107,6 @@ test('a small WebP that the browser keeps, and that is known by its ETag', async
   expect(service.complaints).toEqual([])
 })
 
-test('only for the account of the session', async () => {
-  const { service, browser, thumbnail } = await createThumbnail()
-  const stranger = await signInByLink(service, 'eve@example.com', 'other')
-  expect(await refused(stranger, thumbnail)).toEqual([404, 'run_not_found', 'no-store'])
-  const unknown = thumbnail.replace(/run_\w+/, 'run_x')
-  expect(await refused(browser, unknown)).toEqual([404, 'run_not_found', 'no-store'])
-  browser.cookie = undefined
-  expect(await refused(browser, thumbnail)).toEqual([401, 'not_signed_in', 'no-store'])
-})
-
 test.each([
   ['an SVG', { files: ['a.svg'], contentType: 'image/svg+xml' }],
   ['a video', { files: ['a.mp4'], contentType: 'video/mp4' }],

@@ -16,6 +16,7 @@ import {
   withStore,
 } from '../../support/console.js'
 import { createFamilyEngine, createInstantEngine, ONE_PIXEL_PNG } from '../../support/engines.js'
+import { newRun } from '../../support/runs.js'
 import { ask, ended } from '../../support/service.js'
 import { runSql } from '../../support/test-database.js'
 import { until } from '../../support/until.js'
@@ -29,19 +30,7 @@ test('details of a run that is larger than a create may be now are sent in turns
   const browser = await signInByLink(service)
   const more = 'x'.repeat(1_000_000)
   await withStore(service, (store) =>
-    store.addRun(
-      {
-        id: 'run_old',
-        ...FOX,
-        input: { ...FOX.input, more },
-        accountId: 1,
-        keyId: 1,
-        kind: 'image',
-        price: 1,
-        createdAtMs: 0,
-      },
-      () => {},
-    ),
+    store.addRun(newRun({ id: 'run_old', input: { ...FOX.input, more } }), () => {}),
   )
   let answers = 0
   const read = async () => {

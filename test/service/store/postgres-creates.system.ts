@@ -10,6 +10,7 @@ import {
   temporaryDatabase,
 } from '../../support/postgres.js'
 import { createPostgresProxy } from '../../support/postgres-proxy.js'
+import { newRun } from '../../support/runs.js'
 import { until } from '../../support/until.js'
 
 async function openWithKey(credits: number) {
@@ -17,10 +18,8 @@ async function openWithKey(credits: number) {
   const store = await openTestStore(url)
   const accountId = await store.ensureAccount({ name: 'acme', credits, nowMs: 0 })
   const keyId = await store.addKey({ accountId, hash: 'h', prefix: 'rk_test', name: 'h', nowMs: 0 })
-  const runOf = (id: string, changes: Partial<NewRun> = {}): NewRun => ({
-    ...{ id, accountId, keyId, model: 'm', kind: 'image', input: {}, price: 1, createdAtMs: 1 },
-    ...changes,
-  })
+  const runOf = (id: string, changes: Partial<NewRun> = {}): NewRun =>
+    newRun({ id, accountId, keyId, price: 1, ...changes })
   return { url, store, runOf }
 }
 

@@ -16,18 +16,17 @@ import {
   temporaryDatabase,
 } from '../../support/postgres.js'
 import { createPostgresProxy } from '../../support/postgres-proxy.js'
-import { claimRun } from '../../support/runs.js'
+import { claimRun, newRun } from '../../support/runs.js'
 import { ask, createTestService } from '../../support/service.js'
 import { until } from '../../support/until.js'
 
 const LIMIT = { crashes: 3, failure: { code: 'renderer_crashed', message: 'gave up' } }
-const RUN = { keyId: undefined, model: 'm', kind: 'image', input: {}, price: 0, createdAtMs: 1 } as const
 
 async function openNodes() {
   const url = await temporaryDatabase()
   const [one, other] = [await openTestStore(url), await openTestStore(url)]
   const accountId = await one.ensureAccount({ name: 'acme', credits: 10, nowMs: 0 })
-  const add = (id: string, store = one) => store.addRun({ ...RUN, id, accountId }, () => {})
+  const add = (id: string, store = one) => store.addRun(newRun({ id, accountId }), () => {})
   const workerOf = async (id: string) => (await one.listWorkers()).find((worker) => worker.id === id)
   return { url, one, other, accountId, add, workerOf }
 }
@@ -38,7 +37,7 @@ describePostgres('on PostgreSQL', () => {
     const second = await one.ensureAccount({ name: 'second', credits: 0, nowMs: 0 })
     const ids = Array.from({ length: 40 }, (_, n) => `run_${n}`)
     for (const id of ids.slice(0, 20)) await add(id)
-    for (const id of ids.slice(20)) await one.addRun({ ...RUN, id, accountId: second }, () => {})
+    for (const id of ids.slice(20)) await one.addRun(newRun({ id, accountId: second }), () => {})
     await one.renewLease('a')
     await other.renewLease('b')
     const claim = (n: number) => (n % 2 === 0 ? claimRun(one, 'a') : claimRun(other, 'b'))

@@ -10,15 +10,15 @@ import { MAX_ACTIVE_KEYS, MAX_TIME_MS } from '../protocol/credentials.js'
 import { printable, shortened } from '../protocol/text.js'
 import { type Backup, writeBackup } from './backup.js'
 import { DATABASE_NAME, openData } from './data-folders.js'
-import type { StoredJob } from './engines/engine.js'
+import type { JobHandle } from './engines/engine.js'
 import { isPlainName, MAX_NAME_LENGTH } from './rules/key-terms.js'
 import { parseNetwork } from './rules/networks.js'
 import { Refusal } from './rules/refusal.js'
 import { newKey } from './secrets.js'
 import type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, NewKey } from './store/account-store.js'
-import { type StoreWrapper, wrapStore } from './store/calls.js'
+import { callOf, fromCall } from './store/calls.js'
 import type { KeyLogEntry } from './store/console-store.js'
-import { DatabaseUnavailable, type Store } from './store/contract.js'
+import { DatabaseUnavailable, type DecidedRun, type Store } from './store/contract.js'
 import { explainDatabaseError, MOVED, openSqliteStore } from './store/sqlite/index.js'
 import type { StoredRun } from './stored-run.js'
 import { createUserAdministration, type UserAdministration } from './user-administration.js'
@@ -91,7 +91,7 @@ export async function openAdministration(options: AdministrationOptions): Promis
   const { database } = folders
   const explain = (error: unknown) => explainDatabaseError(database, error)
   return {
-    ...administrationOf(wrapStore(store, explaining(explain)), clock),
+    ...administrationOf(explaining(store, explain), clock),
     backup: (path, signal) => explained(explain, writeBackup({ database, path, signal })),
   }
 }
@@ -103,7 +103,7 @@ async function openPostgresAdministration(
   const { openPostgresStore } = await import('./store/postgres/index.js')
   const store = await openPostgresStore(databaseUrl, { maxConnections: 1, make })
   return {
-    ...administrationOf(wrapStore(store, explaining(explainUnavailable)), clock),
+    ...administrationOf(explaining(store, explainUnavailable), clock),
     backup: async () => {
       throw usageError(
         'PostgreSQL is backed up with its own tools, not with `rushes admin backup`.',
@@ -125,11 +125,10 @@ const explainUnavailable = (error: unknown): RushesError | undefined =>
  * Replaces the errors of a database with messages for users. A damaged page or a lock can cause an error long after the
  * file was opened.
  */
-const explaining =
-  (explain: Explain): StoreWrapper =>
-  (call) =>
-  (method, args) =>
-    explained(explain, call(method, args))
+const explaining = (store: Store, explain: Explain): Store => ({
+  ...store,
+  ...fromCall((method, args) => explained(explain, callOf(store)(method, args))),
+})
 
 type Explain = (error: unknown) => RushesError | undefined
 
@@ -146,49 +145,8 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
     return found
   }
 
-  async function keyOf(numberOrName: string): Promise<KeyDetails> {
-    const keys = await store.listKeys()
-    const byNumber = keys.find(({ id }) => String(id) === numberOrName)
-    if (byNumber !== undefined) return byNumber
-    const named = keys.filter(({ name }) => name === numberOrName)
-    const listed = named.filter(({ archivedAtMs }) => archivedAtMs === undefined)
-    const [found, ...others] = listed.length > 0 ? listed : named
-    if (found === undefined)
-      throw usageError(`Key ${numberOrName} does not exist.`, 'List the keys with `rushes admin key list`.')
-    if (others.length > 0)
-      throw usageError(
-        `More than one key is named ${numberOrName}: ${[found, ...others].map(({ id }) => id).join(', ')}.`,
-        'Use the number of the key.',
-      )
-    return found
-  }
-
-  async function changeableKeyOf(numberOrName: string): Promise<KeyDetails> {
-    const key = await keyOf(numberOrName)
-    if (key.archivedAtMs === undefined) return key
-    throw usageError(
-      `Key ${key.id} (${key.name}) is archived and cannot be changed.`,
-      'Create another one with `rushes admin key create`.',
-    )
-  }
-
-  async function decide(id: string, adopt?: StoredJob): Promise<void> {
-    const decided = await store.decideUnknown(id, { adopt, nowMs: clock.now() })
-    if (decided === 'missing') throw usageError(`Run ${id} does not exist.`)
-    if (decided === 'taken')
-      throw usageError(
-        `The job ${shortened(printable(adopt?.handle?.id ?? ''))} belongs to another run.`,
-        "Find the job of this run in the provider's list.",
-      )
-    if (decided === 'other')
-      throw usageError(
-        `Run ${id} has no unknown outcome, or an operator has decided on it.`,
-        'List the runs that need a decision with `rushes admin verify`.',
-      )
-  }
-
   return {
-    ...createUserAdministration({ store, clock, accountOf }),
+    ...createUserAdministration(store, clock, accountOf),
     async createAccount(name, credits) {
       checkName(name, 'an account')
       const created = await store.addAccount({ name, credits, nowMs: clock.now() })
@@ -197,7 +155,7 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
     },
     accounts: () => store.listAccounts(),
     async setBanned(account, banned) {
-      if (!(await store.setBanned(account, banned))) throw noAccount(account, await store.listAccounts())
+      await store.setBanned(account, banned)
       return await accountOf(account)
     },
 
@@ -207,7 +165,7 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
       const { apiKey, ...secret } = newKey()
       const key: NewKey = { name: 'key', ...terms, ...secret, accountId, nowMs: clock.now() }
       const id = await explainTooManyKeys(account, store.addKey(key))
-      return { apiKey, key: await keyOf(String(id)) }
+      return { apiKey, key: await keyOf(store, String(id)) }
     },
     async keys(account) {
       if (account === undefined) return await store.listKeys()
@@ -216,14 +174,19 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
     },
     async changeKey(key, terms) {
       checkTerms(terms)
-      const { id, account } = await changeableKeyOf(key)
+      const { id, account, name, archivedAtMs } = await keyOf(store, key)
+      if (archivedAtMs !== undefined)
+        throw usageError(
+          `Key ${id} (${name}) is archived and cannot be changed.`,
+          'Create another one with `rushes admin key create`.',
+        )
       await explainTooManyKeys(account, store.changeKey(id, terms, { nowMs: clock.now() }))
-      return await keyOf(String(id))
+      return await keyOf(store, String(id))
     },
     async archiveKey(key) {
-      const { id } = await keyOf(key)
+      const { id } = await keyOf(store, key)
       await store.archiveKey(id, { nowMs: clock.now() })
-      return await keyOf(String(id))
+      return await keyOf(store, String(id))
     },
 
     async keyLog(account, limit = Number.MAX_SAFE_INTEGER) {
@@ -232,7 +195,7 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
     },
 
     async addCredits(account, amount) {
-      const balance = await store.addCredits({ account, amount, nowMs: clock.now() }, (after) => {
+      await store.addCredits({ account, amount, nowMs: clock.now() }, (after) => {
         if (after < 0)
           throw usageError(
             `Account ${account} has ${after - amount} credits, so ${-amount} cannot be removed.`,
@@ -240,12 +203,11 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
         if (!Number.isSafeInteger(after))
           throw usageError(`The balance of account ${account} would be too large.`)
       })
-      if (balance === undefined) throw noAccount(account, await store.listAccounts())
       return await accountOf(account)
     },
-    async entries(account, limit) {
+    async entries(account, limit = Number.MAX_SAFE_INTEGER) {
       await accountOf(account)
-      return await store.listEntries(account, limit ?? -1)
+      return await store.listEntries(account, limit)
     },
     async cancelRun(id) {
       const found = await store.cancelRun(id, clock.now())
@@ -257,14 +219,47 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
       )
     },
     verify: () => store.verify(),
-    refundRun: (id) => decide(id),
+    refundRun: async (id) => checkDecided(id, await store.decideUnknown(id, { nowMs: clock.now() })),
     adoptRun: async (id, jobId) => {
       if (!/^[^\u0000-\u0020\u007f]{1,256}$/.test(jobId))
         throw usageError('The id of the provider must have 1 to 256 characters, without spaces.')
-      await decide(id, { handle: { id: jobId } })
+      const handle = { id: jobId }
+      const decided = await store.decideUnknown(id, { adopt: { handle }, nowMs: clock.now() })
+      checkDecided(id, decided, handle)
     },
     close: () => store.close(),
   }
+}
+
+async function keyOf(store: Pick<Store, 'listKeys'>, numberOrName: string): Promise<KeyDetails> {
+  const keys = await store.listKeys()
+  const byNumber = keys.find(({ id }) => String(id) === numberOrName)
+  if (byNumber !== undefined) return byNumber
+  const named = keys.filter(({ name }) => name === numberOrName)
+  const listed = named.filter(({ archivedAtMs }) => archivedAtMs === undefined)
+  const [found, ...others] = listed.length > 0 ? listed : named
+  if (found === undefined)
+    throw usageError(`Key ${numberOrName} does not exist.`, 'List the keys with `rushes admin key list`.')
+  if (others.length > 0)
+    throw usageError(
+      `More than one key is named ${numberOrName}: ${[found, ...others].map(({ id }) => id).join(', ')}.`,
+      'Use the number of the key.',
+    )
+  return found
+}
+
+function checkDecided(id: string, decided: DecidedRun, adopt?: JobHandle): void {
+  if (decided === 'missing') throw usageError(`Run ${id} does not exist.`)
+  if (decided === 'taken')
+    throw usageError(
+      `The job ${shortened(printable(adopt?.id ?? ''))} belongs to another run.`,
+      "Find the job of this run in the provider's list.",
+    )
+  if (decided === 'other')
+    throw usageError(
+      `Run ${id} has no unknown outcome, or an operator has decided on it.`,
+      'List the runs that need a decision with `rushes admin verify`.',
+    )
 }
 
 async function explainTooManyKeys<Changed>(account: string, change: Promise<Changed>): Promise<Changed> {

@@ -16,7 +16,7 @@ import { createUseRecorder, storedKeyId } from './key-lookup.js'
 import type { RateLimiter } from './rate/rate-limiter.js'
 import type { EmbeddedImage } from './rules/create-request.js'
 import { bearerKey, type Caller, checkAccess, checkKey, type KeyRecord } from './rules/key-checks.js'
-import { Refusal, refusalSaying } from './rules/refusal.js'
+import { invalidInput, Refusal } from './rules/refusal.js'
 import { hashOfKey, newImageKey, newRunId } from './secrets.js'
 import type { FileName, Idempotency, NewRun, ServiceStore } from './store/contract.js'
 import { outputKey, outputOfUrl, type StoredInput, type StoredRun } from './stored-run.js'
@@ -79,7 +79,7 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
     async admit(authorization, ip) {
       const key = bearerKey(authorization)
       const nowMs = clock.now()
-      const record = checkKey(key, await findKey(hashOfKey(key)), nowMs)
+      const record = checkKey(await findKey(hashOfKey(key)), nowMs)
       checkAccess(record, ip)
       const isWithinRate = await rateLimiter.take([String(record.id)], record.rate ?? RUNS_LIMIT)
       if (!isWithinRate) throw new Refusal('RATE_LIMITED')
@@ -239,7 +239,6 @@ const namedOutputs = ({ image_urls: sources }: StoredInput): readonly FileName[]
   })
 
 const keyReused = () =>
-  refusalSaying(
-    'invalid_input',
+  invalidInput(
     'This Idempotency-Key was used for another request in the last 24 hours. Send each request with a key of its own.',
   )

@@ -25,19 +25,12 @@ export async function openKeyLookup(
   const accountId = await store.ensureAccount({ ...FIRST_ACCOUNT, nowMs })
   const { apiKey, hash, prefix } = newKey()
   if (!ephemeral) {
-    const isFirst = await store.addFirstKey({
-      accountId,
-      hash,
-      prefix,
-      name: 'first',
-      nowMs,
-    })
+    const isFirst = await store.addFirstKey({ accountId, hash, prefix, name: 'first', nowMs })
     return { newKey: isFirst ? apiKey : undefined, find: store.findKey }
   }
   const ephemeralKey: KeyRecord = {
     id: EPHEMERAL_ID,
     accountId,
-    hash,
     disabled: false,
     expiresAtMs: undefined,
     banned: false,

@@ -141,19 +141,31 @@ async function ownerOf({ storage }: RetentionOptions): Promise<string | undefine
 
 /** Whether all files of this age have a record. Others may be those of any program. */
 async function knowsAllFiles(options: RetentionOptions, ageMs: number): Promise<boolean> {
-  for (const kind of KINDS) {
-    let keys: string[] = []
-    const isKnown = async () =>
-      keys.length === 0 || (await options.store.findUnknownFiles(kind, keys)).length === 0
-    for await (const key of filesOf(options, kind).listOlder(ageMs)) {
-      keys.push(key)
-      if (keys.length < MAX_REMOVED) continue
-      if (!(await isKnown())) return false
-      keys = []
-    }
-    if (!(await isKnown())) return false
-  }
+  for (const kind of KINDS)
+    for await (const unknown of unknownFiles(options, kind, ageMs)) if (unknown.length > 0) return false
   return true
+}
+
+/** Finds the files of this age that have no record, in groups. If not all can be listed, finds the others, then throws. */
+async function* unknownFiles(
+  options: RetentionOptions,
+  kind: FileName['kind'],
+  ageMs: number,
+): AsyncGenerator<readonly string[]> {
+  let listed: string[] = []
+  let failure: unknown
+  try {
+    for await (const key of filesOf(options, kind).listOlder(ageMs)) {
+      listed.push(key)
+      if (listed.length < MAX_REMOVED) continue
+      yield await options.store.findUnknownFiles(kind, listed)
+      listed = []
+    }
+  } catch (error) {
+    failure = error
+  }
+  if (listed.length > 0) yield await options.store.findUnknownFiles(kind, listed)
+  if (failure !== undefined) throw failure
 }
 
 async function removeOld(
@@ -171,21 +183,9 @@ async function removeOld(
 }
 
 async function removeUnknown(sweeper: Sweeper, removals: Removals, kind: FileName['kind']): Promise<void> {
-  const { options } = sweeper
-  let listed: string[] = []
-  const removeListed = async () => {
-    const unknown = listed.length === 0 ? [] : await options.store.findUnknownFiles(kind, listed)
+  for await (const unknown of unknownFiles(sweeper.options, kind, UNKNOWN_AFTER_MS)) {
     for (const key of unknown) await remove(sweeper, removals, kind, key)
-    listed = []
-  }
-  try {
-    for await (const key of filesOf(options, kind).listOlder(UNKNOWN_AFTER_MS)) {
-      if (mustStop(sweeper, removals)) return
-      listed.push(key)
-      if (listed.length === MAX_REMOVED) await removeListed()
-    }
-  } finally {
-    await removeListed()
+    if (mustStop(sweeper, removals)) return
   }
 }
 

@@ -1,5 +1,5 @@
 /** Generates random keys, ids and tokens, and hashes keys for storage. */
-import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 
 /** Crockford's base 32 in lower case: no letter looks like a digit, and a double-click selects the whole id. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
@@ -16,9 +16,6 @@ const prefixOfKey = (key: string): string => key.slice(0, 9)
 
 /** Hashes a key. Only the hash is stored. Keys are long and random, so one round of SHA-256 is enough. */
 export const hashOfKey = (key: string): string => hash('sha256', key, 'hex')
-
-export const sameHash = (one: string, other: string): boolean =>
-  one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
 
 /** A run id with 100 random bits. */
 export const newRunId = (): string =>

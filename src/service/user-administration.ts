@@ -27,17 +27,11 @@ export interface UserAdministration {
   linkUser(email: string): Promise<UserWithLink>
 }
 
-interface UserAdministrationOptions {
-  readonly store: Store
-  readonly clock: Pick<Clock, 'now'>
-  accountOf(name: string): Promise<AccountRecord>
-}
-
-export function createUserAdministration({
-  store,
-  clock,
-  accountOf,
-}: UserAdministrationOptions): UserAdministration {
+export function createUserAdministration(
+  store: Store,
+  clock: Pick<Clock, 'now'>,
+  accountOf: (name: string) => Promise<AccountRecord>,
+): UserAdministration {
   async function userOf(email: string): Promise<UserDetails> {
     const users = await store.listUsers(clock.now())
     const found = users.find((user) => user.email === email)

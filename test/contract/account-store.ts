@@ -277,6 +277,8 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     const active = async () =>
       (await store.listKeys()).filter((key) => key.account === 'acme' && !key.disabled).length
     expect(await active()).toBe(200)
+    // The created keys, and the two changes that were not refused.
+    expect(await store.listKeyLog({ accountId, limit: 999 })).toHaveLength(202)
     // Others and what is active already can be changed, and an end makes room.
     await store.changeKey(keyId, { name: 'renamed', disabled: false }, { nowMs: 0 })
     await addKey({ hash: 'off', disabled: true })
@@ -373,18 +375,6 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     expect(log[0]).toMatchObject({ account: 'acme', key: { id, prefix: 'rk_build' } })
     expect(JSON.stringify(log)).not.toContain('h1')
     expect((await store.verify()).problems).toEqual([])
-  })
-
-  test('a change of a key that is refused is not logged', async () => {
-    const { store, accountId, addKey } = await createStore()
-    for (let n = 1; n < 200; n++) await addKey({ hash: `many ${n}` })
-    const off = await addKey({ hash: 'off', disabled: true })
-    const logged = async () => (await store.listKeyLog({ accountId, limit: 300 })).length
-    expect(await logged()).toBe(201)
-    await expect(addKey()).rejects.toMatchObject({ code: 'too_many_keys' })
-    const enable = store.changeKey(off, { disabled: false, name: 'on' }, { nowMs: 1 })
-    await expect(enable).rejects.toMatchObject({ code: 'too_many_keys' })
-    expect(await logged()).toBe(201)
   })
 
   test('the key log is read in pages, of one account or of all', async () => {

@@ -2,10 +2,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { ClaimedRun, CrashLimit, Store } from '../../src/service/store/contract.js'
-import { claimRun, newRun } from '../support/runs.js'
+import { claimRun, newRun, storedOutput } from '../support/runs.js'
 
 const LIMIT: CrashLimit = { crashes: 2, failure: { code: 'renderer_crashed', message: 'gave up' } }
-const OUTPUT = { token: 't', name: 'a.png', contentType: 'image/png', bytes: 3, sha256: 'abc' }
+const OUTPUT = storedOutput()
 const MODELS = ['rushes/preview-image']
 const PRICE = 5
 
@@ -158,50 +158,41 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
 
   test('in any order of claims, ends, crashes and cancels, the first final state stays and the credits match the ledger', async () => {
     const ids = ['one', 'two']
+    const step = fc.tuple(fc.constantFrom(...STEPS), fc.constantFrom(...ids))
+    const rounds = fc.array(fc.array(step, { minLength: 1, maxLength: 3 }), { maxLength: 8 })
     await fc.assert(
-      fc.asyncProperty(
-        fc.array(
-          fc.array(fc.tuple(fc.constantFrom(...STEPS), fc.constantFrom(...ids)), {
-            minLength: 1,
-            maxLength: 3,
-          }),
-          {
-            maxLength: 8,
+      fc.asyncProperty(rounds, async (rounds) => {
+        const { store, runOf, balances, problems } = await createStore(ids)
+        const work: Record<Step, (id: string) => Promise<unknown>> = {
+          claim: (id) => claimRun(store, 'me', { only: [id] }),
+          cancel: (id) => store.cancelRun(id, 7),
+          finish: (id) => store.finishRun(held(id), [{ ...OUTPUT, token: id }]),
+          fail: (id) => store.failRun(held(id), LIMIT.failure),
+          crash: (id) => store.recordCrash(held(id), LIMIT),
+          settle: (id) => store.settleCanceled(id, true, 9),
+          keep: (id) => store.settleCanceled(id, false, 9),
+          async reap() {
+            const worker = (await store.listWorkers()).find(({ id }) => id === 'me')
+            if (worker !== undefined) await store.reapWorker(worker, LIMIT, 8)
+            await store.renewLease('me')
           },
-        ),
-        async (rounds) => {
-          const { store, runOf, balances, problems } = await createStore(ids)
-          const work: Record<Step, (id: string) => Promise<unknown>> = {
-            claim: (id) => claimRun(store, 'me', { only: [id] }),
-            cancel: (id) => store.cancelRun(id, 7),
-            finish: (id) => store.finishRun(held(id), [{ ...OUTPUT, token: id }]),
-            fail: (id) => store.failRun(held(id), LIMIT.failure),
-            crash: (id) => store.recordCrash(held(id), LIMIT),
-            settle: (id) => store.settleCanceled(id, true, 9),
-            keep: (id) => store.settleCanceled(id, false, 9),
-            async reap() {
-              const worker = (await store.listWorkers()).find(({ id }) => id === 'me')
-              if (worker !== undefined) await store.reapWorker(worker, LIMIT, 8)
-              await store.renewLease('me')
-            },
-            return: () => store.returnRuns('me', []),
+          return: () => store.returnRuns('me', []),
+        }
+        const ended = new Map<string, string>()
+        // The steps of a round run at the same time.
+        for (const round of rounds) {
+          await Promise.all(round.map(([step, id]) => work[step](id)))
+          for (const id of ids) {
+            const status = (await runOf(id))?.status ?? 'missing'
+            expect(status).toBe(ended.get(id) ?? status)
+            if (status !== 'queued' && status !== 'processing') ended.set(id, status)
           }
-          const ended = new Map<string, string>()
-          // The steps of a round run at the same time.
-          for (const round of rounds) {
-            await Promise.all(round.map(([step, id]) => work[step](id)))
-            for (const id of ids) {
-              const status = (await runOf(id))?.status ?? 'missing'
-              expect(status).toBe(ended.get(id) ?? status)
-              if (status !== 'queued' && status !== 'processing') ended.set(id, status)
-            }
-            expect(await problems()).toEqual([])
-          }
-          const { credits, spent, used } = await balances()
-          expect([Number(credits) + Number(spent), used]).toEqual([100, ids.length])
-          await store.close()
-        },
-      ),
+          expect(await problems()).toEqual([])
+        }
+        const { credits, spent, used } = await balances()
+        expect([Number(credits) + Number(spent), used]).toEqual([100, ids.length])
+        await store.close()
+      }),
       { numRuns: 25 },
     )
   })

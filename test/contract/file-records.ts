@@ -1,11 +1,11 @@
 /** What every store keeps to about files and the runs that need them. */
 import { expect, test } from 'vitest'
 import { type FileName, MAX_REMOVED, type Store } from '../../src/service/store/contract.js'
-import { outputKey, type StoredOutput } from '../../src/service/stored-run.js'
-import { claimRun, newRun } from '../support/runs.js'
+import { outputKey } from '../../src/service/stored-run.js'
+import { claimRun, newRun, storedOutput } from '../support/runs.js'
 
 const HOUR_MS = 3_600_000
-const OUTPUT: StoredOutput = { token: 't', name: 'a.png', contentType: 'image/png', bytes: 3, sha256: 'abc' }
+const OUTPUT = storedOutput()
 const OUTPUT_FILE: FileName = { kind: 'output', key: outputKey(OUTPUT) }
 
 /** `open` gives an empty store; it is called within each test. */

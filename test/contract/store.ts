@@ -4,18 +4,10 @@ import { KINDS, type Kind } from '../../src/protocol/models.js'
 import { LOCAL_MOVES, LOCAL_STATUSES, type LocalStatus } from '../../src/protocol/run-state.js'
 import type { StoredJob } from '../../src/service/engines/engine.js'
 import type { ClaimedRun, ClaimRequest, CrashLimit, NewRun, Store } from '../../src/service/store/contract.js'
-import { claimRun } from '../support/runs.js'
+import { claimRun, newRun, storedOutput } from '../support/runs.js'
 
 const LIMIT: CrashLimit = { crashes: 3, failure: { code: 'renderer_crashed', message: 'gave up' } }
-const OUTPUT = { token: 't', name: 'a.png', contentType: 'image/png', bytes: 3, sha256: 'abc' }
-
-const RUN = {
-  keyId: undefined,
-  model: 'rushes/preview-image',
-  kind: 'image',
-  input: { prompt: 'a fox' },
-  price: 0,
-} as const
+const OUTPUT = storedOutput()
 
 /** A run without a stored key is not asked about. */
 const never = () => {
@@ -46,7 +38,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     let created = 0
     const addRun = async (): Promise<string> => {
       const id = `run_${++created}`
-      await store.addRun({ ...RUN, id, accountId, createdAtMs: created }, never)
+      await store.addRun(newRun({ id, accountId, createdAtMs: created }), never)
       return id
     }
     const statusOf = async (id: string) => (await store.findRun(id, accountId))?.status
@@ -77,10 +69,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     const otherId = await store.ensureAccount({ name: 'other', credits: 100, nowMs: 0 })
     const create = (id: string, key: string, request = 'a fox', changes: Partial<NewRun> = {}) => {
       const idempotency = { key, request, sinceMs: (changes.createdAtMs ?? 1) - 1_000 }
-      return store.addRun(
-        { ...RUN, price: 7, id, accountId, createdAtMs: 1, idempotency, ...changes },
-        () => {},
-      )
+      return store.addRun(newRun({ price: 7, id, accountId, idempotency, ...changes }), () => {})
     }
     const balanceOf = async (id: number) => (await store.findAccount(id))?.balance
     const together = await Promise.all(['one', 'two', 'three'].map((id) => create(id, 'k')))
@@ -95,7 +84,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     const again = { key: 'k', request: 'a fox', sinceMs: 0 }
     expect(
       await store.addRun(
-        { ...RUN, id: 'five', accountId, createdAtMs: 2, idempotency: again, price: 1 },
+        newRun({ id: 'five', accountId, createdAtMs: 2, idempotency: again, price: 1 }),
         refuse,
       ),
     ).toEqual(first)
@@ -112,7 +101,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     const accountId = await store.ensureAccount({ name: 'default', credits: 5, nowMs: 0 })
     const idempotency = { key: 'k', request: 'a fox', sinceMs: 0 }
     const create = (id: string, check: () => void) =>
-      store.addRun({ ...RUN, price: 5, id, accountId, createdAtMs: 1, idempotency }, check)
+      store.addRun(newRun({ price: 5, id, accountId, idempotency }), check)
     await expect(
       create('one', () => {
         throw new Error('refused')
@@ -205,7 +194,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
       'JSON as a text': { prompt: '{"a":"\\u0000"}', nested: [[{ a: null }], [], {}] },
       'the names of an object': { __proto__x: 1, constructor: 'x', toString: [true, false] },
     })) {
-      await store.addRun({ ...RUN, input, id: name, accountId, createdAtMs: 1 }, never)
+      await store.addRun(newRun({ input, id: name, accountId }), never)
       expect((await store.findRun(name, accountId))?.input, name).toEqual(input)
       expect((await claimRun(store, 'me'))?.input, name).toEqual(input)
       // The text of an error may have anything, and is for people.
@@ -289,12 +278,12 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     const { store } = one
     const accounts = [one.accountId, await store.ensureAccount({ name: 'other', credits: 100, nowMs: 0 })]
     for (const [n, accountId] of accounts.entries()) {
-      await store.addRun({ ...RUN, id: `first_${n}`, accountId, createdAtMs: 0 }, never)
+      await store.addRun(newRun({ id: `first_${n}`, accountId, createdAtMs: 0 }), never)
       await claimRun(store, 'me')
       await store.finishRun(held(`first_${n}`), [])
     }
     const add = (id: string, account: number, model: string, kind: Kind = 'image') =>
-      store.addRun({ ...RUN, id, accountId: accounts[account] ?? 0, model, kind, createdAtMs: 1 }, never)
+      store.addRun(newRun({ id, accountId: accounts[account] ?? 0, model, kind }), never)
     const claim = async (models: readonly string[], request: Partial<ClaimRequest> = {}) =>
       (await claimRun(store, 'me', { models, ...request }))?.id
     return { ...one, add, claim }
@@ -331,7 +320,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     )
     const [slow = 0, busy = 0] = accounts
     const add = (id: string, accountId: number, model: string) =>
-      store.addRun({ ...RUN, id, accountId, model, createdAtMs: 1 }, never)
+      store.addRun(newRun({ id, accountId, model }), never)
     const claim = async (...models: readonly string[]) =>
       (await claimRun(store, 'me', { models, separate: ['acme/slow'] }))?.id
     for (const n of [1, 2, 3]) await add(`slow_${n}`, slow, 'acme/slow')
@@ -359,7 +348,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     for (let n = 1; n < 6; n++)
       accounts.push(await store.ensureAccount({ name: `account ${n}`, credits: 100, nowMs: 0 }))
     const add = (id: string, account: number, model: string) =>
-      store.addRun({ ...RUN, id, accountId: accounts[account] ?? 0, model, createdAtMs: 1 }, never)
+      store.addRun(newRun({ id, accountId: accounts[account] ?? 0, model }), never)
     for (let n = 0; n < 4; n++) await add(`other_${n}`, n, 'acme/other')
     for (const id of ['b1', 'b2']) await add(id, 5, 'acme/model-7')
     for (const [n, model] of models.entries()) await add(`a${n}`, 4, model)
@@ -377,10 +366,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
       accounts.push(await store.ensureAccount({ name: `account ${n}`, credits: 100, nowMs: 0 }))
     for (const model of models)
       for (const account of accounts)
-        await store.addRun(
-          { ...RUN, id: `${model}-${account}`, accountId: account, model, createdAtMs: 1 },
-          never,
-        )
+        await store.addRun(newRun({ id: `${model}-${account}`, accountId: account, model }), never)
     for (let turn = 0; turn < 2; turn++) {
       const served = []
       for (const _ of accounts) served.push((await claimRun(store, 'me', { models }))?.accountId)
@@ -399,10 +385,11 @@ export function storeContract(open: () => Store | Promise<Store>): void {
 
   test('a crash that is recorded again after a lost response does not count against the next attempt', async () => {
     const { store, addRun, statusOf, accountId } = await createStore()
-    const id = await addRun()
-    await claimRun(store, 'me', { nowMs: 5 })
+    const [id, other] = [await addRun(), await addRun()]
+    for (let runs = 0; runs < 2; runs++) await claimRun(store, 'me', { nowMs: 5 })
     const crashed = { ...held(id), startedAtMs: 5 }
     expect(await store.recordCrash(crashed, LIMIT)).toEqual({ runs: 0, refunded: 0 })
+    expect(await statusOf(other)).toBe('processing')
     expect(await claimRun(store, 'me', { nowMs: 6 })).toMatchObject({ id, startedAtMs: 6 })
     expect(await store.recordCrash(crashed, LIMIT)).toBeUndefined()
     expect(await statusOf(id)).toBe('processing')
@@ -439,6 +426,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
       await store.releaseWorker('me')
     }
     expect(await store.findRun(id, accountId)).toMatchObject({ status: 'queued', startedAtMs: undefined })
+    expect(await store.findRuns([id], accountId)).toMatchObject([{ crashes: 0 }])
   })
 
   test('the queued runs of each kind are counted, and no others', async () => {
@@ -447,7 +435,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect(await store.queueLengths()).toEqual(none)
     for (const [at, kind] of KINDS.entries())
       for (let n = 0; n < 2 * at + 3; n++)
-        await store.addRun({ ...RUN, kind, id: `${kind}_${n}`, accountId, createdAtMs: 0 }, never)
+        await store.addRun(newRun({ kind, id: `${kind}_${n}`, accountId, createdAtMs: 0 }), never)
     const all = Object.fromEntries(KINDS.map((kind, at) => [kind, 2 * at + 3]))
     expect(await store.queueLengths()).toEqual(all)
     const moved = await Promise.all([1, 2, 3].map(() => claimRun(store, 'me')))
@@ -547,7 +535,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     async function unknown() {
       const opened = await createStore()
       const { store, accountId } = opened
-      await store.addRun({ ...RUN, id: 'paid', accountId, price: 7, createdAtMs: 1 }, () => {})
+      await store.addRun(newRun({ id: 'paid', accountId, price: 7 }), () => {})
       await claimRun(store, 'me')
       expect(await store.failRun(held('paid'), UNKNOWN)).toEqual({ runs: 1, refunded: 0 })
       const check = async () => {
@@ -557,7 +545,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
           problems,
           unknown,
           balance,
-          kinds: (await store.listEntries('default', -1)).map(({ kind }) => kind),
+          kinds: (await store.listEntries('default', 100_000)).map(({ kind }) => kind),
         }
       }
       return { ...opened, check }
@@ -624,7 +612,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
       ],
     ])('is every run with a create in flight that %s: it stays charged', async (_, end) => {
       const { store, accountId } = await createStore()
-      await store.addRun({ ...RUN, id: 'paid', accountId, price: 7, createdAtMs: 1 }, () => {})
+      await store.addRun(newRun({ id: 'paid', accountId, price: 7 }), () => {})
       await claimRun(store, 'me')
       await store.saveJob(held('paid'), { intent: { sentAtMs: 1, endpoint: 'model' } })
       await end(store)

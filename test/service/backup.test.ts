@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openAdministration } from '../../src/service/administration.js'
 import { openStoreThread } from '../../src/service/store/open-store.js'
+import { newRun } from '../support/runs.js'
 import { addAccount, ask, createTestService, ended, temporaryFolder } from '../support/service.js'
 
 const RUNS = '/api/v1/runs'
@@ -25,9 +26,7 @@ test('taken while runs are accepted, it has every run that was accepted before i
   let isOver = false
   const add = async () => {
     while (!isOver) {
-      const id = `run_${Math.random()}`
-      const run = { id, accountId, keyId, model: 'm', kind: 'image', input: {}, price: 1 } as const
-      await store.addRun({ ...run, createdAtMs: 1 })
+      await store.addRun(newRun({ id: `run_${Math.random()}`, accountId, keyId, price: 1 }))
       accepted++
     }
   }

@@ -1,11 +1,11 @@
 /** Canceling runs through the API: the answer, the refund, the engine, and other nodes. */
-import { expect, onTestFinished, test } from 'vitest'
-import { openAdministration } from '../../src/service/administration.js'
+import { expect, test } from 'vitest'
 import { RunCanceled } from '../../src/service/engines/engine.js'
 import { PREVIEW_MODELS } from '../../src/service/models/served-model.js'
 import { LOCAL_MODELS } from '../../src/service/names.js'
 import { createCommandedEngine } from '../support/engines.js'
 import {
+  administer,
   ask,
   createTestService,
   ended,
@@ -26,8 +26,7 @@ const create = async (service: TestService): Promise<string> =>
 async function createService(options: TestServiceOptions = {}) {
   const engine = createCommandedEngine()
   const service = await createTestService({ engine, ...options })
-  const admin = await openAdministration({ ...service, make: false })
-  onTestFinished(() => admin.close())
+  const admin = await administer(service)
   const balance = async () => (await admin.accounts()).find(({ name }) => name === 'default')?.balance
   const before = await balance()
   /** What the account has paid, as the ledger has it. */
@@ -117,22 +116,6 @@ test.each([
   },
 )
 
-test('the first final state wins: a run that has ended stays as it is, and a result after the cancel is dropped', async () => {
-  const stuck = createCommandedEngine({ stuck: true })
-  const { service, paid, settled } = await createService({ engine: stuck })
-  const done = await create(service)
-  await until('the engine started', () => stuck.waiting === 1)
-  stuck.finish()
-  const result = await ended(service, done)
-  expect((await cancel(service, done)).body).toEqual(result)
-  const late = await create(service)
-  await until('the engine started', () => stuck.waiting === 1)
-  await cancel(service, late)
-  stuck.finish()
-  expect(await settled(late)).toMatchObject({ status: 'canceled', output: null })
-  expect(await paid()).toBe(2)
-})
-
 test('another node on the same data cancels a run within 2.5 s', async () => {
   const { engine, service, settled } = await createService()
   const { clock, dataFolder, databaseUrl, apiKey } = service
@@ -144,25 +127,6 @@ test('another node on the same data cancels a run within 2.5 s', async () => {
   await settled(id)
   expect(engine.jobs[0]?.signal.reason).toBeInstanceOf(RunCanceled)
   expect(clock.now() - sentAtMs).toBeLessThanOrEqual(2_500)
-})
-
-test('a run that was canceled while its node was down is settled by the next one', async () => {
-  const engine = createCommandedEngine()
-  const { service, paid } = await createService({ engine })
-  const { clock, dataFolder, databaseUrl, apiKey } = service
-  const id = await create(service)
-  await until('the engine started', () => engine.waiting === 1)
-  const admin = await openAdministration({ ...service, make: false })
-  await admin.cancelRun(id)
-  await admin.close()
-  await clock.runUntil(service.service.close())
-  const next = { ...(await createTestService({ clock, dataFolder, databaseUrl })), apiKey }
-  await clock.advance(5_000)
-  expect((await ask(next, 'GET', `${RUNS}/${id}`)).body).toMatchObject({
-    status: 'canceled',
-    error: { code: 'canceled' },
-  })
-  expect(await paid()).toBe(0)
 })
 
 test('a run of another account and an unknown run are 404, and a cancel counts for the rate limit', async () => {

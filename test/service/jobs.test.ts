@@ -3,14 +3,19 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createNetwork } from '../../src/host/undici.js'
-import { openAdministration } from '../../src/service/administration.js'
 import { openModelSet } from '../../src/service/models/model-set.js'
 import { whenOver } from '../support/after-file.js'
 import { createManualClock, type ManualClock } from '../support/clock.js'
 import { createInstantEngine } from '../support/engines.js'
 import { createVideosServer, type VideosOptions } from '../support/model-servers/videos.js'
-import { ask, createTestService, ended, type TestService, temporaryFolder } from '../support/service.js'
-import { databaseUrlOf } from '../support/test-database.js'
+import {
+  administer,
+  ask,
+  createTestService,
+  ended,
+  type TestService,
+  temporaryFolder,
+} from '../support/service.js'
 import { until } from '../support/until.js'
 
 const RUN = { model: 'acme/wan', input: { prompt: 'a fox', duration: '5' } }
@@ -60,13 +65,12 @@ test('a stop leaves the job at its server, and the next start follows it', async
 })
 
 test('a paid run whose answer is lost is not sent again, stays charged, and can be adopted', async () => {
-  const { server, clock, dataFolder, service, create } = await open()
+  const { server, service, create } = await open()
   server.fault('POST', 'lose')
   const id = await create()
   const run = await ended(service, id)
   expect(run).toMatchObject({ status: 'failed', error: { code: 'outcome_unknown' } })
-  const databaseUrl = await databaseUrlOf(dataFolder)
-  const admin = await openAdministration({ dataFolder, databaseUrl, clock, make: false })
+  const admin = await administer(service)
   const balance = async () => (await admin.accounts())[0]?.balance
   expect([(await admin.verify()).unknown, await balance()]).toEqual([[id], 9_993])
   await admin.adoptRun(id, 'video_1')
@@ -75,16 +79,14 @@ test('a paid run whose answer is lost is not sent again, stays charged, and can 
   expect([server.count('POST'), unknown, problems, await balance()]).toEqual([1, [], [], 9_993])
   await expect(admin.refundRun(id)).rejects.toThrow('has no unknown outcome')
   await expect(admin.refundRun('run_none')).rejects.toThrow('does not exist')
-  await admin.close()
 })
 
 test('a mistyped id leaves the run as it was, says so, and cancels nothing', async () => {
-  const { server, clock, dataFolder, service, create } = await open()
+  const { server, service, create } = await open()
   server.fault('POST', 'lose')
   const id = await create()
   await ended(service, id)
-  const databaseUrl = await databaseUrlOf(dataFolder)
-  const admin = await openAdministration({ dataFolder, databaseUrl, clock, make: false })
+  const admin = await administer(service)
   for (const typed of ['video_l', 'video_7']) {
     await admin.adoptRun(id, typed)
     const { status, error } = await ended(service, id)
@@ -96,20 +98,17 @@ test('a mistyped id leaves the run as it was, says so, and cancels nothing', asy
   await admin.adoptRun(id, 'video_1')
   expect((await ended(service, id)).status).toBe('succeeded')
   expect([server.count('POST'), server.count('DELETE')]).toEqual([1, 0])
-  await admin.close()
 })
 
 test('the job of another run cannot be adopted', async () => {
-  const { server, clock, dataFolder, service, create } = await open()
+  const { server, service, create } = await open()
   await ended(service, await create())
   server.fault('POST', 'lose')
   const id = await create()
   expect(await ended(service, id)).toMatchObject({ error: { code: 'outcome_unknown' } })
-  const databaseUrl = await databaseUrlOf(dataFolder)
-  const admin = await openAdministration({ dataFolder, databaseUrl, clock, make: false })
+  const admin = await administer(service)
   await expect(admin.adoptRun(id, 'video_1')).rejects.toThrow('The job video_1 belongs to another run.')
   expect((await admin.verify()).unknown).toEqual([id])
-  await admin.close()
 })
 
 test('a run that costs nothing fails and is refunded when its answer is lost', async () => {

@@ -3,13 +3,13 @@ import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
-import { openAdministration } from '../../src/service/administration.js'
+import { expect, test } from 'vitest'
 import { LOCAL_MODELS } from '../../src/service/names.js'
 import type { KeyTerms } from '../../src/service/store/account-store.js'
 import { createCommandedEngine, createInstantEngine } from '../support/engines.js'
 import {
   type Asking,
+  administer,
   ask,
   createListeningService,
   createTestService,
@@ -24,8 +24,7 @@ const FILM = { model: LOCAL_MODELS.video, input: { prompt: 'a fox', resolution: 
 /** The service with an account `acme`, as an administrator made it beside. */
 async function createPaidService(credits: number, options: Parameters<typeof createTestService>[0] = {}) {
   const service = await createTestService(options)
-  const admin = await openAdministration({ ...service, make: false })
-  onTestFinished(() => admin.close())
+  const admin = await administer(service)
   await admin.createAccount('acme', credits)
   const addKey = async (terms: Partial<KeyTerms> = {}) => await admin.createKey('acme', terms)
   const balance = async () => (await admin.accounts()).find(({ name }) => name === 'acme')?.balance
@@ -145,35 +144,9 @@ test('the whitelist counts from where the caller comes, and believes only a prox
   expect(await outcome(told, '')).toBe('ip_not_allowed')
 })
 
-test('of 200 creates at once through many keys, a balance of 3 bears exactly 3', async () => {
-  const { service, admin, addKey, balance } = await createPaidService(3, { rendering: false })
-  const keys = await Promise.all(Array.from({ length: 10 }, async () => (await addKey()).apiKey))
-  const answers = await Promise.all(
-    Array.from({ length: 200 }, (_, turn) => codeOf(service, GOOD, { key: keys[turn % keys.length] })),
-  )
-  const count = (status: number) => answers.filter(([each]) => each === status).length
-  expect({ created: count(201), refused: count(402) }).toEqual({ created: 3, refused: 197 })
-  expect(await balance()).toBe(0)
-  expect(await admin.verify()).toMatchObject({ problems: [], entries: 5 })
-})
-
-test('a quota and a spend limit are as exact', async () => {
-  const { service, admin, addKey } = await createPaidService(1_000, { rendering: false })
-  const [quota, spend] = [await addKey({ quota: 4 }), await addKey({ spendLimit: 7 })]
-  const creates = (key: string) =>
-    Promise.all(Array.from({ length: 20 }, () => codeOf(service, GOOD, { key })))
-  const codes = [...(await creates(quota.apiKey)), ...(await creates(spend.apiKey))].map(([, code]) => code)
-  const count = (wanted: string) => codes.filter((code) => code === wanted).length
-  expect(count('created')).toBe(11)
-  expect(count('USAGE_EXCEEDED')).toBe(16)
-  expect(count('api_key_spend_limit_exceeded')).toBe(13)
-  expect((await admin.verify()).problems).toEqual([])
-})
-
 test('the key that lives in memory costs nothing, however little the account has', async () => {
   const service = await createTestService({ ephemeralKey: true, engine: createInstantEngine() })
-  const admin = await openAdministration({ ...service, make: false })
-  onTestFinished(() => admin.close())
+  const admin = await administer(service)
   await admin.addCredits('default', -10_000)
   const { status, body } = await ask(service, 'POST', RUNS, FILM)
   expect(status).toBe(201)
@@ -186,8 +159,7 @@ test.each([
   ['whose account is banned', 403, 'account_banned'],
 ])('a create %s while its body arrives is refused, and costs nothing', async (_what, status, code) => {
   const service = await createListeningService()
-  const admin = await openAdministration({ ...service, make: false })
-  onTestFinished(() => admin.close())
+  const admin = await administer(service)
   await admin.createAccount('acme', 5)
   const { apiKey, key } = await admin.createKey('acme', {})
   const body = JSON.stringify(GOOD)

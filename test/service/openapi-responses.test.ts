@@ -1,9 +1,8 @@
 /** Every response that the OpenAPI document has is provoked here from the real service, and must match its schema. */
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { MODELS_PATH, OPENAPI_PATH, RUNS_PATH } from '../../src/protocol/id.js'
-import { openAdministration } from '../../src/service/administration.js'
 import { PREVIEW_MODELS } from '../../src/service/models/served-model.js'
 import { LOCAL_MODELS } from '../../src/service/names.js'
 import type { KeyTerms } from '../../src/service/store/account-store.js'
@@ -15,6 +14,7 @@ import {
   type Answer,
   type Asking,
   addAccount,
+  administer,
   ask,
   createListeningService,
   createTestService,
@@ -161,8 +161,7 @@ async function meetRefusedBodies(ask: Ask): Promise<void> {
 
 async function meetRefusedCallers(ask: Ask): Promise<void> {
   const service = await createTestService({ rendering: false })
-  const admin = await openAdministration({ ...service, make: false })
-  onTestFinished(() => admin.close())
+  const admin = await administer(service)
   const all = async (asking: Asking) => {
     await ask(service, 'POST', RUNS_PATH, FOX, asking)
     await ask(service, 'POST', `${RUNS_PATH}/run_x/cancel`, undefined, asking)

@@ -8,6 +8,7 @@ import { LOCAL_MODELS } from '../../src/service/names.js'
 import { createCommandedEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { dial } from '../support/line.js'
 import {
+  type Answer,
   ask,
   createListeningService,
   createTestService,
@@ -205,57 +206,24 @@ test('old outputs are removed: the run stays, and its address answers 410', asyn
   expect(service.complaints).toEqual([])
 })
 
-test('an old reference image stays while an unfinished run needs it', async () => {
+test('an old image and an old output stay while an unfinished run has them as its references', async () => {
   const engine = createCommandedEngine()
   const service = await createTestService({ retainMs: RETAIN_MS, engine, concurrency: 1 })
-  const order = { model: LOCAL_MODELS.image, input: { prompt: 'x', image_urls: ['not a URL', PNG_URL] } }
-  const inputs = join(service.dataFolder, 'inputs')
-  const isThereAfterSweep = async () => {
-    for (let times = 0; times < 2; times++) await sweep(service)
-    return readdirSync(inputs).length > 0
+  const render = async ({ body }: Answer) => {
+    await until('the render', () => engine.waiting === 1)
+    engine.finish()
+    return await ended(service, body.id)
   }
-  const first = await ask(service, 'POST', RUNS, order)
-  const second = await ask(service, 'POST', RUNS, order)
-  expect(await isThereAfterSweep()).toBe(true)
-  engine.finish()
-  await ended(service, first.body.id)
-  expect(await isThereAfterSweep()).toBe(true)
-  engine.finish()
-  expect((await ended(service, second.body.id)).status).toBe('succeeded')
-  expect(engine.jobs.map(({ images }) => images?.[1]?.byteLength)).toEqual([70, 70])
-  expect(await isThereAfterSweep()).toBe(false)
-  expect(service.complaints).toEqual([])
-})
-
-test('an old output stays while an unfinished run has it as its reference', async () => {
-  const engine = createCommandedEngine()
-  const service = await createTestService({ retainMs: RETAIN_MS, engine, concurrency: 1 })
-  const first = await ask(service, 'POST', RUNS, A_FOX)
-  await until('the render', () => engine.waiting === 1)
-  engine.finish()
-  const { output } = await ended(service, first.body.id)
+  const { output } = await render(await ask(service, 'POST', RUNS, A_FOX))
   const waiting = await ask(service, 'POST', RUNS, A_FOX)
-  const input = { prompt: 'again', image_urls: output.urls }
-  const { body } = await ask(service, 'POST', RUNS, { model: LOCAL_MODELS.image, input })
-  await until('the render', () => engine.waiting === 1)
+  const input = { prompt: 'again', image_urls: [PNG_URL, ...output.urls] }
+  const referring = await ask(service, 'POST', RUNS, { model: LOCAL_MODELS.image, input })
   for (let times = 0; times < 3; times++) await sweep(service)
-  engine.finish()
-  await ended(service, waiting.body.id)
-  await until('the render', () => engine.waiting === 1)
-  engine.finish()
-  await ended(service, body.id)
-  expect(engine.jobs.at(-1)?.images?.[0]?.byteLength).toBeGreaterThan(0)
+  await render(waiting)
+  expect((await render(referring)).status).toBe('succeeded')
+  expect(engine.jobs.at(-1)?.images?.map((bytes) => bytes?.byteLength)).toEqual([70, expect.any(Number)])
   for (let times = 0; times < 2; times++) await sweep(service)
   expect((await ask(service, 'GET', new URL(output.urls[0]).pathname)).status).toBe(410)
-})
-
-test('without a retention nothing is ever removed', async () => {
-  const service = await createTestService()
-  const { clock, dataFolder, apiKey } = service
-  const run = await finished(service, A_FOX)
-  await clock.runUntil(service.service.close())
-  clock.jump(10_000 * 86_400_000)
-  const next = await createTestService({ clock, dataFolder })
-  await until('the end of a sweep', () => clock.alarms.includes(3_600_000))
-  expect((await ask({ ...next, apiKey }, 'GET', new URL(run.output.urls[0]).pathname)).status).toBe(200)
+  expect(readdirSync(join(service.dataFolder, 'inputs'))).toEqual([])
+  expect(service.complaints).toEqual([])
 })

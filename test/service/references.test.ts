@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
 import { untilAborted } from '../../src/host/abort.js'
 import { HttpFailure } from '../../src/host/http.js'
@@ -24,7 +25,6 @@ import { createManualClock } from '../support/clock.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { claimRun, newRun } from '../support/runs.js'
 import { ask, createTestService, ended, temporaryFolder } from '../support/service.js'
-import { openStoreOf } from '../support/test-database.js'
 import { until } from '../support/until.js'
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
@@ -100,22 +100,6 @@ test('a stored image that was damaged after its create is missing for the engine
   service.service.startRendering()
   await ended(service, body.id)
   expect(engine.jobs.map(({ images }) => images)).toEqual([[undefined]])
-})
-
-test('an image that comes again while the old one is removed reaches the engine from its new place', async () => {
-  const engine = createInstantEngine()
-  const service = await createTestService({ engine })
-  await ended(service, (await ask(service, 'POST', '/api/v1/runs', ORDER)).body.id)
-  const store = await openStoreOf(service)
-  const removed = await store.removeOldFiles('input', Number.MAX_SAFE_INTEGER)
-  await store.close()
-  await ended(service, (await ask(service, 'POST', '/api/v1/runs', ORDER)).body.id)
-  for (const key of removed) rmSync(join(service.dataFolder, 'inputs', key))
-  await ended(service, (await ask(service, 'POST', '/api/v1/runs', ORDER)).body.id)
-  expect(engine.jobs.map(({ images }) => images)).toEqual([[ONE_PIXEL_PNG], [ONE_PIXEL_PNG], [ONE_PIXEL_PNG]])
-  expect(readdirSync(join(service.dataFolder, 'inputs'))).toEqual([
-    expect.stringMatching(new RegExp(`^${sha256(ONE_PIXEL_PNG)}-[0-9a-f]{16}$`)),
-  ])
 })
 
 /** The endpoints on a separate store, in which `onAdd` is called before each run is added. */
@@ -273,10 +257,7 @@ function createFetch(privateAllowed: boolean) {
   onTestFinished(() => fetch.close())
   const get = async (url: string) => {
     const chunks = await fetch.get(new URL(url), new AbortController().signal)
-    if (chunks === undefined) return undefined
-    const parts: Uint8Array[] = []
-    for await (const chunk of chunks) parts.push(chunk)
-    return Buffer.concat(parts).toString()
+    return chunks && (await text(chunks))
   }
   return { get }
 }

@@ -175,16 +175,6 @@ test('a run is there for its account alone, whichever key asks', async () => {
     expect((await look(`${RUNS}/${odd}`)).body.error.code).toBe('run_not_found')
 })
 
-test('checks run in order: key, rate, body', async () => {
-  const service = await createTestService({ bodyLimitBytes: 100 })
-  const large = 'x'.repeat(101)
-  const codes = async (asking?: Asking) => (await ask(service, 'POST', RUNS, large, asking)).body.error.code
-  expect(await codes({ authorization: '' })).toBe('missing_api_key')
-  for (let count = 0; count < 20; count++) expect(await codes()).toBe('payload_too_large')
-  expect(await codes()).toBe('RATE_LIMITED')
-  expect(await codes({ key: 'rk_unknown' })).toBe('invalid_api_key')
-})
-
 test('a key with a rate of its own has that limit, from its next request on', async () => {
   const service = await createTestService({ rendering: false })
   const key = await addAccount(service, 'large', { rate: { requests: 50, windowMs: 1_000 } })

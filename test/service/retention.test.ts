@@ -147,19 +147,6 @@ test('an image that a create takes while it is removed is stored anew, and stays
   expect(left().inputs).toEqual([taken?.key])
 })
 
-test('an image that a create takes while a sweep looks at it stays', async () => {
-  const { clock, store, retention, storeImage, create, left } = await open()
-  const file = await storeImage('a1b2')
-  clock.jump(RETAIN_MS + 1)
-  const removeOldFiles: typeof store.removeOldFiles = async (...args) => {
-    // It was stored long ago, and only its age was looked at.
-    if (args[0] === 'input') await create('run', [file])
-    return await store.removeOldFiles(...args)
-  }
-  await retention({ store: { ...store, removeOldFiles } }).sweep()
-  expect(left().inputs).toEqual(['a1b2'])
-})
-
 test('a file without a record is removed after an hour, with and without a retention', async () => {
   const { clock, folders, retention, left } = await open()
   const write = (folder: string, name: string, ageMs: number) => {
@@ -402,17 +389,6 @@ test('what a failed run could not remove itself is removed by the next start aft
   clock.jump(2 * HOUR_MS)
   await createTestService({ dataFolder, clock })
   await until('the sweep', () => left().length === 0)
-})
-
-test('an output that a queued run names as its reference stays', async () => {
-  const { clock, store, retention, render, left } = await open()
-  await (await render('first')).finish()
-  const accountId = 1
-  const files = [{ kind: 'output', key: 'first/a.png' } as const]
-  await store.addRun({ ...RUN, id: 'second', accountId, files }, () => {})
-  clock.jump(RETAIN_MS + 1)
-  await retention().sweep()
-  expect(left().outputs).toEqual(['first'])
 })
 
 test('old folders of workers that have ended are removed, and nothing else in the folder of renders', async () => {

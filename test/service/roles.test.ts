@@ -1,6 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { PREVIEW_MODELS } from '../../src/service/models/served-model.js'
-import { createInstantEngine } from '../support/engines.js'
 import { ask, createTestService, ended, temporaryFolder } from '../support/service.js'
 
 describe('roles', () => {
@@ -17,29 +15,6 @@ describe('roles', () => {
     // On the same clock, which moves for both.
     await createTestService({ role: 'worker', dataFolder, clock: api.clock })
     expect(await ended(api, created.body.id)).toMatchObject({ status: 'succeeded' })
-  })
-
-  it('workers with different models render the runs of their own, and the others wait', async () => {
-    const dataFolder = temporaryFolder()
-    const [still] = PREVIEW_MODELS.filter(({ document }) => document.kind === 'image')
-    const served = (...names: readonly string[]) =>
-      names.flatMap((name) => (still ? { document: { ...still.document, name } } : []))
-    const all = ['acme/one', 'acme/two', 'acme/three']
-    const api = await createTestService({ role: 'api', dataFolder, models: served(...all) })
-    const ids: string[] = []
-    for (const model of [...all, ...all])
-      ids.push((await ask(api, 'POST', '/api/v1/runs', { model, input: { prompt: 'a fox' } })).body.id)
-    const engines = [createInstantEngine(), createInstantEngine()]
-    for (const [at, engine] of engines.entries()) {
-      const models = served(...all.slice(at, at + 1))
-      await createTestService({ role: 'worker', dataFolder, clock: api.clock, models, engine })
-    }
-    for (const at of [0, 1, 3, 4])
-      expect(await ended(api, ids[at] ?? '')).toMatchObject({ status: 'succeeded' })
-    expect(engines.map(({ jobs }) => jobs.map(({ run }) => run?.model))).toEqual([
-      ['acme/one', 'acme/one'],
-      ['acme/two', 'acme/two'],
-    ])
   })
 
   it('a worker answers health checks alone, and says why', async () => {

@@ -118,22 +118,6 @@ test('a render that takes too long is stopped, and the next one has its place', 
   expect(await ended(service, next.id)).toMatchObject({ status: 'succeeded' })
 })
 
-test('no more runs are made at once than were asked for', async () => {
-  const engine = createCommandedEngine()
-  const service = await createTestService({ engine, concurrency: 2 })
-  for (let count = 0; count < 5; count++) await ask(service, 'POST', RUNS, A_FOX)
-  await service.clock.advance(5_000)
-  expect(engine.waiting).toBe(2)
-  engine.finish()
-  // What was made is stored before the next one begins, and a disk takes its own time for that.
-  const begun = async () => {
-    await service.clock.advance(1_000)
-    return engine.jobs.length
-  }
-  await expect.poll(begun).toBe(3)
-  expect(engine.waiting).toBe(2)
-})
-
 test('without startRendering a run stays queued', async () => {
   const engine = createInstantEngine()
   const service = await createTestService({ engine, rendering: false })

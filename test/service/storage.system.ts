@@ -1,20 +1,10 @@
-/** The service with its outputs and inputs in a bucket. */
-import { randomBytes } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { RushesError } from '../../src/errors.js'
 import { readText } from '../../src/host/receive-text.js'
 import { createThumbnailEngine } from '../../src/preview/thumbnail.js'
 import { CONSOLE_PATHS } from '../../src/protocol/console.js'
-import { openAdministration } from '../../src/service/administration.js'
 import { openS3Storage, parseStorageUrl } from '../../src/service/files/s3-storage.js'
-import { silentLog } from '../../src/service/log.js'
 import { LOCAL_MODELS } from '../../src/service/names.js'
-import { createRetention } from '../../src/service/retention.js'
-import type { Store } from '../../src/service/store/contract.js'
-import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
-import type { ManualClock } from '../support/clock.js'
 import { createConsoleService, createInConsole, signInByLink } from '../support/console.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { hasS3rver, inEnvironment, type S3Store, startS3Store } from '../support/s3-store.js'
@@ -24,9 +14,7 @@ import {
   ended,
   type TestService,
   type TestServiceOptions,
-  temporaryFolder,
 } from '../support/service.js'
-import { openStoreOf } from '../support/test-database.js'
 import { until } from '../support/until.js'
 
 const RUNS = '/api/v1/runs'
@@ -86,30 +74,14 @@ describe.skipIf(!hasS3rver)('with a bucket', () => {
     expect([signed.status, signed.headers.get('content-length')]).toEqual([200, '10'])
   })
 
-  test.each<[name: string, headers: Record<string, string>, status: number, text: string]>([
-    ['all', {}, 200, 'abcdefghij'],
-    ['from the middle', { range: 'bytes=4-' }, 206, 'efghij'],
-    ['after the end', { range: 'bytes=10-' }, 416, ''],
-    ['if it is another', { range: 'bytes=4-', 'if-range': '"other"' }, 200, 'abcdefghij'],
-    ['unless it is the same', { 'if-none-match': 'ETAG' }, 304, ''],
-  ])('with a proxy, the service streams: %s', async (_name, headers, status, text) => {
+  // The other conditions: outputs.test.ts.
+  test('with a proxy, the service streams the whole output, or a range of it', async () => {
     const output = await createOutput({ proxy: true })
     const whole = await get(output)
+    expect([whole.status, whole.text]).toEqual([200, 'abcdefghij'])
     expect(whole.header('etag')).toMatch(/^"[0-9a-f]{64}"$/)
-    const asked = Object.fromEntries(
-      Object.entries(headers).map(([name, value]) => [
-        name,
-        value.replace('ETAG', whole.header('etag') ?? ''),
-      ]),
-    )
-    const answer = await get(output, asked)
-    expect(answer.status).toBe(status)
-    if (status < 400) expect(answer.text).toBe(text)
-  })
-
-  test('with a proxy, a HEAD tells the size', async () => {
-    const { status, header, text } = await get(await createOutput({ proxy: true }), {}, 'HEAD')
-    expect([status, header('content-length'), text]).toEqual([200, '10', ''])
+    const range = { range: 'bytes=4-', 'if-range': whole.header('etag') ?? '' }
+    expect(await get(output, range)).toMatchObject({ status: 206, text: 'efghij' })
   })
 
   test('an embedded image is stored with its type, and reaches the engine; so does an earlier output', async () => {
@@ -123,77 +95,8 @@ describe.skipIf(!hasS3rver)('with a bucket', () => {
     for (const { images } of engine.jobs) expect(images).toEqual([ONE_PIXEL_PNG])
   })
 
-  test('an output that was removed from the bucket is gone', async () => {
-    const output = await createOutput()
-    store.remove(store.keys()[1] ?? '')
-    expect((await get(output)).status).toBe(410)
-  })
-
-  const retentionOf = async (of: Store, clock: ManualClock, onForeign = () => {}) =>
-    createRetention({
-      store: of,
-      storage: await openStorage(`s3://${store.bucket}/team`),
-      clock,
-      retainMs: 60_000,
-      log: silentLog,
-      removeWorkFolders: async () => {},
-      onForeign,
-      onError: (error) => {
-        throw error
-      },
-    })
-
-  test('nothing is removed from a prefix of the bucket that names another database', async () => {
-    const service = await createStoredService()
-    await ended(service, (await ask(service, 'POST', RUNS, WITH_IMAGE)).body.id)
-    const keys = store.keys()
-    const other = openSqliteStore(join(temporaryFolder(), 'service.db'))
-    onTestFinished(() => other.close())
-    store.age(Date.now() - service.clock.now() + 3_601_000)
-    let foreign = 0
-    const retention = await retentionOf(other, service.clock, () => foreign++)
-    expect(await retention.sweep()).toEqual({ outputs: 0, images: 0 })
-    expect([store.keys(), foreign]).toEqual([keys, 1])
-  })
-
-  test('retention removes old outputs and inputs from the bucket', async () => {
-    const service = await createStoredService()
-    await ended(service, (await ask(service, 'POST', RUNS, WITH_IMAGE)).body.id)
-    service.clock.jump(100_000)
-    await ended(service, (await ask(service, 'POST', RUNS, A_FOX)).body.id)
-    const database = await openStoreOf(service)
-    onTestFinished(() => database.close())
-    const retention = await retentionOf(database, service.clock)
-    // Not in the database, so it belongs to no run.
-    store.fill(['team/outputs/token/earlier.png'])
-    store.age(Date.now() - service.clock.now() + 3_601_000)
-    expect(await retention.sweep()).toEqual({ outputs: 2, images: 1 })
-    expect(store.keys()).toHaveLength(2)
-  })
-
   describe('that does not answer', () => {
     const readiness = (service: TestService) => ask(service, 'GET', '/readyz')
-
-    test('a create with an image is refused with Retry-After and not charged, one without is accepted', async () => {
-      const service = await createStoredService({ rendering: false })
-      const admin = await openAdministration({
-        dataFolder: service.dataFolder,
-        clock: service.clock,
-        make: false,
-      })
-      onTestFinished(() => admin.close())
-      const balance = async () => (await admin.accounts())[0]?.balance
-      await store.stop()
-      const refused = await ask(service, 'POST', RUNS, WITH_IMAGE)
-      expect([refused.status, refused.body.error, refused.header('retry-after')]).toEqual([
-        503,
-        { message: 'The service is not ready. Its storage does not answer.', code: 'not_ready' },
-        '5',
-      ])
-      expect(await balance()).toBe(10_000)
-      expect((await ask(service, 'POST', RUNS, A_FOX)).status).toBe(201)
-      expect(await balance()).toBe(9_999)
-    })
 
     test('the service is not ready, and is ready again by itself', async () => {
       const service = await createStoredService()
@@ -231,81 +134,6 @@ describe.skipIf(!hasS3rver)('with a bucket', () => {
       expect(store.unfinishedUploads()).toEqual([])
       expect(JSON.stringify(service.complaints.map(String))).toContain('the connection was refused')
     })
-
-    test('a service that closes returns the run to the queue, and the next one finishes it', async () => {
-      const service = await createStoredService()
-      await store.stop()
-      const { body } = await ask(service, 'POST', RUNS, A_FOX)
-      await service.clock.advance(10_000)
-      await service.clock.runUntil(service.service.close())
-      await store.restart()
-      const { dataFolder, clock, apiKey } = service
-      const next = await createStoredService({ dataFolder, clock })
-      expect((await ended({ ...next, apiKey }, body.id)).status).toBe('succeeded')
-      expect(store.keys()).toHaveLength(2)
-    })
-
-    test('while the bucket is missing, an output is not removed, and a run waits for its reference', async () => {
-      const engine = createInstantEngine()
-      const service = await createStoredService({ engine, rendering: false })
-      const { body } = await ask(service, 'POST', RUNS, WITH_IMAGE)
-      const output = await createOutput()
-      store.intercept(({ method }, response) => {
-        response.writeHead(404, { 'content-type': 'application/xml' })
-        response.end(method === 'HEAD' ? undefined : '<Error><Code>NoSuchBucket</Code></Error>')
-        return true
-      })
-      expect((await get(output)).status).toBe(503)
-      service.service.startRendering()
-      await service.clock.advance(60_000)
-      expect((await ask(service, 'GET', `${RUNS}/${body.id}`)).body.status).toBe('processing')
-      store.intercept(undefined)
-      expect((await get(output)).status).toBe(302)
-      expect((await ended(service, body.id)).status).toBe('succeeded')
-      expect(engine.jobs.map(({ images }) => images)).toEqual([[ONE_PIXEL_PNG]])
-    })
-
-    test('an output is 503 with Retry-After, through the proxy too', async () => {
-      for (const proxy of [false, true]) {
-        const output = await createOutput({ proxy })
-        await store.stop()
-        const { status, header } = await get(output)
-        expect([status, header('retry-after')]).toEqual([503, '5'])
-        await store.restart()
-        expect((await get(output)).status).toBe(proxy ? 200 : 302)
-      }
-    })
-  })
-
-  test('an answer that breaks off in the proxy breaks off, and can be resumed', async () => {
-    const bytes = randomBytes(300_000)
-    const engine = {
-      async render({ folder }: { folder: string }) {
-        await writeFile(join(folder, 'clip.mp4'), bytes)
-        return [{ name: 'clip.mp4', contentType: 'video/mp4' }]
-      },
-    }
-    const output = await createOutput({ proxy: true, engine })
-    store.intercept(({ method }, response) => {
-      if (method !== 'GET') return false
-      response.writeHead(200, { 'content-length': String(bytes.length) })
-      response.write(bytes.subarray(0, 100_000), () => response.destroy())
-      return true
-    })
-    const broken = await output.service.fetch({ method: 'GET', url: output.url, headers: {} })
-    const received: Uint8Array[] = []
-    const reading = (async () => {
-      for await (const chunk of broken.body) received.push(chunk)
-    })()
-    await expect(reading).rejects.toThrow('the connection was closed')
-    store.intercept(undefined)
-    const from = Buffer.concat(received).length
-    const etag = broken.header('etag') ?? ''
-    const headers = { range: `bytes=${from}-`, 'if-range': etag }
-    const rest = await output.service.fetch({ method: 'GET', url: output.url, headers })
-    expect(rest.status).toBe(206)
-    for await (const chunk of rest.body) received.push(chunk)
-    expect(Buffer.concat(received).equals(bytes)).toBe(true)
   })
 
   describe('at the start', () => {
@@ -332,28 +160,29 @@ describe.skipIf(!hasS3rver)('with a bucket', () => {
       expect(store.keys()).toEqual([])
     })
 
-    test('a bucket that does not exist', async () => {
-      const { message, hint, code } = await refusal('s3://other/x')
-      expect([code, message]).toEqual([
-        'usage',
-        '--storage s3://other/x: ListObjectsV2 failed: NoSuchBucket (404).',
-      ])
-      expect(hint).toContain('Create the bucket')
-    })
-
-    test('wrong credentials, which are not repeated', async () => {
-      const key = { AWS_ACCESS_KEY_ID: 'AKIDWRONG', AWS_SECRET_ACCESS_KEY: 'a-secret' }
-      const { message, hint, cause } = await refusal('s3://bucket/x', key)
-      expect(message).toBe('--storage s3://bucket/x: ListObjectsV2 failed: InvalidAccessKeyId (403).')
+    const none = { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '', AWS_EC2_METADATA_DISABLED: 'true' }
+    const nowhere = { AWS_CONFIG_FILE: '/dev/null', AWS_SHARED_CREDENTIALS_FILE: '/dev/null' }
+    test.each<[name: string, url: string, env: Record<string, string>, reason: string, hint: RegExp]>([
+      ['a bucket that does not exist', 's3://other/x', {}, 'NoSuchBucket (404)', /Create the bucket/],
+      [
+        'wrong credentials, which are not repeated',
+        's3://bucket/x',
+        { AWS_ACCESS_KEY_ID: 'AKIDWRONG', AWS_SECRET_ACCESS_KEY: 'a-secret' },
+        'InvalidAccessKeyId (403)',
+        /AWS_PROFILE/,
+      ],
+      [
+        'no credentials',
+        's3://bucket/x',
+        { ...none, ...nowhere },
+        'no credentials were found',
+        /AWS_PROFILE/,
+      ],
+    ])('%s', async (_name, url, env, reason, says) => {
+      const { message, hint, code, cause } = await refusal(url, env)
+      expect([code, message]).toEqual(['usage', `--storage ${url}: ListObjectsV2 failed: ${reason}.`])
+      expect(hint).toMatch(says)
       expect(`${message}${hint}${cause}`).not.toMatch(/AKIDWRONG|a-secret/)
-    })
-
-    test('no credentials', async () => {
-      const none = { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '', AWS_EC2_METADATA_DISABLED: 'true' }
-      const nowhere = { AWS_CONFIG_FILE: '/dev/null', AWS_SHARED_CREDENTIALS_FILE: '/dev/null' }
-      const { message, hint } = await refusal('s3://bucket/x', { ...none, ...nowhere })
-      expect(message).toBe('--storage s3://bucket/x: ListObjectsV2 failed: no credentials were found.')
-      expect(hint).toContain('AWS_PROFILE')
     })
 
     test('no right to write', async () => {

@@ -1,5 +1,6 @@
 /** A service with a console, and its users: browsers with a cookie but without a page. */
 import { createHash } from 'node:crypto'
+import { buffer } from 'node:stream/consumers'
 import type { Clock } from '../../src/host/clock.js'
 import type { HttpRequest } from '../../src/host/http.js'
 import { readText } from '../../src/host/receive-text.js'
@@ -108,6 +109,16 @@ export function createBrowser(
     post: (path, body) => browser.ask('POST', path, body),
   }
   return browser
+}
+
+/** Loads a path with its bytes, which `ask` takes for text. */
+export async function load(
+  { fetch, baseUrl }: Pick<TestService, 'fetch' | 'baseUrl'>,
+  path: string,
+  headers: Readonly<Record<string, string>> = {},
+) {
+  const { body, ...response } = await fetch({ method: 'GET', url: new URL(path, baseUrl), headers })
+  return { ...response, bytes: await buffer(body) }
 }
 
 /** Service to which `addUser` adds users. */

@@ -1,6 +1,7 @@
 /** PostgreSQL for a test file: one server per process, started at the first use, and one database per test. */
 import { describe, onTestFinished } from 'vitest'
 import { type Clock, systemClock } from '../../src/host/clock.js'
+import { openPostgresStore, type PostgresOptions } from '../../src/service/store/postgres/index.js'
 import { hasPostgres, startPostgres, type TestPostgres } from './postgres-server.js'
 
 export { canRestartPostgres, hasPostgres, startPostgres, type TestPostgres } from './postgres-server.js'
@@ -15,6 +16,13 @@ export const describePostgres = describe.skipIf(!hasPostgres)
 export const STILL_CLOCK: Pick<Clock, 'monotonic' | 'sleep'> = {
   monotonic: () => 0,
   sleep: systemClock.sleep,
+}
+
+/** Opens a store that closes when the test ends. */
+export async function openTestStore(url: string, clock: PostgresOptions['clock'] = STILL_CLOCK) {
+  const store = await openPostgresStore(url, { clock })
+  onTestFinished(() => store.close())
+  return store
 }
 
 let shared: Promise<TestPostgres> | undefined

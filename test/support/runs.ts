@@ -1,7 +1,7 @@
 /** Complete runs for tests. A test sets only the fields that it is about. */
 import type { RunState } from '../../src/protocol/run-state.js'
 import type { ClaimRequest, NewRun, Store } from '../../src/service/store/contract.js'
-import type { StoredRun } from '../../src/service/stored-run.js'
+import type { StoredOutput, StoredRun } from '../../src/service/stored-run.js'
 
 /** A free create of account 1, without a key. */
 export const newRun = (run: Partial<NewRun> = {}): NewRun => ({
@@ -25,6 +25,12 @@ export const claimRun = (
   worker: string,
   request: Partial<ClaimRequest> = {},
 ): Promise<StoredRun | undefined> => store.claimRun({ worker, nowMs: 5, models: MODELS, ...request })
+
+/** An output, as a worker records it. */
+export const storedOutput = (output: Partial<StoredOutput> = {}): StoredOutput => ({
+  ...{ token: 't', name: 'a.png', contentType: 'image/png', bytes: 3, sha256: 'abc' },
+  ...output,
+})
 
 /** A run claimed by a worker. */
 export const storedRun = (run: Partial<StoredRun> = {}): StoredRun => ({

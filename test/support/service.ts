@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { Fetch } from '../../src/host/http.js'
 import { removeFolder } from '../../src/host/own-folder.js'
 import { readText } from '../../src/host/receive-text.js'
+import { type Administration, openAdministration } from '../../src/service/administration.js'
 import { createService } from '../../src/service/index.js'
 import { createMemoryRateLimiter } from '../../src/service/rate/rate-limiter.js'
 import { newKey } from '../../src/service/secrets.js'
@@ -146,6 +147,15 @@ export async function finished(
 ): Promise<Answer['body']> {
   const created = await ask(service, 'POST', '/api/v1/runs', body, asking)
   return await ended(service, created.body.id, asking)
+}
+
+/** Opens the administration beside a service. It closes when the test or file ends. */
+export async function administer(
+  service: Pick<TestService, 'dataFolder' | 'databaseUrl' | 'clock'>,
+): Promise<Administration> {
+  const admin = await openAdministration({ ...service, make: false })
+  whenOver(() => admin.close())
+  return admin
 }
 
 /** Adds an account with a key directly to the store. Returns the key. */

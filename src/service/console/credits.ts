@@ -2,7 +2,7 @@
 import type { Clock } from '../../host/clock.js'
 import type { BalanceEntry, EntriesPage, Spend } from '../../protocol/console.js'
 import { choiceIn, cursorIn, numberIn, type Query, textIn } from '../rules/console-requests.js'
-import { Refusal, refusalSaying } from '../rules/refusal.js'
+import { invalidInput, Refusal } from '../rules/refusal.js'
 import { DAY_MS, dayOf, isoOrNull, parseDay, startOfDay } from '../rules/times.js'
 import type { EntryFilter, ListedEntry } from '../store/console-store.js'
 import type { ReadTurns } from './limits.js'
@@ -86,8 +86,7 @@ function dayIn(query: Query, name: string): number | undefined {
   const text = textIn(query, name)
   if (text === undefined) return undefined
   const ms = parseDay(text)
-  if (ms === undefined)
-    throw refusalSaying('invalid_input', `${name}: "${text}" is not a day, such as 2026-01-31.`)
+  if (ms === undefined) throw invalidInput(`${name}: "${text}" is not a day, such as 2026-01-31.`)
   return ms
 }
 

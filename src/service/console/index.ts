@@ -47,28 +47,20 @@ interface ConsoleParts {
 }
 
 export function createConsole(parts: ConsoleParts): Console {
-  const { store, outputs, clock, rateLimiter, models, thumbnailEngine, renderStateOf, baseUrl, onError } =
-    parts
-  const { passwords = createPasswords() } = parts
-  const limits = createLimits(rateLimiter)
-  const reads = withReadTurns(store)
+  const { models, outputs, thumbnailEngine, passwords = createPasswords() } = parts
+  const limits = createLimits(parts.rateLimiter)
+  const inTurns = { ...parts, store: withReadTurns(parts.store) }
   const nameOf = (kind: Kind) => defaultDocument(models, kind)?.name ?? LOCAL_MODELS[kind]
   const defaults = { video: nameOf('video'), image: nameOf('image') }
   return {
     // Images first, in the order of the form.
     models: models.toSorted((one, other) => KINDS.indexOf(other.kind) - KINDS.indexOf(one.kind)),
-    sessions: createSessions({ store, clock, passwords, limits, models: defaults, baseUrl, onError }),
+    sessions: createSessions({ ...parts, passwords, limits, models: defaults }),
     limits,
-    runs: createConsoleRuns({
-      store: reads,
-      models,
-      hasThumbnails: thumbnailEngine !== undefined,
-      renderStateOf,
-      baseUrl,
-    }),
-    thumbnails: createThumbnails({ store, files: outputs, engine: thumbnailEngine, clock, onError }),
-    keys: createConsoleKeys({ store: reads, clock }),
-    credits: createCredits({ store: reads, clock }),
-    users: createConsoleUsers({ store: reads, clock, baseUrl }),
+    runs: createConsoleRuns({ ...inTurns, hasThumbnails: thumbnailEngine !== undefined }),
+    thumbnails: createThumbnails({ ...parts, files: outputs, engine: thumbnailEngine }),
+    keys: createConsoleKeys(inTurns),
+    credits: createCredits(inTurns),
+    users: createConsoleUsers(inTurns),
   }
 }

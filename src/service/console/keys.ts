@@ -4,11 +4,11 @@ import type { ConsoleKey, KeyList, KeyLog, KeyTermsBody, NewKeyAnswer } from '..
 import { formatRate } from '../rate/rate-limiter.js'
 import { choiceIn, cursorIn, idIn, type Query } from '../rules/console-requests.js'
 import { keyTermsOf } from '../rules/key-terms.js'
-import { Refusal, refusalSaying } from '../rules/refusal.js'
+import { invalidInput, Refusal } from '../rules/refusal.js'
 import { isoOrNull } from '../rules/times.js'
 import { newKey } from '../secrets.js'
 import type { AccountStore, KeyDetails } from '../store/account-store.js'
-import type { ConsoleStore, UserRecord } from '../store/console-store.js'
+import type { ConsoleStore, KeyLogEntry, UserRecord } from '../store/console-store.js'
 
 const PAGE_SIZE = 100
 
@@ -44,17 +44,13 @@ export function createConsoleKeys({ store, clock }: ConsoleKeysOptions): Console
   return {
     async list({ id, role, accountId }, query) {
       const before = cursorIn(query, 'before')
-      // Read one more row, which shows whether there is another page.
       const includesArchived = choiceIn(query, 'archived', ['true', 'false']) === 'true'
       const found = await store.listAccountKeys({
         ...{ accountId, before, limit: PAGE_SIZE + 1, includesArchived },
         userId: role === 'owner' ? undefined : id,
       })
-      const keys = found.slice(0, PAGE_SIZE)
-      return {
-        keys: keys.map(keyBody),
-        next: found.length > PAGE_SIZE ? String(keys.at(-1)?.id) : null,
-      }
+      const { items, next } = pageOf(found)
+      return { keys: items.map(keyBody), next }
     },
 
     async create(user, body) {
@@ -89,17 +85,24 @@ export function createConsoleKeys({ store, clock }: ConsoleKeysOptions): Console
     async log({ accountId }, query) {
       const before = cursorIn(query, 'before')
       const found = await store.listKeyLog({ accountId, before, limit: PAGE_SIZE + 1 })
-      const entries = found.slice(0, PAGE_SIZE).map(({ id, key, action, fields, by, createdAtMs }) => ({
-        ...{ id, key: { ...key, prefix: key.prefix ?? null }, action, fields, by },
-        created_at: new Date(createdAtMs).toISOString(),
-      }))
-      return { entries, next: found.length > PAGE_SIZE ? String(entries.at(-1)?.id) : null }
+      const { items, next } = pageOf(found)
+      return { entries: items.map(logBody), next }
     },
   }
 }
 
-const isArchived = () =>
-  refusalSaying('invalid_input', 'This key is archived and cannot be changed. Create another one.')
+/** `found`: the rows of one page, and one more row if there is another page. */
+function pageOf<Row extends { readonly id: number }>(found: readonly Row[]) {
+  const items = found.slice(0, PAGE_SIZE)
+  return { items, next: found.length > PAGE_SIZE ? String(items.at(-1)?.id) : null }
+}
+
+const logBody = ({ id, key, action, fields, by, createdAtMs }: KeyLogEntry) => ({
+  ...{ id, key: { ...key, prefix: key.prefix ?? null }, action, fields, by },
+  created_at: new Date(createdAtMs).toISOString(),
+})
+
+const isArchived = () => invalidInput('This key is archived and cannot be changed. Create another one.')
 
 const keyBody = (key: KeyDetails): ConsoleKey => ({
   id: key.id,

@@ -5,8 +5,6 @@ import { AUTH_LIMIT, RUNS_LIMIT, SESSION_CHECK_LIMIT } from '../../protocol/limi
 import type { RateLimit, RateLimiter } from '../rate/rate-limiter.js'
 import { clientOf } from '../rules/networks.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
-import { inTurns, wrapStore } from '../store/calls.js'
-import type { EntryFilter, KeyLogPage, KeyPage, RunFilter } from '../store/console-store.js'
 import type { ServiceStore } from '../store/contract.js'
 
 /**
@@ -57,17 +55,6 @@ export function createLimits(rateLimiter: RateLimiter): Limits {
   }
 }
 
-/** The account of each read that takes a turn. */
-const READERS = {
-  listRuns: ({ accountId }: RunFilter) => accountId,
-  findRuns: (_ids: readonly string[], accountId: number) => accountId,
-  listAccountKeys: ({ accountId }: KeyPage) => accountId,
-  listKeyLog: ({ accountId = 0 }: KeyLogPage) => accountId,
-  listUsers: (_nowMs: number, accountId = 0) => accountId,
-  listAccountEntries: ({ accountId }: EntryFilter) => accountId,
-  spendPerDay: (accountId: number) => accountId,
-}
-
 export interface ReadTurns extends ServiceStore {
   /** Like `listAccountEntries`, but never refused: for the rest of a response that has begun. */
   readonly listMoreEntries: ServiceStore['listAccountEntries']
@@ -84,7 +71,14 @@ export function withReadTurns(store: ServiceStore): ReadTurns {
       refusalSaying('overloaded', 'Too many reads of this account are waiting. Try again in a moment.'),
   })
   return {
-    ...wrapStore(store, inTurns(READERS, inTurn)),
+    ...store,
+    listRuns: (filter) => inTurn(filter.accountId, () => store.listRuns(filter)),
+    findRuns: (ids, accountId) => inTurn(accountId, () => store.findRuns(ids, accountId)),
+    listAccountKeys: (page) => inTurn(page.accountId, () => store.listAccountKeys(page)),
+    listKeyLog: (page) => inTurn(page.accountId ?? 0, () => store.listKeyLog(page)),
+    listUsers: (nowMs, accountId) => inTurn(accountId ?? 0, () => store.listUsers(nowMs, accountId)),
+    listAccountEntries: (filter) => inTurn(filter.accountId, () => store.listAccountEntries(filter)),
+    spendPerDay: (accountId, fromMs) => inTurn(accountId, () => store.spendPerDay(accountId, fromMs)),
     listMoreEntries: (filter) =>
       inTurn(filter.accountId, () => store.listAccountEntries(filter), { isExempt: true }),
   }

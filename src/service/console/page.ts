@@ -23,18 +23,12 @@ export interface Page {
   readonly assets: ReadonlyMap<string, PageFile>
 }
 
+/** Of the files that the build makes. */
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
-  '.png': 'image/png',
-  '.ico': 'image/x-icon',
-  '.woff2': 'font/woff2',
-  '.json': 'application/json; charset=utf-8',
-  '.map': 'application/json; charset=utf-8',
-  '.webmanifest': 'application/manifest+json',
-  '.txt': 'text/plain; charset=utf-8',
 }
 
 const ENDINGS: Readonly<Record<Coding, string>> = { br: '.br', gzip: '.gz' }

@@ -12,7 +12,7 @@ import { isSentImage } from '../../protocol/parameters.js'
 import { defaultsOf } from '../../protocol/price.js'
 import { LOCAL_STATUSES } from '../../protocol/run-state.js'
 import { choiceIn, cursorIn, numberIn, type Query, textIn } from '../rules/console-requests.js'
-import { Refusal, refusalSaying } from '../rules/refusal.js'
+import { invalidInput, Refusal, refusalSaying } from '../rules/refusal.js'
 import { isoOrNull } from '../rules/times.js'
 import type { ConsoleStore, ListedRun } from '../store/console-store.js'
 import type { Store } from '../store/contract.js'
@@ -90,7 +90,7 @@ export function createConsoleRuns(options: ConsoleRunsOptions): ConsoleRuns {
         search: textIn(query, 'search', MAX_SEARCH_LENGTH),
       }
       const ids = textIn(query, 'ids', MAX_IDS_LENGTH)?.split(',') ?? []
-      if (ids.length > MAX_IDS) throw refusalSaying('invalid_input', `ids has more than ${MAX_IDS} runs.`)
+      if (ids.length > MAX_IDS) throw invalidInput(`ids has more than ${MAX_IDS} runs.`)
       const [{ runs, next }, changed, account] = await Promise.all([
         store.listRuns(filter),
         ids.length === 0 ? [] : store.findRuns(ids, accountId),

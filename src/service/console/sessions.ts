@@ -7,8 +7,9 @@ import type { NewPassword, Session, SessionList, SignIn } from '../../protocol/c
 import type { Kind } from '../../protocol/models.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { FIRST_ACCOUNT } from '../key-lookup.js'
+import { idIn } from '../rules/console-requests.js'
 import { checkNewPassword, type Passwords, storedEmail } from '../rules/credentials.js'
-import { Refusal, refusalSaying } from '../rules/refusal.js'
+import { invalidInput, Refusal, refusalSaying } from '../rules/refusal.js'
 import { hashOfKey, newSecret } from '../secrets.js'
 import type { ConsoleStart } from '../service.js'
 import type { AccountStore } from '../store/account-store.js'
@@ -26,6 +27,8 @@ const FIRST_EMAIL = 'owner@localhost'
 export interface Sender {
   readonly address: string
   readonly userAgent: string | undefined
+  /** Its current session. */
+  readonly session: SessionRecord | undefined
 }
 
 /** Fields for a response about a session. */
@@ -43,18 +46,18 @@ interface FoundSession {
 }
 
 /**
- * `old` is the browser's current session, which the function ends. Functions that begin or end sessions or change the
- * password count toward the authentication limit, except `end`.
+ * Functions that begin a session end the sender's current one. Functions that begin or end sessions or change the password
+ * count toward the authentication limit, except `end`.
  */
 export interface Sessions {
   /** Throws `Refusal`: 401, 429, 503. */
-  signIn(body: SignIn, sender: Sender, old: SessionRecord | undefined): Promise<BegunSession>
+  signIn(body: SignIn, sender: Sender): Promise<BegunSession>
   /** Throws `Refusal`: 401, 429. */
-  useLink(token: string, sender: Sender, old: SessionRecord | undefined): Promise<BegunSession>
+  useLink(token: string, sender: Sender): Promise<BegunSession>
   /** Throws `Refusal`: 401; 429 only without a session. */
-  signOut(session: SessionRecord | undefined, sender: Sender, everywhere: boolean): Promise<void>
+  signOut(sender: Sender, everywhere: boolean): Promise<void>
   /** Throws `Refusal`: 400, 401, 429, 503. */
-  setPassword(session: SessionRecord | undefined, sender: Sender, body: NewPassword): Promise<CurrentSession>
+  setPassword(sender: Sender, body: NewPassword): Promise<CurrentSession>
   describe(session: CurrentSession): Promise<Session>
   /** Returns undefined if the token is missing, unknown or expired. */
   find(token: string | undefined): Promise<FoundSession | undefined>
@@ -78,27 +81,14 @@ export function createSessions(options: SessionsOptions): Sessions {
   const extending = new Set<string>()
 
   /** Begins a session with a new token. A token that an attacker put into the browser is never signed in. */
-  async function begin(
-    user: UserRecord,
-    { address, userAgent }: Sender,
-    fromLink: boolean,
-    old: SessionRecord | undefined,
-  ): Promise<BegunSession> {
+  async function begin(user: UserRecord, sender: Sender, fromLink: boolean): Promise<BegunSession> {
     const token = newSecret()
     const nowMs = clock.now()
-    const expiresAtMs = nowMs + SESSION_MS
-    const hash = hashOfKey(token)
-    await store.addSession({
-      hash,
-      userId: user.id,
-      fromLink,
-      address,
-      userAgent: userAgent && shortened(printable(userAgent), MAX_USER_AGENT_LENGTH),
-      nowMs,
-      expiresAtMs,
-    })
-    if (old !== undefined) await store.endSession(old.hash)
-    return { token, record: { user, fromLink, expiresAtMs, hash } }
+    const begun = { hash: hashOfKey(token), fromLink, expiresAtMs: nowMs + SESSION_MS }
+    const userAgent = sender.userAgent && shortened(printable(sender.userAgent), MAX_USER_AGENT_LENGTH)
+    await store.addSession({ ...begun, userId: user.id, address: sender.address, userAgent, nowMs })
+    if (sender.session !== undefined) await store.endSession(sender.session.hash)
+    return { token, record: { ...begun, user } }
   }
 
   /** Does not wait for the write: a database that cannot be written can still be read. */
@@ -111,29 +101,29 @@ export function createSessions(options: SessionsOptions): Sessions {
   }
 
   return {
-    async signIn({ email: written, password }, sender, old) {
+    async signIn({ email: written, password }, sender) {
       const email = storedEmail(written)
       await limits.countAuthentication(sender.address, email)
       const user = await store.findUser(email)
       const isRight = await passwords.matches(password, user?.password)
       if (user === undefined || !isRight) throw new Refusal('invalid_credentials')
-      const begun = await begin(user, sender, false, old)
+      const begun = await begin(user, sender, false)
       // Another request may have changed the password, which ends all sessions except this new one.
       if ((await store.findUser(email))?.password === user.password) return begun
       await store.endSession(begun.record.hash)
       throw new Refusal('invalid_credentials')
     },
 
-    async useLink(token, sender, old) {
+    async useLink(token, sender) {
       await limits.countAuthentication(sender.address)
       const user = await store.useLink(hashOfKey(token), clock.now())
       if (user === undefined) throw new Refusal('invalid_link')
-      return await begin(user, sender, true, old)
+      return await begin(user, sender, true)
     },
 
-    async signOut(session, sender, everywhere) {
+    async signOut({ address, session }, everywhere) {
       try {
-        await limits.countAuthentication(sender.address)
+        await limits.countAuthentication(address)
       } catch (error) {
         // A session can always be ended, even if others have used up the limit of the address.
         if (session === undefined) throw error
@@ -142,13 +132,13 @@ export function createSessions(options: SessionsOptions): Sessions {
       await (everywhere ? store.endSessions(session.user.id) : store.endSession(session.hash))
     },
 
-    async setPassword(session, sender, { current, password }) {
-      await limits.countPasswordChange(sender.address, session?.user.id)
+    async setPassword({ address, session }, { current, password }) {
+      await limits.countPasswordChange(address, session?.user.id)
       if (session === undefined) throw new Refusal('not_signed_in')
       checkNewPassword(password)
       const { user, fromLink, hash } = session
       if (!fromLink) {
-        if (current === undefined) throw refusalSaying('invalid_input', 'The current password is missing.')
+        if (current === undefined) throw invalidInput('The current password is missing.')
         if (!(await passwords.matches(current, user.password)))
           throw refusalSaying('invalid_credentials', 'The current password is not correct.')
       }
@@ -157,21 +147,11 @@ export function createSessions(options: SessionsOptions): Sessions {
       return { ...session, user: { ...user, password: stored }, fromLink: false }
     },
 
-    async describe({ user, fromLink, expiresAtMs, hash }) {
-      const account = await store.findAccount(user.accountId)
+    async describe(session) {
+      const account = await store.findAccount(session.user.accountId)
       // A user's account cannot be removed, so the user and the session were removed.
       if (account === undefined) throw new Refusal('not_signed_in')
-      return {
-        id: sessionIdOf({ hash }),
-        email: user.email,
-        role: user.role,
-        account,
-        can_set_password: fromLink,
-        has_password: user.password !== undefined,
-        expires_at: new Date(expiresAtMs).toISOString(),
-        models,
-        base_url: baseUrl(),
-      }
+      return { ...sessionBody(session), account, models, base_url: baseUrl() }
     },
 
     async find(token) {
@@ -189,24 +169,31 @@ export function createSessions(options: SessionsOptions): Sessions {
 
     async list({ id, user }) {
       const records = await store.listSessions(user.id, clock.now())
-      return {
-        sessions: records.map((each) => ({
-          id: each.id,
-          current: each.id === id,
-          created_at: new Date(each.createdAtMs).toISOString(),
-          last_used_at: new Date(each.usedAtMs).toISOString(),
-          address: each.address ?? null,
-          user_agent: each.userAgent ?? null,
-        })),
-      }
+      return { sessions: records.map((each) => ({ ...listedBody(each), current: each.id === id })) }
     },
 
     async end(userId, id) {
-      const number = /^\d{1,15}$/.test(id) ? Number(id) : 0
-      if (!(await store.endSessionById(userId, number))) throw new Refusal('not_found')
+      if (!(await store.endSessionById(userId, idIn(id)))) throw new Refusal('not_found')
     },
   }
 }
+
+const sessionBody = ({ user, fromLink, expiresAtMs, hash }: CurrentSession) => ({
+  id: sessionIdOf({ hash }),
+  email: user.email,
+  role: user.role,
+  can_set_password: fromLink,
+  has_password: user.password !== undefined,
+  expires_at: new Date(expiresAtMs).toISOString(),
+})
+
+const listedBody = ({ id, createdAtMs, usedAtMs, address, userAgent }: SessionRecord) => ({
+  id,
+  created_at: new Date(createdAtMs).toISOString(),
+  last_used_at: new Date(usedAtMs).toISOString(),
+  address: address ?? null,
+  user_agent: userAgent ?? null,
+})
 
 /** Id of a session for the page: a part of the hash, from which the token cannot be derived. */
 export const sessionIdOf = ({ hash }: Pick<SessionRecord, 'hash'>): string => hash.slice(0, 32)

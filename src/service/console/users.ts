@@ -3,7 +3,7 @@ import type { Clock } from '../../host/clock.js'
 import type { ConsoleUser, Invitation, InvitedUser, UserList, UserRole } from '../../protocol/console.js'
 import { idIn } from '../rules/console-requests.js'
 import { isEmail, storedEmail } from '../rules/credentials.js'
-import { Refusal, refusalSaying } from '../rules/refusal.js'
+import { invalidInput, Refusal } from '../rules/refusal.js'
 import { isoOrNull } from '../rules/times.js'
 import {
   MAX_ACCOUNT_USERS,
@@ -40,8 +40,7 @@ export function createConsoleUsers({ store, clock, baseUrl }: ConsoleUsersOption
     if (user === undefined) throw new Refusal('not_found')
     // With a link, an owner could sign in as this user.
     if (user.password !== undefined)
-      throw refusalSaying(
-        'invalid_input',
+      throw invalidInput(
         'This user has a password. An administrator can create a link: rushes admin user link <email>.',
       )
     const token = await addLink(store, id, clock.now())
@@ -53,11 +52,11 @@ export function createConsoleUsers({ store, clock, baseUrl }: ConsoleUsersOption
 
     async invite(by, { email: written, role }) {
       const email = storedEmail(written)
-      if (!isEmail(email)) throw refusalSaying('invalid_input', 'The email is not valid.')
+      if (!isEmail(email)) throw invalidInput('The email is not valid.')
       if ((await usersOf(by)).length >= MAX_ACCOUNT_USERS)
-        throw refusalSaying('invalid_input', `An account has at most ${MAX_ACCOUNT_USERS} users.`)
+        throw invalidInput(`An account has at most ${MAX_ACCOUNT_USERS} users.`)
       const id = await store.addUser({ email, accountId: by.accountId, role, nowMs: clock.now() })
-      if (id === undefined) throw refusalSaying('invalid_input', 'A user with this email already exists.')
+      if (id === undefined) throw invalidInput('A user with this email already exists.')
       return await invitationOf(by, id)
     },
 
@@ -66,7 +65,7 @@ export function createConsoleUsers({ store, clock, baseUrl }: ConsoleUsersOption
     async change(by, written, role) {
       const { id: byId, accountId } = by
       const id = idIn(written)
-      if (id === byId) throw refusalSaying('invalid_input', 'You cannot change your own user.')
+      if (id === byId) throw invalidInput('You cannot change your own user.')
       if (!(await store.changeUser({ id, byId, accountId, role }))) throw new Refusal('not_found')
     },
   }

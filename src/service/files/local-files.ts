@@ -28,30 +28,20 @@ export const createLocalStorage = (
 export function createLocalFiles(folder: string, clock: Pick<Clock, 'now'>): FileStore {
   const pathOf = (key: string) => join(folder, key)
 
-  /** Returns undefined if the file does not exist. */
-  const find = async (path: string): Promise<Stats | undefined> => {
+  /** Returns undefined if nothing has the path, and the folder exists. */
+  async function unlessMissing<Found>(found: Promise<Found>): Promise<Found | undefined> {
     try {
-      return await lstat(path)
+      return await found
     } catch (error) {
       if (!isMissing(error)) throw unavailable(error)
     }
     await checkFolder(folder)
     return undefined
   }
-
-  /**
-   * Returns an empty list for a missing subfolder: a subfolder is removed with its last file, even while files are
-   * listed.
-   */
-  const list = async (path: string): Promise<readonly Dirent[]> => {
-    try {
-      return await readdir(path, { withFileTypes: true })
-    } catch (error) {
-      if (!isMissing(error)) throw unavailable(error)
-    }
-    await checkFolder(folder)
-    return []
-  }
+  const find = (path: string): Promise<Stats | undefined> => unlessMissing(lstat(path))
+  // A subfolder is removed with its last file, even while files are listed.
+  const list = async (path: string): Promise<readonly Dirent[]> =>
+    (await unlessMissing(readdir(path, { withFileTypes: true }))) ?? []
 
   async function write(path: string, bytes: Uint8Array): Promise<void> {
     const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`

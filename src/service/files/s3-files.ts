@@ -55,7 +55,7 @@ export function createS3Files({
   signsUrls,
   pageSize,
 }: S3FilesOptions): FileStore {
-  const { upload } = createUploader(client)
+  const upload = createUploader(client)
   const objectAt = (key: string) => ({ Bucket: bucket, Key: `${prefix}${key}` })
 
   /**
@@ -188,12 +188,8 @@ const PART_TIMEOUT_MS = 120_000
 
 type UploadTarget = Pick<PutObjectCommandInput, 'Bucket' | 'Key' | 'ContentType'>
 
-interface Uploader {
-  /** Rejects with the client's error, or with the signal's reason. */
-  upload(target: UploadTarget, source: FileSource, signal?: AbortSignal): Promise<void>
-}
-
-function createUploader(client: S3Client): Uploader {
+/** Returns a function that rejects with the client's error, or with the signal's reason. */
+function createUploader(client: S3Client) {
   /** Ids of uploads that could not be aborted because the storage was unavailable, by key. */
   const abandoned = new Map<string, string>()
 
@@ -206,58 +202,56 @@ function createUploader(client: S3Client): Uploader {
     abandoned.delete(Key)
   }
 
-  return {
-    async upload(target, source, signal) {
-      signal?.throwIfAborted()
-      await abortAbandoned(target)
-      const stop = new AbortController()
-      const forget = onAbort(signal, () => stop.abort())
-      let failure: unknown
-      let uploadId: string | undefined
+  return async (target: UploadTarget, source: FileSource, signal?: AbortSignal): Promise<void> => {
+    signal?.throwIfAborted()
+    await abortAbandoned(target)
+    const stop = new AbortController()
+    const forget = onAbort(signal, () => stop.abort())
+    let failure: unknown
+    let uploadId: string | undefined
 
-      /**
-       * Stops the upload if a part fails, and aborts parts on the signal. `Upload` would continue with the other parts,
-       * and accepts no signal for a part.
-       */
-      async function send(command: Parameters<S3Client['send']>[0]): Promise<unknown> {
-        if (command instanceof AbortMultipartUploadCommand) {
-          await client.send(command)
-          uploadId = undefined
-          return
-        }
-        try {
-          const sent = await client.send(command, {
-            abortSignal: stop.signal,
-            requestTimeout: PART_TIMEOUT_MS,
-          })
-          if (command instanceof CreateMultipartUploadCommand)
-            uploadId = (sent as { UploadId?: string }).UploadId
-          return sent
-        } catch (error) {
-          failure ??= error
-          stop.abort()
-          throw error
-        }
+    /**
+     * Stops the upload if a part fails, and aborts parts on the signal. `Upload` would continue with the other parts,
+     * and accepts no signal for a part.
+     */
+    async function send(command: Parameters<S3Client['send']>[0]): Promise<unknown> {
+      if (command instanceof AbortMultipartUploadCommand) {
+        await client.send(command)
+        uploadId = undefined
+        return
       }
-
-      // Reads the size before the file is opened: an error of a stream without a reader would end the process.
-      const bytes = 'bytes' in source ? source.bytes.byteLength : (await stat(source.path)).size
-      const Body = 'bytes' in source ? source.bytes : createReadStream(source.path)
       try {
-        await new Upload({
-          client: Object.create(client, { send: { value: send } }) as S3Client,
-          params: { ...target, Body },
-          partSize: Math.max(MIN_PART_BYTES, Math.ceil(bytes / MAX_PARTS)),
-          queueSize: CONCURRENT_PARTS,
-        }).done()
+        const sent = await client.send(command, {
+          abortSignal: stop.signal,
+          requestTimeout: PART_TIMEOUT_MS,
+        })
+        if (command instanceof CreateMultipartUploadCommand)
+          uploadId = (sent as { UploadId?: string }).UploadId
+        return sent
       } catch (error) {
-        if (uploadId !== undefined) abandoned.set(target.Key ?? '', uploadId)
-        signal?.throwIfAborted()
-        throw failure ?? error
-      } finally {
-        forget()
-        if (!(Body instanceof Uint8Array)) Body.destroy()
+        failure ??= error
+        stop.abort()
+        throw error
       }
-    },
+    }
+
+    // Reads the size before the file is opened: an error of a stream without a reader would end the process.
+    const bytes = await bytesOf(source)
+    const Body = 'bytes' in source ? source.bytes : createReadStream(source.path)
+    try {
+      await new Upload({
+        client: Object.create(client, { send: { value: send } }) as S3Client,
+        params: { ...target, Body },
+        partSize: Math.max(MIN_PART_BYTES, Math.ceil(bytes / MAX_PARTS)),
+        queueSize: CONCURRENT_PARTS,
+      }).done()
+    } catch (error) {
+      if (uploadId !== undefined) abandoned.set(target.Key ?? '', uploadId)
+      signal?.throwIfAborted()
+      throw failure ?? error
+    } finally {
+      forget()
+      if (!(Body instanceof Uint8Array)) Body.destroy()
+    }
   }
 }

@@ -136,23 +136,22 @@ async function checkAccess(
   const Bucket = bucket
   const Key = `${prefix}outputs/.check-${randomBytes(8).toString('hex')}`
   const options = { abortSignal: AbortSignal.timeout(START_TIMEOUT_MS) }
-  let operation = ''
-  const attempt = async (name: string, answer: () => Promise<unknown>) => {
-    operation = name
-    await answer()
-  }
-  try {
-    await attempt('ListObjectsV2', () =>
+  const operations = {
+    ListObjectsV2: () =>
       client.send(new ListObjectsV2Command({ Bucket, Prefix: prefix, MaxKeys: 1 }), options),
-    )
-    await attempt('PutObject', () =>
-      client.send(new PutObjectCommand({ Bucket, Key, Body: 'rushes' }), options),
-    )
-    await attempt('GetObject', async () => {
+    PutObject: () => client.send(new PutObjectCommand({ Bucket, Key, Body: 'rushes' }), options),
+    async GetObject() {
       const { Body } = await client.send(new GetObjectCommand({ Bucket, Key }), options)
       await Body?.transformToByteArray()
-    })
-    await attempt('DeleteObject', () => client.send(new DeleteObjectCommand({ Bucket, Key }), options))
+    },
+    DeleteObject: () => client.send(new DeleteObjectCommand({ Bucket, Key }), options),
+  }
+  let operation = ''
+  try {
+    for (const [name, attempt] of Object.entries(operations)) {
+      operation = name
+      await attempt()
+    }
   } catch (error) {
     const { reason, isTemporary, hint } = describeProblem(error)
     if (!isTemporary)

@@ -11,7 +11,7 @@ import type { CreatedRun, Endpoints } from '../endpoints.js'
 import type { FileStore } from '../files/contract.js'
 import { defaultDocument } from '../models/served-model.js'
 import type { Caller } from '../rules/key-checks.js'
-import { Refusal, refusalSaying } from '../rules/refusal.js'
+import { invalidInput, Refusal, refusalSaying } from '../rules/refusal.js'
 import {
   OUTPUTS_PATH,
   outputKey,
@@ -127,8 +127,7 @@ export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefine
   const key = headers['idempotency-key']
   if (key === undefined) return undefined
   if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key))
-    throw refusalSaying(
-      'invalid_input',
+    throw invalidInput(
       'Idempotency-Key is not valid: it must have 1 to 255 printable ASCII characters, without spaces.',
     )
   return key

@@ -12,7 +12,7 @@ import { RendererCrashed, RunCanceled } from '../engines/engine.js'
 import { type Address, listenOn } from '../http/listening.js'
 import { createMetricsApp, type HttpMetrics, METRICS_PATH } from '../http/operations.js'
 import { REFUSALS, type RefusalCode } from '../rules/refusal.js'
-import { observing, type StoreWrapper, wrapStore } from '../store/calls.js'
+import { type Observers, observed } from '../store/calls.js'
 import type { FailedRuns, ServiceStore } from '../store/contract.js'
 
 export interface Metrics extends HttpMetrics {
@@ -45,7 +45,7 @@ export function createMetrics(clock: Pick<Clock, 'monotonic' | 'sleep'>): Metric
     ...createHttpMetrics(instruments),
     observeStore(store) {
       readQueue = createQueueReading(instruments, store, clock)
-      return wrapStore(store, countChanges(instruments))
+      return observed(store, countChanges(instruments))
     },
     async timeRender(kind, render) {
       const startedAtMs = clock.monotonic()
@@ -141,14 +141,14 @@ function createQueueReading(
 }
 
 /** Counts credits and finished runs. */
-function countChanges({ creditsCharged, creditsRefunded, runsFinished }: Instruments): StoreWrapper {
+function countChanges({ creditsCharged, creditsRefunded, runsFinished }: Instruments): Observers {
   function countFailures(failures: FailedRuns | undefined): void {
     if (failures === undefined) return
     runsFinished.inc({ status: 'failed' }, failures.runs)
     creditsRefunded.inc(failures.refunded)
   }
 
-  return observing({
+  return {
     addRun(added, run) {
       if ('id' in added && added.id === run.id) creditsCharged.inc(run.price)
     },
@@ -161,7 +161,7 @@ function countChanges({ creditsCharged, creditsRefunded, runsFinished }: Instrum
     failRun: countFailures,
     recordCrash: countFailures,
     reapWorker: countFailures,
-  })
+  }
 }
 
 /** Buckets in seconds, from a status request (1 ms) to a large upload or download. */
@@ -231,8 +231,7 @@ function createInstruments(registry: Registry) {
     }),
   }
   // Start each series with 0, so that its first increase is visible too.
-  for (const limit of ['rate', 'quota', 'spend_limit', 'balance', 'bodies'])
-    instruments.refusals.inc({ limit }, 0)
+  for (const limit of Object.values(LIMITS)) instruments.refusals.inc({ limit }, 0)
   for (const status of ['succeeded', 'failed', 'canceled']) instruments.runsFinished.inc({ status }, 0)
   for (const kind of KINDS) instruments.rendering.set({ kind }, 0)
   return instruments

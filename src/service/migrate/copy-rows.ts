@@ -10,8 +10,6 @@ import { openSchema } from '../store/postgres/open-schema.js'
 import { damagedFields, verificationOf } from '../store/rows.js'
 import { LEDGER } from '../store/statements.js'
 
-type CopiedRow = Readonly<Record<string, unknown>>
-
 export interface RowsCopy {
   readonly source: Pick<OpenDatabase, 'all' | 'get'>
   readonly url: string
@@ -166,13 +164,13 @@ interface CopiedTable {
   readonly key: readonly string[]
   /** SQL for the bytes of a row, for tables with long texts. */
   readonly bytes?: string
-  convert?(row: Row): CopiedRow
+  convert?(row: Row): Row
 }
 
 const isSet = (value: unknown): boolean => value !== 0
 
 /** Converts a run. Workers have ended, so runs in processing return to the queue, as after a restart. */
-function runOf(row: Row): CopiedRow {
+function runOf(row: Row): Row {
   const isInterrupted = row.status === 'processing'
   return {
     ...row,
@@ -195,31 +193,26 @@ export function* damagedRuns(source: Pick<OpenDatabase, 'all'>): Generator<Damag
   const key = ['sequence']
   const bytes = 'octet_length(input)'
   for (const page of pagesOf(source, { name: 'runs', key, bytes }))
-    for (const row of page as readonly Row[]) {
+    for (const row of page) {
       const fields = damagedFields(row)
       if (fields.length > 0) yield { id: String(row.id), fields }
     }
 }
+
+export const OUTPUTS: CopiedTable = { name: 'outputs', key: ['run_id', 'position'] }
 
 /**
  * Tables, ordered so that each row follows the rows that it refers to. Sessions, links and codes are not copied: users
  * sign in again.
  */
 export const TABLES: readonly CopiedTable[] = [
-  {
-    name: 'accounts',
-    key: ['id'],
-    convert: (row) => ({ ...row, banned: isSet(row.banned) }),
-  },
+  { name: 'accounts', key: ['id'], convert: (row) => ({ ...row, banned: isSet(row.banned) }) },
   { name: 'turns', key: ['account_id'] },
   {
     name: 'keys',
     key: ['id'],
     bytes: 'coalesce(octet_length(allowed_ips), 0)',
-    convert: (row) => ({
-      ...row,
-      disabled: isSet(row.disabled),
-    }),
+    convert: (row) => ({ ...row, disabled: isSet(row.disabled) }),
   },
   { name: 'key_log', key: ['id'] },
   { name: 'users', key: ['id'] },
@@ -229,18 +222,9 @@ export const TABLES: readonly CopiedTable[] = [
     bytes: 'octet_length(input) + coalesce(octet_length(failure), 0) + coalesce(octet_length(job), 0)',
     convert: runOf,
   },
-  {
-    name: 'outputs',
-    key: ['run_id', 'position'],
-  },
-  {
-    name: 'credits',
-    key: ['sequence'],
-  },
-  {
-    name: 'files',
-    key: ['kind', 'key'],
-  },
+  OUTPUTS,
+  { name: 'credits', key: ['sequence'] },
+  { name: 'files', key: ['kind', 'key'] },
   { name: 'run_files', key: ['run_id', 'kind', 'key'] },
 ]
 
@@ -257,7 +241,7 @@ const NUMBERED = [
 export function* pagesOf(
   { all }: Pick<OpenDatabase, 'all'>,
   { name, key, bytes = '0', convert = (row) => row }: CopiedTable,
-): Generator<readonly CopiedRow[]> {
+): Generator<readonly Row[]> {
   const order = key.join(', ')
   const parameters = (first: number) => key.map((_, at) => `?${first + at}`).join(', ')
   const keyOf = (row: Row | undefined) => key.map((column) => row?.[column] as SqlValue)

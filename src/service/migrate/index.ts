@@ -17,7 +17,15 @@ import { explainDatabaseError, MOVED, openServiceDatabase, storeOf } from '../st
 import { LEDGER } from '../store/statements.js'
 import type { StoredOutput } from '../stored-run.js'
 import { copyFiles, type FilesCopied, type KnownFiles } from './copy-files.js'
-import { copyIdOf, copyRows, type DamagedRun, damagedRuns, isImported } from './copy-rows.js'
+import {
+  copyIdOf,
+  copyRows,
+  type DamagedRun,
+  damagedRuns,
+  isImported,
+  OUTPUTS,
+  pagesOf,
+} from './copy-rows.js'
 
 export interface Migration {
   readonly dataFolder: string
@@ -36,8 +44,6 @@ export interface Migrated extends Verification {
   readonly outputs: number
   readonly files: FilesCopied | undefined
 }
-
-const OUTPUTS_PAGE = 500
 
 /**
  * Throws `RushesError` (usage). Folder and database are then unchanged, unless the message says that the outcome is
@@ -128,16 +134,7 @@ const filesIn = (database: Pick<OpenDatabase, 'all'>): KnownFiles => ({
 })
 
 function* outputsOf(database: Pick<OpenDatabase, 'all'>): Generator<StoredOutput> {
-  let last = 0
-  for (;;) {
-    const rows = database.all(
-      `SELECT *, rowid AS page_key FROM outputs WHERE rowid > ?1 ORDER BY rowid LIMIT ${OUTPUTS_PAGE}`,
-      last,
-    )
-    if (rows.length === 0) return
-    yield* rows.map(outputOfRow)
-    last = Number(rows.at(-1)?.page_key)
-  }
+  for (const page of pagesOf(database, OUTPUTS)) yield* page.map(outputOfRow)
 }
 
 const describe = ({ accounts, entries, runs, credits, problems }: Verification): string =>

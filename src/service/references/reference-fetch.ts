@@ -4,7 +4,7 @@ import { isIP, type LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import type { Clock } from '../../host/clock.js'
 import { decodedBody } from '../../host/content-encoding.js'
-import { type Fetch, isLoopback } from '../../host/http.js'
+import { isLoopback } from '../../host/http.js'
 import { type IpNetwork, isInNetwork, parseAddress } from '../rules/networks.js'
 
 const MAX_REDIRECTS = 5
@@ -29,27 +29,20 @@ export interface ReferenceFetch {
 }
 
 export function createReferenceFetch({ privateAllowed, clock, env }: ReferenceFetchOptions): ReferenceFetch {
-  const closers: (() => Promise<void>)[] = []
-  const networks = new Map<boolean, Promise<Fetch>>()
+  const networks = new Map<boolean, ReturnType<typeof createNetworkFor>>()
 
   /** Loads undici only for the first reference that needs it. */
-  async function createNetworkFor(allowsPrivate: boolean): Promise<Fetch> {
+  async function createNetworkFor(allowsPrivate: boolean) {
     const { createNetwork } = await import('../../host/undici.js')
     // A proxy would resolve the name itself, so the network for public addresses uses none.
-    const network = createNetwork(allowsPrivate ? { env, clock } : { env: {}, clock, lookup: publicLookup })
-    closers.push(() => network.close())
-    return network.fetch
-  }
-
-  function networkFor(allowsPrivate: boolean): Promise<Fetch> {
-    const network = networks.get(allowsPrivate) ?? createNetworkFor(allowsPrivate)
-    networks.set(allowsPrivate, network)
-    return network
+    return createNetwork(allowsPrivate ? { env, clock } : { env: {}, clock, lookup: publicLookup })
   }
 
   const get: ReferenceFetch['get'] = async (start, signal) => {
     const allowsPrivate = privateAllowed()
-    const fetch = await networkFor(allowsPrivate)
+    const network = networks.get(allowsPrivate) ?? createNetworkFor(allowsPrivate)
+    networks.set(allowsPrivate, network)
+    const { fetch } = await network
     let url = start
     for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
       if (!isHttp(url) || !(allowsPrivate || mayBePublic(url))) return undefined
@@ -65,8 +58,8 @@ export function createReferenceFetch({ privateAllowed, clock, env }: ReferenceFe
 
   return {
     get,
-    close: async () => {
-      await Promise.all(closers.map((close) => close()))
+    async close() {
+      for (const network of networks.values()) await (await network).close()
     },
   }
 }

@@ -3,7 +3,7 @@ import { isLoopback } from '../../host/http.js'
 import { MAX_ALLOWED_IPS, MAX_CREDITS, MAX_PASSWORD_LENGTH } from '../../protocol/credentials.js'
 import { shortened } from '../../protocol/text.js'
 import { MAX_EMAIL_LENGTH } from './credentials.js'
-import { Refusal, refusalSaying } from './refusal.js'
+import { invalidInput, Refusal } from './refusal.js'
 
 /** A request as the client sent it, also through a trusted proxy. */
 export interface SeenRequest {
@@ -139,8 +139,6 @@ export function invalidBody([problem]: readonly SchemaProblem[]): Refusal {
 export const idIn = (text: string): number => (/^[1-9]\d{0,14}$/.test(text) ? Number(text) : 0)
 
 export type Query = Readonly<Record<string, unknown>>
-
-const invalidInput = (sentence: string) => refusalSaying('invalid_input', sentence)
 
 /**
  * Throws `Refusal` (400), which names the field, like `numberIn`, `cursorIn` and `choiceIn`. An empty value counts as

@@ -5,6 +5,7 @@
  */
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { availableParallelism } from 'node:os'
+import { promisify } from 'node:util'
 import { createSlots } from '../../host/slots.js'
 import {
   hasForbiddenCharacter,
@@ -13,11 +14,8 @@ import {
   normalizedPassword,
   passwordLength,
 } from '../../protocol/credentials.js'
-import { refusalSaying } from './refusal.js'
+import { invalidInput, refusalSaying } from './refusal.js'
 
-const COST = 2 ** 15
-const BLOCK_SIZE = 8
-const PARALLELIZATION = 1
 const SALT_BYTES = 16
 const KEY_BYTES = 32
 
@@ -52,7 +50,7 @@ export interface Passwords {
 /** Throws `Refusal` (400) for a password that is not allowed. */
 export function checkNewPassword(password: string): void {
   const problem = problemOf(password)
-  if (problem !== undefined) throw refusalSaying('invalid_input', `The password ${problem}.`)
+  if (problem !== undefined) throw invalidInput(`The password ${problem}.`)
 }
 
 function problemOf(password: string): string | undefined {
@@ -89,7 +87,7 @@ export function createPasswords(derive: Derive = deriveWithScrypt, atOnce = MAX_
 }
 
 function newDerivation(salt: Uint8Array): Derivation {
-  return { cost: COST, blockSize: BLOCK_SIZE, parallelization: PARALLELIZATION, salt, keyBytes: KEY_BYTES }
+  return { cost: 2 ** 15, blockSize: 8, parallelization: 1, salt, keyBytes: KEY_BYTES }
 }
 
 function textOf({ cost, blockSize, parallelization, salt }: Derivation, key: Uint8Array): string {
@@ -116,17 +114,12 @@ function deriveWithScrypt(
   password: string,
   { cost, blockSize, parallelization, salt, keyBytes }: Derivation,
 ): Promise<Uint8Array> {
-  const options: ScryptOptions = {
-    N: cost,
-    r: blockSize,
-    p: parallelization,
-    // Node's default limit is exactly the need of these parameters, without any reserve.
-    maxmem: 256 * cost * blockSize,
-  }
-  return new Promise((resolve, reject) =>
-    scrypt(password, salt, keyBytes, options, (error, key) => (error ? reject(error) : resolve(key))),
-  )
+  // Node's default limit is exactly the need of these parameters, without any reserve.
+  const maxmem = 256 * cost * blockSize
+  return scryptOf(password, salt, keyBytes, { cost, blockSize, parallelization, maxmem })
 }
+
+const scryptOf = promisify<string, Uint8Array, number, ScryptOptions, Uint8Array>(scrypt)
 
 /** Maximum length of an email address (the path of RFC 5321). */
 export const MAX_EMAIL_LENGTH = 254

@@ -2,7 +2,6 @@
 import { credits } from '../../protocol/limits.js'
 import { shortened } from '../../protocol/text.js'
 import type { RateLimit } from '../rate/rate-limiter.js'
-import { hashOfKey, sameHash } from '../secrets.js'
 import { createNetworkMatcher } from './networks.js'
 import { Refusal } from './refusal.js'
 
@@ -13,11 +12,10 @@ interface KeyValidity {
   readonly banned: boolean
 }
 
-/** A stored key. Only its hash is stored. */
+/** A stored key, found by its hash. */
 export interface KeyRecord extends KeyValidity {
   readonly id: number
   readonly accountId: number
-  readonly hash: string
   /** If undefined, the key works from any IP address. */
   readonly allowedIps: readonly string[] | undefined
   /** If undefined, the published limit applies. */
@@ -39,9 +37,8 @@ export function bearerKey(authorization: string | undefined): string {
 }
 
 /** Throws `Refusal` (401) when the key is unknown, disabled or expired. */
-export function checkKey(key: string, record: KeyRecord | undefined, nowMs: number): KeyRecord {
-  const isKnown = record !== undefined && sameHash(record.hash, hashOfKey(key))
-  if (!isKnown || !isUsable(record, nowMs)) throw new Refusal('invalid_api_key')
+export function checkKey(record: KeyRecord | undefined, nowMs: number): KeyRecord {
+  if (record === undefined || !isUsable(record, nowMs)) throw new Refusal('invalid_api_key')
   return record
 }
 

@@ -4,10 +4,8 @@ import { MAX_TIME_MS } from '../../protocol/credentials.js'
 import { shortened } from '../../protocol/text.js'
 import type { KeyTerms } from '../store/account-store.js'
 import { parseNetwork } from './networks.js'
-import { refusalSaying } from './refusal.js'
+import { invalidInput } from './refusal.js'
 import { parseDay } from './times.js'
-
-const invalidInput = (sentence: string) => refusalSaying('invalid_input', sentence)
 
 /** Converts the fields that are present; their types were checked before. Throws `Refusal` (400). */
 export function keyTermsOf(body: KeyTermsBody, nowMs: number): Partial<KeyTerms> {

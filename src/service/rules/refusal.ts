@@ -45,7 +45,6 @@ export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly code: RefusalCode
   readonly status: number
-  readonly detail: string | undefined
   /** Of a create that was refused for its model or input: see `ReadCreate`. */
   request: string | undefined
 
@@ -55,7 +54,6 @@ export class Refusal extends Error {
     super(detail === undefined ? cause : `${cause} ${detail}`)
     this.code = code
     this.status = status
-    this.detail = detail
   }
 }
 
@@ -66,22 +64,21 @@ export class Refusal extends Error {
 export const refusalSaying = (code: RefusalCode, message: string): Refusal =>
   Object.assign(new Refusal(code), { message })
 
+export const invalidInput = (message: string): Refusal => refusalSaying('invalid_input', message)
+
 /** An error in a message between threads, which would lose the class and the properties of an error. */
 export type SentError =
-  | {
-      readonly refusal: RefusalCode
-      readonly detail: string | undefined
-      readonly request: string | undefined
-    }
+  | { readonly message: string; readonly refusal: RefusalCode; readonly request: string | undefined }
   | { readonly message: string; readonly code: string | undefined }
 
 export function sentError(error: unknown): SentError {
-  if (error instanceof Refusal) return { refusal: error.code, detail: error.detail, request: error.request }
-  return { message: messageOf(error), code: errorCode(error) }
+  const message = messageOf(error)
+  if (error instanceof Refusal) return { message, refusal: error.code, request: error.request }
+  return { message, code: errorCode(error) }
 }
 
 export function receivedError(error: SentError): Error {
   if ('refusal' in error)
-    return Object.assign(new Refusal(error.refusal, error.detail), { request: error.request })
+    return Object.assign(refusalSaying(error.refusal, error.message), { request: error.request })
   return Object.assign(new Error(error.message), error.code !== undefined && { code: error.code })
 }

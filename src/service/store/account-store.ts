@@ -136,7 +136,7 @@ export interface AccountStore {
    * change, and throws to refuse it.
    */
   addCredits(credits: NewCredits, check: (balance: number) => void): Promise<number | undefined>
-  /** Newest first. A negative limit means all entries. */
+  /** Newest first. */
   listEntries(account: string, limit: number): Promise<readonly LedgerEntry[]>
   /**
    * Recomputes all sums from one snapshot of the database. `unknown`: ids of failed runs with an unknown outcome, without

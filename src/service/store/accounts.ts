@@ -12,12 +12,8 @@ import {
   termValues,
   verificationOf,
 } from './rows.js'
-import type { Database, Dialect, Transaction } from './sql.js'
-import { ENTRY_COLUMNS, KEYS, LEDGER, UNKNOWN_RUNS } from './statements.js'
-
-/** Only the columns that the key check needs, because every request reads them. */
-const CALLER_COLUMNS = `keys.disabled, keys.expires_at, keys.allowed_ips, keys.rate_requests, keys.rate_window_ms, accounts.banned
-    FROM keys JOIN accounts ON accounts.id = keys.account_id`
+import { type Database, type Dialect, repeatable, type Transaction } from './sql.js'
+import { ENTRY_COLUMNS, KEYS, LEDGER, MOVE_BALANCE, UNKNOWN_RUNS } from './statements.js'
 
 const sqlOf = ({ lock }: Dialect) => ({
   addAccount: `
@@ -53,7 +49,11 @@ const sqlOf = ({ lock }: Dialect) => ({
 
   activeKeys: `SELECT count(*) AS active FROM keys WHERE account_id = $1 AND NOT disabled`,
 
-  findKey: `SELECT keys.id, keys.account_id, keys.hash, ${CALLER_COLUMNS} WHERE keys.hash = $1`,
+  // Only the columns that the key check needs, because every request reads them.
+  findKey: `
+    SELECT keys.id, keys.account_id, keys.disabled, keys.expires_at, keys.allowed_ips, keys.rate_requests,
+      keys.rate_window_ms, accounts.banned
+    FROM keys JOIN accounts ON accounts.id = keys.account_id WHERE keys.hash = $1`,
 
   accountOfKey: `SELECT account_id FROM keys WHERE id = $1`,
 
@@ -79,9 +79,6 @@ const sqlOf = ({ lock }: Dialect) => ({
 
   recordKeyUse: `UPDATE keys SET last_used_at = $2 WHERE id = $1 AND coalesce(last_used_at < $2, true)`,
 
-  // The balance duplicates the sum of the entries, so that a create does not have to compute it.
-  moveBalance: `UPDATE accounts SET balance = balance + $2 WHERE id = $1`,
-
   addEntry: `INSERT INTO credits (account_id, kind, amount, created_at) VALUES ($1, 'added', $2, $3)`,
 
   listEntries: `
@@ -105,7 +102,7 @@ export function createAccountStore(database: Database): AccountStore {
   }
 
   async function addEntry(tx: Transaction, accountId: number, amount: number, nowMs: number): Promise<void> {
-    await tx.run(SQL.moveBalance, accountId, amount)
+    await tx.run(MOVE_BALANCE, accountId, amount)
     await tx.run(SQL.addEntry, accountId, amount, nowMs)
   }
 
@@ -113,16 +110,13 @@ export function createAccountStore(database: Database): AccountStore {
 
   return {
     ensureAccount: (account) =>
-      transaction(
-        async (tx) => {
-          const find = () => tx.get(SQL.findAccount, account.name)
-          // Looks first: on PostgreSQL, an INSERT that adds nothing uses up an id.
-          const found = await find()
-          if (found !== undefined) return Number(found.id)
-          return (await insertAccount(tx, account)) ?? Number((await find())?.id)
-        },
-        { repeatable: true },
-      ),
+      repeatable(database, async (tx) => {
+        const find = () => tx.get(SQL.findAccount, account.name)
+        // Looks first: on PostgreSQL, an INSERT that adds nothing uses up an id.
+        const found = await find()
+        if (found !== undefined) return Number(found.id)
+        return (await insertAccount(tx, account)) ?? Number((await find())?.id)
+      }),
     async addAccount(account) {
       const id = await transaction((tx) => insertAccount(tx, account))
       const { name, credits: balance, nowMs: createdAtMs } = account
@@ -153,35 +147,29 @@ export function createAccountStore(database: Database): AccountStore {
     },
     listKeys: async () => (await snapshot((read) => read.all(SQL.listKeys))).map(keyDetailsOfRow),
     changeKey: (id, changes: Partial<KeyTerms>, change) =>
-      transaction(
-        async (tx) => {
-          const owner = await tx.get(SQL.accountOfKey, id)
-          if (owner === undefined) return false
-          // Locks the account before the key, in the same order as creates, to avoid a deadlock.
-          await tx.get(SQL.lockAccount, Number(owner.account_id))
-          const row = await tx.get(SQL.lockKey, id)
-          if (row === undefined || row.archived_at !== null) return false
-          if (isSet(row.disabled) && changes.disabled === false)
-            checkActiveKeys(await tx.get(SQL.activeKeys, Number(row.account_id)))
-          const before = keyDetailsOfRow(row)
-          const terms = { ...before, ...changes }
-          await tx.run(SQL.changeKey, id, terms.name, ...termValues(terms))
-          const fields = changedFields(before, terms)
-          if (fields !== '') await logKey(tx, SQL, id, change, 'changed', fields)
-          if (terms.disabled !== before.disabled)
-            await logKey(tx, SQL, id, change, terms.disabled ? 'disabled' : 'enabled')
-          return true
-        },
-        { repeatable: true },
-      ),
+      repeatable(database, async (tx) => {
+        const owner = await tx.get(SQL.accountOfKey, id)
+        if (owner === undefined) return false
+        // Locks the account before the key, in the same order as creates, to avoid a deadlock.
+        await tx.get(SQL.lockAccount, Number(owner.account_id))
+        const row = await tx.get(SQL.lockKey, id)
+        if (row === undefined || row.archived_at !== null) return false
+        if (isSet(row.disabled) && changes.disabled === false)
+          checkActiveKeys(await tx.get(SQL.activeKeys, Number(row.account_id)))
+        const before = keyDetailsOfRow(row)
+        const terms = { ...before, ...changes }
+        await tx.run(SQL.changeKey, id, terms.name, ...termValues(terms))
+        const fields = changedFields(before, terms)
+        if (fields !== '') await logKey(tx, SQL, id, change, 'changed', fields)
+        if (terms.disabled !== before.disabled)
+          await logKey(tx, SQL, id, change, terms.disabled ? 'disabled' : 'enabled')
+        return true
+      }),
     archiveKey: (id, change) =>
-      transaction(
-        async (tx) => {
-          if ((await tx.run(SQL.archiveKey, id, change.nowMs)) > 0)
-            await logKey(tx, SQL, id, change, 'archived')
-        },
-        { repeatable: true },
-      ),
+      repeatable(database, async (tx) => {
+        if ((await tx.run(SQL.archiveKey, id, change.nowMs)) > 0)
+          await logKey(tx, SQL, id, change, 'archived')
+      }),
     recordKeyUse: async (id, usedAtMs) => void (await run(SQL.recordKeyUse, id, usedAtMs)),
 
     addCredits: ({ account, amount, nowMs }, check) =>
@@ -193,10 +181,8 @@ export function createAccountStore(database: Database): AccountStore {
         await addEntry(tx, Number(row.id), amount, nowMs)
         return balance
       }),
-    async listEntries(account, limit) {
-      const count = limit < 0 ? Number.MAX_SAFE_INTEGER : limit
-      return (await snapshot((read) => read.all(SQL.listEntries, account, count))).map(ledgerEntryOfRow)
-    },
+    listEntries: async (account, limit) =>
+      (await snapshot((read) => read.all(SQL.listEntries, account, limit))).map(ledgerEntryOfRow),
     verify: () =>
       snapshot(async (read) => {
         const results = []

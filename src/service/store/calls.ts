@@ -1,16 +1,6 @@
-/**
- * The store as one call with the name of a method. What several methods have in common is a wrapper of this call:
- *
- *   below                  checks the budget of a create
- *   open-store.ts          sends a call to the thread of its route
- *   sqlite/index.ts        rejects a missing row of a replaced file
- *   postgres/index.ts      takes the turn of an account, and announces queued runs
- *   ../console/limits.ts   reads of one account, one at a time
- *   ../metrics/index.ts    counts runs and credits
- *   ../administration.ts   explains errors to users
- */
-import { type AccountState, checkBudget } from '../rules/key-checks.js'
-import type { NewRun, ServiceStore, Store } from './contract.js'
+/** The methods of a store by their names: what a thread needs to know of each, and what several of them have in common. */
+import { checkBudget } from '../rules/key-checks.js'
+import type { ServiceStore, Store } from './contract.js'
 
 export type StoreMethod = Exclude<keyof Store, 'onQueued'>
 
@@ -96,26 +86,20 @@ export const ROUTES: Readonly<Record<StoreMethod, StoreRoute>> = {
 
 export type StoreCall = (method: StoreMethod, args: readonly unknown[]) => Promise<unknown>
 
-/** Returns a call that does something before or after `call`. */
-export type StoreWrapper = (call: StoreCall) => StoreCall
-
-/** For some methods, a function of the arguments. */
-type ByArguments<Result> = {
-  readonly [Method in StoreMethod]?: (...args: Parameters<Store[Method]>) => Result
-}
-
-/** For some methods, a function of the result. */
-type ByResult = {
+/** For some methods, a function of the result and the arguments. */
+export type Observers = {
   readonly [Method in StoreMethod]?: (
     result: Awaited<ReturnType<Store[Method]>>,
     ...args: Parameters<Store[Method]>
   ) => void
 }
 
+type AnyMethod = (...args: readonly unknown[]) => Promise<unknown>
+
 export const callOf =
   (store: object): StoreCall =>
   (method, args) =>
-    (store as Record<StoreMethod, (...args: readonly unknown[]) => Promise<unknown>>)[method](...args)
+    (store as Record<StoreMethod, AnyMethod>)[method](...args)
 
 /** The store whose methods are calls. */
 export const fromCall = (call: StoreCall): ServiceStore =>
@@ -126,43 +110,24 @@ export const fromCall = (call: StoreCall): ServiceStore =>
     ]),
   ) as unknown as ServiceStore
 
-/** Wraps the methods of a store. The last wrapper sees a call first. */
-export const wrapStore = <Wrapped extends object>(
-  store: Wrapped,
-  ...wrappers: readonly StoreWrapper[]
-): Wrapped => ({
-  ...store,
-  ...fromCall(wrappers.reduce((call, wrap) => wrap(call), callOf(store))),
-})
-
-/** Calls the function of a method with its result. If that throws, the call rejects. */
-export const observing =
-  (observers: ByResult): StoreWrapper =>
-  (call) =>
-  async (method, args) => {
-    const result = await call(method, args)
-    const observe = observers[method] as ((...values: readonly unknown[]) => void) | undefined
-    observe?.(result, ...args)
-    return result
-  }
-
-/** Makes calls of one account wait for each other. `accounts`: the account of each method that waits. */
-export const inTurns =
-  (
-    accounts: ByArguments<number>,
-    inTurn: (accountId: number, work: () => Promise<unknown>) => Promise<unknown>,
-  ): StoreWrapper =>
-  (call) =>
-  (method, args) => {
-    const accountOf = accounts[method] as ((...values: readonly unknown[]) => number) | undefined
-    return accountOf === undefined ? call(method, args) : inTurn(accountOf(...args), () => call(method, args))
-  }
+/** The store, which calls the function of a method with its result. If that throws, the call rejects. */
+export function observed<Observed extends object>(store: Observed, observers: Observers): Observed {
+  const call = callOf(store)
+  const methods = Object.entries(observers).map(([name, observe]): [string, AnyMethod] => [
+    name,
+    async (...args) => {
+      const result = await call(name as StoreMethod, args)
+      ;(observe as (...values: readonly unknown[]) => void)(result, ...args)
+      return result
+    },
+  ])
+  return { ...store, ...Object.fromEntries(methods) }
+}
 
 /** Refuses a create that its key or account may not pay for. */
-export const withBudgetCheck = (store: Store): ServiceStore =>
-  wrapStore<object>(store, (call) => (method, args) => {
-    if (method !== 'addRun') return call(method, args)
-    const [run] = args as readonly [NewRun]
-    const check = (account: AccountState) => checkBudget(account, run.price, run.createdAtMs)
-    return call(method, [run, check])
-  }) as ServiceStore
+export const withBudgetCheck = <Checked extends Store>(
+  store: Checked,
+): Omit<Checked, 'addRun'> & ServiceStore => ({
+  ...store,
+  addRun: (run) => store.addRun(run, (account) => checkBudget(account, run.price, run.createdAtMs)),
+})

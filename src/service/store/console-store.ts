@@ -155,15 +155,19 @@ export interface UserDetails extends UserRecord {
   readonly lastSeenAtMs: number | undefined
 }
 
-interface NewSession {
+/** A session or a sign-in link. */
+export interface NewToken {
   readonly hash: string
   readonly userId: number
+  readonly nowMs: number
+  readonly expiresAtMs: number
+}
+
+export interface NewSession extends NewToken {
   /** Whether a sign-in link started the session. If true, the user can set a password without the current one. */
   readonly fromLink: boolean
   readonly address: string | undefined
   readonly userAgent: string | undefined
-  readonly nowMs: number
-  readonly expiresAtMs: number
 }
 
 export interface SessionRecord {
@@ -217,12 +221,7 @@ export interface UserStore {
   setPassword(userId: number, password: string, keptSession: string): Promise<void>
 
   /** Adds a link, and removes expired links of all users. */
-  addLink(link: {
-    readonly hash: string
-    readonly userId: number
-    readonly nowMs: number
-    readonly expiresAtMs: number
-  }): Promise<void>
+  addLink(link: NewToken): Promise<void>
   /**
    * Removes the link and returns its user. Returns undefined if the link does not exist, or if a concurrent call has
    * used it.

@@ -1,8 +1,8 @@
 /** The console's reads of one account. */
+import { DAY_MS } from '../rules/times.js'
 import type { ConsoleStore, EntryFilter, ListedRun, RunFilter } from './console-store.js'
 import {
   accountSummaryOf,
-  DAY_MS,
   daySpendOf,
   keyDetailsOfRow,
   keyLogEntryOf,
@@ -87,11 +87,11 @@ export function createConsoleStore(database: Database): ConsoleStore {
   /** `count`: maximum number of rows to scan. */
   async function floorOf(
     table: 'runs' | 'credits',
-    conditions: readonly Condition[],
+    filter: Range,
     count: number | undefined,
   ): Promise<number | undefined> {
     if (count === undefined) return undefined
-    const range = whereOf(conditions)
+    const range = whereOf(rangeConditions(table, filter))
     const row = await get(SQL.floorOf(table, range.sql, range.next), ...range.values, count)
     return row && Number(row.sequence)
   }
@@ -104,10 +104,8 @@ export function createConsoleStore(database: Database): ConsoleStore {
     async listRuns(filter) {
       const { model = '', search, limit } = filter
       if (hasNul(model, search ?? '')) return { runs: [], next: undefined }
-      const floor = await floorOf('runs', rangeConditions(filter), maxLookedAt(filter))
-      const prompt =
-        search === undefined ? [] : [{ sql: dialect.contains('runs.prompt', '?'), value: search }]
-      const where = whereOf([...runConditions(filter, floor), ...prompt])
+      const floor = await floorOf('runs', filter, maxLookedAt(filter))
+      const where = whereOf([...runConditions(filter, floor), [dialect.contains('runs.prompt', '?'), search]])
       // Reads one more run to find out whether another page follows.
       const found = await all(SQL.listRuns(where.sql, where.next), ...where.values, limit + 1)
       const { items: runs, next } = pageOf(await runsOf(found), limit, floor)
@@ -140,7 +138,7 @@ export function createConsoleStore(database: Database): ConsoleStore {
       const { limit, kind, keyId, fromMs, untilMs } = filter
       const isFiltered = [kind, keyId, fromMs, untilMs].some((each) => each !== undefined)
       const count = isFiltered ? MAX_FILTERED : undefined
-      const floor = await floorOf('credits', entryRange(filter), count)
+      const floor = await floorOf('credits', filter, count)
       const where = whereOf(entryConditions(filter, floor))
       const found = await all(SQL.listEntries(where.sql, where.next), ...where.values, limit + 1)
       const { items: entries, next } = pageOf(found.map(listedEntryOf), limit, floor)
@@ -150,14 +148,11 @@ export function createConsoleStore(database: Database): ConsoleStore {
   }
 }
 
-/** A WHERE condition of a console list. `?` in `sql` is the placeholder for `value`. */
-interface Condition {
-  readonly sql: string
-  readonly value?: string | number
-}
-
-const conditionIfSet = (sql: string, value: string | number | undefined): readonly Condition[] =>
-  value === undefined ? [] : [{ sql, value }]
+/**
+ * A WHERE condition of a console list, with the value for its placeholder `?`. Left out if the value is undefined. Without a
+ * placeholder, the value is null.
+ */
+type Condition = readonly [sql: string, value: string | number | null | undefined]
 
 /** Maximum number of rows that one page scans. A search reads the prompts of runs; other filters read only an index. */
 const MAX_SEARCHED = 2_000
@@ -183,36 +178,34 @@ function pageOf<Item extends { readonly sequence: number }>(
   return { items, next: floor === undefined ? undefined : floor + 1 }
 }
 
-/** Conditions for the runs to scan: account and sequence. */
-const rangeConditions = (filter: RunFilter): readonly Condition[] => [
-  { sql: 'runs.account_id = ?', value: filter.accountId },
-  ...conditionIfSet('runs.sequence < ?', filter.before),
+type Range = Pick<RunFilter, 'accountId' | 'before'>
+
+/** Conditions for the rows to scan: account and sequence. */
+const rangeConditions = (
+  table: 'runs' | 'credits',
+  { accountId, before }: Range,
+  floor?: number,
+): readonly Condition[] => [
+  [`${table}.account_id = ?`, accountId],
+  [`${table}.sequence < ?`, before],
+  [`${table}.sequence > ?`, floor],
 ]
 
 /** All conditions except the search, which each database writes differently. */
 const runConditions = (filter: RunFilter, floor: number | undefined): readonly Condition[] => [
-  ...rangeConditions(filter),
-  ...conditionIfSet('runs.sequence > ?', floor),
-  ...conditionIfSet('runs.status = ?', filter.status),
-  ...conditionIfSet('runs.kind = ?', filter.kind),
-  ...conditionIfSet('runs.model = ?', filter.model),
-  ...(filter.key === 'console'
-    ? [{ sql: 'runs.key_id IS NULL' }]
-    : conditionIfSet('runs.key_id = ?', filter.key)),
-]
-
-const entryRange = (filter: EntryFilter): readonly Condition[] => [
-  { sql: 'credits.account_id = ?', value: filter.accountId },
-  ...conditionIfSet('credits.sequence < ?', filter.before),
+  ...rangeConditions('runs', filter, floor),
+  ['runs.status = ?', filter.status],
+  ['runs.kind = ?', filter.kind],
+  ['runs.model = ?', filter.model],
+  filter.key === 'console' ? ['runs.key_id IS NULL', null] : ['runs.key_id = ?', filter.key],
 ]
 
 const entryConditions = (filter: EntryFilter, floor: number | undefined): readonly Condition[] => [
-  ...entryRange(filter),
-  ...conditionIfSet('credits.sequence > ?', floor),
-  ...conditionIfSet('credits.kind = ?', filter.kind),
-  ...conditionIfSet('credits.key_id = ?', filter.keyId),
-  ...conditionIfSet('credits.created_at >= ?', filter.fromMs),
-  ...conditionIfSet('credits.created_at < ?', filter.untilMs),
+  ...rangeConditions('credits', filter, floor),
+  ['credits.kind = ?', filter.kind],
+  ['credits.key_id = ?', filter.keyId],
+  ['credits.created_at >= ?', filter.fromMs],
+  ['credits.created_at < ?', filter.untilMs],
 ]
 
 interface Where {
@@ -225,10 +218,10 @@ interface Where {
 
 function whereOf(conditions: readonly Condition[]): Where {
   const values: (string | number)[] = []
-  const parts = conditions.map(({ sql, value }) => {
-    if (value === undefined) return sql
-    values.push(value)
-    return sql.replace('?', () => `$${values.length}`)
+  const parts = conditions.flatMap(([sql, value]) => {
+    if (value === undefined) return []
+    if (value !== null) values.push(value)
+    return sql.replace('?', `$$${values.length}`)
   })
   return { sql: parts.join(' AND '), values, next: `$${values.length + 1}` }
 }

@@ -1,7 +1,8 @@
 /** Records of files and of the runs that need them. */
 import { outputKey } from '../stored-run.js'
-import { type FileRecords, MAX_REMOVED, type Store } from './contract.js'
-import type { Database, Dialect } from './sql.js'
+import { MAX_REMOVED, type Store } from './contract.js'
+import { type Database, type Dialect, repeatable } from './sql.js'
+import { ADD_RUN_FILE } from './statements.js'
 
 const IS_UNUSED = `NOT EXISTS (SELECT 1 FROM run_files WHERE run_files.kind = files.kind AND run_files.key = files.key)`
 
@@ -10,8 +11,6 @@ export const fileStatements = ({ inList, list, lock, lockFree }: Dialect) => ({
 
   // Locked, so that the run cannot end before its outputs are recorded.
   isRendering: `SELECT 1 FROM runs WHERE id = $1 AND owner = $2 AND status = 'processing'${lock()}`,
-
-  addRunFile: `INSERT INTO run_files (run_id, kind, key) VALUES ($1, 'output', $2) ON CONFLICT DO NOTHING`,
 
   // Skips files that are locked by a create that is about to use them.
   lockOld: `
@@ -29,12 +28,8 @@ export const fileStatements = ({ inList, list, lock, lockFree }: Dialect) => ({
   databaseId: `SELECT database_id FROM format`,
 })
 
-export function createFileRecords({
-  get,
-  all,
-  transaction,
-  dialect,
-}: Database): FileRecords & Pick<Store, 'addOutputFiles'> {
+export function createFileRecords(database: Database) {
+  const { get, all, dialect } = database
   const SQL = fileStatements(dialect)
   return {
     async findImage(sha256) {
@@ -42,28 +37,22 @@ export function createFileRecords({
       return row && String(row.key)
     },
     addOutputFiles: ({ id, owner }, outputs) =>
-      transaction(
-        async (tx) => {
-          if ((await tx.get(SQL.isRendering, id, owner)) === undefined) return false
-          for (const output of outputs) await tx.run(SQL.addRunFile, id, outputKey(output))
-          return true
-        },
-        { repeatable: true },
-      ),
+      repeatable(database, async (tx) => {
+        if ((await tx.get(SQL.isRendering, id, owner)) === undefined) return false
+        for (const output of outputs) await tx.run(ADD_RUN_FILE, id, 'output', outputKey(output))
+        return true
+      }),
 
     // A repeat after a lost response removes further records. `findUnknownFiles` finds the files of the others.
     removeOldFiles: (kind, beforeMs) =>
-      transaction(
-        async (tx) => {
-          const keys = (await tx.all(SQL.lockOld, kind, beforeMs)).map(({ key }) => String(key))
-          return keys.length === 0
-            ? []
-            : (await tx.all(SQL.removeOld, kind, keys)).map(({ key }) => String(key))
-        },
-        { repeatable: true },
-      ),
+      repeatable(database, async (tx) => {
+        const keys = (await tx.all(SQL.lockOld, kind, beforeMs)).map(({ key }) => String(key))
+        return keys.length === 0
+          ? []
+          : (await tx.all(SQL.removeOld, kind, keys)).map(({ key }) => String(key))
+      }),
     findUnknownFiles: async (kind, keys) =>
       (await all(SQL.findUnknown, kind, keys)).map(({ key }) => String(key)),
     databaseId: async () => String((await get(SQL.databaseId))?.database_id),
-  }
+  } satisfies Partial<Store>
 }

@@ -29,8 +29,7 @@ export async function openStore({
   if (databaseUrl !== undefined) {
     // Loads the driver only if it is needed.
     const { openPostgresStore } = await import('./postgres/index.js')
-    const store = await openPostgresStore(databaseUrl, { clock })
-    return { ...store, ...withBudgetCheck(store) }
+    return withBudgetCheck(await openPostgresStore(databaseUrl, { clock }))
   }
   return inThread
     ? await openStoreThread(path)
@@ -52,14 +51,14 @@ export async function openStoreThread(path: string): Promise<RunningStore> {
 
   const readers = { lookup: start('lookup'), page: start('page') }
   // Makes both readers open the file now, so that all threads use the same file if it is replaced later.
-  const openingRead: StoreRequest = { method: 'findAccount', args: [0], route: 'lookup' }
+  const openingRead: StoreRequest = { method: 'findAccount', args: [0] }
   await Promise.all(Object.values(readers).map((reader) => reader.ask(openingRead)))
 
   const call: StoreCall = async (method, args) => {
     const route = ROUTES[method]
     const target = route === 'lookup' || route === 'page' ? readers[route] : thread
     if (target.hasEnded) throw threadEnded()
-    const answer = await target.ask({ method, args, route })
+    const answer = await target.ask({ method, args })
     if ('error' in answer) throw receivedError(answer.error)
     return answer.result
   }
@@ -77,7 +76,7 @@ export async function openStoreThread(path: string): Promise<RunningStore> {
     async close() {
       // Closes the readers first: while a reader is open, the writer cannot empty the WAL file.
       for (const reader of Object.values(readers)) {
-        if (!reader.hasEnded) await reader.ask({ method: 'close', args: [], route: 'change' }).catch(() => {})
+        if (!reader.hasEnded) await reader.ask({ method: 'close', args: [] }).catch(() => {})
         await reader.close()
       }
       if (!thread.hasEnded) await call('close', [])

@@ -3,7 +3,7 @@ import { KINDS, type Kind } from '../../protocol/models.js'
 import type { CrashLimit, FailedRuns, Store } from './contract.js'
 import { hasJob, jobOf, RUN_COLUMNS, runOfRow } from './rows.js'
 import { createFailure } from './runs.js'
-import type { Database, Dialect, Row, Transaction } from './sql.js'
+import { type Database, type Dialect, type Row, repeatable, type Transaction } from './sql.js'
 
 /**
  * Number of pairs of model and account that a claim compares, besides one per model. In a longer queue, these are the
@@ -99,11 +99,6 @@ export const queueStatements = (dialect: Dialect) => ({
   removeWorker: `DELETE FROM workers WHERE id = $1`,
 })
 
-type QueueStore = Pick<
-  Store,
-  'claimRun' | 'returnRuns' | 'recordCrash' | 'queueLengths' | 'reapWorker' | 'releaseWorker'
->
-
 /** The leases of workers, which each database proves in its own way. */
 export type LeaseStore = Pick<Store, 'renewLease' | 'extendLease' | 'listWorkers'> & {
   /** Forgets a worker whose row is removed. */
@@ -113,8 +108,8 @@ export type LeaseStore = Pick<Store, 'renewLease' | 'extendLease' | 'listWorkers
 /** Crashes of workers that follow one job: its outputs may be the reason. */
 const MAX_CRASHES_OF_JOB = 20
 
-export function createQueueStore(database: Database, leases: LeaseStore): QueueStore {
-  const { get, all, transaction, dialect } = database
+export function createQueueStore(database: Database, leases: LeaseStore) {
+  const { get, all, dialect } = database
   const SQL = queueStatements(dialect)
   const fail = createFailure(dialect)
 
@@ -140,70 +135,55 @@ export function createQueueStore(database: Database, leases: LeaseStore): QueueS
 
   return {
     claimRun: ({ worker, nowMs, models, separate = [], only }) =>
-      transaction(
-        async (tx) => {
-          // Sends the statements at once. Each sees all earlier commits.
-          const [, lease, next] = await Promise.all([
-            dialect.lockClaims === undefined ? undefined : tx.get(dialect.lockClaims),
-            tx.get(SQL.holdLease, worker),
-            only === undefined
-              ? tx.get(SQL.nextRun, models, models.length + MAX_COMPARED, separate)
-              : tx.get(SQL.nextOfThese, models, only),
-          ])
-          if (lease === undefined || next === undefined) return undefined
-          const [row] = await Promise.all([
-            tx.get(SQL.claim, Number(next.sequence), worker, nowMs),
-            tx.run(SQL.takeTurn, Number(next.account_id)),
-          ])
-          return row && { ...runOfRow(row, []), job: jobOf(row.job) }
-        },
-        { repeatable: true },
-      ),
+      repeatable(database, async (tx) => {
+        // Sends the statements at once. Each sees all earlier commits.
+        const [, lease, next] = await Promise.all([
+          dialect.lockClaims === undefined ? undefined : tx.get(dialect.lockClaims),
+          tx.get(SQL.holdLease, worker),
+          only === undefined
+            ? tx.get(SQL.nextRun, models, models.length + MAX_COMPARED, separate)
+            : tx.get(SQL.nextOfThese, models, only),
+        ])
+        if (lease === undefined || next === undefined) return undefined
+        const [row] = await Promise.all([
+          tx.get(SQL.claim, Number(next.sequence), worker, nowMs),
+          tx.run(SQL.takeTurn, Number(next.account_id)),
+        ])
+        return row && { ...runOfRow(row, []), job: jobOf(row.job) }
+      }),
     async returnRuns(worker, kept) {
       const isLost = ({ id }: Row) => !kept.includes(String(id))
       if (!(await all(SQL.owned, worker)).some(isLost)) return
-      await transaction(
-        async (tx) => {
-          for (const row of (await tx.all(SQL.lockOwned, worker)).filter(isLost)) await requeue(tx, row)
-        },
-        { repeatable: true },
-      )
+      await repeatable(database, async (tx) => {
+        for (const row of (await tx.all(SQL.lockOwned, worker)).filter(isLost)) await requeue(tx, row)
+      })
     },
     recordCrash: ({ id, owner, nowMs, startedAtMs }, limit) =>
-      transaction(
-        async (tx) => {
-          const isAttempt = (row: Row) => startedAtMs === undefined || Number(row.started_at) === startedAtMs
-          const owned = await tx.all(SQL.lockOwned, owner)
-          const rows = owned.filter((row) => row.id === id && isAttempt(row))
-          return rows.length === 0 ? undefined : await recordCrashes(tx, rows, limit, nowMs)
-        },
-        { repeatable: true },
-      ),
+      repeatable(database, async (tx) => {
+        const isAttempt = (row: Row) => startedAtMs === undefined || Number(row.started_at) === startedAtMs
+        const owned = await tx.all(SQL.lockOwned, owner)
+        const rows = owned.filter((row) => row.id === id && isAttempt(row))
+        return rows.length === 0 ? undefined : await recordCrashes(tx, rows, limit, nowMs)
+      }),
     async queueLengths() {
       const row = await get(SQL.queueLengths)
       return Object.fromEntries(KINDS.map((kind) => [kind, Number(row?.[kind])])) as Record<Kind, number>
     },
     async reapWorker({ id, heartbeatAtMs }, limit, nowMs) {
-      const failed = await transaction(
-        async (tx) => {
-          // Waits until a claim of this worker that is being committed has ended.
-          if ((await tx.run(SQL.removeExpiredWorker, id, heartbeatAtMs)) === 0) return undefined
-          return await recordCrashes(tx, await tx.all(SQL.lockOwned, id), limit, nowMs)
-        },
-        { repeatable: true },
-      )
+      const failed = await repeatable(database, async (tx) => {
+        // Waits until a claim of this worker that is being committed has ended.
+        if ((await tx.run(SQL.removeExpiredWorker, id, heartbeatAtMs)) === 0) return undefined
+        return await recordCrashes(tx, await tx.all(SQL.lockOwned, id), limit, nowMs)
+      })
       if (failed !== undefined) await leases.forget(id)
       return failed
     },
     async releaseWorker(id) {
-      await transaction(
-        async (tx) => {
-          await tx.run(SQL.removeWorker, id)
-          for (const row of await tx.all(SQL.lockOwned, id)) await requeue(tx, row)
-        },
-        { repeatable: true },
-      )
+      await repeatable(database, async (tx) => {
+        await tx.run(SQL.removeWorker, id)
+        for (const row of await tx.all(SQL.lockOwned, id)) await requeue(tx, row)
+      })
       await leases.forget(id)
     },
-  }
+  } satisfies Partial<Store>
 }

@@ -8,6 +8,7 @@ import type { LocalStatus } from '../../protocol/run-state.js'
 import type { StoredJob } from '../engines/engine.js'
 import type { AccountState, KeyRecord } from '../rules/key-checks.js'
 import { Refusal } from '../rules/refusal.js'
+import { dayOf } from '../rules/times.js'
 import type { RunFailure, StoredInput, StoredOutput, StoredRun } from '../stored-run.js'
 import type {
   AccountRecord,
@@ -54,7 +55,6 @@ export const keyOfRow = (row: Row): KeyRecord => ({
   ...limitsOf(row),
   id: Number(row.id),
   accountId: Number(row.account_id),
-  hash: String(row.hash),
   banned: isSet(row.banned),
 })
 
@@ -97,11 +97,15 @@ export const termValues = ({
   rate?.windowMs ?? null,
 ]
 
-export const accountOfRow = (row: Row): AccountRecord => ({
-  id: Number(row.id),
+export const accountSummaryOf = (row: Row) => ({
   name: String(row.name),
   balance: Number(row.balance),
   banned: isSet(row.banned),
+})
+
+export const accountOfRow = (row: Row): AccountRecord => ({
+  ...accountSummaryOf(row),
+  id: Number(row.id),
   keys: Number(row.keys),
   runs: Number(row.runs),
   createdAtMs: Number(row.created_at),
@@ -116,18 +120,6 @@ export const accountStateOfRow = (row: Row): AccountState => ({
   disabled: isSet(row.disabled),
   expiresAtMs: numberOr(row.expires_at),
   banned: isSet(row.banned),
-})
-
-/** Account state for a run created in the console, which has no key. */
-export const keylessStateOf = ({ balance, banned }: Row): AccountState => ({
-  spent: 0,
-  spendLimit: undefined,
-  used: 0,
-  quota: undefined,
-  balance: Number(balance),
-  disabled: false,
-  expiresAtMs: undefined,
-  banned: isSet(banned),
 })
 
 export const ledgerEntryOfRow = (row: Row): LedgerEntry => ({
@@ -174,8 +166,6 @@ export const outputOfRow = (row: Row): StoredOutput => ({
   sha256: String(row.sha256),
 })
 
-export const DAY_MS = 86_400_000
-
 const keyNameOf = ({ key_id, key_name }: Row): KeyName | undefined =>
   key_id === null ? undefined : { id: Number(key_id), name: String(key_name) }
 
@@ -202,15 +192,9 @@ export const keyLogEntryOf = (row: Row): KeyLogEntry => ({
   createdAtMs: Number(row.created_at),
 })
 
-export const accountSummaryOf = (row: Row) => ({
-  name: String(row.name),
-  balance: Number(row.balance),
-  banned: isSet(row.banned),
-})
-
-/** `row.at`: any time on that day, in milliseconds. */
+/** `row.at`: the start of the day, in milliseconds. */
 export const daySpendOf = (row: Row): DaySpend => ({
-  day: new Date(Number(row.at)).toISOString().slice(0, 10),
+  day: dayOf(Number(row.at)),
   credits: Number(row.credits),
   runs: Number(row.runs),
 })

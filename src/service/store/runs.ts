@@ -21,13 +21,13 @@ import {
   isSet,
   jobKeyOf,
   jobOf,
-  keylessStateOf,
   newRunColumns,
   outputOfRow,
   RUN_COLUMNS,
   runOfRow,
 } from './rows.js'
-import { type Database, type Dialect, hasNul, type Row, type Transaction } from './sql.js'
+import { type Database, type Dialect, hasNul, type Row, repeatable, type Transaction } from './sql.js'
+import { ADD_RUN_FILE, MOVE_BALANCE } from './statements.js'
 
 /** Minimum age at which the age of an image is renewed: frequent creates with one image write nothing. */
 const RENEWED_AFTER_MS = 30_000
@@ -50,8 +50,10 @@ export const runStatements = ({ inList, lock, index }: Dialect) => ({
     FROM accounts JOIN keys ON keys.account_id = accounts.id
     WHERE accounts.id = $1 AND keys.id = $2${lock()}`,
 
-  // Locks the account of a run without a key.
-  balance: `SELECT balance, banned FROM accounts WHERE id = $1${lock()}`,
+  // The same for a run without a key.
+  keylessState: `
+    SELECT 0 AS spent, NULL AS spend_limit, 0 AS used, NULL AS quota, false AS disabled, NULL AS expires_at, balance, banned
+    FROM accounts WHERE id = $1${lock()}`,
 
   existing: `SELECT id FROM runs WHERE id = $1`,
 
@@ -73,16 +75,11 @@ export const runStatements = ({ inList, lock, index }: Dialect) => ({
 
   forgetImages: `DELETE FROM files WHERE kind = 'input' AND key ${inList('$1')}`,
 
-  addRunFile: `INSERT INTO run_files (run_id, kind, key) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
-
   releaseFiles: `DELETE FROM run_files WHERE run_id = $1`,
 
   addRun: `
     INSERT INTO runs (${COLUMNS.join(', ')}, status)
     VALUES (${COLUMNS.map((_, at) => `$${at + 1}`).join(', ')}, 'queued')`,
-
-  // Balances and spends duplicate the sums of the entries, so that a create does not have to compute them.
-  moveBalance: `UPDATE accounts SET balance = balance + $2 WHERE id = $1`,
 
   moveSpend: `UPDATE keys SET spent = spent + $2, used = used + $3 WHERE id = $1`,
 
@@ -151,28 +148,12 @@ export const runStatements = ({ inList, lock, index }: Dialect) => ({
 
 type RunStatements = ReturnType<typeof runStatements>
 
-type RunStore = Pick<
-  Store,
-  | 'addRun'
-  | 'findCreated'
-  | 'findRun'
-  | 'saveJob'
-  | 'adoptJob'
-  | 'finishRun'
-  | 'decideUnknown'
-  | 'failRun'
-  | 'cancelRun'
-  | 'findStopping'
-  | 'settleCanceled'
-  | 'findOutput'
->
-
-export function createRunStore(database: Database): RunStore {
-  const { get, all, run, transaction, dialect } = database
+export function createRunStore(database: Database) {
+  const { get, all, run, dialect } = database
   const SQL = runStatements(dialect)
   const fail = createFailure(dialect)
   return {
-    addRun: (run, check) => transaction((tx) => addRun(tx, SQL, run, check), { repeatable: true }),
+    addRun: (run, check) => repeatable(database, (tx) => addRun(tx, SQL, run, check)),
     async findCreated(accountId, { key, request, sinceMs }) {
       const row = await get(SQL.createdBefore, accountId, key, sinceMs)
       return row?.request === request ? String(row.id) : undefined
@@ -187,41 +168,33 @@ export function createRunStore(database: Database): RunStore {
     },
     saveJob: async ({ id, owner }, job) =>
       (await run(SQL.saveJob, id, owner, JSON.stringify(job), jobKeyOf(job))) > 0,
-    adoptJob: (claimed, handle) =>
-      transaction((tx) => adoptJob(tx, SQL, claimed, handle), { repeatable: true }),
-    decideUnknown: (id, decision) =>
-      transaction((tx) => decideUnknown(tx, SQL, id, decision), { repeatable: true }),
+    adoptJob: (claimed, handle) => repeatable(database, (tx) => adoptJob(tx, SQL, claimed, handle)),
+    decideUnknown: (id, decision) => repeatable(database, (tx) => decideUnknown(tx, SQL, id, decision)),
     finishRun: ({ id, owner, nowMs }: ClaimedRun, outputs) =>
-      transaction(
-        async (tx) => {
-          if ((await tx.run(SQL.finish, id, owner, nowMs)) === 0) {
-            // Each render has its own token: these outputs are there only if an earlier call was committed.
-            const tokens = outputs.map(({ token }) => token)
-            return (await tx.get(SQL.hasOutputs, id, tokens)) !== undefined
-          }
-          await Promise.all([
-            ...outputs.flatMap(({ token, name, contentType, bytes, sha256 }, position) => [
-              tx.run(SQL.addOutput, id, position, token, name, contentType, bytes, sha256),
-              tx.run(SQL.recordOutput, `${token}/${name}`, sha256, bytes, nowMs),
-            ]),
-            tx.run(SQL.releaseFiles, id),
-          ])
-          return true
-        },
-        { repeatable: true },
-      ),
+      repeatable(database, async (tx) => {
+        if ((await tx.run(SQL.finish, id, owner, nowMs)) === 0) {
+          // Each render has its own token: these outputs are there only if an earlier call was committed.
+          const tokens = outputs.map(({ token }) => token)
+          return (await tx.get(SQL.hasOutputs, id, tokens)) !== undefined
+        }
+        await Promise.all([
+          ...outputs.flatMap(({ token, name, contentType, bytes, sha256 }, position) => [
+            tx.run(SQL.addOutput, id, position, token, name, contentType, bytes, sha256),
+            tx.run(SQL.recordOutput, `${token}/${name}`, sha256, bytes, nowMs),
+          ]),
+          tx.run(SQL.releaseFiles, id),
+        ])
+        return true
+      }),
     failRun: ({ id, owner, nowMs }, failure) =>
-      transaction(
-        async (tx) => {
-          const row = await tx.get(SQL.lockRendering, id, owner)
-          return row && (await fail(tx, [row], failure, nowMs))
-        },
-        { repeatable: true },
-      ),
+      repeatable(database, async (tx) => {
+        const row = await tx.get(SQL.lockRendering, id, owner)
+        return row && (await fail(tx, [row], failure, nowMs))
+      }),
     cancelRun: async (id, nowMs, accountId) =>
       hasNul(id)
         ? undefined
-        : await transaction((tx) => cancelRun(tx, SQL, { id, nowMs, accountId }), { repeatable: true }),
+        : await repeatable(database, (tx) => cancelRun(tx, SQL, { id, nowMs, accountId })),
     findStopping: async (worker, models, abandonedMs = 0) =>
       (await all(SQL.findStopping, worker, models, abandonedMs)).map(({ id, model, job }) => ({
         id: String(id),
@@ -229,19 +202,16 @@ export function createRunStore(database: Database): RunStore {
         stored: jobOf(job),
       })),
     settleCanceled: (id, isRefunded, nowMs, stored) =>
-      transaction(
-        async (tx) => {
-          const row = await tx.get(SQL.lockRun, id)
-          if (row === undefined || !isSet(row.stopping)) return undefined
-          // A worker that still renders the run may have sent it in between.
-          if (JSON.stringify(jobOf(row.job)) !== JSON.stringify(stored)) return undefined
-          const end = isRefunded === undefined ? 'abandoned' : isRefunded ? 'refunded' : 'kept'
-          await tx.run(SQL.settle, id, JSON.stringify(canceled(Number(row.price) === 0 ? 'free' : end)))
-          return { runs: 1, refunded: isRefunded ? await refundRun(tx, SQL, row, nowMs) : 0 }
-        },
-        { repeatable: true },
-      ),
-  }
+      repeatable(database, async (tx) => {
+        const row = await tx.get(SQL.lockRun, id)
+        if (row === undefined || !isSet(row.stopping)) return undefined
+        // A worker that still renders the run may have sent it in between.
+        if (JSON.stringify(jobOf(row.job)) !== JSON.stringify(stored)) return undefined
+        const end = isRefunded === undefined ? 'abandoned' : isRefunded ? 'refunded' : 'kept'
+        await tx.run(SQL.settle, id, JSON.stringify(canceled(Number(row.price) === 0 ? 'free' : end)))
+        return { runs: 1, refunded: isRefunded ? await refundRun(tx, SQL, row, nowMs) : 0 }
+      }),
+  } satisfies Partial<Store>
 }
 
 async function cancelRun(
@@ -277,7 +247,7 @@ async function addRun(
   // Sends the statements at once. The first one locks the account, so a commit in progress has ended before the others
   // look for its runs.
   const [state, existing, before, live] = await Promise.all([
-    keyId === undefined ? tx.get(SQL.balance, accountId) : tx.get(SQL.accountState, accountId, keyId),
+    keyId === undefined ? tx.get(SQL.keylessState, accountId) : tx.get(SQL.accountState, accountId, keyId),
     tx.mayHaveCommitted ? tx.get(SQL.existing, id) : undefined,
     idempotency && tx.get(SQL.createdBefore, accountId, idempotency.key, idempotency.sinceMs),
     files.length === 0
@@ -316,9 +286,9 @@ async function addRun(
         files.map(({ key }) => key),
         run.createdAtMs,
       ),
-    ...files.filter(isLive).map(({ kind, key }) => tx.run(SQL.addRunFile, id, kind, key)),
+    ...files.filter(isLive).map(({ kind, key }) => tx.run(ADD_RUN_FILE, id, kind, key)),
     keyId !== undefined && tx.run(SQL.moveSpend, keyId, price, 1),
-    price > 0 && tx.run(SQL.moveBalance, accountId, -price),
+    price > 0 && tx.run(MOVE_BALANCE, accountId, -price),
     price > 0 && tx.run(SQL.addEntry, accountId, 'charge', -price, id, keyId ?? null, run.createdAtMs),
   ])
   return { id }
@@ -333,8 +303,7 @@ function checkState(
     throw new Error(
       keyId === undefined ? `Account ${accountId} does not exist.` : `Key ${keyId} does not exist.`,
     )
-  if (keyId !== undefined) check(accountStateOfRow(state))
-  else if (price > 0) check(keylessStateOf(state))
+  if (keyId !== undefined || price > 0) check(accountStateOfRow(state))
 }
 
 /**
@@ -381,7 +350,7 @@ async function refundRun(tx: Transaction, SQL: RunStatements, row: Row, nowMs: n
   const keyId = row.key_id === null ? null : Number(row.key_id)
   if (price === 0) return 0
   await Promise.all([
-    tx.run(SQL.moveBalance, accountId, price),
+    tx.run(MOVE_BALANCE, accountId, price),
     keyId !== null && tx.run(SQL.moveSpend, keyId, -price, 0),
     tx.run(SQL.addEntry, accountId, 'refund', price, id, keyId, nowMs),
   ])

@@ -29,6 +29,12 @@ export interface TransactionOptions {
   readonly repeatable?: boolean
 }
 
+/** A transaction that is repeated after a lost response: `work` checks `mayHaveCommitted` or is idempotent. */
+export const repeatable = <Result>(
+  { transaction }: Pick<Database, 'transaction'>,
+  work: (tx: Transaction) => Promise<Result>,
+): Promise<Result> => transaction(work, { repeatable: true })
+
 /** A statement outside a transaction must be idempotent, because it is sent again after a lost connection. */
 export interface Database extends Queries {
   readonly dialect: Dialect

@@ -11,6 +11,11 @@ export const KEYS = `SELECT ${KEY_COLUMNS} FROM keys JOIN accounts ON accounts.i
 export const ENTRY_COLUMNS = `credits.sequence, credits.kind, credits.amount, credits.run_id, credits.key_id, credits.created_at,
       accounts.name AS account`
 
+/** Balances and spends duplicate the sums of the entries, so that a create does not have to compute them. */
+export const MOVE_BALANCE = `UPDATE accounts SET balance = balance + $2 WHERE id = $1`
+
+export const ADD_RUN_FILE = `INSERT INTO run_files (run_id, kind, key) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`
+
 const WRONG_OWNER = `(amount IS NOT NULL
         AND (credits.account_id <> runs.account_id OR credits.key_id IS DISTINCT FROM runs.key_id))`
 

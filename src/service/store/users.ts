@@ -1,7 +1,7 @@
 /** Users of the console, with their sessions and sign-in links. */
-import { MAX_ACCOUNT_USERS, type UserStore } from './console-store.js'
+import { MAX_ACCOUNT_USERS, type NewSession, type NewToken, type UserStore } from './console-store.js'
 import { sessionOfRow, userDetailsOfRow, userOfRow } from './rows.js'
-import { type Database, type Dialect, hasNul, type SqlValue, type Transaction } from './sql.js'
+import { type Database, type Dialect, hasNul, repeatable, type SqlValue, type Transaction } from './sql.js'
 
 /** Columns of a user and its account, with names that differ from the columns of the joined table. */
 const USER_COLUMNS = `users.id AS user_id, users.email, users.account_id, users.role, users.password,
@@ -77,24 +77,17 @@ const sqlOf = ({ lock, lockFree }: Dialect) => ({
     ORDER BY tokens.used_at DESC, tokens.id DESC LIMIT 100`,
 })
 
-interface Token {
-  readonly kind: 'session' | 'link'
-  readonly hash: string
-  readonly userId: number
-  readonly nowMs: number
-  readonly expiresAtMs: number
-  readonly fromLink?: boolean
-  readonly address?: string | undefined
-  readonly userAgent?: string | undefined
-}
-
-export function createUserStore({ transaction, get, all, run, dialect }: Database): UserStore {
+export function createUserStore(database: Database): UserStore {
+  const { transaction, get, all, run, dialect } = database
   const SQL = sqlOf(dialect)
   const changed = async (sql: string, ...values: readonly SqlValue[]) => (await run(sql, ...values)) > 0
 
-  async function addToken(tx: Transaction, token: Token): Promise<void> {
-    const { kind, hash, userId, nowMs, expiresAtMs, fromLink = false } = token
-    const { address = null, userAgent = null } = token
+  async function addToken(
+    tx: Transaction,
+    kind: 'session' | 'link',
+    { hash, userId, nowMs, expiresAtMs, ...from }: NewToken & Partial<NewSession>,
+  ): Promise<void> {
+    const { fromLink = false, address = null, userAgent = null } = from
     await tx.run(SQL.endExpired, nowMs)
     // The user was removed before.
     if ((await tx.get(SQL.findUserById, userId)) === undefined) return
@@ -138,17 +131,14 @@ export function createUserStore({ transaction, get, all, run, dialect }: Databas
       })
     },
     setPassword: (userId, password, keptSession) =>
-      transaction(
-        async (tx) => {
-          // Locks sessions before the user, in the same order as `extendSession`, to avoid a deadlock.
-          await tx.run(SQL.endTokens, userId, keptSession)
-          await tx.run(SQL.keepSession, userId, keptSession)
-          await tx.run(SQL.setPassword, userId, password)
-        },
-        { repeatable: true },
-      ),
+      repeatable(database, async (tx) => {
+        // Locks sessions before the user, in the same order as `extendSession`, to avoid a deadlock.
+        await tx.run(SQL.endTokens, userId, keptSession)
+        await tx.run(SQL.keepSession, userId, keptSession)
+        await tx.run(SQL.setPassword, userId, password)
+      }),
 
-    addLink: (link) => transaction((tx) => addToken(tx, { ...link, kind: 'link' }), { repeatable: true }),
+    addLink: (link) => repeatable(database, (tx) => addToken(tx, 'link', link)),
     useLink: (hash, nowMs) =>
       // Only one of several callers gets the row.
       transaction(async (tx) => {
@@ -158,25 +148,19 @@ export function createUserStore({ transaction, get, all, run, dialect }: Databas
       }),
 
     addSession: (session) =>
-      transaction(
-        async (tx) => {
-          await addToken(tx, { ...session, kind: 'session' })
-          await tx.run(SQL.recordSeen, session.userId, session.nowMs)
-        },
-        { repeatable: true },
-      ),
+      repeatable(database, async (tx) => {
+        await addToken(tx, 'session', session)
+        await tx.run(SQL.recordSeen, session.userId, session.nowMs)
+      }),
     async findSession(hash, nowMs) {
       const row = await get(SQL.findSession, hash, nowMs)
       return row && sessionOfRow(row)
     },
     extendSession: (hash, { usedAtMs, expiresAtMs }) =>
-      transaction(
-        async (tx) => {
-          const row = await tx.get(SQL.extendSession, hash, usedAtMs, expiresAtMs)
-          if (row !== undefined) await tx.run(SQL.recordSeen, Number(row.user_id), usedAtMs)
-        },
-        { repeatable: true },
-      ),
+      repeatable(database, async (tx) => {
+        const row = await tx.get(SQL.extendSession, hash, usedAtMs, expiresAtMs)
+        if (row !== undefined) await tx.run(SQL.recordSeen, Number(row.user_id), usedAtMs)
+      }),
     endSession: async (hash) => void (await run(SQL.endSession, hash)),
     endSessionById: (userId, id) => changed(SQL.endSessionById, userId, id),
     endSessions: async (userId) => void (await run(SQL.endTokens, userId, '')),

@@ -192,29 +192,6 @@ describe('an existing key', () => {
       expect((await browser.ask('DELETE', pathOf(CONSOLE_PATHS.session, id), {})).status).toBe(404)
     }
   })
-
-  test('has its last use written once a minute, and never when it is refused', async () => {
-    const service = await createConsoleService()
-    const browser = await signInByLink(service)
-    const used = async () => (await list(browser))[0].last_used_at
-    await ask(service, 'GET', '/api/v1/runs/run_x', undefined, { key: 'rk_unknown' })
-    expect(await used()).toBeNull()
-    for (const [advanceMs, minute] of [
-      [0, '00:00'],
-      [59_999, '00:00'],
-      [1, '00:01'],
-      [30_000, '00:01'],
-      [600_000, '00:11'],
-    ] as const) {
-      await service.clock.advance(advanceMs)
-      await ask(service, 'GET', '/api/v1/runs/run_x')
-      await expect.poll(used).toBe(`2026-01-01T${minute}:00.000Z`)
-    }
-    // Another node, or a clock that is set back, never sets it back.
-    service.clock.jump(-300_000)
-    await ask(service, 'GET', '/api/v1/runs/run_x')
-    expect(await used()).toBe('2026-01-01T00:11:00.000Z')
-  })
 })
 
 describe('sessions', () => {

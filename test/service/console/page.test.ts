@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { readPage } from '../../../src/service/console/page.js'
-import { createBrowser, createConsoleService } from '../../support/console.js'
-import { createTestService, type TestService, temporaryFolder } from '../../support/service.js'
+import { createBrowser, createConsoleService, load } from '../../support/console.js'
+import { createTestService, temporaryFolder } from '../../support/service.js'
 
 const INDEX = `<!doctype html><title>Runs</title>${'<p>'.repeat(200)}`
 const SCRIPT = `export const text = ${JSON.stringify('x'.repeat(2_000))}`
@@ -27,18 +27,6 @@ function createFolder({ compressed = true } = {}): string {
 
 const serve = async (options: Parameters<typeof createFolder>[0] = {}, more: object = {}) =>
   createConsoleService({ console: await readPage(createFolder(options)), ...more })
-
-/** The bytes too, which `ask` would take for text. */
-async function load(
-  { fetch, baseUrl }: TestService,
-  path: string,
-  headers: Readonly<Record<string, string>> = {},
-) {
-  const response = await fetch({ method: 'GET', url: new URL(path, baseUrl), headers })
-  const chunks: Uint8Array[] = []
-  for await (const chunk of response.body) chunks.push(chunk)
-  return { status: response.status, header: response.header, bytes: Buffer.concat(chunks) }
-}
 
 describe('the page', () => {
   test('is at /, with a policy, and is asked for again each time', async () => {

@@ -12,7 +12,6 @@ import {
   refusal,
   setBanned,
   signInByLink,
-  withStore,
 } from '../../support/console.js'
 import { createInstantEngine } from '../../support/engines.js'
 
@@ -98,14 +97,6 @@ describe('a session', () => {
     expect((await two.post(AUTH_PATHS.signOut, { everywhere: true })).status).toBe(204)
     expect(await states()).toEqual([401, 401, 401])
     expect((await three.get(AUTH_PATHS.session)).status).toBe(401)
-  })
-
-  test('ends at once with its user', async () => {
-    const service = await createConsoleService()
-    const browser = await createUser(service)
-    await withStore(service, (store) => store.removeUser(ANN))
-    for (const path of [AUTH_PATHS.session, CONSOLE_PATHS.runs])
-      expect(await browser.get(path)).toMatchObject(refusal(401, 'not_signed_in'))
   })
 
   test('of a banned account reads and sees why, and creates nothing', async () => {

@@ -95,13 +95,6 @@ describe.skipIf(!hasS3rver)('on S3', () => {
     expect(await files.find(key)).toBeUndefined()
   })
 
-  test('an object of which only a part was kept is stored again', async () => {
-    const { files } = open()
-    await files.put('a1b2', { bytes: Buffer.from('an im') })
-    await files.put('a1b2', { bytes: Buffer.from('an image') })
-    expect((await readStored(files, 'a1b2', MB))?.toString()).toBe('an image')
-  })
-
   test.each<[what: string, status: number, body: string]>([
     ['the bucket is missing', 404, error('NoSuchBucket')],
     ['the region is another', 404, error('NoSuchEndpoint')],

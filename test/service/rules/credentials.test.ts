@@ -68,14 +68,6 @@ test.each<[name: string, stored: string, given: string]>([
   expect(await matches(given, await store(stored))).toBe(false)
 })
 
-test('an empty password costs the same derivation', async () => {
-  const { passwords, running, derived } = createHeld()
-  const answer = passwords.matches('', undefined)
-  expect(derived).toEqual([''])
-  for (const end of running) end()
-  expect(await answer).toBe(false)
-})
-
 /** Derivations that end when the test says so. */
 function createHeld() {
   const running: (() => void)[] = []
@@ -86,15 +78,6 @@ function createHeld() {
   }, 2)
   return { passwords, running, derived }
 }
-
-test('an unknown user costs the same derivation as a known one', async () => {
-  const { passwords, running, derived } = createHeld()
-  const stored = 'scrypt$32768$8$1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'
-  const answers = [undefined, stored].map((each) => passwords.matches(PASSWORD, each))
-  expect(derived).toEqual([PASSWORD, PASSWORD])
-  for (const end of running) end()
-  await Promise.all(answers)
-})
 
 test('two run at once, the others in turn, and beyond the queue they are refused', async () => {
   const { passwords, running, derived } = createHeld()

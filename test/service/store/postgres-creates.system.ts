@@ -1,27 +1,25 @@
 /** Changes of one account at the same time: creates, and a session with a new password. */
 import { expect, onTestFinished, test } from 'vitest'
 import { withBudgetCheck } from '../../../src/service/store/calls.js'
-import type { NewRun, Store } from '../../../src/service/store/contract.js'
-import { openPostgresStore } from '../../../src/service/store/postgres/index.js'
-import { describePostgres, STILL_CLOCK, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
+import type { NewRun } from '../../../src/service/store/contract.js'
+import {
+  describePostgres,
+  openTestStore,
+  STILL_CLOCK,
+  sharedPostgres,
+  temporaryDatabase,
+} from '../../support/postgres.js'
 import { createPostgresProxy } from '../../support/postgres-proxy.js'
+import { newRun } from '../../support/runs.js'
 import { until } from '../../support/until.js'
-
-async function opened(url: string): Promise<Store> {
-  const store = await openPostgresStore(url, { clock: STILL_CLOCK })
-  onTestFinished(() => store.close())
-  return store
-}
 
 async function openWithKey(credits: number) {
   const url = await temporaryDatabase()
-  const store = await opened(url)
+  const store = await openTestStore(url)
   const accountId = await store.ensureAccount({ name: 'acme', credits, nowMs: 0 })
   const keyId = await store.addKey({ accountId, hash: 'h', prefix: 'rk_test', name: 'h', nowMs: 0 })
-  const runOf = (id: string, changes: Partial<NewRun> = {}): NewRun => ({
-    ...{ id, accountId, keyId, model: 'm', kind: 'image', input: {}, price: 1, createdAtMs: 1 },
-    ...changes,
-  })
+  const runOf = (id: string, changes: Partial<NewRun> = {}): NewRun =>
+    newRun({ id, accountId, keyId, price: 1, ...changes })
   return { url, store, runOf }
 }
 
@@ -32,7 +30,7 @@ describePostgres('on PostgreSQL', () => {
       const { url, store, runOf } = await openWithKey(8)
       const proxy = await createPostgresProxy(url)
       onTestFinished(() => proxy.close())
-      const behind = withBudgetCheck(await opened(proxy.url))
+      const behind = withBudgetCheck(await openTestStore(proxy.url))
       const ids = Array.from({ length: 10 }, (_, n) => `run_${n}`)
       const results = Promise.allSettled(ids.map((id) => behind.addRun(runOf(id))))
       proxy.breakAt('COMMIT', reachesServer)
@@ -65,8 +63,7 @@ describePostgres('on PostgreSQL', () => {
   test('a create that waits for earlier creates of its account ends with them when the database does not answer', async () => {
     const { url, runOf } = await openWithKey(100)
     const clock = { ...STILL_CLOCK, nowMs: 0, monotonic: () => clock.nowMs }
-    const store = await openPostgresStore(url, { clock })
-    onTestFinished(() => store.close())
+    const store = await openTestStore(url, clock)
     const server = await sharedPostgres()
     const commit = await server.hold('SELECT 1 FROM rushes.accounts WHERE id = 1 FOR UPDATE', url)
     const creates = Array.from({ length: 5 }, (_, n) => store.addRun(runOf(`run_${n}`), () => {}))

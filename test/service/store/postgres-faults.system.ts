@@ -8,35 +8,28 @@ import { withBudgetCheck } from '../../../src/service/store/calls.js'
 import { DatabaseUnavailable, type NewRun, type Store } from '../../../src/service/store/contract.js'
 import { createDatabase } from '../../../src/service/store/postgres/database.js'
 import { CLAIMS_LOCK, LOCKS } from '../../../src/service/store/postgres/driver.js'
-import { openPostgresStore, type PostgresOptions } from '../../../src/service/store/postgres/index.js'
+import type { PostgresOptions } from '../../../src/service/store/postgres/index.js'
 import { createManualClock } from '../../support/clock.js'
 import { createConsoleService, FOX, signInByLink } from '../../support/console.js'
 import {
   canRestartPostgres,
   describePostgres,
   hasPostgres,
-  STILL_CLOCK,
+  openTestStore,
   sharedPostgres,
   startPostgres,
   temporaryDatabase,
 } from '../../support/postgres.js'
 import { createPostgresProxy } from '../../support/postgres-proxy.js'
-import { claimRun, newRun as createNewRun } from '../../support/runs.js'
+import { claimRun, newRun as createNewRun, storedOutput } from '../../support/runs.js'
 import { until } from '../../support/until.js'
 
 const GIVEN_UP = { crashes: 1, failure: { code: 'renderer_crashed', message: 'gave up' } }
 const FAILURE = { code: 'render_failed', message: 'no' }
-const output = (token: string) => ({
-  token,
-  name: 'a.png',
-  contentType: 'image/png',
-  bytes: 3,
-  sha256: 'abc',
-})
+const output = (token: string) => storedOutput({ token })
 
-async function openWithKey(url: string, credits: number, clock: PostgresOptions['clock'] = STILL_CLOCK) {
-  const store = await openPostgresStore(url, { clock })
-  onTestFinished(() => store.close())
+async function openWithKey(url: string, credits: number, clock?: PostgresOptions['clock']) {
+  const store = await openTestStore(url, clock)
   const accountId = await store.ensureAccount({ name: 'acme', credits, nowMs: 0 })
   const keyId = await store.addKey({ accountId, hash: 'h', prefix: 'rk_ci', name: 'ci', nowMs: 0 })
   await store.renewLease('me')
@@ -80,14 +73,8 @@ async function openBehindProxy(credits = 5) {
   const beside = await openWithKey(url, credits)
   const proxy = await createPostgresProxy(url)
   onTestFinished(() => proxy.close())
-  const behind = await openWithKeyless(proxy.url)
+  const behind = await openTestStore(proxy.url, systemClock)
   return { ...beside, url, behind, beside: beside.store, proxy }
-}
-
-async function openWithKeyless(url: string, options?: PostgresOptions): Promise<Store> {
-  const store = await openPostgresStore(url, options)
-  onTestFinished(() => store.close())
-  return store
 }
 
 describePostgres('on PostgreSQL', () => {
@@ -198,7 +185,7 @@ describePostgres('on PostgreSQL', () => {
     const { proxy, store, add, status } = await openBehindProxy()
     // The 5 s pass when the answer is lost.
     const clock = { ...systemClock, monotonic: () => proxy.broken * 5_000 }
-    const behind = await openWithKeyless(proxy.url, { clock })
+    const behind = await openTestStore(proxy.url, clock)
     await add('one')
     await claimRun(store, 'me')
     const finish = () => behind.finishRun({ id: 'one', owner: 'me', nowMs: 6 }, [output('t')])
@@ -324,8 +311,7 @@ describePostgres('on PostgreSQL', () => {
       const clock = createManualClock()
       const url = await server.createDatabase()
       const { store, add, status } = await openWithKey(url, 10, clock)
-      const closing = await openPostgresStore(url, { clock })
-      onTestFinished(() => closing.close())
+      const closing = await openTestStore(url, clock)
       await server.halt()
       const failureOf = (operation: () => Promise<unknown>): Promise<unknown> =>
         clock.runUntil(

@@ -3,14 +3,13 @@ import { expect, onTestFinished, test } from 'vitest'
 import { fileStatements } from '../../../src/service/store/files.js'
 import { POSTGRES } from '../../../src/service/store/postgres/database.js'
 import { createClient } from '../../../src/service/store/postgres/driver.js'
-import { openPostgresStore } from '../../../src/service/store/postgres/index.js'
-import { describePostgres, STILL_CLOCK, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
+import { describePostgres, openTestStore, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
+import { newRun } from '../../support/runs.js'
 
 /** With a stored image and a connection of its own. */
 async function openWithImage() {
   const url = await temporaryDatabase()
-  const store = await openPostgresStore(url, { clock: STILL_CLOCK })
-  onTestFinished(() => store.close())
+  const store = await openTestStore(url)
   const accountId = await store.ensureAccount({ name: 'acme', credits: 0, nowMs: 0 })
   const key = 'a1b2'
   const client = createClient(url)
@@ -18,20 +17,10 @@ async function openWithImage() {
   onTestFinished(() => client.end())
   await client.query('SET search_path = rushes')
   await client.query("INSERT INTO files VALUES ('input', 'a1b2', 'a1b2', 1, 0)")
-  const run = {
-    id: 'run',
-    accountId,
-    keyId: undefined,
-    model: 'm',
-    kind: 'image',
-    input: {},
-    price: 0,
-  } as const
-  const create = (keys = [key]) =>
-    store.addRun(
-      { ...run, createdAtMs: 1, files: keys.map((each) => ({ kind: 'input', key: each })) },
-      () => {},
-    )
+  const create = (keys = [key]) => {
+    const files = keys.map((each) => ({ kind: 'input', key: each }) as const)
+    return store.addRun(newRun({ id: 'run', accountId, files }), () => {})
+  }
   const sweep = async () => (await store.removeOldFiles('input', 100)).length
   const isWaiting = async () => {
     const waiting = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%FROM files%FOR NO KEY UPDATE%'`

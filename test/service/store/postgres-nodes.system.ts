@@ -4,41 +4,29 @@ import { systemClock } from '../../../src/host/clock.js'
 import { RUNS_PATH } from '../../../src/protocol/id.js'
 import { LOCAL_MODELS } from '../../../src/service/names.js'
 import { createReadiness } from '../../../src/service/node.js'
-import {
-  openPostgresStore,
-  type PostgresOptions,
-  type PostgresStore,
-} from '../../../src/service/store/postgres/index.js'
 import { createWorkerLease } from '../../../src/service/worker/worker-lease.js'
 import { createManualClock } from '../../support/clock.js'
 import { createCommandedEngine } from '../../support/engines.js'
 import {
   canRestartPostgres,
   describePostgres,
-  STILL_CLOCK,
+  openTestStore,
   sharedPostgres,
   startPostgres,
   temporaryDatabase,
 } from '../../support/postgres.js'
 import { createPostgresProxy } from '../../support/postgres-proxy.js'
-import { claimRun } from '../../support/runs.js'
+import { claimRun, newRun } from '../../support/runs.js'
 import { ask, createTestService } from '../../support/service.js'
 import { until } from '../../support/until.js'
 
 const LIMIT = { crashes: 3, failure: { code: 'renderer_crashed', message: 'gave up' } }
-const RUN = { keyId: undefined, model: 'm', kind: 'image', input: {}, price: 0, createdAtMs: 1 } as const
-
-async function openNode(url: string, clock: PostgresOptions['clock'] = STILL_CLOCK): Promise<PostgresStore> {
-  const store = await openPostgresStore(url, { clock })
-  onTestFinished(() => store.close())
-  return store
-}
 
 async function openNodes() {
   const url = await temporaryDatabase()
-  const [one, other] = [await openNode(url), await openNode(url)]
+  const [one, other] = [await openTestStore(url), await openTestStore(url)]
   const accountId = await one.ensureAccount({ name: 'acme', credits: 10, nowMs: 0 })
-  const add = (id: string, store = one) => store.addRun({ ...RUN, id, accountId }, () => {})
+  const add = (id: string, store = one) => store.addRun(newRun({ id, accountId }), () => {})
   const workerOf = async (id: string) => (await one.listWorkers()).find((worker) => worker.id === id)
   return { url, one, other, accountId, add, workerOf }
 }
@@ -49,7 +37,7 @@ describePostgres('on PostgreSQL', () => {
     const second = await one.ensureAccount({ name: 'second', credits: 0, nowMs: 0 })
     const ids = Array.from({ length: 40 }, (_, n) => `run_${n}`)
     for (const id of ids.slice(0, 20)) await add(id)
-    for (const id of ids.slice(20)) await one.addRun({ ...RUN, id, accountId: second }, () => {})
+    for (const id of ids.slice(20)) await one.addRun(newRun({ id, accountId: second }), () => {})
     await one.renewLease('a')
     await other.renewLease('b')
     const claim = (n: number) => (n % 2 === 0 ? claimRun(one, 'a') : claimRun(other, 'b'))
@@ -84,7 +72,7 @@ describePostgres('on PostgreSQL', () => {
   test('a worker is connected while its node is, and its lock is gone with its connection', async () => {
     const { url, other, add, one, workerOf } = await openNodes()
     const proxy = await createPostgresProxy(url)
-    const third = await openNode(proxy.url)
+    const third = await openTestStore(proxy.url)
     await third.renewLease('third')
     await other.renewLease('other')
     expect(await workerOf('third')).toMatchObject({ hasEnded: false, isDisconnected: false })
@@ -110,25 +98,11 @@ describePostgres('on PostgreSQL', () => {
     expect(await other.extendLease('other')).toBe(true)
   })
 
-  test('a worker that was reaped although it lives has no lease, and what it still writes is refused', async () => {
-    const { one, other, add, workerOf } = await openNodes()
-    await other.renewLease('other')
-    await add('one')
-    await claimRun(other, 'other')
-    const seen = await workerOf('other')
-    expect(seen && (await one.reapWorker(seen, LIMIT, 7))).toEqual({ runs: 0, refunded: 0 })
-    expect(await other.extendLease('other')).toBe(false)
-    expect(await claimRun(other, 'other', { nowMs: 8 })).toBeUndefined()
-    expect(await other.finishRun({ id: 'one', owner: 'other', nowMs: 9 }, [])).toBe(false)
-    await one.renewLease('one')
-    expect(await claimRun(one, 'one', { nowMs: 9 })).toMatchObject({ id: 'one' })
-  })
-
   test('a lock that a hanging connection of the same worker holds is taken from it', async () => {
     const { url, one, workerOf } = await openNodes()
     const proxy = await createPostgresProxy(url)
     onTestFinished(() => proxy.close())
-    const third = await openNode(proxy.url)
+    const third = await openTestStore(proxy.url)
     await third.renewLease('third')
     proxy.freeze()
     expect(await third.extendLease('third')).toBe(true)
@@ -163,7 +137,7 @@ describePostgres('on PostgreSQL', () => {
   test('it is ready only while the connection that stays works too', async () => {
     const { url } = await openNodes()
     const proxy = await createPostgresProxy(url)
-    const third = await openNode(proxy.url, systemClock)
+    const third = await openTestStore(proxy.url, systemClock)
     await third.renewLease('third')
     await third.checkWritable()
     await proxy.close()
@@ -174,7 +148,7 @@ describePostgres('on PostgreSQL', () => {
 
   test('it is not ready on a database that has become read-only', async () => {
     const url = await temporaryDatabase()
-    const one = await openNode(url, systemClock)
+    const one = await openTestStore(url, systemClock)
     const server = await sharedPostgres()
     await one.checkWritable()
     await server.query(
@@ -187,7 +161,7 @@ describePostgres('on PostgreSQL', () => {
   test('the lease of a process that has gone is reaped 3 s after its connection was lost', async () => {
     const { url, one, add, workerOf } = await openNodes()
     const proxy = await createPostgresProxy(url)
-    const third = await openNode(proxy.url)
+    const third = await openTestStore(proxy.url)
     await third.renewLease('third')
     await add('one')
     await claimRun(third, 'third')

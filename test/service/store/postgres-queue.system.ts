@@ -4,11 +4,12 @@ import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { withBudgetCheck } from '../../../src/service/store/calls.js'
 import type { NewRun, Store } from '../../../src/service/store/contract.js'
-import { openPostgresStore, type PostgresStore } from '../../../src/service/store/postgres/index.js'
+import { openPostgresStore } from '../../../src/service/store/postgres/index.js'
 import { openSqliteStore } from '../../../src/service/store/sqlite/index.js'
 import {
   canRestartPostgres,
   describePostgres,
+  openTestStore,
   STILL_CLOCK,
   sharedPostgres,
   startPostgres,
@@ -20,12 +21,6 @@ import { temporaryFolder } from '../../support/service.js'
 const ACCOUNTS = 4
 const LIMIT = { crashes: 2, failure: { code: 'renderer_crashed', message: 'gave up' } }
 const FAILURE = { code: 'render_failed', message: 'no' }
-
-async function opened(url: string): Promise<PostgresStore> {
-  const store = await openPostgresStore(url, { clock: STILL_CLOCK })
-  onTestFinished(() => store.close())
-  return store
-}
 
 /** Accounts 1 to 4, each with the key of its number and these credits. */
 async function fill<Filled extends Store>(store: Filled, credits: number): Promise<Filled> {
@@ -209,7 +204,7 @@ describePostgres('on PostgreSQL', () => {
 
   test('16 writers and 4 claimers on two nodes meet no deadlock, and lose no run', async () => {
     const url = await temporaryDatabase()
-    const nodes = [await fill(await opened(url), 1_000_000), await opened(url)]
+    const nodes = [await fill(await openTestStore(url), 1_000_000), await openTestStore(url)]
     const accepted = await flood(nodes, (runs) => runs.length > 1_000)
     const deadlocks = await (await sharedPostgres()).query(
       `SELECT deadlocks::integer FROM pg_stat_database WHERE datname = '${new URL(url).pathname.slice(1)}'`,
@@ -224,7 +219,7 @@ describePostgres('on PostgreSQL', () => {
       const server = await startPostgres()
       onTestFinished(() => server.stop())
       const url = await server.createDatabase()
-      const nodes = [await fill(await opened(url), 1_000_000), await opened(url)]
+      const nodes = [await fill(await openTestStore(url), 1_000_000), await openTestStore(url)]
       let isOver = false
       const flooding = flood(nodes, () => isOver)
       // Before the nodes are closed, also when the test fails.
@@ -247,7 +242,7 @@ describePostgres('on PostgreSQL', () => {
 
   test('a create of an account does not wait for a claim of it that is not committed, nor a claim for a create', async () => {
     const url = await temporaryDatabase()
-    const store = await fill(await opened(url), 10)
+    const store = await fill(await openTestStore(url), 10)
     await store.renewLease('me')
     for (const id of ['a', 'b', 'c']) await store.addRun(runOf(id, 1), () => {})
     const server = await sharedPostgres()

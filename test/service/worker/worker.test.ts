@@ -16,8 +16,7 @@ import { until } from '../../support/until.js'
 const RUN = storedRun()
 
 type WorkerParts = Parameters<typeof createWorker>[0]
-type Optional = 'addOutputFiles' | 'returnRuns' | 'saveJob' | 'adoptJob' | 'findStopping' | 'settleCanceled'
-type OneStore = Omit<WorkerParts['store'], Optional> & Partial<WorkerParts['store']>
+type OneStore = Pick<WorkerParts['store'], 'claimRun'> & Partial<WorkerParts['store']>
 
 /** A worker with this store, in a folder of its own. */
 function createOne({
@@ -34,6 +33,9 @@ function createOne({
   const worker = createWorker({
     store: {
       addOutputFiles: async () => true,
+      finishRun: async () => true,
+      failRun: async () => undefined,
+      recordCrash: async () => undefined,
       saveJob: async () => true,
       adoptJob: async () => true,
       returnRuns: async () => {},
@@ -162,12 +164,10 @@ test('outputs that the database refuses ten times fail the run, without the word
     store: {
       claimRun: async () => waiting.shift(),
       addOutputFiles: () => Promise.reject(new Error('UNIQUE constraint failed: files.key')),
-      finishRun: async () => true,
       async failRun(_run, failure) {
         failures.push(failure)
         return { runs: 1, refunded: 0 }
       },
-      recordCrash: async () => undefined,
     },
   })
   await clock.runUntil(until('the end', () => failures.length > 0))
@@ -226,8 +226,6 @@ function createBusy(more: Partial<WorkerParts> = {}, answers: readonly (StoredRu
         finished.push(id)
         return true
       },
-      failRun: async () => undefined,
-      recordCrash: async () => undefined,
     },
     ...more,
   })
@@ -266,7 +264,6 @@ test('a worker that lost its lease stops what it renders, and renders again with
         written.push(`${id} failed`)
         return { runs: 1, refunded: 0 }
       },
-      recordCrash: async () => undefined,
       onQueued(listener) {
         announce = listener
         isListening = true
@@ -343,8 +340,6 @@ function createShared(
       },
       ...(claimRun && { claimRun }),
       finishRun: async ({ id }) => rendering.delete(id),
-      failRun: async () => undefined,
-      recordCrash: async () => undefined,
     },
     ...more,
   })
@@ -471,9 +466,6 @@ test('the progress of an engine is logged at each further 10 percent', async () 
     log: { info: (_, message) => logged.push(message), debug: (fields) => logged.push(fields) },
     store: {
       claimRun: async () => (logged.length === 0 ? RUN : undefined),
-      finishRun: async () => true,
-      failRun: async () => undefined,
-      recordCrash: async () => undefined,
     },
   })
   await clock.runUntil(until('the end', () => logged.includes('run succeeded')))
@@ -513,8 +505,6 @@ test('the engine of a run that is canceled before the response to its claim arri
         return { runs: 1, refunded: 0 }
       },
       finishRun: async () => false,
-      failRun: async () => undefined,
-      recordCrash: async () => undefined,
     },
   })
   worker.wake(RUN)

@@ -16,6 +16,7 @@ import type { FileStore } from '../../files/contract.js'
 import { CONSOLE_BODIES, type Query } from '../../rules/console-requests.js'
 import { bestCoding, pagePolicy } from '../../rules/page-rules.js'
 import { Refusal } from '../../rules/refusal.js'
+import type { UserRecord } from '../../store/console-store.js'
 import {
   type ApiRoutes,
   announceRun,
@@ -53,7 +54,6 @@ export async function addConsoleRoutes(app: FastifyInstance, options: ConsoleRou
   await app.register(async (scope) => {
     await readVisitors(scope, console.sessions, publicUrl)
     await scope.register(addAuthRoutes, { console, bodyLimits: api.bodyLimits, publicUrl })
-    await scope.register(addModelsRoute, console)
     await scope.register(addDataRoutes, options)
     await scope.register(addThumbnailRoute, console)
     await scope.register(addCreateRoute, options)
@@ -105,22 +105,26 @@ interface ById {
 
 const userOf = (request: FastifyRequest) => sessionOf(request).user
 const accountOf = (request: FastifyRequest) => userOf(request).accountId
-const selected = (request: FastifyRequest) => [accountOf(request), request.query as Query] as const
-
-/** Route of the models. Serializes them once: they stay the same until the service ends. */
-async function addModelsRoute(app: FastifyInstance, { models, limits }: Console): Promise<void> {
-  const list = tagged(writeJson({ models }))
-  app.addHook('onRequest', async (request) => limits.countRequest(sessionOf(request).user.id))
-  app.get(CONSOLE_PATHS.models, (request, reply) => sendTagged(request, reply, list, 'private, no-cache'))
+/** The user of a request that creates something. Throws `Refusal` (403) if the account is banned. */
+function creator(request: FastifyRequest, reply: FastifyReply): UserRecord {
+  checkNotBanned(sessionOf(request))
+  reply.code(201)
+  return userOf(request)
 }
+
+const selected = (request: FastifyRequest) => [accountOf(request), request.query as Query] as const
 
 /** Routes of the page's data for every user, except creates and thumbnails, which have separate limits. */
 async function addDataRoutes(app: FastifyInstance, options: ConsoleRoutes): Promise<void> {
-  const { limits, runs, keys, sessions } = options.console
+  const { limits, models, runs, keys, sessions } = options.console
   readJsonBodies(app, options.api.bodyLimits)
   const inTurn = createStatusTurns(options.api.bodyLimits.clock)
   app.addHook('onRequest', async (request) => limits.countRequest(sessionOf(request).user.id))
   await app.register(addOwnerRoutes, options)
+
+  // Serialized once: the models stay the same until the service ends.
+  const list = tagged(writeJson({ models }))
+  app.get(CONSOLE_PATHS.models, (request, reply) => sendTagged(request, reply, list, 'private, no-cache'))
 
   app.get(CONSOLE_PATHS.runs, (request) => runs.list(...selected(request)))
   app.get<ById>(CONSOLE_PATHS.run, async (request, reply) => {
@@ -142,11 +146,7 @@ async function addDataRoutes(app: FastifyInstance, options: ConsoleRoutes): Prom
   app.post<{ Body: KeyTermsBody & { name: string } }>(
     CONSOLE_PATHS.keys,
     { schema: { body: CONSOLE_BODIES.newKey } },
-    async (request, reply) => {
-      checkNotBanned(sessionOf(request))
-      reply.code(201)
-      return await keys.create(userOf(request), request.body)
-    },
+    async (request, reply) => keys.create(creator(request, reply), request.body),
   )
   app.patch<ById & { Body: KeyTermsBody }>(
     CONSOLE_PATHS.key,
@@ -186,17 +186,11 @@ async function addOwnerRoutes(
   app.post<{ Body: InvitedUser }>(
     CONSOLE_PATHS.users,
     { schema: { body: CONSOLE_BODIES.invitedUser } },
-    async (request, reply) => {
-      checkNotBanned(sessionOf(request))
-      reply.code(201)
-      return await users.invite(userOf(request), request.body)
-    },
+    async (request, reply) => users.invite(creator(request, reply), request.body),
   )
-  app.post<ById>(CONSOLE_PATHS.userLink, async (request, reply) => {
-    checkNotBanned(sessionOf(request))
-    reply.code(201)
-    return await users.inviteAgain(userOf(request), request.params.id)
-  })
+  app.post<ById>(CONSOLE_PATHS.userLink, async (request, reply) =>
+    users.inviteAgain(creator(request, reply), request.params.id),
+  )
   app.patch<ById & { Body: { readonly role: UserRole } }>(
     CONSOLE_PATHS.user,
     { schema: { body: CONSOLE_BODIES.changedUser } },

@@ -34,7 +34,6 @@ import { type BodyLimits, readJsonBodies } from '../request-body.js'
 const SESSION_COOKIE = 'rushes_session'
 
 interface Visitor extends Sender {
-  readonly session: SessionRecord | undefined
   readonly seen: SeenRequest
   /** Whether the browser is on this machine and uses plain HTTP. Then the cookie cannot be `Secure`. */
   readonly isPlain: boolean
@@ -131,51 +130,38 @@ export async function addAuthRoutes(
   { console: { sessions, limits }, bodyLimits, publicUrl }: AuthOptions,
 ): Promise<void> {
   readJsonBodies(app, bodyLimits)
-  async function begin(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    open: (visitor: Visitor) => Promise<BegunSession>,
-  ) {
-    const visitor = visitorOf(request)
+  const post = <Body>(
+    path: string,
+    body: object,
+    answer: (body: Body, visitor: Visitor, reply: FastifyReply) => Promise<unknown>,
+  ) =>
+    app.post<{ Body: Body }>(path, { schema: { body } }, (request, reply) =>
+      answer(request.body as Body, visitorOf(request), reply),
+    )
+  const begin = async (visitor: Visitor, reply: FastifyReply, open: () => Promise<BegunSession>) => {
     checkTransport(visitor.seen, publicUrl)
-    const { token, record } = await open(visitor)
+    const { token, record } = await open()
     setSessionCookie(reply, token, visitor)
     return await sessions.describe(record)
   }
 
-  app.post<{ Body: SignIn }>(
-    AUTH_PATHS.signIn,
-    { schema: { body: CONSOLE_BODIES.signIn } },
-    (request, reply) =>
-      begin(request, reply, (visitor) => sessions.signIn(request.body, visitor, visitor.session)),
+  post<SignIn>(AUTH_PATHS.signIn, CONSOLE_BODIES.signIn, (body, visitor, reply) =>
+    begin(visitor, reply, () => sessions.signIn(body, visitor)),
   )
-
-  app.post<{ Body: LinkToken }>(
-    AUTH_PATHS.link,
-    { schema: { body: CONSOLE_BODIES.link } },
-    (request, reply) =>
-      begin(request, reply, (visitor) => sessions.useLink(request.body.token, visitor, visitor.session)),
+  post<LinkToken>(AUTH_PATHS.link, CONSOLE_BODIES.link, ({ token }, visitor, reply) =>
+    begin(visitor, reply, () => sessions.useLink(token, visitor)),
   )
-
-  app.post<{ Body: SignOut }>(
+  post<SignOut>(
     AUTH_PATHS.signOut,
-    { schema: { body: CONSOLE_BODIES.signOut } },
-    async (request, reply) => {
-      const visitor = visitorOf(request)
-      await sessions.signOut(visitor.session, visitor, request.body.everywhere ?? false)
+    CONSOLE_BODIES.signOut,
+    async ({ everywhere = false }, visitor, reply) => {
+      await sessions.signOut(visitor, everywhere)
       return clearSessionCookie(reply, visitor).code(204).send()
     },
   )
-
-  app.post<{ Body: NewPassword }>(
-    AUTH_PATHS.password,
-    { schema: { body: CONSOLE_BODIES.password } },
-    async (request) => {
-      const visitor = visitorOf(request)
-      return await sessions.describe(await sessions.setPassword(visitor.session, visitor, request.body))
-    },
+  post<NewPassword>(AUTH_PATHS.password, CONSOLE_BODIES.password, async (body, visitor) =>
+    sessions.describe(await sessions.setPassword(visitor, body)),
   )
-
   app.get(AUTH_PATHS.session, async (request) => {
     const { address, session } = visitorOf(request)
     await limits.countSessionCheck(address, session?.hash)

@@ -4,7 +4,7 @@
  */
 import { type RetryDecision, retry } from '../../../host/retry.js'
 import { DatabaseUnavailable } from '../contract.js'
-import type { Database, Dialect, Queries, Row, SqlValue, Transaction } from '../sql.js'
+import type { Database, Dialect, Queries, Row, SqlValue } from '../sql.js'
 import { forgetValues, isConnectionLost, isOverloaded, isSerializationFailure } from './connection-errors.js'
 import {
   CLAIMS_LOCK,
@@ -22,7 +22,9 @@ const MAX_SLOW_MS = 3_600_000
 const MAX_END_MS = 1_000
 
 /** The result of an attempt. `isUnknown`: the response to its commit was lost. */
-type Outcome<Result> = { readonly value: Result } | { readonly error: unknown; readonly isUnknown: boolean }
+export type Outcome<Result> =
+  | { readonly value: Result }
+  | { readonly error: unknown; readonly isUnknown: boolean }
 
 export interface PostgresDatabase extends Database {
   close(): Promise<void>
@@ -67,10 +69,11 @@ export function createDatabase({
     ),
     transaction: (work, { repeatable = false } = {}) =>
       onConnection(
-        (client, mayHaveCommitted) => attemptTransaction(client, mayHaveCommitted, work),
+        (client, mayHaveCommitted) =>
+          attemptTransaction(client, CHANGE, (queries) => work({ ...queries, mayHaveCommitted })),
         repeatable,
       ),
-    snapshot: (work) => onConnection((client) => attemptSnapshot(client, work)),
+    snapshot: (work) => onConnection((client) => attemptTransaction(client, SNAPSHOT, work)),
     async close() {
       retryWindow.stop()
       // A server that does not respond must not delay the exit.
@@ -83,10 +86,10 @@ export function createDatabase({
 }
 
 /** Retries the attempt on another connection after a lost connection. */
-function attempts<Result>(
+export function attempts<Result>(
   { clock, pauseMs }: RetryWindow,
   attempt: (mayHaveCommitted: boolean) => Promise<Outcome<Result>>,
-  repeatable: boolean,
+  repeatable = true,
 ): Promise<Result> {
   const startedMs = clock.monotonic()
   let mayHaveCommitted = false
@@ -130,19 +133,32 @@ async function attemptOn<Result>(
   }
 }
 
+/** The statements of a transaction, and the query that each of its texts becomes. */
+interface TransactionKind {
+  readonly begin: string
+  query(text: string): object
+}
+
+const CHANGE: TransactionKind = { begin: 'BEGIN', query: prepared }
+const SNAPSHOT: TransactionKind = {
+  begin: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+    SET LOCAL statement_timeout = 0; SET LOCAL enable_seqscan = on`,
+  query: (text) => ({ text, query_timeout: MAX_SLOW_MS }),
+}
+
 async function attemptTransaction<Result>(
   client: PoolClient,
-  mayHaveCommitted: boolean,
-  work: (transaction: Transaction) => Promise<Result>,
+  { begin, query }: TransactionKind,
+  work: (queries: Queries) => Promise<Result>,
 ): Promise<Outcome<Result>> {
   let isCommitting = false
-  const queries = queriesOn(
-    async (text, values) => await client.query({ ...prepared(text), values: [...values] }),
+  const queries = queriesOn(async (text, values) =>
+    client.query({ ...query(text), values: [...values] } as never),
   )
-  const begun = client.query('BEGIN')
+  const begun = client.query(begin)
   begun.catch(() => {})
   try {
-    const value = await work({ ...queries, mayHaveCommitted })
+    const value = await work(queries)
     await begun
     isCommitting = true
     await client.query('COMMIT')
@@ -151,25 +167,6 @@ async function attemptTransaction<Result>(
     const isLost = isConnectionLost(error)
     if (!isLost) await client.query('ROLLBACK').catch(() => {})
     return { error, isUnknown: isLost && isCommitting }
-  }
-}
-
-async function attemptSnapshot<Result>(
-  client: PoolClient,
-  work: (queries: Queries) => Promise<Result>,
-): Promise<Outcome<Result>> {
-  const slow = { query_timeout: MAX_SLOW_MS }
-  try {
-    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
-    await client.query('SET LOCAL statement_timeout = 0; SET LOCAL enable_seqscan = on')
-    const value = await work(
-      queriesOn((text, values) => client.query({ ...slow, text, values: [...values] } as never)),
-    )
-    await client.query('COMMIT')
-    return { value }
-  } catch (error) {
-    if (!isConnectionLost(error)) await client.query('ROLLBACK').catch(() => {})
-    return { error, isUnknown: false }
   }
 }
 

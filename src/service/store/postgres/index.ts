@@ -12,7 +12,7 @@ import type { Clock } from '../../../host/clock.js'
 import { createOwnedSlots } from '../../../host/slots.js'
 import { createPostgresRateLimiter } from '../../rate/postgres.js'
 import type { RateLimiter } from '../../rate/rate-limiter.js'
-import { inTurns, observing, wrapStore } from '../calls.js'
+import { observed } from '../calls.js'
 import { DatabaseUnavailable, type Store, type WorkerRecord } from '../contract.js'
 import { createStore } from '../index.js'
 import type { LeaseStore } from '../queue.js'
@@ -73,7 +73,12 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
     listWorkers: async () => (await database.all(LIST_WORKERS)).map(workerOfRow),
     forget: (id) => connection.forgetWorker(id).catch(() => {}),
   }
-  const store = createStore(database, leases, pages)
+  const opened = createStore(database, leases, pages)
+  const inTurn = createAccountTurns(retryWindow)
+  const store: typeof opened = {
+    ...opened,
+    addRun: (run, check) => inTurn(run.accountId, () => opened.addRun(run, check)),
+  }
 
   let notifying: Promise<unknown> | undefined
   let notifyAgain = false
@@ -95,17 +100,13 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
   }
 
   return {
-    ...wrapStore(
-      store,
-      inTurns({ addRun: ({ accountId }) => accountId }, createAccountTurns(retryWindow)),
-      // The methods that may have queued a run.
-      observing({
-        addRun: announceQueued,
-        recordCrash: announceQueued,
-        reapWorker: announceQueued,
-        releaseWorker: announceQueued,
-      }),
-    ),
+    // The methods that may have queued a run.
+    ...observed(store, {
+      addRun: announceQueued,
+      recordCrash: announceQueued,
+      reapWorker: announceQueued,
+      releaseWorker: announceQueued,
+    }),
     onQueued: connection.onQueued,
     async checkWritable() {
       await Promise.all([store.checkWritable(), connection.check()])

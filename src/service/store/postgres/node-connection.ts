@@ -3,10 +3,11 @@
  * leases, and receives notifications of queued runs. After a loss, it reconnects with growing pauses, then calls the
  * listeners, because notifications were lost while it was disconnected.
  */
-import { type RetryDecision, retry, stepOf } from '../../../host/retry.js'
+import { stepOf } from '../../../host/retry.js'
 import { DatabaseUnavailable } from '../contract.js'
 import type { Row, SqlValue } from '../sql.js'
-import { isConnectionLost, isOverloaded } from './connection-errors.js'
+import { isConnectionLost } from './connection-errors.js'
+import { attempts, type Outcome } from './database.js'
 import { type Client, createClient, LOCKS, prepared, prepareSession, type RetryWindow } from './driver.js'
 
 const RECONNECT_STEPS_MS = [0, 50, 100, 250, 500, 1_000] as const
@@ -77,8 +78,6 @@ export interface NodeConnectionOptions {
   readonly node: string
   readonly retryWindow: RetryWindow
 }
-
-type Attempt<Result> = { readonly value: Result } | { readonly error: unknown }
 
 interface Connection {
   readonly client: Client
@@ -210,33 +209,18 @@ function onConnection<Result>(
   state: ConnectionState,
   work: (on: Connection) => Promise<Result>,
 ): Promise<Result> {
-  const { clock, pauseMs } = state.retryWindow
-  const startedMs = clock.monotonic()
-
-  async function attempt(): Promise<Attempt<Result>> {
+  return attempts(state.retryWindow, async (): Promise<Outcome<Result>> => {
     const current = connected(state)
     try {
       return { value: await work(await current) }
     } catch (error) {
-      if (isConnectionLost(error)) {
-        // Closes the connection, which can still be open although its statement got no response.
-        current.then(({ client }) => client.end()).catch(() => {})
-        onLost(state, current)
-      }
-      return { error }
+      if (!isConnectionLost(error)) return { error, isUnknown: false }
+      // Closes the connection, which can still be open although its statement got no response.
+      current.then(({ client }) => client.end()).catch(() => {})
+      onLost(state, current)
+      return { error: state.isClosed ? new DatabaseUnavailable(error) : error, isUnknown: false }
     }
-  }
-
-  function decide(outcome: Attempt<Result>, number: number): RetryDecision<Result> {
-    if ('value' in outcome) return { done: outcome.value }
-    const { error } = outcome
-    if (isOverloaded(error)) return { fail: new DatabaseUnavailable(error) }
-    if (!isConnectionLost(error)) return { fail: error }
-    const retryInMs = state.isClosed ? undefined : pauseMs(startedMs, number)
-    return retryInMs === undefined ? { fail: new DatabaseUnavailable(error) } : { retryInMs }
-  }
-
-  return retry<Attempt<Result>, Result>({ attempt, decide, clock })
+  })
 }
 
 async function queryRow(

@@ -12,7 +12,7 @@ import {
 } from '../../../host/database.js'
 import { BUSY_TIMEOUT_MS, isEmpty, quarantineForeignLog, withDatabase } from '../../../host/database-file.js'
 import { isBusy } from '../../../host/system-error.js'
-import { observing, wrapStore } from '../calls.js'
+import { observed } from '../calls.js'
 import type { Store } from '../contract.js'
 import { createStore } from '../index.js'
 import { verificationOf } from '../rows.js'
@@ -99,7 +99,7 @@ export function storeOf(open: OpenDatabase, { isAlone = false } = {}): Store {
   }
 
   return {
-    ...wrapStore(store, observing(assertions)),
+    ...observed(store, assertions),
     async verify() {
       const corruption = await findCorruption(database)
       const ledger = await store.verify().catch((error) => {

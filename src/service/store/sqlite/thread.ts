@@ -7,7 +7,7 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import { errorCode, isBusy } from '../../../host/system-error.js'
 import type { Numbered } from '../../../host/thread.js'
 import { type SentError, sentError } from '../../rules/refusal.js'
-import { callOf, type StoreMethod, type StoreRoute, withBudgetCheck } from '../calls.js'
+import { callOf, ROUTES, type StoreMethod, type StoreRoute, withBudgetCheck } from '../calls.js'
 import { openServiceDatabase, storeOf } from './index.js'
 
 /** `workerData` of a thread. */
@@ -19,7 +19,6 @@ export interface StoreThreadData {
 interface StoreCall {
   readonly method: StoreMethod
   readonly args: readonly unknown[]
-  readonly route: StoreRoute
 }
 
 /** `stop waiting`: the service closes, so a change waits for a lock for at most `MAX_CLOSING_BUSY_MS` from now. */
@@ -147,7 +146,8 @@ async function receive(first: Numbered<StoreRequest>): Promise<void> {
     if (message.method === 'stop waiting') {
       closingSinceMs = performance.now()
       send(id, { result: undefined })
-    } else if (message.route !== 'change') await sendOutcome(id, call({ id, message }))
+    } else if (role !== 'change' || ROUTES[message.method] !== 'change')
+      await sendOutcome(id, call({ id, message }))
     else changes = [...changes, { request: { id, message }, sinceMs: performance.now() }]
   }
   await commitAll()

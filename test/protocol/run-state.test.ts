@@ -78,8 +78,20 @@ describe('an id', () => {
     ['a list of one in its place', { id: ['a'] }, undefined],
     ['what every object inherits', Object.create({ id: 'a' }), undefined],
     ['an envelope in an envelope', { data: { run: { id: 'a' } } }, undefined],
+    ['an invalid one, which is passed over', { id: '', run_id: 'a' }, 'a'],
+    ['an envelope, which comes after the fields beside it', { run: { id: 'b' }, runId: 'a' }, 'a'],
+    ...[undefined, 'run', 'data', 'result'].flatMap((envelope) =>
+      ['id', 'run_id', 'runId'].map((name): [string, unknown, string] => {
+        const holder = { [name]: 'a' }
+        return [`${name} in ${envelope ?? 'the body'}`, envelope ? { [envelope]: holder } : holder, 'a']
+      }),
+    ),
   ])('of %s', (_, body, id) => {
     expect(findRunId({ body, location: undefined })).toBe(id)
+  })
+
+  it('of the body comes before that of the Location', () => {
+    expect(findRunId({ body: { id: 'a' }, location: '/b' })).toBe('a')
   })
 
   it.each([

@@ -22,7 +22,6 @@ const DONE: Scripted = {
 }
 const FAILED: Scripted = { status: 200, body: { status: 'failed' } }
 const BROKEN: Scripted = { status: 500 }
-const UNKNOWN = problem(404, 'run_not_found')
 
 describe('the interval between status requests', () => {
   it.each([
@@ -103,12 +102,6 @@ it('a wait ends at once with the refusal of the service, and names the run', asy
   expect(requests).toHaveLength(2)
 })
 
-it('a wait excuses a 404 for 10 s after the create: a replica may be behind', async () => {
-  const { client, clock, atMs } = createBench([UNKNOWN, UNKNOWN, UNKNOWN, DONE])
-  await clock.runUntil(client.wait('r1', { createdAtMs: 0 }))
-  expect(atMs).toEqual([1_000, 2_000, 4_000, 8_000])
-})
-
 describe('patience', () => {
   const failures = (count: number, eachMs: number): Patience =>
     Array.from({ length: count }).reduce<Patience>(
@@ -139,24 +132,6 @@ describe('patience', () => {
     expect(String(error)).toContain('No valid response for two minutes')
     expect(atMs.slice(0, 6)).toEqual([0, 1_000, 3_000, 7_000, 15_000, 23_000])
     expect(atMs.at(-1)).toBe(127_000)
-  })
-
-  it('outlives a night in which the machine slept', async () => {
-    const clock = createManualClock()
-    const wire = createWire(clock, [BROKEN, BROKEN, BROKEN, BROKEN, BROKEN, BROKEN, BROKEN, DONE])
-    let nightMs = 0
-    const engine = {
-      baseUrl: 'https://api.test',
-      send: wire.fetch,
-      limiter: { holdBack() {}, load: () => 0 },
-      clock: { ...clock, monotonic: () => clock.monotonic() + nightMs },
-      failureStatuses: [],
-      random: () => 0,
-    }
-    const onTrouble = () => {
-      if (wire.requests.length === 3) nightMs = 8 * 3_600_000
-    }
-    expect((await clock.runUntil(wait(engine, 'r1', { onTrouble }))).phase).toBe('succeeded')
   })
 })
 
@@ -233,16 +208,6 @@ describe('the wait limit', () => {
     expect(follower.errorAtLimit(passed)).toBe(passed)
     for (let turns = 0; turns < 4; turns++) turn()
     expect(follower.errorAtLimit(passed)).toMatchObject({ code: 'network' })
-  })
-
-  it('ends a wait for a place under the limit', async () => {
-    const { client, clock, requests } = createBench([DONE], { forever: true })
-    await clock.runUntil(Promise.all(Array.from({ length: 20 }, () => client.get('x'))))
-    const waited = rejection(client.wait('r1', { timeoutMs: 5_000 }))
-    await clock.advance(5_000)
-    expect(await waited).toMatchObject(limit)
-    await clock.advance(60_000)
-    expect(requests).toHaveLength(20)
   })
 
   it('is counted from the create', async () => {

@@ -1,14 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  copyFileSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs'
+import { copyFileSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import Database from 'libsql'
@@ -36,8 +28,6 @@ const INTENT: Intent = {
 }
 
 const GARBAGE = 'no database at all, and long enough'.repeat(300)
-
-const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
 
 const idsIn = (journal: Journal) => journal.list({}).map(({ id }) => id)
 
@@ -527,13 +517,6 @@ describe('several processes', () => {
     expect(idsIn(createTestJournal(setAside[0]).journal)).toEqual(['early'])
   })
 
-  it('see that somebody removed it', () => {
-    const { journal, path } = createTestJournal()
-    expect(journal.isCurrent()).toBe(true)
-    rmSync(path)
-    expect(journal.isCurrent()).toBe(false)
-  })
-
   it.each(containers)(
     '%s: a create is unconfirmed when its process was killed, not before',
     async (_, words) => {
@@ -554,16 +537,6 @@ describe('several processes', () => {
 })
 
 describe('the file', () => {
-  it('is for the user alone', () => {
-    const { journal, path } = createTestJournal()
-    accepted(journal, 'r1')
-    const folder = dirname(path)
-    const modes = readdirSync(folder, { recursive: true, withFileTypes: true }).map(
-      (each) => `${each.isFile() ? 'file' : 'folder'} ${modeOf(join(each.parentPath, each.name))}`,
-    )
-    expect([modeOf(folder), ...new Set(modes)].sort()).toEqual(['700', 'file 600', 'folder 700'])
-  })
-
   it.each<[string, (path: string) => void]>([
     ['holds something else', (path) => writeFileSync(path, GARBAGE)],
     ['was cut off', (path) => truncateSync(path, 3_000)],

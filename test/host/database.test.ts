@@ -82,18 +82,6 @@ describe('a database', () => {
     expect(texts(open(copy))).toEqual(['a'])
   })
 
-  it('keeps what was written', () => {
-    const path = newPath()
-    const first = openDatabase({ path, migrations: [FIRST] })
-    expect([add(first, 'a'), add(first, 'b')]).toEqual([1, 1])
-    expect(first.run('UPDATE notes SET text = text').changes).toBe(2)
-    first.close()
-    const second = open(path)
-    expect(texts(second)).toEqual(['a', 'b'])
-    expect(second.get('SELECT text FROM notes WHERE id = ?', 2)?.text).toBe('b')
-    expect(second.get('SELECT text FROM notes WHERE id = ?', 3)).toBeUndefined()
-  })
-
   it('gives back the whole of a text with NUL, with the symbol for it', () => {
     const database = open(newPath())
     add(database, 'abc\0def')
@@ -272,16 +260,6 @@ describe('a copy', () => {
 })
 
 describe('two that open the same file', () => {
-  it('both find it migrated once, and see what the other writes', () => {
-    const path = newPath()
-    const one = open(path, [FIRST, SECOND])
-    const other = open(path, [FIRST, SECOND])
-    add(one, 'a')
-    add(other, 'b')
-    expect(texts(one)).toEqual(['a', 'b'])
-    expect(texts(other)).toEqual(['a', 'b'])
-  })
-
   it('at the same time wait for each other', async () => {
     const path = newPath()
     const holder = open(path, [])
@@ -300,12 +278,6 @@ describe('two that open the same file', () => {
 })
 
 describe('a transaction', () => {
-  it('gives what its work gives', () => {
-    const database = open(newPath())
-    expect(database.transaction(() => add(database, 'a') + 1)).toBe(2)
-    expect(texts(database)).toEqual(['a'])
-  })
-
   it('that throws leaves nothing, and the next one goes on', () => {
     const database = open(newPath())
     const error = new Error('no')

@@ -161,13 +161,6 @@ test.runIf(isRoot)('the folder itself, given to another user, is no longer our o
 })
 
 describe('by its path', () => {
-  test('a folder of an earlier process is removed', async () => {
-    const path = join(temporaryFolder(), 'worker')
-    fill(path)
-    await removeFolder(path)
-    expect(existsSync(path)).toBe(false)
-  })
-
   test.each([
     ['a link', (path: string, other: string) => symlinkSync(other, path)],
     ['a file', (path: string) => writeFileSync(path, 'x')],

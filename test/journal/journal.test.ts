@@ -10,7 +10,6 @@ import { RepeatedRequest } from '../../src/journal/creates.js'
 import { identityOf } from '../../src/journal/identity.js'
 import { type Intent, type IntentRow, type Journal, openJournal } from '../../src/journal/index.js'
 import { JOURNAL_MIGRATIONS } from '../../src/journal/journal-run.js'
-import { readRecentRuns } from '../../src/journal/readonly-queries.js'
 import { createOwnRows } from '../../src/journal/saved-rows.js'
 import type { RunState } from '../../src/protocol/run-state.js'
 import { built } from '../support/built.js'
@@ -612,12 +611,6 @@ describe('what was written', () => {
     expect(again.list({})).toMatchObject([{ id: 'r1' }])
     expect(again.integrity()).toBe('ok')
     expect(setAside.map((name) => readFileSync(name))).toEqual([log])
-  })
-
-  it('is seen by a process that cannot write', () => {
-    const { journal, path } = createTestJournal()
-    accepted(journal, 'r1')
-    expect(readRecentRuns(path, 5)).toMatchObject([{ name: 'r1' }])
   })
 
   it('can be written again into a new journal: rows with their numbers, keys and files, each once', () => {

@@ -49,6 +49,7 @@ describe('an error of the system', () => {
     ['EPERM', 'operation not permitted'],
     ['ENOSPC', 'no space left on the disk'],
     ['EROFS', 'read-only file system'],
+    ['EFBIG', 'the file is too large for this file system'],
     ['EMFILE', 'too many open files'],
     ['SQLITE_FULL', 'no space left on the disk'],
     ['SQLITE_IOERR_WRITE', 'disk I/O error'],

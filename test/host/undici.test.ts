@@ -20,7 +20,6 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
-import { createServer as createTlsServer } from 'node:tls'
 import { inspect } from 'node:util'
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { GRACE_AFTER_SUSPENSION_MS, SILENCE_TIMEOUT_MS } from '../../src/host/exchange.js'
@@ -594,16 +593,6 @@ describe('a 100 Continue that nobody asked for', () => {
     const response = await newNetwork({ env: { HTTP_PROXY: proxy } }).fetch(post('http://api.test/'))
     expect([response.status, await readText(response, 100)]).toEqual([201, 'ok'])
   })
-
-  it('is skipped over TLS', async ({ skip }) => {
-    if (certificate === undefined) return skip('no openssl')
-    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
-    const server = createTlsServer(certificate, (socket) => {
-      socket.once('data', () => void writeApart(socket, [CONTINUE, CREATED]))
-    })
-    const response = await newNetwork().fetch(post(`https://localhost:${await listening(server)}/`))
-    expect([response.status, await readText(response, 100)]).toEqual([201, 'ok'])
-  })
 })
 
 describe('an abort', () => {
@@ -818,7 +807,7 @@ async function createProxy({ refuse = 0, to = '' }: { refuse?: number; to?: stri
   return { url: `http://127.0.0.1:${await listening(server)}`, asked }
 }
 
-/** Of localhost, made once; undefined without openssl. */
+/** Of localhost; undefined without openssl. */
 let certificate: { readonly key: Buffer; readonly cert: Buffer } | undefined
 beforeAll(() => {
   const folder = mkdtempSync(join(tmpdir(), 'rushes-tls-'))
@@ -829,7 +818,7 @@ beforeAll(() => {
     execFileSync('openssl', [...words.split(' '), key, '-out', cert], { stdio: 'ignore' })
     certificate = { key: readFileSync(key), cert: readFileSync(cert) }
   } catch {
-    // Tests of TLS are skipped.
+    // The test of the certificate is skipped.
   }
   rmSync(folder, { recursive: true, force: true })
 })

@@ -67,23 +67,6 @@ describe('a file in place', () => {
     expect(await put(join(folder, name))).toMatchObject({ ok: true })
     expect(contents(folder)).toEqual([name])
   })
-
-  it('was under a hidden temporary name beside it before', async () => {
-    const folder = newFolder()
-    const [half, more] = [gate(), gate()]
-    const downloading = put(join(folder, 'fox.png'), {}, async function* () {
-      yield Buffer.alloc(5_000)
-      half.open()
-      await more.opened
-      yield PNG
-    })
-    await half.opened
-    await until('a part', () => contents(folder).length > 0)
-    expect(contents(folder)[0]).toMatch(/^\.fox\.png\.[0-9a-f]{12}\.part$/)
-    more.open()
-    expect(await downloading).toMatchObject({ ok: true })
-    expect(contents(folder)).toEqual(['fox.png'])
-  })
 })
 
 describe('without --overwrite', () => {

@@ -134,15 +134,6 @@ describe('a database', () => {
     expect(() => openDatabase({ path, migrations: [FIRST, ...broken] })).toThrow()
     expect(add(open(path), 'a')).toBe(1)
   })
-
-  it('that is not a database is an error, and is not touched', () => {
-    const path = newPath()
-    mkdirSync(dirname(path), { recursive: true })
-    const bytes = 'this is no database '.repeat(100)
-    writeFileSync(path, bytes)
-    expect(() => openDatabase({ path, migrations: [FIRST] })).toThrow()
-    expect(readFileSync(path, 'utf8')).toBe(bytes)
-  })
 })
 
 describe('a transaction on a disk that is full', () => {

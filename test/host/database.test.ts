@@ -3,7 +3,6 @@ import {
   copyFileSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -16,7 +15,6 @@ import {
   writeSync,
 } from 'node:fs'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import Database from 'libsql'
@@ -25,15 +23,12 @@ import { openOrQuarantine } from '../../src/host/corruption.js'
 import { NewerFormat, type OpenDatabase, openDatabase } from '../../src/host/database.js'
 import { installHint, sqliteUri } from '../../src/host/database-file.js'
 import { checkCopy, copyDatabase } from '../../src/service/backup.js'
+import { temporaryFolder } from '../support/service.js'
 
 const FIRST = 'CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT NOT NULL)'
 const SECOND = "ALTER TABLE notes ADD COLUMN kind TEXT NOT NULL DEFAULT 'plain'"
 
-function newPath(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'rushes-database-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return join(folder, 'deep', 'er', 'a.db')
-}
+const newPath = (): string => join(temporaryFolder(), 'deep', 'er', 'a.db')
 
 function open(path: string, migrations: readonly string[] = [FIRST], busyTimeoutMs = 2_000): OpenDatabase {
   const database = openDatabase({ path, migrations, busyTimeoutMs })

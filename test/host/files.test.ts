@@ -1,18 +1,15 @@
 import {
   chmodSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { link, open, rename } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { isFolder, makeFolders, platformFolders, reasonUnwritable } from '../../src/host/directories.js'
 import {
   copyOrLink,
@@ -26,12 +23,12 @@ import {
 } from '../../src/host/files.js'
 import { isLoopback } from '../../src/host/http.js'
 import { createManualClock } from '../support/clock.js'
+import { temporaryFolder } from '../support/service.js'
 
 let folder = ''
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'rushes-files-'))
+  folder = temporaryFolder()
 })
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 const modeOf = (path: string) => statSync(path).mode & 0o777
 

@@ -80,20 +80,11 @@ async function outcomeOfRequest(
   send: () => Promise<ServiceAnswer>,
   signal?: AbortSignal,
 ): Promise<StatusOutcome> {
-  const outcome = await request(engine, id, send, signal)
-  if (outcome.kind === 'error' && outcome.error.httpStatus === 429)
-    engine.limiter.holdBack(Math.max(1_000, outcome.retryAfterMs))
-  return outcome
-}
-
-async function request(
-  engine: StatusEngine,
-  id: string,
-  send: () => Promise<ServiceAnswer>,
-  signal: AbortSignal | undefined,
-): Promise<StatusOutcome> {
   try {
-    return outcomeOf(await send(), id, engine)
+    const outcome = outcomeOf(await send(), id, engine)
+    if (outcome.kind === 'error' && outcome.error.httpStatus === 429)
+      engine.limiter.holdBack(Math.max(1_000, outcome.retryAfterMs))
+    return outcome
   } catch (error) {
     // The abort reason may be a RushesError too, but it is not an error of the service.
     if (signal?.aborted) throw signal.reason

@@ -4,7 +4,7 @@
  * many followers themselves.
  */
 import { RushesError } from '../errors.js'
-import type { Clock, Disarm } from '../host/clock.js'
+import { type Clock, every } from '../host/clock.js'
 import { stepOf } from '../host/retry.js'
 import { POLL_INTERVAL_MS } from '../protocol/limits.js'
 import { type RunState, withoutUrls } from '../protocol/run-state.js'
@@ -66,14 +66,10 @@ const MIN_SILENT_STEPS = 4
  */
 function watchSilence(clock: Pick<Clock, 'alarm'>): Silence {
   let steps = 0
-  let disarm: Disarm
-  const step = () => {
-    disarm = clock.alarm(SILENCE_STEP_MS, () => {
-      if (++steps < MIN_SILENT_STEPS) step()
-    })
-  }
-  step()
-  return { isLong: () => steps >= MIN_SILENT_STEPS, end: () => disarm() }
+  const end = every(clock, SILENCE_STEP_MS, () => {
+    steps++
+  })
+  return { isLong: () => steps >= MIN_SILENT_STEPS, end }
 }
 
 const noAnswer = ({ baseUrl }: FollowEngine, id: string): RushesError =>

@@ -110,18 +110,14 @@ export async function settlesWithin(
   }
 }
 
-export interface LateSignal {
-  readonly signal: AbortSignal
-  /** Must be called when the signal is no longer used. */
-  end(): void
-}
-
-/** Returns a signal that is aborted some time after the other one, with its reason. */
+/**
+ * Returns a signal that is aborted some time after the other one, with its reason. Call `end` when it is no longer used.
+ */
 export function createLateSignal(
   signal: AbortSignal,
   lateMs: () => number,
   clock: Timeout['clock'],
-): LateSignal {
+): { readonly signal: AbortSignal; end(): void } {
   const late = new AbortController()
   const abort = () => late.abort(signal.reason)
   let disarm = () => {}
@@ -129,9 +125,11 @@ export function createLateSignal(
     if (lateMs() === 0) abort()
     else disarm = clock.alarm(lateMs(), abort)
   })
-  const end = (): void => {
-    forget()
-    disarm()
+  return {
+    signal: late.signal,
+    end(): void {
+      forget()
+      disarm()
+    },
   }
-  return { signal: late.signal, end }
 }

@@ -9,6 +9,7 @@ import undiciErrors from 'undici/lib/core/errors.js'
 import { onAbort } from './abort.js'
 import type { Clock, Disarm } from './clock.js'
 import { HttpFailure, type HttpResponse, type ServerRequest } from './http.js'
+import { errorCode, textOf } from './system-error.js'
 
 /** Timeout from the last byte sent to the head of the response, and between two chunks of a body. */
 export const SILENCE_TIMEOUT_MS = 60_000
@@ -239,7 +240,7 @@ export class ProxyFailed extends Error {
 function asHttpFailure(thrown: unknown, sent: boolean): HttpFailure {
   if (thrown instanceof ProxyFailed) return proxyFailure(thrown)
   const error = innermost(thrown)
-  const code = codeOf(error)
+  const code = errorCode(error)
   const isInvalidHttp = isInvalid(error)
   const advice = certificateAdvice(code)
   return new HttpFailure(describe(error, code), { sent, code, isInvalidHttp, advice, cause: thrown })
@@ -249,7 +250,7 @@ function asHttpFailure(thrown: unknown, sent: boolean): HttpFailure {
 function proxyFailure(thrown: ProxyFailed): HttpFailure {
   const { status } = thrown
   const error = innermost(thrown.cause)
-  const code = codeOf(error)
+  const code = errorCode(error)
   const reached = (problem: string, advice: string) =>
     new HttpFailure(problem, { sent: false, code, advice, cause: thrown })
   if (status === 407)
@@ -282,11 +283,6 @@ function certificateAdvice(code = ''): string | undefined {
 const innermost = (error: unknown): unknown =>
   error instanceof AggregateError && error.errors.length > 0 ? innermost(error.errors[0]) : error
 
-const codeOf = (error: unknown): string | undefined => {
-  const code = (error as { code?: unknown } | undefined)?.code
-  return typeof code === 'string' ? code : undefined
-}
-
 /** Whether the response is not valid HTTP. undici has no error class for an unexpected 101. */
 const isInvalid = (error: unknown): boolean =>
   error instanceof undiciErrors.HTTPParserError ||
@@ -300,12 +296,7 @@ function describe(error: unknown, code = ''): string {
   if (Object.hasOwn(ERROR_TEXTS, code)) return ERROR_TEXTS[code] ?? code
   // Node 24 adds advice about one of its flags, after a semicolon.
   if (CERTIFICATE.test(code)) return `the certificate is not trusted (${message.replace(/;.*/s, '')})`
-  if (/^EPROTO$|^ERR_SSL_/.test(code)) return `TLS failed (${reasonOf(error) ?? code})`
+  // OpenSSL's reason, such as `sslv3 alert handshake failure`.
+  if (/^EPROTO$|^ERR_SSL_/.test(code)) return `TLS failed (${textOf(error, 'reason') ?? code})`
   return message !== '' ? message : code || String(error)
-}
-
-/** OpenSSL's reason, such as `sslv3 alert handshake failure`. */
-const reasonOf = (error: unknown): string | undefined => {
-  const reason = (error as { reason?: unknown } | undefined)?.reason
-  return typeof reason === 'string' ? reason : undefined
 }

@@ -3,7 +3,7 @@
  * is renamed when it is complete. All functions throw the system's errors.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { closeSync, constants, lstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, constants, createReadStream, lstatSync, openSync, readSync } from 'node:fs'
 import { copyFile, type FileHandle, lstat, open, realpath, rename, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { type Clock, systemClock } from './clock.js'
@@ -17,14 +17,8 @@ const MAX_NAME_BYTES = 255
 
 /** Cuts a text to at most `maxBytes` bytes of UTF-8, without splitting a character. */
 export function cutToBytes(text: string, maxBytes: number): string {
-  let kept = ''
-  let bytes = 0
-  for (const character of text) {
-    bytes += Buffer.byteLength(character)
-    if (bytes > maxBytes) break
-    kept += character
-  }
-  return kept
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(maxBytes))
+  return text.slice(0, read)
 }
 
 /** Returns a unique hidden path in the folder of `path`, with a name that file systems accept. */
@@ -276,18 +270,9 @@ const CHUNK_BYTES = 1024 * 1024
 /** Returns the SHA-256 in hexadecimal digits. Reads in chunks, not the whole file. Rejects with the signal's reason. */
 export async function sha256OfFile(path: string, signal?: AbortSignal): Promise<string> {
   const hash = createHash('sha256')
-  const handle = await open(path)
-  try {
-    const { size } = await handle.stat()
-    const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, size + 1))
-    for (;;) {
-      signal?.throwIfAborted()
-      const { bytesRead } = await handle.read(buffer)
-      if (bytesRead === 0) break
-      hash.update(buffer.subarray(0, bytesRead))
-    }
-  } finally {
-    await handle.close()
+  for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES })) {
+    signal?.throwIfAborted()
+    hash.update(chunk)
   }
   return hash.digest('hex')
 }

@@ -86,7 +86,8 @@ export function describeError(thrown: unknown, path?: string): string {
   return reason.startsWith('is ') ? `${where} ${reason}` : `${where}: ${reason}`
 }
 
-function textOf(thrown: unknown, field: string): string | undefined {
+/** Returns a field of a thrown value, if it is text. */
+export function textOf(thrown: unknown, field: string): string | undefined {
   const value = (thrown as Readonly<Record<string, unknown>> | null | undefined)?.[field]
   return typeof value === 'string' ? value : undefined
 }

@@ -114,8 +114,6 @@ export interface Journal {
   typicalDuration(address: string, model: string): TypicalDuration | undefined
   /** Returns the measured durations of the latest runs of a model, in milliseconds. */
   durations(address: string, model: string): readonly number[]
-  /** Returns `ok`, or the problems that SQLite finds. */
-  integrity(): string
   /** Returns false if the file was removed or quarantined: writes are lost. */
   isCurrent(): boolean
   /** Returns whether the file was removed, but not quarantined. */
@@ -277,11 +275,6 @@ export function openJournal({
     remove: (runs) => removeRuns(db, runs),
     typicalDuration: (address, model) => typicalDurationOf(durationsOf(db, address, model)),
     durations: (address, model) => durationsOf(db, address, model),
-    integrity: () =>
-      db
-        .all('PRAGMA integrity_check')
-        .map(({ integrity_check }) => String(integrity_check))
-        .join('; '),
     isCurrent: () => db.isCurrent(),
     wasRemoved: () => wasRemoved(path, db.inode),
     setLockTimeout: (ms) => void db.get(`PRAGMA busy_timeout = ${ms}`),

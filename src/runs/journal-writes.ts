@@ -39,132 +39,149 @@ const END_LOCK_TIMEOUT_MS = 2_000
 /** Maximum number of failed writes kept in memory, for a session that runs for days without a journal. */
 const MAX_FAILED_WRITES = 10_000
 
-export function createJournalWrites({ journal, failure, warn, note }: JournalWritesOptions): JournalWrites {
-  let isLost = false
-  let isWarned = false
-  const failedWrites: JournalWork<unknown>[] = []
+/** State of the writes of one command. */
+interface WriteState {
+  readonly options: JournalWritesOptions
+  /** Writes to repeat, oldest first. */
+  readonly failedWrites: JournalWork<unknown>[]
+  /** The last use of the journal failed. */
+  isLost: boolean
+  isWarned: boolean
+}
 
-  function warnOnce(error: unknown): void {
-    if (!isWarned)
-      warn(
-        `${messageOf(error)} Until it can be used, the runs of this command will not be remembered. Keep the ` +
-          `ids that are printed.`,
-      )
-    isWarned = true
-  }
-
-  const timeoutMs = () => (isLost ? LOST_LOCK_TIMEOUT_MS : LOCK_TIMEOUT_MS)
-
-  function opened(lockTimeoutMs: number): Journal {
-    const open = journal(lockTimeoutMs)
-    if (isLost) open.setLockTimeout(lockTimeoutMs)
-    return open
-  }
-
-  function noteRecovery(open: Journal): void {
-    if (isLost) open.setLockTimeout(LOCK_TIMEOUT_MS)
-    isLost = false
-    if (isWarned) note('The journal can be written again.')
-    isWarned = false
-  }
-
-  function repeatThenRun<Result>(work: JournalWork<Result>, lockTimeoutMs: number): Result {
-    try {
-      const open = opened(lockTimeoutMs)
-      repeatFailedWrites(open)
-      return work(open)
-    } catch (error) {
-      if (!hasInvalidValue(error)) isLost = true
-      throw error
-    }
-  }
-
-  const write = <Result>(work: JournalWork<Result>, lockTimeoutMs: number): Result =>
-    repeatThenRun((open) => {
-      const result = work(open)
-      noteRecovery(open)
-      return result
-    }, lockTimeoutMs)
-
-  function repeatFailedWrites(open: Journal): void {
-    if (failedWrites.length === 0) return
-    for (let next = failedWrites[0]; next !== undefined; next = failedWrites[0]) {
-      try {
-        next(open)
-      } catch (error) {
-        if (!hasInvalidValue(error)) throw error
-        warnOfDroppedWrite(error)
-      }
-      failedWrites.shift()
-    }
-    noteRecovery(open)
-  }
-
-  /** Does not wait for a lock, so that commands which only read are not delayed. */
-  function tryFailedWrites(open: Journal): void {
-    if (failedWrites.length === 0) return
-    open.setLockTimeout(0)
-    try {
-      repeatFailedWrites(open)
-    } catch {
-      // The write failed, but the journal can still be read.
-    }
-    open.setLockTimeout(timeoutMs())
-  }
-
-  const warnOfDroppedWrite = (error: unknown): void =>
-    warn(`${messageOf(error)} The journal does not contain this change.`)
-
-  function orUndefined<Result>(
-    work: JournalWork<Result>,
-    onFailure: (error: unknown) => void,
-  ): Result | undefined {
-    try {
-      return write(work, timeoutMs())
-    } catch (error) {
-      onFailure(error)
-      if (hasInvalidValue(error)) warnOfDroppedWrite(error)
-      else warnOnce(error)
-      return undefined
-    }
-  }
-
-  if (failure !== undefined) {
-    isLost = true
-    warnOnce(failure)
-  }
+export function createJournalWrites(options: JournalWritesOptions): JournalWrites {
+  const state: WriteState = { options, failedWrites: [], isLost: false, isWarned: false }
+  if (options.failure !== undefined) lose(state, options.failure)
   return {
-    read(work) {
-      try {
-        const open = opened(timeoutMs())
-        tryFailedWrites(open)
-        return work(open)
-      } catch (error) {
-        isLost = true
-        warnOnce(error)
-        return undefined
-      }
-    },
-    readWhole: (work) => orNothingSent(() => repeatThenRun(work, LOCK_TIMEOUT_MS)),
-    required: (work) => orNothingSent(() => write(work, LOCK_TIMEOUT_MS)),
+    read: (work) => read(state, work),
+    readWhole: (work) => orNothingSent(() => repeatThenRun(state, work, LOCK_TIMEOUT_MS)),
+    required: (work) => orNothingSent(() => write(state, work, LOCK_TIMEOUT_MS)),
     bestEffort: (work) =>
-      orUndefined(work, (error) => {
+      writeOrWarn(state, work, (error) => {
         if (error instanceof RepeatedRequest) throw error
       }),
     repeated: (work) =>
-      orUndefined(work, (error) => {
-        if (!hasInvalidValue(error)) failedWrites.push(work)
-        if (failedWrites.length > MAX_FAILED_WRITES) failedWrites.shift()
+      writeOrWarn(state, work, (error) => {
+        if (!hasInvalidValue(error)) state.failedWrites.push(work)
+        if (state.failedWrites.length > MAX_FAILED_WRITES) state.failedWrites.shift()
       }),
     end() {
-      if (failedWrites.length === 0) return
+      if (state.failedWrites.length === 0) return
       try {
-        repeatThenRun(() => {}, END_LOCK_TIMEOUT_MS)
+        repeatThenRun(state, () => {}, END_LOCK_TIMEOUT_MS)
       } catch {
         // The user was warned when the first write failed.
       }
     },
   }
+}
+
+function lose(state: WriteState, error: unknown): void {
+  state.isLost = true
+  warnOnce(state, error)
+}
+
+function warnOnce(state: WriteState, error: unknown): void {
+  if (!state.isWarned)
+    state.options.warn(
+      `${messageOf(error)} Until it can be used, the runs of this command will not be remembered. Keep the ` +
+        `ids that are printed.`,
+    )
+  state.isWarned = true
+}
+
+const warnOfDroppedWrite = ({ options }: WriteState, error: unknown): void =>
+  options.warn(`${messageOf(error)} The journal does not contain this change.`)
+
+const timeoutOf = ({ isLost }: WriteState): number => (isLost ? LOST_LOCK_TIMEOUT_MS : LOCK_TIMEOUT_MS)
+
+function opened({ options, isLost }: WriteState, lockTimeoutMs: number): Journal {
+  const open = options.journal(lockTimeoutMs)
+  if (isLost) open.setLockTimeout(lockTimeoutMs)
+  return open
+}
+
+function noteRecovery(state: WriteState, open: Journal): void {
+  if (state.isLost) open.setLockTimeout(LOCK_TIMEOUT_MS)
+  state.isLost = false
+  if (state.isWarned) state.options.note('The journal can be written again.')
+  state.isWarned = false
+}
+
+function read<Result>(state: WriteState, work: JournalWork<Result>): Result | undefined {
+  try {
+    const open = opened(state, timeoutOf(state))
+    tryFailedWrites(state, open)
+    return work(open)
+  } catch (error) {
+    lose(state, error)
+    return undefined
+  }
+}
+
+function repeatThenRun<Result>(state: WriteState, work: JournalWork<Result>, lockTimeoutMs: number): Result {
+  try {
+    const open = opened(state, lockTimeoutMs)
+    repeatFailedWrites(state, open)
+    return work(open)
+  } catch (error) {
+    if (!hasInvalidValue(error)) state.isLost = true
+    throw error
+  }
+}
+
+const write = <Result>(state: WriteState, work: JournalWork<Result>, lockTimeoutMs: number): Result =>
+  repeatThenRun(
+    state,
+    (open) => {
+      const result = work(open)
+      noteRecovery(state, open)
+      return result
+    },
+    lockTimeoutMs,
+  )
+
+/** Returns undefined if the write fails. Calls `onFailure` before the warning. */
+function writeOrWarn<Result>(
+  state: WriteState,
+  work: JournalWork<Result>,
+  onFailure: (error: unknown) => void,
+): Result | undefined {
+  try {
+    return write(state, work, timeoutOf(state))
+  } catch (error) {
+    onFailure(error)
+    if (hasInvalidValue(error)) warnOfDroppedWrite(state, error)
+    else warnOnce(state, error)
+    return undefined
+  }
+}
+
+function repeatFailedWrites(state: WriteState, open: Journal): void {
+  const { failedWrites } = state
+  if (failedWrites.length === 0) return
+  for (let next = failedWrites[0]; next !== undefined; next = failedWrites[0]) {
+    try {
+      next(open)
+    } catch (error) {
+      if (!hasInvalidValue(error)) throw error
+      warnOfDroppedWrite(state, error)
+    }
+    failedWrites.shift()
+  }
+  noteRecovery(state, open)
+}
+
+/** Does not wait for a lock, so that commands which only read are not delayed. */
+function tryFailedWrites(state: WriteState, open: Journal): void {
+  if (state.failedWrites.length === 0) return
+  open.setLockTimeout(0)
+  try {
+    repeatFailedWrites(state, open)
+  } catch {
+    // The write failed, but the journal can still be read.
+  }
+  open.setLockTimeout(timeoutOf(state))
 }
 
 function orNothingSent<Result>(work: () => Result): Result {

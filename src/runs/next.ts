@@ -17,6 +17,7 @@
  *   over the window once half of the rate limit is used: twenty at once and then none for ten seconds would find a run
  *   five seconds late on average.
  */
+import type { Limit } from '../limiter/window.js'
 
 /** A run that has not ended, as far as this command knows. Times are monotonic, in milliseconds. */
 export interface InFlight {
@@ -63,11 +64,6 @@ export type Next =
   | { readonly do: 'wait'; readonly ms: number }
   | { readonly do: 'end' }
 
-export interface RequestLimit {
-  readonly requests: number
-  readonly windowMs: number
-}
-
 const MAX_UNANSWERED_CREATES = 4
 /**
  * Maximum number of status requests in the queue of the rate limiter. Choosing more would be too early: the best choice
@@ -79,7 +75,7 @@ const MAX_UNSPREAD_LOAD = 0.5
 
 const WAIT_FOR_ANSWER: Next = { do: 'wait', ms: Number.POSITIVE_INFINITY }
 
-export function nextOf(situation: ScheduleState, limit: RequestLimit): Next {
+export function nextOf(situation: ScheduleState, limit: Limit): Next {
   const { toCreate, unanswered, isAccepted, inFlight, concurrency = Number.POSITIVE_INFINITY } = situation
   if (toCreate === 0 && unanswered === 0 && inFlight.length === 0)
     return situation.isExpecting ? WAIT_FOR_ANSWER : { do: 'end' }
@@ -93,10 +89,7 @@ const pendingPolls = (inFlight: readonly InFlight[]): number =>
   inFlight.filter(({ isPolled }) => isPolled).length
 
 /** Alternates creates and status requests. */
-function pollBetweenCreates(
-  situation: ScheduleState,
-  { requests, windowMs }: RequestLimit,
-): Next | undefined {
+function pollBetweenCreates(situation: ScheduleState, { requests, windowMs }: Limit): Next | undefined {
   const { inFlight, createsSincePoll } = situation
   if (createsSincePoll === 0 || pendingPolls(inFlight) >= MAX_PENDING_POLLS) return undefined
   const { first, slowestMs } = rank(situation)
@@ -106,7 +99,7 @@ function pollBetweenCreates(
   return { do: 'poll', index: first.index, isUrgent: true }
 }
 
-function nextPoll(situation: ScheduleState, { requests, windowMs }: RequestLimit): Next {
+function nextPoll(situation: ScheduleState, { requests, windowMs }: Limit): Next {
   const { inFlight, lastPollAtMs = Number.NEGATIVE_INFINITY, load, nowMs } = situation
   if (pendingPolls(inFlight) >= MAX_PENDING_POLLS) return WAIT_FOR_ANSWER
   const { first, soonestDueMs } = rank(situation)

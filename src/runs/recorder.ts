@@ -186,7 +186,6 @@ function seedIn(body: unknown): number | bigint | undefined {
 
 /** The status in the response to a create. */
 export const statusIn = (body: unknown): string | undefined => {
-  const status =
-    typeof body === 'object' && body !== null ? (body as Record<string, unknown>).status : undefined
+  const status = isObject(body) ? body.status : undefined
   return typeof status === 'string' && status !== '' ? status : undefined
 }

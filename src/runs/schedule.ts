@@ -6,8 +6,9 @@ import { onAbort, raceAbort } from '../host/abort.js'
 import type { Clock } from '../host/clock.js'
 import { LAST_REQUEST_MS, limitAlarm } from '../host/limit-alarm.js'
 import { jittered } from '../host/retry.js'
+import type { Limit } from '../limiter/window.js'
 import { POLL_INTERVAL_MS } from '../protocol/limits.js'
-import { type InFlight, nextOf, paceOf, type RequestLimit, type ScheduleState } from './next.js'
+import { type InFlight, nextOf, paceOf, type ScheduleState } from './next.js'
 
 export interface Task {
   /**
@@ -47,7 +48,7 @@ export interface ScheduleOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'sleep' | 'alarm'>
   /** Returns a number in [0, 1). */
   random(): number
-  readonly limit: RequestLimit
+  readonly limit: Limit
   /** Maximum number of runs in flight. Undefined: no limit. */
   readonly concurrency?: number | undefined
   /** Timeout of each run, from its creation, or from now if it already exists. Undefined: no limit. */

@@ -1,9 +1,9 @@
-/** Which create may be sent twice: a test for every outcome. */
+/** Which create may be sent twice: a row for every outcome. Where an id is found in a response: run-state.test.ts. */
 import { describe, expect, it } from 'vitest'
 import { MAX_ANSWER_BYTES } from '../../src/client/requests.js'
 import { EXIT, RushesError } from '../../src/errors.js'
 import { HttpFailure } from '../../src/host/http.js'
-import { PROBLEMS, type ProblemCode } from '../../src/protocol/problems.js'
+import { PROBLEMS } from '../../src/protocol/problems.js'
 import {
   BASE_URL,
   type Bench,
@@ -45,55 +45,38 @@ async function failing(steps: readonly Step[], options?: BenchOptions) {
 
 const nothingPaid = /The run was not created and nothing was paid for it\.$/
 const mayExist = /A run may exist and cost money\.$/
+const UNKNOWN = { code: 'submission_unknown', exitCode: EXIT.outcomeUnknown }
 
 describe('edge 1: a 201 with an id is the only success', () => {
-  const places: [string, Scripted, string][] = [
-    ['id', { status: 201, body: { id: 'a' } }, 'a'],
-    ['run_id', { status: 201, body: { run_id: 'a' } }, 'a'],
-    ['runId', { status: 201, body: { runId: 'a' } }, 'a'],
-    ...['run', 'data', 'result'].flatMap((envelope) =>
-      ['id', 'run_id', 'runId'].map((name): [string, Scripted, string] => [
-        `${envelope}.${name}`,
-        { status: 201, body: { [envelope]: { [name]: 'a' } } },
-        'a',
-      ]),
-    ),
-    ['an integer', { status: 201, body: { id: 42 } }, '42'],
-    ['Location, relative', { status: 201, body: {}, headers: { Location: '/api/v1/runs/a%2Fb' } }, 'a/b'],
-    ['Location, absolute', { status: 201, headers: { location: 'https://x.test/runs/a?x=1#y' } }, 'a'],
-    ['Location beside a body that is no JSON', { status: 201, body: '<p>', headers: { location: 'a' } }, 'a'],
-    ['id before Location', { status: 201, body: { id: 'a' }, headers: { location: '/b' } }, 'a'],
-    ['id before run.id', { status: 201, body: { id: 'a', run: { id: 'b' } } }, 'a'],
-    ['an id that is none is passed over', { status: 201, body: { id: '', run_id: 'a' } }, 'a'],
+  it.each<[string, Scripted, unknown, runIdField?: string]>([
+    ['in its body', CREATED, { id: 'r1', body: { id: 'r1' } }],
+    ['in its Location', { status: 201, headers: { Location: '/r1' } }, { id: 'r1', body: null }],
     [
-      'a number too large to be exact is passed over',
+      'in the Location beside a body that is not JSON',
+      { status: 201, body: '<p>', headers: { location: 'r1' } },
+      { id: 'r1', body: null },
+    ],
+    [
+      'in a field after a number too large to be exact',
       { status: 201, body: '{"id":36893488147419103233,"run_id":"a"}' },
-      'a',
+      { id: 'a' },
     ],
     [
-      'an integer of 64 bits keeps its digits',
+      'as an integer of 64 bits, with all its digits',
       { status: 201, body: '{"id":18446744073709551615,"run_id":"a"}' },
-      '18446744073709551615',
+      { id: '18446744073709551615' },
     ],
-  ]
-  it.each(places)('%s', async (_, step, id) => {
-    const { result, requests } = sending([step])
-    expect((await result).id).toBe(id)
+    [
+      'in the field that runIdField names, before all others',
+      { status: 201, body: { id: 'a', job: { uuid: 'own' } } },
+      { id: 'own' },
+      'job.uuid',
+    ],
+    ['elsewhere, if runIdField names no field', CREATED, { id: 'r1' }, 'job.uuid'],
+  ])('%s', async (_, step, accepted, runIdField) => {
+    const { result, requests } = sending([step], { runIdField })
+    expect(await result).toMatchObject(accepted as object)
     expect(requests).toHaveLength(1)
-  })
-
-  it('runIdField comes before all other places', async () => {
-    const step = { status: 201, body: { id: 'a', job: { uuid: 'own' } } }
-    expect((await sending([step], { runIdField: 'job.uuid' }).result).id).toBe('own')
-  })
-
-  it('runIdField that names nothing falls back to the usual places', async () => {
-    expect((await sending([CREATED], { runIdField: 'job.uuid' }).result).id).toBe('r1')
-  })
-
-  it('gives the parsed body, and null where there is none', async () => {
-    expect(await sending([CREATED]).result).toEqual({ id: 'r1', body: { id: 'r1' } })
-    expect((await sending([{ status: 201, headers: { location: '/r1' } }]).result).body).toBeNull()
   })
 
   it('sends one fresh POST with the whole body', async () => {
@@ -107,90 +90,31 @@ describe('edge 1: a 201 with an id is the only success', () => {
   })
 })
 
-describe('edge 2: a 201 without an id is a run that is paid for', () => {
-  const bodies: [string, Scripted, string][] = [
-    ['another shape', { status: 201, body: { job: 'x' } }, '{"job":"x"}'],
-    ['no JSON', { status: 201, body: '<p>\u001b[31mthanks' }, '<p>[31mthanks'],
-    ['nothing', { status: 201 }, '(empty)'],
-    ['a list', { status: 201, body: [{ id: 'a' }] }, '[{"id":"a"}]'],
-    ['an id of 257 characters', { status: 201, body: { id: 'x'.repeat(257) } }, 'xxx'],
-    ['an id with a control character', { status: 201, body: { id: 'a\nb' } }, '\\nb'],
+describe('edge 2: a 201 that is cut off is accepted by what arrived', () => {
+  const whole = { id: 'r9', status: 'queued' }
+  it.each<[string, Omit<Scripted, 'status'>, unknown, runIdField?: string]>([
+    ['its Location', { body: '{"id":', cut: true, headers: { location: '/api/v1/runs/r9' } }, null],
+    ['the id', { body: '{"id":"r9","sta', cut: true }, null],
     [
-      'a Location that is the collection',
-      { status: 201, headers: { location: '/prefix/api/v1/runs/' } },
-      '(empty)',
+      'the id where runIdField says',
+      { body: '{"id":"x","job":{"uuid":"r9"},"x', cut: true },
+      null,
+      'job.uuid',
     ],
-  ]
-  it.each(bodies)('%s', async (_, step, shown) => {
-    const { error, requests } = await failing([step])
-    expect(error).toMatchObject({
-      code: 'submission_unknown',
-      exitCode: EXIT.outcomeUnknown,
-      httpStatus: 201,
-    })
-    expect(error.message).toContain(shown)
-    expect(error.message).toContain('exists and costs money')
+    ['the id, if the connection ended as if the body were whole', { body: '{"id":"r9","sta' }, null],
+    ['the whole body, if only the end of the connection was wrong', { body: whole, cut: true }, whole],
+    [
+      'the id, if it is larger than 8 MiB',
+      { body: Buffer.concat([Buffer.from('{"id":"r9","log":"'), Buffer.alloc(MAX_ANSWER_BYTES, 'x')]) },
+      null,
+    ],
+  ])('%s', async (_, step, body, runIdField) => {
+    const { result, requests } = sending([{ ...step, status: 201 }], { runIdField })
+    expect(await result).toEqual({ id: 'r9', body })
     expect(requests).toHaveLength(1)
   })
 
-  it('shows the whole answer, however long', async () => {
-    const text = 'x'.repeat(100_000)
-    expect((await failing([{ status: 201, body: { text } }])).error.message).toContain(text)
-  })
-})
-
-describe('edge 3: a 201 that is cut off', () => {
-  it('is accepted by its Location', async () => {
-    const step = { status: 201, body: '{"id":', cut: true, headers: { location: '/api/v1/runs/r9' } }
-    expect(await sending([step]).result).toEqual({ id: 'r9', body: null })
-  })
-
-  it('is unknown without one, and shows what arrived', async () => {
-    const { error, requests } = await failing([{ status: 201, body: '{"id":"run_', cut: true }])
-    expect(error).toMatchObject({ code: 'submission_unknown', exitCode: 13, httpStatus: 201 })
-    expect(error.message).toContain('broke off before the run id (the body was cut)')
-    expect(error.message).toMatch(/The run exists and costs money\. Received: \{"id":"run_$/)
-    expect(requests).toHaveLength(1)
-  })
-
-  it.each([
-    ['in the middle of what follows', '{"id":"r9","sta', undefined],
-    ['right after it', '{"id":"r9"', undefined],
-    ['below an envelope', '{"note":[1,{"id":"x"}],"run":{"state":{"id":"x"},"run_id":"r9","inp', undefined],
-    ['where runIdField says', '{"id":"other","job":{"uuid":"r9"},"x', 'job.uuid'],
-  ])('is accepted by the id that arrived: %s', async (_, body, runIdField) => {
-    const { result, requests } = sending([{ status: 201, body, cut: true }], { runIdField })
-    expect(await result).toEqual({ id: 'r9', body: null })
-    expect(requests).toHaveLength(1)
-  })
-
-  it('is accepted by the id also when the connection ended as if the body were whole', async () => {
-    expect(await sending([{ status: 201, body: '{"id":"r9","sta' }]).result).toEqual({ id: 'r9', body: null })
-  })
-
-  it('is accepted with its body when only the end of the connection was wrong', async () => {
-    const whole = { id: 'r9', status: 'queued' }
-    expect(await sending([{ status: 201, body: whole, cut: true }]).result).toEqual({ id: 'r9', body: whole })
-  })
-
-  it('is the same when it is larger than 8 MiB', async () => {
-    const huge = (start: string) => ({
-      status: 201,
-      body: Buffer.concat([Buffer.from(start), Buffer.alloc(MAX_ANSWER_BYTES + 1, 'x')]),
-    })
-    expect((await failing([huge('')])).error).toMatchObject({ exitCode: 13, httpStatus: 201 })
-    expect((await sending([huge('{"id":"r8","log":"')]).result).id).toBe('r8')
-    const named = { ...huge(''), headers: { location: '/api/v1/runs/r9' } }
-    expect((await sending([named]).result).id).toBe('r9')
-  })
-
-  it('leaves no part of the API key in what is shown', async () => {
-    const body = `{"echo":"Bearer ${KEY.slice(0, -3)}`
-    const { error } = await failing([{ status: 201, body, cut: true }])
-    expect(error.message).toMatch(/Received: \{"echo":"Bearer \[API key\]$/)
-  })
-
-  it('is accepted by the id that arrived before a signal, and otherwise ends with the signal', async () => {
+  it('the id that arrived before a signal, and otherwise ends with the signal', async () => {
     const reason = new RushesError('interrupted', 'a signal', { exitCode: EXIT.sigterm })
     const ends: unknown[] = []
     for (const body of ['{"id":"r9","sta', '{"sta']) {
@@ -204,63 +128,113 @@ describe('edge 3: a 201 that is cut off', () => {
   })
 })
 
-describe('edge 4: another 2xx is unknown', () => {
-  it.each([200, 202, 204, 226])('%i', async (status) => {
-    const { error, requests } = await failing([{ status, body: { id: 'a' } }])
-    expect(error).toMatchObject({ code: 'submission_unknown', exitCode: 13, httpStatus: status })
-    expect(error.message).toMatch(mayExist)
-    expect(requests).toHaveLength(1)
-  })
-})
+describe('a create that is sent once', () => {
+  const PAID = { ...UNKNOWN, httpStatus: 201 }
+  const LONG = 'x'.repeat(100_000)
+  const INVALID = new HttpFailure('the response is not valid HTTP', { sent: true, isInvalidHttp: true })
+  const lostAnswers = [lost(), new HttpFailure('no response for 60 s', { sent: true }), INVALID]
+  const refusals = Object.entries(PROBLEMS).filter(([code]) => code !== 'RATE_LIMITED')
 
-describe('edge 5: a create is never redirected', () => {
-  it.each([300, 301, 302, 303, 304, 307, 308])('%i', async (status) => {
-    const step = { status, headers: { location: `${BASE_URL}/api/v1/elsewhere` } }
-    const { error, requests } = await failing([step])
-    expect(error).toMatchObject({ code: 'bad_response', exitCode: EXIT.serviceBroken, httpStatus: status })
-    expect(error.message).toContain('The run was not created')
-    expect(requests).toHaveLength(1)
-  })
-})
-
-describe('edge 6: a refusal by a documented code', () => {
-  const codes = Object.entries(PROBLEMS).filter(([code]) => code !== 'RATE_LIMITED')
-  it.each(codes)('%s', async (code, { status, exit, hint }) => {
-    const { error, requests, retries } = await failing([problem(status, code)])
-    expect(error).toMatchObject({ code, exitCode: exit, httpStatus: status, hint })
-    expect(error.message).toContain(`${code} happened`)
-    expect(error.message).toMatch(nothingPaid)
-    expect(requests).toHaveLength(1)
-    expect(retries).toEqual([])
-  })
-
-  it('USAGE_EXCEEDED is no rate limit: one request, exit 5', async () => {
-    const { error, requests } = await failing([problem(429, 'USAGE_EXCEEDED', { 'retry-after': '1' })])
-    expect([error.exitCode, requests.length]).toEqual([EXIT.account, 1])
-  })
-})
-
-describe('edge 7: a refusal by its status alone', () => {
-  const failed = async (step: Scripted, exitCode: number) => {
-    const { error, requests } = await failing([step])
-    expect(error).toMatchObject({ exitCode, httpStatus: step.status })
-    expect(error.message).toMatch(nothingPaid)
-    expect(requests).toHaveLength(1)
-  }
-
-  const others = [400, 404, 405, 408, 409, 410, 413, 415, 422, 451, 499]
-  it.each<[status: number, exit: number]>([
-    [401, 4],
-    [402, 5],
-    [403, 5],
-    ...others.map((status): [number, number] => [status, 3]),
-  ])('%i → %i', (status, exitCode) => failed({ status }, exitCode))
-
-  it('of a body that is too large names its size, and a URL as the way out', async () => {
-    const { error } = await failing([{ status: 413, body: '<h1>413 Request Entity Too Large</h1>' }])
-    expect(error).toMatchObject({ exitCode: EXIT.refused, hint: expect.stringContaining('http(s) URLs') })
-    expect(error.message).toMatch(/The request body has \d+ B, which is too large/)
-    expect(error.message).toMatch(nothingPaid)
+  it.each<[string, Step, object, RegExp]>([
+    [
+      'edge 3: 201 without an id',
+      { status: 201, body: { job: 'x' } },
+      PAID,
+      /and costs money\. .*\{"job":"x"\}$/,
+    ],
+    [
+      'edge 3: 201 with a page',
+      { status: 201, body: '<p>\u001b[31mhi' },
+      PAID,
+      /costs money\. .* <p>\[31mhi$/,
+    ],
+    ['edge 3: 201 without a body', { status: 201 }, PAID, /exists and costs money\. .* \(empty\)$/],
+    [
+      'edge 3: 201 with a long body, which is shown whole',
+      { status: 201, body: LONG },
+      { ...PAID, message: expect.stringContaining(LONG) },
+      /exists and costs money/,
+    ],
+    [
+      'edge 3: 201 that is cut in the id',
+      { status: 201, body: '{"id":"run_', cut: true },
+      PAID,
+      /broke off before the run id \(the body was cut\).* costs money\. Received: \{"id":"run_$/,
+    ],
+    [
+      'edge 3: 201 that is cut in the API key, which is not shown',
+      { status: 201, body: `{"echo":"Bearer ${KEY.slice(0, -3)}`, cut: true },
+      PAID,
+      /Received: \{"echo":"Bearer \[API key\]$/,
+    ],
+    ...[200, 202, 204, 226].map((httpStatus): [string, Step, object, RegExp] => [
+      `edge 4: ${httpStatus}, whose outcome is unknown`,
+      { status: httpStatus, body: { id: 'a' } },
+      { ...UNKNOWN, httpStatus },
+      mayExist,
+    ]),
+    ...[300, 301, 302, 303, 304, 307, 308].map((httpStatus): [string, Step, object, RegExp] => [
+      `edge 5: ${httpStatus}, which is not followed`,
+      { status: httpStatus, headers: { location: `${BASE_URL}/api/v1/elsewhere` } },
+      { code: 'bad_response', exitCode: EXIT.serviceBroken, httpStatus },
+      /The run was not created/,
+    ]),
+    ...refusals.map(([code, { status, exit, hint }]): [string, Step, object, RegExp] => [
+      `edge 6: ${code}`,
+      problem(status, code, { 'retry-after': '1' }),
+      {
+        code,
+        exitCode: exit,
+        httpStatus: status,
+        hint,
+        message: expect.stringContaining(`${code} happened`),
+      },
+      nothingPaid,
+    ]),
+    ...[400, 404, 405, 408, 409, 410, 415, 422, 451, 499].map((status): [string, Step, object, RegExp] => [
+      `edge 7: ${status} without a code`,
+      { status },
+      { exitCode: EXIT.refused, httpStatus: status },
+      nothingPaid,
+    ]),
+    ['edge 7: 401 without a code', { status: 401 }, { exitCode: EXIT.key }, nothingPaid],
+    ['edge 7: 402 without a code', { status: 402 }, { exitCode: EXIT.account }, nothingPaid],
+    [
+      'edge 7: 403 with a page',
+      { status: 403, body: '<h1>no</h1>' },
+      { exitCode: EXIT.account },
+      nothingPaid,
+    ],
+    ['edge 7: 403 with an unknown code', problem(403, 'odd'), { code: 'odd', exitCode: 5 }, nothingPaid],
+    ['edge 7: 403 with the code of a 429', problem(403, 'RATE_LIMITED'), { exitCode: 5 }, nothingPaid],
+    ['edge 7: 409 that is cut', { status: 409, cut: true }, { exitCode: EXIT.refused }, nothingPaid],
+    [
+      'edge 7: 413, which names the size, and a URL as the way out',
+      { status: 413, body: '<h1>413 Request Entity Too Large</h1>' },
+      { exitCode: EXIT.refused, hint: expect.stringContaining('http(s) URLs') },
+      /The request body has \d+ B, which is too large.*nothing was paid for it\.$/,
+    ],
+    ...[500, 501, 502, 503, 504, 520, 599].map((httpStatus): [string, Step, object, RegExp] => [
+      `edge 10: ${httpStatus}, whose outcome is unknown`,
+      problem(httpStatus, 'boom', { 'retry-after': '1' }),
+      { ...UNKNOWN, httpStatus },
+      mayExist,
+    ]),
+    ['edge 10: 503 that is cut', { status: 503, cut: true }, { ...UNKNOWN, httpStatus: 503 }, mayExist],
+    ...lostAnswers.map((failure): [string, Step, object, RegExp] => [
+      `edge 11: a lost answer (${failure.message})`,
+      failure,
+      {
+        ...{ ...UNKNOWN, httpStatus: undefined, cause: failure },
+        message: expect.stringContaining(failure.message),
+      },
+      mayExist,
+    ]),
+  ])('%s', async (_, step, expected, message) => {
+    const { error, requests, retries } = await failing([step])
+    expect(error).toMatchObject(expected)
+    expect(error.message).toMatch(message)
+    expect([requests.length, retries]).toEqual([1, []])
   })
 
   it.each([
@@ -274,60 +248,77 @@ describe('edge 7: a refusal by its status alone', () => {
     const { error } = await failing([{ status: 422, body }])
     expect(error.message).toContain(`The service answered 422: ${reason}`)
   })
-
-  it.each<[string, Omit<Scripted, 'status'>]>([
-    ['a page', { body: '<h1>no</h1>' }],
-    ['an unknown code', { body: { error: { code: 'odd', message: 'no' } } }],
-    ['the code of another status', { body: { error: { code: 'RATE_LIMITED' satisfies ProblemCode } } }],
-    ['a body that is cut', { cut: true }],
-  ])('with %s', async (_, step) => {
-    await failed({ ...step, status: 403 }, 5)
-    await failed({ ...step, status: 409 }, 3)
-  })
 })
 
-describe('edge 8: a 429 other than USAGE_EXCEEDED is sent again', () => {
-  const waits: [string, Step[], number[]][] = [
-    ['once: after 1 s', [RATE_LIMITED, CREATED], [0, 1_000]],
-    ['twice: after 1 and 2 s', [RATE_LIMITED, RATE_LIMITED, CREATED], [0, 1_000, 3_000]],
+describe('a create that is sent again', () => {
+  const unreached = (count: number) => Array.from({ length: count }, () => unconnected())
+  const limited = (count: number, step: Step = RATE_LIMITED) => Array<Step>(count).fill(step)
+  const wish = (retryAfter: string) => problem(429, 'RATE_LIMITED', { 'Retry-After': retryAfter })
+  const inTwelveSeconds = new Date(START_MS + 12_000).toUTCString()
+
+  it.each<[string, readonly Step[], readonly number[], end: 'r1' | number]>([
     [
-      'three times: after 1, 2 and 4 s',
-      [RATE_LIMITED, RATE_LIMITED, RATE_LIMITED, CREATED],
+      'edge 8: after 1, 2 and 4 s when it was rate limited',
+      [...limited(3), CREATED],
       [0, 1_000, 3_000, 7_000],
+      'r1',
     ],
-    ['without a code', [{ status: 429 }, CREATED], [0, 1_000]],
-    ['with another code', [problem(429, 'odd'), CREATED], [0, 1_000]],
-    ['with a body that is cut', [{ status: 429, cut: true }, CREATED], [0, 1_000]],
-  ]
-  it.each(waits)('%s', async (_, steps, atMs) => {
+    ['edge 8: after a 429 without a code', [{ status: 429 }, CREATED], [0, 1_000], 'r1'],
+    ['edge 8: after a 429 with another code', [problem(429, 'odd'), CREATED], [0, 1_000], 'r1'],
+    ['edge 8: after a 429 that is cut', [{ status: 429, cut: true }, CREATED], [0, 1_000], 'r1'],
+    ['edge 8: as late as the service asks for', [wish('7'), CREATED], [0, 7_000], 'r1'],
+    ['edge 8: or at the time that it names', [wish(inTwelveSeconds), CREATED], [0, 12_000], 'r1'],
+    ['edge 8: but not before its own wait', [wish('0'), CREATED], [0, 1_000], 'r1'],
+    ['edge 8: and after a minute at most', [wish('3600'), CREATED], [0, 60_000], 'r1'],
+    ['edge 9: up to four 429s', limited(4), [0, 1_000, 3_000, 7_000], EXIT.rateLimited],
+    ['edge 9: also without a code', limited(4, { status: 429 }), [0, 1_000, 3_000, 7_000], EXIT.rateLimited],
+    ['edge 12: after 1 and 2 s without a connection', [...unreached(2), CREATED], [0, 1_000, 3_000], 'r1'],
+    ['edge 13: up to three times without a connection', unreached(3), [0, 1_000, 3_000], EXIT.network],
+    [
+      'edge 14: each reason has its own count',
+      [unconnected(), RATE_LIMITED, unconnected(), ...limited(2), CREATED],
+      [0, 1_000, 2_000, 4_000, 6_000, 10_000],
+      'r1',
+    ],
+    [
+      'edge 14: a third time without a connection, between 429s',
+      [unconnected(), RATE_LIMITED, unconnected(), RATE_LIMITED, unconnected()],
+      [0, 1_000, 2_000, 4_000, 6_000],
+      EXIT.network,
+    ],
+    [
+      'edge 14: a fourth 429, after no connection',
+      [unconnected(), ...limited(4)],
+      [0, 1_000, 2_000, 4_000, 8_000],
+      EXIT.rateLimited,
+    ],
+    ['edge 14: a lost answer after a 429', [RATE_LIMITED, lost()], [0, 1_000], 13],
+    ['edge 14: a 5xx after no connection', [unconnected(), { status: 502 }], [0, 1_000], 13],
+    ['edge 14: a refusal after a 429', [RATE_LIMITED, problem(402, 'insufficient_balance')], [0, 1_000], 5],
+    [
+      'edge 14: an exhausted quota after a 429',
+      [RATE_LIMITED, problem(429, 'USAGE_EXCEEDED')],
+      [0, 1_000],
+      5,
+    ],
+    ['edge 14: a redirect after no connection', [unconnected(), { status: 307 }], [0, 1_000], 8],
+    ['edge 14: a 201 without an id after a 429', [RATE_LIMITED, { status: 201 }], [0, 1_000], 13],
+  ])('%s', async (_, steps, atMs, end) => {
     const sent = sending(steps)
-    expect((await sent.result).id).toBe('r1')
+    if (end === 'r1') expect((await sent.result).id).toBe('r1')
+    else {
+      const error = await rejection(sent.result)
+      expect(error).toMatchObject({ exitCode: end })
+      expect(nothingPaid.test((error as RushesError).message)).toBe(![8, 13].includes(end))
+    }
     expect(sent.atMs).toEqual(atMs)
-    expect(sent.retries.map(([, why]) => why)).toEqual(atMs.slice(1).map(() => 'rate-limited'))
+    const reasonOf = (step: Step | undefined) => (step instanceof Error ? 'unconnected' : 'rate-limited')
+    expect(sent.retries).toEqual(
+      atMs.slice(1).map((ms, index) => [ms - (atMs[index] ?? 0), reasonOf(steps[index])]),
+    )
   })
 
-  const afterDate = (ms: number) => new Date(START_MS + ms).toUTCString()
-  const wishes: [string, string, number][] = [
-    ['seconds, longer than the step', '7', 7_000],
-    ['seconds, shorter than the step', '0', 1_000],
-    ['a fraction of seconds', '1.5', 1_500],
-    ['a date', afterDate(12_000), 12_000],
-    ['a date that has passed', afterDate(-12_000), 1_000],
-    ['longer than 60 s', '3600', 60_000],
-    ['a date after 60 s', afterDate(3_600_000), 60_000],
-    ['more digits than a number holds', '9'.repeat(400), 60_000],
-    ['garbage', 'later', 1_000],
-    ['nothing', '', 1_000],
-    ['a negative number', '-5', 1_000],
-  ]
-  it.each(wishes)('Retry-After: %s', async (_, wish, waitMs) => {
-    const sent = sending([problem(429, 'RATE_LIMITED', { 'Retry-After': wish }), CREATED])
-    await sent.result
-    expect(sent.atMs).toEqual([0, waitMs])
-    expect(sent.retries).toEqual([[waitMs, 'rate-limited']])
-  })
-
-  it('everything else under the key holds back meanwhile', async () => {
+  it('holds back every other request with the key', async () => {
     const { client, clock, atMs, requests } = createBench([
       RATE_LIMITED,
       { status: 200, body: { status: 'going' } },
@@ -339,114 +330,6 @@ describe('edge 8: a 429 other than USAGE_EXCEEDED is sent again', () => {
     await clock.runUntil(Promise.all([create, look]))
     expect(atMs).toEqual([0, 1_000, 1_000])
     expect(requests.map(({ method }) => method).toSorted()).toEqual(['GET', 'POST', 'POST'])
-  })
-})
-
-describe('edge 9: a fourth 429 gives up', () => {
-  it.each([
-    ['RATE_LIMITED', RATE_LIMITED, 'RATE_LIMITED'],
-    ['no code', { status: 429 }, 'service_error'],
-    ['another code', problem(429, 'odd'), 'odd'],
-  ])('%s: exit 7 after four requests in 7 s', async (_, step, code) => {
-    const { error, atMs } = await failing([step, step, step, step])
-    expect(error).toMatchObject({ code, exitCode: EXIT.rateLimited, httpStatus: 429 })
-    expect(error.message).toMatch(nothingPaid)
-    expect(atMs).toEqual([0, 1_000, 3_000, 7_000])
-  })
-})
-
-describe('edge 10: a 5xx is never sent again', () => {
-  it.each([500, 501, 502, 503, 504, 520, 599])('%i', async (status) => {
-    const { error, requests } = await failing([problem(status, 'boom', { 'retry-after': '1' })])
-    expect(error).toMatchObject({ code: 'submission_unknown', exitCode: 13, httpStatus: status })
-    expect(error.message).toMatch(mayExist)
-    expect(requests).toHaveLength(1)
-  })
-
-  it('not even when its body is cut', async () => {
-    const { error, requests } = await failing([{ status: 503, cut: true }])
-    expect([error.exitCode, error.httpStatus, requests.length]).toEqual([13, 503, 1])
-  })
-})
-
-describe('edge 11: a lost answer is never asked for again', () => {
-  it.each([
-    ['a reset', lost()],
-    ['a timeout', new HttpFailure('no response for 60 s', { sent: true })],
-    [
-      'bytes that are not HTTP',
-      new HttpFailure('the response is not valid HTTP', { sent: true, isInvalidHttp: true }),
-    ],
-  ])('%s', async (_, step) => {
-    const { error, requests } = await failing([step])
-    expect(error).toMatchObject({ code: 'submission_unknown', exitCode: 13, httpStatus: undefined })
-    expect(error.message).toContain(step.message)
-    expect(error.message).toMatch(mayExist)
-    expect(error.cause).toBe(step)
-    expect(requests).toHaveLength(1)
-  })
-})
-
-describe('edge 12: without a connection nothing left, so it is sent again', () => {
-  it.each([
-    ['once: after 1 s', [unconnected(), CREATED], [0, 1_000]],
-    ['twice: after 1 and 2 s', [unconnected(), unconnected(), CREATED], [0, 1_000, 3_000]],
-  ])('%s', async (_, steps, atMs) => {
-    const sent = sending(steps)
-    expect((await sent.result).id).toBe('r1')
-    expect(sent.atMs).toEqual(atMs)
-    expect(sent.retries.map(([, why]) => why)).toEqual(atMs.slice(1).map(() => 'unconnected'))
-  })
-})
-
-describe('edge 13: a third time without a connection gives up', () => {
-  it('exit 9 after three requests in 3 s', async () => {
-    const { error, atMs } = await failing([unconnected(), unconnected(), unconnected()])
-    expect(error).toMatchObject({ code: 'network', exitCode: EXIT.network })
-    expect(error.message).toContain('api.test')
-    expect(error.message).toMatch(nothingPaid)
-    expect(atMs).toEqual([0, 1_000, 3_000])
-  })
-})
-
-describe('edge 14: each reason to send again has its own count', () => {
-  const mixed: [string, Step[], number[], number | 'r1'][] = [
-    [
-      'no connection, then accepted after a 429',
-      [unconnected(), RATE_LIMITED, CREATED],
-      [0, 1_000, 2_000],
-      'r1',
-    ],
-    [
-      'both to their ends, and then accepted',
-      [unconnected(), RATE_LIMITED, unconnected(), RATE_LIMITED, RATE_LIMITED, CREATED],
-      [0, 1_000, 2_000, 4_000, 6_000, 10_000],
-      'r1',
-    ],
-    [
-      'a third time without a connection, between 429s',
-      [unconnected(), RATE_LIMITED, unconnected(), RATE_LIMITED, unconnected()],
-      [0, 1_000, 2_000, 4_000, 6_000],
-      9,
-    ],
-    [
-      'a fourth 429, after no connection',
-      [unconnected(), RATE_LIMITED, RATE_LIMITED, RATE_LIMITED, RATE_LIMITED],
-      [0, 1_000, 2_000, 4_000, 8_000],
-      7,
-    ],
-    ['a lost answer after a 429', [RATE_LIMITED, lost()], [0, 1_000], 13],
-    ['a 5xx after no connection', [unconnected(), { status: 502 }], [0, 1_000], 13],
-    ['a refusal after a 429', [RATE_LIMITED, problem(402, 'insufficient_balance')], [0, 1_000], 5],
-    ['an exhausted quota after a 429', [RATE_LIMITED, problem(429, 'USAGE_EXCEEDED')], [0, 1_000], 5],
-    ['a redirect after no connection', [unconnected(), { status: 307 }], [0, 1_000], 8],
-    ['a 201 without an id after a 429', [RATE_LIMITED, { status: 201 }], [0, 1_000], 13],
-  ]
-  it.each(mixed)('%s', async (_, steps, atMs, end) => {
-    const sent = sending(steps)
-    if (end === 'r1') expect((await sent.result).id).toBe('r1')
-    else expect(await rejection(sent.result)).toMatchObject({ exitCode: end })
-    expect(sent.atMs).toEqual(atMs)
   })
 })
 

@@ -31,7 +31,7 @@ const trouble = (retryAfterMs = 0): StatusOutcome => ({ kind: 'error', error: er
 
 const CREATED = beginFollow(0, 0)
 const FOREIGN = beginFollow(undefined, 0)
-const at = (nowMs: number, load = 0) => ({ nowMs, load })
+const at = (nowMs: number) => ({ nowMs, load: 0 })
 
 describe('one status request', () => {
   it.each<[string, Follow, StatusOutcome, number, object]>([
@@ -72,12 +72,6 @@ describe('one status request', () => {
     })
     const again = (againInMs: number) => ({ is: 'error', againInMs, state: { phase: 'succeeded' } })
     expect(steps).toMatchObject([again(1_000), again(2_000), again(4_000), { is: 'ended' }])
-  })
-
-  it('comes later when the budget is in use', () => {
-    expect(follow(CREATED, RUNNING, at(1_000, 1)).step).toMatchObject({
-      next: { soonestMs: 4_000, latestMs: 5_000 },
-    })
   })
 
   it('gives up after six tries and two minutes, and says so', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { originOf, parseBaseUrl } from '../../src/client/service-access.js'
+import { parseBaseUrl } from '../../src/client/service-access.js'
 
 describe('the address of a service', () => {
   it.each([
@@ -34,8 +34,4 @@ describe('the address of a service', () => {
       expect(parseBaseUrl(text, { allowHttp: true })).toBe(text)
     },
   )
-
-  it('has an origin', () => {
-    expect(originOf('https://api.test/a')).toBe('https://api.test')
-  })
 })

@@ -22,7 +22,6 @@ const DONE: Scripted = {
 }
 const FAILED: Scripted = { status: 200, body: { status: 'failed' } }
 const BROKEN: Scripted = { status: 500 }
-const UNKNOWN = problem(404, 'run_not_found')
 
 describe('the interval between status requests', () => {
   it.each([
@@ -103,12 +102,6 @@ it('a wait ends at once with the refusal of the service, and names the run', asy
   expect(requests).toHaveLength(2)
 })
 
-it('a wait excuses a 404 for 10 s after the create: a replica may be behind', async () => {
-  const { client, clock, atMs } = createBench([UNKNOWN, UNKNOWN, UNKNOWN, DONE])
-  await clock.runUntil(client.wait('r1', { createdAtMs: 0 }))
-  expect(atMs).toEqual([1_000, 2_000, 4_000, 8_000])
-})
-
 describe('patience', () => {
   const failures = (count: number, eachMs: number): Patience =>
     Array.from({ length: count }).reduce<Patience>(
@@ -140,61 +133,62 @@ describe('patience', () => {
     expect(atMs.slice(0, 6)).toEqual([0, 1_000, 3_000, 7_000, 15_000, 23_000])
     expect(atMs.at(-1)).toBe(127_000)
   })
-
-  it('outlives a night in which the machine slept', async () => {
-    const clock = createManualClock()
-    const wire = createWire(clock, [BROKEN, BROKEN, BROKEN, BROKEN, BROKEN, BROKEN, BROKEN, DONE])
-    let nightMs = 0
-    const engine = {
-      baseUrl: 'https://api.test',
-      send: wire.fetch,
-      limiter: { holdBack() {}, load: () => 0 },
-      clock: { ...clock, monotonic: () => clock.monotonic() + nightMs },
-      failureStatuses: [],
-      random: () => 0,
-    }
-    const onTrouble = () => {
-      if (wire.requests.length === 3) nightMs = 8 * 3_600_000
-    }
-    expect((await clock.runUntil(wait(engine, 'r1', { onTrouble }))).phase).toBe('succeeded')
-  })
 })
 
 describe('the wait limit', () => {
   const limit = { code: 'wait_timeout', exitCode: EXIT.waitTimeout, runId: 'r1' }
 
-  it('ends a wait between status requests', async () => {
-    const { client, clock, atMs } = createBench([GOING], { forever: true })
-    const waited = rejection(client.wait('r1', { timeoutMs: 2_500 }))
-    await clock.advance(2_499)
-    expect(atMs).toEqual([0, 1_000, 2_000])
-    await clock.advance(1)
-    expect(await waited).toMatchObject(limit)
-    await clock.advance(60_000)
-    expect(atMs).toHaveLength(3)
-  })
+  interface Limited {
+    /** The last step repeats. */
+    readonly steps: readonly Step[]
+    readonly timeoutMs: number
+    /** Starts the wait so long after the create. Undefined: another process created the run. */
+    readonly afterCreateMs?: number
+    /** Instants of the status requests. */
+    readonly atMs: readonly number[]
+    readonly error?: object
+  }
 
-  it('ends a status request that hangs, and reports no error of the service', async () => {
-    const { client, clock } = createBench([GOING, 'hang'])
+  it.each<[string, Limited]>([
+    ['between status requests', { steps: [GOING], timeoutMs: 2_500, atMs: [0, 1_000, 2_000] }],
+    ['while a status request hangs', { steps: [GOING, 'hang'], timeoutMs: 5_000, atMs: [0, 1_000] }],
+    [
+      'with the error of a service that answered no request',
+      { steps: ['hang'], timeoutMs: 5_000, atMs: [0], error: { code: 'network', runId: 'r1' } },
+    ],
+    [
+      'with no word about the service if the request was sent a moment before',
+      { steps: ['hang'], timeoutMs: 1_900, afterCreateMs: 0, atMs: [1_000] },
+    ],
+    ['counted from the create', { steps: [GOING], timeoutMs: 5_000, afterCreateMs: 4_000, atMs: [4_000] }],
+    ['at once if it has passed', { steps: [GOING], timeoutMs: 5_000, afterCreateMs: 6_000, atMs: [6_000] }],
+    [
+      'after a millisecond',
+      { steps: [GOING], timeoutMs: 1, atMs: [0], error: { message: 'r1 is still running after 1 ms.' } },
+    ],
+    [
+      'after more seconds',
+      {
+        steps: ['hang'],
+        timeoutMs: 1_500,
+        afterCreateMs: 0,
+        atMs: [1_000],
+        error: { message: 'r1 is still running after 2 s.' },
+      },
+    ],
+  ])('ends a wait %s', async (_, { steps, timeoutMs, afterCreateMs, atMs, error = limit }) => {
+    const { client, clock, ...wire } = createBench(steps, { forever: true })
     const told: RushesError[] = []
-    const waited = rejection(client.wait('r1', { timeoutMs: 5_000, onTrouble: (error) => told.push(error) }))
-    await clock.advance(5_000)
-    expect(await waited).toMatchObject(limit)
-    expect(told).toEqual([])
-  })
-
-  it('becomes the error of a service that answered no request', async () => {
-    const { client, clock } = createBench(['hang'], { forever: true })
-    const waited = rejection(client.wait('r1', { timeoutMs: 5_000 }))
-    await clock.advance(5_000)
-    expect(await waited).toMatchObject({ code: 'network', runId: 'r1' })
-  })
-
-  it('says nothing about the service for a request that was sent a moment before', async () => {
-    const { client, clock } = createBench(['hang'])
-    const waited = rejection(client.wait('r1', { timeoutMs: 1_900, createdAtMs: 0 }))
-    await clock.advance(1_900)
-    expect(await waited).toMatchObject(limit)
+    await clock.advance(afterCreateMs ?? 0)
+    const createdAtMs = afterCreateMs === undefined ? undefined : 0
+    const onTrouble = (trouble: RushesError) => told.push(trouble)
+    let endedAtMs: number | undefined
+    const waited = rejection(client.wait('r1', { timeoutMs, createdAtMs, onTrouble })).finally(() => {
+      endedAtMs = clock.monotonic()
+    })
+    await clock.advance(60_000)
+    expect(await waited).toMatchObject(error)
+    expect([endedAtMs, wire.atMs, told]).toEqual([Math.max(timeoutMs, afterCreateMs ?? 0), atMs, []])
   })
 
   it('says nothing about the service while this process was too busy to read an answer', async () => {
@@ -233,44 +227,6 @@ describe('the wait limit', () => {
     expect(follower.errorAtLimit(passed)).toBe(passed)
     for (let turns = 0; turns < 4; turns++) turn()
     expect(follower.errorAtLimit(passed)).toMatchObject({ code: 'network' })
-  })
-
-  it('ends a wait for a place under the limit', async () => {
-    const { client, clock, requests } = createBench([DONE], { forever: true })
-    await clock.runUntil(Promise.all(Array.from({ length: 20 }, () => client.get('x'))))
-    const waited = rejection(client.wait('r1', { timeoutMs: 5_000 }))
-    await clock.advance(5_000)
-    expect(await waited).toMatchObject(limit)
-    await clock.advance(60_000)
-    expect(requests).toHaveLength(20)
-  })
-
-  it('is counted from the create', async () => {
-    const { client, clock } = createBench([GOING], { forever: true })
-    await clock.advance(4_000)
-    const waited = rejection(client.wait('r1', { timeoutMs: 5_000, createdAtMs: 0 }))
-    await clock.advance(1_000)
-    expect(await waited).toMatchObject(limit)
-    expect(clock.monotonic()).toBe(5_000)
-  })
-
-  it('that has already passed sends at most one request', async () => {
-    const { client, clock, requests } = createBench([GOING], { forever: true })
-    await clock.advance(6_000)
-    const waited = rejection(client.wait('r1', { timeoutMs: 5_000, createdAtMs: 0 }))
-    await clock.advance(2_000)
-    expect(await waited).toMatchObject(limit)
-    expect(requests.length).toBeLessThanOrEqual(1)
-  })
-
-  it.each([
-    [1, '1 ms'],
-    [90_000, '90 s'],
-  ])('of %d ms is written as %s', async (timeoutMs, told) => {
-    const { client, clock } = createBench([GOING], { forever: true })
-    const waited = rejection(client.wait('r1', { timeoutMs }))
-    await clock.advance(timeoutMs)
-    expect(await waited).toMatchObject({ message: `r1 is still running after ${told}.` })
   })
 
   it('is applied only if one is given', async () => {

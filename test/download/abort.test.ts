@@ -1,5 +1,3 @@
-import { Readable } from 'node:stream'
-import { createGzip } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import {
   answer,
@@ -64,24 +62,6 @@ describe('an abort', () => {
     const { fetch, requests } = fetchOf(() => answer(() => once(PNG)))
     await expect(download({ fetch, signal: AbortSignal.abort('SIGHUP') })).rejects.toBe('SIGHUP')
     expect(requests).toHaveLength(0)
-  })
-
-  it('amid an encoded response leaves nothing', async () => {
-    const folder = newFolder()
-    const stop = new AbortController()
-    const endless = async function* () {
-      for (;;) {
-        yield Buffer.alloc(50_000)
-        await new Promise((resolve) => setImmediate(resolve))
-      }
-    }
-    const gzipped = () => Readable.from(endless()).pipe(createGzip({ level: 0 }))
-    const { fetch } = fetchOf(() => answer(gzipped, { 'content-encoding': 'gzip' }))
-    const onProgress = ({ receivedBytes = 0 }) => {
-      if (receivedBytes > 1_000_000) stop.abort('SIGINT')
-    }
-    await expect(download({ fetch, folder, signal: stop.signal, onProgress })).rejects.toBe('SIGINT')
-    expect(contents(folder)).toEqual([])
   })
 
   it('starts none of the outputs that wait for a place', async () => {

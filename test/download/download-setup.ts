@@ -1,10 +1,8 @@
 /** What the tests of downloads stand on: a host of outputs on loopback, an empty folder, and a clock that never waits. */
 import { createHash } from 'node:crypto'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import {
   createDownloader,
   type Downloader,
@@ -15,13 +13,11 @@ import { systemClock } from '../../src/host/clock.js'
 import type { Fetch, HttpRequest, HttpResponse } from '../../src/host/http.js'
 import { createNetwork } from '../../src/host/undici.js'
 import { whenOver } from '../support/after-file.js'
+import { ONE_PIXEL_PNG } from '../support/engines.js'
+import { temporaryFolder } from '../support/service.js'
 import { telling } from './reader.js'
 
-export function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'rushes-test-'))
-  whenOver(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
+export const newFolder = temporaryFolder
 
 /** Every path below a folder, sorted: what a command has left. */
 export const contents = (folder: string): readonly string[] =>
@@ -118,10 +114,7 @@ export async function* once(...chunks: readonly (Uint8Array | string)[]): AsyncG
 }
 
 /** A whole 1 × 1 picture. */
-export const PNG = Buffer.from(
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
-  'base64',
-)
+export const PNG = ONE_PIXEL_PNG
 /** The beginnings of files, enough to be told apart. */
 export const JPEG = Buffer.from([
   0xff, 0xd8, 0xff, 0xe0, 0, 0x10, 0x4a, 0x46, 0x49, 0x46, 0, 1, 1, 0, 0, 1, 0, 1, 0, 0,

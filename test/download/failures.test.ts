@@ -85,9 +85,3 @@ describe('failures in a row', () => {
     expect(failures(...mebibytes)).toEqual(expected)
   })
 })
-
-it('counts all tries', () => {
-  let patience = NEW_BUDGET
-  for (let at = 1; at <= 4; at++) patience = afterFailedTry(patience, at * PROGRESS_BYTES)
-  expect(patience).toEqual({ failures: 1, tries: 4, furthestBytes: 4 * PROGRESS_BYTES })
-})

@@ -45,24 +45,6 @@ describe('an id in a file name', () => {
   })
 })
 
-describe('the names of a run with 20,000 outputs', () => {
-  it('are found by looking at each output a few times', () => {
-    let reads = 0
-    const outputs = Array.from({ length: 20_000 }, () =>
-      Object.defineProperty(run(''), 'runId', {
-        get() {
-          reads++
-          return 'run_1'
-        },
-      }),
-    )
-    const names = named(folder('.'), ...outputs)
-    expect(new Set(names).size).toBe(20_000)
-    expect(names.at(-1)).toBe('run_1-20000.{ext}')
-    expect(reads).toBeLessThanOrEqual(5 * 20_000)
-  })
-})
-
 describe('a name that a person chose', () => {
   it.each([
     ['hero shot', 'hero shot'],

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
   existsSync,
@@ -11,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { type DownloadOptions, obstacleAt } from '../../src/download/index.js'
 import { until } from '../support/until.js'
 import {
@@ -67,23 +66,6 @@ describe('a file in place', () => {
     const name = `${'x'.repeat(251)}.png`
     expect(await put(join(folder, name))).toMatchObject({ ok: true })
     expect(contents(folder)).toEqual([name])
-  })
-
-  it('was under a hidden temporary name beside it before', async () => {
-    const folder = newFolder()
-    const [half, more] = [gate(), gate()]
-    const downloading = put(join(folder, 'fox.png'), {}, async function* () {
-      yield Buffer.alloc(5_000)
-      half.open()
-      await more.opened
-      yield PNG
-    })
-    await half.opened
-    await until('a part', () => contents(folder).length > 0)
-    expect(contents(folder)[0]).toMatch(/^\.fox\.png\.[0-9a-f]{12}\.part$/)
-    more.open()
-    expect(await downloading).toMatchObject({ ok: true })
-    expect(contents(folder)).toEqual(['fox.png'])
   })
 })
 
@@ -182,43 +164,8 @@ describe('with --overwrite', () => {
   })
 })
 
+// A full or read-only disk: failing-disk.test.ts and test/e2e/full-disk.test.ts.
 describe('a disk that does not take it', () => {
-  const mounts: string[] = []
-  afterEach(() => {
-    for (const mount of mounts.splice(0)) execFileSync('umount', [mount])
-  })
-
-  /** An own small file system, where the machine lets us have one. */
-  function mounted(options: string): string | undefined {
-    const folder = join(newFolder(), 'disk')
-    mkdirSync(folder)
-    try {
-      execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder], { stdio: 'ignore' })
-    } catch {
-      return undefined
-    }
-    mounts.push(folder)
-    return folder
-  }
-
-  it('is full: said at once, and nothing is left', async ({ skip }) => {
-    const folder = mounted('size=1m') ?? skip()
-    const chunks = async function* () {
-      for (let number = 0; number < 100; number++) yield Buffer.alloc(65_536)
-    }
-    expect(await put(join(folder, 'fox.png'), {}, chunks)).toEqual(
-      refused('fox.png: no space left on the disk'),
-    )
-    expect(contents(folder)).toEqual([])
-    expect(await put(join(folder, 'fox.png'))).toMatchObject({ ok: true })
-  })
-
-  it('is read-only', async ({ skip }) => {
-    const folder = mounted('size=1m,ro') ?? skip()
-    expect(await put(join(folder, 'fox.png'))).toEqual(refused('read-only file system'))
-    expect(await put(join(folder, 'new/fox.png'))).toEqual(refused('read-only file system'))
-  })
-
   it.skipIf(process.getuid?.() === 0)('is a folder of somebody else', async () => {
     const folder = newFolder()
     chmodSync(folder, 0o500)

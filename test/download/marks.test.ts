@@ -66,6 +66,11 @@ const withChunk = (type: string, content: Buffer): Buffer =>
 
 /** Another prefix of the same namespace. */
 const E = 'xmlns:e="http://iptc.org/std/Iptc4xmpExt/2008-02-29/"'
+/** IPTC's property as an attribute, and as an element. */
+const attribute = (value: string, prefix = 'Iptc4xmpExt') => `${prefix}:DigitalSourceType="${value}"`
+const element = (value: string, attributes = '') =>
+  `<Iptc4xmpExt:DigitalSourceType${attributes}>${value}</Iptc4xmpExt:DigitalSourceType>`
+const description = (text: string) => `<dc:description>${text}</dc:description>`
 const inXmp = (attributes: string, elements?: string) =>
   marksOf(markedPng({ xmp: xmpOf(attributes, elements) }))[1]
 const inManifest = (...assertions: readonly (Buffer | string)[]) =>
@@ -135,62 +140,34 @@ describe('marks', () => {
   })
 
   it.each<[name: string, term: string | null, attributes: string, elements?: string]>([
-    ['an attribute', TERM, `Iptc4xmpExt:DigitalSourceType="${uriOf(TERM)}"`],
-    ['with https', TERM, `Iptc4xmpExt:DigitalSourceType='${uriOf(TERM).replace('http', 'https')}'`],
+    ['an attribute', TERM, attribute(uriOf(TERM))],
+    ['with https', TERM, attribute(uriOf(TERM).replace('http', 'https')).replaceAll('"', "'")],
     ['any prefix', TERM, `${E} e:DigitalSourceType = "${uriOf(TERM)}"`],
-    ['the same name in another namespace', null, `xmlns:my="urn:x" my:DigitalSourceType="${TERM}"`],
-    ['after a value with ">"', TERM, `e:Credit="a > b" Iptc4xmpExt:DigitalSourceType="${uriOf(TERM)}"`],
-    [
-      'an element with an attribute',
-      TERM,
-      '',
-      `<Iptc4xmpExt:DigitalSourceType xml:lang="en">${uriOf(TERM)}</Iptc4xmpExt:DigitalSourceType>`,
-    ],
+    ['the same name in another namespace', null, `xmlns:my="urn:x" ${attribute(TERM, 'my')}`],
+    ['after a value with ">"', TERM, `e:Credit="a > b" ${attribute(uriOf(TERM))}`],
+    ['an element with an attribute', TERM, '', element(uriOf(TERM), ' xml:lang="en"')],
     [
       'a resource after another attribute',
       TERM,
       '',
       `<Iptc4xmpExt:DigitalSourceType xml:lang="x" rdf:resource="${uriOf(TERM)}"/>`,
     ],
-    [
-      'a value that quotes it',
-      null,
-      `e:Instructions="make Iptc4xmpExt:DigitalSourceType='${uriOf(TERM)}' fox"`,
-    ],
-    ['a comment', null, '', `<!-- <a Iptc4xmpExt:DigitalSourceType="${uriOf(TERM)}"/> -->`],
-    [
-      'CDATA',
-      null,
-      '',
-      `<dc:description><![CDATA[<Iptc4xmpExt:DigitalSourceType>${uriOf(TERM)}</a>]]></dc:description>`,
-    ],
-    [
-      'an element',
-      'digitalCapture',
-      '',
-      `<Iptc4xmpExt:DigitalSourceType>\n  ${uriOf('digitalCapture')}\n</Iptc4xmpExt:DigitalSourceType>`,
-    ],
+    ['a value that quotes it', null, `e:Instructions='make ${attribute(uriOf(TERM))} fox'`],
+    ['a comment', null, '', `<!-- <a ${attribute(uriOf(TERM))}/> -->`],
+    ['CDATA', null, '', description(`<![CDATA[${element(uriOf(TERM))}]]>`)],
+    ['an element', 'digitalCapture', '', element(`\n  ${uriOf('digitalCapture')}\n`)],
     ['a resource', TERM, '', `<Iptc4xmpExt:DigitalSourceType\n rdf:resource="${uriOf(TERM)}"/>`],
-    ['a term without its URI', TERM, `${E} e:DigitalSourceType="${TERM}"`],
-    [
-      'text that quotes it',
-      null,
-      '',
-      `<dc:description>e:DigitalSourceType="${uriOf(TERM)}"</dc:description>`,
-    ],
-    ['text about it', null, '', `<dc:description>${uriOf(TERM)}</dc:description>`],
-    ['another property', null, `${E} e:DigitalSourceType="" e:Credit="${uriOf(TERM)}"`],
-    ['another vocabulary', null, `${E} e:DigitalSourceType="http://cv.iptc.org/newscodes/genre/trained"`],
-    ['no scheme', null, `${E} e:DigitalSourceType="${uriOf(TERM).replace('http', 'x')}"`],
-    ['no term', null, `${E} e:DigitalSourceType="${uriOf('')}"`],
-    ['other characters', null, `${E} e:DigitalSourceType="${uriOf('a\x1b[31m')}"`],
-    ['a long term', null, `${E} e:DigitalSourceType="${uriOf('a'.repeat(65))}"`],
-    ['the longest term', 'a'.repeat(64), `${E} e:DigitalSourceType="${uriOf('a'.repeat(64))}"`],
-    [
-      'the last one',
-      'print',
-      `${E} e:DigitalSourceType="${uriOf('b')}" Iptc4xmpExt:DigitalSourceType="${uriOf('print')}"`,
-    ],
+    ['a term without its URI', TERM, `${E} ${attribute(TERM, 'e')}`],
+    ['text that quotes it', null, '', description(attribute(uriOf(TERM), 'e'))],
+    ['text about it', null, '', description(uriOf(TERM))],
+    ['another property', null, `${E} ${attribute('', 'e')} e:Credit="${uriOf(TERM)}"`],
+    ['another vocabulary', null, attribute('http://cv.iptc.org/newscodes/genre/trained')],
+    ['no scheme', null, attribute(uriOf(TERM).replace('http', 'x'))],
+    ['no term', null, attribute(uriOf(''))],
+    ['other characters', null, attribute(uriOf('a\x1b[31m'))],
+    ['a long term', null, attribute(uriOf('a'.repeat(65)))],
+    ['the longest term', 'a'.repeat(64), attribute(uriOf('a'.repeat(64)))],
+    ['the last one', 'print', `${E} ${attribute(uriOf('b'), 'e')} ${attribute(uriOf('print'))}`],
   ])('in XMP: %s', (_, term, attributes, elements) => {
     expect(inXmp(attributes, elements)).toBe(term)
   })

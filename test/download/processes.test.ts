@@ -1,9 +1,8 @@
-/** What only processes of their own can show: kill -9 beside one that lives, memory, and a limit of the shell. */
-import { execFile, spawn } from 'node:child_process'
+/** What only processes of their own can show: kill -9 beside one that lives, and memory. */
+import { spawn } from 'node:child_process'
 import { once as onceOf } from 'node:events'
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { built } from '../support/built.js'
 import { until } from '../support/until.js'
@@ -44,18 +43,5 @@ describe('processes', () => {
     expect(statSync(join(folder, 'big.mp4')).size).toBe(200 * MIB)
     // Measured: 50 to 60 MiB, as for 2 GiB: chunks that wait for the garbage collector.
     expect(grownMiB).toBeLessThan(100)
-  })
-
-  it.skipIf(process.platform === 'win32')('that exceed the allowed file size leave nothing', async () => {
-    const folder = newFolder()
-    const { url } = await host({})
-    // Of 512 or 1,024 bytes each, as the shell counts: less than the file in any case.
-    const limited = ['-c', 'ulimit -f 100; exec "$@"', 'sh', process.execPath, program, url, folder]
-    const { stdout } = await promisify(execFile)('sh', limited)
-    expect(JSON.parse(stdout)).toMatchObject({
-      ok: false,
-      message: expect.stringContaining('the file is too large'),
-    })
-    expect(contents(folder)).toEqual([])
   })
 })

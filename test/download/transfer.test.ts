@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
-import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
+import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import type { DownloadProgress } from '../../src/download/index.js'
 import { HttpFailure } from '../../src/host/http.js'
@@ -158,7 +158,8 @@ describe('an incomplete response', () => {
       folder,
       onRetry: ({ url, reason, number }) => retries.push(`${number} ${url} ${reason}`),
     })
-    expect(error).toMatchObject({ code: 'download_failed', exitCode: 12, runId: 'run-1' })
+    const hint = 'The run succeeded and is paid for.'
+    expect(error).toMatchObject({ code: 'download_failed', exitCode: 12, runId: 'run-1', hint })
     expect(error?.message).toContain(`Could not download ${host}/a.png: `)
     expect(error?.message).toContain('(tried 6 times)')
     expect(`${error?.message} ${error?.hint} ${retries}`).not.toContain('secret')
@@ -325,32 +326,20 @@ describe('redirects', () => {
   )
 })
 
+// Which encodings are decoded, and how, is in content-encoding.test.ts.
 describe('an encoded response', () => {
   const served = (encoding: string, body: Uint8Array) =>
     serve((_, response) => response.setHeader('content-encoding', encoding).end(body))
 
-  it.each<[string, Uint8Array]>([
-    ['gzip', gzipSync(PNG)],
-    ['x-gzip', gzipSync(PNG)],
-    ['deflate', deflateSync(PNG)],
-    ['deflate', deflateRawSync(PNG)],
-    ['br', brotliCompressSync(PNG)],
-    ['br, gzip', gzipSync(brotliCompressSync(PNG))],
-    ['UTF-8', PNG],
-    ['identity', PNG],
-    ['aws-chunked', PNG],
-    ['aws-chunked, GZIP', gzipSync(PNG)],
-  ])('is decoded: %s', async (encoding, body) => {
+  it('is decoded', async () => {
     const file = { bytes: PNG.length, sha256: sha256(PNG) }
-    expect(await download({ url: await served(encoding, body) })).toMatchObject({ ok: true, file })
+    expect(await download({ url: await served('gzip', gzipSync(PNG)) })).toMatchObject({ ok: true, file })
   })
 
   it.each<[string, Uint8Array, string, number]>([
     ['gzip', gzipSync(PNG).subarray(0, 40), 'the encoded response cannot be decoded: Z_BUF_ERROR', 5],
-    ['gzip', PNG, 'the encoded response cannot be decoded: Z_DATA_ERROR', 5],
     ['br', PNG, 'the encoded response cannot be decoded: ERR_', 5],
     ['compress', PNG, 'the response is encoded as compress, although no encoding was requested', 0],
-    ['gzip, gzip, gzip, gzip, gzip', PNG, 'encoded as gzip, gzip, gzip, gzip, gzip, although', 0],
   ])('that cannot be decoded is an error: %s', async (encoding, body, message, retries) => {
     const folder = newFolder()
     const { error, waits } = await download({ url: await served(encoding, body), folder })

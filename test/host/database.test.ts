@@ -3,7 +3,6 @@ import {
   copyFileSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -16,7 +15,6 @@ import {
   writeSync,
 } from 'node:fs'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import Database from 'libsql'
@@ -25,15 +23,12 @@ import { openOrQuarantine } from '../../src/host/corruption.js'
 import { NewerFormat, type OpenDatabase, openDatabase } from '../../src/host/database.js'
 import { installHint, sqliteUri } from '../../src/host/database-file.js'
 import { checkCopy, copyDatabase } from '../../src/service/backup.js'
+import { temporaryFolder } from '../support/service.js'
 
 const FIRST = 'CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT NOT NULL)'
 const SECOND = "ALTER TABLE notes ADD COLUMN kind TEXT NOT NULL DEFAULT 'plain'"
 
-function newPath(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'rushes-database-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return join(folder, 'deep', 'er', 'a.db')
-}
+const newPath = (): string => join(temporaryFolder(), 'deep', 'er', 'a.db')
 
 function open(path: string, migrations: readonly string[] = [FIRST], busyTimeoutMs = 2_000): OpenDatabase {
   const database = openDatabase({ path, migrations, busyTimeoutMs })
@@ -80,18 +75,6 @@ describe('a database', () => {
     const copy = `${path}.copy`
     copyFileSync(path, copy)
     expect(texts(open(copy))).toEqual(['a'])
-  })
-
-  it('keeps what was written', () => {
-    const path = newPath()
-    const first = openDatabase({ path, migrations: [FIRST] })
-    expect([add(first, 'a'), add(first, 'b')]).toEqual([1, 1])
-    expect(first.run('UPDATE notes SET text = text').changes).toBe(2)
-    first.close()
-    const second = open(path)
-    expect(texts(second)).toEqual(['a', 'b'])
-    expect(second.get('SELECT text FROM notes WHERE id = ?', 2)?.text).toBe('b')
-    expect(second.get('SELECT text FROM notes WHERE id = ?', 3)).toBeUndefined()
   })
 
   it('gives back the whole of a text with NUL, with the symbol for it', () => {
@@ -145,15 +128,6 @@ describe('a database', () => {
     openDatabase({ path, migrations: [FIRST] }).close()
     expect(() => openDatabase({ path, migrations: [FIRST, ...broken] })).toThrow()
     expect(add(open(path), 'a')).toBe(1)
-  })
-
-  it('that is not a database is an error, and is not touched', () => {
-    const path = newPath()
-    mkdirSync(dirname(path), { recursive: true })
-    const bytes = 'this is no database '.repeat(100)
-    writeFileSync(path, bytes)
-    expect(() => openDatabase({ path, migrations: [FIRST] })).toThrow()
-    expect(readFileSync(path, 'utf8')).toBe(bytes)
   })
 })
 
@@ -272,16 +246,6 @@ describe('a copy', () => {
 })
 
 describe('two that open the same file', () => {
-  it('both find it migrated once, and see what the other writes', () => {
-    const path = newPath()
-    const one = open(path, [FIRST, SECOND])
-    const other = open(path, [FIRST, SECOND])
-    add(one, 'a')
-    add(other, 'b')
-    expect(texts(one)).toEqual(['a', 'b'])
-    expect(texts(other)).toEqual(['a', 'b'])
-  })
-
   it('at the same time wait for each other', async () => {
     const path = newPath()
     const holder = open(path, [])
@@ -300,12 +264,6 @@ describe('two that open the same file', () => {
 })
 
 describe('a transaction', () => {
-  it('gives what its work gives', () => {
-    const database = open(newPath())
-    expect(database.transaction(() => add(database, 'a') + 1)).toBe(2)
-    expect(texts(database)).toEqual(['a'])
-  })
-
   it('that throws leaves nothing, and the next one goes on', () => {
     const database = open(newPath())
     const error = new Error('no')

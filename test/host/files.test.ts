@@ -1,18 +1,15 @@
 import {
   chmodSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { link, open, rename } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { isFolder, makeFolders, platformFolders, reasonUnwritable } from '../../src/host/directories.js'
 import {
   copyOrLink,
@@ -26,12 +23,12 @@ import {
 } from '../../src/host/files.js'
 import { isLoopback } from '../../src/host/http.js'
 import { createManualClock } from '../support/clock.js'
+import { temporaryFolder } from '../support/service.js'
 
 let folder = ''
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'rushes-files-'))
+  folder = temporaryFolder()
 })
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 const modeOf = (path: string) => statSync(path).mode & 0o777
 
@@ -287,61 +284,63 @@ describe('folders', () => {
 })
 
 describe('the folders', () => {
-  const linux = (config: string, state: string) => ({ config, state })
-  it.each([
-    ['the defaults', { HOME: '/h' }, linux('/h/.config/rushes', '/h/.local/state/rushes')],
-    ['XDG', { HOME: '/h', XDG_CONFIG_HOME: '/c', XDG_STATE_HOME: '/s' }, linux('/c/rushes', '/s/rushes')],
+  const both = (config: string, state: string) => ({ config, state })
+  const defaults = both('/h/.config/rushes', '/h/.local/state/rushes')
+  const local = 'AppData\\Local'
+  it.each<[string, NodeJS.Platform, Record<string, string>, { config: string; state: string }]>([
+    ['the defaults on Linux', 'linux', { HOME: '/h' }, defaults],
+    [
+      'XDG',
+      'linux',
+      { HOME: '/h', XDG_CONFIG_HOME: '/c', XDG_STATE_HOME: '/s' },
+      both('/c/rushes', '/s/rushes'),
+    ],
     [
       'XDG that is not absolute',
+      'linux',
       { HOME: '/h', XDG_CONFIG_HOME: 'c', XDG_STATE_HOME: './s' },
-      linux('/h/.config/rushes', '/h/.local/state/rushes'),
+      defaults,
+    ],
+    ['XDG that is empty', 'linux', { HOME: '/h', XDG_CONFIG_HOME: '', XDG_STATE_HOME: '' }, defaults],
+    [
+      'macOS',
+      'darwin',
+      { HOME: '/h', XDG_CONFIG_HOME: '/c' },
+      both('/h/Library/Preferences/rushes', '/h/Library/Application Support/rushes'),
     ],
     [
-      'XDG that is empty',
-      { HOME: '/h', XDG_CONFIG_HOME: '', XDG_STATE_HOME: '' },
-      linux('/h/.config/rushes', '/h/.local/state/rushes'),
+      'Windows',
+      'win32',
+      { APPDATA: 'C:\\people\\a b\\AppData\\Roaming', LOCALAPPDATA: 'D:\\Local\\' },
+      both('C:\\people\\a b\\AppData\\Roaming\\rushes', 'D:\\Local\\rushes'),
     ],
-  ])('on Linux: %s', (_, env, folders) => {
-    expect(platformFolders('rushes', env, 'linux')).toEqual(folders)
-  })
-
-  it('on macOS', () => {
-    expect(platformFolders('rushes', { HOME: '/h', XDG_CONFIG_HOME: '/c' }, 'darwin')).toEqual({
-      config: '/h/Library/Preferences/rushes',
-      state: '/h/Library/Application Support/rushes',
-    })
-  })
-
-  it('on Windows', () => {
-    const roaming = { APPDATA: 'C:\\people\\a b\\AppData\\Roaming', LOCALAPPDATA: 'D:\\Local\\' }
-    expect(platformFolders('rushes', roaming, 'win32')).toEqual({
-      config: 'C:\\people\\a b\\AppData\\Roaming\\rushes',
-      state: 'D:\\Local\\rushes',
-    })
-    expect(platformFolders('rushes', { USERPROFILE: 'C:\\people\\a' }, 'win32')).toEqual({
-      config: 'C:\\people\\a\\AppData\\Roaming\\rushes',
-      state: 'C:\\people\\a\\AppData\\Local\\rushes',
-    })
-    // A share of the network, and the slashes of Git Bash.
-    expect(platformFolders('rushes', { APPDATA: '\\\\srv\\home', HOME: 'C:/people/a' }, 'win32')).toEqual({
-      config: '\\\\srv\\home\\rushes',
-      state: 'C:\\people\\a\\AppData\\Local\\rushes',
-    })
+    [
+      'Windows without its variables',
+      'win32',
+      { USERPROFILE: 'C:\\people\\a' },
+      both('C:\\people\\a\\AppData\\Roaming\\rushes', `C:\\people\\a\\${local}\\rushes`),
+    ],
+    [
+      'a share of the network, and the slashes of Git Bash',
+      'win32',
+      { APPDATA: '\\\\srv\\home', HOME: 'C:/people/a' },
+      both('\\\\srv\\home\\rushes', `C:\\people\\a\\${local}\\rushes`),
+    ],
+  ])('%s', (_, platform, env, folders) => {
+    expect(platformFolders('rushes', env, platform)).toEqual(folders)
   })
 
   it('without a home: what the system says, and the root where not even that knows one', () => {
     const unknown = () => {
       throw new Error('uv_os_homedir returned ENOENT')
     }
-    expect(platformFolders('rushes', {}, 'linux', () => '/h')).toEqual(
-      linux('/h/.config/rushes', '/h/.local/state/rushes'),
-    )
+    expect(platformFolders('rushes', {}, 'linux', () => '/h')).toEqual(defaults)
     expect(platformFolders('rushes', { HOME: '' }, 'linux', unknown)).toEqual(
-      linux('/.config/rushes', '/.local/state/rushes'),
+      both('/.config/rushes', '/.local/state/rushes'),
     )
     expect(
       platformFolders('rushes', { XDG_CONFIG_HOME: '/c', XDG_STATE_HOME: '/s' }, 'linux', unknown),
-    ).toEqual(linux('/c/rushes', '/s/rushes'))
+    ).toEqual(both('/c/rushes', '/s/rushes'))
   })
 })
 

@@ -100,6 +100,15 @@ test('a folder is private, and gone with all that is in it', async () => {
   await removeFolder(folder.path)
 })
 
+const makeOther = (path: string): void => {
+  mkdirSync(path)
+  writeFileSync(join(path, 'results'), 'x')
+}
+const makeTheirs = (path: string): void => {
+  makeOther(path)
+  chownSync(path, NOBODY, NOBODY)
+}
+
 /** What a program may put in place of the folder, and what is said of it. */
 const REPLACEMENTS: readonly (readonly [string, string, (path: string, outside: string) => void, boolean])[] =
   [
@@ -107,25 +116,8 @@ const REPLACEMENTS: readonly (readonly [string, string, (path: string, outside: 
     ['a link to nothing', 'a link', (path) => symlinkSync('/nowhere/at/all', path), true],
     ['a link to where the folder was moved', 'a link', (path) => symlinkSync(`${path}-moved`, path), true],
     ['a file', 'a file', (path) => writeFileSync(path, 'x'), true],
-    [
-      'another folder',
-      'another folder',
-      (path) => {
-        mkdirSync(path)
-        writeFileSync(join(path, 'results'), 'x')
-      },
-      true,
-    ],
-    [
-      'a folder of another user',
-      'a folder of another user',
-      (path) => {
-        mkdirSync(path)
-        writeFileSync(join(path, 'results'), 'x')
-        chownSync(path, NOBODY, NOBODY)
-      },
-      isRoot,
-    ],
+    ['another folder', 'another folder', makeOther, true],
+    ['a folder of another user', 'a folder of another user', makeTheirs, isRoot],
   ]
 
 test.each(REPLACEMENTS.filter(([, , , isPossible]) => isPossible))(
@@ -161,13 +153,6 @@ test.runIf(isRoot)('the folder itself, given to another user, is no longer our o
 })
 
 describe('by its path', () => {
-  test('a folder of an earlier process is removed', async () => {
-    const path = join(temporaryFolder(), 'worker')
-    fill(path)
-    await removeFolder(path)
-    expect(existsSync(path)).toBe(false)
-  })
-
   test.each([
     ['a link', (path: string, other: string) => symlinkSync(other, path)],
     ['a file', (path: string) => writeFileSync(path, 'x')],

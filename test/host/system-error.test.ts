@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { describeError, describeReason, isClosedPipe } from '../../src/host/system-error.js'
+import { temporaryFolder } from '../support/service.js'
 
 const thrownBy = (work: () => unknown): unknown => {
   try {
@@ -17,8 +17,7 @@ const withCode = (code: string) => Object.assign(new Error(`${code}: what Node s
 
 describe('an error of the system', () => {
   it('is described with the path that it is about, or with the name that the user gave', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'rushes-errors-'))
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const folder = temporaryFolder()
     const file = join(folder, 'file')
     writeFileSync(file, '')
     const missing = join(folder, 'nofile.png')
@@ -49,6 +48,7 @@ describe('an error of the system', () => {
     ['EPERM', 'operation not permitted'],
     ['ENOSPC', 'no space left on the disk'],
     ['EROFS', 'read-only file system'],
+    ['EFBIG', 'the file is too large for this file system'],
     ['EMFILE', 'too many open files'],
     ['SQLITE_FULL', 'no space left on the disk'],
     ['SQLITE_IOERR_WRITE', 'disk I/O error'],

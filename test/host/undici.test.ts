@@ -20,7 +20,6 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
-import { createServer as createTlsServer } from 'node:tls'
 import { inspect } from 'node:util'
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { GRACE_AFTER_SUSPENSION_MS, SILENCE_TIMEOUT_MS } from '../../src/host/exchange.js'
@@ -92,6 +91,9 @@ async function failure(promise: Promise<unknown>): Promise<HttpFailure> {
 const everyNameIsHere: LookupFunction = (_, options, found) =>
   options.all ? found(null, [{ address: '127.0.0.1', family: 4 }]) : found(null, '127.0.0.1', 4)
 
+const noNameIsFound: LookupFunction = (hostname, _, found) =>
+  found(Object.assign(new Error(`getaddrinfo ENOTFOUND ${hostname}`), { code: 'ENOTFOUND' }), '', 0)
+
 /** A promise and what fulfils it. */
 function awaited<Value>() {
   let resolve: (value: Value) => void = () => {}
@@ -153,11 +155,7 @@ describe('certainly not sent', () => {
   })
 
   it('a name that is not found', async () => {
-    const network = newNetwork({
-      lookup: (hostname, _, found) =>
-        found(Object.assign(new Error(`getaddrinfo ENOTFOUND ${hostname}`), { code: 'ENOTFOUND' }), '', 0),
-    })
-    const error = await failure(network.fetch(post('http://nowhere.invalid/')))
+    const error = await failure(newNetwork({ lookup: noNameIsFound }).fetch(post('http://nowhere.invalid/')))
     expect(error).toMatchObject({
       sent: false,
       code: 'ENOTFOUND',
@@ -201,9 +199,7 @@ describe('certainly not sent', () => {
     ['that refuses connections', 'http://127.0.0.1:1', 'the connection was refused', 'ECONNREFUSED'],
     ['whose name is not found', 'http://proxy.invalid:1', 'the host name was not found', 'ENOTFOUND'],
   ])('a proxy %s is named as the proxy', async (_, proxy, reason, code) => {
-    const lookup: LookupFunction = (hostname, __, found) =>
-      found(Object.assign(new Error(`getaddrinfo ENOTFOUND ${hostname}`), { code: 'ENOTFOUND' }), '', 0)
-    const network = newNetwork({ env: { HTTPS_PROXY: proxy }, lookup })
+    const network = newNetwork({ env: { HTTPS_PROXY: proxy }, lookup: noNameIsFound })
     expect(await failure(network.fetch(post('https://api.test/')))).toMatchObject({
       sent: false,
       code,
@@ -226,6 +222,7 @@ describe('perhaps sent', () => {
       (socket) => socket.end(),
       { isInvalidHttp: false, message: 'the connection was closed' },
     ],
+    ['a 100 Continue and nothing more', (socket) => socket.end('HTTP/1.1 100 Continue\r\n\r\n'), {}],
     ['a line of text', (socket) => socket.end('hello\r\n\r\n'), INVALID],
     ['a TLS alert', (socket) => socket.end(Buffer.from([0x15, 3, 1, 0, 2, 2, 70])), INVALID],
     ['an invalid header', (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n'), INVALID],
@@ -334,27 +331,29 @@ describe('a connection that ends with its answer', () => {
     }
   }
 
-  it.each([
-    ['a length', (size: number) => `Connection: close\r\nContent-Length: ${size}`],
-    ['chunks', () => 'Connection: close\r\nTransfer-Encoding: chunked'],
-    ['neither', () => 'Connection: close'],
-  ])('with %s is whole, however slowly it is taken', async (_, head) => {
-    for (const size of SIZES) expect(await taken(size, head(size), 'FIN')).toBe(size)
-  })
+  const WITH_LENGTH = (size: number) => `Connection: close\r\nContent-Length: ${size}`
+  const CHUNKED = 'Connection: close\r\nTransfer-Encoding: chunked'
+  const isWhole = (found: number | HttpFailure, size: number) => found === size
+  const isFailure = (found: number | HttpFailure) => found instanceof HttpFailure
+  const isEither: typeof isWhole = (found, size) => isWhole(found, size) || isFailure(found)
 
-  it.each([
-    ['a length', (size: number) => `Connection: close\r\nContent-Length: ${size}`],
-    ['chunks', () => 'Connection: close\r\nTransfer-Encoding: chunked'],
-  ])('and breaks is whole with %s, or a failure', async (_, head) => {
+  it.each<[string, (size: number) => string, 'FIN' | 'RST', typeof isWhole]>([
+    ['with a length is whole, however slowly it is taken', WITH_LENGTH, 'FIN', isWhole],
+    ['with chunks is whole, however slowly it is taken', () => CHUNKED, 'FIN', isWhole],
+    ['with neither is whole, however slowly it is taken', () => 'Connection: close', 'FIN', isWhole],
+    ['and breaks is whole with a length, or a failure', WITH_LENGTH, 'RST', isEither],
+    ['and breaks is whole with chunks, or a failure', () => CHUNKED, 'RST', isEither],
+    [
+      'and breaks is no answer where only its end tells the length',
+      () => 'Connection: close',
+      'RST',
+      isFailure,
+    ],
+  ])('%s', async (_, head, ending, isExpected) => {
     for (const size of SIZES) {
-      const found = await taken(size, head(size), 'RST')
-      if (!(found instanceof HttpFailure)) expect(found).toBe(size)
+      const found = await taken(size, head(size), ending)
+      expect({ found, size }).toSatisfy(() => isExpected(found, size))
     }
-  })
-
-  it('and breaks is no answer where only its end tells the length', async () => {
-    for (const size of SIZES)
-      expect(await taken(size, 'Connection: close', 'RST')).toBeInstanceOf(HttpFailure)
   })
 })
 
@@ -594,21 +593,6 @@ describe('a 100 Continue that nobody asked for', () => {
     const response = await newNetwork({ env: { HTTP_PROXY: proxy } }).fetch(post('http://api.test/'))
     expect([response.status, await readText(response, 100)]).toEqual([201, 'ok'])
   })
-
-  it('is skipped over TLS', async ({ skip }) => {
-    if (certificate === undefined) return skip('no openssl')
-    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
-    const server = createTlsServer(certificate, (socket) => {
-      socket.once('data', () => void writeApart(socket, [CONTINUE, CREATED]))
-    })
-    const response = await newNetwork().fetch(post(`https://localhost:${await listening(server)}/`))
-    expect([response.status, await readText(response, 100)]).toEqual([201, 'ok'])
-  })
-
-  it('and nothing more is a lost answer', async () => {
-    const url = await serveRaw((socket) => socket.once('data', () => socket.end(CONTINUE)))
-    expect((await failure(newNetwork().fetch(post(url)))).sent).toBe(true)
-  })
 })
 
 describe('an abort', () => {
@@ -823,7 +807,7 @@ async function createProxy({ refuse = 0, to = '' }: { refuse?: number; to?: stri
   return { url: `http://127.0.0.1:${await listening(server)}`, asked }
 }
 
-/** Of localhost, made once; undefined without openssl. */
+/** Of localhost; undefined without openssl. */
 let certificate: { readonly key: Buffer; readonly cert: Buffer } | undefined
 beforeAll(() => {
   const folder = mkdtempSync(join(tmpdir(), 'rushes-tls-'))
@@ -834,7 +818,7 @@ beforeAll(() => {
     execFileSync('openssl', [...words.split(' '), key, '-out', cert], { stdio: 'ignore' })
     certificate = { key: readFileSync(key), cert: readFileSync(cert) }
   } catch {
-    // Tests of TLS are skipped.
+    // The test of the certificate is skipped.
   }
   rmSync(folder, { recursive: true, force: true })
 })

@@ -56,7 +56,6 @@ function callEverything(): string {
     remove: () => journal.remove(journal.unconfirmed(ADDRESS)),
     typicalDuration: () => journal.typicalDuration(ADDRESS, 'acme/still-1'),
     durations: () => journal.durations(ADDRESS, 'acme/still-1'),
-    integrity: () => journal.integrity(),
     isCurrent: () => journal.isCurrent(),
     wasRemoved: undefined,
     ownRows: () => journal.ownRows(),

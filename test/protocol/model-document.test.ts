@@ -114,6 +114,11 @@ describe('a document', () => {
   })
 
   const image = { name: 'acme/still-2', kind: 'image' }
+  const NOT_A_NAME = 'name: must be a model name of the form <provider>/<name>'
+  const NOT_A_PRICE = 'price.run: must be a number from 0 to 1000000000 with at most six decimals'
+  const notValues = (type: string) => `input.x.enum: must be a list of 1 to 1000 values of type ${type}`
+  const noFactors = (name: string) =>
+    `price.factors.${name}: is a list or a map: only text, numbers and booleans can have factors`
   const property = (schema: unknown) => ({ ...image, input: { x: schema } })
   const many = Object.fromEntries(
     Array.from({ length: 10_000 }, (_, index) => [`p${index}`, { type: 'string' }]),
@@ -121,9 +126,9 @@ describe('a document', () => {
   it.each<[unknown, string]>([
     [null, ': is not a map'],
     [[], ': is not a map'],
-    [{ kind: 'image' }, 'name: must be a model name of the form <provider>/<name>'],
-    [{ ...image, name: 'acme/\u001b[31m' }, 'name: must be a model name of the form <provider>/<name>'],
-    [{ ...image, name: `a/${'x'.repeat(300)}` }, 'name: must be a model name of the form <provider>/<name>'],
+    [{ kind: 'image' }, NOT_A_NAME],
+    [{ ...image, name: 'acme/\u001b[31m' }, NOT_A_NAME],
+    [{ ...image, name: `a/${'x'.repeat(300)}` }, NOT_A_NAME],
     [{ ...image, kind: 'audio' }, 'kind: must be video or image'],
     [{ ...image, kind: 'toString' }, 'kind: must be video or image'],
     [{ ...image, default: 1 }, 'default: must be true or false'],
@@ -160,24 +165,15 @@ describe('a document', () => {
     [property({ type: 'integer', required: 'yes' }), 'input.x.required: must be true or false'],
     [
       property({ type: 'string', enum: [5, 10] }),
-      'input.x.enum: must be a list of 1 to 1000 values of type string (put numbers, true and false in quotes)',
+      `${notValues('string')} (put numbers, true and false in quotes)`,
     ],
     [
       { ...image, input: { hd: { type: 'boolean' } }, price: { run: 1, factors: { hd: { yes: 2 } } } },
       'price.factors.hd.yes: "yes" is not one of true, false',
     ],
-    [
-      property({ type: 'string', enum: [] }),
-      'input.x.enum: must be a list of 1 to 1000 values of type string',
-    ],
-    [
-      property({ type: 'integer', enum: [1, 1.5] }),
-      'input.x.enum: must be a list of 1 to 1000 values of type integer',
-    ],
-    [
-      property({ type: 'boolean', enum: [true] }),
-      'input.x.enum: must be a list of 1 to 1000 values of type boolean',
-    ],
+    [property({ type: 'string', enum: [] }), notValues('string')],
+    [property({ type: 'integer', enum: [1, 1.5] }), notValues('integer')],
+    [property({ type: 'boolean', enum: [true] }), notValues('boolean')],
     [
       property({ type: 'integer', minimum: 50, maximum: 1 }),
       'input.x.minimum: 50 is greater than the maximum 1',
@@ -192,26 +188,17 @@ describe('a document', () => {
       property({ type: 'string', enum: ['a'], default: 'b' }),
       'input.x.default: must be one of a, not "b" (did you mean "a"?)',
     ],
-    [{ ...image, price: 2 }, 'price.run: must be a number from 0 to 1000000000 with at most six decimals'],
-    [
-      { ...image, price: { run: -1 } },
-      'price.run: must be a number from 0 to 1000000000 with at most six decimals',
-    ],
-    [
-      { ...image, price: { run: 0.0000001 } },
-      'price.run: must be a number from 0 to 1000000000 with at most six decimals',
-    ],
+    [{ ...image, price: 2 }, NOT_A_PRICE],
+    [{ ...image, price: { run: -1 } }, NOT_A_PRICE],
+    [{ ...image, price: { run: 0.0000001 } }, NOT_A_PRICE],
     [
       { ...image, price: { run: 1, factors: { fps: { 1: 2 } } } },
       'price.factors.fps: is not a property of the input',
     ],
-    [
-      { ...image, price: { run: 1, factors: { image_urls: { 1: 1.5 } } } },
-      'price.factors.image_urls: is a list or a map: only text, numbers and booleans can have factors',
-    ],
+    [{ ...image, price: { run: 1, factors: { image_urls: { 1: 1.5 } } } }, noFactors('image_urls')],
     [
       { ...image, input: { region: { type: 'object' } }, price: { run: 1, factors: { region: { x: 2 } } } },
-      'price.factors.region: is a list or a map: only text, numbers and booleans can have factors',
+      noFactors('region'),
     ],
     [
       { ...image, price: { run: 1, factors: { quality: { best: 2 } } } },

@@ -70,48 +70,34 @@ describe('an input', () => {
   })
 
   it('that is wrong is told in full, one problem a parameter', () => {
-    expect(said('video', {})).toMatchInlineSnapshot(`
-      [
-        "prompt is missing",
-      ]
-    `)
+    expect(said('video', {})).toEqual(['prompt is missing'])
     expect(
       said('video', { prompt: 1, aspect_ratio: '16x9', resolution: '1080', duration: 5, image_urls: 'u' }),
-    ).toMatchInlineSnapshot(`
-      [
-        "prompt must be of type string",
-        "aspect_ratio must be one of 16:9, 9:16, 4:3, 3:4, 1:1, 21:9, not "16x9" (did you mean "16:9"?)",
-        "resolution must be one of 720p, 1080p, not "1080" (did you mean "1080p"?)",
-        "duration must be one of the strings 5, 10, not 5 (did you mean "5"?)",
-        "image_urls must be a list of strings",
-      ]
-    `)
+    ).toEqual([
+      'prompt must be of type string',
+      'aspect_ratio must be one of 16:9, 9:16, 4:3, 3:4, 1:1, 21:9, not "16x9" (did you mean "16:9"?)',
+      'resolution must be one of 720p, 1080p, not "1080" (did you mean "1080p"?)',
+      'duration must be one of the strings 5, 10, not 5 (did you mean "5"?)',
+      'image_urls must be a list of strings',
+    ])
     expect(
       said('image', { prompt: null, aspect_ratio: '5:4', quality: 'hihg', image_urls: Array(15).fill('u') }),
-    ).toMatchInlineSnapshot(`
-      [
-        "prompt must be of type string",
-        "aspect_ratio must be one of 1:1, 2:3, 3:2, 3:4, 4:3, 9:16, 16:9, 21:9, not "5:4" (did you mean "3:4"?)",
-        "quality must be one of basic, high, not "hihg" (did you mean "high"?)",
-        "image_urls takes at most 14, not 15",
-      ]
-    `)
-    expect(said('image', { prompt: 'x', image_urls: ['u', 2, null] })).toMatchInlineSnapshot(`
-      [
-        "image_urls/1 must be of type string",
-        "image_urls/2 must be of type string",
-      ]
-    `)
-    expect(said('image', { prompt: 'x', quality: { toString: 1 } })).toMatchInlineSnapshot(`
-      [
-        "quality must be one of the strings basic, high, not {"toString":1}",
-      ]
-    `)
-    expect(said('image', { prompt: 'x', quality: 'x'.repeat(500) })).toMatchInlineSnapshot(`
-      [
-        "quality must be one of basic, high, not "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…",
-      ]
-    `)
+    ).toEqual([
+      'prompt must be of type string',
+      'aspect_ratio must be one of 1:1, 2:3, 3:2, 3:4, 4:3, 9:16, 16:9, 21:9, not "5:4" (did you mean "3:4"?)',
+      'quality must be one of basic, high, not "hihg" (did you mean "high"?)',
+      'image_urls takes at most 14, not 15',
+    ])
+    expect(said('image', { prompt: 'x', image_urls: ['u', 2, null] })).toEqual([
+      'image_urls/1 must be of type string',
+      'image_urls/2 must be of type string',
+    ])
+    expect(said('image', { prompt: 'x', quality: { toString: 1 } })).toEqual([
+      'quality must be one of the strings basic, high, not {"toString":1}',
+    ])
+    expect(said('image', { prompt: 'x', quality: 'x'.repeat(500) })).toEqual([
+      'quality must be one of basic, high, not "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…',
+    ])
   })
 
   it('with unknown fields names the nearest known one', () => {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createRunUrl, findRunId, isRunId, runUrl } from '../../src/protocol/id.js'
 import { POLL_INTERVAL_MS, RATE_LIMITED_WAITS_MS, RUNS_LIMIT } from '../../src/protocol/limits.js'
-import { isHttpUrl, parseErrorBody, parseJson, progressOf } from '../../src/protocol/parse.js'
+import { isHttpUrl, parseErrorBody, parseJson, parseRun, progressOf } from '../../src/protocol/parse.js'
 import { FAILURE_STATUSES, LOCAL_MOVES, LOCAL_STATUSES, phaseOf } from '../../src/protocol/run-state.js'
 import { anyCharacter } from '../support/any-character.js'
 
@@ -78,8 +78,20 @@ describe('an id', () => {
     ['a list of one in its place', { id: ['a'] }, undefined],
     ['what every object inherits', Object.create({ id: 'a' }), undefined],
     ['an envelope in an envelope', { data: { run: { id: 'a' } } }, undefined],
+    ['an invalid one, which is passed over', { id: '', run_id: 'a' }, 'a'],
+    ['an envelope, which comes after the fields beside it', { run: { id: 'b' }, runId: 'a' }, 'a'],
+    ...[undefined, 'run', 'data', 'result'].flatMap((envelope) =>
+      ['id', 'run_id', 'runId'].map((name): [string, unknown, string] => {
+        const holder = { [name]: 'a' }
+        return [`${name} in ${envelope ?? 'the body'}`, envelope ? { [envelope]: holder } : holder, 'a']
+      }),
+    ),
   ])('of %s', (_, body, id) => {
     expect(findRunId({ body, location: undefined })).toBe(id)
+  })
+
+  it('of the body comes before that of the Location', () => {
+    expect(findRunId({ body: { id: 'a' }, location: '/b' })).toBe('a')
   })
 
   it.each([
@@ -136,12 +148,69 @@ describe('an answer', () => {
   })
 })
 
+describe('a run', () => {
+  const urls = ['https://cdn.test/1.png']
+  const runOf = (value: unknown) => {
+    const run = parseRun(value, 'r1')
+    return run.ok ? run.value : run.wrong
+  }
+
+  it('has its times, and the object of the service untouched', () => {
+    const service = { status: 'queued', created_at: '2026-01-01T01:00:00+01:00', finished_at: 'soon', x: [1] }
+    const times = { createdAt: '2026-01-01T00:00:00.000Z', finishedAt: undefined }
+    expect(runOf(service)).toMatchObject({ id: 'r1', phase: 'running', urls: [], ...times, service })
+  })
+
+  it.each([{}, { status: '' }, { status: 3 }, [{ status: 'queued' }], null])('is not %j', (value) => {
+    expect(runOf(value)).toMatch(/^the (body is not a JSON object|run has no status)$/)
+  })
+
+  it.each<[string, object, string | undefined]>([
+    ['error.message', { error: { message: 'too dark', code: 'dark' } }, 'too dark'],
+    ['error.code', { error: { code: 'dark' } }, 'dark'],
+    ['error', { error: 'too dark' }, 'too dark'],
+    ['error_message', { error_message: 'too dark' }, 'too dark'],
+    ['message', { message: 'too dark' }, 'too dark'],
+    ['failure_reason', { failure_reason: 'too dark' }, 'too dark'],
+    ['nothing', { error: null }, undefined],
+    ['no text', { error: 5, message: ' ' }, undefined],
+  ])('that failed is explained by %s, and has no URLs', (_, more, failure) => {
+    expect(runOf({ status: 'failed', output: { urls }, ...more })).toMatchObject({ failure, urls: [] })
+  })
+
+  it.each([
+    {},
+    { output: {} },
+    { output: { urls: [] } },
+    { output: { urls: urls[0] } },
+    { output: { urls: ['ftp://cdn.test/1.png'] } },
+    { output: { urls: [...urls, '/1.png'] } },
+    { output: { urls: [1] } },
+  ])('that succeeded has no URLs, and the reason, with %j', (output) => {
+    const withoutUrls = expect.stringMatching(/^output\.urls /)
+    expect(runOf({ status: 'succeeded', ...output })).toMatchObject({ urls: [], withoutUrls })
+  })
+})
+
 describe('the statuses', () => {
   it('that mean failure are these', () => {
     expect(FAILURE_STATUSES).toEqual(
       'failed failure error errored canceled cancelled aborted expired rejected timeout timed_out'.split(' '),
     )
-    for (const word of FAILURE_STATUSES) expect(phaseOf(word)).toBe('failed')
+    for (const word of FAILURE_STATUSES)
+      for (const written of [word, word.toUpperCase(), ` ${word} `]) expect(phaseOf(written)).toBe('failed')
+  })
+
+  it.each<[string, string, further?: string]>([
+    [' Succeeded ', 'succeeded'],
+    ['succeeded', 'succeeded', 'succeeded'],
+    ...['queued', 'IN_PROGRESS', 'success', 'done', 'moderated', 'fail', '  '].map(
+      (status): [string, string] => [status, 'running'],
+    ),
+    ['MODERATED', 'failed', 'moderated'],
+    ['blocked', 'failed', ' Blocked '],
+  ])('%j mean %s (further failures: %s)', (status, phase, further) => {
+    expect(phaseOf(status, further === undefined ? [] : [further])).toBe(phase)
   })
 
   it('of the local service are understood by the client, and move only forward but for a lost renderer', () => {

@@ -5,7 +5,7 @@ import { EXIT, RushesError } from '../../src/errors.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
 import type { RunState } from '../../src/protocol/run-state.js'
 import type { FollowedRun } from '../../src/runs/follow.js'
-import { carryOut, type Row, type StopReason } from '../../src/runs/index.js'
+import { carryOut, type Row, type RunsOptions, type StopReason } from '../../src/runs/index.js'
 import { createManualClock } from '../support/clock.js'
 
 const NOT_FOUND = new RushesError('run_not_found', 'no such run', {
@@ -16,28 +16,43 @@ const LIMIT = new RushesError('wait_timeout', 'the limit passed')
 const RUNNING = { id: 'a', status: 'processing', phase: 'running', urls: [] } as unknown as RunState
 const ENDED = { ...RUNNING, status: 'succeeded', phase: 'succeeded' } as unknown as RunState
 
-/** `stepsOf`: the results of the status requests of a run; the last one repeats. */
+/** Carries out rows on a manual clock. The client and the recorder fail the test unless `parts` replaces their functions. */
+async function carriedOut(
+  rows: readonly Row[],
+  parts: Partial<Pick<RunsOptions, 'timeoutMs' | 'stopsCreating'>> & {
+    readonly client?: Partial<RunsOptions['client']>
+    readonly recorder?: Partial<RunsOptions['recorder']>
+  },
+): Promise<void> {
+  const clock = createManualClock()
+  const interrupts = createInterrupts()
+  const fails = () => expect.unreachable()
+  const played = carryOut({
+    ...{ rows, clock, interrupts, timeoutMs: parts.timeoutMs },
+    signal: interrupts.first,
+    random: () => 0.5,
+    stopsCreating: parts.stopsCreating ?? (() => false),
+    onGrace() {},
+    client: { load: () => 0, create: fails, get: fails, follow: fails, ...parts.client },
+    recorder: {
+      ...{ note: fails, durations: () => [], recordStatus() {}, recordNotFound() {} },
+      ...parts.recorder,
+    },
+  })
+  if (parts.timeoutMs !== undefined) await clock.advance(parts.timeoutMs + 1)
+  await clock.runUntil(played)
+}
+
+/** `stepsOf`: the results of the status requests of a run; the last one repeats. Returns the runs recorded as not found. */
 async function play(
   rows: readonly Row[],
   stepsOf: (id: string) => readonly FollowStep[],
   timeoutMs?: number,
 ) {
-  const clock = createManualClock()
-  const interrupts = createInterrupts()
   const notFound: string[] = []
-  const played = carryOut({
-    rows,
-    clock,
-    interrupts,
-    signal: interrupts.first,
-    random: () => 0.5,
+  await carriedOut(rows, {
     timeoutMs,
-    stopsCreating: () => false,
-    onGrace() {},
     client: {
-      load: () => 0,
-      create: () => expect.unreachable(),
-      get: () => expect.unreachable(),
       follow(id) {
         const steps = [...stepsOf(id)]
         return {
@@ -46,15 +61,8 @@ async function play(
         }
       },
     },
-    recorder: {
-      note: () => expect.unreachable(),
-      durations: () => [],
-      recordStatus() {},
-      recordNotFound: (_error, id) => void notFound.push(id),
-    },
+    recorder: { recordNotFound: (_error, id) => void notFound.push(id) },
   })
-  if (timeoutMs !== undefined) await clock.advance(timeoutMs + 1)
-  await clock.runUntil(played)
   return notFound
 }
 
@@ -134,8 +142,6 @@ describe('a create that is refused for good', () => {
 
   /** Creates a, b and c. b is refused for good, before `c` continues. Returns what was sent, and all outcomes. */
   async function playRefusal(c: (send: () => Promise<void>, isRefused: Promise<void>) => Promise<void>) {
-    const clock = createManualClock()
-    const interrupts = createInterrupts()
     const sent: string[] = []
     const outcomes: (readonly [string, string, boolean])[] = []
     let refuse = () => {}
@@ -155,38 +161,24 @@ describe('a create that is refused for good', () => {
         },
       }
     })
-    await clock.runUntil(
-      carryOut({
-        rows,
-        clock,
-        interrupts,
-        signal: interrupts.first,
-        random: () => 0.5,
-        stopsCreating: ({ exitCode }) => exitCode === EXIT.account,
-        onGrace() {},
-        client: {
-          async create(body, options) {
-            const name = String(body)
-            const send = async () => {
-              await options?.beforeSend?.()
-              sent.push(name)
-            }
-            await (name === 'c' ? c(send, isRefused) : send())
-            if (name === 'b') throw REFUSED
-            return { id: name, body: {} }
-          },
-          follow: () => expect.unreachable(),
-          get: () => expect.unreachable(),
-          load: () => 0,
+    await carriedOut(rows, {
+      stopsCreating: ({ exitCode }) => exitCode === EXIT.account,
+      client: {
+        async create(body, options) {
+          const name = String(body)
+          const send = async () => {
+            await options?.beforeSend?.()
+            sent.push(name)
+          }
+          await (name === 'c' ? c(send, isRefused) : send())
+          if (name === 'b') throw REFUSED
+          return { id: name, body: {} }
         },
-        recorder: {
-          note: () => ({ sending() {}, unsent() {}, answered() {}, accepted() {}, unknown: () => undefined }),
-          durations: () => [],
-          recordStatus() {},
-          recordNotFound() {},
-        },
-      }),
-    )
+      },
+      recorder: {
+        note: () => ({ sending() {}, unsent() {}, answered() {}, accepted() {}, unknown: () => undefined }),
+      },
+    })
     return { sent, outcomes }
   }
 

@@ -37,26 +37,29 @@ const next = (more: Partial<ScheduleState>) =>
 
 const CREATING: Partial<ScheduleState> = { toCreate: 9, unanswered: 2, createsSincePoll: 1 }
 /** Of a model that takes 15 s, in which 30 requests fit; twice as many runs may wait. */
-const old = (count: number): readonly InFlight[] =>
-  Array.from({ length: count }, () => flying({ createdAtMs: -60_000, durationsMs: [15_000, 15_000, 15_000] }))
+const old = (count: number, more: Partial<InFlight> = {}): readonly InFlight[] =>
+  Array<InFlight>(count).fill(
+    flying({ createdAtMs: -60_000, durationsMs: [15_000, 15_000, 15_000], ...more }),
+  )
+
+const WAIT_FOR_ANSWER = { do: 'wait', ms: Number.POSITIVE_INFINITY }
+const CREATE = { do: 'create' }
+const poll = (index: number) => ({ do: 'poll', index, isUrgent: false })
+const urgentPoll = (index: number) => ({ do: 'poll', index, isUrgent: true })
 
 describe('what is next', () => {
   it.each<[string, Partial<ScheduleState>, object]>([
     ['nothing is left', {}, { do: 'end' }],
-    ['further runs may come', { isExpecting: true }, { do: 'wait', ms: Number.POSITIVE_INFINITY }],
+    ['further runs may come', { isExpecting: true }, WAIT_FOR_ANSWER],
     [
       'a run with a longer chain behind it than the next create goes before it',
-      {
-        ...CREATING,
-        nextChainLength: 1,
-        inFlight: [...old(1), ...old(1).map((run) => ({ ...run, chainLength: 2 }))],
-      },
-      { do: 'poll', index: 1, isUrgent: true },
+      { ...CREATING, nextChainLength: 1, inFlight: [...old(1), ...old(1, { chainLength: 2 })] },
+      urgentPoll(1),
     ],
     [
       'with an equal one it does not',
-      { ...CREATING, nextChainLength: 2, inFlight: old(1).map((run) => ({ ...run, chainLength: 2 })) },
-      { do: 'create' },
+      { ...CREATING, nextChainLength: 2, inFlight: old(1, { chainLength: 2 }) },
+      CREATE,
     ],
     [
       'nor while it has hardly ended',
@@ -64,12 +67,12 @@ describe('what is next', () => {
         ...CREATING,
         inFlight: [flying({ chainLength: 5, polledAtMs: 19_000, durationsMs: [90_000, 90_000, 90_000] })],
       },
-      { do: 'create' },
+      CREATE,
     ],
     [
       'of those that have probably ended, the longest chain',
-      { inFlight: [...old(1), ...old(1).map((run) => ({ ...run, chainLength: 1 }))] },
-      { do: 'poll', index: 1, isUrgent: false },
+      { inFlight: [...old(1), ...old(1, { chainLength: 1 })] },
+      poll(1),
     ],
     [
       'looks that would delay the creates of a chain wait',
@@ -86,62 +89,38 @@ describe('what is next', () => {
           flying({ isPolled: true }),
         ],
       },
-      { do: 'poll', index: 0, isUrgent: false },
+      poll(0),
     ],
-    ['the first create goes alone', { toCreate: 9, isAccepted: false }, { do: 'create' }],
-    [
-      'and is waited for',
-      { toCreate: 9, unanswered: 1, isAccepted: false },
-      { do: 'wait', ms: Number.POSITIVE_INFINITY },
-    ],
-    ['then four are unanswered', { toCreate: 9, unanswered: 3 }, { do: 'create' }],
-    ['at most', { toCreate: 9, unanswered: 4 }, { do: 'wait', ms: Number.POSITIVE_INFINITY }],
-    ['creates go before looks', { toCreate: 9, inFlight: [flying()] }, { do: 'create' }],
-    [
-      'also while they wait',
-      { toCreate: 9, unanswered: 4, inFlight: [flying()] },
-      { do: 'wait', ms: Number.POSITIVE_INFINITY },
-    ],
-    [
-      'a cap keeps creates back',
-      { toCreate: 9, concurrency: 1, inFlight: [flying()] },
-      { do: 'poll', index: 0, isUrgent: false },
-    ],
-    [
-      'unanswered ones count',
-      { toCreate: 9, concurrency: 2, unanswered: 1, inFlight: [flying()] },
-      { do: 'poll', index: 0, isUrgent: false },
-    ],
-    [
-      'nobody is looked at twice at once',
-      { inFlight: [flying({ isPolled: true })] },
-      { do: 'wait', ms: Number.POSITIVE_INFINITY },
-    ],
+    ['the first create goes alone', { toCreate: 9, isAccepted: false }, CREATE],
+    ['and is waited for', { toCreate: 9, unanswered: 1, isAccepted: false }, WAIT_FOR_ANSWER],
+    ['then four are unanswered', { toCreate: 9, unanswered: 3 }, CREATE],
+    ['at most', { toCreate: 9, unanswered: 4 }, WAIT_FOR_ANSWER],
+    ['creates go before looks', { toCreate: 9, inFlight: [flying()] }, CREATE],
+    ['also while they wait', { toCreate: 9, unanswered: 4, inFlight: [flying()] }, WAIT_FOR_ANSWER],
+    ['a cap keeps creates back', { toCreate: 9, concurrency: 1, inFlight: [flying()] }, poll(0)],
+    ['unanswered ones count', { toCreate: 9, concurrency: 2, unanswered: 1, inFlight: [flying()] }, poll(0)],
+    ['nobody is looked at twice at once', { inFlight: [flying({ isPolled: true })] }, WAIT_FOR_ANSWER],
     [
       'nobody is asked about before it is due',
       { inFlight: [flying({ createdAtMs: 19_500, dueAtMs: 20_500 })] },
       { do: 'wait', ms: 500 },
     ],
-    [
-      'between creates, one that has probably ended',
-      { ...CREATING, inFlight: old(61) },
-      { do: 'poll', index: 0, isUrgent: true },
-    ],
-    ['in turn with them', { ...CREATING, createsSincePoll: 0, inFlight: old(61) }, { do: 'create' }],
+    ['between creates, one that has probably ended', { ...CREATING, inFlight: old(61) }, urgentPoll(0)],
+    ['in turn with them', { ...CREATING, createsSincePoll: 0, inFlight: old(61) }, CREATE],
     [
       'only while more runs wait than fit into the time of the last one',
       { ...CREATING, inFlight: old(60) },
-      { do: 'create' },
+      CREATE,
     ],
     [
       'nor for one that has hardly ended',
-      { ...CREATING, inFlight: old(61).map((run) => ({ ...run, createdAtMs: 19_000 })) },
-      { do: 'create' },
+      { ...CREATING, inFlight: old(61, { createdAtMs: 19_000 }) },
+      CREATE,
     ],
     [
       'nor for a fifth one at once',
-      { ...CREATING, inFlight: old(61).map((run, at) => ({ ...run, isPolled: at < 4 })) },
-      { do: 'create' },
+      { ...CREATING, inFlight: [...old(4, { isPolled: true }), ...old(57)] },
+      CREATE,
     ],
     [
       'nor before any was ever done',
@@ -151,7 +130,7 @@ describe('what is next', () => {
     [
       'the oldest look first',
       { inFlight: [flying({ polledAtMs: 18_000 }), flying({ polledAtMs: 12_000 })] },
-      { do: 'poll', index: 1, isUrgent: false },
+      poll(1),
     ],
     [
       'the likeliest first',
@@ -161,7 +140,7 @@ describe('what is next', () => {
           flying({ durationsMs: [9_000, 9_000, 9_000] }),
         ],
       },
-      { do: 'poll', index: 1, isUrgent: false },
+      poll(1),
     ],
     [
       'looks are spread',
@@ -171,17 +150,17 @@ describe('what is next', () => {
     [
       'not while half of the budget is free',
       { inFlight: [flying({ polledAtMs: 10_000 })], lastPollAtMs: 19_800, load: 0.5 },
-      { do: 'poll', index: 0, isUrgent: false },
+      poll(0),
     ],
     [
       'sure ones are not',
       { inFlight: [flying({ durationsMs: Array.from({ length: 20 }, () => 5_000) })], lastPollAtMs: 19_999 },
-      { do: 'poll', index: 0, isUrgent: false },
+      poll(0),
     ],
     [
       'four looks at once',
       { inFlight: [...Array.from({ length: 4 }, () => flying({ isPolled: true })), flying()] },
-      { do: 'wait', ms: Number.POSITIVE_INFINITY },
+      WAIT_FOR_ANSWER,
     ],
   ])('%s', (_, situation, expected) => {
     expect(next(situation)).toEqual(expected)

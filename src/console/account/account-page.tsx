@@ -3,7 +3,7 @@ import { CONSOLE_PATHS, type SessionList } from '../../protocol/console.js'
 import { ApiError, request } from '../api.js'
 import { Button } from '../components/button.js'
 import { ConfirmDialog } from '../components/dialog.js'
-import { Badge, ErrorNotice, Notice, SkeletonLines } from '../components/notice.js'
+import { Badge, Loaded, Notice, SkeletonLines } from '../components/notice.js'
 import { Card, Page } from '../components/page.js'
 import { type Column, Table } from '../components/table.js'
 import { Time } from '../components/time.js'
@@ -103,7 +103,7 @@ function end(session: ListedSession): void {
 }
 
 function SessionsCard() {
-  const { data, error, reload } = useResource(
+  const sessions = useResource(
     (signal) => request<SessionList>('GET', CONSOLE_PATHS.sessions, { signal }),
     [],
     sessionsStore,
@@ -148,17 +148,10 @@ function SessionsCard() {
         </Button>
       }
     >
-      {error !== undefined && (
-        <div class="card-notice">
-          <ErrorNotice error={error} onRetry={reload} />
-        </div>
-      )}
-      {data !== undefined ? (
-        <Table caption="Sessions" columns={columns} rows={data.sessions} keyOf={({ id }) => id} />
-      ) : (
-        error === undefined && <SkeletonLines count={2} />
-      )}
-      {data?.sessions.length === MAX_LISTED && (
+      <Loaded {...sessions} placeholder={<SkeletonLines count={2} />}>
+        {(data) => <Table caption="Sessions" columns={columns} rows={data.sessions} keyOf={({ id }) => id} />}
+      </Loaded>
+      {sessions.data?.sessions.length === MAX_LISTED && (
         <p class="hint card-notice">The {MAX_LISTED} most recently used sessions.</p>
       )}
       {isAsking && (

@@ -93,17 +93,6 @@ describePages('one run', (pages) => {
     await afterPolls(page, () => banner.isVisible()).toBe(false)
   })
 
-  it('is left by k for the newer run', async () => {
-    const service = await servePage(pages)
-    const old = await service.create({ prompt: 'a fox' })
-    const newer = await service.create({ prompt: 'a wolf' })
-    const { page } = await service.open(linkOf(old))
-    await page.getByRole('link', { name: 'Newer run (k)' }).waitFor()
-    await page.keyboard.press('k')
-    await page.getByRole('heading', { level: 1, name: 'a wolf' }).waitFor()
-    expect(page.url()).toContain(newer.id)
-  })
-
   it('plays its video, and seeks in it', async () => {
     const service = await servePage(pages)
     const run = await service.create({ prompt: 'a film', duration: '10' }, 'video')

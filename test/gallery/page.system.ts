@@ -2,7 +2,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import axe from 'axe-core'
 import fc from 'fast-check'
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
@@ -10,6 +9,7 @@ import { type GalleryFile, type GalleryRun, galleryHtml, linkTo, mediaOf } from 
 import { printable } from '../../src/protocol/text.js'
 import { anyCharacter } from '../support/any-character.js'
 import { becomesTrue, describePages } from '../support/browser.js'
+import { ANY_IMPACT, expectAccessible } from '../support/console-page.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { temporaryFolder } from '../support/service.js'
 import { tinyVideo } from '../support/tiny-video.js'
@@ -60,12 +60,6 @@ function put(place: string, path: string, content: string | Uint8Array = ONE_PIX
 const PROMPTS = '#grid li:not([hidden]) .prompt'
 const focusedTile = (page: Page) =>
   page.evaluate<string | null>("document.activeElement?.getAttribute('aria-label')")
-
-interface Violation {
-  readonly id: string
-  readonly impact?: string | null
-  readonly nodes: readonly { readonly html: string }[]
-}
 
 describePages('the page of rushes gallery', (pages) => {
   it('shows every picture, whatever its file is called, and asks nothing of the network', async () => {
@@ -345,19 +339,10 @@ describePages('the page of rushes gallery', (pages) => {
       colorScheme,
       reducedMotion: 'reduce',
     })
-    const violations = async () => {
-      await page.evaluate(axe.source)
-      const { violations: found } = await page.evaluate<{ violations: Violation[] }>('axe.run()')
-      return found.map(({ id, impact, nodes }) => [id, impact, nodes[0]?.html])
-    }
-    const overflow = () =>
-      page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth')
-    expect(await violations()).toEqual([])
-    expect(await overflow()).toBeLessThanOrEqual(0)
+    await expectAccessible(page, ANY_IMPACT)
     for (const at of [0, 1]) {
       await page.locator('.tile').nth(at).click()
-      expect(await violations()).toEqual([])
-      expect(await overflow()).toBeLessThanOrEqual(0)
+      await expectAccessible(page, ANY_IMPACT)
       await page.keyboard.press('Escape')
     }
   })

@@ -10,9 +10,11 @@ import { linkTo, navigate, parseRoute, relativePath, type UrlQuery, withQuery } 
 import { createStore } from './store.js'
 
 export interface ApiErrorParts {
+  /** HTTP status; 0 if there was no response. */
   readonly status: number
   readonly code: string
   readonly message: string
+  /** Seconds to wait before a retry. Set only for status 429. */
   readonly retryAfterS?: number | undefined
 }
 
@@ -20,12 +22,10 @@ export interface ApiErrorParts {
  * A failed request. `code` is `network` if there was no response, `bad_response` if the response did not come from the
  * service (for example from a proxy), and otherwise the service's error code.
  */
-export class ApiError extends Error {
+export class ApiError extends Error implements ApiErrorParts {
   override readonly name = 'ApiError'
-  /** HTTP status; 0 if there was no response. */
   readonly status: number
   readonly code: string
-  /** Seconds to wait before a retry. Set only for status 429. */
   readonly retryAfterS: number | undefined
 
   constructor({ status, code, message, retryAfterS }: ApiErrorParts) {

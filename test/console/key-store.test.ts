@@ -11,7 +11,7 @@ import {
   withKey,
   withPage,
 } from '../../src/console/keys/key-store.js'
-import type { ConsoleKey, KeyList, NewKeyAnswer, Session } from '../../src/protocol/console.js'
+import { CONSOLE_PATHS, type ConsoleKey, type KeyList, type Session } from '../../src/protocol/console.js'
 
 const key = (id: number, more: Partial<ConsoleKey> = {}) => ({ id, name: `key ${id}`, ...more }) as ConsoleKey
 const list = (ids: readonly number[], next: string | null = null): KeyList => ({
@@ -30,12 +30,7 @@ function heldRequests() {
     new Promise<Answer>((resolve, reject) => {
       sent.push({ request, answer: (value) => resolve(value as Answer), refuse: reject })
     })
-  const actions = createKeyActions({
-    create: (body) => hold<NewKeyAnswer>('create', body),
-    change: (id, body) => hold<ConsoleKey>('change', id, body),
-    archive: (id) => hold<ConsoleKey>('archive', id),
-  })
-  return { sent, actions }
+  return { sent, actions: createKeyActions(hold) }
 }
 
 beforeEach(() => {
@@ -134,7 +129,7 @@ describe('changes', () => {
     const paused = actions.change(key(1), { disabled: true })
     const requests = () => sent.map(({ request }) => request)
     await Promise.resolve()
-    expect(requests()).toEqual([['change', 1, { name: 'CI' }]])
+    expect(requests()).toEqual([['PATCH', CONSOLE_PATHS.key, { params: { id: 1 }, body: { name: 'CI' } }]])
     sent[0]?.refuse({ status: 400, code: 'invalid_input' })
     await expect(renamed).rejects.toMatchObject({ status: 400 })
     await expect.poll(requests).toHaveLength(2)

@@ -67,9 +67,7 @@ describe('a secret', () => {
 
   it.each([
     ['nothing answers', { status: 0, code: 'network' }],
-    ['a proxy answers', { status: 502, code: 'bad_response' }],
     ['the service fails', { status: 500, code: 'internal_error' }],
-    ['its database was away', { status: 503, code: 'not_ready' }],
     ['the answer is of another shape', undefined],
   ])('may be lost: %s', async (_name, error) => {
     const { sent, actions } = heldRequests()
@@ -82,16 +80,12 @@ describe('a secret', () => {
     expect(secretsStore.get()).toEqual([])
   })
 
-  it.each([
-    [400, 'invalid_input'],
-    [401, 'not_signed_in'],
-    [403, 'account_banned'],
-    [429, 'RATE_LIMITED'],
-  ])('is not lost when the service refused to make it: %s %s', async (status, code) => {
+  it('is not lost when the service refused to make it', async () => {
     const { sent, actions } = heldRequests()
     const created = actions.create({ name: 'laptop' })
-    sent[0]?.refuse({ status, code })
-    await expect(created).rejects.toEqual({ status, code })
+    const refusal = { status: 429, code: 'RATE_LIMITED' }
+    sent[0]?.refuse(refusal)
+    await expect(created).rejects.toEqual(refusal)
     expect([lostSecretsStore.get(), secretsStore.get()]).toEqual([[], []])
   })
 })
@@ -140,7 +134,6 @@ describe('changes', () => {
 
   it.each([
     [0, 'network', 1],
-    [503, 'not_ready', 1],
     [400, 'invalid_input', 0],
   ])('may have been made when the answer is lost: %i %s', async (status, code, lost) => {
     const { sent, actions } = heldRequests()

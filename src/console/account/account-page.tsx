@@ -3,6 +3,7 @@ import { CONSOLE_PATHS, type SessionList } from '../../protocol/console.js'
 import { ApiError, request } from '../api.js'
 import { Button } from '../components/button.js'
 import { ConfirmDialog } from '../components/dialog.js'
+import { RadioGroup } from '../components/field.js'
 import { Badge, Loaded, Notice, SkeletonLines } from '../components/notice.js'
 import { Card, Page } from '../components/page.js'
 import { type Column, Table } from '../components/table.js'
@@ -12,7 +13,7 @@ import { capitalized } from '../format.js'
 import { actionState, actionStore, runAction, useResource } from '../resource.js'
 import { signOut, useSession } from '../session.js'
 import { createStore, useStore } from '../store.js'
-import { setTheme, THEME_NAMES, THEMES, themeStore } from '../theme.js'
+import { setTheme, THEMES, themeStore } from '../theme.js'
 import { PasswordForm } from './password-form.js'
 
 export function AccountPage() {
@@ -61,17 +62,13 @@ export function AccountPage() {
 }
 
 function ThemeChoice() {
-  const current = useStore(themeStore)
   return (
-    <fieldset class="fieldset segments">
-      <legend class="visually-hidden">Theme</legend>
-      {THEMES.map((theme) => (
-        <label key={theme}>
-          <input type="radio" name="theme" checked={theme === current} onChange={() => setTheme(theme)} />
-          <span>{THEME_NAMES[theme]}</span>
-        </label>
-      ))}
-    </fieldset>
+    <RadioGroup
+      label="Theme"
+      value={useStore(themeStore)}
+      choices={THEMES.map((theme) => ({ value: theme, label: capitalized(theme) }))}
+      onChange={setTheme}
+    />
   )
 }
 

@@ -221,7 +221,7 @@ const asFailure = (error: unknown): ApiErrorParts =>
 async function createRun(form: Form, model: ModelDocument) {
   const created = await drafts.send(form, {
     nowMs: Date.now(),
-    newKey,
+    newKey: () => crypto.randomUUID(),
     request: (draft, idempotencyKey) =>
       request<RunDetails>('POST', CONSOLE_PATHS.runs, { body: createBody(draft, model), idempotencyKey }),
     mayExist: (error) => isOutcomeUnknown(asFailure(error)),
@@ -231,12 +231,6 @@ async function createRun(form: Form, model: ModelDocument) {
   refreshSession().catch(() => undefined)
   return created
 }
-
-/** Does not use `randomUUID`, which needs https or a loopback address. */
-const newKey = (): string =>
-  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(
-    '',
-  )
 
 const CREATED = { text: 'Run created.', link: 'Show it' } as const
 

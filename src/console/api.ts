@@ -39,9 +39,13 @@ export class ApiError extends Error implements ApiErrorParts {
 /** `lost` if the service did not answer the last request. */
 export const connectionStore = createStore<'ok' | 'lost'>('ok')
 
+/** Whether the service answered with this error. A proxy can send the same status, but not the code. */
+export const hasCode = (error: unknown, code: string): boolean =>
+  error instanceof ApiError && error.code === code
+
 /** Whether the service did not answer: there was no response, or only that of a proxy. */
 export const isOutage = (error: unknown): boolean =>
-  error instanceof ApiError && (error.code === 'network' || error.code === 'bad_response')
+  hasCode(error, 'network') || hasCode(error, 'bad_response')
 
 /** Whether the notice about the connection explains this error, so that nothing else has to. */
 export const isExplained = (error: unknown): boolean => connectionStore.get() === 'lost' && isOutage(error)
@@ -130,7 +134,7 @@ export async function request<Answer>(
   try {
     return await requestOnce<Answer>(method, path, options)
   } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== 'session_changed') throw error
+    if (!hasCode(error, 'session_changed')) throw error
     await refreshSession()
     return await requestOnce<Answer>(method, path, options)
   }

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { CONSOLE_PATHS, type SessionList } from '../../protocol/console.js'
-import { ApiError, request } from '../api.js'
+import { hasCode, request } from '../api.js'
 import { Button } from '../components/button.js'
 import { ConfirmDialog } from '../components/dialog.js'
 import { RadioGroup } from '../components/field.js'
@@ -84,12 +84,10 @@ const endName = ({ id }: ListedSession): string => `end session ${id}`
 function end(session: ListedSession): void {
   void runAction(endName(session), {
     async act() {
-      await request('DELETE', CONSOLE_PATHS.session, { params: { id: session.id } }).catch(
-        (thrown: unknown) => {
-          // `not_found` means that the session has already ended.
-          if (!(thrown instanceof ApiError && thrown.code === 'not_found')) throw thrown
-        },
-      )
+      await request('DELETE', CONSOLE_PATHS.session, { params: { id: session.id } }).catch((thrown) => {
+        // The session has already ended.
+        if (!hasCode(thrown, 'not_found')) throw thrown
+      })
       sessionsStore.set(
         (list) => list && { ...list, sessions: list.sessions.filter(({ id }) => id !== session.id) },
       )

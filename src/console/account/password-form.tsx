@@ -6,7 +6,7 @@ import {
   MIN_PASSWORD_LENGTH,
   passwordLength,
 } from '../../protocol/credentials.js'
-import { ApiError } from '../api.js'
+import { hasCode } from '../api.js'
 import { Button } from '../components/button.js'
 import { Form, PasswordField } from '../components/field.js'
 import { ErrorNotice } from '../components/notice.js'
@@ -37,7 +37,7 @@ export function PasswordForm({ submit, onDone, children }: PasswordFormProps) {
     },
     onMissed: () => showToast('Password set. Other sessions have ended.'),
   })
-  const isWrong = save.error instanceof ApiError && save.error.code === 'invalid_credentials'
+  const isWrong = hasCode(save.error, 'invalid_credentials')
   const currentError = isWrong
     ? 'This is not your current password.'
     : isTried && needsCurrent && current === ''

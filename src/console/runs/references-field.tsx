@@ -180,6 +180,8 @@ function limitErrors(references: readonly Reference[], schema: ParameterSchema):
   ]
 }
 
+const SMALL = { kind: 'ghost', size: 'small' } as const
+
 interface ReferenceItemProps {
   readonly reference: Reference
   readonly index: number
@@ -207,8 +209,7 @@ function ReferenceItem({ reference, index, count, onMove, onRemove }: ReferenceI
       <span class="row">
         {index > 0 && (
           <Button
-            kind="ghost"
-            size="small"
+            {...SMALL}
             icon="down"
             class="is-flipped"
             label={`Move ${name} up`}
@@ -216,15 +217,9 @@ function ReferenceItem({ reference, index, count, onMove, onRemove }: ReferenceI
           />
         )}
         {index < count - 1 && (
-          <Button
-            kind="ghost"
-            size="small"
-            icon="down"
-            label={`Move ${name} down`}
-            onClick={() => onMove(1)}
-          />
+          <Button {...SMALL} icon="down" label={`Move ${name} down`} onClick={() => onMove(1)} />
         )}
-        <Button kind="ghost" size="small" icon="close" label={`Remove ${name}`} onClick={onRemove} />
+        <Button {...SMALL} icon="close" label={`Remove ${name}`} onClick={onRemove} />
       </span>
     </li>
   )

@@ -30,7 +30,7 @@ export function CopyButton({
       icon={isCopied ? 'check' : 'copy'}
       {...(children === undefined ? { label: isCopied ? 'Copied' : label } : {})}
       onClick={() =>
-        // Undefined over plain HTTP from another machine, where nobody can sign in.
+        // Undefined over plain HTTP from another machine: the service refuses to sign in users there.
         (navigator.clipboard?.writeText(text) ?? Promise.reject()).then(
           () => setCopied(true),
           () => showToast('The browser did not allow copying. Select the text and copy it.', 'bad'),

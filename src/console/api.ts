@@ -10,9 +10,11 @@ import { linkTo, navigate, parseRoute, relativePath, type UrlQuery, withQuery } 
 import { createStore } from './store.js'
 
 export interface ApiErrorParts {
+  /** HTTP status; 0 if there was no response. */
   readonly status: number
   readonly code: string
   readonly message: string
+  /** Seconds to wait before a retry. Set only for status 429. */
   readonly retryAfterS?: number | undefined
 }
 
@@ -20,12 +22,10 @@ export interface ApiErrorParts {
  * A failed request. `code` is `network` if there was no response, `bad_response` if the response did not come from the
  * service (for example from a proxy), and otherwise the service's error code.
  */
-export class ApiError extends Error {
+export class ApiError extends Error implements ApiErrorParts {
   override readonly name = 'ApiError'
-  /** HTTP status; 0 if there was no response. */
   readonly status: number
   readonly code: string
-  /** Seconds to wait before a retry. Set only for status 429. */
   readonly retryAfterS: number | undefined
 
   constructor({ status, code, message, retryAfterS }: ApiErrorParts) {
@@ -39,9 +39,13 @@ export class ApiError extends Error {
 /** `lost` if the service did not answer the last request. */
 export const connectionStore = createStore<'ok' | 'lost'>('ok')
 
+/** Whether the service answered with this error. A proxy can send the same status, but not the code. */
+export const hasCode = (error: unknown, code: string): boolean =>
+  error instanceof ApiError && error.code === code
+
 /** Whether the service did not answer: there was no response, or only that of a proxy. */
 export const isOutage = (error: unknown): boolean =>
-  error instanceof ApiError && (error.code === 'network' || error.code === 'bad_response')
+  hasCode(error, 'network') || hasCode(error, 'bad_response')
 
 /** Whether the notice about the connection explains this error, so that nothing else has to. */
 export const isExplained = (error: unknown): boolean => connectionStore.get() === 'lost' && isOutage(error)
@@ -130,7 +134,7 @@ export async function request<Answer>(
   try {
     return await requestOnce<Answer>(method, path, options)
   } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== 'session_changed') throw error
+    if (!hasCode(error, 'session_changed')) throw error
     await refreshSession()
     return await requestOnce<Answer>(method, path, options)
   }

@@ -160,12 +160,10 @@ function whenSignedIn(act: () => void): void {
   })
 }
 
-export interface Action<Args extends readonly unknown[]> {
+/** `error` is undefined while the notice about the connection explains it. */
+export interface Action<Args extends readonly unknown[]> extends ActionState {
   /** Resolves to true if the action succeeded. Resolves to false without a request if the action is already running. */
   run(...args: Args): Promise<boolean>
-  readonly isBusy: boolean
-  /** Error of the last attempt. Undefined while the notice about the connection explains it. */
-  readonly error: unknown
 }
 
 export interface ActionOptions<Answer> {

@@ -2,8 +2,8 @@
 import { useEffect } from 'preact/hooks'
 import { AUTH_PATHS, type NewPassword, type Session, type SignIn } from '../protocol/console.js'
 import {
-  ApiError,
   adoptSession,
+  hasCode,
   nextReadNumber,
   refreshSession,
   request,
@@ -57,8 +57,7 @@ export async function signOut(everywhere = false): Promise<void> {
   try {
     await request('POST', AUTH_PATHS.signOut, { body: { everywhere } })
   } catch (error) {
-    const hasEnded = error instanceof ApiError && error.code === 'not_signed_in'
-    if (!hasEnded || everywhere) throw error
+    if (!hasCode(error, 'not_signed_in') || everywhere) throw error
   }
   const channel = new BroadcastChannel(SIGN_OUTS)
   channel.postMessage('signed out')

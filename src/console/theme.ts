@@ -2,8 +2,7 @@
 import { savedStore } from './store.js'
 
 export const THEMES = ['system', 'light', 'dark'] as const
-export type Theme = (typeof THEMES)[number]
-export const THEME_NAMES: Readonly<Record<Theme, string>> = { system: 'System', light: 'Light', dark: 'Dark' }
+type Theme = (typeof THEMES)[number]
 
 export const themeStore = savedStore<Theme>('rushes.theme', THEMES)
 

@@ -236,20 +236,6 @@ describePages('the answers of keys that come late', (pages) => {
     await page.getByText('"laptop" may have been changed: the response was lost. The list reloads.').waitFor()
     await rowOf(page, 'laptop').getByText('Active').waitFor()
   })
-
-  it('in another order than the changes leave every key as the service has it', async () => {
-    const service = await serveConsole()
-    const { page } = await openSignedIn(pages, service, '#/keys')
-    await createKey(page, 'laptop')
-    await page.getByRole('button', { name: 'Close', exact: true }).click()
-    const { taken } = await holdAnswers(page, 'PATCH', '**/api/console/keys/*')
-    for (const name of ['laptop', 'first'])
-      await page.getByRole('button', { name: `Disable ${name}` }).click()
-    const [one, other] = [await taken(0), await taken(1)]
-    await other.release()
-    await one.release()
-    for (const name of ['laptop', 'first']) await rowOf(page, name).getByText('Disabled').waitFor()
-  })
 })
 
 describePages('many keys', (pages) => {

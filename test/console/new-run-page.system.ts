@@ -5,7 +5,8 @@ import { CONSOLE_PATHS } from '../../src/protocol/console.js'
 import type { ModelSchema } from '../../src/protocol/models.js'
 import { PREVIEW_DOCUMENTS } from '../../src/service/models/served-model.js'
 import { describePages } from '../support/browser.js'
-import { FOX, PASSWORD, setBanned, withStore } from '../support/console.js'
+import { withStore } from '../support/console.js'
+import { holdAnswers, signIn } from '../support/console-page.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { FLUX, UPSCALE } from './models.js'
 import {
@@ -29,20 +30,7 @@ const runsOf = (service: PageService) =>
     return await Promise.all(runs.map(async (run) => ({ ...run, ...(await store.findRun(run.id, 1)) })))
   })
 
-/** Holds the answers of creates, which reach the service at once. Returns the function that lets them through. */
-async function holdCreates(page: Page): Promise<() => void> {
-  let release = () => {}
-  const held = new Promise<void>((resolve) => {
-    release = resolve
-  })
-  await page.route(`**${CONSOLE_PATHS.runs}`, async (route) => {
-    if (route.request().method() !== 'POST') return await route.continue()
-    const response = await route.fetch()
-    await held
-    await route.fulfill({ response })
-  })
-  return release
-}
+const CREATES = `**${CONSOLE_PATHS.runs}`
 
 const link = (page: Page, name: string) => page.getByRole('link', { name, exact: true })
 
@@ -100,20 +88,6 @@ describePages('a new run', (pages) => {
     await cost(page, 'Cost 1 · Balance 9,998')
   })
 
-  it('is created once, however often the button is pressed', async () => {
-    const service = await servePage(pages)
-    const { page } = await service.open('#/new')
-    await create(page)
-    await page.getByText('Enter a value.').waitFor()
-    await prompt(page).fill('a fox')
-    await page.evaluate(`{
-      const button = document.querySelector('button[type="submit"]')
-      for (let at = 0; at < 5; at++) button.click()
-    }`)
-    await page.getByRole('link', { name: 'Run again with changes' }).waitFor()
-    expect(await runsOf(service)).toHaveLength(1)
-  })
-
   it('says what it costs, and whether the balance is enough for it', async () => {
     const service = await servePage(pages)
     await addCredits(service, -9_999)
@@ -139,9 +113,7 @@ describePages('a new run', (pages) => {
 
     await page.context().clearCookies()
     await create(page)
-    await page.getByLabel('Email').fill(EMAIL)
-    await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
-    await page.getByRole('button', { name: 'Sign in' }).click()
+    await signIn(page, EMAIL)
     await expect.poll(() => prompt(page).inputValue()).toBe('a film of a fox')
     expect(await names(page)).toEqual(['one.png'])
     await create(page)
@@ -168,9 +140,7 @@ describePages('a new run', (pages) => {
     await page.getByText('Your changes of before are kept.').waitFor()
     await page.context().clearCookies()
     await create(page)
-    await page.getByLabel('Email').fill(EMAIL)
-    await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
-    await page.getByRole('button', { name: 'Sign in' }).click()
+    await signIn(page, EMAIL)
     await expect.poll(() => prompt(page).inputValue()).toBe('a wolf')
     await create(page)
     await page.getByRole('heading', { level: 1, name: 'a wolf' }).waitFor()
@@ -195,40 +165,27 @@ describePages('a new run', (pages) => {
     await page.getByText('rushes admin credits add default 100').waitFor()
     await addCredits(service, 100)
 
-    await setBanned(service)
-    await create(page)
-    await page.getByText('This account is banned.', { exact: true }).waitFor()
-    await setBanned(service, false)
-
-    await page.route(`**${CONSOLE_PATHS.runs}`, (route) =>
+    await page.route(CREATES, (route) =>
       route.fulfill({ status: 503, json: { error: { code: 'overloaded', message: XSS } } }),
     )
     await create(page)
     await page.getByText('The run may exist.').waitFor()
-    await page.unroute(`**${CONSOLE_PATHS.runs}`)
+    await page.unroute(CREATES)
     expect(await prompt(page).inputValue()).toBe('a fox')
     expect(await runsOf(service)).toEqual([])
-
-    await page.evaluate(`Promise.all(Array.from({ length: 20 }, () =>
-      fetch('api/console/runs', { method: 'POST', body: '${JSON.stringify(FOX)}' })))`)
-    await create(page)
-    await page.getByText('Too many runs at once.').waitFor()
   })
 
   it('says that the run may exist when the connection ended, and where to look', async () => {
     const service = await servePage(pages)
     const { page } = await service.open('#/new', { ignored: /ERR_FAILED|ERR_CONNECTION/ })
     await prompt(page).fill('lost on the way')
-    await page.route(`**${CONSOLE_PATHS.runs}`, async (route) => {
-      if (route.request().method() !== 'POST') return await route.continue()
-      await route.fetch()
-      await route.abort('connectionreset')
-    })
+    const { taken } = await holdAnswers(page, 'POST', CREATES)
     await create(page)
+    await (await taken(0)).lose()
     await page.getByText('The run may exist.').waitFor()
     await page.getByRole('link', { name: 'Show the runs of the console' }).click()
     await page.getByRole('row').filter({ hasText: 'lost on the way' }).waitFor()
-    await page.unroute(`**${CONSOLE_PATHS.runs}`)
+    await page.unroute(CREATES)
 
     // Sent again, it is the same run, also after a reload.
     await page.goto(`${service.url}/#/new`)
@@ -247,15 +204,15 @@ describePages('a new run', (pages) => {
     const service = await servePage(pages)
     const { page } = await service.open('#/new')
     await prompt(page).fill('a fox')
-    const release = await holdCreates(page)
+    const { taken } = await holdAnswers(page, 'POST', CREATES)
     await create(page)
-    await expect.poll(() => runsOf(service)).toHaveLength(1)
+    const created = await taken(0)
     await link(page, 'API keys').click()
     await page.getByRole('heading', { name: 'API keys' }).waitFor()
     await link(page, 'New run').click()
     await page.getByRole('button', { name: 'Creating' }).click()
     await prompt(page).press('Control+Enter')
-    release()
+    await created.release()
     await page.getByRole('link', { name: 'Run again with changes' }).waitFor()
     expect(await runsOf(service)).toHaveLength(1)
   })
@@ -264,10 +221,11 @@ describePages('a new run', (pages) => {
     const service = await servePage(pages)
     const { page } = await service.open('#/new')
     await prompt(page).fill('a fox')
-    const release = await holdCreates(page)
+    const { taken } = await holdAnswers(page, 'POST', CREATES)
     await create(page)
     await prompt(page).fill('a wolf')
-    release()
+    await (await taken(0)).release()
+    await page.unroute(CREATES)
     await page.getByText('Run created.').waitFor()
     expect(await prompt(page).inputValue()).toBe('a wolf')
     await create(page)
@@ -279,15 +237,15 @@ describePages('a new run', (pages) => {
     const service = await servePage(pages)
     const { page } = await service.open('#/new')
     await prompt(page).fill('a fox')
-    const release = await holdCreates(page)
+    const { taken } = await holdAnswers(page, 'POST', CREATES)
     await create(page)
-    await expect.poll(() => runsOf(service)).toHaveLength(1)
+    const created = await taken(0)
     // Another one, by a program, is charged meanwhile.
     await service.create({ prompt: 'a boat' })
     await link(page, 'API keys').click()
     await page.getByRole('button', { name: 'New key' }).first().click()
     await page.getByLabel('Name').fill('for tests')
-    release()
+    await created.release()
     await page.getByText('Run created.').waitFor()
     await page.locator('.balance strong', { hasText: '9,998' }).waitFor()
     expect(page.url()).toContain('#/keys')
@@ -298,18 +256,12 @@ describePages('a new run', (pages) => {
     const service = await servePage(pages)
     const { page } = await service.open('#/new', { ignored: /ERR_FAILED|ERR_CONNECTION/ })
     await prompt(page).fill('a fox')
-    let fail = () => {}
-    await page.route(`**${CONSOLE_PATHS.runs}`, async (route) => {
-      if (route.request().method() !== 'POST') return await route.continue()
-      await new Promise<void>((resolve) => {
-        fail = resolve
-      })
-      await route.abort('connectionreset')
-    })
+    const { taken } = await holdAnswers(page, 'POST', CREATES)
     await create(page)
+    const created = await taken(0)
     await link(page, 'Account').click()
     await page.getByRole('heading', { name: 'Sessions' }).waitFor()
-    fail()
+    await created.lose()
     await page.getByText('The run may exist.').waitFor()
     await link(page, 'Show the form').click()
     await page.getByText('you do not pay a second time').waitFor()
@@ -400,7 +352,7 @@ describePages('a new run', (pages) => {
     await page.getByRole('link', { name: 'Run again with changes' }).click()
     await expect.poll(() => page.getByLabel('Steps').inputValue()).toBe('7')
     models = [PREVIEW_DOCUMENTS.image, UPSCALE]
-    await page.route(`**${CONSOLE_PATHS.runs}`, (route) =>
+    await page.route(CREATES, (route) =>
       route.fulfill({ status: 400, json: { error: { code: 'model_not_found', message: 'No.' } } }),
     )
     await create(page)

@@ -11,6 +11,7 @@ import {
   openSignedIn,
   type ServedConsole,
   serveConsole,
+  signIn,
 } from '../support/console-page.js'
 
 const OTHER = 'eve@example.com'
@@ -32,12 +33,6 @@ async function dataOf(browser: Browser) {
 }
 
 const kept = async (page: Page) => String(await page.evaluate('JSON.stringify(sessionStorage)'))
-
-async function signIn(page: Page, email: string): Promise<void> {
-  await page.getByLabel('Email').fill(email)
-  await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
-  await press(page, 'Sign in')
-}
 
 /** Signs this browser in as somebody else, without a page that could tell the others. */
 async function replaceSession(page: Page, service: ServedConsole, email: string): Promise<void> {

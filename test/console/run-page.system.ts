@@ -93,17 +93,6 @@ describePages('one run', (pages) => {
     await afterPolls(page, () => banner.isVisible()).toBe(false)
   })
 
-  it('is left by k for the newer run', async () => {
-    const service = await servePage(pages)
-    const old = await service.create({ prompt: 'a fox' })
-    const newer = await service.create({ prompt: 'a wolf' })
-    const { page } = await service.open(linkOf(old))
-    await page.getByRole('link', { name: 'Newer run (k)' }).waitFor()
-    await page.keyboard.press('k')
-    await page.getByRole('heading', { level: 1, name: 'a wolf' }).waitFor()
-    expect(page.url()).toContain(newer.id)
-  })
-
   it('plays its video, and seeks in it', async () => {
     const service = await servePage(pages)
     const run = await service.create({ prompt: 'a film', duration: '10' }, 'video')
@@ -184,16 +173,17 @@ describePages('one run', (pages) => {
     const service = await servePage(pages)
     const run = await service.create({ prompt: "it's a fox", image_urls: [DATA, ...ONE_URL] })
     const { page } = await service.open(linkOf(run), { permissions: ['clipboard-read', 'clipboard-write'] })
-    const code = page.getByRole('tabpanel').locator('code')
+    const code = page.locator('.code-block code')
+    const format = (name: string) => page.getByRole('radio', { name })
     await expect.poll(() => code.textContent()).toContain(`rushes run image 'it'\\''s a fox'`)
     expect(await code.textContent()).toContain(`--base-url ${service.url}`)
     await page.getByRole('button', { name: 'Copy rushes command' }).click()
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(await code.textContent())
-    await page.getByRole('tab', { name: 'rushes' }).press('ArrowRight')
+    await format('rushes').press('ArrowRight')
     await expect.poll(() => code.textContent()).toContain('data: URL of image-1.png')
-    await page.getByRole('tab', { name: 'Node.js' }).click()
+    await format('Node.js').check({ force: true })
     await expect.poll(() => code.textContent()).toContain("readFile } from 'node:fs/promises'")
-    await page.getByRole('tab', { name: 'JSON' }).click()
+    await format('JSON').check({ force: true })
     const json = JSON.parse((await code.textContent()) ?? '')
     expect(json).toMatchObject({ id: run.id, input: { prompt: "it's a fox" } })
   })
@@ -249,9 +239,9 @@ describePages('one run', (pages) => {
     expect(await page.title()).toBe(`FAIL ${XSS} gnp.exe · rushes`)
     expect(await page.locator('.run-fields').textContent()).toContain(XSS)
     for (const name of ['curl', 'Node.js', 'JSON']) {
-      await page.getByRole('tab', { name }).click()
-      await expect.poll(() => page.getByRole('tabpanel').textContent()).toContain('onerror=alert(1)')
-      expect(await page.getByRole('tabpanel').textContent()).not.toContain('\u202e')
+      await page.getByRole('radio', { name }).check({ force: true })
+      await expect.poll(() => page.locator('.code-block').textContent()).toContain('onerror=alert(1)')
+      expect(await page.locator('.code-block').textContent()).not.toContain('\u202e')
     }
     expect(await page.locator('img').count()).toBe(0)
 

@@ -11,13 +11,8 @@ import {
   openSignedIn,
   serveConsole,
   sessionCookie,
+  signIn,
 } from '../support/console-page.js'
-
-async function signIn(page: Page, password = PASSWORD): Promise<void> {
-  await page.getByLabel('Email').fill(EMAIL)
-  await page.getByLabel('Password', { exact: true }).fill(password)
-  await page.getByRole('button', { name: 'Sign in' }).click()
-}
 
 const useLink = (page: Page) => page.getByRole('button', { name: 'Sign in with this link' }).click()
 
@@ -36,7 +31,7 @@ describePages('signing in to the console', (pages) => {
     const described = await email.getAttribute('aria-describedby')
     expect(await page.locator(`[id="${described}"]`).textContent()).toContain('Enter your email address.')
 
-    await signIn(page, 'not the password')
+    await signIn(page, EMAIL, 'not the password')
     await page.getByText('Wrong email or password.').waitFor()
     await signIn(page)
     await heading(page, 'Credits').waitFor()

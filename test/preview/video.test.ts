@@ -76,10 +76,11 @@ test.each([
   [5, 120, 3],
   [10, 240, 4],
 ] as const)(
-  'a film of %i s has %i frames in at least %i shots, and each shot begins at a key frame',
+  'a film of %i s has %i frames in at least %i shots, and each shot begins at a key frame, the same for the same prompt',
   (seconds, frames, least) => {
     for (const prompt of ['a fox', 'a boat at dusk', 'x', '', 'neon city', 'dunes']) {
       const shots = planShots(prompt, seconds, FRAME)
+      expect(planShots(prompt, seconds, FRAME)).toEqual(shots)
       expect(shots.reduce((sum, shot) => sum + shot.frames, 0)).toBe(frames)
       expect(shots.length).toBeGreaterThanOrEqual(least)
       for (const [index, shot] of shots.entries()) {

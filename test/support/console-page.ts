@@ -85,6 +85,13 @@ export async function openSignedIn(
   })
 }
 
+/** Fills the form of the sign-in page, and sends it. */
+export async function signIn(page: BrowserPage, email = EMAIL, password = PASSWORD): Promise<void> {
+  await page.getByLabel('Email').fill(email)
+  await page.getByLabel('Password', { exact: true }).fill(password)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+}
+
 /** Returns the storage of a browser with this session. */
 export const stateWith = (url: string, cookie: string) => ({
   cookies: [
@@ -146,15 +153,16 @@ export async function holdAnswers(page: BrowserPage, method: string, url: string
   }
 }
 
-/** Checks that axe finds no serious violation, and that nothing is wider than the window. */
-export async function expectAccessible(page: BrowserPage): Promise<void> {
+const SERIOUS: readonly unknown[] = ['serious', 'critical']
+export const ANY_IMPACT: readonly unknown[] = ['minor', 'moderate', ...SERIOUS]
+
+/** Checks that axe finds no violation of these impacts, and that nothing is wider than the window. */
+export async function expectAccessible(page: BrowserPage, impacts = SERIOUS): Promise<void> {
   // Runs in the isolated world of the test, where the content security policy of the page does not apply.
   const { violations } = await page.evaluate<{ violations: axe.Result[] }>(`${axe.source}; axe.run()`)
-  const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
-  const found = serious.map(({ id, nodes }) => ({
-    id,
-    at: nodes.map(({ html, failureSummary }) => [html, failureSummary]),
-  }))
+  const found = violations
+    .filter(({ impact }) => impacts.includes(impact))
+    .map(({ id, nodes }) => ({ id, at: nodes.map(({ html, failureSummary }) => [html, failureSummary]) }))
   expect(found).toEqual([])
   await expectFit(page)
 }

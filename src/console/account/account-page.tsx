@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks'
 import { CONSOLE_PATHS, type SessionList } from '../../protocol/console.js'
-import { ApiError, request } from '../api.js'
+import { hasCode, request } from '../api.js'
 import { Button } from '../components/button.js'
 import { ConfirmDialog } from '../components/dialog.js'
-import { Badge, ErrorNotice, Notice, SkeletonLines } from '../components/notice.js'
+import { RadioGroup } from '../components/field.js'
+import { Badge, Loaded, Notice, SkeletonLines } from '../components/notice.js'
 import { Card, Page } from '../components/page.js'
 import { type Column, Table } from '../components/table.js'
 import { Time } from '../components/time.js'
@@ -12,7 +13,7 @@ import { capitalized } from '../format.js'
 import { actionState, actionStore, runAction, useResource } from '../resource.js'
 import { signOut, useSession } from '../session.js'
 import { createStore, useStore } from '../store.js'
-import { setTheme, THEME_NAMES, THEMES, themeStore } from '../theme.js'
+import { setTheme, THEMES, themeStore } from '../theme.js'
 import { PasswordForm } from './password-form.js'
 
 export function AccountPage() {
@@ -61,17 +62,13 @@ export function AccountPage() {
 }
 
 function ThemeChoice() {
-  const current = useStore(themeStore)
   return (
-    <fieldset class="fieldset segments">
-      <legend class="visually-hidden">Theme</legend>
-      {THEMES.map((theme) => (
-        <label key={theme}>
-          <input type="radio" name="theme" checked={theme === current} onChange={() => setTheme(theme)} />
-          <span>{THEME_NAMES[theme]}</span>
-        </label>
-      ))}
-    </fieldset>
+    <RadioGroup
+      label="Theme"
+      value={useStore(themeStore)}
+      choices={THEMES.map((theme) => ({ value: theme, label: capitalized(theme) }))}
+      onChange={setTheme}
+    />
   )
 }
 
@@ -87,12 +84,10 @@ const endName = ({ id }: ListedSession): string => `end session ${id}`
 function end(session: ListedSession): void {
   void runAction(endName(session), {
     async act() {
-      await request('DELETE', CONSOLE_PATHS.session, { params: { id: session.id } }).catch(
-        (thrown: unknown) => {
-          // `not_found` means that the session has already ended.
-          if (!(thrown instanceof ApiError && thrown.code === 'not_found')) throw thrown
-        },
-      )
+      await request('DELETE', CONSOLE_PATHS.session, { params: { id: session.id } }).catch((thrown) => {
+        // The session has already ended.
+        if (!hasCode(thrown, 'not_found')) throw thrown
+      })
       sessionsStore.set(
         (list) => list && { ...list, sessions: list.sessions.filter(({ id }) => id !== session.id) },
       )
@@ -103,7 +98,7 @@ function end(session: ListedSession): void {
 }
 
 function SessionsCard() {
-  const { data, error, reload } = useResource(
+  const sessions = useResource(
     (signal) => request<SessionList>('GET', CONSOLE_PATHS.sessions, { signal }),
     [],
     sessionsStore,
@@ -148,17 +143,10 @@ function SessionsCard() {
         </Button>
       }
     >
-      {error !== undefined && (
-        <div class="card-notice">
-          <ErrorNotice error={error} onRetry={reload} />
-        </div>
-      )}
-      {data !== undefined ? (
-        <Table caption="Sessions" columns={columns} rows={data.sessions} keyOf={({ id }) => id} />
-      ) : (
-        error === undefined && <SkeletonLines count={2} />
-      )}
-      {data?.sessions.length === MAX_LISTED && (
+      <Loaded {...sessions} placeholder={<SkeletonLines count={2} />}>
+        {(data) => <Table caption="Sessions" columns={columns} rows={data.sessions} keyOf={({ id }) => id} />}
+      </Loaded>
+      {sessions.data?.sessions.length === MAX_LISTED && (
         <p class="hint card-notice">The {MAX_LISTED} most recently used sessions.</p>
       )}
       {isAsking && (

@@ -6,10 +6,10 @@ import {
   MIN_PASSWORD_LENGTH,
   passwordLength,
 } from '../../protocol/credentials.js'
-import { ApiError, messageOf } from '../api.js'
+import { hasCode } from '../api.js'
 import { Button } from '../components/button.js'
 import { Form, PasswordField } from '../components/field.js'
-import { Notice } from '../components/notice.js'
+import { ErrorNotice } from '../components/notice.js'
 import { showToast } from '../components/toast.js'
 import { useAction } from '../resource.js'
 import { setPassword, useSession } from '../session.js'
@@ -37,7 +37,7 @@ export function PasswordForm({ submit, onDone, children }: PasswordFormProps) {
     },
     onMissed: () => showToast('Password set. Other sessions have ended.'),
   })
-  const isWrong = save.error instanceof ApiError && save.error.code === 'invalid_credentials'
+  const isWrong = hasCode(save.error, 'invalid_credentials')
   const currentError = isWrong
     ? 'This is not your current password.'
     : isTried && needsCurrent && current === ''
@@ -79,7 +79,7 @@ export function PasswordForm({ submit, onDone, children }: PasswordFormProps) {
         hint={`At least ${MIN_PASSWORD_LENGTH} characters`}
         error={isTried ? problem : undefined}
       />
-      {save.error !== undefined && !isWrong && <Notice tone="bad">{messageOf(save.error)}</Notice>}
+      {!isWrong && <ErrorNotice error={save.error} />}
       <div class="row">
         <Button type="submit" kind="primary" isBusy={save.isBusy}>
           {submit}

@@ -6,40 +6,42 @@ export interface ButtonLook {
   readonly kind?: 'primary' | 'secondary' | 'danger' | 'ghost'
   readonly size?: 'small' | 'normal'
   readonly icon?: IconName
-}
-
-export interface ButtonProps extends ButtonLook {
   readonly children?: ComponentChildren
   /** Accessible name. Required if the button shows only an icon. */
   readonly label?: string
+  readonly class?: string
+}
+
+export interface ButtonProps extends ButtonLook {
   /** Shows a spinner and ignores clicks. */
   readonly isBusy?: boolean
   readonly disabled?: boolean
   readonly type?: 'button' | 'submit'
-  readonly class?: string
   readonly onClick?: (event: MouseEvent) => void
   readonly ref?: Ref<HTMLButtonElement>
   readonly isPressed?: boolean
 }
 
-const classOf = (
-  { kind = 'secondary', size = 'normal' }: ButtonLook,
-  more: string | undefined,
-  hasText: boolean,
-) =>
-  ['button', `button-${kind}`, size === 'small' && 'button-small', !hasText && 'button-icon', more]
-    .filter(Boolean)
-    .join(' ')
+/** Attributes that a button and a link that looks like one share. */
+function lookOf({ kind = 'secondary', size = 'normal', children, label, class: more }: ButtonLook) {
+  const isIcon = children === undefined
+  const classes = [
+    'button',
+    `button-${kind}`,
+    size === 'small' && 'button-small',
+    isIcon && 'button-icon',
+    more,
+  ]
+  return { class: classes.filter(Boolean).join(' '), 'aria-label': label, title: label }
+}
 
 export function Button(props: ButtonProps) {
-  const { children, label, isBusy = false, disabled = false, type = 'button', onClick, ref } = props
+  const { children, isBusy = false, disabled = false, type = 'button', onClick, ref } = props
   return (
     <button
       ref={ref ?? null}
       type={type}
-      class={classOf(props, props.class, children !== undefined)}
-      aria-label={label}
-      title={label}
+      {...lookOf(props)}
       aria-busy={isBusy || undefined}
       aria-pressed={props.isPressed}
       disabled={disabled}
@@ -57,9 +59,6 @@ export function Button(props: ButtonProps) {
 
 export interface LinkButtonProps extends ButtonLook {
   readonly href: string
-  readonly children?: ComponentChildren
-  readonly label?: string
-  readonly class?: string
   /** File name. If set, the browser saves the target instead of opening it. */
   readonly download?: string
   readonly newTab?: boolean
@@ -67,13 +66,11 @@ export interface LinkButtonProps extends ButtonLook {
 
 /** Link that looks like a button. */
 export function LinkButton(props: LinkButtonProps) {
-  const { href, children, label, download, newTab = false } = props
+  const { href, children, download, newTab = false } = props
   return (
     <a
       href={href}
-      class={classOf(props, props.class, children !== undefined)}
-      aria-label={label}
-      title={label}
+      {...lookOf(props)}
       download={download}
       {...(newTab && { target: '_blank', rel: 'noreferrer' })}
     >

@@ -2,11 +2,10 @@ import { useEffect, useState } from 'preact/hooks'
 import { Button, type ButtonLook } from './button.js'
 import { showToast } from './toast.js'
 
-export interface CopyButtonProps extends ButtonLook {
+export interface CopyButtonProps extends Pick<ButtonLook, 'kind' | 'size' | 'label'> {
   readonly text: string
   /** Button text. Without it, the button shows only an icon. */
   readonly children?: string
-  readonly label?: string
 }
 
 const COPIED_MS = 2_000
@@ -30,39 +29,17 @@ export function CopyButton({
       size={size}
       icon={isCopied ? 'check' : 'copy'}
       {...(children === undefined ? { label: isCopied ? 'Copied' : label } : {})}
-      onClick={async () => {
-        if (await copyText(text)) setCopied(true)
-        else showToast('The browser did not allow copying. Select the text and copy it.', 'bad')
-      }}
+      onClick={() =>
+        // Undefined over plain HTTP from another machine: the service refuses to sign in users there.
+        (navigator.clipboard?.writeText(text) ?? Promise.reject()).then(
+          () => setCopied(true),
+          () => showToast('The browser did not allow copying. Select the text and copy it.', 'bad'),
+        )
+      }
     >
       {children === undefined ? undefined : isCopied ? 'Copied' : children}
     </Button>
   )
-}
-
-/** Copies the text, even over plain http, where `navigator.clipboard` exists only on a loopback address. */
-async function copyText(text: string): Promise<boolean> {
-  try {
-    await navigator.clipboard.writeText(text)
-    return true
-  } catch {
-    return copySelected(text)
-  }
-}
-
-function copySelected(text: string): boolean {
-  const field = document.createElement('textarea')
-  field.value = text
-  field.className = 'visually-hidden'
-  // While a modal dialog is open, an element outside it cannot get the focus.
-  const parent = document.querySelector('dialog[open]') ?? document.body
-  const focused = document.activeElement
-  parent.append(field)
-  field.select()
-  const isCopied = document.execCommand('copy')
-  field.remove()
-  if (focused instanceof HTMLElement) focused.focus()
-  return isCopied
 }
 
 export interface CodeBlockProps {

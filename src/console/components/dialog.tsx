@@ -1,9 +1,8 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
-import { messageOf } from '../api.js'
 import { useAction } from '../resource.js'
 import { Button } from './button.js'
-import { Notice } from './notice.js'
+import { ErrorNotice } from './notice.js'
 import { canAutofocus } from './page.js'
 
 export interface DialogProps {
@@ -122,7 +121,7 @@ export function ConfirmDialog({
         }}
       >
         <div class="stack">{children}</div>
-        {confirm.error !== undefined && <Notice tone="bad">{messageOf(confirm.error)}</Notice>}
+        <ErrorNotice error={confirm.error} />
         <DialogActions>
           <Button onClick={onClose}>{cancel}</Button>
           <Button type="submit" kind={kind} isBusy={confirm.isBusy}>

@@ -1,5 +1,5 @@
 /** Form fields. Label above, hint and error below; both are linked to the field for screen readers. */
-import type { ComponentChildren, Ref, SelectHTMLAttributes } from 'preact'
+import type { ComponentChildren, InputHTMLAttributes, Ref } from 'preact'
 import { useId, useState } from 'preact/hooks'
 import { Button } from './button.js'
 import { Icon } from './icon.js'
@@ -12,6 +12,7 @@ export interface FieldText {
   readonly isOptional?: boolean | undefined
   /** True to show the label only to screen readers, as for filters above a list. */
   readonly isLabelHidden?: boolean | undefined
+  readonly class?: string | undefined
 }
 
 /** Attributes for the input element. */
@@ -26,10 +27,10 @@ export interface FieldProps extends FieldText {
 }
 
 export function Field(props: FieldProps) {
-  const { label, hint, error, isOptional, isLabelHidden, children } = props
+  const { label, hint, error, isOptional, isLabelHidden, class: more = '', children } = props
   const id = useId()
   return (
-    <div class="field">
+    <div class={`field ${more}`}>
       <label for={id} class={isLabelHidden ? 'visually-hidden' : undefined}>
         {label}
         {isOptional && <span class="optional">optional</span>}
@@ -69,17 +70,10 @@ function describedBy(id: string, { hint, error }: Notes): string | undefined {
   return ids.length === 0 ? undefined : ids.join(' ')
 }
 
-interface InputAttributes {
-  readonly autocomplete?: string
-  readonly inputMode?: 'text' | 'decimal' | 'numeric' | 'email' | 'search' | 'url'
-  readonly maxLength?: number
-  readonly min?: number | string | undefined
-  readonly max?: number | string | undefined
-  readonly step?: number | string
-  readonly name?: string
-  readonly placeholder?: string
-  readonly spellcheck?: boolean
-}
+type InputAttributes = Pick<
+  InputHTMLAttributes<HTMLInputElement>,
+  'autocomplete' | 'inputMode' | 'max' | 'maxLength' | 'min' | 'name' | 'placeholder' | 'spellcheck' | 'step'
+>
 
 export interface TextFieldProps extends FieldText, InputAttributes {
   readonly value: string
@@ -147,46 +141,30 @@ export interface SelectFieldProps<Value extends string> extends FieldText {
   readonly value: Value
   readonly choices: readonly Choice<Value>[]
   readonly onChange: (value: Value) => void
-  readonly name?: string
 }
 
 export function SelectField<Value extends string>(props: SelectFieldProps<Value>) {
-  const { value, choices, onChange, name, ...text } = props
+  const { value, choices, onChange, ...text } = props
   return (
     <Field {...text}>
       {(control) => (
-        <Select attributes={{ ...control, name }} value={value} choices={choices} onChange={onChange} />
+        <span class="select">
+          <select
+            {...control}
+            class="input"
+            value={value}
+            onChange={(event) => onChange(event.currentTarget.value as Value)}
+          >
+            {choices.map((choice) => (
+              <option key={choice.value} value={choice.value}>
+                {choice.label}
+              </option>
+            ))}
+          </select>
+          <Icon name="down" />
+        </span>
       )}
     </Field>
-  )
-}
-
-export interface SelectProps<Value extends string> {
-  readonly value: Value
-  readonly choices: readonly Choice<Value>[]
-  readonly onChange: (value: Value) => void
-  readonly attributes: SelectHTMLAttributes<HTMLSelectElement>
-  readonly class?: string
-}
-
-export function Select<Value extends string>(props: SelectProps<Value>) {
-  const { value, choices, onChange, attributes, class: more } = props
-  return (
-    <span class={more === undefined ? 'select' : `select ${more}`}>
-      <select
-        {...attributes}
-        class="input"
-        value={value}
-        onChange={(event) => onChange(event.currentTarget.value as Value)}
-      >
-        {choices.map((choice) => (
-          <option key={choice.value} value={choice.value}>
-            {choice.label}
-          </option>
-        ))}
-      </select>
-      <Icon name="down" />
-    </span>
   )
 }
 
@@ -229,15 +207,9 @@ export function PasswordField(props: PasswordFieldProps) {
   )
 }
 
-function splitText<More>({
-  label,
-  hint,
-  error,
-  isOptional,
-  isLabelHidden,
-  ...attributes
-}: FieldText & More): { readonly text: FieldText; readonly attributes: Omit<More, keyof FieldText> } {
-  return { text: { label, hint, error, isOptional, isLabelHidden }, attributes }
+function splitText<More>(props: FieldText & More) {
+  const { label, hint, error, isOptional, isLabelHidden, class: more, ...attributes } = props
+  return { text: { label, hint, error, isOptional, isLabelHidden, class: more }, attributes }
 }
 
 /** Focuses the first field with an error, after the errors have been drawn. */

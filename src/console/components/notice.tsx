@@ -1,6 +1,8 @@
 /** Notices, errors, empty states, loading states and badges. */
 import type { ComponentChildren } from 'preact'
 import { messageOf } from '../api.js'
+import type { Polling } from '../polling.js'
+import type { Resource } from '../resource.js'
 import { Button } from './button.js'
 import { Icon, type IconName } from './icon.js'
 
@@ -35,8 +37,15 @@ export function Notice({ tone = 'neutral', title, children, action }: NoticeProp
   )
 }
 
-/** Notice for data that could not be loaded. */
-export function ErrorNotice({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
+interface ErrorNoticeProps {
+  /** Undefined shows nothing. */
+  readonly error: unknown
+  readonly onRetry?: () => void
+}
+
+/** Notice for a request that failed. */
+export function ErrorNotice({ error, onRetry }: ErrorNoticeProps) {
+  if (error === undefined) return null
   return (
     <Notice tone="bad" action={onRetry && <RetryButton onClick={onRetry} />}>
       {messageOf(error)}
@@ -99,6 +108,40 @@ export function SkeletonLines({ count = 3 }: { readonly count?: number }) {
         <Skeleton key={at} width={`${[92, 76, 84, 60][at % 4]}%`} height="1rem" />
       ))}
     </div>
+  )
+}
+
+/** Notice for polls that failed and are retried. */
+export function PollingNotice({ error, retry }: Polling) {
+  return (
+    <div role="status">
+      {error !== undefined && (
+        <Notice
+          tone="warn"
+          title="Live updates are interrupted. Trying again."
+          action={<RetryButton label="Try now" onClick={retry} />}
+        >
+          {messageOf(error)}
+        </Notice>
+      )}
+    </div>
+  )
+}
+
+interface LoadedProps<Data> extends Pick<Resource<Data>, 'data' | 'error' | 'reload'> {
+  /** Shown until the first response. */
+  readonly placeholder?: ComponentChildren
+  readonly children: (data: Data) => ComponentChildren
+}
+
+/** Data of the service, below the error of the last request. */
+export function Loaded<Data>(props: LoadedProps<Data>) {
+  const { data, error, reload, placeholder = <SkeletonLines />, children } = props
+  return (
+    <>
+      <ErrorNotice error={error} onRetry={reload} />
+      {data !== undefined ? children(data) : error === undefined && placeholder}
+    </>
   )
 }
 

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { CONSOLE_PATHS, type Spend } from '../../protocol/console.js'
 import { request } from '../api.js'
 import { SelectField } from '../components/field.js'
-import { ErrorNotice, Skeleton } from '../components/notice.js'
+import { Loaded, Skeleton } from '../components/notice.js'
 import { Card, Page } from '../components/page.js'
 import { Table } from '../components/table.js'
 import { formatCredits, formatDay, formatNumber, plural } from '../format.js'
@@ -41,7 +41,7 @@ export function CreditsPage({ query }: { readonly query: Readonly<Record<string,
 
 function SpendCard() {
   const [days, setDays] = useState<SpendDays>('30')
-  const { data, error, reload } = useResource(
+  const spend = useResource(
     (signal) => request<Spend>('GET', CONSOLE_PATHS.spend, { query: { days }, signal }),
     [days],
   )
@@ -58,12 +58,9 @@ function SpendCard() {
         />
       }
     >
-      {error !== undefined && <ErrorNotice error={error} onRetry={reload} />}
-      {data !== undefined ? (
-        <SpendChart days={data.days} />
-      ) : (
-        error === undefined && <Skeleton height="200px" />
-      )}
+      <Loaded {...spend} placeholder={<Skeleton height="200px" />}>
+        {(data) => <SpendChart days={data.days} />}
+      </Loaded>
     </Card>
   )
 }

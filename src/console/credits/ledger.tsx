@@ -101,11 +101,7 @@ export function Ledger({ query }: { readonly query: Readonly<Record<string, stri
       }
     >
       {(isFiltered || data === undefined || data.entries.length > 0) && <Filters filter={filter} />}
-      {error !== undefined && (
-        <div class="card-notice">
-          <ErrorNotice error={error} onRetry={reload} />
-        </div>
-      )}
+      <ErrorNotice error={error} onRetry={reload} />
       {data === undefined ? (
         error === undefined && <SkeletonLines count={6} />
       ) : data.entries.length === 0 ? (

@@ -2,12 +2,12 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ConsoleKey, KeyTermsBody } from '../../protocol/console.js'
 import { printable, quoteWord } from '../../protocol/text.js'
-import { isStartingOver, messageOf } from '../api.js'
+import { isStartingOver } from '../api.js'
 import { Button } from '../components/button.js'
 import { CodeBlock } from '../components/copy.js'
 import { ConfirmDialog, Dialog, DialogActions } from '../components/dialog.js'
 import { Form, TextAreaField, TextField } from '../components/field.js'
-import { Notice } from '../components/notice.js'
+import { ErrorNotice, Notice } from '../components/notice.js'
 import { showToast } from '../components/toast.js'
 import { useAction } from '../resource.js'
 import { linkTo } from '../routes.js'
@@ -109,7 +109,7 @@ export function KeyDialog({ of: key, onSubmit, onSaved, onClose }: KeyDialogProp
           }
           {...field('addresses')}
         />
-        {save.error !== undefined && <Notice tone="bad">{messageOf(save.error)}</Notice>}
+        <ErrorNotice error={save.error} />
         <DialogActions>
           <Button onClick={leave}>Cancel</Button>
           <Button type="submit" kind="primary" isBusy={save.isBusy}>

@@ -4,7 +4,7 @@ import { CONSOLE_PATHS, type KeyLog } from '../../protocol/console.js'
 import { printable } from '../../protocol/text.js'
 import { type ApiRequest, request } from '../api.js'
 import { Button } from '../components/button.js'
-import { ErrorNotice, SkeletonLines } from '../components/notice.js'
+import { Loaded } from '../components/notice.js'
 import { Card } from '../components/page.js'
 import { type Column, LoadMore, Table } from '../components/table.js'
 import { Time } from '../components/time.js'
@@ -57,30 +57,20 @@ export function KeyLogCard() {
 function Log() {
   // Each change of a key is a new entry.
   const keys = useStore(keysStore)?.keys
-  const { data, error, isLoading, reload, set } = useResource(
-    (signal) => readLog(undefined, { signal }),
-    [keys],
-  )
+  const log = useResource((signal) => readLog(undefined, { signal }), [keys])
+  const { data, set } = log
   const more = useAction(async () => {
     const before = data?.next
     if (before == null) return
     const page = await readLog(before)
     set((now) => (now.next === before ? { ...page, entries: [...now.entries, ...page.entries] } : now))
   })
-  const shown = error ?? more.error
   return (
     <>
-      {shown !== undefined && (
-        <div class="card-notice">
-          <ErrorNotice error={shown} onRetry={reload} />
-        </div>
-      )}
-      {data === undefined ? (
-        error === undefined && <SkeletonLines count={3} />
-      ) : (
-        <Table caption="Key log" columns={COLUMNS} rows={data.entries} keyOf={({ id }) => id} />
-      )}
-      {data?.next != null && <LoadMore action={more} disabled={isLoading} />}
+      <Loaded {...log} error={log.error ?? more.error}>
+        {({ entries }) => <Table caption="Key log" columns={COLUMNS} rows={entries} keyOf={({ id }) => id} />}
+      </Loaded>
+      {data?.next != null && <LoadMore action={more} disabled={log.isLoading} />}
     </>
   )
 }

@@ -60,47 +60,11 @@ export function withPage(list: KeyList, before: string, page: KeyList): KeyList 
   return { keys: [...list.keys, ...page.keys.filter(({ id }) => !known.has(id))], next: page.next }
 }
 
-/** Sends the requests to the service. */
-export interface KeyRequests {
-  create(body: KeyTermsBody): Promise<NewKeyAnswer>
-  change(id: number, body: KeyTermsBody): Promise<ConsoleKey>
-  archive(id: number): Promise<ConsoleKey>
-}
-
 /** `lost`: there was no valid response, and the request was added to `lostSecretsStore`. */
 export type SecretOutcome = 'shown' | 'lost'
 
-export interface KeyActions {
-  /** Rejects if the service refused the request. */
-  create(body: KeyTermsBody): Promise<SecretOutcome>
-  /** Rejects if the service refused the change. Rejects with `ChangeUnknown` if there was no valid response. */
-  change(key: ConsoleKey, body: KeyTermsBody): Promise<void>
-  /** Rejects as `change` does. */
-  archive(key: ConsoleKey): Promise<void>
-}
-
-export function createKeyActions(requests: KeyRequests): KeyActions {
+export function createKeyActions(send: typeof request) {
   const enqueue = createKeyQueue()
-
-  async function takeSecret(
-    secret: SecretRequest,
-    sendRequest: () => Promise<NewKeyAnswer>,
-  ): Promise<SecretOutcome> {
-    awaitedSecretsStore.set((count) => count + 1)
-    try {
-      const { key, api_key: apiKey } = await sendRequest()
-      if (key === undefined || apiKey === undefined) throw new Error('The response has no key.')
-      keysStore.set((list) => withKey(list, key))
-      secretsStore.set((secrets) => [...secrets, { ...secret, apiKey }])
-      return 'shown'
-    } catch (error) {
-      if (!mayHaveBeenAccepted(error)) throw error
-      lostSecretsStore.set((lost) => [...lost, secret])
-      return 'lost'
-    } finally {
-      awaitedSecretsStore.set((count) => count - 1)
-    }
-  }
 
   const applyChange = (key: ConsoleKey, sendRequest: () => Promise<ConsoleKey>): Promise<void> =>
     enqueue(key, async () => {
@@ -113,9 +77,31 @@ export function createKeyActions(requests: KeyRequests): KeyActions {
     })
 
   return {
-    create: (body) => takeSecret({ name: body.name ?? '' }, () => requests.create(body)),
-    change: (key, body) => applyChange(key, () => requests.change(key.id, body)),
-    archive: (key) => applyChange(key, () => requests.archive(key.id)),
+    /** Rejects if the service refused the request. */
+    async create(body: KeyTermsBody): Promise<SecretOutcome> {
+      const secret = { name: body.name ?? '' }
+      awaitedSecretsStore.set((count) => count + 1)
+      try {
+        const answer = await send<NewKeyAnswer>('POST', CONSOLE_PATHS.keys, { body })
+        const { key, api_key: apiKey } = answer
+        if (key === undefined || apiKey === undefined) throw new Error('The response has no key.')
+        keysStore.set((list) => withKey(list, key))
+        secretsStore.set((secrets) => [...secrets, { ...secret, apiKey }])
+        return 'shown'
+      } catch (error) {
+        if (!mayHaveBeenAccepted(error)) throw error
+        lostSecretsStore.set((lost) => [...lost, secret])
+        return 'lost'
+      } finally {
+        awaitedSecretsStore.set((count) => count - 1)
+      }
+    },
+    /** Rejects if the service refused the change. Rejects with `ChangeUnknown` if there was no valid response. */
+    change: (key: ConsoleKey, body: KeyTermsBody): Promise<void> =>
+      applyChange(key, () => send('PATCH', CONSOLE_PATHS.key, { params: { id: key.id }, body })),
+    /** Rejects as `change` does. */
+    archive: (key: ConsoleKey): Promise<void> =>
+      applyChange(key, () => send('POST', CONSOLE_PATHS.archive, { params: { id: key.id } })),
   }
 }
 
@@ -145,11 +131,7 @@ function createKeyQueue() {
   }
 }
 
-export const keyActions = createKeyActions({
-  create: (body) => request<NewKeyAnswer>('POST', CONSOLE_PATHS.keys, { body }),
-  change: (id, body) => request<ConsoleKey>('PATCH', CONSOLE_PATHS.key, { params: { id }, body }),
-  archive: (id) => request<ConsoleKey>('POST', CONSOLE_PATHS.archive, { params: { id } }),
-})
+export const keyActions = createKeyActions(request)
 
 export interface KeysQuery {
   /** Whether to read archived keys too. */

@@ -74,7 +74,7 @@ export function KeysPage({ query }: { readonly query: Readonly<Record<string, st
         </>
       }
     >
-      {error !== undefined && <ErrorNotice error={error} onRetry={reload} />}
+      <ErrorNotice error={error} onRetry={reload} />
       {(data !== undefined || error === undefined) && (
         <Card isFlush>
           {keys === undefined ? (
@@ -86,11 +86,7 @@ export function KeysPage({ query }: { readonly query: Readonly<Record<string, st
           ) : (
             <KeyTable keys={keys} onOpen={(kind, key) => setOpen({ kind, key })} onToggle={toggle} />
           )}
-          {more.error !== undefined && (
-            <div class="card-notice">
-              <ErrorNotice error={more.error} />
-            </div>
-          )}
+          <ErrorNotice error={more.error} />
           {data?.next != null && <LoadMore action={more} disabled={isLoading} />}
         </Card>
       )}

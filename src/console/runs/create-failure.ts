@@ -1,13 +1,6 @@
 /** Messages for a create request that failed or has an unknown outcome. */
 import type { InputProblem } from '../../protocol/validate.js'
-
-export interface FailedCreate {
-  /** HTTP status; 0 if there was no response. */
-  readonly status: number
-  readonly code: string
-  readonly message: string
-  readonly retryAfterS?: number | undefined
-}
+import type { ApiErrorParts } from '../api.js'
 
 export interface CreateFailure {
   readonly title: string
@@ -26,7 +19,7 @@ export interface FailureContext {
   readonly canResend: boolean
 }
 
-export function failureOf(error: FailedCreate, { account, canResend }: FailureContext): CreateFailure {
+export function failureOf(error: ApiErrorParts, { account, canResend }: FailureContext): CreateFailure {
   const { status, code, message } = error
   if (isOutcomeUnknown(error))
     return unknownOutcome(
@@ -56,11 +49,11 @@ const LOOK_FIRST =
   'The form has changed since, so it creates another run, which costs credits too. Look for the first run in the list.'
 
 /** Returns true if the service may have accepted the request. */
-export const isOutcomeUnknown = ({ status }: Pick<FailedCreate, 'status'>): boolean =>
+export const isOutcomeUnknown = ({ status }: Pick<ApiErrorParts, 'status'>): boolean =>
   status === 0 || (status >= 200 && status < 300) || status >= 500
 
 function textOf(
-  { status, code, message, retryAfterS }: FailedCreate,
+  { status, code, message, retryAfterS }: ApiErrorParts,
   account: string,
 ): Pick<CreateFailure, 'title' | 'text'> {
   switch (code) {

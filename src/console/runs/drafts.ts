@@ -7,7 +7,7 @@
 import type { ModelDocument } from '../../protocol/models.js'
 import { isHttpUrl, isObject, parseJson } from '../../protocol/parse.js'
 import { currentUser, isStartingOver } from '../api.js'
-import { createStore, type SharedValue } from '../store.js'
+import { createStore } from '../store.js'
 import { inputOf, type Values } from './form-fields.js'
 import { type Reference, referenceOfUrl } from './references.js'
 
@@ -81,21 +81,6 @@ export interface Form {
   readonly start: Draft
 }
 
-export interface Drafts {
-  readonly store: SharedValue<ReadonlyMap<string, Draft>>
-  /** Restores the draft after a reload. Returns false if there is no draft. */
-  load(name: string): boolean
-  forget(name: string): void
-  edit(form: Form, change: (content: DraftContent) => Partial<DraftContent>): void
-  /** Reads images and adds them to the draft. Resolves to false if the draft was removed before they were read. */
-  addImages(form: Form, read: () => Promise<readonly Reference[]>): Promise<boolean>
-  /** Creates a run from the draft. `isChanged` is true if the draft was changed during the request; it is then kept. */
-  send<Created>(
-    form: Form,
-    parts: SendParts<Created>,
-  ): Promise<{ readonly run: Created; readonly isChanged: boolean }>
-}
-
 export interface SendParts<Created> {
   readonly nowMs: number
   readonly newKey: () => string
@@ -106,7 +91,7 @@ export interface SendParts<Created> {
   refusesInput(error: unknown): boolean
 }
 
-export function createDrafts(storage: DraftStorage): Drafts {
+export function createDrafts(storage: DraftStorage) {
   const store = createStore<ReadonlyMap<string, Draft>>(new Map())
   let count = 0
 
@@ -135,16 +120,20 @@ export function createDrafts(storage: DraftStorage): Drafts {
 
   return {
     store,
-    load(name) {
+    /** Restores the draft after a reload. Returns false if there is no draft. */
+    load(name: string): boolean {
       if (store.get().has(name)) return true
       const saved = storage.read(name)
       if (saved !== undefined) store.set((drafts) => new Map(drafts).set(name, { ...saved, number: ++count }))
       return saved !== undefined
     },
-    forget: (name) => put(name, undefined),
-    edit: (form, editContent) => void change(form, (draft) => withContent(draft, editContent(draft))),
+    forget: (name: string): void => put(name, undefined),
+    edit(form: Form, editContent: (content: DraftContent) => Partial<DraftContent>): void {
+      change(form, (draft) => withContent(draft, editContent(draft)))
+    },
 
-    async addImages(form, read) {
+    /** Reads images and adds them to the draft. Resolves to false if the draft was removed before they were read. */
+    async addImages(form: Form, read: () => Promise<readonly Reference[]>): Promise<boolean> {
       const reading = change(form, (draft) => ({ ...draft, reading: draft.reading + 1 }))
       const images = await read()
       return changeIfCurrent(form.name, reading, (current) => {
@@ -155,7 +144,9 @@ export function createDrafts(storage: DraftStorage): Drafts {
       })
     },
 
-    async send(form, { request, mayExist, refusesInput, nowMs, newKey }) {
+    /** Creates a run from the draft. `isChanged`: the draft was changed during the request, and is therefore kept. */
+    async send<Created>(form: Form, parts: SendParts<Created>) {
+      const { request, mayExist, refusesInput, nowMs, newKey } = parts
       const before = store.get().get(form.name)?.mayExist ?? false
       const sent = change(form, (draft) => ({ ...withKey(draft, nowMs, newKey), mayExist: true }))
       try {

@@ -3,7 +3,7 @@ import { CONSOLE_PATHS, type RunDetails } from '../../protocol/console.js'
 import type { ModelDocument } from '../../protocol/models.js'
 import { creditsOf } from '../../protocol/price.js'
 import { printable } from '../../protocol/text.js'
-import { ApiError, refreshSession, request } from '../api.js'
+import { ApiError, type ApiErrorParts, refreshSession, request } from '../api.js'
 import { Button } from '../components/button.js'
 import { focusFirstError, RadioGroup, SelectField } from '../components/field.js'
 import { Icon } from '../components/icon.js'
@@ -16,13 +16,7 @@ import { useAction } from '../resource.js'
 import { linkTo, navigate } from '../routes.js'
 import { useSession } from '../session.js'
 import { useStore } from '../store.js'
-import {
-  type CreateFailure,
-  type FailedCreate,
-  failureOf,
-  isOutcomeUnknown,
-  unknownOutcome,
-} from './create-failure.js'
+import { type CreateFailure, failureOf, isOutcomeUnknown, unknownOutcome } from './create-failure.js'
 import { canResend, createBody, type DraftContent, drafts, type Form, NEW_RUN } from './drafts.js'
 import {
   descriptionOf,
@@ -44,42 +38,19 @@ export interface NewRunFormProps {
 }
 
 export function NewRunForm({ form, models }: NewRunFormProps) {
-  const { account, models: defaults } = useSession()
+  const defaults = useSession().models
   const draft = useStore(drafts.store).get(form.name) ?? form.start
   const { values, references } = draft
   const model = findModel(models, draft.model) ?? findModel(models, defaults.image) ?? models[0]
   const fields = fieldsOf(model)
   const sources = references.map(({ source }) => source)
-  const price = creditsOf(model, inputOf(model, values, sources))
-  const isShort = price > account.balance
   const [problems, setProblems] = useState<Values>({})
-  const [created, setCreated] = useState<RunDetails>()
+  const create = useCreate(form, model)
+  const { failure, created } = create
   useEffect(() => {
     if (canAutofocus()) document.querySelector<HTMLElement>('[name=prompt]')?.focus()
   }, [])
 
-  const canSendAgain = () => canResend(drafts.store.get().get(form.name) ?? form.start, Date.now())
-  const failureFor = (error: unknown) =>
-    failureOf(asFailure(error), { account: account.name, canResend: canSendAgain() })
-  const create = useAction(() => createRun(form, model), {
-    name: `create ${form.name}`,
-    onDone: (created) => {
-      // Stay on the form if the user has changed it.
-      if (created.isChanged) setCreated(created.run)
-      else navigate(linkTo('runs', { param: created.run.id }))
-    },
-    onMissed: showCreatedToast,
-    onMissedError: (error) => {
-      const { title, text } = failureFor(error)
-      showToast(`${title} ${text}`, 'bad', { text: 'Show the form', href: hrefOf(form) })
-    },
-  })
-  const failure =
-    create.error !== undefined
-      ? failureFor(create.error)
-      : draft.mayExist && !create.isBusy
-        ? unknownOutcome(canSendAgain())
-        : undefined
   const edit = (name: string, change: (content: DraftContent) => Partial<DraftContent>) => {
     setProblems(({ [name]: _, ...others }) => others)
     drafts.edit(form, change)
@@ -90,11 +61,8 @@ export function NewRunForm({ form, models }: NewRunFormProps) {
     drafts.edit(form, (content) => ({ model: name, values: valuesForModel(next, content.values) }))
   }
   const submit = (element: HTMLFormElement) => {
-    const found: Record<string, string> = { ...fieldProblems(model, values, sources) }
-    // The browser gives no value for a text that is not a number, such as `1e`.
-    for (const { name, validity } of element.querySelectorAll('input'))
-      if (validity.badInput) found[name] = 'This must be a number.'
-    setCreated(undefined)
+    const found = { ...fieldProblems(model, values, sources), ...unreadNumbers(element) }
+    create.forget()
     setProblems(found)
     const sendsImages = fields.some(({ name }) => name === SOURCES)
     if (Object.keys(found).length > 0) focusFirstError(element)
@@ -147,27 +115,76 @@ export function NewRunForm({ form, models }: NewRunFormProps) {
           <a href={linkTo('runs', { param: created.id })}>{CREATED.link}</a>
         </Notice>
       )}
-      <footer class="new-run-foot">
-        <p class="new-run-price">
-          <strong>Cost {formatNumber(price)}</strong>{' '}
-          <span class={isShort ? 'is-short' : 'muted'}>
-            · Balance {formatNumber(account.balance)}
-            {isShort && ': not enough'}
-          </span>
-        </p>
-        <span class="new-run-keys muted" aria-hidden="true">
-          <kbd>{isApple() ? '⌘' : 'Ctrl'}</kbd> <kbd>Enter</kbd>
-        </span>
-        <Button
-          type="submit"
-          kind="primary"
-          isBusy={create.isBusy || draft.reading > 0}
-          disabled={account.banned}
-        >
-          {create.isBusy ? 'Creating' : draft.reading > 0 ? 'Reading images' : 'Create run'}
-        </Button>
-      </footer>
+      <Foot
+        price={creditsOf(model, inputOf(model, values, sources))}
+        isCreating={create.isBusy}
+        isReading={draft.reading > 0}
+      />
     </form>
+  )
+}
+
+/** The numbers that the browser does not understand, such as `1e`, and has no value for. */
+function unreadNumbers(form: HTMLFormElement): Values {
+  const wrong = [...form.querySelectorAll('input')].filter(({ validity }) => validity.badInput)
+  return Object.fromEntries(wrong.map(({ name }) => [name, 'This must be a number.']))
+}
+
+/** The request that creates the run, its failure, and the created run if the user has changed the form meanwhile. */
+function useCreate(form: Form, model: ModelDocument) {
+  const { account } = useSession()
+  const draft = useStore(drafts.store).get(form.name) ?? form.start
+  const [created, setCreated] = useState<RunDetails>()
+  const canSendAgain = () => canResend(drafts.store.get().get(form.name) ?? form.start, Date.now())
+  const failureFor = (error: unknown) =>
+    failureOf(asFailure(error), { account: account.name, canResend: canSendAgain() })
+  const { run, isBusy, error } = useAction(() => createRun(form, model), {
+    name: `create ${form.name}`,
+    onDone: (created) => {
+      // Stay on the form if the user has changed it.
+      if (created.isChanged) setCreated(created.run)
+      else navigate(linkTo('runs', { param: created.run.id }))
+    },
+    onMissed: showCreatedToast,
+    onMissedError: (error) => {
+      const { title, text } = failureFor(error)
+      showToast(`${title} ${text}`, 'bad', { text: 'Show the form', href: hrefOf(form) })
+    },
+  })
+  const failure =
+    error !== undefined
+      ? failureFor(error)
+      : draft.mayExist && !isBusy
+        ? unknownOutcome(canSendAgain())
+        : undefined
+  return { run, isBusy, failure, created, forget: () => setCreated(undefined) }
+}
+
+interface FootProps {
+  readonly price: number
+  readonly isCreating: boolean
+  readonly isReading: boolean
+}
+
+function Foot({ price, isCreating, isReading }: FootProps) {
+  const { account } = useSession()
+  const isShort = price > account.balance
+  return (
+    <footer class="new-run-foot">
+      <p class="new-run-price">
+        <strong>Cost {formatNumber(price)}</strong>{' '}
+        <span class={isShort ? 'is-short' : 'muted'}>
+          · Balance {formatNumber(account.balance)}
+          {isShort && ': not enough'}
+        </span>
+      </p>
+      <span class="new-run-keys muted" aria-hidden="true">
+        <kbd>{isApple() ? '⌘' : 'Ctrl'}</kbd> <kbd>Enter</kbd>
+      </span>
+      <Button type="submit" kind="primary" isBusy={isCreating || isReading} disabled={account.banned}>
+        {isCreating ? 'Creating' : isReading ? 'Reading images' : 'Create run'}
+      </Button>
+    </footer>
   )
 }
 
@@ -198,13 +215,13 @@ function ModelField({ models, selected, onSelect }: ModelFieldProps) {
   return <RadioGroup {...field} choices={choices} />
 }
 
-const asFailure = (error: unknown): FailedCreate =>
+const asFailure = (error: unknown): ApiErrorParts =>
   error instanceof ApiError ? error : { status: 0, code: 'network', message: String(error) }
 
 async function createRun(form: Form, model: ModelDocument) {
   const created = await drafts.send(form, {
     nowMs: Date.now(),
-    newKey,
+    newKey: () => crypto.randomUUID(),
     request: (draft, idempotencyKey) =>
       request<RunDetails>('POST', CONSOLE_PATHS.runs, { body: createBody(draft, model), idempotencyKey }),
     mayExist: (error) => isOutcomeUnknown(asFailure(error)),
@@ -214,12 +231,6 @@ async function createRun(form: Form, model: ModelDocument) {
   refreshSession().catch(() => undefined)
   return created
 }
-
-/** Does not use `randomUUID`, which needs https or a loopback address. */
-const newKey = (): string =>
-  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(
-    '',
-  )
 
 const CREATED = { text: 'Run created.', link: 'Show it' } as const
 

@@ -32,10 +32,8 @@ export function ReferencesField(props: ReferencesFieldProps) {
   const { label, isRequired, schema } = field
   const maxItems = schema.type === 'array' ? schema.maxItems : undefined
   const id = useId()
-  const files = useRef<HTMLInputElement>(null)
   const [problems, setProblems] = useState<readonly string[]>([])
   const [isOver, setOver] = useState(false)
-  const [url, setUrl] = useState('')
 
   const addFiles = async (list: Iterable<File>) => {
     setProblems([])
@@ -46,17 +44,6 @@ export function ReferencesField(props: ReferencesFieldProps) {
   const addUrls = (urls: readonly string[]) => {
     setProblems([])
     onChange((before) => [...before, ...urls.map(referenceOfUrl)])
-  }
-  const addTyped = () => {
-    const text = url.trim()
-    if (text === '') return
-    const problem = urlProblem(text)
-    if (problem !== undefined) {
-      setProblems([problem])
-      return
-    }
-    addUrls([text])
-    setUrl('')
   }
   const addTransferred = (transfer: DataTransfer | null) => {
     if (transfer === null) return
@@ -100,43 +87,8 @@ export function ReferencesField(props: ReferencesFieldProps) {
       )}
       <div class={isOver ? 'drop-zone is-over' : 'drop-zone'}>
         <Icon name="upload" size={20} />
-        <p>
-          <Button kind="ghost" size="small" class="drop-choose" onClick={() => files.current?.click()}>
-            Choose images
-          </Button>
-          <span class="muted">or drop or paste them here: PNG, JPEG, WebP, GIF or AVIF</span>
-        </p>
-        <input
-          ref={files}
-          type="file"
-          class="visually-hidden"
-          accept="image/png,image/jpeg,image/webp,image/gif,image/avif"
-          multiple
-          tabIndex={-1}
-          aria-label="Image files"
-          onChange={(event) => {
-            void addFiles(event.currentTarget.files ?? [])
-            // Without this, choosing the same file again fires no change event.
-            event.currentTarget.value = ''
-          }}
-        />
-        <div class="drop-url">
-          <input
-            class="input"
-            type="url"
-            inputMode="url"
-            aria-label="URL of an image"
-            placeholder="https://… URL of an image"
-            value={url}
-            onInput={(event) => setUrl(event.currentTarget.value)}
-            onKeyDown={(event) => {
-              if (event.key !== 'Enter' || event.ctrlKey || event.metaKey) return
-              event.preventDefault()
-              addTyped()
-            }}
-          />
-          <Button onClick={addTyped}>Add URL</Button>
-        </div>
+        <FileChooser onFiles={(files) => void addFiles(files)} />
+        <UrlInput onUrl={(url) => addUrls([url])} onProblem={(problem) => setProblems([problem])} />
       </div>
       {errors.length > 0 && (
         <div class="field-error" id={`${id}-error`} role="alert">
@@ -145,6 +97,74 @@ export function ReferencesField(props: ReferencesFieldProps) {
         </div>
       )}
     </fieldset>
+  )
+}
+
+function FileChooser({ onFiles }: { readonly onFiles: (files: Iterable<File>) => void }) {
+  const files = useRef<HTMLInputElement>(null)
+  return (
+    <>
+      <p>
+        <Button kind="ghost" size="small" class="drop-choose" onClick={() => files.current?.click()}>
+          Choose images
+        </Button>
+        <span class="muted">or drop or paste them here: PNG, JPEG, WebP, GIF or AVIF</span>
+      </p>
+      <input
+        ref={files}
+        type="file"
+        class="visually-hidden"
+        accept="image/png,image/jpeg,image/webp,image/gif,image/avif"
+        multiple
+        tabIndex={-1}
+        aria-label="Image files"
+        onChange={(event) => {
+          onFiles(event.currentTarget.files ?? [])
+          // Without this, choosing the same file again fires no change event.
+          event.currentTarget.value = ''
+        }}
+      />
+    </>
+  )
+}
+
+interface UrlInputProps {
+  readonly onUrl: (url: string) => void
+  /** Called with a sentence for a text that is not a URL. */
+  readonly onProblem: (problem: string) => void
+}
+
+function UrlInput({ onUrl, onProblem }: UrlInputProps) {
+  const [text, setText] = useState('')
+  const add = () => {
+    const url = text.trim()
+    if (url === '') return
+    const problem = urlProblem(url)
+    if (problem !== undefined) {
+      onProblem(problem)
+      return
+    }
+    onUrl(url)
+    setText('')
+  }
+  return (
+    <div class="drop-url">
+      <input
+        class="input"
+        type="url"
+        inputMode="url"
+        aria-label="URL of an image"
+        placeholder="https://… URL of an image"
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key !== 'Enter' || event.ctrlKey || event.metaKey) return
+          event.preventDefault()
+          add()
+        }}
+      />
+      <Button onClick={add}>Add URL</Button>
+    </div>
   )
 }
 
@@ -160,6 +180,8 @@ function limitErrors(references: readonly Reference[], schema: ParameterSchema):
   ]
 }
 
+const SMALL = { kind: 'ghost', size: 'small' } as const
+
 interface ReferenceItemProps {
   readonly reference: Reference
   readonly index: number
@@ -174,11 +196,7 @@ function ReferenceItem({ reference, index, count, onMove, onRemove }: ReferenceI
   // Show only images of this service. Loading an image from another site would tell that site about the visit; the
   // page's Content-Security-Policy blocks it.
   const isOwn = isUrl && reference.source.startsWith(`${base_url}/`)
-  const picture = isUrl
-    ? isOwn
-      ? reference.source.slice(base_url.length + 1)
-      : undefined
-    : reference.preview
+  const picture = isOwn ? reference.source.slice(base_url.length + 1) : reference.preview
   return (
     <li class="reference">
       <span class="thumb">
@@ -191,8 +209,7 @@ function ReferenceItem({ reference, index, count, onMove, onRemove }: ReferenceI
       <span class="row">
         {index > 0 && (
           <Button
-            kind="ghost"
-            size="small"
+            {...SMALL}
             icon="down"
             class="is-flipped"
             label={`Move ${name} up`}
@@ -200,15 +217,9 @@ function ReferenceItem({ reference, index, count, onMove, onRemove }: ReferenceI
           />
         )}
         {index < count - 1 && (
-          <Button
-            kind="ghost"
-            size="small"
-            icon="down"
-            label={`Move ${name} down`}
-            onClick={() => onMove(1)}
-          />
+          <Button {...SMALL} icon="down" label={`Move ${name} down`} onClick={() => onMove(1)} />
         )}
-        <Button kind="ghost" size="small" icon="close" label={`Remove ${name}`} onClick={onRemove} />
+        <Button {...SMALL} icon="close" label={`Remove ${name}`} onClick={onRemove} />
       </span>
     </li>
   )

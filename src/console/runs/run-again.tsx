@@ -1,69 +1,37 @@
-/** Commands that create a run again, in tabs: `rushes`, curl and Node.js. */
-import { useId, useRef, useState } from 'preact/hooks'
+/** Commands that create a run again: `rushes`, curl and Node.js. */
+import { useState } from 'preact/hooks'
 import type { RunDetails } from '../../protocol/console.js'
 import { RUNS_PATH } from '../../protocol/id.js'
 import type { ModelDocument } from '../../protocol/models.js'
 import { isSentImage, runWords, type SentImage } from '../../protocol/parameters.js'
 import { printable, printableJson, quoteWord } from '../../protocol/text.js'
 import { CodeBlock } from '../components/copy.js'
+import { RadioGroup } from '../components/field.js'
 import { Card } from '../components/page.js'
 import { useSession } from '../session.js'
 import type { ShownRun } from './run-details.js'
 
-const TAB_STEPS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 }
-
-/** Shows the commands in tabs. The arrow keys also select a tab. */
+/** Shows one of the commands, which the user chooses. */
 export function Again({ run, document }: ShownRun) {
   const { base_url } = useSession()
   const { rushes, curl, node } = commandsOf(run, base_url, document)
-  const tabs = [
-    { name: 'rushes', code: rushes, label: 'rushes command' },
-    { name: 'curl', code: curl, label: 'curl command' },
-    { name: 'Node.js', code: node, label: 'Node.js module' },
-    { name: 'JSON', code: printableJson(run.service, 2), label: 'JSON of the run' },
-  ] as const
-  const [chosen, setChosen] = useState(0)
-  const { code, label } = tabs[chosen] ?? tabs[0]
-  const id = useId()
-  const list = useRef<HTMLDivElement>(null)
-  const choose = (index: number) => {
-    setChosen(index)
-    const buttons = list.current?.querySelectorAll<HTMLButtonElement>('[role="tab"]')
-    buttons?.[index]?.focus()
+  const formats = {
+    rushes: { code: rushes, label: 'rushes command' },
+    curl: { code: curl, label: 'curl command' },
+    'Node.js': { code: node, label: 'Node.js module' },
+    JSON: { code: printableJson(run.service, 2), label: 'JSON of the run' },
   }
+  const [chosen, setChosen] = useState<keyof typeof formats>('rushes')
+  const names = Object.keys(formats) as readonly (typeof chosen)[]
   return (
     <Card title="Create it again" about="The same run from a terminal or a program. It needs an API key.">
-      <div class="tabs">
-        <div
-          role="tablist"
-          aria-label="Ways to create this run again"
-          class="tab-list"
-          ref={list}
-          onKeyDown={(event) => {
-            const step = TAB_STEPS[event.key]
-            if (step !== undefined) choose((chosen + step + tabs.length) % tabs.length)
-          }}
-        >
-          {tabs.map(({ name }, index) => (
-            <button
-              key={name}
-              type="button"
-              role="tab"
-              class="tab"
-              id={`${id}-tab-${index}`}
-              aria-selected={index === chosen}
-              aria-controls={`${id}-panel`}
-              tabIndex={index === chosen ? 0 : -1}
-              onClick={() => setChosen(index)}
-            >
-              {name}
-            </button>
-          ))}
-        </div>
-        <div role="tabpanel" id={`${id}-panel`} aria-labelledby={`${id}-tab-${chosen}`}>
-          <CodeBlock code={code} label={label} />
-        </div>
-      </div>
+      <RadioGroup
+        label="Format"
+        value={chosen}
+        choices={names.map((name) => ({ value: name, label: name }))}
+        onChange={setChosen}
+      />
+      <CodeBlock {...formats[chosen]} />
     </Card>
   )
 }

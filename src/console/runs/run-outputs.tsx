@@ -56,14 +56,16 @@ function Output({ output, aspectRatio, prompt, savedAs }: OutputProps) {
       {isLost ? (
         <LostOutput output={output} onRemoved={() => setRemoved(true)} onRetry={retry} />
       ) : (
-        <Media
-          key={round}
-          output={output}
-          ratio={ratioOf(aspectRatio)}
-          altText={`Output of the prompt: ${printable(prompt)}`}
-          onSize={(width, height) => setSize(`${width} × ${height}`)}
-          onLost={() => setLost(true)}
-        />
+        <div class={type === 'file' ? 'output-media output-file' : 'output-media'}>
+          <Media
+            key={round}
+            output={output}
+            ratio={ratioOf(aspectRatio)}
+            altText={`Output of the prompt: ${printable(prompt)}`}
+            onSize={(width, height) => setSize(`${width} × ${height}`)}
+            onLost={() => setLost(true)}
+          />
+        </div>
       )}
       <figcaption>
         <span class="output-about">
@@ -115,53 +117,45 @@ function Media({ output, ratio, altText, onSize, onLost }: MediaProps) {
   const style = isLoaded ? {} : { aspectRatio: String(ratio), width: `min(100%, calc(70vh * ${ratio}))` }
   if (type === 'image')
     return (
-      <div class="output-media">
-        <img
-          src={output.path}
-          alt={altText}
-          style={style}
-          decoding="async"
-          onError={onLost}
-          onLoad={({ currentTarget: { naturalWidth, naturalHeight } }) => {
-            setLoaded(true)
-            onSize(naturalWidth, naturalHeight)
-          }}
-        />
-      </div>
+      <img
+        src={output.path}
+        alt={altText}
+        style={style}
+        decoding="async"
+        onError={onLost}
+        onLoad={({ currentTarget: { naturalWidth, naturalHeight } }) => {
+          setLoaded(true)
+          onSize(naturalWidth, naturalHeight)
+        }}
+      />
     )
   if (type === 'video')
     return (
-      <div class="output-media">
-        {/* biome-ignore lint/a11y/useMediaCaption: a rendered video has no captions */}
-        <video
-          src={output.path}
-          aria-label={altText}
-          style={style}
-          controls
-          playsInline
-          loop
-          preload="metadata"
-          onError={onLost}
-          // Not "loadedmetadata", when WebKit has no size yet.
-          onResize={({ currentTarget: { videoWidth, videoHeight } }) => {
-            setLoaded(true)
-            onSize(videoWidth, videoHeight)
-          }}
-        />
-      </div>
+      // biome-ignore lint/a11y/useMediaCaption: a rendered video has no captions
+      <video
+        src={output.path}
+        aria-label={altText}
+        style={style}
+        controls
+        playsInline
+        loop
+        preload="metadata"
+        onError={onLost}
+        // Not "loadedmetadata", when WebKit has no size yet.
+        onResize={({ currentTarget: { videoWidth, videoHeight } }) => {
+          setLoaded(true)
+          onSize(videoWidth, videoHeight)
+        }}
+      />
     )
   if (type === 'audio')
-    return (
-      <div class="output-media">
-        {/* biome-ignore lint/a11y/useMediaCaption: rendered audio has no captions */}
-        <audio src={output.path} controls preload="metadata" onError={onLost} />
-      </div>
-    )
+    // biome-ignore lint/a11y/useMediaCaption: rendered audio has no captions
+    return <audio src={output.path} controls preload="metadata" onError={onLost} />
   return (
-    <div class="output-media output-file">
+    <>
       <Icon name="download" size={22} />
       <p>This kind of file is not shown here. Download it.</p>
-    </div>
+    </>
   )
 }
 

@@ -2,14 +2,14 @@
 import { useEffect, useState } from 'preact/hooks'
 import { CONSOLE_PATHS, type RunDetails } from '../../protocol/console.js'
 import { printable, shortened, withoutControls } from '../../protocol/text.js'
-import { ApiError, refreshSession, request } from '../api.js'
+import { hasCode, refreshSession, request } from '../api.js'
 import { LinkButton } from '../components/button.js'
 import { CopyButton } from '../components/copy.js'
-import { EmptyState, ErrorNotice, Notice, SkeletonLines } from '../components/notice.js'
+import { EmptyState, ErrorNotice, Notice, PollingNotice, SkeletonLines } from '../components/notice.js'
 import { Card, Page } from '../components/page.js'
 import { capitalized } from '../format.js'
 import { findModel, useModels } from '../models.js'
-import { type Polling, PollingNotice, usePolling } from '../polling.js'
+import { type Polling, usePolling } from '../polling.js'
 import { linkTo, navigate } from '../routes.js'
 import { isShortcut } from '../shortcuts.js'
 import { useStore } from '../store.js'
@@ -66,8 +66,7 @@ export function RunPage({ id }: { readonly id: string }) {
 /** Whether the run no longer changes. The refund of a canceled run is decided when its engine has stopped. */
 const isSettled = (run: RunDetails): boolean => isFinished(run) && run.error?.code !== 'canceling'
 
-/** Checks the code instead of status 404, which a proxy can also return. */
-const isMissing = (error: unknown): boolean => error instanceof ApiError && error.code === 'run_not_found'
+const isMissing = (error: unknown): boolean => hasCode(error, 'run_not_found')
 
 function Run({ run, polling }: { readonly run: RunDetails; readonly polling: Polling }) {
   const document = findModel(useModels().data, run.model)

@@ -5,7 +5,7 @@ import { LOCAL_STATUSES, type LocalStatus } from '../../protocol/run-state.js'
 import { printable } from '../../protocol/text.js'
 import { isKind } from '../../protocol/validate.js'
 import { Button } from '../components/button.js'
-import { type Choice, Select } from '../components/field.js'
+import { type Choice, SelectField } from '../components/field.js'
 import { Icon } from '../components/icon.js'
 import { capitalized } from '../format.js'
 import { readKeyChoices } from '../keys/key-store.js'
@@ -68,21 +68,18 @@ export function RunsFilters({ filters, onChange }: RunsFiltersProps) {
     // biome-ignore lint/a11y/useSemanticElements: some screen readers do not support the search element
     <div class="runs-filters" role="search" aria-label="Filter runs">
       <SearchField value={filters.search ?? ''} onSearch={(text) => set({ search: text }, true)} />
-      <FilterSelect
-        label="Status"
-        value={filters.status ?? ''}
+      <SelectField
+        {...filter('Status', filters.status)}
         choices={STATUSES}
         onChange={(value) => set({ status: value })}
       />
-      <FilterSelect
-        label="Model"
-        value={filters.model ?? filters.kind ?? ''}
+      <SelectField
+        {...filter('Model', filters.model ?? filters.kind)}
         choices={models}
         onChange={(value) => set(isKind(value) ? { kind: value, model: '' } : { kind: '', model: value })}
       />
-      <FilterSelect
-        label="Key"
-        value={filters.key ?? ''}
+      <SelectField
+        {...filter('Key', filters.key)}
         choices={[{ value: '', label: 'Any key' }, { value: 'console', label: 'Console' }, ...keys]}
         onChange={(value) => set({ key: value })}
       />
@@ -94,6 +91,11 @@ export function RunsFilters({ filters, onChange }: RunsFiltersProps) {
     </div>
   )
 }
+
+const filter = (label: string, value = '') => ({
+  ...{ label, value, isLabelHidden: true },
+  class: value === '' ? 'filter-select' : 'filter-select is-set',
+})
 
 /** Choices for the model filter. Always contains the selected model, which may have only earlier runs. */
 function useModelChoices(selected = ''): readonly Choice[] {
@@ -112,25 +114,6 @@ export function useKeyChoices(selected = ''): readonly Choice[] {
   const choices = data.map(({ id, name }) => ({ value: String(id), label: printable(name) }))
   const isListed = ['', 'console', ...choices.map(({ value }) => value)].includes(selected)
   return isListed ? choices : [...choices, { value: selected, label: `Key ${selected}` }]
-}
-
-interface FilterSelectProps {
-  readonly label: string
-  readonly value: string
-  readonly choices: readonly Choice[]
-  readonly onChange: (value: string) => void
-}
-
-function FilterSelect({ label, value, choices, onChange }: FilterSelectProps) {
-  return (
-    <Select
-      attributes={{ 'aria-label': label }}
-      class={value === '' ? 'filter-select' : 'filter-select is-set'}
-      value={value}
-      choices={choices}
-      onChange={onChange}
-    />
-  )
 }
 
 const SEARCH_PAUSE_MS = 250

@@ -2,10 +2,9 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Button, LinkButton } from '../components/button.js'
 import { CodeBlock } from '../components/copy.js'
-import { EmptyState, ErrorNotice, Skeleton } from '../components/notice.js'
+import { EmptyState, ErrorNotice, PollingNotice, Skeleton } from '../components/notice.js'
 import { Page } from '../components/page.js'
 import { plural } from '../format.js'
-import { PollingNotice } from '../polling.js'
 import type { Action } from '../resource.js'
 import { linkTo, navigate } from '../routes.js'
 import { CancelRuns } from './cancel-run.js'
@@ -108,7 +107,7 @@ function Results({ filters, live }: ResultsProps) {
       {list?.next != null && !isStale && (
         <Older key={list.next} action={older} isSearching={isFiltered(filters)} />
       )}
-      {older.error !== undefined && <ErrorNotice error={older.error} onRetry={() => void older.run()} />}
+      <ErrorNotice error={older.error} onRetry={() => void older.run()} />
     </>
   )
 }

@@ -2,11 +2,11 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Session } from '../../protocol/console.js'
 import { quoteWord } from '../../protocol/text.js'
 import { PasswordForm } from '../account/password-form.js'
-import { ApiError, messageOf } from '../api.js'
+import { hasCode, messageOf } from '../api.js'
 import { Button, LinkButton } from '../components/button.js'
 import { CodeBlock } from '../components/copy.js'
 import { Form, PasswordField, TextField } from '../components/field.js'
-import { Notice } from '../components/notice.js'
+import { ErrorNotice, Notice } from '../components/notice.js'
 import { showToast } from '../components/toast.js'
 import { useAction } from '../resource.js'
 import { linkTo, navigate } from '../routes.js'
@@ -73,9 +73,8 @@ function LinkCommand({ email = '' }: { readonly email?: string | undefined }) {
 }
 
 function signInMessage(error: unknown): string {
-  const code = error instanceof ApiError ? error.code : undefined
-  if (code === 'invalid_credentials') return 'Wrong email or password.'
-  if (code === 'https_required')
+  if (hasCode(error, 'invalid_credentials')) return 'Wrong email or password.'
+  if (hasCode(error, 'https_required'))
     return 'Passwords are not accepted over HTTP. Open this page with https://, or on the machine of the service.'
   return messageOf(error)
 }
@@ -94,7 +93,8 @@ export function LinkPage({ token, session }: LinkPageProps) {
   const button = useRef<HTMLButtonElement>(null)
   useEffect(() => button.current?.focus(), [])
   const { error } = exchange
-  if (isRefused(error))
+  // The link was used, has expired or never existed. The service does not say which.
+  if (hasCode(error, 'invalid_link'))
     return (
       <Centered title="This link no longer works">
         <p>
@@ -107,7 +107,7 @@ export function LinkPage({ token, session }: LinkPageProps) {
         </LinkButton>
       </Centered>
     )
-  if (error instanceof ApiError && error.code === 'https_required')
+  if (hasCode(error, 'https_required'))
     return (
       <Centered title="Sign in by link">
         <Notice tone="bad">
@@ -118,7 +118,7 @@ export function LinkPage({ token, session }: LinkPageProps) {
     )
   return (
     <Centered title="Sign in by link">
-      {error !== undefined && <Notice tone="bad">{messageOf(error)}</Notice>}
+      <ErrorNotice error={error} />
       {session === null ? (
         <p>This link works once. After signing in, you can set a password for the next time.</p>
       ) : (
@@ -138,9 +138,6 @@ export function LinkPage({ token, session }: LinkPageProps) {
     </Centered>
   )
 }
-
-/** Whether the link was used, has expired or never existed. The service does not say which. */
-const isRefused = (error: unknown): boolean => error instanceof ApiError && error.code === 'invalid_link'
 
 export function FirstPasswordPage() {
   const { email, has_password: hasPassword } = useSession()

@@ -7,12 +7,12 @@ import {
   type UserList,
   type UserRole,
 } from '../../protocol/console.js'
-import { messageOf, request } from '../api.js'
+import { request } from '../api.js'
 import { Button } from '../components/button.js'
 import { CodeBlock } from '../components/copy.js'
 import { ConfirmDialog, Dialog, DialogActions } from '../components/dialog.js'
 import { Form, SelectField, TextField } from '../components/field.js'
-import { Badge, ErrorNotice, Notice, SkeletonLines } from '../components/notice.js'
+import { Badge, ErrorNotice, Loaded } from '../components/notice.js'
 import { Card, Page } from '../components/page.js'
 import { type Column, Table } from '../components/table.js'
 import { Time } from '../components/time.js'
@@ -35,15 +35,12 @@ const CHANGES = {
 
 export function UsersPage() {
   const { email, account } = useSession()
-  const { data, error, reload } = useResource(
-    (signal) => request<UserList>('GET', CONSOLE_PATHS.users, { signal }),
-    [],
-  )
+  const users = useResource((signal) => request<UserList>('GET', CONSOLE_PATHS.users, { signal }), [])
   const [open, setOpen] = useState<OpenDialog>()
   const close = () => setOpen(undefined)
   const showLink = (invitation: Invitation) => {
     setOpen({ kind: 'link', invitation })
-    reload()
+    users.reload()
   }
   const columns: readonly Column<ConsoleUser>[] = [
     {
@@ -94,17 +91,18 @@ export function UsersPage() {
         </Button>
       }
     >
-      {error !== undefined && <ErrorNotice error={error} onRetry={reload} />}
-      {data === undefined ? (
-        error === undefined && <SkeletonLines count={3} />
-      ) : (
-        <Card isFlush>
-          <Table caption="Users" columns={columns} rows={data.users} keyOf={({ id }) => id} />
-        </Card>
-      )}
+      <Loaded {...users}>
+        {({ users: rows }) => (
+          <Card isFlush>
+            <Table caption="Users" columns={columns} rows={rows} keyOf={({ id }) => id} />
+          </Card>
+        )}
+      </Loaded>
       {open?.kind === 'invite' && <InviteDialog onDone={showLink} onClose={close} />}
       {open?.kind === 'link' && <LinkDialog of={open.invitation} onClose={close} />}
-      {open !== undefined && 'user' in open && <ChangeDialog {...open} onDone={reload} onClose={close} />}
+      {open !== undefined && 'user' in open && (
+        <ChangeDialog {...open} onDone={users.reload} onClose={close} />
+      )}
     </Page>
   )
 }
@@ -167,7 +165,7 @@ function InviteDialog({ onDone, onClose }: InviteDialogProps) {
           choices={(['member', 'owner'] as const).map((value) => ({ value, label: capitalized(value) }))}
           onChange={setRole}
         />
-        {invite.error !== undefined && <Notice tone="bad">{messageOf(invite.error)}</Notice>}
+        <ErrorNotice error={invite.error} />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" kind="primary" isBusy={invite.isBusy}>

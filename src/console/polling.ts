@@ -1,7 +1,6 @@
-/** Polls the service: the hook, the polling loop, its intervals, and the notice for failed polls. */
+/** Polls the service: the hook, the polling loop, and its intervals. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import { ApiError, connectionStore, isExplained, isOutage, messageOf } from './api.js'
-import { Notice, RetryButton } from './components/notice.js'
+import { ApiError, connectionStore, isExplained, isOutage } from './api.js'
 import { useStore } from './store.js'
 
 export interface Polling {
@@ -186,20 +185,4 @@ export function pollDelayMs({
   const withBackoff =
     failures === 0 ? interval : Math.min(MAX_POLL_MS, UNFINISHED_POLL_MS * 2 ** (failures - 1))
   return Math.max(withBackoff, retryAfterMs)
-}
-
-export function PollingNotice({ error, retry }: Polling) {
-  return (
-    <div role="status">
-      {error !== undefined && (
-        <Notice
-          tone="warn"
-          title="Live updates are interrupted. Trying again."
-          action={<RetryButton label="Try now" onClick={retry} />}
-        >
-          {messageOf(error)}
-        </Notice>
-      )}
-    </div>
-  )
 }

@@ -485,12 +485,6 @@ describe('an output that cannot be written', () => {
       expect(stderr).toMatch(/Cannot write out\/fox\.png \(fox, line 1\): .*no file can be created there/)
     },
   )
-
-  it('does not matter while there is nothing to create or download', async () => {
-    const batch = await createFamily([FOX])
-    await batch.run()
-    expect(await batch.run()).toMatchObject({ code: 0, stdout: '' })
-  })
 })
 
 describe('a lock file that cannot be written', () => {

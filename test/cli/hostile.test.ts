@@ -272,10 +272,9 @@ const PLACES: Readonly<Record<string, Place>> = {
   },
 }
 
-/** Each with every command: control sequences, an override, a forged line and the key. */
+/** Each with every command: control sequences with overrides, and the key with a forged line. */
 const FOR_THE_TERMINAL = [
-  '\u001b]52;c;ZXZpbA==\u0007\u001b[2J\u009b31m\u009d0;x\u009c',
-  '\u202egnp.exe\u202c \u2066x\u2069',
+  '\u001b]52;c;ZXZpbA==\u0007\u001b[2J\u009b31m\u009d0;x\u009c\u202egnp.exe\u202c \u2066x\u2069',
   `bad key ${API_KEY}\nerror: a line of its own\r\nb`,
 ]
 const FOR_THE_DISK = [

@@ -123,7 +123,7 @@ function unionOf(variants: readonly Json[]): Json {
     ({ type, items }) => type === 'array' && isObject(items) && items.type === 'string',
   )
   if (list !== undefined && [...types].every((type) => type === 'array' || type === 'string')) return list
-  return { oneOfTypes: [...types].filter((type) => type !== undefined) }
+  return { anyOf: [...types].filter((type) => type !== undefined).map((type) => ({ type })) }
 }
 
 /** The properties, resolved, in the order that the provider shows: listed, numbered, or the required ones first. */
@@ -199,13 +199,10 @@ function mapProperty(schema: Json): Json {
   // Only `--input` and manifests can set it.
   return {
     ...(typeof type === 'string' && { type }),
-    ...oneOfTypes(schema),
-    description: shortened(shown.join(' '), 500),
+    ...pick(schema, ['anyOf']),
+    description: shortened(shown.join(' '), MAX_DESCRIPTION),
   }
 }
-
-const oneOfTypes = ({ oneOfTypes: types }: Json): Json =>
-  Array.isArray(types) ? { anyOf: types.map((type) => ({ type })) } : {}
 
 const plainObject = ({ properties }: Json): Json => ({
   type: 'object',

@@ -155,6 +155,6 @@ export const NEUTRAL = wordSet(
   young first second last family herd flock caravan pack swarm colony pair trio couple row bowl glass cup slice bunch pile
   asleep awake alone afloat alive ablaze apart away high low mid wide ran sat stood wore held lay slept flew swam rose fell run
   walk sit stand look play hold wear fly swim sleep carry watch-the watch-a watch-as watches-the watches-a watches-as the-camera
-  handheld-camera follows pans moves pushes zooms tracks glides camera-follows camera-pans camera-moves camera-pushes camera-zooms camera-slowly
-  camera-movement step jump pose key-light ring-light monochrome greyscale grayscale key-shot hero-shot crane-shot`,
+  handheld-camera follows pans moves pushes zooms tracks glides camera-follows camera-pans camera-moves camera-pushes camera-zooms
+  camera-slowly camera-movement step jump pose key-light ring-light monochrome greyscale grayscale key-shot hero-shot crane-shot`,
 )

@@ -377,7 +377,7 @@ describe('beforeSend', () => {
     expect(calls).toEqual(atMs)
   })
 
-  it('that throws keeps the create from being sent, and gives its place back', async () => {
+  it('keeps the create from being sent when it throws, and gives its slot back', async () => {
     const { client, clock, requests } = createBench([CREATED], { forever: true })
     const error = new Error('the disk is full')
     const beforeSend = () => Promise.reject(error)

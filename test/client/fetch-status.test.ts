@@ -33,14 +33,14 @@ async function refused(steps: readonly Step[], options?: BenchOptions) {
 }
 
 describe('a status', () => {
-  it('that is succeeded brings its URLs', async () => {
+  it('has the URLs of a run that succeeded', async () => {
     const { state, requests } = await seen([DONE])
     expect(state).toMatchObject({ id: 'r1', status: 'succeeded', phase: 'succeeded', urls: URLS })
     expect(requests[0]).toMatchObject({ method: 'GET' })
     expect(requests[0]?.url.href).toBe(`${BASE_URL}/api/v1/runs/r1`)
   })
 
-  it('is a failure by a further word of the settings', async () => {
+  it('means failure for a further word of the settings', async () => {
     expect((await seen([run('moderated')], { failureStatuses: ['moderated'] })).state.phase).toBe('failed')
   })
 
@@ -50,13 +50,13 @@ describe('a status', () => {
 })
 
 describe('a run that succeeded without URLs', () => {
-  it('is asked for its URLs after 1, 2 and 4 s, and is returned with the reason', async () => {
+  it('requests its URLs after 1, 2 and 4 s, then returns the run with the reason', async () => {
     const { state, atMs } = await seen(Array(4).fill(run('succeeded')))
     expect(state).toMatchObject({ phase: 'succeeded', urls: [], withoutUrls: 'output.urls is missing' })
     expect(atMs).toEqual([0, 1_000, 3_000, 7_000])
   })
 
-  it('is reported at its first response, and may get its URLs later', async () => {
+  it('reports the run at its first response, and returns URLs that come later', async () => {
     const { client, clock } = createBench([run('succeeded'), run('succeeded'), DONE])
     const reported: unknown[] = []
     const state = await clock.runUntil(
@@ -91,7 +91,7 @@ describe('an error that may pass', () => {
     expect(atMs).toEqual([0, 1_000, 3_000, 7_000])
   })
 
-  it('is followed by a valid answer, also after one of more than 8 MiB', async () => {
+  it('requests the status again after an invalid response and after one of more than 8 MiB', async () => {
     const large = { status: 200, body: Buffer.alloc(MAX_ANSWER_BYTES + 1, ' ') }
     const { atMs } = await seen([{ status: 200, body: {} }, large, DONE])
     expect(atMs).toEqual([0, 1_000, 3_000])

@@ -45,7 +45,7 @@ describe('the key', () => {
     ['nonsense', { status: 200, body: 'x' }],
     ['a body that is cut', { status: 201, cut: true }],
   ]
-  it.each(ends)('is in no error and in no trace: %s', async (_, step) => {
+  it.each(ends)('stays out of errors and traces: %s', async (_, step) => {
     const { client, clock, lines } = createBench([step], { forever: true })
     const errors = [
       await rejection(clock.runUntil(client.create({ model: 'a/b', input: {} }))),
@@ -58,7 +58,7 @@ describe('the key', () => {
 })
 
 describe('the trace', () => {
-  it('is one line out and one line back', async () => {
+  it('has one line for each request and one for its response', async () => {
     const { client, clock, lines } = createBench([
       unconnected(),
       { status: 201, body: { id: 'r1' } },

@@ -40,7 +40,7 @@ describe('the interval between status requests', () => {
     expect([nextTryMs(1, 30_000), nextTryMs(4, 500)]).toEqual([30_000, 8_000])
   })
 
-  it('is 1 s after the create, then 1 to 1.2 s at random, and 1 to 2 s from a quarter of the budget', async () => {
+  it('begins 1 s after the create, then takes 1 to 1.2 s, and 1 to 2 s from a quarter of the budget', async () => {
     const dice = [0, 0.5, 1, 0.5, 0.5, 0.5]
     const { client, clock, atMs } = createBench([GOING, GOING, GOING, GOING, GOING, GOING, DONE], {
       random: () => dice.shift() ?? 0,
@@ -56,7 +56,7 @@ describe('the interval between status requests', () => {
     expect(atMs).toEqual([1_000])
   })
 
-  it('is zero for the first request about a run that another process created', async () => {
+  it('sends the first request at once for a run that another process created', async () => {
     const { client, clock, atMs } = createBench([DONE])
     await clock.advance(700)
     await clock.runUntil(client.wait('r1'))
@@ -229,7 +229,7 @@ describe('the wait limit', () => {
     expect(follower.errorAtLimit(passed)).toMatchObject({ code: 'network' })
   })
 
-  it('is applied only if one is given', async () => {
+  it('ends no wait when none is given', async () => {
     const running = Array.from({ length: 150 }, () => GOING)
     const { client, clock, atMs } = createBench([...running, DONE], {
       limiter: { acquire: async () => ({ settle() {} }), holdBack() {}, load: () => 1 },

@@ -23,17 +23,17 @@ describe('the wait after a failed attempt', () => {
     ])
   })
 
-  it('is spread by a quarter', () => {
+  it('varies by a quarter at random', () => {
     expect([0, 0.999999].map((random) => waitAfter(failure(), 3, random))).toEqual([3_000, 5_000])
   })
 
-  it('is the host’s own when that is longer, up to a minute', () => {
+  it('follows a longer Retry-After of the host, up to a minute', () => {
     expect([500, 9_000, 600_000].map((retryAfterMs) => waitAfter(failure({ retryAfterMs }), 1, 0.5))).toEqual(
       [1_000, 9_000, 60_000],
     )
   })
 
-  it('is none where another try changes nothing', () => {
+  it('gives up at once when a retry cannot help', () => {
     expect(waitAfter(failure({ isRetryable: false }), 1, 0.5)).toBeUndefined()
   })
 })

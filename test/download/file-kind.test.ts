@@ -48,7 +48,7 @@ describe('a name', () => {
     expect(fitsExtension(path, extension)).toBe(fits)
   })
 
-  it('that does not fit is worth a warning where the kind is known', () => {
+  it('brings a warning when its extension does not fit the known kind', () => {
     const jpg = { extension: 'jpg', contentType: 'image/jpeg' } as const
     expect(misnamed('a.png', { ...jpg, from: 'bytes' })).toMatchInlineSnapshot(
       `"a.png is a jpg file (image/jpeg) according to its content; its name was kept."`,

@@ -64,7 +64,7 @@ describe('a name that a person chose', () => {
 })
 
 describe('the names of -d', () => {
-  it('are the ids', () => {
+  it('use the id of each run', () => {
     expect(named(folder('.'), run('a'), run('b'))).toEqual(['a.{ext}', 'b.{ext}'])
   })
 

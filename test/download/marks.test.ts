@@ -87,7 +87,7 @@ describe('marks', () => {
     expect(marksOf(build(type, { manifest, xmp }))).toEqual([true, 'compositeSynthetic'])
   })
 
-  it('are found behind the pixels of a PNG, and in boxes of any of the three purposes', () => {
+  it('finds marks behind the pixels of a PNG, and in boxes of any of the three purposes', () => {
     const { png, mp4 } = BASES
     const chunks = markedPng({ manifest: manifestOf(''), xmp: xmpWith(TERM) }).subarray(33)
     expect(marksOf(Buffer.concat([png.subarray(0, -12), chunks]))).toEqual([true, TERM])
@@ -100,7 +100,7 @@ describe('marks', () => {
     expect(marksOf(Buffer.concat([box('ftyp', 'qt  '), long, xmp]))).toEqual([false, TERM])
   })
 
-  it('are not found behind the end of a picture', () => {
+  it('ignores marks behind the end of a picture', () => {
     const { png, webp } = BASES
     const marked = { manifest: manifestOf(''), xmp: xmpWith(TERM) }
     expect(marksOf(Buffer.concat([png, markedPng(marked).subarray(33)]))).toEqual([false, null])
@@ -125,13 +125,13 @@ describe('marks', () => {
     expect(marksOf(markedPng({ manifest, xmp: xmpWith('digitalCapture') }))).toEqual([true, TERM])
   })
 
-  it('are not found in chunks and boxes with other content', () => {
+  it('ignores chunks and boxes with other content', () => {
     const other = Buffer.concat([box('jumb', box('jumd', 'json')), Buffer.from(uriOf(TERM))])
     for (const type of TYPES) expect(marksOf(build(type, { manifest: other }))).toEqual([false, null])
     expect(marksOf(withChunk('caBX', Buffer.alloc(0)))).toEqual([false, null])
   })
 
-  it('are found in the XMP that a real encoder writes', async () => {
+  it('finds marks in the XMP that a real encoder writes', async () => {
     const noise = { type: 'gaussian', mean: 128, sigma: 30 } as const
     const large = sharp({ create: { width: 800, height: 600, channels: 3, background: 'teal', noise } })
     const withXmp = large.withXmp(xmpWith(TERM))
@@ -202,7 +202,7 @@ describe('marks', () => {
     expect(marksOf(markedPng({ manifest, xmp: xmpWith(TERM) }))).toEqual([true, TERM])
   })
 
-  it('are null in a file that cannot be read, and in formats that are not looked at', () => {
+  it('gives null for a file that cannot be read, and for formats without support', () => {
     const folder = newFolder()
     const none = { content_credentials: null, digital_source_type: null }
     expect(marksOfFile(join(folder, 'missing.png'))).toEqual(none)
@@ -337,7 +337,7 @@ describe('a hostile file', () => {
     )
   })
 
-  it('that fails to be read says what was found until then', () => {
+  it('reports what was found before a read error', () => {
     const bytes = markedPng({ manifest: manifestOf(''), xmp: xmpWith(TERM) })
     let left = 4
     const read = (at: number, length: number) => {

@@ -20,7 +20,7 @@ describe('processes', () => {
     program = await built(new URL('./child.ts', import.meta.url))
   })
 
-  it('that are killed leave a hidden file, and nothing under the name; a later download starts anew', async () => {
+  it('leave only a hidden file when they are killed, and a later download begins again', async () => {
     const folder = newFolder()
     const stuck = await host({ stopAfter: SENT_BYTES })
     const killed = spawn(process.execPath, [program, stuck.url, folder], { stdio: 'ignore' })

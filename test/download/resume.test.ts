@@ -109,7 +109,7 @@ describe('a fresh link', () => {
     expect(fresh.ranges()).toEqual([REST])
   })
 
-  it('that brought a mebibyte may expire too', async () => {
+  it('is replaced again when it expires after a mebibyte', async () => {
     const file = Buffer.concat([PNG, Buffer.alloc(1_500_000, 'rushes')])
     const { url } = await host({ status: 403 }, { file, breakAfter: 1_200_000 }, { status: 403 }, { file })
     let asked = 0

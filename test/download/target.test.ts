@@ -29,7 +29,7 @@ describe('where outputs go', () => {
     expect(parseTarget(given, options)).toEqual(target)
   })
 
-  it('is the current folder for -d alone, and what -o says for both', () => {
+  it('is the current folder with -d alone, and follows -o when both are given', () => {
     expect(parseTarget(undefined, { ...options, download: true })).toEqual({ kind: 'folder', folder: '.' })
     expect(parseTarget('fox', { ...options, download: true })).toEqual({ kind: 'template', template: 'fox' })
   })

@@ -30,7 +30,7 @@ const png = (headers = {}) => answer(() => once(PNG), headers)
 const status = (code: number, headers = {}) => answer(() => once('{}'), headers, code)
 
 describe('a download', () => {
-  it('is named by its run and its bytes', async () => {
+  it('names the file after its run, with the extension of its bytes', async () => {
     const folder = newFolder()
     const host = await serve((_, response) => response.setHeader('content-type', 'image/png').end(PNG))
     const url = `${host}/out/1?X-Signature=secret`
@@ -79,7 +79,7 @@ describe('a download', () => {
     })
   })
 
-  it('is one of four at once; results keep their order, and no failure stops another', async () => {
+  it('runs beside three others; results keep their order, and a failure stops no other', async () => {
     let now = 0
     let most = 0
     let allIn = () => {}
@@ -143,7 +143,7 @@ describe('a download', () => {
 })
 
 describe('an incomplete response', () => {
-  it('is requested again five times, then given up, and leaves nothing', async () => {
+  it('is requested again five times, then fails and leaves no file', async () => {
     let asked = 0
     const host = await serve((_, response) => {
       asked++
@@ -170,7 +170,7 @@ describe('an incomplete response', () => {
     expect(contents(folder)).toEqual([])
   })
 
-  it('is replaced by a complete one', async () => {
+  it('is replaced by a complete response', async () => {
     const folder = newFolder()
     const dying = async function* () {
       yield JPEG
@@ -210,7 +210,7 @@ describe('an incomplete response', () => {
     expect(contents(folder)).toEqual([])
   })
 
-  it('is not one without a length that ends as it should', async () => {
+  it('is complete without a length when it ends as it should', async () => {
     const url = await serve((_, response) => {
       response.write(PNG.subarray(0, 30))
       setTimeout(() => response.end(PNG.subarray(30)), 5)
@@ -233,14 +233,14 @@ describe('a response that is not the file', () => {
     expect(requests).toHaveLength(1)
   })
 
-  it('is requested again as late as the host wishes', async () => {
+  it('is requested again after the Retry-After of the host', async () => {
     const { fetch } = fetchOf(() => status(429, { 'retry-after': '20' }))
     const { error, waits } = await download({ fetch })
     expect(error).toMatchObject({ httpStatus: 429 })
     expect(waits).toEqual(Array(5).fill(20_000))
   })
 
-  it('is a web page in place of a picture', async () => {
+  it('refuses a web page in place of a picture, and writes no file', async () => {
     const folder = newFolder()
     const page = '<!doctype html><title>Sign in</title>'
     const { fetch } = fetchOf(() => answer(() => once(page), { 'content-type': 'text/html; charset=utf-8' }))
@@ -251,14 +251,14 @@ describe('a response that is not the file', () => {
 })
 
 describe('an expired link', () => {
-  it('is replaced by a fresh one', async () => {
+  it('is replaced by a fresh link', async () => {
     const { fetch, requests } = fetchOf(({ url }) => (url.search === '?fresh' ? png() : status(403)))
     const result = await download({ fetch, freshUrl: async () => `${URL}?fresh` })
     expect(result).toMatchObject({ ok: true, file: { url: `${URL}?fresh` }, waits: [] })
     expect(requests).toHaveLength(2)
   })
 
-  it('is not replaced twice', async () => {
+  it('is replaced only once', async () => {
     let freshened = 0
     const { fetch, requests } = fetchOf(...[403, 503, 410].map((code) => () => status(code)))
     const { error } = await download({ fetch, freshUrl: async () => `${URL}/${++freshened}` })
@@ -290,7 +290,7 @@ describe('an expired link', () => {
 })
 
 describe('redirects', () => {
-  it('are followed, also to another host, and the last address names the file', async () => {
+  it('leads to another host without the key, and the last address names the file', async () => {
     const end = await serve(({ headers }, response) =>
       response.end(headers.authorization === undefined ? 'plain' : 'key'),
     )
@@ -331,7 +331,7 @@ describe('an encoded response', () => {
   const served = (encoding: string, body: Uint8Array) =>
     serve((_, response) => response.setHeader('content-encoding', encoding).end(body))
 
-  it('is decoded', async () => {
+  it('saves the decoded bytes', async () => {
     const file = { bytes: PNG.length, sha256: sha256(PNG) }
     expect(await download({ url: await served('gzip', gzipSync(PNG)) })).toMatchObject({ ok: true, file })
   })

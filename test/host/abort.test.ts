@@ -59,7 +59,7 @@ describe('onAbort', () => {
     for (const each of others) process.on('uncaughtException', each as NodeJS.UncaughtExceptionListener)
   })
 
-  it('is called by nobody without a signal', () => onAbort(undefined, () => expect.unreachable())())
+  it('calls nothing without a signal', () => onAbort(undefined, () => expect.unreachable())())
 })
 
 describe('raceAbort', () => {

@@ -53,7 +53,7 @@ const ENCODED: readonly [string | undefined, Buffer][] = [
 ]
 
 describe('an encoded body', () => {
-  it.each(ENCODED)('is decoded, however its bytes are split: %s', async (encoding, encoded) => {
+  it.each(ENCODED)('decodes a %s body, however its bytes are split', async (encoding, encoded) => {
     for (const size of [1, 7, 65_536]) {
       const { bytes, error } = await read(encoding, inChunks(encoded, size))
       expect({ error, isEqual: bytes.equals(CONTENT) }).toEqual({ error: undefined, isEqual: true })
@@ -70,7 +70,7 @@ describe('an encoded body', () => {
     },
   )
 
-  it.each(['gzip', 'deflate', 'br'])('that ends too early is not complete: %s', async (encoding) => {
+  it.each(['gzip', 'deflate', 'br'])('fails on a %s body that ends too early', async (encoding) => {
     const [, encoded] = ENCODED.find(([name]) => name === encoding) ?? []
     const { error } = await read(encoding, inChunks((encoded ?? CONTENT).subarray(0, -9), 65_536))
     expect(error).toBeInstanceOf(HttpFailure)
@@ -92,7 +92,7 @@ describe('an encoded body', () => {
     expect(await read('gzip', inChunks(Buffer.alloc(0), 1))).toMatchObject({ largest: 0, error: undefined })
   })
 
-  it('that grows a thousandfold is decoded in chunks, so that its reader can stop', async () => {
+  it('decodes a body that grows a thousandfold in chunks, so that its reader can stop', async () => {
     const bomb = zlib.gzipSync(Buffer.alloc(64 * 1_048_576))
     let read = 0
     for await (const chunk of decodedBody({ header: () => 'gzip', body: inChunks(bomb, 65_536) })) {
@@ -111,7 +111,7 @@ describe('a text', () => {
       maxBytes,
     )
 
-  it('that is encoded is limited after its decoding', async () => {
+  it('limits an encoded text by its decoded size', async () => {
     const { text, failure } = await received(zlib.gzipSync(Buffer.alloc(50_000_000, 'x')), 'gzip')
     expect(failure).toBeInstanceOf(BodyTooLarge)
     expect(text).toBe('x'.repeat(1_000_000))
@@ -138,7 +138,7 @@ describe('a text', () => {
     expect(failure).toBeInstanceOf(HttpFailure)
   })
 
-  it('that ends within a character is a text if the connection broke', async () => {
+  it('returns the text before a character that a broken connection cut', async () => {
     const half = Buffer.from('fox ä').subarray(0, -1)
     expect((await received(half, undefined, true)).binary).toBeUndefined()
     expect((await received(half)).binary).toEqual(half)

@@ -60,7 +60,7 @@ function bytesOfAnother(): Buffer {
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
 
 describe('a database', () => {
-  it('is private: the files 0600, the folder 0700', () => {
+  it('keeps its files (0600) and its folder (0700) private', () => {
     const path = newPath()
     add(open(path), 'a')
     expect([path, `${path}-wal`, `${path}-shm`].map(modeOf)).toEqual(['600', '600', '600'])
@@ -84,7 +84,7 @@ describe('a database', () => {
     expect(database.get('SELECT id FROM notes WHERE text = ?', 'abc\0def')).toMatchObject({ id: 1 })
   })
 
-  it('is brought from one format to the next, with what it holds', () => {
+  it('migrates its rows from one format to the next', () => {
     const path = newPath()
     const first = openDatabase({ path, migrations: [FIRST] })
     add(first, 'a')
@@ -104,7 +104,7 @@ describe('a database', () => {
     expect(texts(open(path, [FIRST, SECOND]))).toEqual(['a'])
   })
 
-  it('is created whole under another name first, which leaves nothing behind', () => {
+  it('creates the file under another name first, and leaves nothing behind when that fails', () => {
     const path = newPath()
     const broken = ['THIS IS NO SQL']
     expect(() => openDatabase({ path, migrations: broken })).toThrow()
@@ -113,7 +113,7 @@ describe('a database', () => {
     expect(readdirSync(dirname(path)).filter((name) => name.includes('.new'))).toEqual([])
   })
 
-  it('is created beside a process of another container with the same id, whose own file stays', () => {
+  it('leaves the unfinished file of a process of another container with the same id', () => {
     const path = newPath()
     mkdirSync(dirname(path), { recursive: true })
     const theirs = `${path}.${process.pid}.new`
@@ -170,7 +170,7 @@ describe('a file', () => {
     expect(bytesOf(path)).toEqual(found)
   })
 
-  it('that was overwritten in place leaves its log aside, empty under its old name', () => {
+  it('puts the log of a file that was overwritten in place aside', () => {
     const path = newPath()
     const database = open(path)
     add(database, 'a')
@@ -233,7 +233,7 @@ describe('a copy', () => {
     expect(database.isCurrent()).toBe(false)
   })
 
-  it('that is damaged is not accepted', () => {
+  it('rejects a damaged copy', () => {
     const path = newPath()
     const database = open(path)
     for (let n = 0; n < 50; n++) add(database, 'x'.repeat(1_000))
@@ -264,7 +264,7 @@ describe('two that open the same file', () => {
 })
 
 describe('a transaction', () => {
-  it('that throws leaves nothing, and the next one goes on', () => {
+  it('rolls back when its work throws, and the next one succeeds', () => {
     const database = open(newPath())
     const error = new Error('no')
     const failing = () => {
@@ -289,7 +289,7 @@ describe('a transaction', () => {
     expect(texts(other)).toEqual(['b'])
   })
 
-  it('is not seen by a neighbour before its end', () => {
+  it('hides its changes from other connections until it ends', () => {
     const path = newPath()
     const [one, other] = [open(path), open(path)]
     one.transaction(() => {
@@ -299,7 +299,7 @@ describe('a transaction', () => {
     expect(texts(other)).toEqual(['a'])
   })
 
-  it('that cannot have the lock in time says so, and does nothing', () => {
+  it('fails and changes nothing when it gets no lock in time', () => {
     const path = newPath()
     const one = open(path)
     const other = open(path, [FIRST], 20)
@@ -363,7 +363,7 @@ describe('a damaged file', () => {
     return path
   }
 
-  it('that another process has open stays as it is, with no further name, however often it is tried', () => {
+  it('stays in place under its only name while another process has it open', () => {
     const path = damaged()
     const [names, bytes] = [readdirSync(dirname(path)), bytesOf(path)]
     for (let attempt = 1; attempt <= 3; attempt++)
@@ -391,7 +391,7 @@ describe('a damaged file', () => {
     },
   )
 
-  it('is renamed, and replaced by a new one, where open files cannot be replaced', () => {
+  it('is renamed and replaced by a new file on systems that replace no open file', () => {
     const path = damaged()
     const renamed: string[] = []
     const options = { path, migrations: [FIRST], fileSystem: { replacesOpenFiles: false } }

@@ -55,7 +55,7 @@ describe('the file system of a folder', () => {
     expect(systemFiles.nameProblem(join(folder, 'x'.repeat(255)))).toBeUndefined()
   })
 
-  it('is asked whether it opens another spelling of a name', () => {
+  it('tells whether it opens a file under another spelling of its name', () => {
     const folder = temporaryFolder()
     writeFileSync(join(folder, 'Fox.png'), '')
     mkdirSync(join(folder, 'hen.png'))

@@ -33,14 +33,14 @@ beforeEach(() => {
 const modeOf = (path: string) => statSync(path).mode & 0o777
 
 describe('a temporary name', () => {
-  it('is hidden, in the same folder, and never the same', () => {
+  it('hides the file in its folder, under a name that never repeats', () => {
     const names = Array.from({ length: 100 }, () => temporaryBeside('a/fox.png'))
     expect(new Set(names).size).toBe(100)
     for (const name of names) expect(name).toMatch(/^a\/\.fox\.png\.[0-9a-f]{12}\.part$/)
     expect(dirname(temporaryBeside('fox.png'))).toBe('.')
   })
 
-  it('is no longer than a file system takes', () => {
+  it('stays within the 255 bytes that a file system accepts', () => {
     for (const name of ['x'.repeat(255), '狐'.repeat(85), '🦊'.repeat(63)])
       expect(Buffer.byteLength(basename(temporaryBeside(name)))).toBeLessThanOrEqual(255)
   })
@@ -67,7 +67,7 @@ describe('an atomic write', () => {
     expect(readdirSync(folder)).toEqual(['a.json'])
   })
 
-  it('that fails leaves nothing', async () => {
+  it('leaves no file behind when it fails', async () => {
     mkdirSync(join(folder, 'taken/in'), { recursive: true })
     await expect(writeAtomically(join(folder, 'taken'), 'x')).rejects.toMatchObject({ code: 'EISDIR' })
     await expect(writeAtomically(join(folder, 'no/a'), 'x')).rejects.toMatchObject({ code: 'ENOENT' })
@@ -115,7 +115,7 @@ describe('a file that another program holds', () => {
     expect([readdirSync(folder), readFileSync(to, 'utf8')]).toEqual([['to'], 'old'])
   })
 
-  it('is checked before each try to replace it', async () => {
+  it('checks the target before each attempt to replace it', async () => {
     const [, to] = paths()
     const { clock, work } = holder('EBUSY', 300)
     const triedMs: number[] = []
@@ -261,7 +261,7 @@ describe('folders', () => {
     },
   )
 
-  it('are refused below a file', () => {
+  it('cannot be created below a file, and the reason names the file', () => {
     const file = join(folder, 'file')
     writeFileSync(file, '')
     expect(() => makeFolders(join(file, 'below'))).toThrow(/ENOTDIR/)
@@ -269,7 +269,7 @@ describe('folders', () => {
       expect(reasonUnwritable(path)).toBe(`${file} is a file, not a folder`)
   })
 
-  it('are writable when a file can be created in them, and are left as they were', () => {
+  it('count as writable when a file can be created in them, which leaves no trace', () => {
     expect(reasonUnwritable(folder)).toBeUndefined()
     expect(reasonUnwritable(join(folder, 'not/yet'))).toBeUndefined()
     expect(readdirSync(folder)).toEqual([])

@@ -386,7 +386,7 @@ describe('a file', () => {
     }
   })
 
-  test('is that of the folder also when something else is at its path', async () => {
+  test('reads the file of the opened folder after something else has taken its path', async () => {
     const other = outside()
     const folder = await ownFolder()
     writeFileSync(join(folder.path, 'sentinel'), 'ours')

@@ -28,7 +28,7 @@ beforeAll(async () => {
 const locks = (folder: string): readonly string[] => readdirSync(join(folder, 'processes')).sort()
 
 describe('a process', () => {
-  it('that holds its lock runs, and one whose lock was released has ended', async () => {
+  it('counts as running while it holds its lock, and as ended afterwards', async () => {
     const folder = temporaryFolder()
     const child = spawn(process.execPath, [program, folder], { stdio: ['ignore', 'pipe', 'inherit'] })
     onTestFinished(() => void child.kill('SIGKILL'))
@@ -56,7 +56,7 @@ describe('a process', () => {
     expect([isRunning(folder, named), locks(folder)]).toEqual([false, [named]])
   })
 
-  it('that has ended is proven to for five minutes after another found so; then its lock is removed', () => {
+  it('keeps the lock file of an ended process for five minutes, then removes it', () => {
     const folder = temporaryFolder()
     const take = () => {
       const lock = processLockIn(folder)
@@ -78,7 +78,7 @@ describe('a process', () => {
     expect([running, young, finder, next, take()].sort()).toEqual(locks(folder))
   })
 
-  it('that has ended loses its lock also where the clock was set back by an hour', () => {
+  it('removes the lock file of an ended process after the clock was set back by an hour', () => {
     const folder = temporaryFolder()
     const path = join(folder, 'processes', NOBODY)
     mkdirSync(join(folder, 'processes'))
@@ -117,7 +117,7 @@ describe('a process', () => {
     lock.end()
   })
 
-  it('that could not take its lock leaves no free one behind', () => {
+  it('leaves no free lock behind when it cannot take its own', () => {
     const path = join(temporaryFolder(), NOBODY)
     writeFileSync(path, '')
     withDatabase(path, 0, (database) => {

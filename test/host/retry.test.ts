@@ -87,7 +87,7 @@ const NOW_MS = Date.UTC(2026, 0, 1)
 const MOST_MS = 60_000
 
 describe('a ladder', () => {
-  it('is climbed step by step, and its last step repeats', () => {
+  it('gives one step after the other, and repeats the last one', () => {
     expect([1, 2, 3, 4, 99].map((n) => stepOf([1, 2, 4], n))).toEqual([1, 2, 4, 4, 4])
     expect(stepOf([], 1)).toBe(0)
   })
@@ -123,7 +123,7 @@ describe('Retry-After', () => {
     expect(retryAfterMs(header, NOW_MS, MOST_MS)).toBe(expected)
   })
 
-  it('is never negative, never too long and never no number', () => {
+  it('always gives a number from 0 to the longest wait', () => {
     const text = fc.oneof(fc.string(), fc.date({ noInvalidDate: true }).map(String), fc.double().map(String))
     fc.assert(
       fc.property(text, (header) => {

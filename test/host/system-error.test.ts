@@ -16,7 +16,7 @@ const thrownBy = (work: () => unknown): unknown => {
 const withCode = (code: string) => Object.assign(new Error(`${code}: what Node says, open 'a'`), { code })
 
 describe('an error of the system', () => {
-  it('is described with the path that it is about, or with the name that the user gave', () => {
+  it('names the path of the error, or the name that the user typed', () => {
     const folder = temporaryFolder()
     const file = join(folder, 'file')
     writeFileSync(file, '')

@@ -582,7 +582,7 @@ describe('a 100 Continue that nobody asked for', () => {
     expect(connections).toBe(1)
   })
 
-  it('is skipped on the first connection of a network through a proxy, also when the proxy sends one', async () => {
+  it('skips it on the first connection through a proxy, also when the proxy sends one', async () => {
     const proxy = await serveRaw((socket) => {
       const established = [CONTINUE, 'HTTP/1.1 200 Connection Established\r\n\r\n']
       socket.on('data', (chunk) => {
@@ -688,7 +688,7 @@ describe('a proxy', () => {
     expect(proxy.asked).toEqual([])
   })
 
-  it('that is not valid is a usage error, and only for requests that need it', async () => {
+  it('ends requests that need it with a usage error when its URL is not valid', async () => {
     const network = newNetwork({ env: { HTTPS_PROXY: 'ftp://proxy.test' } })
     await expect(network.fetch(post('https://api.test/'))).rejects.toMatchObject({
       code: 'usage',
@@ -698,7 +698,7 @@ describe('a proxy', () => {
     expect(await readText(await network.fetch(get(url)), 100)).toBe('here')
   })
 
-  it('that closes when it is asked for a tunnel is not asked again', async () => {
+  it('fails at once when it closes the connection instead of opening a tunnel', async () => {
     let connections = 0
     const proxy = await serveRaw((socket) => {
       connections++
@@ -710,7 +710,7 @@ describe('a proxy', () => {
     expect(connections).toBe(1)
   })
 
-  it('is sent nothing that it would not take', async () => {
+  it('gets no request with a header that it would reject', async () => {
     const proxy = await createProxy({})
     const network = newNetwork({ env: { HTTP_PROXY: proxy.url } })
     const headers = { 'proxy-authorization': 'Basic eDp5' }
@@ -750,7 +750,7 @@ describe('a connection', () => {
     expect(served.connections()).toBe(2)
   })
 
-  it('is closed with the network', async () => {
+  it('closes when the network is closed', async () => {
     const closed = awaited<void>()
     const url = await serveRaw((socket) => {
       socket.on('close', () => closed.resolve())

@@ -104,7 +104,7 @@ const indexesIn = (plan: string): readonly string[] =>
   [...plan.matchAll(/(?<!VIRTUAL TABLE )INDEX (\w+)/g)].map(([, name = '']) => name)
 
 describe('the indexes of the journal', () => {
-  it('are each used by a statement', () => {
+  it('serve a statement each', () => {
     const { plans, indexes } = queryPlans()
     const used = new Set(plans.flatMap(({ plan }) => indexesIn(plan)))
     // `ON CONFLICT (row, path)`, which EXPLAIN does not show.
@@ -112,7 +112,7 @@ describe('the indexes of the journal', () => {
     expect(indexes.filter((name) => name !== byConflict && !used.has(name))).toEqual([])
   })
 
-  it('are used by these statements', () => {
+  it('serve exactly these statements', () => {
     const { plans } = queryPlans()
     const found = plans.filter(({ plan }) => indexesIn(plan).length > 0)
     expect(

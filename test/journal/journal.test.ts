@@ -85,7 +85,7 @@ it('keeps the newest rows of a long session for a new file, those that still cha
 })
 
 describe('a create of a process of which nothing is proven', () => {
-  it('is taken for lost after five minutes without an answer, not before', () => {
+  it('counts as lost after five minutes without an answer, not before', () => {
     const { journal, path, advance } = createTestJournal()
     const place = journal.intend(INTENT)
     const database = new Database(path)
@@ -110,7 +110,7 @@ describe('a create with a request id', () => {
   const named = { ...INTENT, requestId: 'token' }
   const createOf = (journal: Journal, token = 'token') => journal.createOf(ADDRESS, token)
 
-  it('is unsent from the moment at which it is prepared until its intent is written', () => {
+  it('counts as unsent from its preparation until its intent is written', () => {
     const { journal } = createTestJournal()
     expect(createOf(journal)).toBeUndefined()
     journal.prepare(ADDRESS, ['token', 'other'])
@@ -123,7 +123,7 @@ describe('a create with a request id', () => {
     expect(journal.createOf('local', 'other')).toBeUndefined()
   })
 
-  it('that was prepared is unsent again when it was certainly not accepted, as often as that happens', () => {
+  it('counts as unsent again each time that it was certainly not accepted', () => {
     const { journal } = createTestJournal()
     journal.prepare(ADDRESS, ['token'])
     for (const _ of [1, 2]) {
@@ -146,7 +146,7 @@ describe('a create with a request id', () => {
     expect(createOf(journal)).toMatchObject({ state: 'sent' })
   })
 
-  it('is unknown a year after it was prepared', () => {
+  it('is forgotten a year after its preparation', () => {
     const { journal, advance } = createTestJournal()
     journal.prepare(ADDRESS, ['other'])
     advance(366 * 24 * 3_600_000)
@@ -155,7 +155,7 @@ describe('a create with a request id', () => {
     expect(createOf(journal, 'other')).toBeUndefined()
   })
 
-  it('that was sent is not unsent when it is prepared once more, nor when its row was forgotten', () => {
+  it('stays sent when it is prepared again or its row is forgotten', () => {
     const { journal } = createTestJournal()
     journal.prepare(ADDRESS, ['token'])
     journal.accept(journal.intend(named), 'r1')
@@ -165,7 +165,7 @@ describe('a create with a request id', () => {
     expect(createOf(journal)).toBeUndefined()
   })
 
-  it('is known to every process, also to one that comes after a crash between the two writes', () => {
+  it('is known to every process, also after a crash between the two writes', () => {
     const { journal, path } = createTestJournal()
     journal.prepare(ADDRESS, ['token'])
     expect(createOf(createTestJournal(path).journal)).toEqual({ state: 'unsent' })
@@ -173,7 +173,7 @@ describe('a create with a request id', () => {
     expect(createOf(createTestJournal(path).journal)?.state).toBe('sent')
   })
 
-  it('is written again when the file was removed, sent or not', () => {
+  it('is written to a new file when the old one was removed, sent or not', () => {
     const { journal } = createTestJournal()
     journal.prepare(ADDRESS, ['token', 'other'])
     journal.accept(journal.intend(named), 'r1')
@@ -261,7 +261,7 @@ describe('the life of a row', () => {
     expect(journal.accept(place, 'again')).toBe(false)
   })
 
-  it('is found at its address alone, and by the newest of two with one id', () => {
+  it('finds a row at its own address only, and the newest of two with one id', () => {
     const { journal } = createTestJournal()
     accepted(journal, 'r1', { input: { prompt: 'old' } })
     accepted(journal, 'r1', { input: { prompt: 'new' } })
@@ -329,7 +329,7 @@ describe('the life of a row', () => {
     expect(files?.map(({ url }) => url)).toEqual([1, 2, 3].map(freshLink))
   })
 
-  it('is removed with its files, unless it has changed since it was read', () => {
+  it('removes a row with its files, unless it has changed since it was read', () => {
     const { journal } = createTestJournal()
     const place = journal.intend(INTENT)
     journal.markUnconfirmed(place, LOST)
@@ -350,7 +350,7 @@ describe('the life of a row', () => {
     expect(journal.list({})).toEqual([])
   })
 
-  it('is found by its id at every address, the newest first', () => {
+  it('finds an id at every address, the newest first', () => {
     const { journal } = createTestJournal()
     for (const address of [ADDRESS, 'local', 'https://z.example.com'])
       journal.accept(journal.intend({ ...INTENT, address }), 'same')
@@ -368,7 +368,7 @@ describe('the life of a row', () => {
     expect(journal.findAtEveryAddress('none')).toEqual([])
   })
 
-  it('is its own alone: in a journal that was begun anew the number is another run', () => {
+  it('changes no row of another run that has its number in a new journal', () => {
     const { journal } = createTestJournal()
     const lost = createTestJournal().journal.intend(INTENT)
     const other = journal.intend({ ...INTENT, input: { prompt: 'another' } })
@@ -395,7 +395,7 @@ describe('the life of a row', () => {
 describe('a request id', () => {
   const NAMED: Intent = { ...INTENT, requestId: 'fox-1' }
 
-  it('is one row of an address, found until the create was certainly not accepted', () => {
+  it('belongs to one row of an address until the create was certainly not accepted', () => {
     const { journal } = createTestJournal()
     const place = journal.intend(NAMED)
     expect(() => journal.intend(NAMED)).toThrow(RepeatedRequest)
@@ -413,7 +413,7 @@ describe('a request id', () => {
     })
   })
 
-  it('is read from a journal of every earlier format', () => {
+  it('is missing, not wrong, in a journal of an earlier format', () => {
     const path = join(temporaryFolder(), 'journal.db')
     const earlier = new Database(path)
     earlier.exec(JOURNAL_MIGRATIONS.slice(0, 2).join(';'))
@@ -428,7 +428,7 @@ describe('a request id', () => {
 })
 
 describe('what was run before', () => {
-  it('is found by what it asked for', () => {
+  it('finds the newest finished run with the same input', () => {
     const { journal } = createTestJournal()
     const input = { prompt: 'a fox', quality: 'high' }
     accepted(journal, 'old', { input })
@@ -574,7 +574,7 @@ describe('what was written', () => {
     return copy
   }
 
-  it('is in the one file at once, while the journal is open, so that nothing is lost with a log', () => {
+  it('writes to the one file at once, so that nothing is lost with a log', () => {
     const { journal, path } = createTestJournal()
     accepted(journal, 'r1')
     expect(readdirSync(dirname(path)).filter((name) => name.endsWith('-wal'))).toEqual([])
@@ -632,7 +632,7 @@ describe('what was written', () => {
     expect(next.accept(sending, 'r2')).toBe(true)
   })
 
-  it('is not added with another key while its create is being sent', () => {
+  it('restores no row under another key while its create is being sent', () => {
     const { journal } = createTestJournal()
     const sending = journal.intend(INTENT)
     const { prepared, runs } = journal.ownRows()
@@ -648,7 +648,7 @@ describe('what was written', () => {
     expect(next.accept(sending, 'r2')).toBe(false)
   })
 
-  it('is added to a new journal that others have begun', () => {
+  it('restores its rows in a new journal that others have begun', () => {
     const { journal } = createTestJournal()
     const sending = journal.intend(INTENT)
     const lost = journal.intend(INTENT)

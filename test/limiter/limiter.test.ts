@@ -139,7 +139,7 @@ describe.each(KINDS)('a limiter on a ledger %s', (_, createLedger) => {
   })
 
   describe('waiting', () => {
-    it('is one timer, set anew only when something changes', async () => {
+    it('needs one timer, which is set again only when something changes', async () => {
       const bench = createBench()
       for (const grant of await fill(bench)) grant.settle()
       const waiting = Array.from({ length: 5 }, () => bench.limiter.acquire('status'))
@@ -159,7 +159,7 @@ describe.each(KINDS)('a limiter on a ledger %s', (_, createLedger) => {
   })
 
   describe('the load', () => {
-    it('is the share of the slots in use', async () => {
+    it('gives the share of the slots in use', async () => {
       const bench = createBench()
       expect(bench.limiter.load()).toBe(0)
       for (const grant of await fill(bench, 5)) grant.settle()

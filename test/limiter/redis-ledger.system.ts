@@ -155,7 +155,7 @@ describeRedis('slots of dead and living processes', () => {
 })
 
 describeRedis('a server that goes away and returns', () => {
-  it('is replaced by the limit of the machine, and learns what was granted meanwhile before it grants again', async () => {
+  it('is replaced by the limit of this machine, and counts its grants before it grants again', async () => {
     const server = await startRedis()
     const bench = createRedisBench(server.url)
     const [one, other] = [bench.open(), bench.open()]
@@ -201,7 +201,7 @@ describeRedis('a server that goes away and returns', () => {
     await take(bench.open())
   })
 
-  it('that is stopped costs one wait of 250 ms, and its late answers change nothing', async () => {
+  it('costs one wait of 250 ms while it is stopped, and its late answers change nothing', async () => {
     const server = await startRedis()
     const bench = createRedisBench(server.url)
     const ledger = bench.open()
@@ -219,7 +219,7 @@ describeRedis('a server that goes away and returns', () => {
     expect(await bench.open().take('create')).toHaveProperty('retryInMs')
   })
 
-  it('is told of a 429 that came meanwhile', async () => {
+  it('learns of a 429 that came while it was away', async () => {
     const server = await startRedis()
     const bench = createRedisBench(server.url)
     const ledger = bench.open()

@@ -110,7 +110,7 @@ describe('real processes', () => {
     sender = await built(new URL('./sender.ts', import.meta.url))
   })
 
-  it('that die holding slots give them back one window after the death is seen', async () => {
+  it('give their slots back one window after their death is noticed', async () => {
     const { clock, path, limiters } = createNeighbours(1)
     const { stdout, signal } = spawnSync(
       process.execPath,
@@ -161,7 +161,7 @@ describe.each<readonly [string, (path: string) => void]>([
     },
   ],
 ])('a ledger whose file is %s while it is in use', (_, damage) => {
-  it('is left for the limit within the process, once and with a pause of one window', async () => {
+  it('fall back to the limit within the process once, with a pause of one window', async () => {
     const clock = createManualClock()
     const path = join(temporaryFolder(), 'limits.db')
     const lost: unknown[] = []

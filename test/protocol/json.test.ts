@@ -32,7 +32,7 @@ describe('JSON', () => {
     },
   )
 
-  it('is written and read back unchanged, at every indentation', () => {
+  it('survives being written and read at every indentation', () => {
     const { tree } = fc.letrec((tie) => ({
       tree: fc.oneof(
         { maxDepth: 4 },
@@ -54,7 +54,7 @@ describe('JSON', () => {
     )
   })
 
-  it('is written as JSON.stringify writes it, beside an integer that JSON.stringify refuses', () => {
+  it('matches JSON.stringify beside an integer that JSON.stringify rejects', () => {
     const value = { a: [1, 'x', undefined, Number.NaN, [], {}], b: undefined, c: { d: null } }
     for (const indent of [0, 2])
       expect(writeJson({ ...value, z: 2n ** 64n - 1n }, { indent })).toBe(

@@ -31,12 +31,12 @@ describe('a label', () => {
 })
 
 describe('the labels of a command', () => {
-  it('are in the order given, each once', () => {
+  it('keeps the order given, each label once', () => {
     expect(labelsOf(['b', ' a ', 'b', 'e\u0301', '\u00e9'])).toEqual(['b', 'a', '\u00e9'])
     expect(labelsOf()).toEqual([])
   })
 
-  it('are refused with the name of the flag, and if there are too many', () => {
+  it('rejects empty labels, and too many, with the name of the flag', () => {
     expect(() => labelsOf(['a', ''])).toThrow(`--label: ${EMPTY}.`)
     const many = Array.from({ length: MAX_LABELS + 1 }, (_, index) => String(index))
     expect(labelsOf(many.slice(1))).toHaveLength(MAX_LABELS)

@@ -23,7 +23,7 @@ describe('a file that cannot be sent', () => {
     },
   )
 
-  it('is no AVIF image, which may have a brand of HEIF too', () => {
+  it('accepts an AVIF image that has a brand of HEIF too', () => {
     expect(imageTypeOf(ftyp('mif1', 'avif'))).toBe('image/avif')
   })
 })

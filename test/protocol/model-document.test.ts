@@ -79,7 +79,7 @@ describe('a document', () => {
     expect(Object.keys(documentOf({ kind: 'video' }).input.properties)).toContain('resolution')
   })
 
-  it('is shown with the keywords that it was read with', () => {
+  it('shows the keywords that it was read with, without its engine', () => {
     const input = { ...SCHEMA, title: 'image' }
     const price = { run: 0.1, factors: { size: { m: 1.5 } } }
     const shown = documentJson(documentOf({ input, price, default: true, engine: { url: 'x' } }))
@@ -214,7 +214,7 @@ describe('a document', () => {
     expect(problems).toContain(problem)
   })
 
-  it('that is nested too deeply to be written is refused', () => {
+  it('rejects a document that is nested too deeply to be written', () => {
     const deep = JSON.parse(`${'['.repeat(200_000)}${']'.repeat(200_000)}`)
     expect(read({ ...image, deep }).problems).toEqual([': is larger than 256 KiB'])
   })

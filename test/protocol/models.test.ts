@@ -32,7 +32,7 @@ describe('the inputs', () => {
     ])
   })
 
-  it('are named by their kind', () => {
+  it('have the name of their kind as a title', () => {
     expect(KINDS).toEqual(['video', 'image'])
     expect([isKind('video'), isKind('Video'), isKind('toString')]).toEqual([true, false, false])
     for (const kind of KINDS) expect(MODEL_INPUTS[kind].title).toBe(kind)
@@ -69,7 +69,7 @@ describe('an input', () => {
     expect(said('video', { prompt: 'x', image_urls: Array(99).fill('u') })).toEqual([])
   })
 
-  it('that is wrong is told in full, one problem a parameter', () => {
+  it('lists one problem for each wrong parameter', () => {
     expect(said('video', {})).toEqual(['prompt is missing'])
     expect(
       said('video', { prompt: 1, aspect_ratio: '16x9', resolution: '1080', duration: 5, image_urls: 'u' }),

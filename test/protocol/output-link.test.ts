@@ -38,7 +38,7 @@ describe('links to outputs', () => {
     expect(outputOfLink(`${PLAIN}?a=1&b=2&sig=x`)).toBe(outputOfLink(`${PLAIN}?sig=y&b=2&a=1`))
   })
 
-  it('are kept if they are no URLs', () => {
+  it('keeps a text that is no URL', () => {
     expect(outputOfLink('')).toBe('')
   })
 })

@@ -19,7 +19,7 @@ describe('a number as it is written', () => {
     expect(isExact(text, Number(text))).toBe(false)
   })
 
-  it('is exact if the digits that JSON.stringify prints are the same whole number', () => {
+  it('counts as exact when JSON.stringify prints the same whole number', () => {
     const digits = fc.bigInt({ min: -(2n ** 69n), max: 2n ** 69n })
     const near = fc.bigInt({ min: -50n, max: 50n }).map((offset) => 2n ** 53n + offset)
     fc.assert(

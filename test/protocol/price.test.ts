@@ -66,12 +66,15 @@ describe('a price in millionths', () => {
     ])
   })
 
-  it.each(['constructor', 'toString', '__proto__', 'hasOwnProperty'])('is not changed by %s', (name) => {
-    const factors = JSON.parse(`{"${name}": {"m": 2}, "size": {"m": 2}}`)
-    expect(priced({ factors }, {})).toBe(1_000_000)
-    expect(priced({ factors }, { size: name })).toBe(1_000_000)
-    expect(priced({ factors }, JSON.parse(`{"${name}": "m"}`))).toBe(2_000_000)
-  })
+  it.each(['constructor', 'toString', '__proto__', 'hasOwnProperty'])(
+    'ignores inherited names: %s',
+    (name) => {
+      const factors = JSON.parse(`{"${name}": {"m": 2}, "size": {"m": 2}}`)
+      expect(priced({ factors }, {})).toBe(1_000_000)
+      expect(priced({ factors }, { size: name })).toBe(1_000_000)
+      expect(priced({ factors }, JSON.parse(`{"${name}": "m"}`))).toBe(2_000_000)
+    },
+  )
 })
 
 describe('a sum of estimates', () => {
@@ -99,7 +102,7 @@ describe('an amount', () => {
     expect(parseAmount(text)).toBe(millionths)
   })
 
-  it('is not another text', () => {
+  it('rejects every other text', () => {
     const others = [
       '',
       '.5',

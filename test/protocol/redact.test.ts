@@ -33,7 +33,7 @@ describe('a key in what a service said', () => {
     expect(redact(`Bearer ${written}, and ${written}.`)).toBe('Bearer [API key], and [API key].')
   })
 
-  it('is redacted in any mixture of spellings', () => {
+  it('redacts the key in any mixture of spellings', () => {
     const character = fc.constantFrom(...'ab/".-_09'.split(''))
     const spelling = fc.constantFrom((text: string) => text, json, url)
     fc.assert(
@@ -49,14 +49,14 @@ describe('a key in what a service said', () => {
     )
   })
 
-  it('is redacted from its eighth character on where the text ends within it', () => {
+  it('redacts a key that the end of the text cuts after its eighth character', () => {
     expect(redact(`Bearer ${KEY.slice(0, 8)}`)).toBe('Bearer [API key]')
     expect(redact(`Bearer ${encodeURIComponent(KEY.slice(0, 12))}`)).toBe('Bearer [API key]')
     expect(redact(`Bearer ${KEY.slice(0, 7)}`)).toBe(`Bearer ${KEY.slice(0, 7)}`)
     expect(redact(`Bearer ${KEY.slice(0, 12)} `)).toBe(`Bearer ${KEY.slice(0, 12)} `)
   })
 
-  it('is found where its beginning repeats', () => {
+  it('finds a key whose beginning repeats', () => {
     expect(createRedact('abababac')('x abababababac abababa')).toBe('x abab[API key] abababa')
     expect(createRedact('abababacx')('x abababababac')).toBe('x abab[API key]')
   })
@@ -73,7 +73,7 @@ describe('a key in what a service said', () => {
     expect(createRedact(key)(`${written} x`)).toBe(`${written.slice(0, at)}[API key] x`)
   })
 
-  it('is redacted as encoders write it', () => {
+  it('redacts the key as encoders write it', () => {
     const character = fc.constantFrom(
       ...'abcxyz089%\\"/{<&+#|u'.split(''),
       '%41',
@@ -120,7 +120,7 @@ describe('a key in what a service said', () => {
     expect(createRedact('short')('short')).toBe('short')
   })
 
-  it('is redacted in time that grows with the text alone, however long the key is', () => {
+  it('takes time that grows with the text alone, however long the key is', () => {
     const long = `eyJ${'aB3-_'.repeat(3_200)}`
     expect(createRedact(long)(`Bearer ${long} and ${each(long, url)}.`)).toBe(
       'Bearer [API key] and [API key].',

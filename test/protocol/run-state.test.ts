@@ -7,7 +7,7 @@ import { FAILURE_STATUSES, LOCAL_MOVES, LOCAL_STATUSES, phaseOf } from '../../sr
 import { anyCharacter } from '../support/any-character.js'
 
 describe('the published numbers', () => {
-  it('are these', () => {
+  it('match the published limit, interval and waits', () => {
     expect(RUNS_LIMIT).toEqual({ requests: 20, windowMs: 10_000 })
     expect(POLL_INTERVAL_MS).toEqual({ min: 1_000, max: 2_000 })
     expect(RATE_LIMITED_WAITS_MS).toEqual([1_000, 2_000, 4_000])
@@ -127,7 +127,7 @@ describe('an answer', () => {
     expect(parseErrorBody(body)).toEqual({ code, message })
   })
 
-  it('that is no JSON is told from an empty one', () => {
+  it('distinguishes a body that is no JSON from an empty one', () => {
     expect(parseJson('\uFEFF{"id":1}')).toEqual({ ok: true, value: { id: 1 } })
     expect(parseJson(' \n')).toEqual({ ok: false, wrong: 'the body is empty' })
     expect(parseJson('<p>')).toEqual({ ok: false, wrong: 'the body is not JSON' })
@@ -161,7 +161,7 @@ describe('a run', () => {
     expect(runOf(service)).toMatchObject({ id: 'r1', phase: 'running', urls: [], ...times, service })
   })
 
-  it.each([{}, { status: '' }, { status: 3 }, [{ status: 'queued' }], null])('is not %j', (value) => {
+  it.each([{}, { status: '' }, { status: 3 }, [{ status: 'queued' }], null])('rejects %j', (value) => {
     expect(runOf(value)).toMatch(/^the (body is not a JSON object|run has no status)$/)
   })
 
@@ -193,7 +193,7 @@ describe('a run', () => {
 })
 
 describe('the statuses', () => {
-  it('that mean failure are these', () => {
+  it('mean failure in any case and spacing: exactly these', () => {
     expect(FAILURE_STATUSES).toEqual(
       'failed failure error errored canceled cancelled aborted expired rejected timeout timed_out'.split(' '),
     )

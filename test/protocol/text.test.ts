@@ -40,7 +40,7 @@ describe('a text', () => {
     expect(printableJson(undefined)).toBe('null')
   })
 
-  it('is shortened', () => {
+  it('ends with an ellipsis when it is longer than the limit', () => {
     expect(shortened('x'.repeat(300))).toHaveLength(300)
     expect(shortened('x'.repeat(301))).toBe(`${'x'.repeat(299)}…`)
     expect(shortened('abcd', 3)).toBe('ab…')

@@ -40,7 +40,7 @@ describe('JSON that broke off', () => {
     expect(parseTornJson(`{"id":"a","deep":${'['.repeat(1_000_000)}`)).toMatchObject({ id: 'a' })
   })
 
-  it('is read to any place where it may break off', () => {
+  it('has its first id, wherever the text breaks off', () => {
     const text = JSON.stringify({ data: { id: 'a"b\\', runs: [{ id: 'x' }] }, status: 'é🦊', n: 1 })
     const end = text.indexOf('","runs') + 1
     for (let length = 0; length <= text.length; length++) {

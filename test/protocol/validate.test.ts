@@ -48,7 +48,7 @@ describe('the work of a check', () => {
     areAllowed: fc.boolean(),
   }
 
-  it('is linear in the document and the body, for hostile documents and bodies', () => {
+  it('grows linearly with document and body, also for hostile ones', () => {
     fc.assert(
       fc.property(fc.record(sizes), ({ values, valueLength, entries, entryLength, areAllowed }) => {
         const listed = numbered(values, valueLength, 'a')

@@ -180,7 +180,7 @@ const graphs = fc
   .map((rows) => rows.map((uses, at) => (at === 0 ? [] : [...new Set(uses.map((each) => each % at))])))
 
 describe('rows that use each other', () => {
-  it('are created once, after those that they use; those of a failed row are blocked', async () => {
+  it('creates each row once, after those that it uses, and blocks the users of a failed row', async () => {
     const folder = folderWith()
     await fc.assert(
       fc.asyncProperty(graphs, fc.array(fc.nat(19), { maxLength: 3 }), async (graph, failing) => {
@@ -202,7 +202,7 @@ describe('rows that use each other', () => {
     )
   })
 
-  it('are created again only where the bytes that they use are others', async () => {
+  it('creates a row again only when the bytes that it uses have changed', async () => {
     const folder = folderWith()
     await fc.assert(
       fc.asyncProperty(graphs, fc.array(fc.nat(19), { maxLength: 3 }), async (graph, edited) => {

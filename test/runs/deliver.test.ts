@@ -65,7 +65,7 @@ async function delivered(firstMs: number, freshMs = firstMs, failing: readonly n
 }
 
 describe('outputs whose links are valid for half a second', () => {
-  it('are all downloaded: the links are renewed each time that they have expired', async () => {
+  it('downloads all of them, with fresh links each time that the links have expired', async () => {
     const { files, errors, asked } = await delivered(500)
     expect([files.length, errors]).toEqual([OUTPUTS, []])
     // Four are downloaded at a time, and one request renews the links of those that expired together.

@@ -89,7 +89,7 @@ function rowOf(id: string, more: Partial<Row> = {}) {
 const NO_ANSWER: FollowStep = { is: 'error', error: NOT_FOUND, againInMs: 1_000 }
 
 describe('a time limit', () => {
-  it('that passes while a replica does not know the run yet does not record it as lost', async () => {
+  it('records no run as lost when it passes while a replica does not know the run yet', async () => {
     const { row, ended } = rowOf('a')
     expect(await play([row], () => [NO_ANSWER], 5_000)).toEqual([])
     expect(ended.map(({ error }) => error)).toEqual([NOT_FOUND])
@@ -195,7 +195,7 @@ describe('a create that is refused for good', () => {
     ])
   })
 
-  it('is the last one, and not a create that is refused after it for its own input', async () => {
+  it('ends the creates, which a later refusal for its own input does not', async () => {
     const { outcomes } = await playRefusal(async (send, isRefused) => {
       await send()
       await isRefused

@@ -32,7 +32,7 @@ function followed(steps: readonly FollowStep[], known: KnownRun = { id: 'run_1' 
 }
 
 describe('a run that succeeded without URLs', () => {
-  it('is recorded at its first response, while its URLs are still asked for', async () => {
+  it('records success at its first response, while its URLs are still requested', async () => {
     const { follower, recorded } = followed([WAITING])
     expect(await follower.poll(POLL)).toMatchObject({ is: 'error', againInMs: 1_000 })
     expect(recorded).toEqual(['succeeded'])
@@ -63,7 +63,7 @@ describe('a run that succeeded without URLs', () => {
     expect(error?.hint).not.toMatch(/again\b.*pay|--again/)
   })
 
-  it('is not waited for again by a command whose journal knows it', async () => {
+  it('ends at once when the journal knows that its URLs never came', async () => {
     const { follower } = followed([WAITING], { id: 'run_1', isWithoutUrls: true })
     expect(await follower.poll(POLL)).toMatchObject({ is: 'over', run: { error: { exitCode: 8 } } })
   })

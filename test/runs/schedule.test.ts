@@ -168,7 +168,7 @@ describe('what is next', () => {
 })
 
 describe('the pace of a model', () => {
-  it('is a guess until three runs have ended', () => {
+  it('uses a default until three runs have ended', () => {
     expect(paceOf([5_000, 6_000])).toEqual({ tooYoungMs: 0, medianMs: 30_000, slowMs: 30_000 })
     expect(paceOf([6_000, 7_000, 5_000])).toEqual({ tooYoungMs: 3_500, medianMs: 6_000, slowMs: 7_000 })
   })

@@ -71,7 +71,7 @@ const heldBy = (who: RegExp) =>
   })
 
 describe('the claim of this machine', () => {
-  it('is for one batch at a time, and leaves nothing behind', async () => {
+  it('admits one batch at a time, and leaves nothing behind', async () => {
     const { folder, claim, path } = createSite()
     const first = await claim()
     await expect(claim()).rejects.toThrow(
@@ -86,7 +86,7 @@ describe('the claim of this machine', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  it('is the same one through a link to its folder', async () => {
+  it('holds through a link to its folder', async () => {
     const { folder, claim } = createSite()
     const link = `${folderWith()}/link`
     symlinkSync(folder, link)
@@ -97,7 +97,7 @@ describe('the claim of this machine', () => {
     await first.release()
   })
 
-  it('is free at once when its process was killed, and one of several that come then has it', async () => {
+  it('passes at once to one of several batches when its process was killed', async () => {
     const site = createSite()
     const { folder, path } = site
     const first = await startClaimer(site)
@@ -124,7 +124,7 @@ describe('the claim of this machine', () => {
     await mine.release()
   })
 
-  it('is replaced when its process is suspended, which finds that and leaves the other one alone', async () => {
+  it('passes on when its process is suspended, which then leaves the new claim alone', async () => {
     const site = createSite()
     const { path, claim, clock } = site
     const suspended = await startClaimer(site)
@@ -188,7 +188,7 @@ describe('the claim of another machine', () => {
     expect(existsSync(path)).toBe(false)
   })
 
-  it('that replaces the same stale claim a moment later has it', async () => {
+  it('wins when it replaces the same stale claim a moment later', async () => {
     const { path, claim, clock, notes } = createSite()
     writeFileSync(path, foreign(1))
     const second = claim()
@@ -203,7 +203,7 @@ describe('the claim of another machine', () => {
     expect(readFileSync(path, 'utf8')).toBe(foreign(3))
   })
 
-  it('that ends while it is observed leaves the way free', async () => {
+  it('admits the batch when it ends while it is observed', async () => {
     const { path, claim, clock } = createSite()
     writeFileSync(path, foreign(1))
     const second = claim()

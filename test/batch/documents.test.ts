@@ -156,7 +156,7 @@ describe('a CSV file', () => {
     expect(problems.join('\n')).toContain(`3:1 ${message}`)
   })
 
-  it('is told by its columns, whatever the models call their parameters', async () => {
+  it('has columns as its sign, whatever the models call their parameters', async () => {
     expect(
       await entriesOf('name,model,prompt,steps\na,acme/still-2,x,5', { name: 'm', documents }),
     ).toMatchObject([{ input: { steps: 5 } }])
@@ -262,7 +262,7 @@ runs: [{name: a, model: acme/still-2, prompt: x}, {name: b, model: acme/cinema-3
     })
   })
 
-  it('that was written before the document was known means the same with it', async () => {
+  it('means the same before and after its document is known', async () => {
     const text = `defaults: {model: acme/still-2, input: {prompt: x, seed: 1}}
 runs: [{name: a}, {name: b, input: {prompt: y}}]`
     const before = await entriesOf(text, {})

@@ -27,7 +27,7 @@ runs:
     ])
   })
 
-  it('are one label in a cell of CSV, with its spaces', async () => {
+  it('read a cell of CSV as one label, with its spaces', async () => {
     const csv = 'name,kind,prompt,label\na,image,x,spring campaign\nb,image,x,\n'
     expect(await labelsOf(csv, { name: 'shots.csv' })).toEqual([['a', 'spring campaign'], ['b']])
   })
@@ -54,7 +54,7 @@ runs:
     ])
   })
 
-  it('are not the parameter `label` of a model, which `input` reaches', async () => {
+  it('leave the parameter `label` of a model to `input`', async () => {
     const document = readModelDocument(
       {
         name: 'acme/sign',

@@ -115,7 +115,7 @@ const anyLock: fc.Arbitrary<Lock> = fc.record({
 })
 
 describe('the text of a lock file', () => {
-  it('is by name, one field a line', () => {
+  it('sorts rows by name, with one field a line', () => {
     expect(
       lockText({
         ...lock({ b: entry(), '10': entry({ made: undefined, pending }) }),
@@ -239,7 +239,7 @@ describe('the text of a lock file', () => {
     expect([...rows.keys()].filter((name) => name.startsWith('x'))).toEqual(['x', 'x2', 'x3'])
   })
 
-  it('is the same where line and paragraph separators are in names: only a line feed begins a line', () => {
+  it('keeps names with line and paragraph separators, since only a line feed begins a line', () => {
     const names = ['a\u2028b', 'a\u2029======= b', '\u2028<<<<<<< HEAD']
     const given = lock(Object.fromEntries(names.map((name) => [name, entry()])))
     expect([...parseLock(lockText(given), 'x').entries.keys()].sort()).toEqual([...names].sort())
@@ -311,7 +311,7 @@ describe('the lock file', () => {
     ])
   })
 
-  it('is written whole, with the mode of a normal file, and read again', async () => {
+  it('has the mode of a normal file, and reads back as it was written', async () => {
     const folder = folderWith()
     const path = join(folder, 'shots.lock.json')
     expect(readLock(path, join(folder, 'shots.yaml'))).toEqual(NO_LOCK)
@@ -323,7 +323,7 @@ describe('the lock file', () => {
     expect(statSync(path).mode & 0o777).toBe(0o666 & ~process.umask())
   })
 
-  it('is not written over a change that comes while it is written', async () => {
+  it('keeps a change that comes while it is written', async () => {
     const folder = folderWith({ 'shots.yaml': '' })
     const path = join(folder, 'shots.lock.json')
     const file = lockFileAt(path, join(folder, 'shots.yaml'), createManualClock())

@@ -453,7 +453,7 @@ describe('names and outputs', () => {
     expect(await outline(rows('name: a, output: ../a.png'), { allowOutside: true })).toEqual(['a → ../a.png'])
   })
 
-  it('are looked for where links really lead', async () => {
+  it('follow links to their real folders', async () => {
     const elsewhere = folderWith()
     const folder = folderWith({ 'real/x.txt': '' })
     symlinkSync(elsewhere, join(folder, 'out'))
@@ -491,7 +491,7 @@ runs:
     ])
   })
 
-  it('are wrong once, however many rows they serve', async () => {
+  it('bring each mistake once, however many rows they serve', async () => {
     const text = `defaults: { kind: image, quality: hihg }\nruns:\n  - {name: a, prompt: x}\n  - {name: b, prompt: x}`
     expect(await problemsOf(text)).toEqual([
       '1:35 quality of an image must be one of basic, high, not "hihg" (did you mean "high"?)',
@@ -504,7 +504,7 @@ describe('reference images', () => {
   const text =
     '- {name: a, kind: image, prompt: x, image_urls: [refs/a.png, "https://a.example/b.png", "run:r1#2"]}'
 
-  it('are known by their content, and sent as data', async () => {
+  it('count by their content, and are sent as data', async () => {
     const folder = folderWith({ 'refs/a.png': ONE_PIXEL_PNG })
     const [entry] = await entriesOf(text, { folder })
     if (entry === undefined) throw new Error('no entry')
@@ -521,7 +521,7 @@ describe('reference images', () => {
     await expect(inputToSend(entry, noRows)).rejects.toThrow('changed while the batch was running')
   })
 
-  it('that cannot be sent are named where they stand', async () => {
+  it('have their place named when they cannot be sent', async () => {
     const folder = folderWith({ 'text.png': 'no image', 'big.png': '' })
     mkdirSync(join(folder, 'folder'))
     const list = '[text.png, none.png, folder, "-", "https://", " "]'
@@ -537,7 +537,7 @@ describe('reference images', () => {
     ])
   })
 
-  it('that are too many bytes together are refused', async () => {
+  it('fail when they are too large together', async () => {
     const big = Buffer.concat([ONE_PIXEL_PNG, Buffer.alloc(25 * 1024 * 1024)])
     const folder = folderWith({ 'a.png': big, 'b.png': big })
     const problems = await problemsOf('- {name: c, kind: image, prompt: x, image_urls: [a.png, b.png]}', {

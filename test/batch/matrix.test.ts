@@ -20,7 +20,7 @@ const outline = async (text: string, options?: Parameters<typeof read>[1]) =>
   )
 
 describe('a matrix', () => {
-  it('is a row for each combination, the last key fastest, and sets the fields that are keys', async () => {
+  it('makes a row for each combination, the last key fastest, and sets the fields that are keys', async () => {
     const text = row(
       'name: icon-{animal}-{quality}',
       'prompt: "{animal}, flat icon"',
@@ -469,7 +469,7 @@ describe('the limit of combinations', () => {
     expect(await problemsOf(text)).toEqual(['5:12 the manifest has more than 10000 runs'])
   })
 
-  it('is one problem for a row, whatever is wrong with all of its combinations', async () => {
+  it('brings one problem for a row, whatever is wrong with its combinations', async () => {
     const text = row('name: a', 'prompt: x', `image_urls: ["{a}.png"]`, `matrix: {a: ${numbers(1_000)}}`)
     expect(await problemsOf(text)).toEqual([
       `3:11 the name "a" ${SHARED} (a: 1)`,

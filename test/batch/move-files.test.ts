@@ -236,7 +236,7 @@ describe('files of rows', () => {
     expect(Object.values(again.actions).every((action) => action.do === 'up_to_date')).toBe(true)
   })
 
-  it('that --only leaves out stay: another row cannot have their place', async () => {
+  it('stay in place when --only leaves their row out: another row cannot take it', async () => {
     const here = place()
     await batch(here, [row('a', 'A'), row('b', 'B')])
     const after = [row('a', 'A', 'b.png'), row('b', 'B', 'a.png')]
@@ -250,7 +250,7 @@ describe('files of rows', () => {
     expectInPlace(here, [row('a', 'A'), row('b', 'B')])
   })
 
-  it('that --only leaves out stay, also where their row has another name now', async () => {
+  it('stay in place when --only leaves their row out, also under a new name of the row', async () => {
     const here = place()
     await batch(here, [row('a', 'A')])
     const after = [row('b', 'A', 'other.png'), row('c', 'C', 'a.png')]
@@ -375,7 +375,7 @@ describe('files of rows', () => {
     expect((await batch(here, after)).actions).toEqual({ a: upToDate })
   })
 
-  it('are in place after any kills, and nothing is created twice', async () => {
+  it('end in their places after any kills, and nothing is created twice', async () => {
     const names = ['a', 'b', 'c', 'd', 'e']
     const order = fc.shuffledSubarray(names, { minLength: 3 })
     const kills = fc.array(fc.record({ killedAt: fc.nat(6), isWritten: fc.boolean() }), { maxLength: 3 })

@@ -49,7 +49,7 @@ describe('a reference to a row', () => {
     ])
   })
 
-  it('is found in the input of another model, of which the rest is sent unchanged', async () => {
+  it('works in the input of another model, whose other parameters are sent unchanged', async () => {
     const [a] = await entriesOf(`
 - {name: a, model: acme/x, input: {image_urls: ["row:b", https://a.example/x.png], size: 2}}
 - {name: b, kind: image, prompt: x}`)
@@ -374,7 +374,7 @@ describe('a local image that is the output of a row', () => {
     ])
   })
 
-  it('is not one beside a video of the same stem', async () => {
+  it('needs a row of images: a video of the same stem has no such output', async () => {
     const folder = folderWith({ 'a.png': ONE_PIXEL_PNG })
     const text = '- { name: a, kind: video, prompt: a, image_urls: [a.png] }\n'
     expect(await problemsOf(text, { folder })).toEqual([])
@@ -382,7 +382,7 @@ describe('a local image that is the output of a row', () => {
 })
 
 describe('mistakes in references', () => {
-  it('are reported together with all others', async () => {
+  it('come together with all others', async () => {
     const text = `- { name: a, kind: image, prompt: "", image_urls: ["row:x"] }
 - { name: b, kind: image, prompt: b, image_urls: ["row:c"] }
 - { name: c, kind: image, prompt: c, image_urls: ["row:b"], quality: wrong }
@@ -396,7 +396,7 @@ describe('mistakes in references', () => {
     ])
   })
 
-  it('are not reported for rows whose output is refused', async () => {
+  it('leave out rows whose output is refused', async () => {
     const text = `- { name: a, kind: image, prompt: a, output: ../a.png }
 - { name: d, kind: image, prompt: d, output: "x/" }
 - { name: u, kind: image, prompt: u, image_urls: ["row:a", "row:d", "row:n-1"] }

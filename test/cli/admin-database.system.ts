@@ -35,7 +35,7 @@ describePostgres('admin --database', () => {
     expect(existsSync(join(home, 'state', 'service'))).toBe(false)
   })
 
-  it('is RUSHES_DATABASE_URL by default, unless --data selects a folder', async () => {
+  it('uses RUSHES_DATABASE_URL by default, unless --data selects a folder', async () => {
     const { url, home, admin } = await createAdmin()
     await admin('account', 'create', 'acme')
     const env = { RUSHES_DATABASE_URL: url }

@@ -403,7 +403,7 @@ describe.skipIf(usesPostgres)('admin backup, beside a running service', () => {
     expect(readFileSync(join(folder, 'there.db'), 'utf8')).toBe('kept')
   })
 
-  it('is complete with balances that are wrong, and says so', async () => {
+  it('copies wrong balances too, and warns of them', async () => {
     const { service, admin } = await createAdmin()
     await runSql(service, 'UPDATE accounts SET balance = 7')
     const file = join(temporaryFolder(), 'b.db')

@@ -70,7 +70,7 @@ describe('the estimate', () => {
     })
   })
 
-  it('is null, and never 0, if no run has a price', async () => {
+  it('gives null, never 0, when no run has a price', async () => {
     const { run, folder } = await createBatch([FOX], {})
     const summaries = [
       ...objects((await run(['--dry-run', '--json'])).stdout),
@@ -141,7 +141,7 @@ describe('the estimate', () => {
     expect(noKey.stderr).toMatch(/^1 run: 1 failed \(\d+ s\)$/m)
   })
 
-  it('is 0 with --local, which passes every limit', async () => {
+  it('gives 0 with --local, which passes every limit', async () => {
     const { run, folder } = await createBatch([FOX])
     const words = ['--local', '--max-cost', '0']
     expect(last((await run([...words, '--dry-run'])).stderr)).toMatch(
@@ -152,7 +152,7 @@ describe('the estimate', () => {
 })
 
 describe('--max-cost', () => {
-  it('is exit 2 before anything is sent, for all rows that a graph may create', async () => {
+  it('counts all rows that a graph may create, and ends with exit 2 before anything is sent', async () => {
     // Three images and a video, three of which wait for others.
     const { run, created, lock } = await createBatch(FAMILY)
     const refused = await run(['--max-cost', '1.799999'])
@@ -193,7 +193,7 @@ describe('--max-cost', () => {
     expect((await run([...words, '--dry-run'])).code).toBe(0)
   })
 
-  it('is checked with the prices of the service, for which a plan asks too', async () => {
+  it('uses the prices of the service, which a plan requests too', async () => {
     const { run, service } = await createBatch([FOX], {}, 'credits', { hasList: true })
     const offline: Fetch = async () => {
       throw new HttpFailure('getaddrinfo ENOTFOUND', { sent: false })
@@ -268,7 +268,7 @@ describe('the prices of a list that is a day old', () => {
     }
   }
 
-  it('are asked for again before --max-cost is checked, by a batch and by its plan', async () => {
+  it('are requested again before a batch or its plan checks --max-cost', async () => {
     const { run, passDay, created } = await createListed([FOX])
     expect((await run(['--dry-run', '--max-cost', '1'])).code).toBe(0)
     passDay(100)
@@ -283,7 +283,7 @@ describe('the prices of a list that is a day old', () => {
     expect(stderr.match(/Estimate: 5 credits$/gm)).toHaveLength(2)
   })
 
-  it('are asked for again before each round of --watch', async () => {
+  it('are requested again before each round of --watch', async () => {
     const { run, write, passDay, created } = await createListed([FOX])
     const interrupts = createInterrupts()
     const acts: (() => void)[] = [
@@ -333,7 +333,7 @@ describe('the prices of a list that is a day old', () => {
 })
 
 describe('labels', () => {
-  it('are in the journal, are never sent, and do not make a row out of date', async () => {
+  it('enter the journal, are never sent, and keep rows up to date', async () => {
     const batch = await createBatch([{ ...FOX, label: ['spring', 'web'] }, HEN])
     expect((await batch.run()).code).toBe(0)
     const bodies = batch.service.requests.map(({ body }) => Buffer.from(body ?? []).toString()).join()

@@ -182,7 +182,7 @@ describe('rows whose models come from the environment', () => {
   const withModel = (model: string) => ({ env: { RUSHES_IMAGE_MODEL: model } })
   const without = withModel('')
 
-  it('are up to date where it names no model, and keep their pictures when they are renamed there', async () => {
+  it('stay up to date without a model in the environment, and keep their pictures when renamed', async () => {
     const before = [row({ name: 'fox', output: 'fox.png', count: 2 })]
     const { run, created, contents, write } = await start(before, { models })
     expect((await run(['--only', 'fox.png'], withModel('acme/one'))).code).toBe(0)
@@ -241,7 +241,7 @@ describe('two Unicode forms of one name', () => {
     expect(created()).toEqual([])
   })
 
-  it('are one name of two rows', async () => {
+  it('count as one name, which two rows may not share', async () => {
     const { run } = await start([row({ name: NFC, output: 'a.png' }), row({ name: NFD, output: 'b.png' })])
     const { code, stderr } = await run()
     expect([code, stderr]).toEqual([

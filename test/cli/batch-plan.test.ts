@@ -50,7 +50,7 @@ async function createPlan(text = MANIFEST) {
 type Place = Awaited<ReturnType<typeof createPlan>>
 
 describe('--check', () => {
-  it('is exit 10 while files are missing; it needs no key and writes nothing', async () => {
+  it('ends with exit 10 while files are missing, without a key and without a write', async () => {
     const { bare, folder, service } = await createPlan()
     expect(await bare('--check')).toMatchObject({
       code: 10,
@@ -123,13 +123,13 @@ describe('--check', () => {
     expect(await state()).toBe('missing')
   })
 
-  it('is exit 2 for a manifest without an end', async () => {
+  it('ends with exit 2 for a manifest without an end', async () => {
     const { code, stderr } = await runCli(['batch', '/dev/zero', '--check'])
     expect(code).toBe(2)
     expect(stderr).toContain('/dev/zero is too large; the limit is 64 MiB')
   })
 
-  it('is exit 2 for a manifest with mistakes, each with its place', async () => {
+  it('ends with exit 2 for a manifest with mistakes, and gives the place of each', async () => {
     const place = await createPlan()
     place.write(
       MANIFEST.replace('a fox', 'a fox\n    qualty: high').replace('a hen', 'a hen\n    quality: hihg'),
@@ -156,7 +156,7 @@ describe('--check of a batch that was created', () => {
     cpSync(saved, place.folder, { recursive: true })
   })
 
-  it('is exit 0, sends nothing and changes no file', async () => {
+  it('ends with exit 0, sends nothing and changes no file', async () => {
     const contents = () => filesBelow(place.folder).map((name) => [name, readFileSync(place.path(name))])
     const before = contents()
     place.service.requests.length = 0
@@ -227,7 +227,7 @@ describe('--dry-run', () => {
     })
   })
 
-  it('is exit 2 for a batch that could not begin, as the batch is, which sends nothing', async () => {
+  it('ends with exit 2, as the batch does, when the batch could not begin', async () => {
     const { bare, run, path, service } = await createPlan()
     const many = { code: 2, stderr: expect.stringContaining('would create 2 runs, but --max-runs allows 1') }
     expect(await bare('--dry-run', '--max-runs', '1')).toMatchObject(many)
@@ -267,7 +267,7 @@ describe('the plan of rows that use other rows', () => {
   const BOTH = { name: 'both', prompt: 'two foxes', image_urls: ['row:run', 'row:sit'] }
   const TREE = { name: 'tree', prompt: 'a tree' }
 
-  it('is a tree on a terminal, with the reason for each row', async () => {
+  it('prints a tree on a terminal, with the reason for each row', async () => {
     const { run, write } = await createFamily([SHEET, RUN, CLIP, SIT, BOTH, TREE])
     const first = await run(['--dry-run'], { tty: { stdout: true }, columns: 120 })
     expect(first.stdout).toMatchInlineSnapshot(`
@@ -339,7 +339,7 @@ runs:
   const FOX_HIGH = 'create\ticon-fox-high\ticons/fox/high.png\tmissing\n'
   const BEAR = 'create\ticon-bear-basic\ticons/bear/basic.png\tmissing\n'
 
-  it('is planned and created under the names of its combinations, each once', async () => {
+  it('plans and creates each combination once, under its own name', async () => {
     const { run, bare, write, created, folder, path } = await createPlan(MATRIX)
     expect(await bare('--dry-run')).toMatchObject({
       code: 0,
@@ -366,7 +366,7 @@ runs:
     expect(created()[1]).toBe('a polar bear, flat icon')
   })
 
-  it('that becomes rows of its outputs creates nothing, and neither do rows that become a matrix', async () => {
+  it('creates nothing when it becomes rows, or rows become a matrix, of the same outputs', async () => {
     const { run, write, created } = await createPlan(MATRIX)
     const row = (name: string, quality: string, animal: string, output: string) => ({
       ...{ prompt: `${animal}, flat icon`, name, quality, output },

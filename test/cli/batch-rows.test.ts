@@ -18,7 +18,7 @@ import {
 import { misfits } from '../support/schemas.js'
 
 describe('rows that use other rows', () => {
-  it('are created after them, from their outputs; a second batch costs nothing', async () => {
+  it('wait for their outputs and use them; a second batch costs nothing', async () => {
     const { run, created, path, lock, engine } = await createFamily()
     const first = await run()
     expect(first).toMatchObject({ code: 0 })
@@ -37,7 +37,7 @@ describe('rows that use other rows', () => {
     expect((await run(['--check'])).code).toBe(0)
   })
 
-  it('are created again when one that they use changes, and no others are', async () => {
+  it('are the only ones created again when a row that they use changes', async () => {
     const { run, created, write } = await createFamily()
     await run()
     created()
@@ -47,7 +47,7 @@ describe('rows that use other rows', () => {
     expect((await run(['--check'])).code).toBe(0)
   })
 
-  it('are up to date when what they use is created again with the same bytes', async () => {
+  it('stay up to date when what they use is created again with the same bytes', async () => {
     const { run, created, write } = await createFamily()
     await run()
     created()
@@ -64,7 +64,7 @@ describe('rows that use other rows', () => {
     expect(stderr).toBe('')
   })
 
-  it('are not created again when a row gets another name', async () => {
+  it('stay up to date when a row gets another name', async () => {
     const { run, created, write, lock, path } = await createFamily()
     await run()
     created()
@@ -99,7 +99,7 @@ describe('rows that use other rows', () => {
     expect(created()).toHaveLength(4)
   })
 
-  it('is created from a row whose file is downloaded or moved in the same batch', async () => {
+  it('uses a file that is downloaded or moved in the same batch', async () => {
     const { run, created, path, write } = await createFamily([SHEET])
     await run()
     rmSync(path('sheet.png'))
@@ -165,7 +165,7 @@ describe('a row that fails each time', () => {
   const FAILING = { name: 'sheet', prompt: 'FAIL' }
   const OTHER = { name: 'other', prompt: 'a hen' }
 
-  it('is skipped after three failures of the same input, until --force or another input', async () => {
+  it('is left out after three failures of the same input, until --force or another input', async () => {
     const { run, created, lock, lockPath, write } = await createFamily([FAILING, OTHER])
     for (const tries of [1, 2, 3]) {
       const { code, stderr } = await run()
@@ -197,7 +197,7 @@ describe('a row that fails each time', () => {
     expect(lock().sheet).not.toHaveProperty('failures')
   })
 
-  it('is created again with another input, which has its own three tries', async () => {
+  it('gets three new attempts with another input', async () => {
     const { run, lock, write, created } = await createFamily([FAILING])
     await run()
     await run()
@@ -237,7 +237,7 @@ describe('a row that fails each time', () => {
 })
 
 describe('a row whose source fails', () => {
-  it('is blocked, costs nothing and is named; what does not use it is created', async () => {
+  it('blocks the rows that use it, which cost nothing, and no others', async () => {
     const failing = { ...RUN, prompt: 'FAIL' }
     const { run, created, write } = await createFamily([CLIP, failing, SIT, SHEET])
     const { code, stderr } = await run()
@@ -253,7 +253,7 @@ describe('a row whose source fails', () => {
     expect((await run()).stderr).toMatch(/4 runs: 2 created, 2 up to date/)
   })
 
-  it('is blocked through several levels; the exit code is that of the first row', async () => {
+  it('blocks rows through several levels, and its own exit code counts', async () => {
     const { run, service } = await createFamily()
     const { fetch } = scripted({
       status: 400,
@@ -352,7 +352,7 @@ describe('a batch that stopped', () => {
 })
 
 describe('what is sent for an output', () => {
-  it('is its URL while the service has it: nothing is uploaded', async () => {
+  it('uses its URL while the service has it, and uploads nothing', async () => {
     const { run, service, write } = await createFamily([SHEET, RUN])
     await run()
     expect(imagesSentFor(service, RUN.prompt)).toEqual([
@@ -367,7 +367,7 @@ describe('what is sent for an output', () => {
     expect(probe?.headers).not.toHaveProperty('authorization')
   })
 
-  it('is a data: URL at another service, which is not asked for the run', async () => {
+  it('uses a data: URL at another service, which gets no request for the run', async () => {
     const { run, service, write, editLock, lock } = await createFamily([SHEET])
     await run()
     editLock((runs) => {
@@ -382,7 +382,7 @@ describe('what is sent for an output', () => {
     expect(service.requests.filter(({ headers }) => headers.range !== undefined)).toEqual([])
   })
 
-  it('is an error of the row where neither the service nor the disk has it', async () => {
+  it('fails the row when neither the service nor the disk has it', async () => {
     const { run, service, write, path, lock } = await createFamily(
       [SHEET, { ...RUN, image_urls: ['row:sheet#2'] }],
       { outputs: 2 },
@@ -471,7 +471,7 @@ describe('a file that changes while its run renders', () => {
     }
   const textOf = (family: Family, name: string) => readFileSync(family.path(name), 'utf8')
 
-  it('is kept, and the result lies beside it; the next batches pay nothing for it', async () => {
+  it('keeps its changes, with the result beside it, which later batches do not pay for', async () => {
     const family = await createFamily([SHEET])
     await family.run()
     family.write([RED, RUN])
@@ -498,7 +498,7 @@ describe('a file that changes while its run renders', () => {
     expect([family.pictures(), sha256(family.path('sheet.png'))]).toEqual([['run.png', 'sheet.png'], red])
   })
 
-  it('is replaced by the next batch with --overwrite, which pays nothing', async () => {
+  it('gives way to the result in the next batch with --overwrite, which pays nothing', async () => {
     const family = await createFamily([SHEET])
     await family.run([], { fetch: editing(family, 'sheet.png') })
     const result = sha256(family.path('sheet-2.png'))
@@ -508,7 +508,7 @@ describe('a file that changes while its run renders', () => {
     expect(sha256(family.path('sheet.png'))).toBe(result)
   })
 
-  it('is replaced at once with --overwrite', async () => {
+  it('gives way to the result at once with --overwrite', async () => {
     const family = await createFamily([SHEET])
     expect((await family.run(['--overwrite'], { fetch: editing(family, 'sheet.png') })).code).toBe(0)
     expect(family.pictures()).toEqual(['sheet.png'])
@@ -547,7 +547,7 @@ describe('a file that changes while its run renders', () => {
 })
 
 describe('the names of further outputs', () => {
-  it('are numbered, and their paths are printed', async () => {
+  it('have numbers, and the paths are printed', async () => {
     const { run, pictures, lock } = await createFamily([SHEET], { outputs: 3 })
     const { stdout } = await run()
     expect(pictures()).toEqual(['sheet-2.png', 'sheet-3.png', 'sheet.png'])
@@ -585,7 +585,7 @@ describe('the names of further outputs', () => {
     expect(created()).toEqual([])
   })
 
-  it('are others when a new row claims one: the file moves, and only the new row is paid for', async () => {
+  it('change when a new row claims one: the file moves, and only the new row is paid for', async () => {
     const { run, write, created, path } = await createFamily([SHEET], { outputs: 2 })
     await run()
     created()
@@ -614,7 +614,7 @@ describe('a further output', () => {
     expect((await run()).code).toBe(0)
   })
 
-  it('that is missing is planned and downloaded, and the others are not', async () => {
+  it('is the only one planned and downloaded when it is missing', async () => {
     const { run, created, path, service } = await createFamily([SHEET], { outputs: 2 })
     await run()
     created()
@@ -634,7 +634,7 @@ describe('a further output', () => {
     expect((await run(['--check'])).code).toBe(0)
   })
 
-  it('that was changed is an error, and is downloaded again with --overwrite', async () => {
+  it('fails the row when it was changed, and is downloaded again with --overwrite', async () => {
     const { run, created, path } = await createFamily([SHEET], { outputs: 2 })
     await run()
     created()
@@ -646,7 +646,7 @@ describe('a further output', () => {
     expect([sha256(path('sheet-2.png')), created()]).toEqual([second, []])
   })
 
-  it('is copied with the first one when the output gets another name', async () => {
+  it('follows the first output to its new name', async () => {
     const { run, created, path, write, lock, service } = await createFamily([SHEET], { outputs: 2 })
     await run()
     created()
@@ -660,7 +660,7 @@ describe('a further output', () => {
     expect((await run(['--check'])).code).toBe(0)
   })
 
-  it('is downloaded when the output gets another name and its file is missing', async () => {
+  it('downloads a missing file under the new name of its output', async () => {
     const { run, created, path, write } = await createFamily([SHEET], { outputs: 2 })
     await run()
     created()
@@ -696,7 +696,7 @@ describe('a further output', () => {
     expect(created()).toHaveLength(1)
   })
 
-  it('is a folder: the row fails, also with --overwrite', async () => {
+  it('fails the row when a folder has its name, also with --overwrite', async () => {
     const { run, created, path } = await createFamily([SHEET], { outputs: 2 })
     mkdirSync(path('sheet-2.png'))
     expect((await run(['--overwrite'])).code).toBe(12)

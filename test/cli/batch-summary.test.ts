@@ -210,7 +210,7 @@ describe('names, paths and messages in the log of a job', () => {
     if (words.includes('--json')) objects(stdout)
   })
 
-  it('are no commands where a run fails, or the manifest has mistakes', async () => {
+  it('cannot become commands when a run fails or the manifest has mistakes', async () => {
     const failing = await createBatch(HOSTILE.slice(0, 1))
     const fetch = refusing('##[error]no\n::error::no')
     const wrong = await createBatch([{ name: 'x', '::warning::y': 1, prompt: 'x', kind: '##[group]' }])

@@ -300,7 +300,7 @@ describe('what --watch notices', () => {
 })
 
 describe('mistakes while editing', () => {
-  it('are printed with line and column, and watching continues', async () => {
+  it('name their line and column, and watching continues', async () => {
     const { watch, write, posts } = await createWatch(rowsOf({ fox: 'a fox' }))
     const wrong = `${rowsOf({ fox: 'a fox' })}  - { name: hen, promt: a hen }\n`
     const { code, said } = await watch(['--yes'], NO_TERMINAL, [

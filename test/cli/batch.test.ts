@@ -239,7 +239,7 @@ describe('an error', () => {
 })
 
 describe('a create whose outcome is unknown', () => {
-  it('is not sent again until --resubmit-unconfirmed', async () => {
+  it('waits for --resubmit-unconfirmed before it is sent again', async () => {
     const batch = await createFamily([FOX, HEN])
     const fetch: Fetch = (request) => {
       if (!creates(request, FOX.prompt)) return batch.service.counting(request)
@@ -310,7 +310,7 @@ describe('a create whose outcome is unknown', () => {
     expect({ created: batch.created(), pictures: batch.pictures() }).toEqual({ created: [], pictures: [] })
   })
 
-  it('is taken over by the token of this very create, where the journal knows its run', async () => {
+  it('takes the run that the journal knows by the token of this very create', async () => {
     const batch = await createFamily([{ name: 'two', prompt: 'two', count: 2 }])
     let unanswered: Record<string, unknown> = {}
     const fetch: Fetch = (request) => {
@@ -331,7 +331,7 @@ describe('a create whose outcome is unknown', () => {
     expect(batch.lock()['two-2'].run).toBe(made['two-2'].run)
   })
 
-  it('is simply created where the journal knows that nothing was sent', async () => {
+  it('is created when the journal knows that nothing was sent', async () => {
     const batch = await createFamily([FOX, HEN])
     expect((await batch.run()).code).toBe(0)
     const { run: _, ...fox } = batch.lock().fox
@@ -349,7 +349,7 @@ describe('a create whose outcome is unknown', () => {
     expect(stderr).not.toMatch(/unconfirmed|unknown/)
   })
 
-  it('that was not sent stays so where the batch after it ends before its first create', async () => {
+  it('stays unsent when the next batch ends before its first create', async () => {
     const batch = await createFamily([FOX, HEN])
     expect((await batch.run()).code).toBe(0)
     const { hash, model } = batch.lock().fox
@@ -370,7 +370,7 @@ describe('a create whose outcome is unknown', () => {
     expect(batch.created()).toEqual([FOX.prompt])
   })
 
-  it('is named although the file of an earlier run is in place', async () => {
+  it('appears in the messages although the file of an earlier run is in place', async () => {
     const batch = await createFamily([FOX])
     await batch.run()
     const forced = ['--force', '--only', 'fox']
@@ -589,7 +589,7 @@ describe('a lock file that git changes while a batch runs', () => {
     for (let at = 10; at < 30; at++) expect(batch.lock()[`row-${at}`].run).toBe('run_other')
   })
 
-  it('is not overwritten while it has conflict markers; the run that is paid for is there in the next batch', async () => {
+  it('keeps its conflict markers, and the next batch has the run that is paid for', async () => {
     const batch = await createFamily([FOX, HEN])
     let whole = ''
     const fetch: Fetch = (request) => {
@@ -830,7 +830,7 @@ describe('a run that the service does not have', () => {
     expect(created()).toEqual([])
   })
 
-  it('is created again with --only and --force, and named', async () => {
+  it('is named when --only and --force create its row again', async () => {
     const { run, created, render, lock } = await createLost()
     const words = ['--only', 'sheet', '--force']
     const plan = await run([...words, '--dry-run'])
@@ -851,7 +851,7 @@ describe('a run that the service does not have', () => {
     expect(stderr).toContain('It was created at https://other.example. To continue there: --base-url')
   })
 
-  it('is told of once where several rows have the same error', async () => {
+  it('is reported once when several rows have the same error', async () => {
     const family = await createFamily([SHEET, { ...SHEET, name: 'two', prompt: 'two' }], { rendering: false })
     await family.run(['--timeout', '30s'])
     family.editLock((runs) => {
@@ -864,7 +864,7 @@ describe('a run that the service does not have', () => {
 })
 
 describe('a run whose row was changed before it ended', () => {
-  it('is named in plan, text and JSON, and not waited for', async () => {
+  it('appears in plan, text and JSON, and nothing waits for it', async () => {
     const { run, created, write, render, pending } = await createPending()
     write([CHANGED])
     const said = `warning: sheet: ${pending} has not been downloaded, and the row has changed since. This batch does not wait for it. To get its result: rushes wait -d ${pending}`
@@ -882,7 +882,7 @@ describe('a run whose row was changed before it ended', () => {
     expect((await run()).stderr).not.toContain('warning')
   })
 
-  it('is named under --quiet too', async () => {
+  it('appears under --quiet too', async () => {
     const { run, write, pending } = await createPending()
     write([CHANGED])
     expect((await run(['--dry-run', '-q'])).stderr).toContain(pending)
@@ -913,7 +913,7 @@ describe('a run whose row was changed before it ended', () => {
     expect([created(), lock().sheet.run]).toEqual([[], id])
   })
 
-  it('is named when its row leaves the manifest, and kept in the lock file', async () => {
+  it('appears when its row leaves the manifest, and stays in the lock file', async () => {
     const { run, write, pending, lock, render, created } = await createPending()
     write([{ ...RUN, image_urls: [] }])
     render()
@@ -927,7 +927,7 @@ describe('a run whose row was changed before it ended', () => {
     expect([created(), lock().sheet.run]).toEqual([[], pending])
   })
 
-  it('is named where a row that it uses is created again', async () => {
+  it('appears when a row that it uses is created again', async () => {
     const { run, write, created, lock, editLock, path } = await createFamily([SHEET, RUN])
     await run()
     editLock((runs) => {
@@ -948,7 +948,7 @@ describe('a run whose row was changed before it ended', () => {
     expect([created(), lock().run.run]).toEqual([[`${SHEET.prompt}!`], id])
   })
 
-  it('is named with its key where its create has an unknown outcome', async () => {
+  it('appears with its key when its create has an unknown outcome', async () => {
     const { run, write, editLock } = await createPending()
     editLock(({ sheet }) => {
       Object.assign(sheet?.pending ?? {}, { state: 'unconfirmed', key: '~3f2a', run: undefined })

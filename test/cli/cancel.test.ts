@@ -113,7 +113,7 @@ describe('rushes cancel', () => {
     expect((await service.run(['cancel', '-'], { stdin: '' })).code).toBe(2)
   })
 
-  it('is sent again after a lost answer and after a 503', async () => {
+  it('sends the request again after a lost response and after a 503', async () => {
     const service = await createQueue()
     const [id = ''] = await created(service)
     let tries = 0

@@ -121,7 +121,7 @@ function homeWith(
 }
 
 describe('commands and flags', () => {
-  it('are those of the help, with what it says of them', async () => {
+  it('match the help, with its descriptions', async () => {
     const { values, abouts, end } = await complete([''])
     expect(values).toEqual([...COMMANDS.map(({ name }) => name), 'help'])
     expect(abouts.slice(0, -1)).toEqual(COMMANDS.map(({ about }) => about))
@@ -234,7 +234,7 @@ describe('runs', () => {
     ])
   })
 
-  it('are local ones where RUSHES_LOCAL says so', async () => {
+  it('come from the local service when RUSHES_LOCAL is set', async () => {
     const home = homeWith([
       { id: 'run_here', phase: 'running' },
       { id: 'run_local', phase: 'running', address: 'local' },
@@ -245,13 +245,13 @@ describe('runs', () => {
     expect(await offered(['status', '--base-url', HERE, ''])).toEqual(['run_here'])
   })
 
-  it('are described in one printable line', async () => {
+  it('have a description of one printable line', async () => {
     expect((await complete(['download', ''], { home: known })).abouts).toEqual([
       'succeeded image a red fox [31m',
     ])
   })
 
-  it('are not offered where a shell could read more than a word in them', async () => {
+  it('leave out ids in which a shell could read more than a word', async () => {
     const hostile = [
       '$(touch x)',
       '`id`',
@@ -293,7 +293,7 @@ describe('labels', () => {
     expect(await valuesOf([...words, 'F'], home)).toEqual(['Frühling 春'])
   })
 
-  it('are not offered where an open quote would let the shell read them, or a script as a command', async () => {
+  it('leave out labels that a shell or a completion script would execute', async () => {
     const hostile = ['$(id)', '`id`', 'a"b', "a'b", 'a\\b', 'a!b', ':files /', 'a;b & c|d *']
     expect(await valuesOf(['list', '--label', ''], withLabels(hostile))).toEqual(['a;b & c|d *'])
   })
@@ -315,7 +315,7 @@ describe('profiles', () => {
     },
   }
 
-  it('are those of the config file', async () => {
+  it('come from the config file', async () => {
     const { values, abouts } = await complete(['list', '--profile', ''], {
       home: withConfig(JSON.stringify(config)),
     })
@@ -331,9 +331,12 @@ describe('profiles', () => {
     expect((await complete(words, { home, env })).values).toEqual(['acme/still-3'])
   })
 
-  it.each(['{', '[]', '{"profiles":[1]}', '"x"', ''])('are none in a file that holds %j', async (text) => {
-    expect(await valuesOf(['--profile', ''], withConfig(text))).toEqual([])
-  })
+  it.each(['{', '[]', '{"profiles":[1]}', '"x"', ''])(
+    'leave all out of a file that holds %j',
+    async (text) => {
+      expect(await valuesOf(['--profile', ''], withConfig(text))).toEqual([])
+    },
+  )
 })
 
 describe('trouble', () => {
@@ -359,7 +362,7 @@ describe('trouble', () => {
     }
   })
 
-  it('is never said, whatever stands on the line', async () => {
+  it('prints no error, whatever the line is', async () => {
     const word = fc.oneof(
       fc.constantFrom(
         'run',

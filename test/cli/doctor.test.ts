@@ -184,7 +184,7 @@ describe('doctor', () => {
 describe('the models', () => {
   const lineOf = (stdout: string, wanted: string) => linesOf(stdout).find(({ check }) => check === wanted)
 
-  it('that are not set are named with the ways to set them, and are no failure', async () => {
+  it('bring a warning with the ways to set them when they are not set', async () => {
     const service = await createCliService()
     const { code, lines } = await examined(service, { env: { RUSHES_IMAGE_MODEL: '' } })
     expect(code).toBe(0)
@@ -206,14 +206,14 @@ describe('the models', () => {
     expect({ code, statuses }).toEqual({ code: 2, statuses: { ...WELL, 'video model': 'failed' } })
   })
 
-  it('are those of the local service with --local', async () => {
+  it('come from the local service with --local', async () => {
     const { stdout } = await runCli(['doctor', '--local', '--json'], { env: SET })
     expect(lineOf(stdout, 'image model')).toMatchObject({ status: 'ok', message: 'rushes/preview-image' })
   })
 })
 
 describe('an address that includes the path of the API', () => {
-  it('is a warning with the address to use, once', async () => {
+  it('brings one warning, with the address to use', async () => {
     const service = await createCliService()
     const { stderr, lines } = await examined(service, { env: { RUSHES_BASE_URL: `${LOOPBACK_URL}/api/v1` } })
     expect(stderr).toBe('')
@@ -268,7 +268,7 @@ describe('the proxy', () => {
     expect(checkProxy(new URL(url), env).finding.message).toBe(message)
   })
 
-  it('that is invalid fails its check, and the others continue', async () => {
+  it('fails its check when it is invalid, and the others continue', async () => {
     const service = await createCliService()
     const env = { RUSHES_BASE_URL: 'https://api.example', HTTPS_PROXY: 'http://user:se%cret@p.example' }
     const { code, lines, statuses } = await examined(service, { env })

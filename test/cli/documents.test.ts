@@ -187,7 +187,7 @@ describe('a run that was paid before the document of its model had its parameter
     expect(await batch('--check')).toMatchObject({ code: 10 })
   })
 
-  it('is not paid again on a machine that does not know the document yet', async () => {
+  it('costs nothing again on a machine that does not know the document yet', async () => {
     const service = await createCliService()
     const path = join(temporaryFolder(), 'm.yaml')
     writeFileSync(path, '- {name: "{seed}", kind: image, prompt: x, matrix: {seed: [1, 2]}}')

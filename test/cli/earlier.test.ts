@@ -114,7 +114,7 @@ describe('wait --last and --all', () => {
 })
 
 describe('--last of status, download and show', () => {
-  it('is the newest run of the current service', async () => {
+  it('selects the newest run of the current service', async () => {
     const service = await createCliService()
     const folder = temporaryFolder()
     const [, id] = await created(service, '-n', '2')
@@ -131,7 +131,7 @@ describe('--last of status, download and show', () => {
     )
   })
 
-  it('that is unconfirmed is shown, and is exit 13 where the service would be asked', async () => {
+  it('shows an unconfirmed run, and ends with exit 13 when the service would be needed', async () => {
     const home = temporaryFolder()
     await runCli(RUN, { fetch: scripted({ status: 500 }).fetch, home, env: SET })
     for (const command of ['status', 'download'])
@@ -182,7 +182,7 @@ describe('download', () => {
     expect(readFileSync(path)).toEqual(ONE_PIXEL_PNG)
   })
 
-  it('is exit 11 for a run that goes on, after one look, and waits only when it is told to', async () => {
+  it('ends with exit 11 after one request for a run that goes on, and waits only with --timeout', async () => {
     const service = await createCliService({ rendering: false })
     const [id = ''] = await created(service)
     const folder = temporaryFolder()
@@ -199,7 +199,7 @@ describe('download', () => {
     expect((await service.run(['download', id, '-o', `${folder}/`, '--timeout', '30s'])).code).toBe(0)
   })
 
-  it('is exit 10 for a run that failed', async () => {
+  it('ends with exit 10 for a run that failed', async () => {
     const service = await createCliService({ engine: failing })
     const [id = ''] = await created(service)
     await service.run(['wait', id])
@@ -209,7 +209,7 @@ describe('download', () => {
     ])
   })
 
-  it('is what the hint of a failed download says, with the same place', async () => {
+  it('works as the hint of a failed download gives it, into the same place', async () => {
     const service = await createCliService()
     const folder = temporaryFolder()
     const fetch: typeof service.fetch = (request) =>
@@ -338,7 +338,7 @@ describe('-i run:<id>', () => {
     expect(body.input).toEqual({ prompt: 'it runs', image_urls: [url.trim()] })
   })
 
-  it('is the same request again, though the link changes', async () => {
+  it('counts as the same request, though the link changes', async () => {
     const service = await createCliService()
     await service.run(RUN)
     const source = `run:${rowsOf(service.home)[0]?.id}#1`
@@ -406,7 +406,7 @@ describe('--sidecar', () => {
     })
   })
 
-  it('is written by a later command too', async () => {
+  it('works in a later command too', async () => {
     const service = await createCliService()
     const path = join(temporaryFolder(), 'fox.png')
     await created(service)

@@ -82,7 +82,7 @@ describe('a compressed answer', () => {
     expect((await answered(['status', 'run_1'], problem('run_not_found', 404))).code).toBe(EXIT.notFound)
   })
 
-  it('that breaks off after the id is a run', async () => {
+  it('gives the run when it breaks off after the id', async () => {
     // Long enough that the id is decoded before the end.
     const body = { id: 'run_1', note: Array.from({ length: 3_000 }, (_, at) => at * 7_919) }
     const whole = gzipped(body, 201)

@@ -18,7 +18,7 @@ describe('the exit code of several errors', () => {
     expect(exitCodeOf(errors(first, second))).toBe(first)
   })
 
-  it('is that of a signal before all of them, of a bug before all but a create that may have been paid for', () => {
+  it('puts a signal first, then a create that may have been paid for, then a bug', () => {
     expect(exitCodeOf(errors(...ORDER, 1))).toBe(13)
     expect(exitCodeOf(errors(...ORDER.slice(1), 1))).toBe(1)
     expect(exitCodeOf(errors(13, 130))).toBe(130)
@@ -211,7 +211,7 @@ describe('a signal', () => {
     expect(stderr).not.toContain('may exist')
   })
 
-  it('that comes while the create is prepared sends nothing and notes nothing', async () => {
+  it('sends nothing and writes nothing when it comes while the create is prepared', async () => {
     const interrupts = createInterrupts()
     const told: string[] = []
     const tell = (what: string) => () => void told.push(what)
@@ -264,7 +264,7 @@ describe('a signal', () => {
     )
   })
 
-  it('is told in a few lines, however many runs there are', async () => {
+  it('brings a few lines, however many runs there are', async () => {
     const interrupts = createInterrupts()
     let requests = 0
     const { code, stderr } = await runCli(['run', 'image', 'fox', '-n', '30', '--quiet'], {
@@ -283,7 +283,7 @@ describe('a signal', () => {
     )
   })
 
-  it('is told once where creates wait for the limit, and those were not begun', async () => {
+  it('brings one message for creates that wait for the limit, which are not begun', async () => {
     const interrupts = createInterrupts()
     let requests = 0
     const clock = createManualClock()
@@ -305,7 +305,7 @@ describe('a signal', () => {
     expect(stderr).toContain('To create the other 11, run the same command with `-n 11`.')
   })
 
-  it('is silent when the reader of standard output went away', async () => {
+  it('ends silently with exit 141 when the reader of standard output went away', async () => {
     const interrupts = createInterrupts()
     interrupts.interrupt('stdout closed')
     const { fetch, requests } = scripted({ status: 500 })

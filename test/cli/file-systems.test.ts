@@ -90,7 +90,7 @@ describe('a name that Windows cannot have', () => {
     expect([batch.created(), batch.pictures()]).toEqual([[], []])
   })
 
-  it('is a name like others elsewhere', async () => {
+  it('works like any other name elsewhere', async () => {
     const service = await createCliService()
     const path = join(temporaryFolder(), 'a:b?.png')
     expect(await service.run(['run', 'image', 'a fox', '-o', path])).toMatchObject({ code: 0 })

@@ -80,7 +80,7 @@ describe('a row that may cost money', () => {
     expect(stderr).toContain('Remove it? [y/N] ')
   })
 
-  it('that gets its id while the question is open stays, and the command says so', async () => {
+  it('stays, with a message, when it gets its id while the question is open', async () => {
     const { home, key } = await withUnconfirmed()
     let hasAnswered = false
     const { code, stderr } = await runCli(['forget', key], {
@@ -99,7 +99,7 @@ describe('a row that may cost money', () => {
     expect(namesIn(home)).toEqual(['run_late'])
   })
 
-  it('that ends while the question is open stays; the other rows are removed', async () => {
+  it('stays when it ends while the question is open; the other rows are removed', async () => {
     const home = withRows()
     let hasAnswered = false
     const { code, stdout, stderr } = await runCli(['forget', 'going_a', 'done_a'], {
@@ -119,7 +119,7 @@ describe('a row that may cost money', () => {
     expect(namesIn(home)).not.toContain('done_a')
   })
 
-  it('is not asked for under --json', async () => {
+  it('stays under --json, which asks nothing', async () => {
     const { home, key } = await withUnconfirmed()
     const ran = await runCli(['forget', key, '--json'], { home, stdin: 'y\n', tty: TERMINAL })
     expect(ran.code).toBe(2)
@@ -134,7 +134,7 @@ describe('a row that may cost money', () => {
     expect(rowsOf(home)).toHaveLength(1)
   })
 
-  it('is removed without a question once the service says that it does not have it', async () => {
+  it('goes without a question once the service no longer has the run', async () => {
     const service = await createCliService()
     await service.run(['run', 'image', 'a fox', '--no-wait'])
     const id = rowsOf(service.home)[0]?.id ?? ''

@@ -219,7 +219,7 @@ describe('gallery', () => {
 })
 
 describe('the file of the page', () => {
-  it('is replaced when it is a page of an earlier command, in one step', async () => {
+  it('replaces the page of an earlier command in one step', async () => {
     const desk = createDesk()
     await desk.gallery()
     desk.add('run_a', { 'a.png': 'a' })
@@ -228,7 +228,7 @@ describe('the file of the page', () => {
     expect(readdirSync(desk.folder).sort()).toEqual(['a.png', 'gallery.html'])
   })
 
-  it('is not replaced when something else wrote it, unless --overwrite is given', async () => {
+  it('replaces a file of another program only with --overwrite', async () => {
     const desk = createDesk()
     writeFileSync(desk.page, '<!doctype html>\n<title>mine</title>')
     const { code, stderr, stdout } = await desk.gallery()
@@ -240,7 +240,7 @@ describe('the file of the page', () => {
     expect(desk.shown()).toEqual([])
   })
 
-  it('is gallery.html in a folder', async () => {
+  it('has the name gallery.html in a folder', async () => {
     const desk = createDesk()
     const into = (path: string) => runCli(['gallery', '-o', path], { home: desk.home })
     expect((await into(desk.folder)).stdout).toBe(`${desk.page}\n`)

@@ -71,7 +71,7 @@ describe('run -n', () => {
     expect(stderr).not.toContain('`-n 1`')
   })
 
-  it('that meets two errors advises in none of them to try again', async () => {
+  it('advises in none of two errors to run the command again', async () => {
     let attempts = 0
     const { fetch } = accepting(1, async (request) => {
       // The tries of the four creates that are in flight.
@@ -97,14 +97,14 @@ describe('run -n', () => {
     )
   })
 
-  it('that creates nothing does not speak of runs that are paid for', async () => {
+  it('mentions no paid runs when it creates nothing', async () => {
     const { fetch } = accepting(0, refusing)
     const { stderr } = await runCli([...RUN, '-n', '3'], { env: SET, fetch })
     expect(stderr).toContain('0 of 3 runs were created.')
     expect(stderr).not.toMatch(/paid for\.$|same command/m)
   })
 
-  it('that loses its responses folds them into one error, with the keys of all', async () => {
+  it('reports lost responses in one error, with the keys of all', async () => {
     const { fetch } = accepting(1, losing)
     const home = temporaryFolder()
     const { code, stderr } = await runCli([...RUN, '-n', '5', '--no-wait'], { env: SET, fetch, home })
@@ -120,7 +120,7 @@ describe('run -n', () => {
 })
 
 describe('a service that is down', () => {
-  it('is tried once by run -n, and nothing is paid', async () => {
+  it('gets one create from run -n, and nothing is paid', async () => {
     const { fetch, creates } = accepting(0, down)
     const { code, stderr } = await runCli([...RUN, '-n', '30', '--yes'], { env: SET, fetch })
     // The tries of one create.
@@ -128,7 +128,7 @@ describe('a service that is down', () => {
     expect(stderr).toContain('0 of 30 runs were created.')
   })
 
-  it('is tried once by a batch of thirty rows, which are named as not started', async () => {
+  it('gets one create from a batch of thirty rows, and the others are reported as not started', async () => {
     const batch = await createFamily(
       Array.from({ length: 30 }, (_, at) => ({ name: `r${at}`, prompt: `${at}` })),
     )

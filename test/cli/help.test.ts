@@ -30,7 +30,7 @@ describe('every topic', () => {
     expect(await help()).toContain(name)
   })
 
-  it('is not taken for the value of a flag', async () => {
+  it('opens only as a command, not as the value of a flag', async () => {
     expect(await help('--profile', 'x', 'help', 'agents')).toBe(agents())
     expect((await runCli(['--profile', 'help', 'agents'])).code).toBe(2)
     expect((await runCli(['run', 'help', 'agents'])).stdout).not.toBe(agents())
@@ -68,7 +68,7 @@ describe('environment', () => {
 })
 
 describe('agents', () => {
-  it('is short enough to be read whole, and knows every exit code', () => {
+  it('fits in 8,000 characters, and lists every exit code', () => {
     expect(agents().length).toBeLessThan(8_000)
     expect(Object.values(EXIT).filter((code) => !agents().includes(`\n| ${code} |`))).toEqual([])
   })
@@ -152,7 +152,7 @@ describe('the sections of help', () => {
     'Examples:',
   ]
 
-  it('are in one order for every command', async () => {
+  it('have one order for every command', async () => {
     for (const command of await everyCommand()) {
       const titles: readonly string[] = command.helpInformation().match(/^\S[^\n]*:(?=$| )/gm) ?? []
       expect(titles).toEqual(ORDER.filter((title) => titles.includes(title)))
@@ -344,7 +344,7 @@ describe('a profile that is not in the config file', () => {
     expect(stderr).toContain('It has no profiles yet.')
   })
 
-  it('is created by config set and by login', async () => {
+  it('begins with config set or login', async () => {
     const service = await createCliService()
     const run = (...words: string[]) =>
       service.run(words, { env: { RUSHES_API_KEY: '' }, stdin: service.apiKey })

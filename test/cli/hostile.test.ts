@@ -426,7 +426,7 @@ function wordsOf(commands: readonly string[]): readonly (readonly string[])[] {
 }
 
 describe('a command to be pasted', () => {
-  it('is read by bash as it is meant, whatever the id and the folder are', () => {
+  it('has the same words in bash, whatever the id and the folder are', () => {
     const folder = "it's {id}/"
     const commands = IDS.map((id) =>
       resumeCommand({ globals: { local: false }, delivery: ['-o', folder] }, 'wait', [id]),

@@ -148,7 +148,7 @@ describe('a journal that is locked for a while', () => {
     expect(rows()).toEqual([['r1', 'succeeded']])
   })
 
-  it('is not held up by a change that it can never take, which is said', () => {
+  it('drops a change that it can never accept, with a warning, and writes the others', () => {
     const { recorder, rows, warnings } = createLockable()
     const create = (id: string) => {
       const note = recorder.note({ ...INTENT, requestId: id }, 'required')
@@ -203,7 +203,7 @@ describe('a journal that is locked for a while', () => {
     expect(warnings).toEqual([])
   })
 
-  it('is read meanwhile', () => {
+  it('can be read meanwhile', () => {
     const { recorder, lock, unlock, warnings } = createLockable()
     const note = recorder.note(INTENT)
     note.sending()
@@ -243,7 +243,7 @@ describe('a create that was prepared', () => {
   /** The plan of a second batch, which creates the row. */
   const plan = { lock: NO_LOCK }
 
-  it('is taken by a second batch, and the first one can then not send it', async () => {
+  it('cannot be sent by the first batch once a second one has taken it', async () => {
     const { recorder } = createLockable()
     recorder.prepare([token])
     const first = recorder.note({ ...INTENT, requestId: token, isPrepared: true }, 'required')

@@ -36,7 +36,7 @@ const failing =
   }
 
 describe('a run that goes well', () => {
-  it('is in the journal before its bytes leave, has its id when the 201 was read, and its end', async () => {
+  it('enters the journal before its bytes leave, gets its id with the 201, and then its end', async () => {
     const service = await createCliService()
     const atSending: unknown[] = []
     const fetch: Fetch = (request) => {
@@ -190,7 +190,7 @@ describe('a create whose outcome is unknown', () => {
     expect(stateBytes(home).includes(secret)).toBe(false)
   })
 
-  it('is left by a second signal while the answer is awaited', async () => {
+  it('ends at a second signal while the response is awaited', async () => {
     const home = temporaryFolder()
     const interrupts = createInterrupts()
     const fetch: Fetch = ({ signal }) =>
@@ -213,7 +213,7 @@ describe('a state folder', () => {
       if (name.startsWith('journal.db')) rmSync(statePath(home, name))
   }
 
-  it('that cannot be written is said once, and the command goes on', async () => {
+  it('brings one warning when it cannot be written, and the command continues', async () => {
     const service = await createCliService()
     const inTheWay = join(service.home, 'file')
     writeFileSync(inTheWay, '')

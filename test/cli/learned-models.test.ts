@@ -212,7 +212,7 @@ describe('a kept list', () => {
   })
 })
 
-it('is kept for each account: two keys of one service have their own lists and prices', async () => {
+it('keeps lists and prices apart for two keys of one service', async () => {
   const home = temporaryFolder()
   const asked: string[] = []
   const fetch: Fetch = (request) => {
@@ -257,7 +257,7 @@ describe('an added model', () => {
     expect((await run(['models'])).stdout).not.toContain('acme/still-2')
   })
 
-  it('is suggested for `models remove`, and is not added twice from one file', async () => {
+  it('appears in the completion of `models remove`, and enters only once from one file', async () => {
     const { run } = openHome()
     await run(['models', '--refresh'])
     const documents = [STILL, { ...STILL, name: 'acme/own' }]

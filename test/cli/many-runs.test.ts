@@ -86,7 +86,7 @@ async function expectLinearEnd(words: readonly string[], hasSignal: boolean): Pr
 describe('a command on a dozen runs', () => {
   const ids = Array.from({ length: 12 }, (_, at) => `run_${at}`)
 
-  it('that named them one by one is resumed by the same command', async () => {
+  it('resumes with the same command when it named them one by one', async () => {
     const { code, stderr } = await runCli(['wait', ...ids, '--timeout', '5s', '--quiet'], {
       ...{ env: SET, fetch: running.fetch },
     })

@@ -17,7 +17,7 @@ const TEXT = `Content Credentials, ${TERM}`
 const engine = () => createInstantEngine({ bytes: BYTES })
 
 describe('marks of a file', () => {
-  it('are in the JSON of run, list and show, in the sidecar, in the text of show, and on the page', async () => {
+  it('appear in the JSON of run, list and show, the sidecar, the text of show, and the page', async () => {
     const service = await createCliService({ engine: engine() })
     const folder = temporaryFolder()
     const path = join(folder, 'fox.png')
@@ -37,7 +37,7 @@ describe('marks of a file', () => {
     expect(JSON.parse(again.stdout).files).toMatchObject([{ path, ...MARKS }])
   })
 
-  it('are null in the journal of a version that did not record them', async () => {
+  it('read as null from the journal of a version that did not record them', async () => {
     const service = await createCliService()
     const path = join(temporaryFolder(), 'fox.png')
     await service.run(['run', 'image', 'a fox', '-o', path])
@@ -51,7 +51,7 @@ describe('marks of a file', () => {
     expect((await service.run(['show', '--last'])).stdout).not.toContain('marks')
   })
 
-  it('are in the lines of a batch', async () => {
+  it('appear in the lines of a batch', async () => {
     const service = await createCliService({ engine: engine() })
     const manifest = join(temporaryFolder(), 'shots.yaml')
     writeFileSync(manifest, 'runs:\n  - { name: fox, kind: image, prompt: a fox }\n')
@@ -59,14 +59,14 @@ describe('marks of a file', () => {
     expect(JSON.parse(stdout.split('\n')[0] ?? '')).toMatchObject({ result: 'created', ...MARKS })
   })
 
-  it('are in the result of a tool of rushes mcp', async () => {
+  it('appear in the result of a tool of rushes mcp', async () => {
     const mcp = await openMcp(await createCliService({ engine: engine() }))
     const { structured, text } = await mcp.call('create_image', { prompt: 'a fox' })
     expect(structured.runs[0].files).toMatchObject([MARKS])
     expect(text).toContain(`(image/png, ${BYTES.length} B, ${TEXT})`)
   })
 
-  it('are in the status of a local run, whose files are in the data folder', async () => {
+  it('appear in the status of a local run, whose files are in the data folder', async () => {
     const home = temporaryFolder()
     const local = (...words: string[]) => runCli([...words, '--local', '--json'], { engine: engine(), home })
     const path = join(temporaryFolder(), 'fox.png')
@@ -76,7 +76,7 @@ describe('marks of a file', () => {
     expect(JSON.parse((await local('status', id)).stdout).files).toMatchObject([MARKS])
   })
 
-  it('are in the gallery, and the picture is drawn, of a local run that was not downloaded', async () => {
+  it('appear in the gallery, with the picture, for a local run that was not downloaded', async () => {
     const home = temporaryFolder()
     const run = (words: readonly string[], options: RunOptions = {}) =>
       runCli(words, { engine: engine(), home, ...options })

@@ -190,7 +190,7 @@ describe('a create', () => {
     expect(JSON.parse(text.split('\n')[0] ?? '')).toEqual({ error: structured.error })
   })
 
-  it('is refused with what is wrong, before anything is sent', async () => {
+  it('fails with all that is wrong before anything is sent', async () => {
     const { service, mcp } = await open()
     symlinkSync(temporaryFolder(), join(mcp.folder, 'link'))
     write(mcp, 'there.png', 'mine')
@@ -429,7 +429,7 @@ describe('the limit of 45 s', () => {
 })
 
 describe('one request_id', () => {
-  it('is one run: repeated, in parallel, and after a restart of the server', async () => {
+  it('creates one run: repeated, in parallel, and after a restart of the server', async () => {
     const service = await createCliService()
     const args = { prompt: 'a fox', request_id: 'fox-1' }
     const first = await openMcp(service)
@@ -448,7 +448,7 @@ describe('one request_id', () => {
     expect(listed.structured.runs).toMatchObject([{ id: ids[0], request_id: 'fox-1' }])
   })
 
-  it('is the same call in another order of the parameters, and with the configured model named, also while the first runs', async () => {
+  it('means the same call in any order of parameters and with the configured model named', async () => {
     const { engine, service, mcp } = await openCommanded()
     write(mcp, 'a.png', ONE_PIXEL_PNG)
     const one = { prompt: 'a fox', aspect_ratio: '1:1', image_urls: ['a.png'], request_id: 'one' }
@@ -539,7 +539,7 @@ describe('one request_id', () => {
     expect(structured.runs).toMatchObject([{ id: null, request_id: 'lost' }])
   })
 
-  it('is free again after a create that was refused', async () => {
+  it('can be used again after a create that was refused', async () => {
     const { mcp } = await open()
     const args = { prompt: 'a fox', request_id: 'again' }
     const refused = await mcp.call('create_image', { ...args, model: 'no/such' })

@@ -164,7 +164,7 @@ describe('the list of a service', () => {
     }
   }
 
-  it('is asked for once, for a model that is not known, and gives it flags', async () => {
+  it('is requested once for an unknown model, and gives it flags', async () => {
     const { run, home } = await homeWith()
     const { asked, bodies, fetch } = serviceWith([STILL])
     const flags = [
@@ -194,7 +194,7 @@ describe('the list of a service', () => {
     expect(readFileSync(join(home, 'state', 'models', file), 'utf8')).not.toContain(SET.RUSHES_API_KEY)
   })
 
-  it('is not asked for by help and by completion', async () => {
+  it('stays unrequested by help and completion', async () => {
     const { run } = await homeWith()
     const { asked, fetch } = serviceWith([STILL])
     for (const line of [
@@ -226,7 +226,7 @@ describe('the list of a service', () => {
     expect(bodies()).toHaveLength(line === fits || !line.includes('--no-wait') ? 0 : 2)
   })
 
-  it('is refreshed with its ETag, and is a table', async () => {
+  it('refreshes with its ETag, and prints a table', async () => {
     const { run } = await homeWith({ ...STILL, price: { run: 0.5 } })
     const { asked, fetch } = serviceWith([STILL, CINEMA])
     const rows = 'acme/still-2\timage\t0.5 credits\tadded\t\nacme/cinema-2\tvideo\t\tservice\tdefault\n'
@@ -273,7 +273,7 @@ describe('the list of a service', () => {
     expect((await run([...LINE, '--steps', '3'], { fetch })).stderr).toBe('')
   })
 
-  it('that is damaged on disk counts as absent', async () => {
+  it('counts as absent when its file is damaged', async () => {
     const { run, home } = await homeWith()
     const { asked, fetch } = serviceWith([STILL])
     const refresh = () => run([...LINE, '--steps', '3'], { fetch })
@@ -286,14 +286,14 @@ describe('the list of a service', () => {
     expect(asked).toHaveLength(6)
   })
 
-  it('is not asked for with a key that cannot be read, whose command runs once', async () => {
+  it('stays unrequested when the key cannot be read, and the command of the key runs once', async () => {
     const { run, home } = await homeWith()
     const env = { ...SET, RUSHES_API_KEY: '', RUSHES_API_KEY_COMMAND: `echo x >> "${home}/log"; exit 1` }
     expect((await run(LINE, { env })).code).toBe(4)
     expect(readFileSync(join(home, 'log'), 'utf8')).toBe('x\n')
   })
 
-  it('that never arrives delays a run by five seconds at most', async () => {
+  it('delays a run by at most five seconds when it never arrives', async () => {
     const { run } = await homeWith()
     const created = scripted({ status: 201, body: { id: 'run_1' } })
     const clock = createManualClock()
@@ -360,7 +360,7 @@ describe('a flag', () => {
     )
   })
 
-  it('is of the kind that its document says', async () => {
+  it('needs the kind of its document', async () => {
     expect(await errorOf(['run', 'image', 'x', '--model', 'acme/cinema-2'], CINEMA)).toBe(
       'error: acme/cinema-2 is a model of kind video.\n  Use `rushes run video --model acme/cinema-2`.\n',
     )
@@ -385,7 +385,7 @@ describe('a flag', () => {
     expect(JSON.parse((await run([...line, '--quality', 'high'])).stdout).input).toEqual({ quality: 'high' })
   })
 
-  it('is completed, with its values', async () => {
+  it('completes with its values', async () => {
     const { run } = await homeWith(STILL, CINEMA)
     const complete = async (...words: readonly string[]) =>
       (await run(['__complete', 'run', 'image', ...words])).stdout
@@ -399,7 +399,7 @@ describe('a flag', () => {
     expect(await complete('--model', 'acme/cinema-2', '--qual')).toEqual(['--quality'])
   })
 
-  it('is not completed with values that a shell or a terminal would execute', async () => {
+  it('completes no values that a shell or a terminal would execute', async () => {
     const hostile = {
       style: { type: 'string', enum: ['$(id)', '`id`', 'a\nb', '\u001b[31m', 'a"b', 'plain-1'] },
     }
@@ -437,7 +437,7 @@ describe('an added model', () => {
     expect([left.includes(names[0] ?? ''), left.includes(names[1] ?? '')]).toEqual([false, true])
   })
 
-  it('is shown with its parameters and its price, and removed', async () => {
+  it('shows its parameters and its price, and can be removed', async () => {
     const { run } = await homeWith(STILL)
     const { stdout } = await run(['models', 'acme/still-2'])
     expect(stdout.split('\n')).toEqual(
@@ -457,7 +457,7 @@ describe('an added model', () => {
     expect((await run(['models', 'acme/still-2'])).stderr).toContain('Unknown model "acme/still-2".')
   })
 
-  it('is not added with a mistake: each is named with its place', async () => {
+  it('needs a correct document: each mistake is named with its place', async () => {
     const { run } = await homeWith()
     const file = join(temporaryFolder(), 'still-2.yaml')
     writeFileSync(
@@ -485,7 +485,7 @@ describe('an added model', () => {
 })
 
 describe('the models of --local', () => {
-  it('are those of local.models, which can be set beside local', async () => {
+  it('come from local.models, which can be set beside local', async () => {
     const { run, home } = await homeWith()
     const file = join(home, 'flux.yaml')
     writeFileSync(
@@ -514,7 +514,7 @@ describe('the models of --local', () => {
   const fal = (more = '') =>
     `{name: fal-ai/flux/dev, kind: image, engine: {type: fal, model: fal-ai/flux/dev}, input: {image_urls: false}${more}}`
 
-  it('that cost money are the default only if their document says so', async () => {
+  it('cost nothing by default, unless a document makes a paid model the default', async () => {
     const { run, home } = await homeWith()
     const file = join(home, 'models.yaml')
     await run(['config', 'set', 'local.models', file])

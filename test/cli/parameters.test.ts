@@ -119,7 +119,7 @@ describe('a flag', () => {
     expect(await inputOf([...IMAGE, ...flags])).toEqual({ prompt: 'a fox', ...given })
   })
 
-  it('is a text for the kind whose schema says so', async () => {
+  it('sends a text for the kind whose schema has a text', async () => {
     expect(await inputOf(['run', 'video', 'a fox', '--dry-run', '--seed', '7'])).toEqual({
       prompt: 'a fox',
       seed: '7',
@@ -161,7 +161,7 @@ describe('a flag', () => {
 describe('--input', () => {
   const input = (value: object) => ['--input', JSON.stringify(value)]
 
-  it('is taken as it is, and flags win over it', async () => {
+  it('goes unchanged into the body, and flags win over it', async () => {
     expect(await inputOf([...IMAGE, ...input(GIVEN)])).toEqual({ prompt: 'a fox', ...GIVEN })
     expect(
       await inputOf([...IMAGE, ...input(GIVEN), '--no-transparent', '--seed', '1', '--guidance', '2']),

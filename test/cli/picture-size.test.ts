@@ -22,12 +22,12 @@ describe('the size of a picture', () => {
     },
   )
 
-  it('is that of a photograph as it is shown', async () => {
+  it('follows the orientation of a photograph', async () => {
     const turned = await create().jpeg().withMetadata({ orientation: 6 }).toBuffer()
     expect(sizeOf(turned)).toEqual({ width: 30, height: 40 })
   })
 
-  it('is found behind a long profile', async () => {
+  it('stands behind a long profile too', async () => {
     const jpeg = await create().jpeg().toBuffer()
     const comment = Buffer.alloc(60_000)
     const segment = Buffer.concat([
@@ -38,7 +38,7 @@ describe('the size of a picture', () => {
     expect(sizeOf(long)).toEqual({ width: 40, height: 30 })
   })
 
-  it('is not known of what is not a picture', async () => {
+  it('is undefined for what is not a picture', async () => {
     expect(sizeOf('')).toBeUndefined()
     expect(sizeOf('<svg width="1" height="1"/>')).toBeUndefined()
     expect(sizeOf((await create().png().toBuffer()).subarray(0, 20))).toBeUndefined()

@@ -196,7 +196,7 @@ describe('show --show', () => {
   })
 })
 
-it('is part of the command that resumes', async () => {
+it('keeps --show in the command that resumes', async () => {
   const service = await createCliService({ engine: createInstantEngine() })
   const { stderr } = await service.run(['run', 'image', 'fox', '--show', '--timeout', '1ms'], on(PLAIN))
   expect(stderr).toMatch(/rushes wait --show run_\w+/)

@@ -44,7 +44,7 @@ const firstLine = (text: string) => text.split('\n')[0] ?? ''
 describe('the setting prices', () => {
   const get = ['config', 'get', 'prices']
 
-  it('is stored as an object, shown and removed', async () => {
+  it('can be set as an object, shown and removed', async () => {
     const home = temporaryFolder()
     const run = (...argv: string[]) => runCli(argv, { home })
     expect((await run('config', 'set', 'prices', JSON.stringify(PRICES))).code).toBe(0)
@@ -58,7 +58,7 @@ describe('the setting prices', () => {
     expect((await run(...get)).code).toBe(2)
   })
 
-  it('is read from a file and from standard input', async () => {
+  it('accepts a file and standard input', async () => {
     const home = temporaryFolder()
     const file = join(home, 'prices.json')
     writeFileSync(file, '\ufeff{"acme/x": {"run": 1}}')
@@ -403,7 +403,7 @@ describe('--max-cost', () => {
     if (isRefused) expect(firstLine(stderr.replace(/^warning: .*\n/, ''))).toBe(error)
   })
 
-  it('is exact for 10,000 runs', async () => {
+  it('compares exactly for 10,000 runs', async () => {
     const words = ['-n', '10000', '--max-cost', '3333.329999', '--quality', 'basic']
     const { stderr } = await create(words, { prices: { 'acme/still-1': { run: 0.333333 } } }, {})
     expect(firstLine(stderr)).toContain('The estimate is 3333.33 USD, but --max-cost allows 3333.329999 USD.')
@@ -481,7 +481,7 @@ describe('what a run records', () => {
       .split('\n')
       .map((line) => JSON.parse(line))
 
-  it('is the estimate and the labels of each create, which are not sent', async () => {
+  it('has the estimate and the labels of each create, which are not sent', async () => {
     const service = await createCliService()
     const labels = ['--label', ' spring ', '--label', 'cafe\u0301', '--label', 'spring']
     expect((await service.run(['run', 'image', 'a fox', '-n', '2', '--no-wait', ...labels])).code).toBe(0)

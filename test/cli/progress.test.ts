@@ -48,7 +48,7 @@ describe('what is usual', () => {
     expect(formatElapsed(elapsedMs, expectedMs)).toBe(said)
   })
 
-  it('is part of the sign of life', () => {
+  it('appears in the sign of life', () => {
     expect(stillWaitingLine({ ...board, expectedMs: 120_000 }, 60_000)).toBe(
       'still waiting for 1 of 1 run (processing, 1 min 00 s of about 2 min 00 s)',
     )
@@ -72,7 +72,7 @@ describe('what is usual', () => {
 })
 
 describe('what the service says of a render', () => {
-  it('is in the spinner and in the sign of life of the only run', () => {
+  it('appears in the spinner and in the sign of life of the only run', () => {
     const far = { ...board, detail: '12,653 before it' }
     expect(spinnerText(far, 5_000).text).toBe('processing, 12,653 before it · run_1')
     expect(stillWaitingLine(far, 60_000)).toBe(
@@ -125,7 +125,7 @@ describe('many runs on a terminal', () => {
     expect(text.split('\n')).toHaveLength(shown + 2)
   })
 
-  it('are cut to the width, and a single one has none', () => {
+  it('fit the width, and a single run has none', () => {
     const wide = new Map([['x'.repeat(200), 'a\u001b[31m']])
     expect(rowsText(wide, 2, { columns: 40, rows: 24 })).toMatch(/^ {2}x{28}… {2}a\[31m\n$/)
     for (const columns of [5, 8, 12, 40])
@@ -238,7 +238,7 @@ describe('--progress json', () => {
     expect(last.received_bytes).toBeGreaterThan(0)
   })
 
-  it('is for every stream, also for a terminal', async () => {
+  it('writes JSON to every stream, also to a terminal', async () => {
     const { run } = await createCliService()
     const words = ['run', 'image', 'a fox', '--quiet', '--progress', 'json']
     const { stderr } = await run(words, { tty: { stderr: true } })
@@ -255,7 +255,7 @@ describe('--progress json', () => {
     expect(lines.at(-1)).toMatchObject({ done: 1, total: 1 })
   })
 
-  it('is the only form: another word is exit 2', async () => {
+  it('ends with exit 2 for another form', async () => {
     const { run } = await createCliService()
     const { code, stderr } = await run(['wait', '--last', '--progress', 'xml'])
     expect([code, stderr.split('\n')[0]]).toEqual([2, 'error: Unknown progress "xml". Use json.'])

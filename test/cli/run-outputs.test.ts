@@ -26,13 +26,13 @@ async function createRun(outputs = 1) {
 }
 
 describe('an output of an earlier run as a reference', () => {
-  it('is its URL while the host serves it', async () => {
+  it('sends its URL while the host serves it', async () => {
     const { service, run } = await createRun()
     expect((await service.run(['run', 'image', 'a hen', '-i', `run:${run.id}`])).code).toBe(0)
     expect(imagesSentFor(service, 'a hen')).toEqual(run.output.urls)
   })
 
-  it('is the downloaded file where its link is dead', async () => {
+  it('sends the downloaded file when its link is dead', async () => {
     const { service, run, withDeadLinks: fetch } = await createRun()
     expect(
       (await service.run(['run', 'image', 'a hen', '-i', `run:${run.id}`, '--no-wait'], { fetch })).code,
@@ -40,7 +40,7 @@ describe('an output of an earlier run as a reference', () => {
     expect(imagesSentFor(service, 'a hen')).toEqual([DATA_URL])
   })
 
-  it('is the downloaded file where the service has forgotten the run', async () => {
+  it('sends the downloaded file when the service has forgotten the run', async () => {
     const { service, run, withDeadLinks } = await createRun()
     const gone = { status: 404, body: { error: { code: 'run_not_found', message: 'no' } } }
     const fetch: Fetch = (request) =>
@@ -66,7 +66,7 @@ describe('an output of an earlier run as a reference', () => {
     )
   })
 
-  it('that is nowhere is an error, and nothing is created', async () => {
+  it('fails, and creates nothing, when it is nowhere', async () => {
     const service = await createCliService()
     const id = (await service.run(['run', 'image', 'a fox', '--json'])).stdout
     const name = `run:${JSON.parse(id).id}`

@@ -142,7 +142,7 @@ describe('--open', () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${opened[0]}\n` })
   })
 
-  it('that fails is a warning: the file is there', async () => {
+  it('warns when it fails, since the file is there', async () => {
     const { run } = await createCliService()
     const path = `${temporaryFolder()}/fox.png`
     const openResult = async () => Promise.reject(new Error('xdg-open is not installed'))
@@ -151,7 +151,7 @@ describe('--open', () => {
     expect(ran).toMatchObject({ code: 0, stdout: `${path}\n`, stderr })
   })
 
-  it('that fails names the URL when nothing is downloaded', async () => {
+  it('names the URL when it fails and nothing is downloaded', async () => {
     const { run } = await createCliService()
     const openResult = async () => Promise.reject(new Error('xdg-open is not installed'))
     const { code, stdout, stderr } = await run(['run', 'image', 'fox', '-q', '--open'], { openResult })
@@ -198,7 +198,7 @@ describe('more than 20 runs', () => {
     expect(stderr).not.toContain('[y/N]')
   })
 
-  it('are not created when Ctrl-C answers', async () => {
+  it('need an answer: Ctrl-C creates nothing', async () => {
     const interrupts = createInterrupts()
     interrupts.interrupt('SIGINT')
     expect(await create(['21'], { interrupts, tty: TERMINAL })).toMatchObject({ code: 130, created: 0 })
@@ -298,7 +298,7 @@ describe('what is wrong is said before anything is sent', () => {
     expect(stderr).toMatch(message)
   })
 
-  it('is one JSON object with --json', async () => {
+  it('prints one JSON object with --json', async () => {
     const { code, stderr } = await runCli(['--json', 'run', 'video', 'fox', '-n', '0'], { env: SET })
     expect(code).toBe(2)
     expect(JSON.parse(stderr).error).toMatchObject({

@@ -38,7 +38,7 @@ describe('the hint for a sign-in link', () => {
     )
   })
 
-  it('is not there on the first start, which prints the link itself', () => {
+  it('is absent on the first start, which prints the link itself', () => {
     const start = { url: 'http://127.0.0.1:8000', publicUrl: undefined }
     expect(consoleLines({ ...start, console: { linkToken: 't', hasUsers: true } }, '')).toEqual([
       'Console: http://127.0.0.1:8000/#/link/t',
@@ -69,7 +69,7 @@ describe('the models of --models', () => {
     return { ...ran, stdout: ran.stdout.split('\n').slice(2) }
   }
 
-  it('are announced by their defaults, when a node needs no file of an engine', async () => {
+  it('announce their defaults, and an API node needs no file of an engine', async () => {
     const { code, stdout, stderr } = await serve('--role', 'api')
     expect({ code, stdout }).toEqual({
       code: 0,
@@ -78,7 +78,7 @@ describe('the models of --models', () => {
     expect(stderr).toContain('These are the default models. To list all 4: `rushes models --refresh`.')
   })
 
-  it('are checked before the service listens', async () => {
+  it('have to be valid before the service listens', async () => {
     const { code, stderr } = await serve()
     expect(code).toBe(2)
     expect(stderr).toMatch(

@@ -45,20 +45,20 @@ const sourceOf = (local: boolean, settings: Readonly<Record<string, string>>) =>
 })
 
 describe('the model of a kind', () => {
-  it('is that of its setting, if one is set', async () => {
+  it('follows its setting, if one is set', async () => {
     const source = sourceOf(false, { videoModel: 'acme/cinema-1' })
     expect(await modelFor(source, 'video')).toBe('acme/cinema-1')
     expect(await modelFor(source, 'image')).toBeUndefined()
     expect(await modelsByKind(source)).toEqual({ video: 'acme/cinema-1' })
   })
 
-  it('is that of the local service under --local, whatever is set', async () => {
+  it('comes from the local service with --local, whatever is set', async () => {
     const source = sourceOf(true, { videoModel: 'acme/cinema-1', imageModel: 'acme/still-1' })
     expect(await modelFor(source, 'image')).toBe(LOCAL_MODELS.image)
     expect(await modelsByKind(source)).toEqual(LOCAL_MODELS)
   })
 
-  it('is missed with the ways to set it', () => {
+  it('brings the ways to set it when it is missing', () => {
     expect(missingModel('image', (environment, key) => `${environment}, ${key}`)).toEqual({
       code: 'usage',
       text: 'image model',

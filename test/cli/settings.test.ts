@@ -74,7 +74,7 @@ describe('login', () => {
     expect(readFileSync(join(home, 'config', 'config.json'), 'utf8')).toContain('"rk_second"')
   })
 
-  it('is undone by logout, which names a key that is still in use', async () => {
+  it('can be undone by logout, which names a key that is still in use', async () => {
     const home = temporaryFolder()
     await runCli(['login', '--no-verify'], { home, env: NO_KEY, stdin: 'rk_mine\r\n' })
     const { stderr } = await runCli(['logout'], { home, env: SET })
@@ -131,7 +131,7 @@ describe('local as a setting', () => {
     expect(await modelOf({ RUSHES_LOCAL: '1' }, true, ['--base-url', LOOPBACK_URL])).toBe(REMOTE)
   })
 
-  it('is exit 2 with another value', async () => {
+  it('ends with exit 2 for another value', async () => {
     expect(await modelOf({ RUSHES_LOCAL: 'maybe' })).toMatch(/^2: .*RUSHES_LOCAL: "maybe"/)
   })
 
@@ -146,7 +146,7 @@ describe('local as a setting', () => {
 describe('the shared rate limit as a setting', () => {
   const URL_WITH_SECRET = 'rediss://ci:s3cret@cache.example.com:6380/2'
 
-  it('is stored whole, and printed without its user and password', async () => {
+  it('keeps user and password in the file, and never prints them', async () => {
     const home = temporaryFolder()
     expect(await runCli(['config', 'set', 'limitsUrl', URL_WITH_SECRET], { home })).toMatchObject({ code: 0 })
     expect(readFileSync(join(home, 'config', 'config.json'), 'utf8')).toContain(URL_WITH_SECRET)
@@ -159,7 +159,7 @@ describe('the shared rate limit as a setting', () => {
     expect(JSON.parse(get.stdout)).toBe(masked)
   })
 
-  it('is exit 2 when it is not valid, before anything is sent, and is not repeated', async () => {
+  it('ends with exit 2 before anything is sent when it is not valid, and is never printed', async () => {
     const service = await createCliService()
     const env = { RUSHES_LIMITS_URL: 'redis://:s3/cret@cache' }
     const ran = await service.run(['run', 'image', 'a fox'], { env })
@@ -297,14 +297,14 @@ describe('a key that takes its time', () => {
     writer.kill()
   })
 
-  it('is given up at a signal, from a pipe that nobody writes to', async () => {
+  it('ends at a signal while a pipe has no writer', async () => {
     const interrupts = createInterrupts()
     const asked = ask({ RUSHES_API_KEY_FILE: makePipe() }, { interrupts })
     setImmediate(() => interrupts.interrupt('SIGINT'))
     expect(await asked).toMatchObject({ code: 130, sent: undefined })
   })
 
-  it('is given up after two minutes, from a pipe that nobody writes to', async () => {
+  it('ends after two minutes while a pipe has no writer', async () => {
     const clock = createManualClock()
     const asked = ask({ RUSHES_API_KEY_FILE: makePipe() }, { clock })
     await expect.poll(() => clock.alarms).toContain(120_000)

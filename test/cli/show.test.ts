@@ -174,7 +174,7 @@ describe('--again', () => {
     expect(await bodyOf(line)).toEqual({ model: 'acme/still-1', input })
   })
 
-  it('is readable where it can be', async () => {
+  it('has plain flags where it can, and --input elsewhere', async () => {
     const home = temporaryFolder()
     addRow(home, {
       id: 'r1',

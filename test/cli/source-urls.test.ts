@@ -62,7 +62,7 @@ const hanging: Fetch = ({ signal }) =>
   new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
 
 describe('an output of another row', () => {
-  it('is the URL that the service has; it is asked once for a run', async () => {
+  it('gives the URL of the service, which gets one request for a run', async () => {
     const { sources, asked } = createSources()
     expect(await sources.urlOf(REFERENCE)).toBe(URLS[0])
     expect(await sources.urlOf(REFERENCE)).toBe(URLS[0])
@@ -124,7 +124,7 @@ describe('an output of another row', () => {
     await expect(sources.urlOf(REFERENCE)).rejects.toThrow(says)
   })
 
-  it('is a data: URL where the host does not answer in 10 s', async () => {
+  it('gives a data: URL when the host does not answer in 10 s', async () => {
     const { sources, clock } = createSources({ fetch: hanging })
     const found = sources.urlOf(REFERENCE)
     await clock.advance(10_000)

@@ -41,7 +41,7 @@ describe('a run that succeeded without URLs', () => {
     expect(ids).toHaveLength(5)
   })
 
-  it('is in the journal at once, also where a signal or a limit ends the wait for its URLs', async () => {
+  it('enters the journal at once, also when a signal or a limit ends the wait for its URLs', async () => {
     const service = await createCliService()
     const { fetch } = withholding(service)
     const { code, stderr } = await service.run(['run', 'image', 'a fox', '--timeout', '2s'], { fetch })
@@ -64,7 +64,7 @@ describe('a run that succeeded without URLs', () => {
     })
   })
 
-  it('is exit 8 in status and download too, with its object under --json', async () => {
+  it('ends status and download with exit 8 too, with its object under --json', async () => {
     const service = await createCliService({ rendering: false })
     const id = (await service.run(['run', 'image', 'a fox', '--no-wait'])).stdout.trim()
     const { fetch } = withholding(service)
@@ -80,7 +80,7 @@ describe('a run that succeeded without URLs', () => {
     expect((await service.run(['download', id], { fetch })).code).toBe(8)
   })
 
-  it('is not offered by --reuse, nor used as a reference', async () => {
+  it('serves neither --reuse nor a reference', async () => {
     const service = await createCliService()
     const { fetch, ids } = withholding(service)
     await service.run(['run', 'image', 'a fox'], { fetch })
@@ -104,7 +104,7 @@ describe('a run that succeeded without URLs', () => {
     expect(batch.created()).toEqual(['a fox'])
   })
 
-  it('is told to an MCP client as succeeded, with the error', async () => {
+  it('reaches an MCP client as succeeded, with the error', async () => {
     const service = await createCliService()
     const mcp = await openMcp(service, withholding(service))
     const { structured, isError } = await mcp.call('create_image', { prompt: 'a fox' })

@@ -338,7 +338,7 @@ describe('an import that fails writes nothing', () => {
 })
 
 describe('--check', () => {
-  it('is 0 while nothing has changed', async () => {
+  it('ends with exit 0 while nothing has changed', async () => {
     const { run } = placeWith(flux(), fluxPrice())
     await run(IMPORT, withKey)
     expect(await run([...IMPORT, '--check'], withKey)).toMatchObject({ code: 0, stdout: '' })
@@ -348,7 +348,7 @@ describe('--check', () => {
     })
   })
 
-  it('is 10 with each change of the schema and of the price', async () => {
+  it('ends with exit 10 and lists each change of the schema and of the price', async () => {
     const { run, routes } = placeWith(flux(), fluxPrice())
     await run(IMPORT, withKey)
     const now = schemaOf('fal-flux-dev')
@@ -399,7 +399,7 @@ describe('--check', () => {
 describe('an imported model with --local', () => {
   const RUN = ['run', 'image', '--local', '--model', FLUX, 'a fox']
 
-  it('is listed with its cost, and has the flags of its schema', async () => {
+  it('appears in the list with its cost, and has the flags of its schema', async () => {
     const { run } = placeWith(flux(), fluxPrice())
     await run(IMPORT, withKey)
     expect((await run(['models', '--local'])).stdout).toContain(`${FLUX}\timage\t0.025 USD\tlocal\t`)
@@ -429,7 +429,7 @@ describe('an imported model with --local', () => {
     expect((await run(preview)).stderr).toBe('Estimate: 0 USD for 1 run, because local runs are free.\n')
   })
 
-  it('is without a price if the provider publishes none, and never free', async () => {
+  it('has no price when the provider publishes none, and never counts as free', async () => {
     const { run } = placeWith(flux(), fluxPrice(0.025, 'megapixel'))
     await run(IMPORT, withKey)
     expect((await run(['models', '--local'])).stdout).toContain(`${FLUX}\timage\t\tlocal\t`)

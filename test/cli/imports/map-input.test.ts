@@ -161,7 +161,7 @@ describe('a published property', () => {
     expect(properties.x).toBeDefined()
   })
 
-  it('is optional if it has a default', () => {
+  it('becomes optional when it has a default', () => {
     expect(mapped({ type: 'string', default: 'a' }, { required: true })).not.toHaveProperty('required')
     expect(mapped({ type: 'string' }, { required: true }).required).toEqual(['x'])
   })
@@ -249,7 +249,7 @@ describe('the order', () => {
     Object.keys(mapInput({ type: 'object', ...schema }, ROOT).input.properties as object)
   const text = { type: 'string' }
 
-  it('is that of the provider, else the required ones are first', () => {
+  it('follows the provider, else begins with the required ones', () => {
     const properties = { a: text, b: text, c: text }
     expect(namesOf({ properties, 'x-fal-order-properties': ['c', 'a'] })).toEqual(['c', 'a', 'b'])
     expect(namesOf({ properties, required: ['b'] })).toEqual(['b', 'a', 'c'])

@@ -76,7 +76,7 @@ describe('the list of models of a session', () => {
     return { service, mcp, list, fetch, posts }
   }
 
-  it('is that which another command has refreshed, in the tools too', async () => {
+  it('follows a refresh by another command, in the tools too', async () => {
     const { service, mcp, list, fetch } = await openListed()
     const args = { prompt: 'a fox', steps: 20 }
     expect((await mcp.call('create_image', args)).isError).toBe(true)
@@ -91,7 +91,7 @@ describe('the list of models of a session', () => {
     expect((await mcp.call('create_image', args)).structured.estimate).toBe(3)
   })
 
-  it('is asked for again after a day, before --max-cost is checked', async () => {
+  it('is requested again after a day, before --max-cost is checked', async () => {
     const { service, mcp, list, posts } = await openListed(['--max-cost', '10'])
     writeFileSync(join(mcp.folder, 'shots.yaml'), '- {name: a, kind: image, prompt: a fox}')
     service.clock.jump(86_400_000)

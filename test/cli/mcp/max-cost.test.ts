@@ -39,7 +39,7 @@ const MANIFEST = `runs:
 const write = ({ folder }: McpProcess, text: string) => writeFileSync(join(folder, 'shots.yaml'), text)
 
 describe('an estimate', () => {
-  it('is asked for with dry_run, and is in the answer, the list and the journal of the create', async () => {
+  it('comes with dry_run, and enters the response, the list and the journal of the create', async () => {
     const { service, mcp } = await open('5')
     const args = { prompt: 'a fox', quality: 'high', request_id: 'fox' }
     const dry = await mcp.call('create_image', { ...args, dry_run: true })
@@ -76,7 +76,7 @@ describe('an estimate', () => {
     expect(shown.structured.run).toMatchObject(money)
   })
 
-  it('is unknown without a price', async () => {
+  it('stays unknown without a price', async () => {
     const { mcp } = await open()
     const dry = await mcp.call('create_video', { prompt: 'it runs', dry_run: true })
     expect(dry.text).toMatch(/^no estimate: the model is without a price; nothing was sent; /)
@@ -173,14 +173,14 @@ describe('--max-cost', () => {
     expect(creates(service)).toBe(1)
   })
 
-  it('is not the reason why a batch without a model is refused', async () => {
+  it('hides no missing model of a batch', async () => {
     const { mcp } = await open('5', { env: { RUSHES_IMAGE_MODEL: '' } })
     write(mcp, MANIFEST)
     const { structured } = await mcp.call('run_batch', { manifest: 'shots.yaml' })
     expect(structured.error.message).toBe('Not set: image model.')
   })
 
-  it('is reserved by a batch while it runs, and gets back what the batch did not create', async () => {
+  it('reserves the estimate of a batch while it runs, and gets back what was not created', async () => {
     const engine = createCommandedEngine()
     const { service, mcp } = await open('1.2', { engine })
     write(mcp, MANIFEST)
@@ -203,7 +203,7 @@ describe('--max-cost', () => {
     expect(text).toContain(', estimate 0.4 USD; this session may create 19 more runs, for at most 0.8 USD')
   })
 
-  it('is 0 with --local, which is free', async () => {
+  it('allows 0 with --local, which is free', async () => {
     const mcp = await openMcp(await createPriced(), {
       env: { RUSHES_BASE_URL: '' },
       words: ['--local', '--max-cost', '0'],

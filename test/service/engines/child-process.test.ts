@@ -37,7 +37,7 @@ const SERVICE = {
 }
 
 describe('the environment of a command', () => {
-  test('is that of the service without its own variables', () => {
+  test('has the variables of the service, without its own settings and secrets', () => {
     const env = { ...KEPT, ...KEYS_OF_THE_MODEL, ...SERVICE, RUSHES_DATABASE_URL: DATABASE }
     expect(commandEnvironment(env)).toEqual({ ...KEPT, ...KEYS_OF_THE_MODEL })
   })

@@ -104,7 +104,7 @@ describe.runIf(isInstalled)('a Cog server', () => {
     expect(await status()).toBe('Cog, ready')
   })
 
-  test('is waited for while it is busy', async () => {
+  test('renders the next run after the one that keeps it busy', async () => {
     const first = render('run_b', { prompt: 'b', seconds: 1.5 })
     await until('the first run', async () => (await status()) === 'Cog, busy')
     expect(await render('run_c', { prompt: 'c' })).toHaveLength(1)

@@ -212,7 +212,7 @@ describe('many outputs', () => {
     return { ...opened, rendering }
   }
 
-  test('are at most 64', async () => {
+  test('fail the run when there are more than 64', async () => {
     const { server, clock, rendering } = await finished(65)
     await expect(clock.runUntil(rendering)).rejects.toThrow(
       'The workflow saved 65 files; a run may have at most 64.',

@@ -168,7 +168,7 @@ describe('a create without a clear answer', () => {
     expect([creates(), server.count('GET /list'), clock.monotonic() - startedAt]).toEqual([1, 3, 120_000])
   })
 
-  test('is not adopted when the list has several jobs with its input', async () => {
+  test('adopts no job when the list has several with its input', async () => {
     const { server, clock, render, creates } = await open()
     server.fault('POST', 'lose')
     const input = { ...jobOf().input, seed: 1_234_567 }
@@ -205,7 +205,7 @@ describe('a create on a connection of an earlier one', () => {
     return { door, ...opened }
   }
 
-  test('that the server has closed while it was idle is sent once, on a new one', async () => {
+  test('uses a new connection, once, when the server has closed the idle one', async () => {
     const { door, clock, render, creates } = await openUsed()
     await door.endIdle()
     expect(await clock.runUntil(render())).toHaveLength(1)
@@ -226,14 +226,14 @@ describe('a create on a connection of an earlier one', () => {
     },
   )
 
-  test('that breaks after the server has accepted the create is found, and sent once', async () => {
+  test('finds its job, and sends nothing again, when the connection breaks after the server has accepted it', async () => {
     const { door, server, clock, render } = await openUsed()
     door.fault('reset after it')
     expect(await clock.runUntil(render())).toHaveLength(1)
     expect([door.posts(), server.jobs.length]).toEqual([[2], 2])
   })
 
-  test('that a stopped server has closed was certainly not accepted, and is sent when the server is back', async () => {
+  test('is sent when a stopped server is back, since it was certainly not accepted', async () => {
     const { door, clock, stored, render, creates } = await openUsed()
     await door.close()
     const rendering = render()
@@ -259,7 +259,7 @@ describe('a create that was certainly refused', () => {
     expect(stored.map((each) => Object.keys(each)[0])).toEqual(['intent', undefined, 'intent', 'handle'])
   })
 
-  test('is sent again after a refused connection', async () => {
+  test('goes out again after a refused connection', async () => {
     const { server, clock, render, creates } = await open()
     await server.close()
     const rendering = render()
@@ -338,7 +338,7 @@ describe('a job', () => {
     expect([creates(), server.canceled]).toEqual([1, []])
   })
 
-  test('is lost after four 404 answers of the server in a row, and is not created again', async () => {
+  test('fails after four 404 responses in a row, and is not created again', async () => {
     const { server, clock, render, creates } = await open()
     server.fault('GET /requests/', { status: 404, body: { status: 'NOT_FOUND' } }, 4)
     await expect(clock.runUntil(render())).rejects.toThrow('no longer knows this job')
@@ -352,7 +352,7 @@ describe('a job', () => {
     expect(places).toEqual([12_000, 6_000, 0])
   })
 
-  test('that is aborted has failed', async () => {
+  test('fails when the provider reports it as aborted', async () => {
     const { server, clock, render } = await open({ states: ['IN_QUEUE', 'aborted'] })
     await expect(clock.runUntil(render())).rejects.toThrow('The job was aborted.')
     expect(server.canceled).toEqual([])
@@ -445,7 +445,7 @@ describe('a canceled run', () => {
     expect([server.canceled, charge]).toEqual([['job_1'], 'unknown'])
   })
 
-  test('is not removed once its result is there', async () => {
+  test('keeps its job once the result is there', async () => {
     const { server, clock, engine, render } = await open()
     server.fault('GET /files/', 'hang')
     const stop = new AbortController()
@@ -472,7 +472,7 @@ describe('a canceled run', () => {
     expect((await canceled(new RunCanceled(), { hasCost: false })).charge).toBe('not charged')
   })
 
-  test('is canceled by its stored job after the worker has died', async () => {
+  test('cancels its stored job after the worker has died', async () => {
     const { server, clock, engine, stored, render } = await open({ polls: 50 })
     void render()
     await clock.runUntil(until('a poll', () => (server.jobs[0]?.polls ?? 0) > 1))
@@ -546,7 +546,7 @@ describe('an engine that renders within one request', () => {
     expect(creates()).toBe(1)
   })
 
-  test('is not sent for a job that an operator names', async () => {
+  test('sends nothing for a job that an operator names', async () => {
     const { clock, render, creates } = await openOnce()
     const stored = { handle: { id: 'job_1' } }
     await expect(clock.runUntil(render({ stored }))).rejects.toBeInstanceOf(OutcomeUnknown)
@@ -563,7 +563,7 @@ describe('an engine that renders within one request', () => {
     expect(stored.at(-1)).toEqual({})
   })
 
-  test('is sent a third time at most, after pauses, when a proxy reports a crash of its server', async () => {
+  test('sends a run three times at most, after pauses, when a proxy reports a crash of its server', async () => {
     const { server, clock } = await open()
     const network = createNetwork({ env: {}, clock })
     const upstream = createUpstream({ url: new URL(server.url), parts: { fetch: network.fetch, clock } })

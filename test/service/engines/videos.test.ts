@@ -138,15 +138,18 @@ describe('a job', () => {
     },
   )
 
-  test.each([503, 429])('that has failed fails at once, also in an answer of status %i', async (status) => {
-    const { server, clock, render } = await open()
-    const body = { id: 'video_1', status: 'failed', error: { message: 'boom' } }
-    server.fault('GET /v1/videos/video_1', { status, body }, 1_000)
-    await expect(clock.runUntil(render())).rejects.toThrow(/^boom$/)
-    expect([server.count('GET'), server.count('DELETE')]).toEqual([1, 0])
-  })
+  test.each([503, 429])(
+    'fails at once when it has failed, also in a response of status %i',
+    async (status) => {
+      const { server, clock, render } = await open()
+      const body = { id: 'video_1', status: 'failed', error: { message: 'boom' } }
+      server.fault('GET /v1/videos/video_1', { status, body }, 1_000)
+      await expect(clock.runUntil(render())).rejects.toThrow(/^boom$/)
+      expect([server.count('GET'), server.count('DELETE')]).toEqual([1, 0])
+    },
+  )
 
-  test('that has not ended is polled again, also after an answer of another status', async () => {
+  test('is polled again while it has not ended, also after a response of another status', async () => {
     const { server, clock, render } = await open()
     for (const status of [503, 429, 425, 422])
       server.fault('GET /v1/videos/video_1', { status, body: { id: 'video_1', status: 'in_progress' } })
@@ -169,7 +172,7 @@ describe('a job', () => {
     expect(await clock.runUntil(render())).toHaveLength(1)
   })
 
-  test('is lost when the server was restarted, and is not created again', async () => {
+  test('ends when the server was restarted, and is not created again', async () => {
     const { server, clock, render } = await open({}, { isQuick: false })
     const rendering = render()
     await clock.runUntil(until('a look', () => (server.jobs[0]?.looks ?? 0) >= 2))
@@ -237,7 +240,7 @@ describe('a job', () => {
     await expect(clock.runUntil(render())).rejects.toThrow("The model's server answered 404: not ready")
   })
 
-  test('is polled more and more slowly', async () => {
+  test('gets requests more and more rarely', async () => {
     const { server, clock, render } = await open({}, { isQuick: false })
     void render()
     const startedAt = clock.monotonic()

@@ -87,7 +87,7 @@ describe('the cost of a document', () => {
     expect(chargesForRuns(engine)).toBe(isCharged),
   )
 
-  it('is unknown without the map, and nothing for a server that is free', () => {
+  it('counts as unknown for a paid server without the map, and as none for a free one', () => {
     expect(read({ engine: FAL })?.document.cost).toBe('unknown')
     expect(read({ engine: { type: 'preview' } })?.document.cost).toBeUndefined()
     expect(
@@ -95,7 +95,7 @@ describe('the cost of a document', () => {
     ).toBeDefined()
   })
 
-  it('is also read on a node that renders nothing', () => {
+  it('counts on a node that renders nothing too', () => {
     const [model] = readModels({
       ...{ path: fileOf({ engine: FAL }), env: {} },
       ...{ types: ENGINE_TYPES, readsEngines: false },
@@ -306,13 +306,13 @@ describe('the account of a provider', () => {
     expect(await ask('fal', ...routes).account).toBe(words),
   )
 
-  it('is an error if the key is refused', async () => {
+  it('reports a key that the provider refuses', async () => {
     const refused: [string, Answer][] = [['https://api.', { status: 401 }]]
     await expect(ask('fal', ...refused).account).rejects.toThrow('fal refused the key (401).')
     await expect(ask('replicate', ...refused).account).rejects.toThrow('Replicate refused the key (401).')
   })
 
-  it('is not asked for a key of another address', () => {
+  it('stays unrequested at another address', () => {
     const document = { engine: { ...FAL, url: 'http://127.0.0.1:9' } }
     expect(read(document)?.createEngine({} as EngineParts).check).toBeUndefined()
     expect(read({ engine: FAL })?.createEngine({} as EngineParts).check).toBeDefined()

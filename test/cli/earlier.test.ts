@@ -134,8 +134,15 @@ describe('--last of status, download and show', () => {
   it('shows an unconfirmed run, and ends with exit 13 when the service would be needed', async () => {
     const home = temporaryFolder()
     await runCli(RUN, { fetch: scripted({ status: 500 }).fetch, home, env: SET })
-    for (const command of ['status', 'download'])
-      expect((await runCli([command, '--last'], { home, env: SET })).code).toBe(13)
+    const key = String(rowsOf(home)[0]?.key)
+    for (const command of ['status', 'download', 'wait', 'cancel'])
+      for (const which of ['--last', key]) {
+        // The service knows no keys: its 404 would read as if there were no run.
+        const { fetch, requests } = scripted({ status: 404 })
+        const { code, stderr } = await runCli([command, which], { fetch, home, env: SET })
+        expect([code, stderr]).toEqual([13, expect.stringContaining(`${key} (acme/still-1, `)])
+        expect(requests).toEqual([])
+      }
     const shown = await runCli(['show', '--last', '--json'], { home, env: SET })
     expect(JSON.parse(shown.stdout)).toMatchObject({ id: null, status: 'unconfirmed' })
   })

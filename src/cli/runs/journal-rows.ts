@@ -77,11 +77,25 @@ const hasId = (run: JournalRun): run is RunWithId => run.id !== undefined
 export async function lastRun(ctx: Context): Promise<RunWithId> {
   const run = await lastRow(ctx)
   if (hasId(run)) return run
-  throw new RushesError('submission_unknown', `The last run has no id: ${describe(run)}`, {
+  throw withoutId('The last run', run)
+}
+
+/** Throws `submission_unknown` if one of the ids is the key of a row without an id: the service does not know keys. */
+export async function refuseKeys(ctx: Context, ids: readonly string[]): Promise<void> {
+  const keys = ids.filter((id) => id.startsWith('~'))
+  // Without a readable journal, no key is known.
+  const journal = keys.length === 0 ? undefined : await ctx.journal().catch(() => undefined)
+  for (const key of keys) {
+    const run = journal?.findByKey(key)
+    if (run !== undefined && !hasId(run)) throw withoutId('This run', run)
+  }
+}
+
+const withoutId = (which: string, run: JournalRun): RushesError =>
+  new RushesError('submission_unknown', `${which} has no id: ${describe(run)}`, {
     exitCode: EXIT.outcomeUnknown,
     hint: hintFor(run),
   })
-}
 
 /**
  * Returns all unfinished runs that have the labels, oldest first: at the current address, or of this machine if no

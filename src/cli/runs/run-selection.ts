@@ -11,7 +11,7 @@ import type { Context } from '../context/context.js'
 import { labelFilter, labelsOf } from '../flags/labels.js'
 import { choiceOption, orList } from '../flags/values.js'
 import { checkIds, readIds } from '../process/io.js'
-import { allUnfinished, lastRun } from './journal-rows.js'
+import { allUnfinished, lastRun, refuseKeys } from './journal-rows.js'
 import { type SelectedRun, selectIds, selectRows } from './where.js'
 
 export interface RunChoice {
@@ -56,11 +56,14 @@ export function checkOneWay({ ids, last = false, all, label }: RunChoice): void 
   )
 }
 
-/** Returns the selected runs. Throws `usage`, and `submission_unknown` when the last run has no id. */
+/** Returns the selected runs. Throws `usage`, and `submission_unknown` for a run without an id. */
 export async function selectRuns(ctx: Context, choice: RunChoice): Promise<readonly SelectedRun[]> {
   checkOneWay(choice)
-  if (choice.last !== true && choice.all !== true)
-    return selectIds(ctx, checkIds(await readIds(choice.ids, ctx.stdin, ctx.interrupts.first)))
+  if (choice.last !== true && choice.all !== true) {
+    const ids = checkIds(await readIds(choice.ids, ctx.stdin, ctx.interrupts.first))
+    await refuseKeys(ctx, ids)
+    return selectIds(ctx, ids)
+  }
   const runs = choice.last === true ? [await lastRun(ctx)] : await allUnfinished(ctx, labelsOf(choice.label))
   return selectRows(ctx, runs)
 }

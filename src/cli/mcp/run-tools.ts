@@ -14,7 +14,7 @@ import type { Context } from '../context/context.js'
 import { labelsOf } from '../flags/labels.js'
 import { pricedJson } from '../models/show-models.js'
 import { checkIds } from '../process/io.js'
-import { allUnfinished } from '../runs/journal-rows.js'
+import { allUnfinished, refuseKeys } from '../runs/journal-rows.js'
 import { revisit } from '../runs/revisit.js'
 import { contextOfAll, selectIds } from '../runs/where.js'
 import { modelFor } from '../settings/required-settings.js'
@@ -96,6 +96,7 @@ function taskFor(session: McpSession, id: string, requested: CallDelivery, isDow
   }
   return session.start({ id, delivery }, async (ctx) => {
     if (active !== undefined && !isDownload) await active.job.done
+    await refuseKeys(ctx, [id])
     const at = await contextOfAll(ctx, await selectIds(ctx, [id]))
     await revisit(at, [id], { ...delivery, download: true }, { isDownload, many: 'same command' })
   })

@@ -36,8 +36,11 @@ export function createCanceledRuns(options: CanceledRunsOptions): CanceledRuns {
   const names = models.map(({ document: { name } }) => name)
   const held = new Map<string, AbortController>()
   const settling = new Set<string>()
-  /** Decisions that are not recorded yet. The engine knows a charge only once. */
-  const charges = new Map<string, Charge | undefined>()
+  /** Decisions that are not recorded yet, with the jobs that they are about. The engine knows a charge only once. */
+  const decisions = new Map<
+    string,
+    { readonly charge: Charge | undefined; readonly job: string | undefined }
+  >()
 
   async function chargeOf(run: StoppingRun): Promise<Charge | undefined> {
     try {
@@ -56,10 +59,14 @@ export function createCanceledRuns(options: CanceledRunsOptions): CanceledRuns {
     settling.add(run.id)
     try {
       const model = models.find(({ document }) => document.name === run.model)
-      if (model !== undefined && !charges.has(run.id)) charges.set(run.id, await chargeOf(run))
-      const isFree = !model?.mayCost || charges.get(run.id) === 'not charged'
+      const job = JSON.stringify(run.stored)
+      const before = decisions.get(run.id)
+      // A worker that still renders the run may have sent it since.
+      const isValid = before !== undefined && (before.charge !== 'not charged' || before.job === job)
+      if (model !== undefined && !isValid) decisions.set(run.id, { charge: await chargeOf(run), job })
+      const isFree = !model?.mayCost || decisions.get(run.id)?.charge === 'not charged'
       await store.settleCanceled(run.id, model && isFree, clock.now(), run.stored)
-      charges.delete(run.id)
+      decisions.delete(run.id)
     } finally {
       settling.delete(run.id)
     }

@@ -107,17 +107,6 @@ export function testEngine(subject: EngineSubject): void {
       expect(creates()).toBe(3)
     })
 
-    test('gives up after ten minutes of 503, with the words of the server', async () => {
-      const { engine, job, clock, server } = await open()
-      server.fault(subject.creates, { status: 503, body: { error: { message: 'Loading model' } } }, 1_000)
-      const startedAt = clock.monotonic()
-      await expect(clock.runUntil(engine.render(job))).rejects.toThrow(
-        "The model's server was not ready within 10 minutes. The model's server answered 503: Loading model",
-      )
-      expect(clock.monotonic() - startedAt).toBeGreaterThan(580_000)
-      expect(clock.monotonic() - startedAt).toBeLessThanOrEqual(600_000)
-    })
-
     test('waits as long as a 429 asks for', async () => {
       const { engine, job, clock, server, creates } = await open()
       server.fault(subject.creates, { status: 429, headers: { 'retry-after': '40' } })

@@ -11,7 +11,7 @@ import { HttpFailure, type HttpResponse } from '../../../host/http.js'
 import { BodyTooLarge, readText } from '../../../host/receive-text.js'
 import { stepOf } from '../../../host/retry.js'
 import { parseJson } from '../../../protocol/parse.js'
-import { createReferenceFetch } from '../../references/reference-fetch.js'
+import { createReferenceFetch, type ReferenceFetch } from '../../references/reference-fetch.js'
 import type { RenderJob } from '../engine.js'
 import type { EngineParts } from '../read-engine.js'
 import { type JsonAnswer, MAX_FILE_BYTES, readJsonAnswer, tooLarge } from './json-answer.js'
@@ -32,7 +32,7 @@ export interface UpstreamOptions {
   readonly parts: Pick<EngineParts, 'fetch' | 'clock'>
 }
 
-export interface UpstreamRequest {
+export interface UpstreamRequest extends SendHooks {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Below the engine's `url`, without a leading slash; may have a query. Or a whole URL of the same origin. */
   readonly path: string
@@ -44,18 +44,12 @@ export interface UpstreamRequest {
   readonly file?: SourceFile
   /** The server answers without rendering anything: a minute without an answer is a failure, as it is for a GET. */
   readonly isQuick?: boolean
-  /** Further statuses of a server that is busy: the request is sent again, as after 429. */
-  readonly busy?: readonly number[]
   /** Fail at once when the server is not ready. */
   readonly once?: boolean
   /** Ends a request that was sent, in place of the usual signal, which then ends only the wait for the server. */
   readonly sentSignal?: AbortSignal
   /** Limit of `value`; default: 4 MiB. */
   readonly maxBytes?: number
-  /** Called before the request is sent, each time. With it, the request is not repeated after an answer 503. */
-  readonly onSend?: RenderJob['onSend'] | undefined
-  /** Called when the server has certainly not accepted the request, before it is sent again. */
-  readonly onRefused?: RenderJob['onRefused'] | undefined
 }
 
 /** What a request needs of the job: `folder` for files of the answer, which get names that begin with a dot. */
@@ -96,85 +90,14 @@ const MAX_REDIRECTS = 5
 const MAX_VALUE_BYTES = 4 * 1_048_576
 /** Tries for a result whose transfer breaks off. */
 const MAX_TRANSFERS = 3
-export function createUpstream({
-  url: base,
-  key,
-  scheme = 'bearer',
-  hasCost = false,
-  parts,
-}: UpstreamOptions): Upstream {
+
+export function createUpstream(options: UpstreamOptions): Upstream {
+  const { url: base, key, scheme, hasCost = false, parts } = options
   const { clock } = parts
   const passwords = scheme === 'basic' && key !== undefined ? [key.replace(/^[^:]*:/, '')] : []
   const clean = createCleanText(base, key === undefined ? [] : [key, base64Of(key), ...passwords])
-  const word = scheme === 'key' ? 'Key' : 'Bearer'
-  const credentials = scheme === 'basic' ? `Basic ${base64Of(key ?? '')}` : `${word} ${key}`
   const otherHosts = createReferenceFetch({ privateAllowed: () => false, clock, env: {} })
-
-  const urlOf = (path: string): URL =>
-    new URL(/^https?:/.test(path) ? path : `${base.href.replace(/\/+$/, '')}/${path}`)
-
-  const { untilReady, errorOf } = createUntilReady(parts, clean)
-
-  const headersFor = (url: URL, contentType?: string): Record<string, string> => ({
-    accept: '*/*',
-    ...(contentType !== undefined && { 'content-type': contentType }),
-    ...(key !== undefined && url.origin === base.origin && { authorization: credentials }),
-  })
-
-  async function succeeded(response: HttpResponse, signal: AbortSignal): Promise<HttpResponse> {
-    if (response.status >= 200 && response.status <= 299) return response
-    throw await errorOf(response, signal)
-  }
-
-  const send: Upstream['send'] = async (asked, signal) => {
-    const { method, path, json, form, file, isQuick, once, sentSignal } = asked
-    const url = urlOf(path)
-    const limitMs = once ? 0 : undefined
-    if (method === 'GET') return await get(url, signal, limitMs)
-    const data = file === undefined ? undefined : fileBody(file)
-    const body = form ? formBody(form) : json === undefined ? data : jsonBody(json)
-    const headers = headersFor(url, body?.contentType)
-    const stream = body && { stream: body }
-    const request = { method, url, headers, fresh: true, isSlow: !isQuick, signal: sentSignal, ...stream }
-    const response = await untilReady(request, signal, limitMs, hooksOf(asked))
-    if (isRedirect(response)) {
-      response.discard()
-      throw new UpstreamError(
-        `The model's server redirected the request (${response.status}). The engine's url must be the final address.`,
-        { status: response.status },
-      )
-    }
-    return await succeeded(response, sentSignal ?? signal)
-  }
-
-  /** Follows redirects on the server's own host, where only its own origin gets the key. */
-  async function get(start: URL, signal: AbortSignal, limitMs?: number): Promise<HttpResponse> {
-    let url = start
-    for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
-      if (!isHttp(url) || url.hostname !== base.hostname) return await getElsewhere(url, signal)
-      const response = await untilReady({ method: 'GET', url, headers: headersFor(url) }, signal, limitMs)
-      if (!isRedirect(response)) return await succeeded(response, signal)
-      response.discard()
-      const target = response.header('location') ?? ''
-      if (!URL.canParse(target, url)) break
-      url = new URL(target, url)
-    }
-    throw new UpstreamError("The model's server redirected the request too often, or to an invalid address.")
-  }
-
-  async function getElsewhere(url: URL, signal: AbortSignal): Promise<HttpResponse> {
-    const body = await otherHosts.get(url, signal).catch((cause) => {
-      signal.throwIfAborted()
-      throw new BrokenTransfer("A file that the model's server linked to could not be fetched.", { cause })
-    })
-    if (body === undefined)
-      throw new UpstreamError(
-        "The model's server linked to a file that cannot be fetched, or to an address that is not public.",
-        // The link may have expired.
-        { status: 404 },
-      )
-    return { status: 200, header: () => undefined, body, discard: () => {} }
-  }
+  const { send, get } = createRequests(options, clean, otherHosts)
 
   /** Translates a body that breaks off. */
   async function read<Value>(
@@ -226,7 +149,9 @@ export function createUpstream({
     send,
     json(request, job) {
       const transfer = () =>
-        stream({ ...hooksOf(job), ...request }, job.signal, (body) => readJsonAnswer(body, job.folder))
+        stream({ onSend: job.onSend, onRefused: job.onRefused, ...request }, job.signal, (body) =>
+          readJsonAnswer(body, job.folder),
+        )
       return request.method === 'GET' ? repeated(transfer, job.signal) : transfer()
     },
     stream,
@@ -240,7 +165,7 @@ export function createUpstream({
         throw new UpstreamError("The model's server sent a response that is not JSON.", { status })
       return json.value
     },
-    file: (path, job, maxBytes) => fetchFile(() => get(urlOf(path), job.signal), job, maxBytes),
+    file: (path, job, maxBytes) => fetchFile(() => send({ method: 'GET', path }, job.signal), job, maxBytes),
     async download(link, job) {
       if (!URL.canParse(link, base)) throw new UpstreamError("The model's server sent an invalid link.")
       return await fetchFile(() => get(new URL(link, base), job.signal), job)
@@ -252,11 +177,88 @@ export function createUpstream({
   }
 }
 
-const hooksOf = ({ onSend, onRefused, busy }: Partial<UpstreamRequest>): SendHooks => ({
-  ...(busy && { busy }),
-  ...(onSend && { onSend }),
-  ...(onRefused && { onRefused }),
-})
+/** Resolves with answers of status 2xx, whose bodies must be read or discarded. */
+interface Requests {
+  send: Upstream['send']
+  /** `start`: of any host. */
+  get(start: URL, signal: AbortSignal, limitMs?: number): Promise<HttpResponse>
+}
+
+function createRequests(
+  { url: base, key, scheme, parts }: UpstreamOptions,
+  clean: CleanText,
+  otherHosts: ReferenceFetch,
+): Requests {
+  const { untilReady, errorOf } = createUntilReady(parts, clean)
+  const word = scheme === 'key' ? 'Key' : 'Bearer'
+  const credentials = scheme === 'basic' ? `Basic ${base64Of(key ?? '')}` : `${word} ${key}`
+
+  const urlOf = (path: string): URL =>
+    new URL(/^https?:/.test(path) ? path : `${base.href.replace(/\/+$/, '')}/${path}`)
+
+  const headersFor = (url: URL, contentType?: string): Record<string, string> => ({
+    accept: '*/*',
+    ...(contentType !== undefined && { 'content-type': contentType }),
+    ...(key !== undefined && url.origin === base.origin && { authorization: credentials }),
+  })
+
+  async function succeeded(response: HttpResponse, signal: AbortSignal): Promise<HttpResponse> {
+    if (response.status >= 200 && response.status <= 299) return response
+    throw await errorOf(response, signal)
+  }
+
+  const send: Upstream['send'] = async (asked, signal) => {
+    const { method, path, json, form, file, isQuick, once, sentSignal } = asked
+    const url = urlOf(path)
+    const limitMs = once ? 0 : undefined
+    if (method === 'GET') return await get(url, signal, limitMs)
+    const data = file === undefined ? undefined : fileBody(file)
+    const body = form ? formBody(form) : json === undefined ? data : jsonBody(json)
+    const headers = headersFor(url, body?.contentType)
+    const stream = body && { stream: body }
+    const request = { method, url, headers, fresh: true, isSlow: !isQuick, signal: sentSignal, ...stream }
+    const response = await untilReady(request, signal, limitMs, asked)
+    if (isRedirect(response)) {
+      response.discard()
+      throw new UpstreamError(
+        `The model's server redirected the request (${response.status}). The engine's url must be the final address.`,
+        { status: response.status },
+      )
+    }
+    return await succeeded(response, sentSignal ?? signal)
+  }
+
+  /** Follows redirects on the server's own host, where only its own origin gets the key. */
+  async function get(start: URL, signal: AbortSignal, limitMs?: number): Promise<HttpResponse> {
+    let url = start
+    for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
+      if (!isHttp(url) || url.hostname !== base.hostname) return await getElsewhere(url, signal)
+      const response = await untilReady({ method: 'GET', url, headers: headersFor(url) }, signal, limitMs)
+      if (!isRedirect(response)) return await succeeded(response, signal)
+      response.discard()
+      const target = response.header('location') ?? ''
+      if (!URL.canParse(target, url)) break
+      url = new URL(target, url)
+    }
+    throw new UpstreamError("The model's server redirected the request too often, or to an invalid address.")
+  }
+
+  async function getElsewhere(url: URL, signal: AbortSignal): Promise<HttpResponse> {
+    const body = await otherHosts.get(url, signal).catch((cause) => {
+      signal.throwIfAborted()
+      throw new BrokenTransfer("A file that the model's server linked to could not be fetched.", { cause })
+    })
+    if (body === undefined)
+      throw new UpstreamError(
+        "The model's server linked to a file that cannot be fetched, or to an address that is not public.",
+        // The link may have expired.
+        { status: 404 },
+      )
+    return { status: 200, header: () => undefined, body, discard: () => {} }
+  }
+
+  return { send, get }
+}
 
 /** 304 answers only conditional requests. */
 const isRedirect = ({ status }: HttpResponse): boolean => [301, 302, 303, 307, 308].includes(status)

@@ -35,8 +35,13 @@ type Attempt =
       readonly isFinal: boolean
     }
 
-export interface SendHooks extends Pick<RenderJob, 'onSend' | 'onRefused'> {
+export interface SendHooks {
+  /** Further statuses of a server that is busy: the request is sent again, as after 429. */
   readonly busy?: readonly number[]
+  /** Called before the request is sent, each time. With it, the request is not repeated after an answer 503. */
+  readonly onSend?: RenderJob['onSend'] | undefined
+  /** Called when the server has certainly not accepted the request, before it is sent again. */
+  readonly onRefused?: RenderJob['onRefused'] | undefined
 }
 
 /** Less than a lease: no other worker takes the run over in this time. */

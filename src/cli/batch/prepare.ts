@@ -1,5 +1,4 @@
 /** Reads manifest, lock file and journal, makes the plan, and refuses impossible plans. Needs no network and no API key. */
-import { statSync } from 'node:fs'
 import type { ClaimOptions } from '../../batch/lock/claim.js'
 import { lockFileOf, readLock } from '../../batch/lock/file.js'
 import { claimPathOf, type Lock, lockPathOf, outputsOf } from '../../batch/lock/lock.js'
@@ -17,7 +16,6 @@ import { recordedModels } from '../../batch/plan/pair.js'
 import { safePart, unreserved } from '../../download/file-names.js'
 import { checkPlaceholders, fill } from '../../download/target.js'
 import { RushesError, usageError } from '../../errors.js'
-import { describeError, isSystemError } from '../../host/system-error.js'
 import { identityOf } from '../../journal/identity.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import { imageTypeOf } from '../../protocol/media.js'
@@ -130,24 +128,19 @@ function factsInLock(
   }
 }
 
-async function readFile({ interrupts }: Context, path: string): Promise<Uint8Array> {
-  try {
-    const found = statSync(path)
-    if (found.isDirectory())
-      throw usageError(`${path} is a directory.`, 'Give the path of the manifest file.')
-    if (found.size > MAX_BYTES)
-      throw usageError(
-        `${path} is too large (${formatBytes(found.size)}). A manifest may have at most ${MAX_BYTES / 1024 / 1024} MiB.`,
-      )
-    return await readPath(path, interrupts.first)
-  } catch (error) {
-    if (!isSystemError(error)) throw error
-    throw usageError(
-      `${describeError(error, path)}.`,
-      'Give the path of a manifest (YAML, JSON, JSON Lines or CSV). See `rushes batch --help`.',
-    )
-  }
-}
+const readFile = ({ interrupts }: Context, path: string): Promise<Uint8Array> =>
+  readPath(path, {
+    signal: interrupts.first,
+    hint: 'Give the path of a manifest (YAML, JSON, JSON Lines or CSV). See `rushes batch --help`.',
+    check(found) {
+      if (found.isDirectory())
+        throw usageError(`${path} is a directory.`, 'Give the path of the manifest file.')
+      if (found.size > MAX_BYTES)
+        throw usageError(
+          `${path} is too large (${formatBytes(found.size)}). A manifest may have at most ${MAX_BYTES / 1024 / 1024} MiB.`,
+        )
+    },
+  })
 
 /** Maximum number of problems shown: one or two screens. */
 const MAX_SHOWN = 200

@@ -1,6 +1,6 @@
 /** `rushes cancel`: asks the service to cancel runs. */
 import { type Command, Option } from 'commander'
-import { EXIT, usageError } from '../../errors.js'
+import { usageError } from '../../errors.js'
 import { printable } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { exitCodeOf } from '../process/exit.js'
@@ -32,5 +32,5 @@ export async function cancelCommand(ctx: Context, options: CancelOptions): Promi
   for (const { id, status, phase } of states)
     if (phase === 'succeeded') out.note(`${id} had already ended (${printable(status)}).`)
     else if (phase === 'running') out.note(`${id} is not canceled yet (${printable(status)}).`)
-  return exitCodeOf(errors) || EXIT.ok
+  return exitCodeOf(errors)
 }

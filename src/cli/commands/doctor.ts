@@ -14,6 +14,7 @@ import {
   checkProxy,
   checkStateFolder,
   describeSettings,
+  quarantinedFilesIn,
 } from '../doctor/check-machine.js'
 import { checkConnection, checkKey, checkLimits, checkName } from '../doctor/check-service.js'
 import { type Finding, ok, skipped } from '../doctor/finding.js'
@@ -51,22 +52,20 @@ export async function doctorCommand(ctx: Context, { models }: DoctorOptions = {}
   }
   report(ok('version', `rushes ${VERSION}, Node ${process.versions.node}`))
   const config = await checkConfig(ctx)
-  report(...config)
-  const isReadable = !config.some(({ status }) => status === 'failed')
+  report(config)
+  const isReadable = config.status !== 'failed'
   if (isReadable) report(await describeSettings(ctx))
-  if (ctx.globals.local)
-    report(...['service URL', 'connection', 'key'].map((each) => skipped(each, 'not needed with --local')))
-  else if (isReadable) await examineService(ctx, report)
-  else
-    report(
-      ...['service URL', 'connection', 'key'].map((each) => skipped(each, 'the settings cannot be read')),
-    )
+  if (isReadable && !ctx.globals.local) await examineService(ctx, report)
+  else {
+    const reason = ctx.globals.local ? 'not needed with --local' : 'the settings cannot be read'
+    report(...['service URL', 'connection', 'key'].map((each) => skipped(each, reason)))
+  }
   if (isReadable && !ctx.globals.local) report(...(await checkLimits(ctx)))
   if (isReadable) for (const kind of KINDS) report(await checkModel(ctx, kind))
   report(checkStateFolder(ctx.stateFolder))
   report(checkDisk('disk', '.'), checkDisk('state disk', ctx.stateFolder))
   if (ctx.globals.local) report(checkDatabase('local service', join(ctx.stateFolder, 'local', 'service.db')))
-  report(...(await checkJournal(ctx)))
+  report(...quarantinedFilesIn(ctx.stateFolder), ...(await checkJournal(ctx)))
   return exitCodeFor(found)
 }
 

@@ -199,7 +199,7 @@ async function readDocumentsOf(
   const bytes =
     file === '-'
       ? await readStdin(stdin, 'the model', interrupts.first)
-      : await readFile(file, interrupts.first)
+      : await readPath(file, { signal: interrupts.first })
   const text = decodeUtf8(bytes)
   if (text === undefined) throw usageError(`${shownFile} is not UTF-8 text.`)
   const [{ problemsError, readDocuments }, { readOwnDocument }] = await Promise.all([
@@ -218,15 +218,6 @@ async function readDocumentsOf(
   })
   if (problems.length === 0) return documents
   throw problemsError(`${shownFile} has`, problems, '; nothing was added')
-}
-
-async function readFile(path: string, signal: AbortSignal): Promise<Buffer> {
-  try {
-    return await readPath(path, signal)
-  } catch (error) {
-    if (!isSystemError(error)) throw error
-    throw usageError(`${describeError(error, path)}.`)
-  }
 }
 
 async function removeCommand(ctx: Context, name: string): Promise<number> {

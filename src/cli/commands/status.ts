@@ -78,7 +78,7 @@ export async function showRuns(
     else if (out.stdoutIsTerminal) rows.push(cells)
     else out.line(tabRow(cells))
   }
-  const ordered = inOrder<StatusRow | RushesError>((item) => {
+  const settle = inOrder<StatusRow | RushesError>((item) => {
     if (!(item instanceof RushesError)) printRow(item)
     const error = item instanceof RushesError ? item : item.record.error
     // That a run failed is an answer, and an error only with `--exit-status`.
@@ -96,12 +96,12 @@ export async function showRuns(
         const state = await ask(service, id)
         service.recorder.recordStatus({ state })
         states.push(state)
-        ordered.settle(index, await statusRowOf(state, service))
+        settle(index, await statusRowOf(state, service))
       } catch (thrown) {
         if (thrown instanceof Interruption) throw thrown
         const error = asRushesError(thrown).with({ runId: id })
         if (error.code === 'run_not_found') service.recorder.recordNotFound(error, id)
-        ordered.settle(index, error)
+        settle(index, error)
       }
     })
   await Promise.all(targets.map(show))

@@ -32,14 +32,15 @@ export function checkStateFolder(folder: string): Finding {
       advice: 'Set RUSHES_STATE_DIR to a writable folder.',
     })
   if (!existsSync(folder)) return ok('state', `${folder} (not created yet)`)
-  const mode = statSync(folder).mode & 0o777
-  if (systemFiles.hasModes && (mode & 0o077) !== 0)
-    return warning(
-      'state',
-      `other users can read ${folder} (mode ${mode.toString(8)})`,
-      `Run: chmod 700 ${folder}`,
-    )
-  return ok('state', folder)
+  return accessFinding('state', folder, `Run: chmod 700 ${folder}`)
+}
+
+/** Warns if other users can read the file or folder. */
+function accessFinding(check: string, path: string, advice: string): Finding {
+  const mode = statSync(path).mode & 0o777
+  return systemFiles.hasModes && (mode & 0o077) !== 0
+    ? warning(check, `other users can read ${path} (mode ${mode.toString(8)})`, advice)
+    : ok(check, path)
 }
 
 /** Returns the path, or its nearest existing parent. */
@@ -75,28 +76,24 @@ export function checkDatabase(name: string, path: string): Finding {
 }
 
 export async function checkJournal(ctx: Context): Promise<readonly Finding[]> {
-  const { stateFolder } = ctx
-  const path = join(stateFolder, JOURNAL_FILE)
-  const findings = [...quarantinedFilesIn(stateFolder)]
-  if (!existsSync(path)) return [...findings, ok('journal', 'empty: no runs on this machine yet')]
+  const path = join(ctx.stateFolder, JOURNAL_FILE)
+  if (!existsSync(path)) return [ok('journal', 'empty: no runs on this machine yet')]
   const { version, integrity } = inspectDatabase(path)
   if (version > JOURNAL_MIGRATIONS.length)
     return [
-      ...findings,
       failed('journal', `${path} was written by a newer version of rushes`, {
         advice: 'Use that version, or set RUSHES_STATE_DIR to another folder.',
       }),
     ]
   if (integrity !== 'ok')
     return [
-      ...findings,
       failed('journal', `${path} is damaged: ${integrity}`, {
         exitCode: EXIT.serviceBroken,
         advice:
           'Copy the file if you want to recover its rows. The next command renames it and creates a new journal.',
       }),
     ]
-  return [...findings, ...(await checkOpenedJournal(ctx, path))]
+  return checkOpenedJournal(ctx, path)
 }
 
 async function checkOpenedJournal(ctx: Context, path: string): Promise<readonly Finding[]> {
@@ -132,7 +129,7 @@ async function checkOpenedJournal(ctx: Context, path: string): Promise<readonly 
   }
 }
 
-function quarantinedFilesIn(folder: string): readonly Finding[] {
+export function quarantinedFilesIn(folder: string): readonly Finding[] {
   const names = existsSync(folder)
     ? readdirSync(folder).filter((name) => /\.damaged-[^-]+-\d+$/.test(name))
     : []
@@ -146,24 +143,15 @@ function quarantinedFilesIn(folder: string): readonly Finding[] {
   ]
 }
 
-export async function checkConfig(ctx: Context): Promise<readonly Finding[]> {
+export async function checkConfig(ctx: Context): Promise<Finding> {
   const { path } = ctx.config
-  if (!existsSync(path)) return [ok('config', `no config file (${path})`)]
+  if (!existsSync(path)) return ok('config', `no config file (${path})`)
   try {
     await ctx.profile()
-    const mode = statSync(path).mode & 0o777
-    return systemFiles.hasModes && (mode & 0o077) !== 0
-      ? [
-          warning(
-            'config',
-            `other users can read ${path} (mode ${mode.toString(8)})`,
-            `The file may contain the API key. Run \`chmod 600 ${path}\`.`,
-          ),
-        ]
-      : [ok('config', path)]
+    return accessFinding('config', path, `The file may contain the API key. Run \`chmod 600 ${path}\`.`)
   } catch (error) {
     const { message, hint } = asRushesError(error)
-    return [failed('config', message, { advice: hint })]
+    return failed('config', message, { advice: hint })
   }
 }
 

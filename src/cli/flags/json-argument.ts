@@ -2,7 +2,6 @@
 import { parseJsonText } from '../../batch/manifest/json.js'
 import { lostDigitsIn, plainValue } from '../../batch/manifest/nodes.js'
 import { usageError } from '../../errors.js'
-import { describeError, isSystemError } from '../../host/system-error.js'
 import { isObject } from '../../protocol/parse.js'
 import type { Context } from '../context/context.js'
 import { decodeUtf8, readPath, readStdin } from '../process/io.js'
@@ -46,11 +45,5 @@ async function bytesOf(
 ): Promise<Uint8Array | undefined> {
   if (text === '-') return readStdin(stdin, name, interrupts.first)
   if (!text.startsWith('@')) return undefined
-  const path = text.slice(1)
-  try {
-    return await readPath(path, interrupts.first)
-  } catch (error) {
-    if (!isSystemError(error)) throw error
-    throw usageError(`${describeError(error, path)}.`, hint)
-  }
+  return readPath(text.slice(1), { signal: interrupts.first, hint })
 }

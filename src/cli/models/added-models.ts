@@ -6,6 +6,7 @@ import { readJson, writeJson } from '../../protocol/json.js'
 import { documentJson, readModelDocument } from '../../protocol/model-document.js'
 import type { ModelDocument } from '../../protocol/models.js'
 import { addedModelPath, addedModelsFolder } from '../settings/folders.js'
+import { writeOwnFile } from './own-file.js'
 
 /** Returns the added document of a model; undefined if there is none. */
 export function findAdded(configFolder: string, model: string): ModelDocument | 'invalid' | undefined {
@@ -54,13 +55,8 @@ function readFile(path: string): ModelDocument | 'invalid' | undefined {
 
 /** Stores a document. Throws the system's errors. */
 export async function addModel(configFolder: string, document: ModelDocument): Promise<void> {
-  const [{ makeFolders }, { writeAtomically }] = await Promise.all([
-    import('../../host/directories.js'),
-    import('../../host/files.js'),
-  ])
-  makeFolders(addedModelsFolder(configFolder), 0o700)
   const path = addedModelPath(configFolder, document.name)
-  await writeAtomically(path, `${writeJson(documentJson(document), { indent: 2 })}\n`, { mode: 0o600 })
+  await writeOwnFile(path, `${writeJson(documentJson(document), { indent: 2 })}\n`)
 }
 
 /** Removes the file of a model, also if it is not valid. Throws the system's errors. */

@@ -3,7 +3,6 @@
  * file counts as absent.
  */
 import { readFileSync } from 'node:fs'
-import { dirname } from 'node:path'
 import { readJson, writeJson } from '../../protocol/json.js'
 import { type DocumentPath, documentJson, readModelDocument } from '../../protocol/model-document.js'
 import type { ModelDocument } from '../../protocol/models.js'
@@ -11,6 +10,7 @@ import { isObject } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { keptListPath, type ListOwner } from '../settings/folders.js'
 import { plural } from '../terminal/format.js'
+import { writeOwnFile } from './own-file.js'
 
 export interface KeptList {
   /** Time of the last answer, with or without a list, in milliseconds since the epoch; 0 without an answer. */
@@ -38,14 +38,8 @@ export function readKept(stateFolder: string, owner: ListOwner): KeptList | unde
 
 /** Replaces the kept list. Throws the system's errors. */
 export async function writeKept(stateFolder: string, owner: ListOwner, kept: KeptList): Promise<void> {
-  const path = keptListPath(stateFolder, owner)
-  const [{ makeFolders }, { writeAtomically }] = await Promise.all([
-    import('../../host/directories.js'),
-    import('../../host/files.js'),
-  ])
-  makeFolders(dirname(path), 0o700)
   const content = JSON.stringify({ ...kept, address: owner.address })
-  await writeAtomically(path, content, { mode: 0o600, isFlushed: false })
+  await writeOwnFile(keptListPath(stateFolder, owner), content, { isFlushed: false })
 }
 
 /** Returns the document of a model. Undefined if the list does not have it, or if it is damaged. */

@@ -3,7 +3,7 @@
  * command without the flag renders its runs, and the same engine always has the same name.
  */
 import { existsSync, readFileSync } from 'node:fs'
-import { basename, dirname, join, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import { RushesError, usageError } from '../../errors.js'
 import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { listedValues } from '../../protocol/parameters.js'
@@ -15,6 +15,7 @@ import { PREVIEW_DOCUMENTS } from '../../service/models/served-model.js'
 import type { Env } from '../process/io.js'
 import { LOCAL_FOLDER } from '../settings/folders.js'
 import type { AskedServer, askServer } from './ask-server.js'
+import { writeOwnFile } from './own-file.js'
 
 export interface LocalEngine {
   readonly name: string
@@ -219,11 +220,5 @@ export async function rememberEngine(stateFolder: string, opened: OpenedEngine):
   const entries = readEngines(stateFolder)
   const next = [entry, ...entries.filter(({ name }) => name !== entry.name)].slice(0, MAX_ENTRIES)
   if (JSON.stringify(next) === JSON.stringify(entries)) return
-  const path = pathOf(stateFolder)
-  const [{ makeFolders }, { writeAtomically }] = await Promise.all([
-    import('../../host/directories.js'),
-    import('../../host/files.js'),
-  ])
-  makeFolders(dirname(path), 0o700)
-  await writeAtomically(path, `${JSON.stringify(next, undefined, 2)}\n`, { mode: 0o600 })
+  await writeOwnFile(pathOf(stateFolder), `${JSON.stringify(next, undefined, 2)}\n`)
 }

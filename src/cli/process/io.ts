@@ -1,11 +1,12 @@
 /**
  * The streams and the environment of the process, as `main` receives them. Also reads standard input, once per command.
  */
-import { createReadStream } from 'node:fs'
+import { createReadStream, type Stats, statSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import { type RushesError, usageError } from '../../errors.js'
 import { raceAbort } from '../../host/abort.js'
 import { openReadable } from '../../host/first-line.js'
+import { describeError, isSystemError } from '../../host/system-error.js'
 import { checkRunId } from '../../protocol/id.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 
@@ -77,10 +78,24 @@ export async function readStdin(stdin: Stdin, what: string, signal: AbortSignal)
 export const emptyStdin = (what: string): RushesError =>
   usageError(`Standard input is empty; expected ${what}. Nothing was sent.`, 'Did an earlier command fail?')
 
-/** Reads all of a file, pipe (`<(…)`) or device. Throws `usage` when it is too large, and the system's errors. */
-export async function readPath(path: string, signal: AbortSignal): Promise<Buffer> {
-  const stream = (await openReadable(path)) ?? createReadStream(path)
-  return raceAbort(readAll(stream, path), signal)
+interface ReadPathOptions {
+  readonly signal: AbortSignal
+  /** What to give instead of a file that cannot be read. */
+  readonly hint?: string
+  /** Throws for a file that is not to be read. */
+  check?(stats: Stats): void
+}
+
+/** Reads all of a file, pipe (`<(…)`) or device. Throws `usage` when it cannot be read or is too large. */
+export async function readPath(path: string, { signal, hint, check }: ReadPathOptions): Promise<Buffer> {
+  try {
+    check?.(statSync(path))
+    const stream = (await openReadable(path)) ?? createReadStream(path)
+    return await raceAbort(readAll(stream, path), signal)
+  } catch (error) {
+    if (!isSystemError(error)) throw error
+    throw usageError(`${describeError(error, path)}.`, hint)
+  }
 }
 
 /**

@@ -172,7 +172,7 @@ async function openRuns(ctx: Context, options: CarryOutOptions): Promise<Runs> {
         await print(ctx, record, { target, isFollowed })
         if (error !== undefined) addError(runs, error)
       })
-    }).settle,
+    }),
   }
   return runs
 }

@@ -56,22 +56,16 @@ export async function openOrWarn(ctx: Pick<Context, 'out' | 'openResult'>, targe
   }
 }
 
-interface InOrder<Item> {
-  /** `index`: counted from 0, called once for each. */
-  settle(index: number, item: Item | undefined): void
-}
-
-export function inOrder<Item>(print: (item: Item) => void): InOrder<Item> {
+/** Returns a function to call once with each item, with its index counted from 0. */
+export function inOrder<Item>(print: (item: Item) => void): (index: number, item: Item | undefined) => void {
   const waiting = new Map<number, Item | undefined>()
   let next = 0
-  return {
-    settle(index, item) {
-      waiting.set(index, item)
-      for (; waiting.has(next); next++) {
-        const ready = waiting.get(next)
-        waiting.delete(next)
-        if (ready !== undefined) print(ready)
-      }
-    },
+  return (index, item) => {
+    waiting.set(index, item)
+    for (; waiting.has(next); next++) {
+      const ready = waiting.get(next)
+      waiting.delete(next)
+      if (ready !== undefined) print(ready)
+    }
   }
 }

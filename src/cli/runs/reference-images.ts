@@ -1,8 +1,6 @@
 /** Reads the reference images of a run: URLs, files, outputs of earlier runs, and standard input. */
-import { statSync } from 'node:fs'
 import { tooLarge } from '../../client/create.js'
 import { usageError } from '../../errors.js'
-import { describeError, isSystemError } from '../../host/system-error.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import { dataUrl, imageProblem, imageSourceOf, imageTypeOf } from '../../protocol/media.js'
 import { linesOf, readPath, readStdin, type Stdin } from '../process/io.js'
@@ -46,19 +44,14 @@ async function resolveReference(source: string, signal: AbortSignal): Promise<st
   return dataUrl(bytes, type)
 }
 
-async function readImage(path: string, signal: AbortSignal): Promise<Buffer> {
-  try {
-    const { size } = statSync(path)
-    if (size > MAX_BODY_BYTES) throw tooLarge(`${path} has ${size} bytes`)
-    return await readPath(path, signal)
-  } catch (error) {
-    if (!isSystemError(error)) throw error
-    throw usageError(
-      `${describeError(error, path)}.`,
-      'Give an image as a path, an http(s) URL, a data: URL, run:<id> or -.',
-    )
-  }
-}
+const readImage = (path: string, signal: AbortSignal): Promise<Buffer> =>
+  readPath(path, {
+    signal,
+    hint: 'Give an image as a path, an http(s) URL, a data: URL, run:<id> or -.',
+    check({ size }) {
+      if (size > MAX_BODY_BYTES) throw tooLarge(`${path} has ${size} bytes`)
+    },
+  })
 
 const notAnImage = (what: string, bytes: Uint8Array) =>
   usageError(`${what} ${imageProblem(bytes)}.`, 'The content of the file decides, not its name.')

@@ -5,7 +5,6 @@
 
 import { encodeCreate } from '../../client/create.js'
 import { usageError } from '../../errors.js'
-import { describeError, isSystemError } from '../../host/system-error.js'
 import { isModelName, KINDS, type Kind, type ModelDocument, type ModelInput } from '../../protocol/models.js'
 import { builtInSchema, flagsOf } from '../../protocol/parameters.js'
 import { inputProblems, unknownFields } from '../../protocol/validate.js'
@@ -232,18 +231,11 @@ export async function readPrompt(
 
 async function readSource({ kind, value }: Source, stdin: Stdin, signal: AbortSignal): Promise<string> {
   if (value !== '-' && kind === 'text') return value
-  const bytes = value === '-' ? await readStdin(stdin, 'the prompt', signal) : await readFile(value, signal)
+  const bytes = await (value === '-'
+    ? readStdin(stdin, 'the prompt', signal)
+    : readPath(value, { signal, hint: 'Give the path of a text file: --prompt-file <path>.' }))
   const text = decodeUtf8(bytes)
   if (text === undefined)
     throw usageError(`${value === '-' ? 'standard input' : value}: the prompt is not UTF-8 text.`)
   return withoutFinalLineEnd(text)
-}
-
-async function readFile(path: string, signal: AbortSignal): Promise<Buffer> {
-  try {
-    return await readPath(path, signal)
-  } catch (error) {
-    if (!isSystemError(error)) throw error
-    throw usageError(`${describeError(error, path)}.`, 'Give the path of a text file: --prompt-file <path>.')
-  }
 }

@@ -123,8 +123,7 @@ export function withResumeHint(
   { known: { id }, state }: FollowedRun,
   resume: Unfinished['resume'],
 ): RushesError {
-  const hasHint = error.code === 'wait_timeout' || error.code === 'interrupted'
-  if (hasHint) return error
+  if (error.code === 'wait_timeout' || error.code === 'interrupted') return error
   const isOver = error.httpStatus === 404 || (state !== undefined && state.phase !== 'running')
   const hint = [error.hint, ...(isOver ? [] : [`Resume with \`${resume('wait', [id])}\`.`])]
     .filter((each) => each !== undefined)

@@ -23,8 +23,7 @@ interface SidecarOptions {
   readonly elapsedMs: number | undefined
 }
 
-const fieldOf = (value: unknown, name: string): unknown =>
-  typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
+const fieldOf = (value: unknown, name: string): unknown => (isObject(value) ? value[name] : undefined)
 
 /**
  * Returns the record of one file. A field missing from the journal is taken from the service's response, else it is
@@ -60,11 +59,8 @@ function inputOf(sent: unknown, served: unknown): unknown {
 /** Whether the existing file is the sidecar of the same output, from an earlier command. */
 async function isOurs(path: string, { state, file }: SidecarOptions): Promise<boolean> {
   const parsed = parseJson(await readFile(path, 'utf8').catch(() => ''))
-  return (
-    parsed.ok &&
-    fieldOf(parsed.value, 'run_id') === state.id &&
-    fieldOf(parsed.value, 'sha256') === file.sha256
-  )
+  if (!parsed.ok || !isObject(parsed.value)) return false
+  return parsed.value.run_id === state.id && parsed.value.sha256 === file.sha256
 }
 
 /** Writes one sidecar beside each file. Returns the errors: the files themselves are complete. */
@@ -87,9 +83,7 @@ async function writeSidecar(options: SidecarOptions): Promise<void> {
     throw new RushesError(
       'download_failed',
       `${options.file.path} is complete, but its sidecar was not written: ${obstacle.message}`,
-      {
-        hint: obstacle.hint,
-      },
+      { hint: obstacle.hint },
     )
   const { pictureSizeOf } = await import('./picture-size.js')
   const size = options.file.content_type.startsWith('image/') ? pictureSizeOf(options.file.path) : undefined

@@ -119,7 +119,11 @@ async function contextOf(
  */
 export async function livesElsewhere(ctx: Context, id: string, run: Home): Promise<RushesError> {
   const home = describeHome(run, await addressOr(ctx))
-  return usageError(`${id} was created ${home}. Nothing was sent.`, flagsHint(ctx, await flagsFor(ctx, run)))
+  const flags = (await flagsFor(ctx, run)).join(' ')
+  return usageError(
+    `${id} was created ${home}. Nothing was sent.`,
+    `Use ${flags}${ctx.globals.local ? ' instead of --local' : ''}.`,
+  )
 }
 
 const describeHome = ({ address, profile }: Home, here: string | undefined): string => {
@@ -128,8 +132,4 @@ const describeHome = ({ address, profile }: Home, here: string | undefined): str
   return here === undefined
     ? there
     : `${there}, not ${here === LOCAL_ADDRESS ? 'by the local service' : `at ${here}`}`
-}
-
-const flagsHint = ({ globals }: Context, flags: readonly string[]): string => {
-  return `Use ${flags.join(' ')}${globals.local ? ' instead of --local' : ''}.`
 }

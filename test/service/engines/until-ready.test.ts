@@ -16,7 +16,8 @@ test('a request gives up after ten minutes of 503, with the words of the server'
     return { status: 503, header: () => undefined, body, discard: () => {} }
   }
   const { untilReady } = createUntilReady({ clock, fetch }, (text) => text)
-  const request = { method: 'POST', url: new URL('http://127.0.0.1/v1/images'), isSlow: true } as const
+  const url = new URL('http://127.0.0.1/v1/images')
+  const request = { method: 'POST', url, headers: {}, isSlow: true } as const
   await expect(clock.runUntil(untilReady(request, new AbortController().signal))).rejects.toThrow(
     "The model's server was not ready within 10 minutes. The model's server answered 503: Loading model",
   )

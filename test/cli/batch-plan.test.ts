@@ -240,17 +240,6 @@ describe('--dry-run', () => {
     expect(readFileSync(path('fox.png'), 'utf8')).toBe('mine')
     expect((await bare('--dry-run', '--overwrite')).code).toBe(0)
   })
-
-  it('would create again with --force what is up to date, and with --resubmit-unconfirmed what is unconfirmed', async () => {
-    const { run, bare, write, losing } = await createPlan()
-    await run()
-    expect((await bare('--dry-run', '--force')).stderr).toContain('2 to create')
-    write(MANIFEST.replace('a fox', 'a red fox'))
-    await losing()
-    expect((await bare('--dry-run')).stderr).toContain('1 up to date, 1 unconfirmed')
-    const { stderr } = await bare('--dry-run', '--resubmit-unconfirmed')
-    expect(stderr).toContain('1 up to date, 1 to create')
-  })
 })
 
 describe('the plan after a prompt that looks like a data: URL has changed', () => {

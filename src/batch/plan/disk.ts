@@ -14,7 +14,7 @@ import {
   outputsOf,
   placingsOf,
 } from '../lock/lock.js'
-import { createFileIndex, mayBecome } from '../manifest/collisions.js'
+import { createFileIndex, mayBecome, withoutExtension } from '../manifest/collisions.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import { createManifestFolder, type ManifestFolder, numbered } from '../manifest/output-paths.js'
 import { type FileFact, isInPlace } from './decide.js'
@@ -243,7 +243,7 @@ async function factOf(path: string, isCandidate: (bytes: number) => boolean): Pr
   try {
     const found = statOf(path)
     // A dangling link also occupies the path. It can be replaced.
-    if (found === undefined) return isThere(path) ? { is: 'file', sha256: undefined } : { is: 'missing' }
+    if (found === undefined) return statOfLink(path) ? { is: 'file', sha256: undefined } : { is: 'missing' }
     if (found.isDirectory()) return { is: 'other', what: 'a folder' }
     if (!found.isFile()) return { is: 'other', what: 'not a regular file' }
     // A different size means a different file, so its content is not read.
@@ -263,11 +263,12 @@ function statOf(path: string): Stats | undefined {
   }
 }
 
-function isThere(path: string): boolean {
+/** Of a link itself. Undefined also for a path that cannot be reached. */
+export function statOfLink(path: string): Stats | undefined {
   try {
-    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+    return lstatSync(path, { throwIfNoEntry: false })
   } catch {
-    return false
+    return undefined
   }
 }
 
@@ -313,5 +314,3 @@ function createOutputNames(
     },
   }
 }
-
-const withoutExtension = (path: string): string => path.slice(0, path.length - posix.extname(path).length)

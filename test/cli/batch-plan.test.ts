@@ -1,5 +1,5 @@
 /** `rushes batch --check` and `--dry-run`: what is printed for each state of a row, and that nothing is sent or written. */
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
@@ -177,6 +177,14 @@ describe('--check of a batch that was created', () => {
     ['a further row', edited(/$/, '  - { name: cow, prompt: a cow }\n'), /^create\tcow\t/m],
     ['a missing file', () => rmSync(place.path('fox.png')), /^download\tfox\t/m],
     ['a changed file', () => writeFileSync(place.path('fox.png'), 'mine'), /^conflict\tfox\t/m],
+    [
+      'a link to nothing at the path of a file',
+      () => {
+        rmSync(place.path('fox.png'))
+        symlinkSync('nowhere', place.path('fox.png'))
+      },
+      /^conflict\tfox\t/m,
+    ],
     [
       'a missing lock file',
       () => rmSync(place.path('shots.lock.json')),

@@ -18,6 +18,7 @@ import { createFileIndex, mayBecome, withoutExtension } from '../manifest/collis
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import { createManifestFolder, type ManifestFolder, numbered } from '../manifest/output-paths.js'
 import { type FileFact, isInPlace } from './decide.js'
+import { addTo } from './row-order.js'
 
 export interface PlannedOutput {
   /** Path relative to the manifest, separated by `/`. Ends in `.{ext}` until the extension is known. */
@@ -181,10 +182,7 @@ interface Listing {
 
 function listingOf(names: readonly string[]): Listing {
   const byStem = new Map<string, string[]>()
-  for (const name of [...names].sort()) {
-    const key = sameFileKey(withoutExtension(name))
-    byStem.set(key, [...(byStem.get(key) ?? []), name])
-  }
+  for (const name of [...names].sort()) addTo(byStem, sameFileKey(withoutExtension(name)), name)
   return { names: new Set(names), byStem }
 }
 
@@ -213,10 +211,7 @@ function knownFilesOf({ folder, lock, keepsFiles }: DiskOptions, keyOf: (file: s
   const holdersOf = (file: string) => {
     if (byFile === undefined) {
       byFile = new Map()
-      for (const each of outputs) {
-        const key = keyOf(each.output.file)
-        byFile.set(key, [...(byFile.get(key) ?? []), each])
-      }
+      for (const each of outputs) addTo(byFile, keyOf(each.output.file), each)
     }
     return byFile.get(keyOf(file)) ?? []
   }

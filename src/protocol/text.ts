@@ -63,6 +63,12 @@ function withinLevels(value: unknown, levels: number): unknown {
 export const shortened = (text: string, maxLength = 300): string =>
   text.length <= maxLength ? text : `${text.slice(0, maxLength - 1)}…`
 
+/** `fox, hen and 3 more` */
+export function listNames(names: readonly string[], maxNames = 10): string {
+  const more = names.length > maxNames ? ` and ${names.length - maxNames} more` : ''
+  return `${names.slice(0, maxNames).map(printable).join(', ')}${more}`
+}
+
 /** Maximum number of pairs of letters that one search compares: about a millisecond. */
 export const MAX_COMPARED = 100_000
 

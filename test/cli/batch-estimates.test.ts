@@ -53,6 +53,23 @@ async function createBatch(
 
 const last = (text: string) => lines(text).at(-1)
 
+type RunBatch = Awaited<ReturnType<typeof createFamily>>['run']
+
+/** Runs rounds of `--watch` without a question. Does one act each time the batch waits for a change, then Ctrl-C. */
+function watch(run: RunBatch, words: readonly string[], acts: readonly (() => void)[]) {
+  const interrupts = createInterrupts()
+  const pressCtrlC = () => interrupts.interrupt('SIGINT')
+  let seen = 0
+  return run(['--watch', '--yes', ...words], {
+    interrupts,
+    stdin: new PassThrough(),
+    onStderr(text) {
+      const waits = text.match(/^Watching .*$/gm)?.length ?? 0
+      if (waits > seen) setImmediate(acts[seen++] ?? pressCtrlC)
+    },
+  })
+}
+
 describe('the estimate', () => {
   it('of a plan is that of the rows to create, by model and in all', async () => {
     const { run, created } = await createBatch([FOX, HEN, FILM, OTHER as unknown as Row])
@@ -223,21 +240,11 @@ describe('--max-cost', () => {
 
   it('holds all rounds of --watch together', async () => {
     const batch = await createBatch([FOX])
-    const interrupts = createInterrupts()
-    const acts: (() => void)[] = [
-      () => batch.write([FOX, HEN]),
-      () => batch.write([FOX, { name: 'elk', prompt: 'an elk' }]),
-      () => interrupts.interrupt('SIGINT'),
-    ]
-    let seen = 0
-    const { code, stderr } = await batch.run(['--watch', '--yes', '--max-cost', '0.25'], {
-      interrupts,
-      stdin: new PassThrough(),
-      onStderr(text) {
-        const waits = text.match(/^Watching .*$/gm)?.length ?? 0
-        if (waits > seen) setImmediate(acts[seen++] ?? (() => {}))
-      },
-    })
+    const { code, stderr } = await watch(
+      batch.run,
+      ['--max-cost', '0.25'],
+      [() => batch.write([FOX, HEN]), () => batch.write([FOX, { name: 'elk', prompt: 'an elk' }])],
+    )
     expect({ code, created: batch.created() }).toEqual({ code: 130, created: ['a fox', 'an elk'] })
     expect(stderr).toContain(
       'error: The estimate is 0.2 USD and 0.1 USD of earlier rounds, but --max-cost allows 0.25 USD.',
@@ -263,7 +270,7 @@ describe('the prices of a list that is a day old', () => {
     return {
       ...batch,
       passDay,
-      run: (words: readonly string[], options: Parameters<typeof batch.run>[1] = {}) =>
+      run: (words: readonly string[] = [], options: Parameters<typeof batch.run>[1] = {}) =>
         batch.run(words, { fetch, ...options }),
     }
   }
@@ -285,23 +292,16 @@ describe('the prices of a list that is a day old', () => {
 
   it('are requested again before each round of --watch', async () => {
     const { run, write, passDay, created } = await createListed([FOX])
-    const interrupts = createInterrupts()
-    const acts: (() => void)[] = [
-      () => {
-        passDay(100)
-        write([FOX, HEN])
-      },
-      () => interrupts.interrupt('SIGINT'),
-    ]
-    let seen = 0
-    const { code, stderr } = await run(['--watch', '--yes', '--max-cost', '10'], {
-      interrupts,
-      stdin: new PassThrough(),
-      onStderr(text) {
-        const waits = text.match(/^Watching .*$/gm)?.length ?? 0
-        if (waits > seen) setImmediate(acts[seen++] ?? (() => {}))
-      },
-    })
+    const { code, stderr } = await watch(
+      run,
+      ['--max-cost', '10'],
+      [
+        () => {
+          passDay(100)
+          write([FOX, HEN])
+        },
+      ],
+    )
     expect({ code, created: created() }).toEqual({ code: 130, created: ['a fox'] })
     expect(stderr).toContain('The estimate is 100 credits, but --max-cost allows 10 credits.')
   })

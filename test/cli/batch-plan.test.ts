@@ -1,5 +1,5 @@
 /** `rushes batch --check` and `--dry-run`: what is printed for each state of a row, and that nothing is sent or written. */
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
@@ -178,6 +178,14 @@ describe('--check of a batch that was created', () => {
     ['a missing file', () => rmSync(place.path('fox.png')), /^download\tfox\t/m],
     ['a changed file', () => writeFileSync(place.path('fox.png'), 'mine'), /^conflict\tfox\t/m],
     [
+      'a link to nothing at the path of a file',
+      () => {
+        rmSync(place.path('fox.png'))
+        symlinkSync('nowhere', place.path('fox.png'))
+      },
+      /^conflict\tfox\t/m,
+    ],
+    [
       'a missing lock file',
       () => rmSync(place.path('shots.lock.json')),
       /^conflict\tfox\t.*\nconflict\then\t/m,
@@ -239,17 +247,6 @@ describe('--dry-run', () => {
     expect(service.requests).toEqual([])
     expect(readFileSync(path('fox.png'), 'utf8')).toBe('mine')
     expect((await bare('--dry-run', '--overwrite')).code).toBe(0)
-  })
-
-  it('would create again with --force what is up to date, and with --resubmit-unconfirmed what is unconfirmed', async () => {
-    const { run, bare, write, losing } = await createPlan()
-    await run()
-    expect((await bare('--dry-run', '--force')).stderr).toContain('2 to create')
-    write(MANIFEST.replace('a fox', 'a red fox'))
-    await losing()
-    expect((await bare('--dry-run')).stderr).toContain('1 up to date, 1 unconfirmed')
-    const { stderr } = await bare('--dry-run', '--resubmit-unconfirmed')
-    expect(stderr).toContain('1 up to date, 1 to create')
   })
 })
 

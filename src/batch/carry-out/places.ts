@@ -2,12 +2,13 @@
  * Chooses the paths of a run's outputs. Checks all of them before the first download, and each one again directly before
  * its file is replaced: hours may have passed since the plan was made.
  */
-import { lstatSync, type Stats, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { posix, relative, resolve } from 'node:path'
 import { RushesError } from '../../errors.js'
 import { sha256OfFile } from '../../host/files.js'
 import { type LockedOutput, outputsOf, type Placing, placingsOf } from '../lock/lock.js'
 import { numbered } from '../manifest/output-paths.js'
+import { statOfLink } from '../plan/disk.js'
 import { type Disk, isInPlace, isReplaceable, type Plan, type PlannedOutput } from '../plan/index.js'
 import type { ActiveStep } from './rows.js'
 
@@ -109,20 +110,12 @@ export async function destinationOf(
   { flags, plan, folder }: Pick<ActiveStep, 'flags'> & { readonly plan: Plan; readonly folder: string },
 ): Promise<Destination> {
   if (flags.overwrite) return { path, mayReplace: true }
-  const found = statsAt(path)
+  const found = statOfLink(path)
   // A folder or a device is never replaced: the move fails, and names it.
   if (found === undefined || !(found.isFile() || found.isSymbolicLink())) return { path, mayReplace: false }
   const present = await unchangedHash(path)
   if (present !== undefined && [place?.replaces, sha256].includes(present)) return { path, mayReplace: true }
   return { path: freeNameBeside(path, plan, folder), mayReplace: false, kept: path }
-}
-
-function statsAt(path: string): Stats | undefined {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false })
-  } catch {
-    return undefined
-  }
 }
 
 /** Returns the error for files that were kept, by the path of the result beside each one. */
@@ -172,7 +165,7 @@ function freeNameBeside(path: string, { steps, disk }: Plan, folder: string): st
   for (let number = 2; ; number++) {
     const beside = numbered(path, number)
     const isTaken =
-      statsAt(beside) !== undefined || planned.has(keyOf(relative(folder, beside).replaceAll('\\', '/')))
+      statOfLink(beside) !== undefined || planned.has(keyOf(relative(folder, beside).replaceAll('\\', '/')))
     if (!isTaken) return beside
   }
 }

@@ -3,7 +3,7 @@ import { RushesError, usageError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
 import { asRushesError } from '../../host/interrupts.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
-import { printable } from '../../protocol/text.js'
+import { listNames } from '../../protocol/text.js'
 import { activeSteps } from '../carry-out/rows.js'
 import type { Plan } from '../plan/index.js'
 import type { BatchClaim, ClaimOptions } from './claim.js'
@@ -84,14 +84,10 @@ export function openLock(options: OpenLockOptions): BatchLock {
   }
 }
 
-const MAX_NAMES = 10
-
 function changedError(path: string, names: readonly string[], continuation: string): RushesError {
-  const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : ''
-  const firstNames = names.slice(0, MAX_NAMES).map(printable).join(', ')
   return new RushesError(
     'download_failed',
-    `${path} was changed while this batch was running (${firstNames}${more}). This batch stopped creating runs.`,
+    `${path} was changed while this batch was running (${listNames(names)}). This batch stopped creating runs.`,
     {
       hint: `Continue with ${continuation}: it goes by the lock file as it is now, and nothing is paid twice.`,
     },

@@ -149,13 +149,12 @@ export function createFileIndex<Claim extends FileClaim>(claims: readonly Claim[
   }
 }
 
-/** Key of a path without its extension. Equal for paths that may become one file once their extensions are known. */
-const stemKey = (realPath: string): string =>
-  sameFileKey(
-    OPEN_EXTENSION.test(realPath)
-      ? realPath.replace(OPEN_EXTENSION, '')
-      : realPath.slice(0, realPath.length - posix.extname(realPath).length),
-  )
+/** Also without an open extension. */
+export const withoutExtension = (path: string): string =>
+  path.slice(0, path.length - posix.extname(path).length)
+
+/** Equal for paths that may become one file once their extensions are known. */
+const stemKey = (realPath: string): string => sameFileKey(withoutExtension(realPath))
 
 /** Whether two outputs of the same stem may become one file. */
 function areOneFile(a: FileClaim, b: FileClaim): boolean {

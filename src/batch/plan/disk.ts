@@ -14,10 +14,11 @@ import {
   outputsOf,
   placingsOf,
 } from '../lock/lock.js'
-import { createFileIndex, mayBecome } from '../manifest/collisions.js'
+import { createFileIndex, mayBecome, withoutExtension } from '../manifest/collisions.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import { createManifestFolder, type ManifestFolder, numbered } from '../manifest/output-paths.js'
 import { type FileFact, isInPlace } from './decide.js'
+import { addTo } from './row-order.js'
 
 export interface PlannedOutput {
   /** Path relative to the manifest, separated by `/`. Ends in `.{ext}` until the extension is known. */
@@ -181,10 +182,7 @@ interface Listing {
 
 function listingOf(names: readonly string[]): Listing {
   const byStem = new Map<string, string[]>()
-  for (const name of [...names].sort()) {
-    const key = sameFileKey(withoutExtension(name))
-    byStem.set(key, [...(byStem.get(key) ?? []), name])
-  }
+  for (const name of [...names].sort()) addTo(byStem, sameFileKey(withoutExtension(name)), name)
   return { names: new Set(names), byStem }
 }
 
@@ -213,10 +211,7 @@ function knownFilesOf({ folder, lock, keepsFiles }: DiskOptions, keyOf: (file: s
   const holdersOf = (file: string) => {
     if (byFile === undefined) {
       byFile = new Map()
-      for (const each of outputs) {
-        const key = keyOf(each.output.file)
-        byFile.set(key, [...(byFile.get(key) ?? []), each])
-      }
+      for (const each of outputs) addTo(byFile, keyOf(each.output.file), each)
     }
     return byFile.get(keyOf(file)) ?? []
   }
@@ -243,7 +238,7 @@ async function factOf(path: string, isCandidate: (bytes: number) => boolean): Pr
   try {
     const found = statOf(path)
     // A dangling link also occupies the path. It can be replaced.
-    if (found === undefined) return isThere(path) ? { is: 'file', sha256: undefined } : { is: 'missing' }
+    if (found === undefined) return statOfLink(path) ? { is: 'file', sha256: undefined } : { is: 'missing' }
     if (found.isDirectory()) return { is: 'other', what: 'a folder' }
     if (!found.isFile()) return { is: 'other', what: 'not a regular file' }
     // A different size means a different file, so its content is not read.
@@ -263,11 +258,12 @@ function statOf(path: string): Stats | undefined {
   }
 }
 
-function isThere(path: string): boolean {
+/** Of a link itself. Undefined also for a path that cannot be reached. */
+export function statOfLink(path: string): Stats | undefined {
   try {
-    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+    return lstatSync(path, { throwIfNoEntry: false })
   } catch {
-    return false
+    return undefined
   }
 }
 
@@ -313,5 +309,3 @@ function createOutputNames(
     },
   }
 }
-
-const withoutExtension = (path: string): string => path.slice(0, path.length - posix.extname(path).length)

@@ -6,6 +6,7 @@ import { KINDS, type Kind, type ModelInput } from '../../protocol/models.js'
 import { hashesOf, type Lock, type LockEntry } from '../lock/lock.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import type { Models } from '../manifest/sections.js'
+import { addTo } from './row-order.js'
 
 export interface Paired {
   readonly entry: ManifestEntry
@@ -168,12 +169,6 @@ function candidatesByHash({ entries, rows }: Lock, names: ReadonlySet<string>) {
     for (const hash of hashesOf(entry)) addTo(found, hash, candidate)
   }
   return found
-}
-
-function addTo<Value>(lists: Map<string, Value[]>, key: string, value: Value): void {
-  const list = lists.get(key)
-  if (list === undefined) lists.set(key, [value])
-  else list.push(value)
 }
 
 interface Seeker<Row> {

@@ -32,13 +32,15 @@ export function levelsOf<Row extends RowNode>(rows: readonly Row[]): readonly (r
 /** Returns the rows that use each row. */
 export function dependentsOf<Row extends RowNode>(rows: readonly Row[]): ReadonlyMap<string, readonly Row[]> {
   const dependents = new Map<string, Row[]>()
-  for (const row of rows)
-    for (const source of row.sources) {
-      const known = dependents.get(source)
-      if (known === undefined) dependents.set(source, [row])
-      else known.push(row)
-    }
+  for (const row of rows) for (const source of row.sources) addTo(dependents, source, row)
   return dependents
+}
+
+/** Adds a value to the list of its key. */
+export function addTo<Value>(lists: Map<string, Value[]>, key: string, value: Value): void {
+  const list = lists.get(key)
+  if (list === undefined) lists.set(key, [value])
+  else list.push(value)
 }
 
 /** Returns the length of the longest chain of rows that wait for each row. 0 if no row waits. */

@@ -6,10 +6,11 @@ import { join, relative } from 'node:path'
 import { activeSteps, inactiveResult, type RowResult } from '../../batch/carry-out/rows.js'
 import { outputsOf } from '../../batch/lock/lock.js'
 import type { Plan, PlanStep } from '../../batch/plan/index.js'
+import { addTo } from '../../batch/plan/row-order.js'
 import { marksOfFile, NO_MARKS } from '../../download/marks.js'
 import { RushesError, usageError } from '../../errors.js'
 import type { FileMarks } from '../../protocol/media.js'
-import { printable } from '../../protocol/text.js'
+import { listNames, printable } from '../../protocol/text.js'
 import { createErrorGroups, type RepeatedError } from '../../runs/error-groups.js'
 import type { Context } from '../context/context.js'
 import { formatDuration, plural } from '../terminal/format.js'
@@ -54,11 +55,7 @@ export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): 
 
   /** Names of the blocked rows, for each row that blocks others. */
   const blocked = new Map<string, string[]>()
-  function block(source: string, { entry }: PlanStep): void {
-    const names = blocked.get(source)
-    if (names === undefined) blocked.set(source, [entry.name])
-    else names.push(entry.name)
-  }
+  const block = (source: string, { entry }: PlanStep): void => addTo(blocked, source, entry.name)
 
   /** Prints the rows that are not created again, and returns their errors. */
   function printLeft({ steps }: Plan): readonly RushesError[] {
@@ -190,13 +187,6 @@ function summaryLine(counts: Tally, isLocal: boolean): string {
     counts[name] === 0 ? [] : [`${counts[name]} ${isLocal && name === 'still_running' ? 'queued' : word}`],
   )
   return `${plural(counts.total, 'run')}: ${parts.join(', ') || 'nothing to do'}`
-}
-
-const MAX_NAMES = 10
-
-function listNames(names: readonly string[]): string {
-  const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : ''
-  return `${names.slice(0, MAX_NAMES).map(printable).join(', ')}${more}`
 }
 
 const blockedNote = (source: string, names: readonly string[]): string =>

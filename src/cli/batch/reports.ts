@@ -1,7 +1,7 @@
 /** Reports besides the normal output: the `--report` file, and annotations and the job summary in GitHub Actions. */
 import { appendFileSync, existsSync, statSync, writeFileSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
-import { failingError, LEFT_ALONE, type RowResult } from '../../batch/carry-out/rows.js'
+import { failingError, isActive, LEFT_ALONE, type RowResult } from '../../batch/carry-out/rows.js'
 import type { Manifest } from '../../batch/manifest/index.js'
 import type { PlanStep } from '../../batch/plan/index.js'
 import { EXIT, type RushesError, usageError } from '../../errors.js'
@@ -222,8 +222,7 @@ export function planRow(step: PlanStep): SummaryRow {
 /** `open`: state of a row without a result, which has not started or not finished. */
 export function resultRow(step: PlanStep, row: RowResult | undefined, open: string): SummaryRow {
   const [action = '', name = '', file = '', reason = ''] = stepWords(step)
-  const isActive = step.action.do === 'create' || step.action.do === 'download'
-  const state = row === undefined ? (isActive ? open : action) : row.result.replaceAll('_', ' ')
+  const state = row === undefined ? (isActive(step) ? open : action) : row.result.replaceAll('_', ' ')
   const message = messageOf(step, row)
   return {
     cells: [name, action, reason, row?.made?.file ?? file, state, row?.run ?? '', message],

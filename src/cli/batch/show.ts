@@ -158,7 +158,7 @@ export function notesOf({ renamed, leftover }: Plan): readonly string[] {
   const notes = renamed.map(({ from, to }) => `"${from}" was renamed to "${to}" (same model and input)`)
   const withFile = leftover.filter(({ file }) => file !== undefined)
   if (withFile.length > 0) {
-    const names = withFile.map(({ name, file }) => (file === undefined ? name : `${name} (${file})`))
+    const names = withFile.map(({ name, file }) => `${name} (${file})`)
     notes.push(`no longer in the manifest, kept in the lock file while the file exists: ${names.join(', ')}`)
   }
   return notes

@@ -11,6 +11,7 @@ import { EXIT, RushesError, usageError } from '../../errors.js'
 import { onAbort } from '../../host/abort.js'
 import { Interruption, interrupted } from '../../host/interrupts.js'
 import { writeJson } from '../../protocol/json.js'
+import { listNames } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { InputEnded, openQuestions, type Questions } from '../terminal/confirm.js'
 import { plural } from '../terminal/format.js'
@@ -125,8 +126,7 @@ async function nextChange(
     for (const each of forget) each()
   }
   const names = files.changed().map((path) => relative('.', path) || path)
-  const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : ''
-  if (names.length > 0) out.note(`${names.slice(0, MAX_NAMES).join(', ')}${more} changed`)
+  if (names.length > 0) out.note(`${listNames(names, MAX_NAMES)} changed`)
 }
 
 interface PlannedRound {

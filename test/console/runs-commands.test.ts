@@ -89,7 +89,7 @@ const runOf = (input: Readonly<Record<string, unknown>>, kind: 'image' | 'video'
 const commandsOf = (run: ReturnType<typeof runOf>, base: string) =>
   commandsOfModel(run, base, PREVIEW_DOCUMENTS[run.kind])
 
-describe('rushes', () => {
+describe('the command rushes', () => {
   it('names the kind, the flags, the model and the service', () => {
     const { rushes } = commandsOf(
       runOf({
@@ -150,7 +150,7 @@ describe('rushes', () => {
     expect(JSON.parse(words[3] ?? '')).toEqual(input)
   })
 
-  it('survives every prompt', () => {
+  it('passes every prompt unchanged', () => {
     const calls = wordsOf(...HOSTILE.map((prompt) => commandsOf(runOf({ prompt }), BASE).rushes))
     for (const [index, prompt] of HOSTILE.entries()) {
       const words = calls[index] ?? []
@@ -217,7 +217,7 @@ describe('the program for Node.js', () => {
     expect(JSON.parse(sent.body).input.image_urls).toEqual(['data:image/png;base64,b25l', 'https://e.test/a'])
   })
 
-  it('survives every prompt', () => {
+  it('passes every prompt unchanged', () => {
     const { sent } = nodeOf(commandsOf(runOf({ prompt: 'a', all: HOSTILE }), BASE).node)
     expect(JSON.parse(sent.body).input.all).toEqual(HOSTILE)
   })

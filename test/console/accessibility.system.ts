@@ -59,42 +59,45 @@ describePages('the pages of the console', (pages) => {
   it.each([
     ['light', 1_440],
     ['dark', 360],
-  ] as const)('are accessible in %s on %i pixels, and fit every window', async (colorScheme, width) => {
-    const service = await servePage(pages, {
-      models: [PREVIEW_DOCUMENTS.image, PREVIEW_DOCUMENTS.video, FLUX].map((document) => ({ document })),
-    })
-    const look = { colorScheme, viewport: { width, height: 800 }, reducedMotion: 'reduce' } as const
-    const runs = [
-      await service.create({ prompt: 'a fox', image_urls: [SENT, 'https://e.test/a?b=1&c=<d>'] }),
-      await service.create({ prompt: 'a film' }, 'video'),
-      await service.create({ prompt: 'FAIL' }),
-      await service.create({ prompt: `WAIT for ${'a long prompt '.repeat(30)}` }),
-    ].map(({ id }) => [`#/runs/${id}`, 'All runs'] as const)
+  ] as const)(
+    'pass axe in the %s scheme at %i pixels, and fit windows of every width',
+    async (colorScheme, width) => {
+      const service = await servePage(pages, {
+        models: [PREVIEW_DOCUMENTS.image, PREVIEW_DOCUMENTS.video, FLUX].map((document) => ({ document })),
+      })
+      const look = { colorScheme, viewport: { width, height: 800 }, reducedMotion: 'reduce' } as const
+      const runs = [
+        await service.create({ prompt: 'a fox', image_urls: [SENT, 'https://e.test/a?b=1&c=<d>'] }),
+        await service.create({ prompt: 'a film' }, 'video'),
+        await service.create({ prompt: 'FAIL' }),
+        await service.create({ prompt: `WAIT for ${'a long prompt '.repeat(30)}` }),
+      ].map(({ id }) => [`#/runs/${id}`, 'All runs'] as const)
 
-    const { page: outside } = await openConsole(pages, service, '', look)
-    await outside.getByRole('heading', { name: 'Sign in' }).waitFor()
-    await expectAccessible(outside)
-    await outside.goto(`${service.url}/#/link/${await addUser(service, 'new@example.com')}`)
-    await outside.getByRole('button', { name: 'Sign in with this link' }).waitFor()
-    await expectAccessible(outside)
-    await outside.keyboard.press('Enter')
-    await outside.getByRole('button', { name: 'Skip' }).waitFor()
-    await expectAccessible(outside)
+      const { page: outside } = await openConsole(pages, service, '', look)
+      await outside.getByRole('heading', { name: 'Sign in' }).waitFor()
+      await expectAccessible(outside)
+      await outside.goto(`${service.url}/#/link/${await addUser(service, 'new@example.com')}`)
+      await outside.getByRole('button', { name: 'Sign in with this link' }).waitFor()
+      await expectAccessible(outside)
+      await outside.keyboard.press('Enter')
+      await outside.getByRole('button', { name: 'Skip' }).waitFor()
+      await expectAccessible(outside)
 
-    const { page } = await service.open('', look)
-    for (const [at, [fragment, drawn, act]] of [...PAGES, ...runs].entries()) {
-      // Another query loads the page anew.
-      await page.goto(`${service.url}/?${at}${fragment}`)
-      await page.getByText(drawn).or(page.getByLabel(drawn)).first().waitFor()
-      await page.locator('.skeleton-lines').waitFor({ state: 'detached' })
-      await act?.(page)
-      await expectAccessible(page)
-      await expectFitEverywhere(page)
-      await page.setViewportSize(look.viewport)
-    }
-  })
+      const { page } = await service.open('', look)
+      for (const [at, [fragment, drawn, act]] of [...PAGES, ...runs].entries()) {
+        // Another query loads the page anew.
+        await page.goto(`${service.url}/?${at}${fragment}`)
+        await page.getByText(drawn).or(page.getByLabel(drawn)).first().waitFor()
+        await page.locator('.skeleton-lines').waitFor({ state: 'detached' })
+        await act?.(page)
+        await expectAccessible(page)
+        await expectFitEverywhere(page)
+        await page.setViewportSize(look.viewport)
+      }
+    },
+  )
 
-  it('keep the chosen colours', async () => {
+  it('keep the chosen colour scheme after a reload', async () => {
     const { open } = await servePage(pages)
     const { page } = await open('#/account', { colorScheme: 'light' })
     await page.getByRole('radio', { name: 'Dark' }).check({ force: true })

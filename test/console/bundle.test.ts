@@ -14,7 +14,7 @@ const read = (name: string): Buffer => readFileSync(join(FOLDER, name))
 const files = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' }).filter((name) => /\.\w+$/.test(name))
 const plain = files.filter((name) => !/\.(br|gz)$/.test(name))
 
-it('are markup, a script, a style sheet and an icon, whose names have a hash', () =>
+it('the build writes index.html and one script, style sheet and icon with a hash in their names', () =>
   expect(plain.map((name) => name.replaceAll('\\', '/').replace(/-[\w-]{10}\./, '-*.')).sort()).toEqual([
     'assets/console-*.css',
     'assets/console-*.js',
@@ -22,7 +22,7 @@ it('are markup, a script, a style sheet and an icon, whose names have a hash', (
     'index.html',
   ]))
 
-it('are compressed beside themselves, to less than 60 KB together', () => {
+it('each file has a brotli and a gzip copy, less than 60 KB in total', () => {
   for (const name of plain) {
     expect(brotliDecompressSync(read(`${name}.br`)).equals(read(name)), `${name}.br`).toBe(true)
     expect(gunzipSync(read(`${name}.gz`)).equals(read(name)), `${name}.gz`).toBe(true)
@@ -31,7 +31,7 @@ it('are compressed beside themselves, to less than 60 KB together', () => {
   expect(bytes).toBeLessThan(MAX_BYTES)
 })
 
-it('are served with a policy, their types and compressed', async () => {
+it('the service sends each file compressed and with its type, and index.html with a policy', async () => {
   const page = await readPage(FOLDER)
   const browser = createBrowser(await createConsoleService({ console: page }))
   for (const name of plain) {
@@ -45,7 +45,7 @@ it('are served with a policy, their types and compressed', async () => {
   }
 })
 
-it('have no script or style in the markup, and name nothing outside their folder', () => {
+it('index.html has no inline script or style, and no file refers to anything outside its folder', () => {
   const html = read('index.html').toString()
   expect(html).not.toMatch(/<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)/i)
   const linked = [...html.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, target]) => target)

@@ -23,7 +23,7 @@ test.each<[string, readonly Result[], string, boolean]>([
     true,
   ],
 ])(
-  'each run is canceled on its own, and the result is one sentence: %s',
+  'cancels each run separately and reports the result in one sentence: %s',
   async (_, results, text, hasFailed) => {
     const sent: string[] = []
     const ids = results.map((_result, at) => `run_${at}`)

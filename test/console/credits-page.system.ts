@@ -32,8 +32,8 @@ const textsOf = (page: Page, table: string): Promise<string[][]> =>
 const entriesOf = async (browser: Browser, query = ''): Promise<EntriesPage> =>
   (await browser.get(`${CONSOLE_PATHS.credits}${query}`)).body
 
-describePages('credits of the console', (pages) => {
-  it('agree with the endpoints, in the ledger, the chart and the CSV', async () => {
+describePages('the credits page', (pages) => {
+  it('shows the values of the endpoints in the ledger, the chart and the CSV', async () => {
     const service = await serveConsole()
     await createRuns(service, 3, 2)
     const reader = await createUser(service, 'ben@example.com')
@@ -72,7 +72,7 @@ describePages('credits of the console', (pages) => {
     expect(csv).toBe((await reader.get(CONSOLE_PATHS.csv)).body)
   })
 
-  it('are filtered, with the filter in the address, and load more', async () => {
+  it('keeps the filter in the address, and loads more entries', async () => {
     const service = await serveConsole()
     await createRuns(service, 1, 1)
     const { page } = await openSignedIn(pages, service, '#/credits')

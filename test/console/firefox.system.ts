@@ -24,7 +24,7 @@ async function expectFit(page: FirefoxPage): Promise<void> {
 }
 
 describe.skipIf(path === undefined)('the pages in Firefox', () => {
-  it('appear without errors, and fit the window', async () => {
+  it('load without errors, and fit the window', async () => {
     const service = await servePage(NO_CHROMIUM)
     const picture = await service.create({ prompt: 'ثعلب a fox' })
     const film = await service.create({ prompt: 'a film' }, 'video')

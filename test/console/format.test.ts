@@ -17,20 +17,20 @@ it.each([
   [0, '0'],
   [12_345.678, '12,345.68'],
   [-1, '-1'],
-])('number %s', (value, text) => expect(format.formatNumber(value)).toBe(text))
+])('formats the number %s', (value, text) => expect(format.formatNumber(value)).toBe(text))
 
 it.each([
   [1, '1 credit'],
   [-1, '-1 credit'],
   [1_000, '1,000 credits'],
   [0, '0 credits'],
-])('credits %s', (value, text) => expect(format.formatCredits(value)).toBe(text))
+])('formats %s credits with the unit', (value, text) => expect(format.formatCredits(value)).toBe(text))
 
 it.each([
   [1_000, '+1,000'],
   [-6, '−6'],
   [0, '+0'],
-])('amount %s', (value, text) => expect(format.formatAmount(value)).toBe(text))
+])('formats the amount %s with its sign', (value, text) => expect(format.formatAmount(value)).toBe(text))
 
 it.each([
   [0, '0 B'],
@@ -42,7 +42,7 @@ it.each([
   [1_048_575, '1.0 MiB'],
   [1024 ** 3 - 1, '1.0 GiB'],
   [2e15, '1819.0 TiB'],
-])('%s bytes', (value, text) => expect(format.formatBytes(value)).toBe(text))
+])('formats a size of %s bytes', (value, text) => expect(format.formatBytes(value)).toBe(text))
 
 it.each([
   [400, '0.4 s'],
@@ -52,7 +52,7 @@ it.each([
   [125_000, '2 min 5 s'],
   [3_600_000, '1 h'],
   [4_200_000, '1 h 10 min'],
-])('%s ms', (value, text) => expect(format.formatDuration(value)).toBe(text))
+])('formats a duration of %s ms', (value, text) => expect(format.formatDuration(value)).toBe(text))
 
 it.each([
   [0, 'just now'],
@@ -66,7 +66,7 @@ it.each([
   [7_200, 'in 2 hours'],
   [-5 * 86_400, '5 days ago'],
   [-8 * 86_400, 'Nov 14, 2026'],
-])('%s seconds from now', (seconds, text) =>
+])('formats a time %s seconds from now', (seconds, text) =>
   expect(format.formatRelative(at(seconds), NOW, 'UTC')).toBe(text),
 )
 
@@ -85,11 +85,11 @@ it.each<[now: string, then: string, timeZone: string, text: string]>([
   ['2026-11-01T17:00:00Z', '2026-10-31T16:00:00Z', 'America/New_York', 'yesterday'],
   ['2026-11-22T23:00:00Z', '2026-11-16T01:00:00Z', 'UTC', '6 days ago'],
   ['2026-11-22T01:00:00Z', '2026-11-15T23:00:00Z', 'UTC', 'Nov 15, 2026'],
-])('at %s, %s in %s is %s', (now, then, timeZone, text) =>
+])('at %s, formats %s in %s as "%s"', (now, then, timeZone, text) =>
   expect(format.formatRelative(then, Date.parse(now), timeZone)).toBe(text),
 )
 
-it('the whole time has its zone', () => {
+it('a full time names its time zone', () => {
   expect(format.formatTime(at(5), 'UTC')).toBe('Nov 22, 2026, 12:00:05 UTC')
   expect(format.formatTime(at(5), 'Asia/Tokyo')).toBe('Nov 22, 2026, 21:00:05 GMT+9')
   expect(format.formatFullTime(at(5), 'UTC')).toBe('Nov 22, 2026, 12:00:05 UTC')
@@ -120,4 +120,4 @@ it.each([
   ['<img src=x>', '<img src=x>'],
   ['', 'Unknown browser'],
   [null, 'Unknown browser'],
-])('the browser %s', (line, text) => expect(describeAgent(line)).toBe(text))
+])('names the browser and the system of "%s"', (line, text) => expect(describeAgent(line)).toBe(text))

@@ -43,7 +43,7 @@ beforeEach(() => {
 describe('a secret', () => {
   const answer = { key: key(7, { name: 'laptop' }), api_key: 'rk_secret' }
 
-  it('waits for the user who asked for it, whatever is shown when it comes', async () => {
+  it('is kept for the user who asked for it until it is shown', async () => {
     keysStore.set(() => list([1]))
     const { sent, actions } = heldRequests()
     const created = actions.create({ name: 'laptop' })
@@ -55,7 +55,7 @@ describe('a secret', () => {
     expect(keysStore.get()?.keys.map(({ id }) => id)).toEqual([7, 1])
   })
 
-  it('is there when its user is back after the session has expired', async () => {
+  it('is shown to its user who signs in again after the session expired', async () => {
     const { sent, actions } = heldRequests()
     const created = actions.create({ name: 'laptop' })
     expire()
@@ -66,10 +66,10 @@ describe('a secret', () => {
   })
 
   it.each([
-    ['nothing answers', { status: 0, code: 'network' }],
+    ['there is no response', { status: 0, code: 'network' }],
     ['the service fails', { status: 500, code: 'internal_error' }],
-    ['the answer is of another shape', undefined],
-  ])('may be lost: %s', async (_name, error) => {
+    ['the response has another shape', undefined],
+  ])('is reported as lost if %s', async (_name, error) => {
     const { sent, actions } = heldRequests()
     const created = actions.create({ name: 'laptop' })
     if (error === undefined) sent[0]?.answer({})
@@ -80,7 +80,7 @@ describe('a secret', () => {
     expect(secretsStore.get()).toEqual([])
   })
 
-  it('is not lost when the service refused to make it', async () => {
+  it('is not reported as lost when the service refused the key', async () => {
     const { sent, actions } = heldRequests()
     const created = actions.create({ name: 'laptop' })
     const refusal = { status: 429, code: 'RATE_LIMITED' }
@@ -90,8 +90,8 @@ describe('a secret', () => {
   })
 })
 
-describe('changes', () => {
-  it('of two keys overlap, and none takes back the other', async () => {
+describe('changes of keys', () => {
+  it('changes of two keys may overlap, and neither undoes the other', async () => {
     keysStore.set(() => list([1, 2]))
     const { sent, actions } = heldRequests()
     const both = [actions.change(key(1), { disabled: true }), actions.change(key(2), { name: 'CI' })]
@@ -102,7 +102,7 @@ describe('changes', () => {
     expect(keysStore.get()?.keys).toEqual([key(1, { disabled: true }), key(2, { name: 'CI' })])
   })
 
-  it('archive a key, or leave it as it was when the service refused', async () => {
+  it('archiving leaves a key as it was when the service refuses', async () => {
     keysStore.set(() => list([1, 2]))
     const { sent, actions } = heldRequests()
     const archived = actions.archive(key(1))
@@ -116,7 +116,7 @@ describe('changes', () => {
     expect(keysStore.get()?.keys).toEqual([gone, key(2)])
   })
 
-  it('of one key are sent one after the other: a paused key is not shown as active', async () => {
+  it('changes of one key are sent in turn, so a disabled key is not shown as active', async () => {
     keysStore.set(() => list([1]))
     const { sent, actions } = heldRequests()
     const renamed = actions.change(key(1), { name: 'CI' })
@@ -135,17 +135,20 @@ describe('changes', () => {
   it.each([
     [0, 'network', 1],
     [400, 'invalid_input', 0],
-  ])('may have been made when the answer is lost: %i %s', async (status, code, lost) => {
-    const { sent, actions } = heldRequests()
-    const changed = actions.change(key(1, { name: 'CI' }), { disabled: true })
-    await Promise.resolve()
-    sent[0]?.refuse({ status, code })
-    if (lost > 0) await expect(changed).rejects.toThrow('"CI" may have been changed')
-    else await expect(changed).rejects.toEqual({ status, code })
-    expect(lostChangesStore.get()).toBe(lost)
-  })
+  ])(
+    'only a lost response is reported as a change that may have been made: %i %s',
+    async (status, code, lost) => {
+      const { sent, actions } = heldRequests()
+      const changed = actions.change(key(1, { name: 'CI' }), { disabled: true })
+      await Promise.resolve()
+      sent[0]?.refuse({ status, code })
+      if (lost > 0) await expect(changed).rejects.toThrow('"CI" may have been changed')
+      else await expect(changed).rejects.toEqual({ status, code })
+      expect(lostChangesStore.get()).toBe(lost)
+    },
+  )
 
-  it('that wait are not sent after the session has expired', async () => {
+  it('queued changes are not sent after the session has expired', async () => {
     const { sent, actions } = heldRequests()
     const [first, second] = [actions.change(key(1), {}), actions.change(key(1), { disabled: true })]
     await Promise.resolve()
@@ -157,22 +160,22 @@ describe('changes', () => {
   })
 })
 
-describe('the list', () => {
+describe('the list of keys', () => {
   it.each<[name: string, before: KeyList | undefined, changed: ConsoleKey, after: readonly number[]]>([
     ['a new key comes first', list([2, 1], 'c'), key(3), [3, 2, 1]],
-    ['a known one keeps its place', list([2, 1], 'c'), key(1), [2, 1]],
-    ['without a list it is alone', undefined, key(1), [1]],
+    ['a known key keeps its place', list([2, 1], 'c'), key(1), [2, 1]],
+    ['a key without a list becomes the list', undefined, key(1), [1]],
   ])('%s', (_name, before, changed, after) => {
     const { keys, next } = withKey(before, changed)
     expect([keys.map(({ id }) => id), next]).toEqual([after, before?.next ?? null])
   })
 
-  it('takes its next page, without the keys that it has', () => {
+  it('appends its next page without the keys that it already has', () => {
     const { keys, next } = withPage(list([3, 2], 'c'), 'c', list([2, 1]))
     expect([keys.map(({ id }) => id), next]).toEqual([[3, 2, 1], null])
   })
 
-  it('takes no page of a list that was read again', () => {
+  it('ignores a page of a list that was reloaded meanwhile', () => {
     const read = list([3], 'd')
     expect(withPage(read, 'c', list([2, 1]))).toBe(read)
   })

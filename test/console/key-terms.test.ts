@@ -59,12 +59,12 @@ describe('the fields of a key', () => {
     [{ expires: '10000-01-02' }, ['expires']],
   ])('%j', (more, wrong) => expect(Object.keys(checkFields(fields(more), NO_TERMS, NOW))).toEqual(wrong))
 
-  it('keep an expiry that has passed and is not changed', () => {
+  it('accept an expiry in the past if it was not changed', () => {
     const before = fieldsOf(key({ expires_at: '2026-01-01T10:00:00Z' }))
     expect(checkFields({ ...before, name: 'other' }, before, NOW)).toEqual({})
   })
 
-  it('are sent where they were changed', () => {
+  it('are sent only where they were changed', () => {
     const before = fieldsOf(key({ spend_limit: 5, quota: 7, allowed_ips: ['10.0.0.0/8'] }))
     expect(termsOf(before, before)).toEqual({})
     expect(termsOf({ ...before, name: ' nightly ', spendLimit: '', quota: '9' }, before)).toEqual({
@@ -78,7 +78,7 @@ describe('the fields of a key', () => {
     })
   })
 
-  it('are accepted where the service accepts them', async () => {
+  it('are valid in the form if the service accepts them', async () => {
     const browser = await signInByLink(await createConsoleService())
     const accepted: readonly Partial<KeyFields>[] = [
       { spendLimit: '0', quota: String(MAX_CREDITS) },
@@ -99,7 +99,7 @@ describe('the fields of a key', () => {
     }
   })
 
-  it('tell until when the key works, which may be within a day', () => {
+  it('show when the key expires, also within a day', () => {
     const hint = (expires: string, expiresAt: string | null) =>
       expiryHint(expires, key({ expires_at: expiresAt }), 'UTC')
     const endOfDay = new Date(Date.parse('2026-12-24T23:59:59')).toISOString()
@@ -111,7 +111,7 @@ describe('the fields of a key', () => {
     expect(hint('', '2026-12-24T12:00:00Z')).toBe(whole)
   })
 
-  it('are those of the key they came from', () => {
+  it('keep the expiry of the key that they were filled from', () => {
     const expires = new Date(Date.parse('2026-12-24T23:59:59')).toISOString()
     const before = fieldsOf(key({ expires_at: expires }))
     expect(before.expires).toBe('2026-12-24')
@@ -132,9 +132,9 @@ it.each<[Partial<ConsoleKey>, KeyState]>([
   [{ spend_limit: 5, spent: 5, quota: 1, used: 1 }, 'spend limit reached'],
   [{ spend_limit: 0 }, 'spend limit reached'],
   [{ quota: 1, used: 1 }, 'quota used up'],
-])('a key with %j', (more, state) => expect(stateOf(key(more), NOW)).toBe(state))
+])('shows the state of a key with %j', (more, state) => expect(stateOf(key(more), NOW)).toBe(state))
 
-it('the export lines are safe in a shell', () =>
+it('quotes the export lines for a shell', () =>
   expect(exportLines({ A: 'http://127.0.0.1:7878', B: `it's $(x)` })).toBe(
     `export A=http://127.0.0.1:7878\nexport B='it'\\''s $(x)'`,
   ))

@@ -22,8 +22,8 @@ async function createKey(page: Page, name: string): Promise<string> {
   return (await secret.innerText()).trim()
 }
 
-describePages('API keys of the console', (pages) => {
-  it('are created and shown once, with the lines for a terminal', async () => {
+describePages('API keys in the console', (pages) => {
+  it('are shown once when they are created, with export lines for a terminal', async () => {
     const service = await serveConsole()
     const { page } = await openSignedIn(pages, service, '#/keys', {
       permissions: ['clipboard-read', 'clipboard-write'],
@@ -57,7 +57,7 @@ describePages('API keys of the console', (pages) => {
     expect(await page.getByText(secret).count()).toBe(0)
   })
 
-  it('have names that are text, and cannot change the order of the text around them', async () => {
+  it('show hostile names as text that cannot reorder the text around it', async () => {
     const service = await serveConsole()
     const [hostile, name] = ['<img src=x>\u202e\u2066 \u0007"\'</script>', '<img src=x> "\'</script>']
     await withStore(service, async (store) => {
@@ -85,7 +85,7 @@ describePages('API keys of the console', (pages) => {
     await expectText()
   })
 
-  it('are renamed, limited, disabled and enabled', async () => {
+  it('can be renamed, limited, disabled and enabled again', async () => {
     const service = await serveConsole()
     const { page } = await openSignedIn(pages, service, '#/keys')
     const secret = await createKey(page, 'laptop')
@@ -115,7 +115,7 @@ describePages('API keys of the console', (pages) => {
     await row.getByText('Active').waitFor()
   })
 
-  it('are archived when they are disabled, and then shown only on request and refused by the API', async () => {
+  it('can be archived once disabled, and are then refused by the API and shown only on request', async () => {
     const service = await serveConsole()
     const { page } = await openSignedIn(pages, service, '#/keys')
     const secret = await createKey(page, 'laptop')
@@ -156,7 +156,7 @@ describePages('API keys of the console', (pages) => {
     expect(answer).toMatchObject(refusal(401, 'invalid_api_key'))
   })
 
-  it('are not created for a banned account, which sees why', async () => {
+  it('cannot be created for a banned account, and the page says why', async () => {
     const service = await serveConsole()
     await setBanned(service)
     const { page } = await openSignedIn(pages, service, '#/keys')
@@ -164,7 +164,7 @@ describePages('API keys of the console', (pages) => {
     expect(await page.getByRole('button', { name: 'New key' }).isDisabled()).toBe(true)
   })
 
-  it('that the service sends with null or missing fields leave the rest of the page as it is', async () => {
+  it('do not break the other pages when the service sends null or missing fields', async () => {
     const service = await serveConsole()
     const { page } = await openSignedIn(pages, service, '#/account')
     let sent: unknown = { keys: [{ id: 1, name: 'bare' }] }
@@ -179,10 +179,10 @@ describePages('API keys of the console', (pages) => {
   })
 })
 
-describePages('the answers of keys that come late', (pages) => {
+describePages('late responses to changes of keys', (pages) => {
   const secretOf = (page: Page) => page.getByRole('region', { name: 'API key', exact: true })
 
-  it('bring the secret to whatever page is shown by then, once', async () => {
+  it('show the secret once, on the page that is open by then', async () => {
     const service = await serveConsole()
     const { page } = await openSignedIn(pages, service, '#/keys')
     const { taken } = await holdAnswers(page, 'POST', '**/api/console/keys**')
@@ -213,7 +213,7 @@ describePages('the answers of keys that come late', (pages) => {
     expect(await page.getByRole('dialog').count()).toBe(0)
   })
 
-  it('that are lost leave a notice, and the key in the list', async () => {
+  it('leave a notice and the key in the list when they are lost', async () => {
     const service = await serveConsole()
     const { page } = await openSignedIn(pages, service, '#/keys', { ignored: /net::ERR_FAILED/ })
     const { taken } = await holdAnswers(page, 'POST', '**/api/console/keys**')
@@ -238,8 +238,8 @@ describePages('the answers of keys that come late', (pages) => {
   })
 })
 
-describePages('many keys', (pages) => {
-  it('are loaded by pages, and the service refuses one too many in its own words', async () => {
+describePages('a list of many keys', (pages) => {
+  it('loads in pages, and shows the refusal of the service at 200 keys', async () => {
     const service = await serveConsole()
     await withStore(service, async (store) => {
       const accountId = await store.ensureAccount({ name: 'default', credits: 0, nowMs: 0 })

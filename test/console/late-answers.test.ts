@@ -30,7 +30,7 @@ function deferred<Value>() {
   return { promise, resolve, reject }
 }
 
-it('a store keeps changes that overlap', () => {
+it('a store keeps both of two overlapping changes', () => {
   const store = createStore<readonly string[]>([])
   for (const each of ['a', 'b']) store.set((all) => [...all, each])
   expect(store.get()).toEqual(['a', 'b'])
@@ -64,13 +64,13 @@ describe('a page whose browser has signed in as another user', () => {
     ['#/runs?search=secret', '#/runs'],
     ['#/runs/run_1', '#/runs'],
     ['#/link/token', '#/link/token'],
-  ])('shows nothing, and loads again: %s', async (before, after) => {
+  ])('clears itself and reloads without the content of the other user: %s', async (before, after) => {
     const { api, location, reload } = await openPage(before)
     api.adoptSession(session('bob'))
     expect([api.sessionStore.get(), location.hash, reload.mock.calls.length]).toEqual([undefined, after, 1])
   })
 
-  it('takes no more answers, sends no requests and writes no drafts', async () => {
+  it('ignores late responses, sends no requests and writes no drafts', async () => {
     const { api, create } = await openPage('#/new')
     const answer = deferred<Response>()
     const sent = vi.fn(() => answer.promise)
@@ -88,7 +88,7 @@ describe('a page whose browser has signed in as another user', () => {
     expect([sent.mock.calls.length, settled.mock.calls, written.mock.calls]).toEqual([1, [], []])
   })
 
-  it('stays when the same user has another session', async () => {
+  it('does not reload when the same user has another session', async () => {
     const { api, reload } = await openPage('#/runs')
     api.sessionStore.set(() => null)
     api.adoptSession({ ...session('ann'), id: 'another' })
@@ -99,7 +99,7 @@ describe('a page whose browser has signed in as another user', () => {
 describe('the balance', () => {
   const balance = () => sessionStore.get()?.account.balance
 
-  it('is that of the request that was sent last, in whatever order they are answered', () => {
+  it('comes from the request that was sent last, in any order of the responses', () => {
     const [first, second] = [nextReadNumber(), nextReadNumber()]
     setBalance(97, second)
     setBalance(98, first)
@@ -124,7 +124,7 @@ describe('an action', () => {
       onMissedError: (error) => told.push(error),
     })
 
-  it('that succeeds while the session has expired is told when its user is back', async () => {
+  it('reports its success after the user of an expired session signs in again', async () => {
     const answer = deferred<string>()
     const started = start(answer.promise)
     expire()
@@ -135,7 +135,7 @@ describe('an action', () => {
     expect(told).toEqual(['done'])
   })
 
-  it('is in progress for whoever comes back, and cannot be started again', async () => {
+  it('stays in progress when its component is left and shown again, and cannot start twice', async () => {
     const answer = deferred<string>()
     const leave = view()
     const first = start(answer.promise)
@@ -152,7 +152,7 @@ describe('an action', () => {
   it.each([
     ['an answer', (answer: ReturnType<typeof deferred<string>>) => answer.resolve('done')],
     ['an error', (answer: ReturnType<typeof deferred<string>>) => answer.reject('done')],
-  ])('tells %s that no component shows any more', async (_, end) => {
+  ])('reports %s as a message when no component shows it any more', async (_, end) => {
     const answer = deferred<string>()
     const leave = view()
     const started = start(answer.promise)
@@ -163,7 +163,7 @@ describe('an action', () => {
     expect(actionState('create')).toEqual({ isBusy: false, error: undefined })
   })
 
-  it('tells no error while the session has expired', async () => {
+  it('reports no error while the session has expired', async () => {
     const started = start(Promise.reject('no'))
     expire()
     await started
@@ -171,7 +171,7 @@ describe('an action', () => {
     expect(told).toEqual([])
   })
 
-  it('shows its error as long as somebody looks at it', async () => {
+  it('keeps its error until its component is left', async () => {
     const leave = view('archive 7')
     expect(await start(Promise.reject('no'), 'archive 7')).toBe(false)
     expect([actionState('archive 7').error, told]).toEqual(['no', []])
@@ -202,7 +202,7 @@ describe('a draft', () => {
     refusesInput: (error: unknown) => error === 'invalid',
   })
 
-  it('is gone with the run that it became, and not when it was changed meanwhile', async () => {
+  it('is removed when its run was created, unless it was edited meanwhile', async () => {
     for (const isChanged of [false, true]) {
       const drafts = create()
       const answer = deferred<string>()
@@ -216,7 +216,7 @@ describe('a draft', () => {
     }
   })
 
-  it('is sent with the same id until its outcome is known', async () => {
+  it('is sent with the same idempotency key until its outcome is known', async () => {
     const drafts = create()
     const sent: string[] = []
     drafts.edit(form, () => ({ values: { prompt: 'a fox' } }))
@@ -234,7 +234,7 @@ describe('a draft', () => {
     expect(new Set(sent).size).toBe(3)
   })
 
-  it('may have become a run until no request is left whose outcome is not known', async () => {
+  it('says that the run may exist while the outcome of a request is unknown', async () => {
     const drafts = create()
     const mayExist = () => drafts.store.get().get('new')?.mayExist
     for (const [error, expected] of [
@@ -250,7 +250,7 @@ describe('a draft', () => {
     expect(mayExist()).toBeUndefined()
   })
 
-  it('takes images that are read late, and not those of the draft before', async () => {
+  it('takes images that finish loading late, but not those of the previous draft', async () => {
     const drafts = create()
     const [early, late] = [deferred<readonly Reference[]>(), deferred<readonly Reference[]>()]
     const first = drafts.addImages(form, () => early.promise)
@@ -267,7 +267,7 @@ describe('a draft', () => {
     expect(drafts.store.get().get('new')).toMatchObject({ references: [], reading: 0 })
   })
 
-  it('is that of the form that was filled from its run, beside the others', () => {
+  it('is kept for each run that a form was filled from, and over a new session', () => {
     const drafts = create()
     drafts.edit({ ...form, name: 'run_1' }, () => ({ values: { prompt: 'a boat' } }))
     expect([drafts.load('run_1'), drafts.load('new')]).toEqual([true, false])
@@ -316,7 +316,7 @@ describe('polling', () => {
     return { poller, asked, errors, page, answer, elapse, waitMs: () => timer?.ms }
   }
 
-  it('goes on after any error, slower each time, and tells of it', async () => {
+  it('continues after any error with a longer delay each time, and reports it', async () => {
     const { asked, errors, answer, elapse, waitMs } = poll()
     const waits: unknown[] = []
     for (const error of ['404 of a proxy', '403 of a proxy', 'limited']) {
@@ -330,7 +330,7 @@ describe('polling', () => {
     expect(asked).toHaveLength(4)
   })
 
-  it('ends when there is nothing more to ask, and goes on after a final error when asked to', async () => {
+  it('stops when nothing is left to poll, and resumes on request after a final error', async () => {
     const { poller, asked, answer, waitMs } = poll((error) => error === 'missing')
     await answer({ error: 'missing' })
     expect(waitMs()).toBeUndefined()
@@ -341,14 +341,14 @@ describe('polling', () => {
     expect([asked.length, waitMs()]).toEqual([2, undefined])
   })
 
-  it('drops what is answered after it was stopped', async () => {
+  it('ignores a response after it was stopped', async () => {
     const { poller, errors, answer, waitMs } = poll()
     poller.stop()
     await answer({ error: 'late' })
     expect([errors, waitMs()]).toEqual([[], undefined])
   })
 
-  it('rests while the page is hidden, and asks at once when it is shown', async () => {
+  it('pauses while the page is hidden, and polls at once when it is shown', async () => {
     const { poller, asked, page, answer, waitMs } = poll()
     page.isVisible = false
     poller.onVisibility()

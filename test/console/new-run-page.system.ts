@@ -40,7 +40,7 @@ const addCredits = (service: PageService, amount: number) =>
   )
 
 describePages('a new run', (pages) => {
-  it('is created with images that were dropped, pasted, chosen and named', async () => {
+  it('is created with images that were dropped, pasted, chosen or given as a URL', async () => {
     const engine = createPaintingEngine()
     const service = await servePage(pages, { engine })
     const { page } = await service.open('#/new', { hasClock: true })
@@ -88,7 +88,7 @@ describePages('a new run', (pages) => {
     await cost(page, 'Cost 1 · Balance 9,998')
   })
 
-  it('says what it costs, and whether the balance is enough for it', async () => {
+  it('shows its cost, and whether the balance is enough', async () => {
     const service = await servePage(pages)
     await addCredits(service, -9_999)
     const { page } = await service.open('#/new')
@@ -99,7 +99,7 @@ describePages('a new run', (pages) => {
     await cost(page, 'Cost 1 · Balance 1')
   })
 
-  it('keeps what was typed over a reload and a lost session', async () => {
+  it('keeps the typed text over a reload and a lost session', async () => {
     const service = await servePage(pages)
     const { page } = await service.open('#/new', { ignored: /401/ })
     await page.locator('.radio', { hasText: 'Video' }).click()
@@ -121,7 +121,7 @@ describePages('a new run', (pages) => {
     await page.getByRole('link', { name: 'rushes/preview-video' }).waitFor()
   })
 
-  it('is filled from a run, with all that can be sent again', async () => {
+  it('starts from an earlier run with every value that can be sent again', async () => {
     const service = await servePage(pages)
     const run = await service.create({
       ...{ prompt: 'a fox\nin two lines', aspect_ratio: '3:2', quality: 'high', seed: 7 },
@@ -150,7 +150,7 @@ describePages('a new run', (pages) => {
     })
   })
 
-  it('shows the messages of the API at their fields, and what to do about the others', async () => {
+  it('shows field errors of the API at their fields, and the next step for other errors', async () => {
     const service = await servePage(pages)
     const { page } = await service.open('#/new', { ignored: /status of (4|5)\d\d/ })
     await prompt(page).fill('x'.repeat(100_001))
@@ -175,7 +175,7 @@ describePages('a new run', (pages) => {
     expect(await runsOf(service)).toEqual([])
   })
 
-  it('says that the run may exist when the connection ended, and where to look', async () => {
+  it('says that the run may exist when the connection ended, and where to check', async () => {
     const service = await servePage(pages)
     const { page } = await service.open('#/new', { ignored: /ERR_FAILED|ERR_CONNECTION/ })
     await prompt(page).fill('lost on the way')
@@ -200,7 +200,7 @@ describePages('a new run', (pages) => {
     expect(await page.getByText('The run may exist.').count()).toBe(0)
   })
 
-  it('is created once when one leaves the form meanwhile and comes back', async () => {
+  it('is created once when the user leaves the form meanwhile and returns', async () => {
     const service = await servePage(pages)
     const { page } = await service.open('#/new')
     await prompt(page).fill('a fox')
@@ -217,7 +217,7 @@ describePages('a new run', (pages) => {
     expect(await runsOf(service)).toHaveLength(1)
   })
 
-  it('keeps what is typed while another one is created, and says that it is', async () => {
+  it('keeps text that is typed while an earlier run is created, and says so', async () => {
     const service = await servePage(pages)
     const { page } = await service.open('#/new')
     await prompt(page).fill('a fox')
@@ -233,7 +233,7 @@ describePages('a new run', (pages) => {
     expect((await runsOf(service)).map(({ input }) => input?.prompt)).toEqual(['a wolf', 'a fox'])
   })
 
-  it('that is created late leaves a dialog alone, and the balance right', async () => {
+  it('does not close a dialog when its response comes late, and keeps the balance correct', async () => {
     const service = await servePage(pages)
     const { page } = await service.open('#/new')
     await prompt(page).fill('a fox')
@@ -252,7 +252,7 @@ describePages('a new run', (pages) => {
     expect(await page.getByLabel('Name').inputValue()).toBe('for tests')
   })
 
-  it('that fails late is told on another page', async () => {
+  it('shows a late failure on the page that is open by then', async () => {
     const service = await servePage(pages)
     const { page } = await service.open('#/new', { ignored: /ERR_FAILED|ERR_CONNECTION/ })
     await prompt(page).fill('a fox')
@@ -288,7 +288,7 @@ describePages('a new run', (pages) => {
     expect(await runsOf(service)).toHaveLength(1)
   })
 
-  it('has the fields of the selected model, checks them first, and keeps what both models take', async () => {
+  it('shows and checks the fields of the selected model, and keeps values that both models take', async () => {
     const models = [FLUX, UPSCALE, PREVIEW_DOCUMENTS.video].map((document) => ({ document }))
     const service = await servePage(pages, { models })
     const { page } = await service.open('#/new')
@@ -343,7 +343,7 @@ describePages('a new run', (pages) => {
     await page.locator('.code-block', { hasText: '--steps 30' }).waitFor()
   })
 
-  it('of a run whose model is gone has the default model, and follows the models of the service', async () => {
+  it('falls back to the default model when the service no longer has the one of its form', async () => {
     const service = await servePage(pages, { models: [FLUX, UPSCALE].map((document) => ({ document })) })
     const run = await service.create({ prompt: 'a fox', lora: 'x', steps: 7, aspect_ratio: '3:2' })
     const { page } = await service.open(`#/runs/${run.id}`, { ignored: /status of 400/ })
@@ -374,7 +374,7 @@ describePages('a new run', (pages) => {
     await page.getByRole('row').filter({ hasText: 'a fox' }).waitFor()
   })
 
-  it('stays when a file is dropped where nothing takes it', async () => {
+  it('keeps its page open when a file is dropped on a form without images', async () => {
     const { properties } = PREVIEW_DOCUMENTS.image.input
     const input = {
       ...PREVIEW_DOCUMENTS.image.input,

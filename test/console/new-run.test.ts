@@ -52,8 +52,8 @@ function refusalOf(input: unknown, document = IMAGE): string {
   throw new Error('not refused')
 }
 
-describe('the fields', () => {
-  it.each(KINDS)('of %s are the parameters of its schema, the prompt first', (kind) => {
+describe('the form fields', () => {
+  it.each(KINDS)('match the parameters of the %s schema, the prompt first', (kind) => {
     const fields = fieldsOf(PREVIEW_DOCUMENTS[kind])
     expect(fields[0]?.name).toBe('prompt')
     expect(fields.map(({ name }) => name).toSorted()).toEqual(
@@ -61,7 +61,7 @@ describe('the fields', () => {
     )
   })
 
-  it('have a label, choices and what the service takes without them', () => {
+  it('have a label, choices and the default of the service', () => {
     expect(fieldsOf(IMAGE).map(({ label, choices, standard }) => [label, choices.length, standard])).toEqual([
       ['Prompt', 0, undefined],
       ['Aspect ratio', 8, '1:1'],
@@ -70,7 +70,7 @@ describe('the fields', () => {
     ])
   })
 
-  it('are made from any document: what is required first, images last, with limits and defaults', () => {
+  it('follow any model document: required first, images last, with limits and defaults', () => {
     expect(
       fieldsOf(FLUX).map(({ name, choices, hint, standard }) => [name, choices.length, hint, standard]),
     ).toEqual([
@@ -89,7 +89,7 @@ describe('the fields', () => {
 })
 
 describe('the input', () => {
-  it('leaves out what is empty, and keeps the prompt as it was typed', () => {
+  it('leaves out empty fields, and keeps the prompt as it was typed', () => {
     expect(inputOf(IMAGE, { prompt: ' a fox\n', quality: '', aspect_ratio: '16:9' }, [])).toEqual({
       prompt: ' a fox\n',
       aspect_ratio: '16:9',
@@ -100,10 +100,10 @@ describe('the input', () => {
     })
   })
 
-  it('sends the default of what is required', () =>
+  it('contains the default of a required field that is empty', () =>
     expect(inputOf(UPSCALE, { scale: ' ' }, [])).toEqual({ scale: 2 }))
 
-  it('has the types of the document, and goes back into the form', () => {
+  it('has the types of the document, and fills the form with the same values again', () => {
     const input = {
       ...{ prompt: 'a fox', lora: 'x\ny', steps: 30, 'cfg.scale': 3.5, tiling: true, sampler: 's13' },
       ...{ words: ['a', 'b'], control: { type: 'depth', ids: [1] } },
@@ -113,7 +113,7 @@ describe('the input', () => {
     expect(unknown).toEqual([])
   })
 
-  it.each(KINDS)('of %s matches the schema for every choice', (kind) => {
+  it.each(KINDS)('of the %s model matches the schema for every choice', (kind) => {
     for (const { name, choices } of fieldsOf(PREVIEW_DOCUMENTS[kind]))
       for (const { value: choice } of choices)
         expect(
@@ -124,7 +124,7 @@ describe('the input', () => {
         ).toEqual([])
   })
 
-  it('is checked as the service checks it, and JSON before it is sent', () => {
+  it('gets the problems that the service finds, and those of invalid JSON, before it is sent', () => {
     const values = {
       ...{
         lora: 'abcdef',
@@ -164,7 +164,7 @@ describe('the input', () => {
     expect(priceOf(model, inputOf(model, values, []))).toBe(price),
   )
 
-  it('of a run fills the form that sends it again', () => {
+  it('of a run fills the form, which names lost images and unknown fields', () => {
     const input = {
       ...{ prompt: 'a fox', quality: 'high', seed: 3 },
       image_urls: ['https://e.test/a', { sha256: 'x', bytes: 1, content_type: 'image/png' }],
@@ -178,11 +178,11 @@ describe('the input', () => {
   })
 
   it.each([[null], [{}], [{ prompt: null, image_urls: null }], [{ image_urls: 'x', prompt: {} }]])(
-    'is filled from anything: %j',
+    'of any shape fills the form without an error: %j',
     (input) => expect(() => filledForm(VIDEO, input ?? {})).not.toThrow(),
   )
 
-  it('keeps what the other model takes too, and all that it does not have for the way back', () => {
+  it('keeps the values of another model that fit, and values of fields that it lacks', () => {
     const values = { prompt: 'a fox', aspect_ratio: '2:3', quality: 'high' }
     expect(inputOf(VIDEO, valuesForModel(VIDEO, values), [])).toEqual({ prompt: 'a fox' })
     expect(inputOf(IMAGE, valuesForModel(VIDEO, values), [])).toEqual({ prompt: 'a fox', quality: 'high' })
@@ -196,27 +196,30 @@ describe('the input', () => {
     ['16:9', 20, 11],
     ['9:16', 11, 20],
     ['21:9', 20, 9],
-  ])('draws %s as %i × %i', (ratio, width, height) => expect(shapeOf(ratio)).toEqual({ width, height }))
+  ])('shows the aspect ratio %s as a shape of %i × %i', (ratio, width, height) =>
+    expect(shapeOf(ratio)).toEqual({ width, height }),
+  )
 })
 
 const reference = (id: number, source = 'https://e.test/a', isUrl = true): Reference => ({
   ...{ id, source, name: `${id}.png`, bytes: 0, isUrl },
 })
 
-describe('what was typed', () => {
+describe('a saved draft', () => {
   const content = { ...EMPTY_DRAFT, model: 'a/video', values: { prompt: 'a fox', duration: '10' } } as const
   const kept = (draft: Draft, owner = 'a') => draftOf(draftText(draft, 'a'), owner)
-  it('is kept for the one who typed it, with the URLs of images', () => {
+  it('is restored only for its user, with the URLs of images', () => {
     expect(kept({ ...content, references: [reference(1), reference(2, 'data:,', false)] })).toEqual({
       ...content,
       references: [expect.objectContaining({ source: 'https://e.test/a', isUrl: true })],
     })
     expect(kept(content, 'b')).toBeUndefined()
   })
-  it.each([[null], [''], ['{'], ['[]'], ['{"model":"a/image","owner":"a"}']])('is nothing for %j', (text) =>
-    expect(draftOf(text, 'a')).toBeUndefined(),
+  it.each([[null], [''], ['{'], ['[]'], ['{"model":"a/image","owner":"a"}']])(
+    'is ignored if its text is %j',
+    (text) => expect(draftOf(text, 'a')).toBeUndefined(),
   )
-  it('has texts only', () => {
+  it('drops values that are not text', () => {
     const text =
       '{"model":1,"values":{"prompt":{},"quality":"high"},"urls":[1,"x"],"key":"k","mayExist":1,"owner":"a"}'
     expect(draftOf(text, 'a')).toMatchObject({
@@ -224,7 +227,7 @@ describe('what was typed', () => {
     })
     expect(draftOf(text, 'a')?.key).toBeUndefined()
   })
-  it('is not kept as it was before when there is no room for it', () => {
+  it('is removed when the storage has no room for its change', () => {
     const stored = new Map<string, string>()
     const room = { characters: 10_000 }
     vi.stubGlobal('sessionStorage', {
@@ -243,7 +246,7 @@ describe('what was typed', () => {
     expect(stored.size).toBe(0)
     drafts.forget('new')
   })
-  it('is sent again after a reload only as it was sent', () => {
+  it('keeps its idempotency key over a reload only if its content is complete', () => {
     const sent = { ...withKey(content, 5, () => 'one'), mayExist: true }
     for (const references of [[], [reference(1)]])
       expect(kept({ ...sent, references })).toMatchObject({ key: 'one', sentAtMs: 5, mayExist: true })
@@ -272,7 +275,7 @@ describe('the idempotency key of a form', () => {
     expect(again.key).toMatch(/^key /)
   })
 
-  it('promises no second run only for content that was sent', () => {
+  it('is safe to send again only with the content that was sent', () => {
     expect(canResend(first, 0)).toBe(true)
     expect(canResend(withContent(first, {}), 0)).toBe(false)
   })
@@ -291,7 +294,7 @@ describe('reference images', () => {
     expect(fileProblem(name, bytes, size)).toBe(problem),
   )
 
-  it('are too large together before the body is', () => {
+  it('are refused when together they exceed the limit of the body', () => {
     const half = 'x'.repeat(32 * 1024 * 1024)
     expect(isTooLarge([reference(1, half)])).toBe(false)
     expect(isTooLarge([reference(1, half), reference(2, half)])).toBe(true)
@@ -303,7 +306,7 @@ describe('reference images', () => {
     [0, -1, '1,2,3'],
     [2, 3, '1,2,3'],
     [7, 0, '1,2,3'],
-  ])('from %i to %i: %s', (from, to, order) =>
+  ])('moved from %i to %i have the order %s', (from, to, order) =>
     expect(
       moved([reference(1), reference(2), reference(3)], from, to)
         .map(({ id }) => id)
@@ -311,7 +314,7 @@ describe('reference images', () => {
     ).toBe(order),
   )
 
-  it('are URLs of the network', () => {
+  it('must be http or https URLs', () => {
     expect(urlProblem('https://e.test/a.png')).toBeUndefined()
     expect(urlProblem('javascript:alert(1)')).toContain('is not a URL that begins with')
     expect(urlsIn('# list\r\nhttps://e.test/a\r\nfile:///etc/passwd\nfox\nhttp://e.test/b')).toEqual([
@@ -322,7 +325,7 @@ describe('reference images', () => {
 })
 
 describe('a refusal', () => {
-  it('is shown at the fields that the service names', () => {
+  it('appears at the fields that the service names', () => {
     const message = refusalOf({ prompt: 'a', quality: 'hi', aspect_ratio: '2:1', image_urls: ['a', 1, 2] })
     expect(fieldMessages(message)).toEqual({
       aspect_ratio: expect.stringMatching(/^This must be one of 1:1, .* not "2:1"/),
@@ -333,7 +336,7 @@ describe('a refusal', () => {
     expect(fieldMessages('The input is not valid.')).toEqual({})
   })
 
-  it('is a message for any text', () => {
+  it('can be shown with any text', () => {
     fc.assert(fc.property(fc.string({ unit: anyCharacter }), (text) => void fieldMessages(text)))
   })
 
@@ -361,7 +364,7 @@ describe('a refusal', () => {
     expect(failure.text).toContain(text)
   })
 
-  it('promises that nothing is paid twice only for what was sent', () => {
+  it('promises no second charge only for content that was sent', () => {
     const lost = { status: 0, code: 'network', message: '' }
     expect(failureOf(lost, { account: 'acme', canResend: false }).text).toContain('creates another run')
     expect(unknownOutcome(false).text).toContain('Look for the first run in the list')

@@ -47,8 +47,8 @@ async function replaceSession(page: Page, service: ServedConsole, email: string)
   ])
 }
 
-describePages('a tab whose browser has signed in as somebody else', (pages) => {
-  it('does nothing in the other account, and starts over with what belongs to it', async () => {
+describePages('a tab whose browser has signed in as another user', (pages) => {
+  it('creates no key in the other account, and reloads for its user', async () => {
     const service = await serveConsole()
     const [ada, eve] = [await createUser(service, EMAIL), await createUser(service, OTHER, 'acme')]
     const [before, others] = [await dataOf(ada), await dataOf(eve)]
@@ -72,7 +72,7 @@ describePages('a tab whose browser has signed in as somebody else', (pages) => {
     expect(await dataOf(ada)).toEqual(before)
   })
 
-  it('creates no run, and keeps the drafts of both apart', async () => {
+  it('creates no run, and keeps the drafts of both users apart', async () => {
     const service = await serveConsole()
     const eve = await createUser(service, OTHER, 'acme')
     const { page } = await openSignedIn(pages, service, '#/new')
@@ -92,7 +92,7 @@ describePages('a tab whose browser has signed in as somebody else', (pages) => {
     expect((await dataOf(eve)).runs).toBe(0)
   })
 
-  it('shows neither a run nor a list of the other one', async () => {
+  it('shows no run and no list of the previous user', async () => {
     const service = await serveConsole()
     const ada = await createUser(service, EMAIL)
     await createUser(service, OTHER, 'acme')
@@ -109,7 +109,7 @@ describePages('a tab whose browser has signed in as somebody else', (pages) => {
     expect(await page.getByText('a secret of ada').count()).toBe(0)
   })
 
-  it('goes on when the other tab signed in as the same user', async () => {
+  it('continues when the other tab signed in as the same user', async () => {
     const service = await serveConsole()
     const ada = await createUser(service, EMAIL)
     const { page } = await openSignedIn(pages, service, '#/keys')
@@ -123,7 +123,7 @@ describePages('a tab whose browser has signed in as somebody else', (pages) => {
 })
 
 describePages('signing out in one tab', (pages) => {
-  it('signs out the others, and leaves nothing of what was typed', async () => {
+  it('signs out the other tabs, and removes every draft', async () => {
     const service = await serveConsole()
     await createUser(service, OTHER, 'acme')
     const { page } = await openSignedIn(pages, service, '#/new')
@@ -144,7 +144,7 @@ describePages('signing out in one tab', (pages) => {
 })
 
 describePages('signing out while something is created', (pages) => {
-  it('in another tab leaves nothing of it on the page', async () => {
+  it('leaves no late result on the page', async () => {
     const service = await serveConsole()
     const ada = await createUser(service, EMAIL)
     const { page } = await openSignedIn(pages, service, '#/new')
@@ -179,7 +179,7 @@ describePages('signing out while something is created', (pages) => {
     expect((await dataOf(ada)).keys).toContain('laptop')
   })
 
-  it('is final for a check of the session that is answered later', async () => {
+  it('is not undone by a session check that is answered later', async () => {
     const service = await serveConsole()
     await createUser(service, EMAIL)
     const { page } = await openSignedIn(pages, service, '#/new')

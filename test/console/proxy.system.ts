@@ -26,7 +26,7 @@ async function startProxy(target: string): Promise<string> {
 }
 
 describePages('the console below a path', (pages) => {
-  it('signs in, reads and changes', async () => {
+  it('signs in, reads and changes through a proxy', async () => {
     const service = await serveConsole()
     const origin = await startProxy(service.url)
     const token = await addUser(service, 'ada@example.com')

@@ -24,7 +24,7 @@ describe('a fragment', () => {
     expect(parseRoute(fragment)).toEqual({ page, param, query }),
   )
 
-  it('is read as it was written', () => {
+  it('parses back to the values that its link was built from', () => {
     for (const page of PAGES) expect(parseRoute(linkTo(page)).page).toBe(page)
     expect(parseRoute(linkTo('runs', { param: 'a/b?c#d' })).param).toBe('a/b?c#d')
     expect(parseRoute(linkTo('runs', { query: { search: '"ü & ?#', key: 3 } })).query).toEqual({
@@ -38,13 +38,15 @@ it.each([
   ['/api/console/runs', {}, 'api/console/runs'],
   [CONSOLE_PATHS.run, { id: 'run_1' }, 'api/console/runs/run_1'],
   [CONSOLE_PATHS.run, { id: '../x?y' }, 'api/console/runs/..%2Fx%3Fy'],
-])('the path %s', (path, params, expected) => expect(relativePath(path, params)).toBe(expected))
+])('fills the parameters of the path %s', (path, params, expected) =>
+  expect(relativePath(path, params)).toBe(expected),
+)
 
 it.each([
   [{}, 'a'],
   [{ b: undefined, c: null, d: '' }, 'a'],
   [{ b: 0, c: 'x y' }, 'a?b=0&c=x+y'],
-])('the query %j', (query, expected) => expect(withQuery('a', query)).toBe(expected))
+])('writes the query %j', (query, expected) => expect(withQuery('a', query)).toBe(expected))
 
 it.each([
   [{}, {}],
@@ -52,6 +54,6 @@ it.each([
   [{ kind: 'gift', key: 'console', from: 'today', to: '2026-13-01' }, {}],
   [{ kind: 'toString', key: '0' }, {}],
   [{ kind: 'charge', other: 'x' }, { kind: 'charge' }],
-])('the filter of the ledger %j', (query: Record<string, string>, expected) =>
+])('reads the ledger filter %j', (query: Record<string, string>, expected) =>
   expect(entriesQuery(readFilter(query))).toEqual(expected ?? query),
 )

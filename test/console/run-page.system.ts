@@ -14,8 +14,8 @@ const ONE_URL = ['https://e.test/a?b=1&c=<d>']
 const DATA = 'data:image/png;base64,iVBORw0KGgo='
 const SENT = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
 
-describePages('one run', (pages) => {
-  it('is live until it has finished', async () => {
+describePages('the page of a run', (pages) => {
+  it('updates live until the run has finished, and then stops polling', async () => {
     const engine = createPaintingEngine()
     const service = await servePage(pages, { engine, concurrency: 1 })
     const first = await service.create({ prompt: 'WAIT one' })
@@ -53,7 +53,7 @@ describePages('one run', (pages) => {
     expect(requests.filter((each) => each.endsWith(run.id)).length).toBe(asked)
   })
 
-  it('stays live when a proxy answers in the place of the service, and says so', async () => {
+  it('keeps polling when a proxy answers instead of the service, and shows a notice', async () => {
     const engine = createPaintingEngine()
     const service = await servePage(pages, { engine })
     const run = await service.create({ prompt: 'WAIT for a fox' })
@@ -71,7 +71,7 @@ describePages('one run', (pages) => {
     await afterPolls(page, () => page.locator('.output img').isVisible()).toBe(true)
   })
 
-  it('gives up a request that is never answered, and tries again by itself', async () => {
+  it('aborts a request that is never answered, and retries automatically', async () => {
     const engine = createPaintingEngine()
     const service = await servePage(pages, { engine })
     const run = await service.create({ prompt: 'WAIT for a fox' })
@@ -138,7 +138,7 @@ describePages('one run', (pages) => {
     await page.getByRole('link', { name: 'Download' }).waitFor()
   })
 
-  it.skipIf(!hasS3rver)('stays while a file is downloaded from a bucket', async () => {
+  it.skipIf(!hasS3rver)('stays open while a file is downloaded from a bucket', async () => {
     const store = await startS3Store()
     inEnvironment(store.env)
     const storage = await openS3Storage({
@@ -159,7 +159,7 @@ describePages('one run', (pages) => {
     await page.getByRole('link', { name: 'Download' }).waitFor()
   })
 
-  it('says that a file was removed', async () => {
+  it('shows that a file was removed, and offers no download', async () => {
     const service = await servePage(pages)
     const run = await service.create({ prompt: 'a fox' })
     const outputs = join(service.dataFolder, 'outputs')
@@ -216,7 +216,7 @@ describePages('one run', (pages) => {
     await later.getByText('No longer stored').waitFor()
   })
 
-  it('shows how long it renders', async () => {
+  it('shows how long the run has been rendering', async () => {
     const engine = createPaintingEngine()
     const service = await servePage(pages, { engine })
     const run = await service.create({ prompt: 'WAIT for a fox' })
@@ -227,7 +227,7 @@ describePages('one run', (pages) => {
     await expect.poll(() => page.getByRole('timer').textContent()).toBe('· 5 s')
   })
 
-  it('shows why it failed, and whatever others wrote as text', async () => {
+  it('shows why the run failed, and every foreign string as text', async () => {
     const service = await servePage(pages)
     const run = await service.create({ prompt: `FAIL ${XSS} \u202egnp.exe`, [`x${XSS}`]: XSS })
     const { page } = await service.open(linkOf(run), { ignored: /404/ })

@@ -89,7 +89,7 @@ const runOf = (input: Readonly<Record<string, unknown>>, kind: 'image' | 'video'
 const commandsOf = (run: ReturnType<typeof runOf>, base: string) =>
   commandsOfModel(run, base, PREVIEW_DOCUMENTS[run.kind])
 
-describe('rushes', () => {
+describe('the command rushes', () => {
   it('names the kind, the flags, the model and the service', () => {
     const { rushes } = commandsOf(
       runOf({
@@ -110,7 +110,7 @@ describe('rushes', () => {
     )
   })
 
-  it('puts a file in the place of an image that was sent, and says so', () => {
+  it('uses a file name for an embedded image, and says so', () => {
     const { rushes } = commandsOf(runOf({ prompt: 'a fox', image_urls: [SENT, 'https://e.test/a'] }), BASE)
     expect(rushes.split('\n')[0]).toBe(
       '# image-1.png: an image of 3 bytes (image/png) that was sent with the run. Replace it with your own file.',
@@ -123,7 +123,7 @@ describe('rushes', () => {
     ])
   })
 
-  it('has the flags of the model, and the whole input as --input without its document', () => {
+  it('uses the flags of the model, or --input without its document', () => {
     const run = {
       ...({ kind: 'image', model: FLUX.name } as const),
       input: { prompt: 'a fox', steps: 30, tiling: false, control: [1], image_urls: ['https://e.test/a'] },
@@ -143,14 +143,14 @@ describe('rushes', () => {
     ])
   })
 
-  it('gives what no flag can say as --input', () => {
+  it('passes values that no flag can express as --input', () => {
     const input = { prompt: 'a\nb', seed: 7, image_urls: ['run:1'] }
     const [words = []] = wordsOf(commandsOf(runOf(input), BASE).rushes)
     expect(words.slice(0, 3)).toEqual(['run', 'image', '--input'])
     expect(JSON.parse(words[3] ?? '')).toEqual(input)
   })
 
-  it('survives every prompt', () => {
+  it('passes every prompt unchanged', () => {
     const calls = wordsOf(...HOSTILE.map((prompt) => commandsOf(runOf({ prompt }), BASE).rushes))
     for (const [index, prompt] of HOSTILE.entries()) {
       const words = calls[index] ?? []
@@ -161,7 +161,7 @@ describe('rushes', () => {
   })
 })
 
-describe('curl', () => {
+describe('the command curl', () => {
   it('sends the key, the type and the body', () => {
     const run = runOf({ prompt: 'a fox' })
     const args = [
@@ -172,7 +172,7 @@ describe('curl', () => {
     expect(curlOf(commandsOf(run, BASE).curl)).toEqual([{ args, body }])
   })
 
-  it('names the file in the place of an image that was sent', () => {
+  it('uses a file name for an embedded image', () => {
     const { curl } = commandsOf(runOf({ prompt: 'a', image_urls: [SENT, 'https://e.test/a'] }), BASE)
     expect(curl).toMatch(/^# image-1.png: an image of 3 bytes /)
     const [{ body } = { body: undefined }] = curlOf(curl)
@@ -185,12 +185,12 @@ describe('curl', () => {
   it.each([
     ['no image', []],
     ['an image', [SENT]],
-  ])('survives every prompt with %s', (_, image_urls) => {
+  ])('passes every prompt unchanged with %s', (_, image_urls) => {
     const calls = curlOf(...HOSTILE.map((prompt) => commandsOf(runOf({ prompt, image_urls }), BASE).curl))
     expect(calls.map(({ body }) => body.input.prompt)).toEqual(HOSTILE)
   })
 
-  it('survives a prompt that is longer than an argument may be', () => {
+  it('sends a prompt that exceeds the maximum length of an argument', () => {
     const prompt = "狐'".repeat(50_000)
     const { curl } = commandsOf(runOf({ prompt }), BASE)
     writeFileSync(join(folder, 'long.sh'), `curl() { command cat; }\n${curl}`)
@@ -199,7 +199,7 @@ describe('curl', () => {
   })
 })
 
-describe('Node.js', () => {
+describe('the program for Node.js', () => {
   it('creates the run, waits and prints its outputs', () => {
     const { sent, printed } = nodeOf(commandsOf(runOf({ prompt: 'a fox' }), BASE).node)
     expect(sent).toMatchObject({
@@ -217,14 +217,14 @@ describe('Node.js', () => {
     expect(JSON.parse(sent.body).input.image_urls).toEqual(['data:image/png;base64,b25l', 'https://e.test/a'])
   })
 
-  it('survives every prompt', () => {
+  it('passes every prompt unchanged', () => {
     const { sent } = nodeOf(commandsOf(runOf({ prompt: 'a', all: HOSTILE }), BASE).node)
     expect(JSON.parse(sent.body).input.all).toEqual(HOSTILE)
   })
 })
 
-describe('what is shown', () => {
-  it('has no control characters and no overrides, whatever the run is', () => {
+describe('the text of a command', () => {
+  it('contains no control characters and no overrides, for any run', () => {
     const text = fc.string({ unit: anyCharacter })
     fc.assert(
       fc.property(text, text, text, (prompt, name, type) => {

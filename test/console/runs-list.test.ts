@@ -49,7 +49,7 @@ const page = (
 const ids = ({ runs }: RunList): readonly string[] => runs.map(({ id }) => id)
 const statuses = ({ runs }: RunList): readonly string[] => runs.map(({ status }) => status)
 
-describe('the list', () => {
+describe('the list of runs', () => {
   it('appends older pages without repeats', () => {
     const first = listOfPage(page([run(4), run(3)], 'c3'))
     const both = withOlder(first, page([run(3), run(2), run(1)]), 'c3')
@@ -57,12 +57,12 @@ describe('the list', () => {
     expect(both.next).toBeNull()
   })
 
-  it('leaves out a page that does not follow its last run: the list was begun again meanwhile', () => {
+  it('ignores a page that does not follow its last run', () => {
     const again = listOfPage(page([run(9), run(8)], 'c8'))
     expect(withOlder(again, page([run(2), run(1)]), 'c3')).toBe(again)
   })
 
-  it('puts new runs first, and replaces those that changed, also below the first page', () => {
+  it('puts new runs first, and updates changed runs, also below the first page', () => {
     const before = listOfPage(page([run(3, 'processing'), run(2, 'queued'), run(1, 'queued')], 'c1'))
     const after = withHead(before, page([run(4), run(3)], 'c3', [run(2, 'processing'), run(1)]))
     expect(ids(after)).toEqual(['run_4', 'run_3', 'run_2', 'run_1'])
@@ -70,7 +70,7 @@ describe('the list', () => {
     expect(after.next).toBe('c1')
   })
 
-  it('keeps the same runs when nothing is different', () => {
+  it('keeps the same objects when nothing has changed', () => {
     const list = listOfPage(page([run(2, 'queued'), run(1, 'queued')], 'c1'))
     const after = withHead(list, page([run(2, 'queued')], 'c2', [run(1, 'queued')]))
     for (const [at, each] of list.runs.entries()) expect(after.runs[at]).toBe(each)
@@ -86,7 +86,7 @@ describe('the list', () => {
     expect(statuses(withHead(listOfPage(page([run(1, before)])), page([run(1, then)])))).toEqual([shown]),
   )
 
-  it('loses no run and repeats none, whatever comes in whatever order', () => {
+  it('loses and repeats no run, in any order of pages and changes', () => {
     const events = fc.array(fc.constantFrom('create', 'older', 'head'), { maxLength: 60 })
     fc.assert(
       fc.property(fc.nat(12), fc.integer({ min: 1, max: 5 }), events, (already, size, steps) => {
@@ -116,7 +116,7 @@ describe('the list', () => {
 })
 
 describe('the first page of a filter', () => {
-  it('is the only truth about its range, and what is older stays', () => {
+  it('replaces the runs of its range, and keeps older ones', () => {
     const list = withOlder(
       listOfPage(page([run(9), run(7), run(5)], 'c5')),
       page([run(4), run(2)], 'c2'),
@@ -128,12 +128,12 @@ describe('the first page of a filter', () => {
     expect(after.next).toBe('c2')
   })
 
-  it('drops what left the filter below its last run', () => {
+  it('drops runs of its range that left the filter', () => {
     const list = listOfPage(page([run(9), run(7), run(5)], null))
     expect(ids(withHead(list, page([run(9), run(6)], 'c6')))).toEqual(['run_9', 'run_6', 'run_5'])
   })
 
-  it('says nothing of older runs when it is empty before the end of all runs', () => {
+  it('keeps older runs when it is empty before the end of all runs', () => {
     const list = listOfPage(page([run(9), run(5)], 'c5'))
     const after = withHead(list, page([], 'c8'))
     expect(ids(after)).toEqual(['run_9', 'run_5'])
@@ -159,8 +159,9 @@ describe('the first page of a filter', () => {
 
 describe('unfinished runs', () => {
   const runs = [run(5, 'queued'), run(4), run(3, 'processing'), run(2, 'failed'), run(1, 'queued')]
-  it('are polled', () => expect(unfinishedIds(runs, () => new Set())).toEqual(['run_5', 'run_3', 'run_1']))
-  it('are polled up to a maximum, those in view first', () => {
+  it('are those with the status queued or processing', () =>
+    expect(unfinishedIds(runs, () => new Set())).toEqual(['run_5', 'run_3', 'run_1']))
+  it('are polled up to a maximum, with those in view first', () => {
     const many = Array.from({ length: 1_000 }, (_, at) => run(at, 'queued'))
     const polled = unfinishedIds(many, () => new Set(['run_900', 'run_901']))
     expect(polled.slice(0, 3)).toEqual(['run_900', 'run_901', 'run_0'])
@@ -168,12 +169,12 @@ describe('unfinished runs', () => {
   })
 })
 
-test('new runs are counted above the one that was first', () => {
+test('counts new runs above the one that was first', () => {
   const runs = [run(5), run(4), run(3)]
   expect([undefined, 'run_5', 'run_3', 'run_x'].map((id) => countAbove(runs, id))).toEqual([0, 0, 2, 0])
 })
 
-test('the runs beside one', () => {
+test('finds the newer and the older neighbour of a run', () => {
   const runs = [run(3), run(2), run(1)]
   expect(neighboursOf(runs, 'run_3')).toEqual({ newer: undefined, older: 'run_2' })
   expect(neighboursOf(runs, 'run_2')).toEqual({ newer: 'run_3', older: 'run_1' })
@@ -190,7 +191,7 @@ test.each([
   ['many failures', { failures: 1_000 }, 30_000],
   ['asked to wait', { hasUnfinished: true, retryAfterMs: 7_000 }, 7_000],
   ['asked to wait while hidden', { isVisible: false, retryAfterMs: 7_000 }, undefined],
-])('the pace: %s', (_, state, expected) =>
+])('sets the delay of the next poll: %s', (_, state, expected) =>
   expect(pollDelayMs({ isVisible: true, hasUnfinished: false, failures: 0, ...state })).toBe(expected),
 )
 
@@ -207,7 +208,7 @@ describe('filters', () => {
     [{ search: '<b>' }, { search: '<b>' }],
   ])('%o: %o', (query, filters) => expect(filtersOf(query as Record<string, string>)).toEqual(filters))
 
-  test('are compared by their values', () => {
+  test('are equal when their values are', () => {
     expect(isSameFilter({ status: 'failed' }, { status: 'failed' })).toBe(true)
     expect(isSameFilter({ status: 'failed' }, { status: 'failed', search: 'a' })).toBe(false)
     expect([isFiltered({}), isFiltered({ key: 'console' })]).toEqual([false, true])
@@ -243,9 +244,9 @@ describe('the timeline', () => {
       { status: 'canceled', finished_at: time(9) },
       ['Queued (9 s in the queue)', 'Canceled'],
     ],
-  ])('of a run that is %s', (_, more, entries) => expect(shown(more)).toEqual(entries))
+  ])('shows the steps of a run: %s', (_, more, entries) => expect(shown(more)).toEqual(entries))
 
-  test('never counts backwards, when clocks differ', () => {
+  test('shows no negative duration when clocks differ', () => {
     expect(shown({}, -5)).toEqual(['Queued (0 s in the queue)'])
   })
 })

@@ -50,7 +50,7 @@ function fill({ dataFolder }: PageService, count: number): void {
 }
 
 describePages('the list of runs', (pages) => {
-  it('shows a command before the first run, and then each run of another program, live', async () => {
+  it('shows a command before the first run, and then each new run live', async () => {
     const engine = createPaintingEngine()
     const service = await servePage(pages, { engine })
     const { page } = await service.open('#/runs', { hasClock: true })
@@ -74,7 +74,7 @@ describePages('the list of runs', (pages) => {
     expect(await page.getByRole('table', { name: 'Runs' }).getByRole('row').count()).toBe(3)
   })
 
-  it('keeps its filters in the address, for reload and back', async () => {
+  it('keeps its filters in the address, over a reload and the back button', async () => {
     const service = await servePage(pages)
     await service.create({ prompt: 'a red fox' })
     await service.create({ prompt: 'a blue whale' }, 'video')
@@ -111,7 +111,7 @@ describePages('the list of runs', (pages) => {
     await expect.poll(() => prompts(page)).toHaveLength(3)
   })
 
-  it('follows runs into and out of a filter', async () => {
+  it('adds and removes runs live as they match a filter', async () => {
     const engine = createPaintingEngine()
     const service = await servePage(pages, { engine })
     await service.create({ prompt: 'WAIT one' })
@@ -127,7 +127,7 @@ describePages('the list of runs', (pages) => {
     await afterPolls(other, () => prompts(other)).toEqual(['number one', 'WAIT one'])
   })
 
-  it('is used with the keyboard, and is where it was on the way back', async () => {
+  it('works with the keyboard, and keeps its position when the user goes back', async () => {
     const service = await servePage(pages)
     for (const prompt of ['one', 'two', 'three']) await service.create({ prompt })
     const { page } = await service.open('#/runs')
@@ -154,7 +154,7 @@ describePages('the list of runs', (pages) => {
     await expect.poll(() => prompts(page)).toEqual(['three', 'two', 'one'])
   })
 
-  it('is a grid too: with keys, live, and kept for the next visit', async () => {
+  it('can be shown as a live grid with keyboard control, and remembers that choice', async () => {
     const engine = createPaintingEngine()
     const service = await servePage(pages, { engine })
     fill(service, 150)
@@ -191,7 +191,7 @@ describePages('the list of runs', (pages) => {
     expect(page.url()).toContain(run.id)
   })
 
-  it('is a grid whose tiles fit it after the window has become narrow and wide again', async () => {
+  it('fits the tiles of its grid to a window that becomes narrow and wide again', async () => {
     const service = await servePage(pages)
     fill(service, 60)
     const { page } = await service.open('#/runs')
@@ -213,7 +213,7 @@ describePages('the list of runs', (pages) => {
     await expect.poll(() => gridOf(page)).toEqual(wide)
   })
 
-  it('shows the first frame of a video, and plays it under the pointer alone', async () => {
+  it('shows the first frame of a video, and plays it only under the pointer', async () => {
     const service = await servePage(pages)
     await service.create({ prompt: 'a film' }, 'video')
     const paused = 'document.querySelector(".run-thumb video")?.paused'
@@ -235,7 +235,7 @@ describePages('the list of runs', (pages) => {
     expect(await still.page.evaluate(paused)).toBe(true)
   })
 
-  it('leaves what one looks at in its place when runs arrive', async () => {
+  it('keeps its scroll position when runs arrive', async () => {
     const service = await servePage(pages)
     fill(service, 150)
     const { page } = await service.open('#/runs', { hasClock: true })
@@ -294,7 +294,7 @@ describePages('the list of runs', (pages) => {
     await expect.poll(() => page.locator('.run-row').count()).toBe(250)
   })
 
-  it('goes on by itself when a search has looked at many runs without a match', async () => {
+  it('continues a search that has read many runs without a match', async () => {
     const service = await servePage(pages)
     await service.create({ prompt: 'a needle' })
     fill(service, 4_500)
@@ -305,7 +305,7 @@ describePages('the list of runs', (pages) => {
     await page.getByText('No runs match these filters.').waitFor()
   })
 
-  it('cancels the selected runs, each on its own, and tells the result', async () => {
+  it('cancels the selected runs separately, and shows the result', async () => {
     const service = await servePage(pages, { role: 'api' })
     for (const prompt of ['WAIT one', 'WAIT two', 'WAIT three']) await service.create({ prompt })
     const { page } = await service.open('#/runs')
@@ -349,7 +349,7 @@ describePages('the list of runs', (pages) => {
     expect(await page.getByRole('columnheader', { name: 'Key' }).count()).toBe(0)
   })
 
-  it('says that the service does not answer, and goes on by itself', async () => {
+  it('shows that the service does not answer, and recovers automatically', async () => {
     const service = await servePage(pages)
     await service.create({ prompt: 'a fox' })
     const { page } = await service.open('#/runs', { hasClock: true, ignored: /ERR_INTERNET_DISCONNECTED/ })

@@ -19,7 +19,7 @@ const useLink = (page: Page) => page.getByRole('button', { name: 'Sign in with t
 const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name })
 
 describePages('signing in to the console', (pages) => {
-  it('asks for email and password, and shows the page that was asked for', async () => {
+  it('requires email and password, and then shows the requested page', async () => {
     const service = await serveConsole()
     await createUser(service, EMAIL)
     const { page } = await openConsole(pages, service, '#/credits?kind=charge')
@@ -40,7 +40,7 @@ describePages('signing in to the console', (pages) => {
     await heading(page, 'Credits').waitFor()
   })
 
-  it('shows the page of a fragment that changes before the first one is painted', async () => {
+  it('shows the page of a fragment that changes during start-up', async () => {
     const service = await serveConsole()
     const { page } = await openSignedIn(pages, service)
     await page.addInitScript(`
@@ -55,7 +55,7 @@ describePages('signing in to the console', (pages) => {
     await heading(page, 'API keys').waitFor()
   })
 
-  it('says when to try again after too many attempts', async () => {
+  it('shows when to try again after too many attempts', async () => {
     const service = await serveConsole()
     const { page } = await openConsole(pages, service)
     const browser = createBrowser(service, { address: '127.0.0.1' })
@@ -81,7 +81,7 @@ describePages('signing in to the console', (pages) => {
     expect(await page.getByRole('button').count()).toBe(0)
   })
 
-  it('by a link, which asks for a password and works once', async () => {
+  it('works once with a link, which then offers to set a password', async () => {
     const service = await serveConsole()
     const token = await addUser(service, EMAIL)
     const { page, requests } = await openConsole(pages, service, `#/link/${token}`)
@@ -123,7 +123,7 @@ describePages('signing in to the console', (pages) => {
     await heading(other.page, 'Sign in').waitFor()
   })
 
-  it('a message goes with its page, lies over no button of the next one, and leaves the focus', async () => {
+  it('shows a message that leaves with its page and covers no button of the next one', async () => {
     const service = await serveConsole()
     const { page } = await openSignedIn(pages, service, '#/account')
     await page.setViewportSize({ width: 360, height: 640 })
@@ -146,7 +146,7 @@ describePages('signing in to the console', (pages) => {
     await page.waitForURL(/#\/runs\/run_/)
   })
 
-  it('by a link that somebody else sent, only when the user chooses it', async () => {
+  it('uses a link of another user only when the signed-in user chooses it', async () => {
     const service = await serveConsole()
     const token = await addUser(service, 'eve@example.com', 'acme')
     const { page, requests } = await openSignedIn(pages, service, `#/link/${token}`)
@@ -172,7 +172,7 @@ describePages('signing in to the console', (pages) => {
     expect(await page.getByLabel('Current password').count()).toBe(0)
   })
 
-  it('tries again by itself when the service comes back', async () => {
+  it('retries automatically when the service is back', async () => {
     const service = await serveConsole()
     const { page } = await openSignedIn(pages, service, '#/keys', { ignored: /Failed to load resource/ })
     await page.getByRole('button', { name: 'Edit first' }).waitFor()
@@ -186,7 +186,7 @@ describePages('signing in to the console', (pages) => {
 })
 
 describePages('signing out of the console', (pages) => {
-  it('leaves nothing to see, also for the back button', async () => {
+  it('leaves no data on the page, nor behind the back button', async () => {
     const service = await serveConsole()
     const { page } = await openSignedIn(pages, service, '#/keys')
     await page.getByRole('button', { name: 'Edit first' }).waitFor()
@@ -203,7 +203,7 @@ describePages('signing out of the console', (pages) => {
     expect(await page.getByText(EMAIL).count()).toBe(0)
   })
 
-  it('ends one session or all of them, and a page notices', async () => {
+  it('ends one session or all of them, and their pages show the sign-in form', async () => {
     const service = await serveConsole()
     const one = await openSignedIn(pages, service, '#/account')
     const other = await openSignedIn(pages, service, '#/keys')
@@ -222,7 +222,7 @@ describePages('signing out of the console', (pages) => {
     await heading(one.page, 'Sign in').waitFor()
   })
 
-  it('shows the sessions that are left when two are ended at a time', async () => {
+  it('shows the remaining sessions after two are ended at once', async () => {
     const service = await serveConsole()
     const { page } = await openSignedIn(pages, service, '#/account')
     for (let count = 0; count < 2; count++) await sessionCookie(service)
@@ -241,7 +241,7 @@ describePages('signing out of the console', (pages) => {
     await rows.filter({ hasText: 'This browser' }).waitFor()
   })
 
-  it('a changed password needs the current one', async () => {
+  it('requires the current password for a new one', async () => {
     const service = await serveConsole()
     const { page } = await openSignedIn(pages, service, '#/account')
     await page.getByLabel('Current password').fill('something else')

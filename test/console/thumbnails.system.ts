@@ -52,7 +52,7 @@ const widths = ({ page }: OpenedPage) =>
 const requestsFor = ({ requests }: OpenedPage, part: string) => requests.filter((url) => url.includes(part))
 
 describePages('thumbnails', (pages) => {
-  it('are all that the list loads, and are loaded once', async () => {
+  it('are the only images that the list loads, and are loaded once', async () => {
     const service = await servePage(pages, { engine })
     for (let count = 0; count < 3; count++) await service.create({ prompt: 'fox' })
     const opened = await service.open('#/runs')
@@ -72,7 +72,7 @@ describePages('thumbnails', (pages) => {
     expect(received).toEqual([true, true, true])
   })
 
-  it('are icons where the picture is lost, and the picture itself where the service cannot read it', async () => {
+  it('show an icon for a lost picture, and the original where the service cannot decode it', async () => {
     const service = await servePage(pages, { engine })
     await service.create({ prompt: 'fox' })
     const outputs = join(service.dataFolder, 'outputs')

@@ -6,7 +6,7 @@ import { openConsole, openSignedIn, serveConsole } from '../support/console-page
 const NAVIGATION = '.navigation li'
 
 describePages('the users of an account', (pages) => {
-  it('are invited with a link that is shown once, promoted and removed by an owner', async () => {
+  it('can be invited with a link shown once, promoted and removed by an owner', async () => {
     const service = await serveConsole()
     const { page } = await openSignedIn(pages, service, '#/users')
     await page.getByRole('button', { name: 'Invite' }).click()

@@ -43,7 +43,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
   }
 
   describe('credits', () => {
-    test('a run is charged, and counted against its key', async () => {
+    test('a run is charged to its account and counted against its key', async () => {
       const { addRun, balance, key, entries, problems } = await createStore()
       const standings: unknown[] = []
       const id = await addRun(5, (standing) => standings.push(standing))
@@ -61,7 +61,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
       expect(await problems()).toEqual([])
     })
 
-    test('a run that is refused leaves nothing', async () => {
+    test('a refused run leaves no run, no charge and no use of its key', async () => {
       const { store, addRun, accountId, balance, key, entries, problems } = await createStore()
       const refuse = () => {
         throw new Error('refused')
@@ -85,24 +85,27 @@ export function accountContract(open: () => Store | Promise<Store>): void {
         },
       ],
     ]
-    test.each(ENDS)('a run that %s gives its price back once; the quota stays used', async (_name, end) => {
-      const { store, addRun, claim, balance, key, entries, problems } = await createStore()
-      await addRun(5)
-      const id = await claim()
-      expect(await end(store, id)).toEqual({ runs: 1, refunded: 5 })
-      for (const [, again] of ENDS)
-        expect([undefined, { runs: 0, refunded: 0 }]).toContainEqual(await again(store, id))
-      expect(await balance()).toBe(100)
-      expect(await key()).toMatchObject({ spent: 0, used: 1 })
-      expect(await entries()).toEqual([
-        ['added', 100, undefined],
-        ['charge', -5, id],
-        ['refund', 5, id],
-      ])
-      expect(await problems()).toEqual([])
-    })
+    test.each(ENDS)(
+      'a run that %s is refunded once, and still counts against the quota',
+      async (_name, end) => {
+        const { store, addRun, claim, balance, key, entries, problems } = await createStore()
+        await addRun(5)
+        const id = await claim()
+        expect(await end(store, id)).toEqual({ runs: 1, refunded: 5 })
+        for (const [, again] of ENDS)
+          expect([undefined, { runs: 0, refunded: 0 }]).toContainEqual(await again(store, id))
+        expect(await balance()).toBe(100)
+        expect(await key()).toMatchObject({ spent: 0, used: 1 })
+        expect(await entries()).toEqual([
+          ['added', 100, undefined],
+          ['charge', -5, id],
+          ['refund', 5, id],
+        ])
+        expect(await problems()).toEqual([])
+      },
+    )
 
-    test('a run that goes back to the queue, or succeeds, keeps what it was paid', async () => {
+    test('a run that returns to the queue or succeeds is not refunded', async () => {
       const { store, addRun, claim, balance, problems } = await createStore()
       const id = await addRun(5)
       await claim()
@@ -116,7 +119,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
       expect(await problems()).toEqual([])
     })
 
-    test('a run that is free makes no entry', async () => {
+    test('a free run adds no entry to the ledger', async () => {
       const { store, addRun, claim, entries, problems } = await createStore(0)
       const id = await addRun(0)
       await claim()
@@ -157,7 +160,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
       expect(await problems()).toEqual([])
     })
 
-    test('writers at the same moment, with and without keys, spend to the last credit, and not beyond', async () => {
+    test('concurrent creates, with and without keys, never spend more than the balance', async () => {
       const { store, newRun, addKey, balance, key, keyId, problems } = await createStore(40)
       const keys = [keyId, await addKey(), undefined]
       const results = await Promise.allSettled(
@@ -178,7 +181,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
       expect(await problems()).toEqual([])
     })
 
-    test('a spend limit and a quota hold for writers at the same moment', async () => {
+    test('a spend limit and a quota hold for concurrent creates', async () => {
       const { addRun, key, keyId, problems } = await createStore(100)
       const check: Parameters<Store['addRun']>[1] = ({ spent, used }) => {
         if (spent + 2 > 9 || used >= 5) throw new Error('refused')
@@ -188,7 +191,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
       expect(await problems()).toEqual([])
     })
 
-    test('refunds and charges at the same moment add up', async () => {
+    test('concurrent refunds and charges add up', async () => {
       const { store, addRun, claim, balance, problems } = await createStore(60)
       for (let n = 0; n < 15; n++) await addRun(2)
       const claimed: string[] = []
@@ -201,7 +204,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
       expect(await problems()).toEqual([])
     })
 
-    test('a balance never falls below zero, whatever the rules say', async () => {
+    test('a balance never falls below zero, even if no rule refuses the run', async () => {
       const { addRun, balance, entries, problems } = await createStore(4)
       await expect(addRun(5)).rejects.toThrow()
       expect(await balance()).toBe(4)
@@ -209,7 +212,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
       expect(await problems()).toEqual([])
     })
 
-    test('are added and taken away', async () => {
+    test('an operator adds and removes credits, but not below zero', async () => {
       const { store, balance, entries, problems } = await createStore()
       const seen: number[] = []
       const change = (amount: number, account = 'acme') =>
@@ -232,7 +235,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     })
   })
 
-  test('an account is made once', async () => {
+  test('an account name is created only once', async () => {
     const { store, accountId } = await createStore()
     expect(await store.addAccount({ name: 'acme', credits: 5, nowMs: 1 })).toBeUndefined()
     expect(await store.ensureAccount({ name: 'acme', credits: 5, nowMs: 1 })).toBe(accountId)
@@ -249,7 +252,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     ])
   })
 
-  test('a ban shows with every key of the account, and no other', async () => {
+  test('a ban applies to every key of the account, and to no other', async () => {
     const { store, addKey } = await createStore()
     await addKey({ hash: 'h1' })
     const other = await store.ensureAccount({ name: 'other', credits: 0, nowMs: 0 })
@@ -262,7 +265,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     expect(await banned('h1')).toBe(false)
   })
 
-  test('an account has at most 200 active keys, however many are created and enabled at once', async () => {
+  test('an account has at most 200 active keys, even with concurrent creates and enables', async () => {
     const { store, addKey, accountId, keyId } = await createStore()
     const refused = { code: 'too_many_keys', status: 409 }
     for (let n = 1; n < 198; n++) await addKey({ hash: `many ${n}` })
@@ -290,7 +293,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     expect(await active()).toBe(200)
   })
 
-  test('what is named of a key is changed, and the rest stays', async () => {
+  test('a change of a key sets the given fields, and keeps the others', async () => {
     const { store, addKey, key } = await createStore()
     const whole = {
       name: 'build',
@@ -333,7 +336,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     expect(await store.changeKey(999, { disabled: true }, { nowMs: 0 })).toBe(false)
   })
 
-  test('an archived key is disabled for good, and keeps its name, terms and use', async () => {
+  test('an archived key stays disabled, and keeps its name, terms and usage', async () => {
     const { store, addKey, addRun, key } = await createStore()
     const id = await addKey({ hash: 'h1', name: 'old', quota: 7 })
     await addRun(5, () => {}, id)
@@ -390,7 +393,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     expect(await store.listKeyLog({ accountId: undefined, limit: 9 })).toHaveLength(5)
   })
 
-  test('the last use of a key is never set back', async () => {
+  test('the last use of a key never moves back in time', async () => {
     const { store, key, keyId, addKey } = await createStore()
     const other = await addKey()
     expect((await key())?.usedAtMs).toBeUndefined()
@@ -402,7 +405,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     await store.recordKeyUse(999, 50)
   })
 
-  test('the queue serves accounts in turn, and first the one with the fewest runs in work', async () => {
+  test('the queue serves accounts in turn, the one with the fewest runs in progress first', async () => {
     const { store, addKey, addRun, newRun, accountId } = await createStore()
     const ids = new Map([[accountId, 'acme']])
     for (const name of ['b', 'c']) ids.set(await store.ensureAccount({ name, credits: 9, nowMs: 0 }), name)
@@ -427,7 +430,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     ])
   })
 
-  test('accounts whose runs end at once are served by turns too, and a new one gets no more than its turn', async () => {
+  test('accounts whose runs end at once are served in turn too, also a new account', async () => {
     const { store, newRun, accountId } = await createStore()
     const addRuns = async (account: number, name: string, count: number) => {
       for (let n = 1; n <= count; n++)

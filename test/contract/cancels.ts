@@ -29,7 +29,7 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
     return { store, accountId, runOf, balances, problems }
   }
 
-  test('a queued run is canceled and refunded once, its use stays counted, and no worker gets it', async () => {
+  test('a canceled queued run is refunded once, counts against its key, and reaches no worker', async () => {
     const { store, accountId, runOf, balances, problems } = await createStore(['one'])
     const first = await store.cancelRun('one', 7, accountId)
     expect(first).toEqual({ accountId, isCanceled: true, refunded: PRICE })
@@ -55,7 +55,7 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
       message:
         'The run was canceled. Its price was not refunded, because the provider may have charged for it.',
     },
-  ])('a run in processing is canceled at once, and settled once (refund: $isRefunded)', async (end) => {
+  ])('a run in processing is canceled at once, and settled once (refunded: $isRefunded)', async (end) => {
     const { store, runOf, balances, problems } = await createStore(['one'])
     await claimRun(store, 'me')
     expect(await store.cancelRun('one', 7)).toMatchObject({ isCanceled: true, refunded: 0 })
@@ -73,7 +73,7 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
     expect(await problems()).toEqual([])
   })
 
-  test('a canceled run takes no later result, crash or failure', async () => {
+  test('a canceled run ignores a later result, crash or failure', async () => {
     const { store, runOf, problems } = await createStore(['one'])
     await claimRun(store, 'me')
     await store.cancelRun('one', 7)
@@ -102,7 +102,7 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
     expect(await problems()).toEqual([])
   })
 
-  test('a canceled run is not settled by a worker that does not know its latest job', async () => {
+  test('a worker that does not know the latest job of a canceled run cannot settle it', async () => {
     const { store, balances } = await createStore(['one'])
     await claimRun(store, 'me')
     await store.cancelRun('one', 7)
@@ -117,7 +117,7 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
     expect(await balances()).toMatchObject({ credits: 95 })
   })
 
-  test('a canceled run whose model no worker has is found after a time, stays charged, and is for the operator', async () => {
+  test('a canceled run whose model no worker has stays charged until an operator decides', async () => {
     const { store, runOf, balances, problems } = await createStore(['one'])
     await claimRun(store, 'me')
     await store.cancelRun('one', 7)
@@ -136,7 +136,7 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
     expect(await balances()).toMatchObject({ credits: 100 })
   })
 
-  test('a run of another account or that does not exist is not found, and stays as it is', async () => {
+  test('a cancel of an unknown run or one of another account changes nothing', async () => {
     const { store, accountId, runOf } = await createStore(['one'])
     expect(await store.cancelRun('one', 7, accountId + 1)).toBeUndefined()
     for (const id of ['none', 'run_\u0000', "'; DROP TABLE runs"])
@@ -144,7 +144,7 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
     expect(await runOf('one')).toMatchObject({ status: 'queued' })
   })
 
-  test('the files of a canceled run are free for the sweep', async () => {
+  test('the sweep may remove the files of a canceled run', async () => {
     const { store, accountId } = await createStore([])
     const file = { kind: 'input', key: 'image', image: { sha256: 'a'.repeat(64), bytes: 3 } } as const
     await store.addRun(newRun({ id: 'one', accountId, files: [file], createdAtMs: 0 }), () => {})
@@ -156,7 +156,7 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
   const STEPS = ['claim', 'cancel', 'finish', 'fail', 'crash', 'settle', 'keep', 'reap', 'return'] as const
   type Step = (typeof STEPS)[number]
 
-  test('in any order of claims, ends, crashes and cancels, the first final state stays and the credits match the ledger', async () => {
+  test('the first final state stays and credits match the ledger, in any order of changes', async () => {
     const ids = ['one', 'two']
     const step = fc.tuple(fc.constantFrom(...STEPS), fc.constantFrom(...ids))
     const rounds = fc.array(fc.array(step, { minLength: 1, maxLength: 3 }), { maxLength: 8 })

@@ -52,8 +52,8 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
     expect(await store.findAccount(99)).toBeUndefined()
   })
 
-  describe('runs', () => {
-    test('are listed the newest first, without their input, and those of another account are not', async () => {
+  describe('the runs of an account', () => {
+    test('are listed newest first, without their input and without those of other accounts', async () => {
       const { store, accountId, otherId, keyId, add, finish, fail, claim } = await createStore()
       await add('one')
       await finish('one')
@@ -113,7 +113,7 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       expect(await store.findRuns([], accountId)).toEqual([])
     })
 
-    test('are filtered by each field, and by all of them together', async () => {
+    test('can be filtered by each field, and by all of them together', async () => {
       const { keyId, secondKeyId, add, finish, fail, claim, ids } = await createStore()
       await add('a', { kind: 'video' }, 'red')
       await add('b', { model: 'acme/large' }, 'red')
@@ -154,7 +154,7 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
         expect(await ids({ ...all, ...other })).toEqual([])
     })
 
-    test('have the first 1,000 characters of their prompt, whole characters, and the aspect ratio that was sent', async () => {
+    test('show 1,000 characters of the prompt, none cut in half, and the aspect ratio that was sent', async () => {
       const { store, accountId, add } = await createStore()
       const prompt = `${'🦊'.repeat(999)}ab`
       await add('long', { input: { prompt, aspect_ratio: '16:9', image_urls: [] } })
@@ -167,14 +167,14 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       expect(await store.findRun('long', accountId)).toMatchObject({ input: { prompt } })
     })
 
-    test('a search looks at the first 1,000 characters of a prompt', async () => {
+    test('a search reads the first 1,000 characters of a prompt', async () => {
       const { add, ids } = await createStore()
       await add('long', {}, `${'x'.repeat(996)}heron`)
       expect(await ids({ search: 'hero' })).toEqual(['long'])
       expect(await ids({ search: 'heron' })).toEqual([])
     })
 
-    test('a page of a search looks at 2,000 runs, and says where to continue, also when it found none', async () => {
+    test('a page of a search reads 2,000 runs, and returns where to continue even without a match', async () => {
       const { store, accountId, otherId, add } = await createStore()
       const addMany = async (count: number, from: number) => {
         const ids = Array.from({ length: count }, (_, n) => `run_${from + n}`)
@@ -217,7 +217,7 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
         expect(await ids({ search }), search).toEqual([])
     })
 
-    test('a search passes over characters that a database cannot store', async () => {
+    test('a search ignores characters that a database cannot store', async () => {
       const { add, ids } = await createStore()
       await add('odd', {}, 'a fox\0 and half a \ud83e pair')
       await add('none', { input: {} })
@@ -225,7 +225,7 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       expect(await ids({ search: 'and half' })).toEqual(['odd'])
     })
 
-    test('are paged without gaps or repeats while others are added', async () => {
+    test('can be paged without gaps or repeats while runs are added', async () => {
       const { store, accountId, add } = await createStore()
       for (let n = 1; n <= 7; n++) await add(`run_${n}`)
       const seen: string[] = []
@@ -240,7 +240,7 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
     })
   })
 
-  test('a run counts as refunded once its price was given back, by its failure or by an operator, and its error says so', async () => {
+  test('a run and its error say that it was refunded, after a failure or by an operator', async () => {
     const { store, accountId, add, claim } = await createStore()
     const isRefunded = async (id: string) => (await store.findRuns([id], accountId))[0]?.isRefunded
     const end = async (id: string, code: string) => {
@@ -267,7 +267,7 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
     ])
   })
 
-  test('the keys of an account are listed the newest first, and found for it alone', async () => {
+  test('the keys of an account are listed newest first, and found only for that account', async () => {
     const { store, accountId, otherId, keyId, secondKeyId, addKey } = await createStore()
     const theirs = await addKey('theirs', { accountId: otherId })
     const page = async (more = {}) =>
@@ -290,7 +290,7 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
   })
 
   describe('the ledger of an account', () => {
-    test('is listed the newest first, filtered and paged', async () => {
+    test('can be listed newest first, filtered and paged', async () => {
       const { store, keyId, otherId, add, fail, entries } = await createStore()
       await add('one', { createdAtMs: 10 })
       await fail('one')
@@ -321,7 +321,7 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       expect(await amounts({ limit: 2, before: all[1]?.sequence })).toEqual([2, -2])
     })
 
-    test('adds up to what each day has cost, from midnight to midnight in UTC', async () => {
+    test('gives the net cost and the number of runs of each day in UTC', async () => {
       const { store, accountId, otherId, add, claim } = await createStore()
       const day = Date.UTC(2026, 0, 31)
       await add('last', { createdAtMs: day - 1, price: 1 })

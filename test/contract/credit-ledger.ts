@@ -24,7 +24,7 @@ export function creditLedgerContract(open: () => LedgerInDatabase | Promise<Ledg
   }
 
   describe('the ledger', () => {
-    test('is only ever added to, and has one charge and one refund of a run', async () => {
+    test('is append-only, and takes at most one charge and one refund for each run', async () => {
       const { run } = await createLedger()
       for (const sql of ['UPDATE credits SET amount = 1', 'DELETE FROM credits'])
         await expect(run(sql), sql).rejects.toThrow(/only ever added to/)
@@ -52,7 +52,7 @@ export function creditLedgerContract(open: () => LedgerInDatabase | Promise<Ledg
         "INSERT INTO credits (account_id, kind, amount, created_at) VALUES (1, 'added', -200, 9)",
         /Account acme was 105 below zero after entry 5/,
       ],
-    ])('is added up anew, and finds: %s', async (sql, problem) => {
+    ])('shows the problem in a verification after: %s', async (sql, problem) => {
       const { store, run } = await createLedger()
       expect((await store.verify()).problems).toEqual([])
       await run(sql)

@@ -55,7 +55,7 @@ export function testEngine(subject: EngineSubject): void {
       expect(creates()).toBe(1)
     })
 
-    test('reads a server that compresses every answer, its errors too', async () => {
+    test('reads a server that compresses every response, including errors', async () => {
       const { engine, job, clock, server } = await open()
       server.compress()
       expect(await clock.runUntil(engine.render(job))).toHaveLength(1)
@@ -135,7 +135,7 @@ export function testEngine(subject: EngineSubject): void {
       expect(creates()).toBe(1)
     })
 
-    test('removes keys, addresses and control characters from an error, and bounds it', async () => {
+    test('removes keys, addresses and control characters from an error, and shortens it', async () => {
       const { engine, job, clock, server } = await open()
       const hostile = `\u001b[2J\u202e${KEY} at ${server.url}/v1 of 127.0.0.1 ${'x'.repeat(50_000)}`
       server.fault(subject.creates, { status: 400, body: { error: { message: hostile } } })
@@ -180,7 +180,7 @@ export function testEngine(subject: EngineSubject): void {
       expect(visible(job.folder)).toEqual([])
     })
 
-    test('an abort ends the wait for a server that is not there', async () => {
+    test('an abort ends the wait for a server that does not answer', async () => {
       const { engine, job, clock, server } = await open()
       await server.close()
       const controller = new AbortController()
@@ -191,7 +191,7 @@ export function testEngine(subject: EngineSubject): void {
       await expect(rendering).rejects.toThrow('stopped by the test')
     })
 
-    test('a result that breaks off every time fails the run, and publishes nothing', async () => {
+    test('a result whose download breaks off every time fails the run, and publishes nothing', async () => {
       const { engine, job, clock, server } = await open()
       server.fault(subject.results, { bytes: 60, ending: 'reset' }, 10)
       await expect(clock.runUntil(engine.render(job))).rejects.toThrow(
@@ -200,7 +200,7 @@ export function testEngine(subject: EngineSubject): void {
       expect(visible(job.folder)).toEqual([])
     })
 
-    test('a server that is gone in the middle of a result fails the run', async () => {
+    test('a server that disappears in the middle of a result fails the run', async () => {
       const { engine, job, clock, server } = await open()
       server.fault(subject.results, { bytes: 60, ending: 'pause' }, 10)
       const rendering = engine.render(job)
@@ -212,14 +212,14 @@ export function testEngine(subject: EngineSubject): void {
       expect(visible(job.folder)).toEqual([])
     })
 
-    test('sends the key to its own server', async () => {
+    test('sends only the API key of its server', async () => {
       const { engine, job, clock, server } = await open()
       await clock.runUntil(engine.render(job))
       const headers = server.requests.map(({ headers }) => headers.authorization)
       expect(new Set(headers)).toEqual(new Set([subject.hasKey ? `Bearer ${KEY}` : undefined]))
     })
 
-    test('says what the server carries, and fails at once when it is not there', async () => {
+    test('reports what the server offers, and fails at once when it does not answer', async () => {
       const { engine, clock, server } = await open()
       const { signal } = new AbortController()
       expect(await clock.runUntil(engine.check?.(signal) ?? Promise.resolve(''))).not.toBe('')

@@ -49,7 +49,7 @@ export function fileRecordsContract(open: () => Store | Promise<Store>): void {
     expect(await create('third', [{ kind: 'input', key: 'none' }])).toEqual({ refused: 'file_removed' })
   })
 
-  test('a create whose image another create has recorded meanwhile is refused, and records nothing', async () => {
+  test('a create is refused and records nothing if another create has recorded its image', async () => {
     const { store, create, imageOf } = await createStore()
     await create('run', [imageOf('b')])
     expect(await create('late', [imageOf('a'), imageOf('b', 'other')])).toEqual({ refused: 'file_removed' })
@@ -58,7 +58,7 @@ export function fileRecordsContract(open: () => Store | Promise<Store>): void {
     expect(await store.findImage('c')).toBeUndefined()
   })
 
-  test('only the record of an old file that no unfinished run needs is removed, once', async () => {
+  test('removes the record of an old file once, and only if no unfinished run needs it', async () => {
     const { store, create, storeImage, claimed } = await createStore()
     const [needed, rendered, free] = [
       await storeImage('needed'),
@@ -87,7 +87,7 @@ export function fileRecordsContract(open: () => Store | Promise<Store>): void {
     expect(await store.removeOldFiles('input', HOUR_MS + 1)).toHaveLength(1)
   })
 
-  test('an image whose record was removed is not taken, and comes again under another key', async () => {
+  test('an image whose record was removed is stored again under another key', async () => {
     const { store, create, imageOf, storeImage } = await createStore()
     const file = await storeImage()
     await store.removeOldFiles('input', 100)
@@ -98,7 +98,7 @@ export function fileRecordsContract(open: () => Store | Promise<Store>): void {
     expect(await store.findUnknownFiles('input', [file.key, 'second'])).toEqual([file.key])
   })
 
-  test('creates and sweeps at the same moment: a create that was accepted keeps its image', async () => {
+  test('an accepted create keeps its image during concurrent sweeps', async () => {
     const { store, create, storeImage } = await createStore()
     for (let round = 0; round < 20; round++) {
       const file = await storeImage(`image_${round}`)
@@ -111,7 +111,7 @@ export function fileRecordsContract(open: () => Store | Promise<Store>): void {
     }
   })
 
-  test('outputs that a worker stores are known until its run has ended, and then only those of the run', async () => {
+  test('outputs that a worker stores are known until the run ends, and then only those of its result', async () => {
     const { store, create, claimed } = await createStore()
     const second = { ...OUTPUT, token: 'second' }
     const unknown = () => store.findUnknownFiles('output', [OUTPUT_FILE.key, outputKey(second)])
@@ -132,7 +132,7 @@ export function fileRecordsContract(open: () => Store | Promise<Store>): void {
     expect(await store.removeOldFiles('output', 10)).toEqual([outputKey(second)])
   })
 
-  test('outputs of a run that failed are unknown', async () => {
+  test('outputs of a failed run are unknown', async () => {
     const { store, create, claimed } = await createStore()
     await create('run')
     const held = await claimed('run')
@@ -141,7 +141,7 @@ export function fileRecordsContract(open: () => Store | Promise<Store>): void {
     expect(await store.findUnknownFiles('output', [OUTPUT_FILE.key])).toEqual([OUTPUT_FILE.key])
   })
 
-  test('an output that an unfinished run needs stays; a create leaves out one that was removed', async () => {
+  test('an output that an unfinished run needs is kept; a create leaves out a removed one', async () => {
     const { store, create, claimed } = await createStore()
     await create('first')
     await store.finishRun(await claimed('first'), [OUTPUT])
@@ -154,14 +154,14 @@ export function fileRecordsContract(open: () => Store | Promise<Store>): void {
     expect(await store.findUnknownFiles('output', [OUTPUT_FILE.key])).toEqual([OUTPUT_FILE.key])
   })
 
-  test('of any keys, those without a record are unknown', async () => {
+  test('any key without a record is unknown', async () => {
     const { store, storeImage } = await createStore()
     const known = await storeImage()
     expect(await store.findUnknownFiles('input', [known.key, 'x', 'ä,{}"\\'])).toEqual(['x', 'ä,{}"\\'])
     expect(await store.findUnknownFiles('output', [known.key])).toEqual([known.key])
   })
 
-  test('records of many old files are removed in groups', async () => {
+  test('removes the records of many old files in groups', async () => {
     const { store, create, claimed } = await createStore()
     await create('run')
     const outputs = Array.from({ length: MAX_REMOVED + 10 }, (_, at) => ({ ...OUTPUT, token: `t${at}` }))
@@ -170,7 +170,7 @@ export function fileRecordsContract(open: () => Store | Promise<Store>): void {
     expect(await store.removeOldFiles('output', 100)).toHaveLength(10)
   })
 
-  test('a database has an id, which stays', async () => {
+  test('a database has an id that does not change', async () => {
     const { store } = await createStore()
     const id = await store.databaseId()
     expect(id).toMatch(/^[0-9a-f-]{32,36}$/)

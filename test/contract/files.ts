@@ -56,7 +56,7 @@ export function filesContract(open: () => FilesOnClock, { canAge = true, canGoAw
     expect(await files.find(key)).toBeUndefined()
   })
 
-  test('a part is read', async () => {
+  test('reads a range of a file', async () => {
     const { files } = open()
     await files.put('ten', { bytes: Buffer.from('abcdefghij') })
     expect(await textOf(files, 'ten', { start: 2, end: 4 })).toBe('cde')
@@ -65,7 +65,7 @@ export function filesContract(open: () => FilesOnClock, { canAge = true, canGoAw
   })
 
   test.skipIf(!canGoAway)(
-    'while the storage is away, nothing is missing: it is unavailable, and there again afterwards',
+    'every operation fails as unavailable while the storage is away, and works again afterwards',
     async () => {
       const { files, work, takeAway } = open()
       const path = join(work, 'clip.mp4')
@@ -98,7 +98,7 @@ export function filesContract(open: () => FilesOnClock, { canAge = true, canGoAw
   )
 
   test.each(['', 'an im', 'an image, and more'])(
-    'a file of which %j was kept is stored again',
+    'a file of which only %j was stored is stored again',
     async (kept) => {
       const { files, work } = open()
       for (const key of ['a1b2', 'token/clip.mp4']) await files.put(key, { bytes: Buffer.from(kept) })
@@ -109,7 +109,7 @@ export function filesContract(open: () => FilesOnClock, { canAge = true, canGoAw
     },
   )
 
-  test('a source that is missing is an error of its own, not of the storage', async () => {
+  test('a missing source is an error of the file, not of the storage', async () => {
     const { files, work } = open()
     await expect(files.put('token/a.png', { path: join(work, 'none') })).rejects.toMatchObject({
       code: 'ENOENT',
@@ -117,7 +117,7 @@ export function filesContract(open: () => FilesOnClock, { canAge = true, canGoAw
     expect(await files.find('token/a.png')).toBeUndefined()
   })
 
-  test.skipIf(!canAge)('a file that exists is not written again', async () => {
+  test.skipIf(!canAge)('a file that exists is not overwritten', async () => {
     const { files, advance } = open()
     await files.put('a1b2', { bytes: Buffer.from('older') })
     advance?.(60_000)
@@ -126,7 +126,7 @@ export function filesContract(open: () => FilesOnClock, { canAge = true, canGoAw
     expect(await older(files, 30_000)).toEqual(['a1b2'])
   })
 
-  test.skipIf(!canAge)('files are listed by age', async () => {
+  test.skipIf(!canAge)('lists the files that are older than an age', async () => {
     const { files, advance } = open()
     await files.put('one/a.png', { bytes: Buffer.from('a') })
     await files.put('one/b.png', { bytes: Buffer.from('b') })
@@ -138,7 +138,7 @@ export function filesContract(open: () => FilesOnClock, { canAge = true, canGoAw
     expect(await older(files, 30_000)).toEqual(['one/a.png', 'one/b.png', 'two/c.png'])
   })
 
-  test('a removed file is gone, and what is not there can be removed', async () => {
+  test('removes a file, and ignores one that does not exist', async () => {
     const { files } = open()
     await files.put('one/a.png', { bytes: Buffer.from('a') })
     await files.put('one/b.png', { bytes: Buffer.from('b') })
@@ -149,7 +149,7 @@ export function filesContract(open: () => FilesOnClock, { canAge = true, canGoAw
     expect(await older(files, -1)).toEqual([])
   })
 
-  test('several writers of one key leave one whole file', async () => {
+  test('concurrent writers of one key leave one complete file', async () => {
     const { files } = open()
     const bytes = Buffer.alloc(100_000, 'x')
     await Promise.all(Array.from({ length: 8 }, () => files.put('same', { bytes })))

@@ -49,7 +49,7 @@ export function ledgerContract({ create, isShared, inexactMs }: LedgerKind): voi
     expect(retryInMs).toBeLessThanOrEqual(ms + inexactMs)
   }
 
-  test('grants the limit, and then says how long to wait', async () => {
+  test('grants slots up to the limit, and then returns how long to wait', async () => {
     const { open, advance } = await create()
     const ledger = open()
     settleAll(await fill(ledger))
@@ -60,7 +60,7 @@ export function ledgerContract({ create, isShared, inexactMs }: LedgerKind): voi
     await fill(ledger)
   })
 
-  test('a slot counts until one window after its answer, however late that comes', async () => {
+  test('a slot counts until one window after its response, however late that arrives', async () => {
     const { open, advance } = await create()
     const ledger = open()
     const [first, ...others] = await fill(ledger)
@@ -77,7 +77,7 @@ export function ledgerContract({ create, isShared, inexactMs }: LedgerKind): voi
     expect(isTaken(await ledger.take('status'))).toBe(false)
   })
 
-  test('settling twice changes nothing', async () => {
+  test('settling a slot twice has no further effect', async () => {
     const { open, advance } = await create()
     const ledger = open()
     const slots = await fill(ledger)
@@ -88,7 +88,7 @@ export function ledgerContract({ create, isShared, inexactMs }: LedgerKind): voi
     await fill(ledger)
   })
 
-  test('a slot that is cancelled is free at once, and settling it then changes nothing', async () => {
+  test('a canceled slot is free at once, and settling it afterwards has no effect', async () => {
     const { open, advance } = await create()
     const ledger = open()
     const [first] = await fill(ledger)
@@ -99,7 +99,7 @@ export function ledgerContract({ create, isShared, inexactMs }: LedgerKind): voi
     expect(isTaken(await ledger.take('status'))).toBe(false)
   })
 
-  test('holding back grants nothing, is not shortened, and ends', async () => {
+  test('a hold grants no slot, cannot be shortened, and ends', async () => {
     const { open, advance } = await create()
     const ledger = open()
     await take(ledger)
@@ -110,7 +110,7 @@ export function ledgerContract({ create, isShared, inexactMs }: LedgerKind): voi
     await take(ledger)
   })
 
-  test.runIf(isShared)('the slots of all processes count', async () => {
+  test.runIf(isShared)('slots of all processes count together', async () => {
     const { open } = await create()
     const [one, other] = [open(), open()]
     for (let taken = 0; taken < LIMIT / 2; taken++) for (const ledger of [one, other]) await take(ledger)
@@ -120,13 +120,13 @@ export function ledgerContract({ create, isShared, inexactMs }: LedgerKind): voi
     }
   })
 
-  test.runIf(isShared)('keys do not count against each other', async () => {
+  test.runIf(isShared)('each key has its own slots', async () => {
     const { open } = await create()
     await fill(open('one'))
     await fill(open('other'))
   })
 
-  test.runIf(isShared)('holding back reaches every process', async () => {
+  test.runIf(isShared)('a hold applies to every process', async () => {
     const { open } = await create()
     const [told, other] = [open(), open()]
     await take(told)
@@ -150,28 +150,28 @@ export function ledgerContract({ create, isShared, inexactMs }: LedgerKind): voi
     return { one, other, advance }
   }
 
-  test.runIf(isShared)('creates go first', async () => {
+  test.runIf(isShared)('a create gets a free slot before a status request', async () => {
     const { one, other, advance } = await waiting('status', 'create')
     await advance(WINDOW_MS + 300)
     expect(isTaken(await one.take('status'))).toBe(false)
     expect(isTaken(await other.take('create'))).toBe(true)
   })
 
-  test.runIf(isShared)('otherwise whoever came first', async () => {
+  test.runIf(isShared)('of two equal requests, the first to wait gets a free slot', async () => {
     const { one, other, advance } = await waiting('create', 'create')
     await advance(WINDOW_MS + 300)
     expect(isTaken(await other.take('create'))).toBe(false)
     expect(isTaken(await one.take('create'))).toBe(true)
   })
 
-  test.runIf(isShared)('a waiter that withdraws has no turn', async () => {
+  test.runIf(isShared)('a waiting process that withdraws loses its turn', async () => {
     const { one, other, advance } = await waiting('create', 'status')
     one.withdraw('create')
     await advance(WINDOW_MS + 300)
     expect(isTaken(await other.take('status'))).toBe(true)
   })
 
-  test.runIf(isShared)('a waiter that does not return is skipped', async () => {
+  test.runIf(isShared)('a waiting process that does not return is skipped', async () => {
     const { other, advance } = await waiting('create', 'status')
     await advance(WINDOW_MS + 300)
     expect(isTaken(await other.take('status'))).toBe(false)

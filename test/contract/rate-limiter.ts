@@ -15,7 +15,7 @@ export function rateLimiterContract(
   open: () => RateLimiterOnClock | Promise<RateLimiterOnClock>,
   { numRuns = 100 } = {},
 ): void {
-  test('in no window of its length are there more than the limit, and nobody is refused below it', async () => {
+  test('no window has more requests than the limit, and no request below it is refused', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(60), { maxLength: 60 }), async (pauses) => {
         const { limiter, advance } = await open()
@@ -34,19 +34,19 @@ export function rateLimiterContract(
     )
   })
 
-  test('keys do not count against each other', async () => {
+  test('each key has its own limit', async () => {
     const { limiter } = await open()
     for (const key of ['one', 'other'])
       for (const isFree of [true, true, true, false]) expect(await limiter.take([key], LIMIT)).toBe(isFree)
   })
 
-  test('requests at the same moment are counted one by one', async () => {
+  test('concurrent requests are each counted', async () => {
     const { limiter } = await open()
     const taken = await Promise.all(Array.from({ length: 50 }, () => limiter.take(['key'], LIMIT)))
     expect(taken.filter((isFree) => isFree)).toHaveLength(3)
   })
 
-  test('a limit that is changed applies from the next request on', async () => {
+  test('a changed limit applies from the next request', async () => {
     const { limiter, advance } = await open()
     for (let count = 0; count < 3; count++) await limiter.take(['key'], LIMIT)
     expect(await limiter.take(['key'], LIMIT)).toBe(false)
@@ -56,7 +56,7 @@ export function rateLimiterContract(
     expect(await limiter.take(['key'], { ...LIMIT, requests: 2 })).toBe(true)
   })
 
-  test('a window that is changed applies from the next request on', async () => {
+  test('a changed window applies from the next request', async () => {
     const { limiter, advance } = await open()
     for (const key of ['shorter', 'longer'])
       for (let count = 0; count < 3; count++) await limiter.take([key], LIMIT)
@@ -66,7 +66,7 @@ export function rateLimiterContract(
     expect(await limiter.take(['longer'], { ...LIMIT, windowMs: 101 })).toBe(false)
   })
 
-  test('a request under several keys counts under each of them, or under none', async () => {
+  test('a request with several keys counts for all of them, or for none if it is refused', async () => {
     const { limiter, advance } = await open()
     expect(await limiter.take(['address', 'email'], LIMIT)).toBe(true)
     for (let count = 0; count < 2; count++) expect(await limiter.take(['email'], LIMIT)).toBe(true)
@@ -88,14 +88,14 @@ export function rateLimiterContract(
       expect(await limiter.take(['address', 'email'], LIMIT)).toBe(isFree)
   })
 
-  test('the same key twice is one request', async () => {
+  test('a request that names a key twice counts once', async () => {
     const { limiter } = await open()
     for (const isFree of [true, true, true, false])
       expect(await limiter.take(['key', 'key'], LIMIT)).toBe(isFree)
     expect(await limiter.take([], LIMIT)).toBe(true)
   })
 
-  test('requests at the same moment under several keys are counted one by one, in any order of the keys', async () => {
+  test('concurrent requests with several keys are each counted, in any order of the keys', async () => {
     const { limiter } = await open()
     const taken = await Promise.all(
       Array.from({ length: 30 }, (_, at) =>

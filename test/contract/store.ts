@@ -45,7 +45,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     return { store, accountId, addRun, statusOf }
   }
 
-  test('a run moves from each status to those that are legal, and stays otherwise', async () => {
+  test('a run changes its status only by legal moves', async () => {
     const { store, addRun, statusOf, accountId } = await createStore()
     for (const from of LOCAL_STATUSES)
       for (const to of LOCAL_STATUSES) {
@@ -110,7 +110,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect(await create('two', () => {})).toEqual({ id: 'two' })
   })
 
-  test('only the owner finishes a run, once, and its outputs are then found', async () => {
+  test('only the owner finishes a run, once, and publishes its outputs', async () => {
     const { store, addRun, accountId } = await createStore()
     const id = await addRun()
     await claimRun(store, 'me')
@@ -133,7 +133,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect(await store.findRun(id, accountId + 1)).toBeUndefined()
   })
 
-  test('a worker whose lease has expired is removed and a crash counted, unless its heartbeat has changed', async () => {
+  test('an expired worker is removed and its crash counted, unless its heartbeat has changed', async () => {
     const { store, addRun, statusOf } = await createStore()
     const [rendering, waiting] = [await addRun(), await addRun()]
     const recordOf = async (id: string) => (await store.listWorkers()).find((each) => each.id === id)
@@ -157,7 +157,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect((await claimRun(store, 'other'))?.id).toBe(waiting)
   })
 
-  test('a lease is renewed while it is there, and only then', async () => {
+  test('a lease can be extended only while it exists', async () => {
     const { store } = await createStore()
     const heartbeat = async () => (await store.listWorkers()).find(({ id }) => id === 'me')?.heartbeatAtMs
     const before = await heartbeat()
@@ -168,7 +168,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect(await store.listWorkers()).toEqual([])
   })
 
-  test('claims at the same moment get different runs, each once', async () => {
+  test('concurrent claims get different runs, each once', async () => {
     const { store, addRun } = await createStore()
     await store.renewLease('other')
     const ids: string[] = []
@@ -179,7 +179,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect(claimed.flatMap((run) => run?.id ?? []).sort()).toEqual(ids.sort())
   })
 
-  test('an input stays as it is, whatever is in it', async () => {
+  test('an input is stored unchanged, whatever it contains', async () => {
     const { store, accountId } = await createStore()
     for (const [name, input] of Object.entries({
       'a zero character': { prompt: 'a\u0000b', '\u0000': '\u0000' },
@@ -205,7 +205,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     }
   })
 
-  test('names that nothing can have are not found', async () => {
+  test('finds nothing for an impossible id', async () => {
     const { store, accountId } = await createStore()
     for (const name of ['\u0000', 'run_\u0000', '\ud800', "'; DROP TABLE runs", 'x'.repeat(100_000)]) {
       expect(await store.findRun(name, accountId)).toBeUndefined()
@@ -223,7 +223,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect((await store.findRun(id, accountId))?.outputs).toEqual(outputs)
   })
 
-  test('an end that the database refuses changes nothing', async () => {
+  test('a result that the database refuses changes nothing', async () => {
     const { store, addRun, statusOf, accountId } = await createStore()
     const id = await addRun()
     await claimRun(store, 'me')
@@ -245,7 +245,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect(await claimRun(store, 'me')).toMatchObject({ id })
   })
 
-  test('a claim that names runs gets the oldest of these, and no other', async () => {
+  test('a claim that names runs gets only the oldest of these', async () => {
     const { store, addRun } = await createStore()
     const [first, second, third] = [await addRun(), await addRun(), await addRun()]
     expect(await claimRun(store, 'me', { only: ['unknown'] })).toBeUndefined()
@@ -254,7 +254,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect(await claimRun(store, 'me')).toMatchObject({ id: first })
   })
 
-  test('runs that a worker owns and does not hold go back to the queue, and the others stay', async () => {
+  test('returns to the queue the runs that a worker owns but does not hold, and no others', async () => {
     const { store, addRun, statusOf, accountId } = await createStore()
     const [kept, lost, theirs] = [await addRun(), await addRun(), await addRun()]
     await store.renewLease('other')
@@ -289,7 +289,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     return { ...one, add, claim }
   }
 
-  test('a worker gets runs of its models only, however many of others are before them', async () => {
+  test('a worker gets only runs of its models, however many others are ahead of them', async () => {
     const { add, claim, statusOf } = await createMixedQueue()
     for (let n = 0; n < 5; n++) await add(`other_${n}`, n % 2, 'acme/other')
     await add('mine', 1, 'acme/mine')
@@ -301,7 +301,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect(await claim(['acme/other', 'acme/mine'])).toBe('other_0')
   })
 
-  test('accounts are served in turn, and of an account the oldest run of the models goes first', async () => {
+  test('accounts are served in turn, each with its oldest run of the claimed models', async () => {
     const { add, claim } = await createMixedQueue()
     await add('a1', 0, 'acme/foreign')
     for (const id of ['a2', 'a3', 'a4']) await add(id, 0, id === 'a3' ? 'acme/two' : 'acme/one')
@@ -312,7 +312,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect(order).toEqual(['a2', 'b1', 'a3', 'b2', 'a4', undefined])
   })
 
-  test('an account whose runs wait for a slow server keeps its turns at other models', async () => {
+  test('an account whose runs wait for a slow server keeps its turns for other models', async () => {
     const store = await open()
     await store.renewLease('me')
     const accounts = await Promise.all(
@@ -341,7 +341,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     ).toEqual(['busy_3', 'slow_3'])
   })
 
-  test('a worker of many models gets its runs in turn, behind many accounts that wait for another model', async () => {
+  test('a worker of many models serves accounts in turn, behind many that wait for another model', async () => {
     const { store, accountId } = await createStore()
     const models = Array.from({ length: 500 }, (_, n) => `acme/model-${n}`)
     const accounts = [accountId]
@@ -358,7 +358,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect((await claimRun(store, 'me', { models: ['acme/other'] }))?.id).toBe('other_0')
   })
 
-  test('each account gets a run before any gets a second one, with more accounts and models than a claim compares', async () => {
+  test('each account gets a run before any gets a second, with more accounts than a claim compares', async () => {
     const { store, accountId } = await createStore()
     const models = Array.from({ length: 10 }, (_, n) => `acme/model-${n}`)
     const accounts = [accountId]
@@ -374,7 +374,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     }
   })
 
-  test('a named run of another model stays queued', async () => {
+  test('a claim does not get a named run of another model', async () => {
     const { add, claim } = await createMixedQueue()
     await add('foreign', 0, 'acme/foreign')
     await add('mine', 0, 'acme/mine')
@@ -383,7 +383,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect(await claim(['acme/foreign'], { only: ['foreign'] })).toBe('foreign')
   })
 
-  test('a crash that is recorded again after a lost response does not count against the next attempt', async () => {
+  test('a crash recorded again after a lost response does not count against the next attempt', async () => {
     const { store, addRun, statusOf, accountId } = await createStore()
     const [id, other] = [await addRun(), await addRun()]
     for (let runs = 0; runs < 2; runs++) await claimRun(store, 'me', { nowMs: 5 })
@@ -396,7 +396,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect((await store.findRuns([id], accountId))[0]?.crashes).toBe(1)
   })
 
-  test('a run belongs to the worker that claimed it, and to nobody once it is queued again', async () => {
+  test('a run belongs to the worker that claimed it, and to none once it is queued again', async () => {
     const { store, addRun, accountId } = await createStore()
     const id = await addRun()
     await store.renewLease('other')
@@ -410,14 +410,14 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect(await store.findRun(id, accountId)).toMatchObject({ status: 'succeeded' })
   })
 
-  test('a check whether it can be written changes nothing', async () => {
+  test('checking that the store is writable changes nothing', async () => {
     const { store } = await createStore()
     const before = await store.listAccounts()
     await store.checkWritable()
     expect(await store.listAccounts()).toEqual(before)
   })
 
-  test('a worker that leaves gives back its runs, and nothing is counted', async () => {
+  test('a worker that is released returns its runs to the queue without counting a crash', async () => {
     const { store, addRun, accountId } = await createStore()
     const id = await addRun()
     for (let times = 0; times < 5; times++) {
@@ -429,7 +429,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect(await store.findRuns([id], accountId)).toMatchObject([{ crashes: 0 }])
   })
 
-  test('the queued runs of each kind are counted, and no others', async () => {
+  test('the queue lengths count only queued runs, by kind', async () => {
     const { store, accountId } = await createStore()
     const none = Object.fromEntries(KINDS.map((kind) => [kind, 0]))
     expect(await store.queueLengths()).toEqual(none)
@@ -449,7 +449,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect(await store.queueLengths()).toEqual({ ...all, [kindOf]: Number(all[kindOf]) - 2 })
   })
 
-  test('a key is found by its hash alone, and the first one is made once', async () => {
+  test('a key is found only by its hash, and the first key is created once', async () => {
     const { store, accountId } = await createStore()
     const key = { accountId, hash: 'h1', prefix: 'rk_first', name: 'first', nowMs: 0 }
     expect(await store.addFirstKey(key)).toBe(true)
@@ -460,7 +460,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
   })
 
   describe('the job of a run', () => {
-    test('is stored by its owner alone, and is there for each later claim', async () => {
+    test('can be stored only by its owner, and comes with each later claim', async () => {
       const { store, addRun } = await createStore()
       await store.renewLease('other')
       const id = await addRun()
@@ -473,20 +473,24 @@ export function storeContract(open: () => Store | Promise<Store>): void {
       expect((await claimRun(store, 'other'))?.job).toEqual(HANDLE)
     })
 
-    describe('that was found in the list of a provider', () => {
+    describe('a job that was found in the list of a provider', () => {
       const FOUND = { id: 'job_1' }
       const intentOf = (input: Readonly<Record<string, string>>, endpoint = 'model') => ({
         intent: { sentAtMs: 1, endpoint, input },
       })
 
       test.each<[name: string, other: StoredJob, adopted: boolean | 'taken']>([
-        ['is that of another run', HANDLE, 'taken'],
-        ['may be that of another run with the same input', intentOf({ prompt: 'a' }), 'taken'],
-        ['may be that of another run with more fields', intentOf({ prompt: 'a', steps: 's' }), 'taken'],
-        ['cannot be that of a run with another input', intentOf({ prompt: 'b', steps: 's' }), true],
-        ['cannot be that of a run of another endpoint', intentOf({ prompt: 'a' }, 'other'), true],
-        ['cannot be that of a run with another job', { handle: { id: 'job_2' } }, true],
-        ['cannot be that of a run whose create was refused', {}, true],
+        ['is refused if another run has it', HANDLE, 'taken'],
+        ['is refused if another run has the same input', intentOf({ prompt: 'a' }), 'taken'],
+        [
+          'is refused if another run has the same input and more fields',
+          intentOf({ prompt: 'a', steps: 's' }),
+          'taken',
+        ],
+        ['is adopted if the other run has another input', intentOf({ prompt: 'b', steps: 's' }), true],
+        ['is adopted if the other run uses another endpoint', intentOf({ prompt: 'a' }, 'other'), true],
+        ['is adopted if the other run has another job', { handle: { id: 'job_2' } }, true],
+        ['is adopted if the create of the other run was refused', {}, true],
       ])('%s', async (_, other, adopted) => {
         const { store, addRun } = await createStore()
         await store.renewLease('other')
@@ -502,7 +506,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
         expect((await claimRun(store, 'other'))?.job).toEqual(adopted === true ? { handle: FOUND } : before)
       })
 
-      test('goes to one of two runs with one input only after an operator has refunded the other', async () => {
+      test('goes to one of two equal runs only after an operator has refunded the other', async () => {
         const { store, addRun } = await createStore()
         const [one, two] = [await addRun(), await addRun()]
         for (const id of [one, two]) {
@@ -516,7 +520,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
       })
     })
 
-    test('is followed after more crashes than a run without one', async () => {
+    test('is followed through more crashes than a run without a job', async () => {
       const { store, addRun, statusOf } = await createStore()
       const id = await addRun()
       for (let crashes = 0; crashes < 19; crashes++) {
@@ -552,12 +556,12 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     }
     const CHARGED = { problems: [], balance: 93, kinds: ['charge', 'added'] }
 
-    test('stays charged, and is named', async () => {
+    test('stays charged, and is listed by a verification', async () => {
       const { check } = await unknown()
       expect(await check()).toEqual({ ...CHARGED, unknown: ['paid'] })
     })
 
-    test('is refunded once', async () => {
+    test('can be refunded once', async () => {
       const { store, check } = await unknown()
       for (let times = 0; times < 2; times++)
         expect(await store.decideUnknown('paid', { nowMs: 9 })).toBe('done')
@@ -566,7 +570,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
       expect(await check()).toEqual({ problems: [], unknown: [], balance: 100, kinds })
     })
 
-    test('continues with the job that an operator names, and is not charged again', async () => {
+    test('continues with the job that an operator names, without another charge', async () => {
       const { store, check, statusOf } = await unknown()
       for (let times = 0; times < 2; times++)
         expect(await store.decideUnknown('paid', { adopt: HANDLE, nowMs: 9 })).toBe('done')
@@ -578,7 +582,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
       expect(await store.decideUnknown('paid', { adopt: HANDLE, nowMs: 9 })).toBe('done')
     })
 
-    test('is as before when the run fails and the provider has not confirmed the job that an operator named', async () => {
+    test('keeps its outcome unknown if the named job fails without being confirmed', async () => {
       const { store, check, accountId } = await unknown()
       for (const id of ['job_9', 'job_8']) {
         expect(await store.decideUnknown('paid', { adopt: { handle: { id } }, nowMs: 9 })).toBe('done')
@@ -590,7 +594,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
       }
     })
 
-    test('does not continue with the job of another run', async () => {
+    test('cannot continue with the job of another run', async () => {
       const { store, check, addRun } = await unknown()
       const other = await addRun()
       await claimRun(store, 'me')
@@ -610,7 +614,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
           }
         },
       ],
-    ])('is every run with a create in flight that %s: it stays charged', async (_, end) => {
+    ])('stays charged: a run with a create in flight that %s', async (_, end) => {
       const { store, accountId } = await createStore()
       await store.addRun(newRun({ id: 'paid', accountId, price: 7 }), () => {})
       await claimRun(store, 'me')
@@ -626,7 +630,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
       expect(await store.verify()).toMatchObject({ problems: [], unknown: ['paid'], credits: 93 })
     })
 
-    test('is the only one that can be decided on', async () => {
+    test('is the only kind of run that an operator can decide on', async () => {
       const { store, addRun } = await createStore()
       const id = await addRun()
       expect(await store.decideUnknown(id, { nowMs: 9 })).toBe('other')

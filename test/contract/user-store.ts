@@ -34,7 +34,7 @@ export function userContract(open: () => Store | Promise<Store>): void {
   }
 
   describe('users', () => {
-    test('a user is added once, whatever the case of the email, and found in any case', async () => {
+    test('a user is added once and found by the email in any case', async () => {
       const { store, accountId, userId } = await createStore()
       const again = { email: 'ANN@Example.com', accountId, nowMs: 6 }
       expect(await store.addUser(again)).toBeUndefined()
@@ -55,7 +55,7 @@ export function userContract(open: () => Store | Promise<Store>): void {
       expect(await store.findUser('eve@example.com')).toMatchObject({ id: upper, email: 'eve@example.com' })
     })
 
-    test('the first user of an account is an owner, others are members, unless a role is given', async () => {
+    test('the first user of an account becomes an owner, others members, unless a role is given', async () => {
       const { store, accountId } = await createStore()
       const add = (email: string, role?: 'owner' | 'member') =>
         store.addUser({ email, accountId, role, nowMs: 5 })
@@ -73,7 +73,7 @@ export function userContract(open: () => Store | Promise<Store>): void {
       expect(listed).toEqual((await store.listUsers(20)).slice(0, 3))
     })
 
-    test('only an owner changes other users of the account, and of two who demote each other one stays', async () => {
+    test('only an owner changes other users, and two who demote each other leave one owner', async () => {
       const { store, accountId, userId, other, addSession } = await createStore()
       const change = (byId: number, id: number, role: 'owner' | 'member' | 'removed', of = accountId) =>
         store.changeUser({ byId, id, role, accountId: of })
@@ -96,7 +96,7 @@ export function userContract(open: () => Store | Promise<Store>): void {
       expect(await store.listUsers(20, accountId)).toMatchObject([{ id: owner }])
     })
 
-    test('of callers at once who add the same email, one does', async () => {
+    test('concurrent calls that add the same email add one user', async () => {
       const { store, accountId } = await createStore()
       const ids = await Promise.all(
         Array.from({ length: 8 }, () => store.addUser({ email: 'new@example.com', accountId, nowMs: 5 })),
@@ -104,14 +104,14 @@ export function userContract(open: () => Store | Promise<Store>): void {
       expect(ids.filter((id) => id !== undefined)).toHaveLength(1)
     })
 
-    test('a user needs an account, and shows its ban', async () => {
+    test('a user needs an account, and shows whether that is banned', async () => {
       const { store } = await createStore()
       await expect(store.addUser({ email: 'x@example.com', accountId: 99, nowMs: 5 })).rejects.toThrow()
       await store.setBanned('acme', true)
       expect(await store.findUser('ann@example.com')).toMatchObject({ banned: true })
     })
 
-    test('are listed with the sessions that have not expired, and when they were last seen', async () => {
+    test('list their unexpired sessions and when they were last seen', async () => {
       const { store, userId, other, addSession } = await createStore()
       await addSession('s1', { nowMs: 10 })
       await addSession('s2', { nowMs: 30 })
@@ -127,7 +127,7 @@ export function userContract(open: () => Store | Promise<Store>): void {
       expect((await shown(100))[0]).toEqual([userId, 0, 50])
     })
 
-    test('a removed user is gone with sessions and links, and the id is not given again', async () => {
+    test('removing a user removes the sessions and links, and the id is not reused', async () => {
       const { store, accountId, other, addSession, addLink, hashes } = await createStore()
       await addSession('s', { userId: other })
       await addSession('of ann')
@@ -146,7 +146,7 @@ export function userContract(open: () => Store | Promise<Store>): void {
       expect(await store.useLink('late', 20)).toBeUndefined()
     })
 
-    test('a password that is set ends all but the session in which it was set', async () => {
+    test('setting a password ends every other session and link of the user', async () => {
       const { store, userId, other, addSession, addLink, hashes } = await createStore()
       await addSession('kept', { fromLink: true })
       await addSession('ended')
@@ -169,8 +169,8 @@ export function userContract(open: () => Store | Promise<Store>): void {
     })
   })
 
-  describe('a link', () => {
-    test('gives its user once, also to callers at the same time', async () => {
+  describe('a sign-in link', () => {
+    test('signs its user in once, even with concurrent requests', async () => {
       const { store, userId, addLink } = await createStore()
       await addLink('l')
       const given = await Promise.all(Array.from({ length: 8 }, () => store.useLink('l', 20)))
@@ -180,7 +180,7 @@ export function userContract(open: () => Store | Promise<Store>): void {
       expect(await store.useLink('l', 20)).toBeUndefined()
     })
 
-    test('is found until its time, tells of a ban, and does not end another one', async () => {
+    test('works until it expires, reports a ban, and leaves other links valid', async () => {
       const { store, addLink } = await createStore()
       for (const hash of ['before', 'at']) await addLink(hash)
       await store.setBanned('acme', true)
@@ -189,7 +189,7 @@ export function userContract(open: () => Store | Promise<Store>): void {
       expect(await store.useLink('unknown', 20)).toBeUndefined()
     })
 
-    test('that has expired is removed when another one is added', async () => {
+    test('is removed after it has expired when another one is added', async () => {
       const { store, other, addLink } = await createStore()
       await addLink('old', { of: other })
       await addLink('new', { nowMs: 100, expiresAtMs: 200 })
@@ -200,7 +200,7 @@ export function userContract(open: () => Store | Promise<Store>): void {
   })
 
   describe('a session', () => {
-    test('is found by its hash until its time, with its user', async () => {
+    test('can be found by its hash until it expires, with its user', async () => {
       const { store, userId, accountId, addSession } = await createStore()
       await addSession('s', { fromLink: true })
       expect(await store.findSession('s', 99)).toEqual({
@@ -229,14 +229,14 @@ export function userContract(open: () => Store | Promise<Store>): void {
       expect(await store.findSession('bare', 20)).toMatchObject({ address: undefined, userAgent: undefined })
     })
 
-    test('that has expired is removed when another one is added', async () => {
+    test('is removed after it has expired when another one is added', async () => {
       const { store, other, addSession } = await createStore()
       await addSession('old')
       await addSession('new', { userId: other, nowMs: 100 })
       expect(await store.findSession('old', 20)).toBeUndefined()
     })
 
-    test('that have expired are removed, 500 with each session or link that is added', async () => {
+    test('each new session or link removes up to 500 expired sessions', async () => {
       const { store, addSession, addLink } = await createStore()
       for (let n = 0; n < 600; n++) await addSession(`old_${n}`)
       const left = async () => (await store.listUsers(50))[0]?.sessions
@@ -247,7 +247,7 @@ export function userContract(open: () => Store | Promise<Store>): void {
       expect(await left()).toBe(0)
     })
 
-    test('is extended, never shortened, and not once it has expired', async () => {
+    test('can be extended but not shortened, and not after it has expired', async () => {
       const { store, addSession } = await createStore()
       await addSession('s')
       await store.extendSession('s', { usedAtMs: 60, expiresAtMs: 160 })
@@ -258,7 +258,7 @@ export function userContract(open: () => Store | Promise<Store>): void {
       await store.extendSession('unknown', { usedAtMs: 60, expiresAtMs: 160 })
     })
 
-    test('is ended alone, by its id only for its own user, or with all others', async () => {
+    test('can be ended alone, by its id only for its own user, or with all others', async () => {
       const { store, userId, other, addSession, hashes } = await createStore()
       for (const hash of ['a', 'b', 'c', 'd']) await addSession(hash)
       await addSession('of bob', { userId: other })
@@ -275,7 +275,7 @@ export function userContract(open: () => Store | Promise<Store>): void {
       expect(await hashes(other)).toEqual(['of bob'])
     })
 
-    test('links of the user end with all sessions, and not with one', async () => {
+    test('ending all sessions ends the links of the user, ending one does not', async () => {
       const { store, userId, other, addSession, addLink } = await createStore()
       for (const name of ['first', 'second']) await addLink(name)
       await addLink('of bob', { of: other })
@@ -287,7 +287,7 @@ export function userContract(open: () => Store | Promise<Store>): void {
       expect(await store.useLink('of bob', 20)).toMatchObject({ id: other })
     })
 
-    test('the last used are listed first, without those that have expired', async () => {
+    test('appears in the list by its last use, until it has expired', async () => {
       const { store, userId, addSession, hashes } = await createStore()
       for (const [at, hash] of ['a', 'b', 'c'].entries()) await addSession(hash, { nowMs: 10 + at })
       expect(await hashes()).toEqual(['c', 'b', 'a'])

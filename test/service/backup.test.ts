@@ -16,7 +16,7 @@ async function administer(dataFolder: string) {
   return admin
 }
 
-test('taken while runs are accepted, it has every run that was accepted before it, each with its charge', async () => {
+test('a backup taken while runs are accepted has every earlier run with its charge', async () => {
   const data = temporaryFolder()
   const store = await openStoreThread(join(data, 'service.db'))
   onTestFinished(() => store.close())
@@ -48,7 +48,7 @@ test('taken while runs are accepted, it has every run that was accepted before i
   await Promise.all(adding)
 })
 
-test('restored into a new folder, it is a service with the same accounts, keys and runs', async () => {
+test('a backup restored into a new folder has the same accounts, keys and runs', async () => {
   const service = await createTestService()
   const key = await addAccount(service, 'acme')
   const { body } = await ask(service, 'POST', RUNS, A_FOX, { key })
@@ -65,7 +65,7 @@ test('restored into a new folder, it is a service with the same accounts, keys a
   ])
 })
 
-test('interrupted, it leaves nothing', async () => {
+test('an interrupted backup leaves no file', async () => {
   const service = await createTestService()
   const folder = temporaryFolder()
   const admin = await administer(service.dataFolder)
@@ -77,7 +77,7 @@ test('interrupted, it leaves nothing', async () => {
   expect(readdirSync(folder)).toEqual([])
 })
 
-test('a file that another process puts there meanwhile stays', async () => {
+test('a backup does not overwrite a file that another process creates meanwhile', async () => {
   const service = await createTestService()
   const path = join(temporaryFolder(), 'b.db')
   const backup = (await administer(service.dataFolder)).backup(path)
@@ -85,7 +85,7 @@ test('a file that another process puts there meanwhile stays', async () => {
   await expect(backup).rejects.toMatchObject({ code: 'usage', message: `${path} already exists.` })
 })
 
-test('put in the place of the database while the service runs, it is not written to, and the service says so', async () => {
+test('a running service does not write to a backup that replaced its database, and says so', async () => {
   const service = await createTestService({ rendering: false })
   const path = join(service.dataFolder, 'service.db')
   const backup = `${path}.backup`

@@ -46,7 +46,7 @@ async function createService(options: TestServiceOptions = {}) {
   return { engine, service, admin, paid, settled }
 }
 
-test('a queued run is canceled and refunded, its engine never starts, and a repeat gets the same answer', async () => {
+test('a canceled queued run is refunded and never starts, and a repeat gets the same response', async () => {
   const { engine, service, paid } = await createService({ rendering: false })
   const id = await create(service)
   expect(await paid()).toBe(2)
@@ -64,7 +64,7 @@ test('a queued run is canceled and refunded, its engine never starts, and a repe
   expect(engine.jobs).toEqual([])
 })
 
-test('a run in processing is canceled at once, its engine is aborted, and it is refunded where the engine costs nothing', async () => {
+test('canceling a run in processing aborts its engine, and refunds it if the engine costs nothing', async () => {
   const { engine, service, paid, settled } = await createService({ concurrency: 1 })
   const id = await create(service)
   const next = await create(service)
@@ -93,7 +93,7 @@ test.each([
   ['fails', () => Promise.reject(new Error('no answer')), 2, 'not refunded'],
   ['does not answer', () => new Promise<never>(() => {}), 2, 'not refunded'],
 ])(
-  'a canceled run of a provider that may charge is refunded only where that was certainly not charged: the engine %s',
+  'a canceled run of a paid provider is refunded only if certainly not charged: the engine %s',
   async (_what, answer, credits, text) => {
     const canceled: unknown[] = []
     const rendering = createCommandedEngine()
@@ -129,7 +129,7 @@ test('another node on the same data cancels a run within 2.5 s', async () => {
   expect(clock.now() - sentAtMs).toBeLessThanOrEqual(2_500)
 })
 
-test('a run of another account and an unknown run are 404, and a cancel counts for the rate limit', async () => {
+test('a cancel of a foreign or unknown run is 404, and counts against the rate limit', async () => {
   const { service, admin } = await createService({ rendering: false })
   const id = await create(service)
   await admin.createAccount('acme', 5)
@@ -146,7 +146,7 @@ test('a run of another account and an unknown run are 404, and a cancel counts f
   })
 })
 
-test('an operator cancels a run of a model that is gone', async () => {
+test('an operator can cancel a run of a model that was removed', async () => {
   const { service, admin, paid } = await createService({ rendering: false })
   const id = await create(service)
   expect(await admin.cancelRun(id)).toMatchObject({ id, status: 'canceled' })

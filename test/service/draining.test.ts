@@ -5,7 +5,7 @@ import { createListeningService } from '../support/service.js'
 const GET = 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n'
 
 describe('a service that drains', () => {
-  it('accepts no connection, and answers what arrives on those that are open, which it then closes', async () => {
+  it('accepts no new connection, and answers requests on open ones before it closes them', async () => {
     const { service, clock, baseUrl: url } = await createListeningService()
     const open = dial(url)
     open.send(GET)

@@ -12,7 +12,7 @@ test.each([
   ['127.0.0.1', 'http://localhost:7878', [], true],
   ['127.0.0.1', undefined, ['127.0.0.1'], true],
 ])(
-  'bound to %s, public URL %s, trusted proxies %j: open to others: %s',
+  'bound to %s with public URL %s and proxies %j, a service is open to others: %s',
   (host, publicUrl, trustedProxies, open) => {
     expect(isOpenToOthers({ host, publicUrl, trustedProxies, role: 'all' })).toBe(open)
   },

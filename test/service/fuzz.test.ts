@@ -96,7 +96,7 @@ const authorization = (key: string) =>
     ),
   )
 
-test('any body, any path, any key: an answer, and never a word of the inside', async () => {
+test('answers any body, path and key without revealing internal errors', async () => {
   const service = await createTestService()
   await fc.assert(
     fc.asyncProperty(
@@ -201,7 +201,7 @@ const request = (key: string) =>
       ),
     )
 
-test('raw sockets: pipelined, half-open, cut in pieces, or no HTTP at all', async () => {
+test('survives raw sockets that are pipelined, half-open, cut in pieces or not HTTP', async () => {
   const service = await createListeningService()
   const { baseUrl, port } = service
   const said = fc.oneof(
@@ -229,7 +229,7 @@ test('raw sockets: pipelined, half-open, cut in pieces, or no HTTP at all', asyn
   expect((await fetch(`${baseUrl}/readyz`)).status).toBe(200)
 })
 
-test('many at once who begin and never go on keep nobody else waiting', async () => {
+test('many unfinished requests do not delay other clients', async () => {
   const service = await createListeningService()
   const { baseUrl, port } = service
   let ended = 0

@@ -51,7 +51,7 @@ async function startService(clock: ManualClock, dataFolder: string, path: string
   return await createTestService({ engine, models: set.models, clock, dataFolder })
 }
 
-test('a stop leaves the job at its server, and the next start follows it', async () => {
+test('a stopped service leaves a job at its server, and follows it after the next start', async () => {
   const { server, clock, service, start, create } = await open({ isQuick: false })
   const id = await create()
   await clock.runUntil(until('a poll', () => (server.jobs[0]?.looks ?? 0) > 1))
@@ -64,7 +64,7 @@ test('a stop leaves the job at its server, and the next start follows it', async
   expect(server.count('POST')).toBe(1)
 })
 
-test('a paid run whose answer is lost is not sent again, stays charged, and can be adopted', async () => {
+test('a paid run whose response is lost is not sent again, stays charged, and can be adopted', async () => {
   const { server, service, create } = await open()
   server.fault('POST', 'lose')
   const id = await create()
@@ -81,7 +81,7 @@ test('a paid run whose answer is lost is not sent again, stays charged, and can 
   await expect(admin.refundRun('run_none')).rejects.toThrow('does not exist')
 })
 
-test('a mistyped id leaves the run as it was, says so, and cancels nothing', async () => {
+test('adopting a mistyped job id leaves the outcome unknown, says so, and cancels nothing', async () => {
   const { server, service, create } = await open()
   server.fault('POST', 'lose')
   const id = await create()
@@ -111,7 +111,7 @@ test('the job of another run cannot be adopted', async () => {
   expect((await admin.verify()).unknown).toEqual([id])
 })
 
-test('a run that costs nothing fails and is refunded when its answer is lost', async () => {
+test('a run of a free engine fails when the response to its create is lost', async () => {
   const { server, service, create } = await open({ cost: false })
   server.fault('POST', 'lose')
   expect(await ended(service, await create())).toMatchObject({ error: { code: 'render_failed' } })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createUseRecorder } from '../../src/service/key-lookup.js'
 
-test('the use of a key is written once a minute, whichever node writes, and that of the ephemeral key never', () => {
+test('writes the use of a key once a minute, and that of the ephemeral key never', () => {
   const written: (readonly [number, number])[] = []
   const record = createUseRecorder(
     async (...args) => void written.push(args),
@@ -24,7 +24,7 @@ test('the use of a key is written once a minute, whichever node writes, and that
   ])
 })
 
-test('a write that fails is told, and the next minute tries again', async () => {
+test('reports a failed write, and tries again in the next minute', async () => {
   const errors: unknown[] = []
   let count = 0
   const record = createUseRecorder(

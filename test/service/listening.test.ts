@@ -51,7 +51,7 @@ const send = (port: number, { method, path, headers = {}, body }: Sent) =>
     },
   )
 
-test('over a port it is the same service, and output URLs begin with its address', async () => {
+test('a service on a port works as in process, and its output URLs begin with its address', async () => {
   const service = await createListeningService()
   const headers = { authorization: `Bearer ${service.apiKey}` }
   const created = await send(service.port, { method: 'POST', path: RUNS, headers, body: A_FOX })
@@ -69,7 +69,7 @@ test('over a port it is the same service, and output URLs begin with its address
     expect(head.headers[name]).toBe(get.headers[name])
 })
 
-test('a caller without a key is told before its body has come, and its connection is closed', async () => {
+test('refuses a request without a key before its body arrives, and closes the connection', async () => {
   const line = dial(shared.baseUrl)
   line.send(`POST ${RUNS} HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n{"model"`)
   expect(await line.responses(1)).toEqual(['HTTP/1.1 401'])
@@ -79,7 +79,7 @@ test('a caller without a key is told before its body has come, and its connectio
   expect(line.heard.match(/HTTP\/1\.1/g)).toHaveLength(1)
 })
 
-test('a refused caller that goes on sending is cut off after a second', async () => {
+test('disconnects a refused client that continues to send after a second', async () => {
   const service = await createListeningService()
   const line = dial(service.baseUrl, { allowHalfOpen: true })
   line.send(`POST ${RUNS} HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n{"model"`)
@@ -100,14 +100,14 @@ test.each([
   ['an unknown path', 'POST /nowhere', 404],
   ['a method without a route', `DELETE ${RUNS}`, 404],
   ['a health check', 'GET /healthz', 200],
-])('%s that is answered while it still sends is closed', async (_name, request, status) => {
+])('closes the connection of %s that is answered while it still sends', async (_name, request, status) => {
   const line = dial(shared.baseUrl)
   line.send(`${request} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{`)
   expect(await line.responses(1)).toEqual([`HTTP/1.1 ${status}`])
   await line.hungUp()
 })
 
-test('a body that is too large is refused at once, declared or not', async () => {
+test('refuses a body that is too large at once, declared or not', async () => {
   const service = await createListeningService({ bodyLimitBytes: 100_000 })
   const head = `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\n`
   const declared = dial(service.baseUrl)
@@ -126,7 +126,7 @@ test('a body that is too large is refused at once, declared or not', async () =>
   expect(await fitting.responses(1)).toEqual(['HTTP/1.1 201'])
 })
 
-test('bodies in flight are bounded in total, half of it for one account, and small ones always fit', async () => {
+test('limits bodies in flight, at most half for one account, and always accepts small ones', async () => {
   const service = await createListeningService({ bodyLimitBytes: 1_000_000 })
   const other = await addAccount(service, 'other')
   const upload = (apiKey: string, bytes: number) => {
@@ -163,7 +163,7 @@ test('bodies in flight are bounded in total, half of it for one account, and sma
     .toBe('HTTP/1.1 400')
 })
 
-test('a large body is read in a thread, with its images and its refusals', async () => {
+test('parses a large body in a thread, with its images and refusals', async () => {
   const service = await createListeningService()
   const headers = { authorization: `Bearer ${service.apiKey}` }
   const image = Buffer.alloc(3_000_000, 7)
@@ -192,7 +192,7 @@ test('a large body is read in a thread, with its images and its refusals', async
   ])
 })
 
-test('a body is JSON whatever its content type says', async () => {
+test('reads a body as JSON, whatever its content type', async () => {
   const { apiKey, port } = await createListeningService()
   for (const type of [
     undefined,
@@ -212,14 +212,14 @@ test.each([
   ['bytes that are not HTTP', 'GARBAGE\r\n\r\n', ['HTTP/1.1 400']],
   ['a request without Host', `GET ${RUNS}/x HTTP/1.1\r\n\r\n`, ['HTTP/1.1 400']],
   ['CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n', []],
-])('the connection ends after %s', async (_name, request, answers) => {
+])('closes the connection after %s', async (_name, request, answers) => {
   const line = dial(shared.baseUrl)
   line.send(request)
   await line.hungUp()
   expect(line.heard.match(/^HTTP\/1\.1 \d+/gm) ?? []).toEqual(answers)
 })
 
-test('a port that is taken is the user’s to change', async () => {
+test('a port in use is a usage error', async () => {
   const { port } = shared
   const other = await createTestService()
   await expect(other.service.listen({ host: '127.0.0.1', port })).rejects.toMatchObject({
@@ -228,7 +228,7 @@ test('a port that is taken is the user’s to change', async () => {
   })
 })
 
-test('closing lets answers end, and cuts off what does not end', async () => {
+test('closing finishes responses for up to 5 s, and then disconnects clients', async () => {
   const engine = createInstantEngine({ bytes: Buffer.alloc(30_000_000) })
   const service = await createListeningService({ engine })
   const run = await finished(service, A_FOX)
@@ -258,7 +258,7 @@ test('closing lets answers end, and cuts off what does not end', async () => {
   expect(service.complaints).toEqual([])
 })
 
-test('requests that are sent ahead are answered in turn, and too many of them end the connection', async () => {
+test('answers pipelined requests in order, and closes the connection after too many', async () => {
   const exchange = async (requests: number) => {
     const line = dial(shared.baseUrl)
     line.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(requests))

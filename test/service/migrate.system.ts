@@ -248,7 +248,7 @@ describePostgres('admin migrate', () => {
     })
   })
 
-  it('moves everything, and the service goes on with PostgreSQL as if nothing had happened', async () => {
+  it('moves everything, and the service continues with PostgreSQL', async () => {
     const { service, dataFolder, key, theirs, failed, queued, rendering } = await createGrown()
     const url = await temporaryDatabase()
     expect(await move(dataFolder, url)).toMatchObject({
@@ -291,7 +291,7 @@ describePostgres('admin migrate', () => {
     await admin.close()
   })
 
-  it('refuses a database that has data, data in use, wrong sums and a folder without data', async () => {
+  it('refuses a target with data, data in use, wrong sums and a folder without data', async () => {
     const { service, dataFolder } = await createGrown()
     const url = await temporaryDatabase()
     await expect(move(temporaryFolder(), url)).rejects.toThrow(/contains no data of a local service/)
@@ -313,7 +313,7 @@ describePostgres('admin migrate', () => {
     expect(service.complaints.filter((line) => !/does not work/.test(String(line)))).toEqual([])
   })
 
-  it('lets no process change the folder meanwhile, and none open it afterwards', async () => {
+  it('blocks changes of the folder during the move, and its use afterwards', async () => {
     const { dataFolder } = await createGrown()
     const path = join(dataFolder, 'service.db')
     const url = await temporaryDatabase()
@@ -336,7 +336,7 @@ describePostgres('admin migrate', () => {
     await admin.close()
   })
 
-  it('leaves the folder as it was when it is interrupted, also before its end', async () => {
+  it('leaves the folder unchanged when it is interrupted', async () => {
     const { dataFolder } = await createGrown()
     const url = await temporaryDatabase()
     const interrupt = new AbortController()
@@ -416,7 +416,7 @@ describePostgres('admin migrate', () => {
   })
 
   it.skipIf(!hasS3rver)(
-    'copies the files to a storage, once, and refuses bytes that have changed',
+    'copies the files to a storage once, and refuses files that have changed',
     async () => {
       const { service, dataFolder, theirs, key } = await createGrown()
       const store = await startS3Store()

@@ -37,7 +37,7 @@ const codeOf = async (service: TestService, body: unknown, asking: Asking) => {
   return [answer.status, answer.body.error?.code ?? 'created']
 }
 
-test('a create that the account cannot pay, or that repeats another, stores no image', async () => {
+test('a create that exceeds the balance or repeats another stores no image', async () => {
   const { service, addKey } = await createPaidService(1, { rendering: false })
   const { apiKey } = await addKey()
   const withImage = (text: string) => ({
@@ -55,7 +55,7 @@ test('a create that the account cannot pay, or that repeats another, stores no i
   expect(files()).toEqual(stored)
 })
 
-test('the checks of a create come in their order, each behind the one before', async () => {
+test('checks a create in a fixed order', async () => {
   const { service, admin, addKey } = await createPaidService(0)
   const { apiKey, key } = await addKey({
     disabled: true,
@@ -89,7 +89,7 @@ test('the checks of a create come in their order, each behind the one before', a
   expect(service.complaints).toEqual([])
 })
 
-test('a look is refused for key, ban and address, and never for money', async () => {
+test('a status request is refused for its key, a ban or its address, but never for credits', async () => {
   const { service, admin, addKey } = await createPaidService(1)
   const { apiKey, key } = await addKey({ quota: 1, spendLimit: 1 })
   const { body } = await ask(service, 'POST', RUNS, GOOD, { key: apiKey })
@@ -107,7 +107,7 @@ test('a look is refused for key, ban and address, and never for money', async ()
   expect(await look()).toMatch(/queued|processing|succeeded/)
 })
 
-test('a run costs what its input says, and costs nothing when it fails', async () => {
+test('a run costs the price of its input, and is refunded when it fails', async () => {
   const engine = createCommandedEngine()
   const { service, addKey, balance, key } = await createPaidService(100, { engine })
   const { apiKey, key: made } = await addKey({ spendLimit: 30 })
@@ -124,7 +124,7 @@ test('a run costs what its input says, and costs nothing when it fails', async (
   expect(await codeOf(service, FILM, asking)).toEqual([201, 'created'])
 })
 
-test('the whitelist counts from where the caller comes, and believes only a proxy that it was told of', async () => {
+test('the IP whitelist checks the client address, and trusts only configured proxies', async () => {
   const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
   const outcome = async (trustedProxies: readonly string[] | undefined, address: string) => {
     const { service, addKey } = await createPaidService(10, { trustedProxies })
@@ -144,7 +144,7 @@ test('the whitelist counts from where the caller comes, and believes only a prox
   expect(await outcome(told, '')).toBe('ip_not_allowed')
 })
 
-test('the key that lives in memory costs nothing, however little the account has', async () => {
+test('runs of the in-memory key are free, even without a balance', async () => {
   const service = await createTestService({ ephemeralKey: true, engine: createInstantEngine() })
   const admin = await administer(service)
   await admin.addCredits('default', -10_000)
@@ -157,7 +157,7 @@ test('the key that lives in memory costs nothing, however little the account has
 test.each([
   ['whose key is disabled', 401, 'invalid_api_key'],
   ['whose account is banned', 403, 'account_banned'],
-])('a create %s while its body arrives is refused, and costs nothing', async (_what, status, code) => {
+])('a create %s while its body arrives is refused and not charged', async (_what, status, code) => {
   const service = await createListeningService()
   const admin = await administer(service)
   await admin.createAccount('acme', 5)
@@ -180,7 +180,7 @@ test.each([
   expect((await admin.accounts()).find(({ name }) => name === 'acme')).toMatchObject({ balance: 5, runs: 0 })
 })
 
-test('a create with an Idempotency-Key is charged once, however often it is sent', async () => {
+test('a create with an Idempotency-Key is charged once, even if it is sent repeatedly', async () => {
   const { service, admin, addKey, balance } = await createPaidService(10)
   const { apiKey } = await addKey()
   const { apiKey: another } = await addKey()
@@ -220,7 +220,7 @@ test('a create with an Idempotency-Key is charged once, however often it is sent
   expect((await send(body, 'draft-1', foreign)).body.id).not.toBe(id)
 })
 
-test('an Idempotency-Key is kept for 24 hours', async () => {
+test('an Idempotency-Key is remembered for 24 hours', async () => {
   const service = await createTestService({ rendering: false })
   const send = async () =>
     (await ask(service, 'POST', RUNS, GOOD, { headers: { 'idempotency-key': 'k' } })).body.id

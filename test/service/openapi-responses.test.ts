@@ -43,7 +43,7 @@ type Ask = (
   asking?: Asking,
 ) => Promise<Answer>
 
-test('every response is as documented, and every documented response is real', async () => {
+test('every response matches the document, and every documented response occurs', async () => {
   const check = createDocumentCheck({
     models: PREVIEW_MODELS.map(({ document }) => document),
     baseUrl: TEST_BASE_URL,
@@ -67,7 +67,7 @@ test('every response is as documented, and every documented response is real', a
   expect(check.unmet()).toEqual([])
 })
 
-test('a response that the document does not have is noticed', () => {
+test('detects a response that the document lacks', () => {
   const { problemsOf } = createDocumentCheck({
     models: PREVIEW_MODELS.map(({ document }) => document),
     baseUrl: TEST_BASE_URL,

@@ -36,21 +36,21 @@ const check = createDocumentCheck({
 })
 const { document } = check
 
-test('it is valid OpenAPI 3.1, and all its references resolve', async () => {
+test('the OpenAPI document is valid OpenAPI 3.1, and all its references resolve', async () => {
   const validator = new Validator()
   expect(await validator.validate(structuredClone(document) as never)).toEqual({ valid: true })
   expect(validator.version).toBe('3.1')
   expect(validator.resolveRefs()).toHaveProperty(['paths', RUNS_PATH, 'post', 'responses', '201'])
 })
 
-test('it has every error code of the interface, and its rate limit', () => {
+test('the OpenAPI document has every error code of the interface, and the rate limit', () => {
   const codes = check.codes()
   expect(Object.keys(PROBLEMS).filter((code) => !codes.has(code))).toEqual([])
   const { requests, windowMs } = RUNS_LIMIT
   expect(JSON.stringify(document)).toContain(`${requests} in any ${windowMs / 1_000} seconds`)
 })
 
-test('its examples match its schemas', () => {
+test('the examples of the OpenAPI document match its schemas', () => {
   const contents = Object.entries(document.paths).flatMap(([path, operations]) =>
     Object.entries(operations).flatMap(([method, { responses }]) =>
       Object.entries(responses).map(([status, response]) => ({ path, method, status, response })),
@@ -74,7 +74,7 @@ function examplesOf({ content = {} }: { readonly content?: object }): readonly u
   return Object.values(json?.examples ?? {}).map(({ value }) => value)
 }
 
-test('it is served without a key and without a limit, with the names and the URL of the service', async () => {
+test('serves its OpenAPI document without a key or limit, with its model names and URL', async () => {
   const service = await createTestService({
     publicUrl: 'https://media.example/rushes/',
     models: namedModels({ image: 'acme/still-1' }),
@@ -142,12 +142,12 @@ test.each<[name: string, body: unknown, accepted: boolean]>([
   ['a list for an input', { ...FOX, input: [] }, false],
   ['a list', [FOX], false],
   ['null', null, false],
-])('the document and the service agree on %s', async (_name, body, accepted) => {
+])('the OpenAPI document and the service agree on %s', async (_name, body, accepted) => {
   const { status } = await ask(shared, 'POST', RUNS_PATH, JSON.stringify(body), { key })
   expect([status === 201, check.accepts(RUNS_PATH, body)]).toEqual([accepted, accepted])
 })
 
-test('the document accepts every listed value', () => {
+test('the OpenAPI document accepts every listed value', () => {
   for (const kind of KINDS)
     for (const [name, schema] of Object.entries(MODEL_INPUTS[kind].properties))
       for (const value of 'enum' in schema ? schema.enum : []) {
@@ -161,13 +161,13 @@ test.each<[name: string, body: object, words: RegExp]>([
   ['values', image({ more: Array(10_000).fill(0) }), /at most 100 levels of nesting and 10,000 values/],
   ['data: URLs', image({ image_urls: ['data:image/png;base64,?'] }), /a data: URL with an image/],
   ['UTF-16', image({ prompt: '🦊'.repeat(50_001) }), /UTF-16/],
-])('what a schema cannot say is in words: %s', async (_name, body, words) => {
+])('describes in words what a schema cannot express: %s', async (_name, body, words) => {
   const { status } = await ask(shared, 'POST', RUNS_PATH, body, { key })
   expect([status, check.accepts(RUNS_PATH, body)]).toEqual([400, true])
   expect(JSON.stringify(document)).toMatch(words)
 })
 
-test('it allows a text or an object where a parameter is both, and has no cost', () => {
+test('the OpenAPI document allows both types of a parameter, and hides the cost of a model', () => {
   const [served] = readModels({
     env: { FAL_KEY: 'secret' },
     types: ENGINE_TYPES,

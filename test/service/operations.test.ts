@@ -31,7 +31,7 @@ async function heardAfter(url: string, text: string, more?: string): Promise<str
   return line.heard
 }
 
-test('health and readiness need no key and count against no limit', async () => {
+test('health checks need no key and count against no limit', async () => {
   const service = await createTestService()
   for (let time = 0; time < 30; time++)
     expect((await ask(service, 'GET', '/healthz', undefined, { authorization: '' })).status).toBe(200)
@@ -40,7 +40,7 @@ test('health and readiness need no key and count against no limit', async () => 
   expect((await ask(service, 'POST', '/healthz', {})).status).toBe(404)
 })
 
-test('a service that closes is alive and not ready', async () => {
+test('a service that is closing is alive but not ready', async () => {
   const service = await createListeningService({ engine: createCommandedEngine({ stuck: true }) })
   await ask(service, 'POST', RUNS, A_FOX)
   await service.clock.advance(1_000)
@@ -97,7 +97,7 @@ const eventsOf = (text: string): readonly Record<string, unknown>[] =>
     .split('\n')
     .map((line) => JSON.parse(line))
 
-test('the log says what happened, line by line, without keys, addresses of outputs and prompts', async () => {
+test('the log has one JSON line per event, without keys, output URLs and prompts', async () => {
   const text = await logged('info')
   const events = eventsOf(text)
   expect(text).not.toContain('secret fox')
@@ -117,14 +117,14 @@ test('the log says what happened, line by line, without keys, addresses of outpu
   })
 })
 
-test('prompts are logged where that is asked for', async () => {
+test('logs prompts only on request', async () => {
   expect(eventsOf(await logged('info', true)).find(({ msg }) => msg === 'run accepted')).toMatchObject({
     prompt: 'a secret fox',
     run: expect.stringMatching(/^run_/),
   })
 })
 
-test('at its usual level the log says only what needs somebody', async () => {
+test('at its default level the log has only events that need attention', async () => {
   expect(eventsOf(await logged('warn'))).toEqual([
     {
       level: 'warn',
@@ -136,7 +136,7 @@ test('at its usual level the log says only what needs somebody', async () => {
   expect(await logged('silent')).toBe('')
 })
 
-test('headers that do not end, and connections that say nothing, are given up', async () => {
+test('closes connections that never finish their headers or send nothing', async () => {
   const { baseUrl } = await createListeningService({ httpLimits: { headersMs: 200, checkIntervalMs: 50 } })
   const [slow, silent] = await Promise.all([
     heardAfter(baseUrl, `GET ${RUNS}/x HTTP/1.1\r\nHost: x\r\n`, 'X-A: b\r\n'),
@@ -146,7 +146,7 @@ test('headers that do not end, and connections that say nothing, are given up', 
   expect(silent).toMatch(/^(HTTP\/1\.1 408 |$)/)
 })
 
-test('a body that comes too slowly is given up, one that moves is not', async () => {
+test('refuses a body that arrives too slowly with 408', async () => {
   const service = await createListeningService()
   const head = `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\n`
   const bodies = () => service.clock.alarms.filter((ms) => ms === 30_000).length
@@ -170,7 +170,7 @@ test('a body that comes too slowly is given up, one that moves is not', async ()
   expect(await moving).toMatch(/^HTTP\/1\.1 408 /)
 })
 
-test('headers that are too large are 431, and connections beyond the limit are closed', async () => {
+test('answers 431 to headers that are too large, and closes connections beyond the limit', async () => {
   const { baseUrl } = await createListeningService({ httpLimits: { connections: 2 } })
   const large = `GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: ${'x'.repeat(20_000)}\r\n\r\n`
   const answer = await heardAfter(baseUrl, large)
@@ -192,7 +192,7 @@ async function sweep({ clock }: TestService): Promise<void> {
   await until('the end of the next sweep', isSet)
 }
 
-test('old outputs are removed: the run stays, and its address answers 410', async () => {
+test('removes old outputs: the run stays, and its output URL answers 410', async () => {
   const service = await createTestService({ retainMs: RETAIN_MS })
   const run = await finished(service, A_FOX)
   const path = new URL(run.output.urls[0]).pathname
@@ -206,7 +206,7 @@ test('old outputs are removed: the run stays, and its address answers 410', asyn
   expect(service.complaints).toEqual([])
 })
 
-test('an old image and an old output stay while an unfinished run has them as its references', async () => {
+test('keeps an old image and an old output while an unfinished run references them', async () => {
   const engine = createCommandedEngine()
   const service = await createTestService({ retainMs: RETAIN_MS, engine, concurrency: 1 })
   const render = async ({ body }: Answer) => {

@@ -49,7 +49,7 @@ async function get(headers: Record<string, string> = {}) {
   return { status: answer.status, header: answer.header, text: await readText(answer, 1_000) }
 }
 
-test('an output is sent whole, without a key, with the headers that a download needs', async () => {
+test('an output is sent without a key, with the headers that a download needs', async () => {
   const answer = await get()
   expect([answer.status, answer.text]).toEqual([200, TEN])
   const headers = [
@@ -78,7 +78,7 @@ test.each<[name: string, headers: Record<string, string>, status: number, text: 
   ['a range after the end', { range: 'bytes=10-' }, 416, '', 'bytes */10'],
   ['a file that has not changed', { 'if-none-match': 'ETAG' }, 304, ''],
   ['a file that must be another one', { 'if-match': '"other"' }, 412, ''],
-])('a conditional request gets what its headers ask for: %s', async (_name, headers, status, text, range) => {
+])('a conditional request is answered by its headers: %s', async (_name, headers, status, text, range) => {
   const whole = await get()
   const fill = (value: string) =>
     value.replace('ETAG', whole.header('etag') ?? '').replace('DATE', whole.header('last-modified') ?? '')
@@ -152,7 +152,7 @@ test.each([
   ['two words (1).png', 'two words (1).png', 'two%20words%20%281%29.png'],
   ['it\'s "so" *.png', 'it_s _so_ _.png', 'it%27s%20%22so%22%20%2a.png'],
   ['写真.png', '__.png', '%E5%86%99%E7%9C%9F.png'],
-])('%s is saved under its name when it is asked for as a download', async (name, plain, encoded) => {
+])('%s keeps its name when it is requested as a download', async (name, plain, encoded) => {
   const app = await serveOutputs()
   const path = `/outputs/token/${encodeURIComponent(name)}`
   const { statusCode, headers, body } = await app.inject(`${path}?download`)
@@ -168,13 +168,13 @@ test.each([
   // Others may have written the URL.
   ['setup.exe', 'attachment; filename="clip.mp4"'],
   ['a"\r\nx.mp4', 'attachment; filename="clip.mp4"'],
-])('?download=%s', async (name, header) => {
+])('?download=%s sets the file name if it is safe', async (name, header) => {
   const app = await serveOutputs()
   const { headers } = await app.inject(`/outputs/token/clip.mp4?download=${encodeURIComponent(name)}`)
   expect(headers['content-disposition']).toContain(header)
 })
 
-test('an output is 503 while its folder is away, as the service is, and 410 only once it is removed from it', async () => {
+test('an output is 503 while its folder is unavailable, and 410 only once it was removed', async () => {
   const own = await createTestService()
   const order = { model: LOCAL_MODELS.image, input: { prompt: 'a boat' } }
   const run = await ended(own, (await ask(own, 'POST', '/api/v1/runs', order)).body.id)
@@ -201,7 +201,7 @@ test('an output is 503 while its folder is away, as the service is, and 410 only
   expect(await statuses()).toEqual([410, undefined, 200])
 })
 
-test('an output of which a part is missing is 503, which nobody caches, and an error in the log', async () => {
+test('a truncated output is an uncacheable 503 and an error in the log', async () => {
   const own = await createTestService()
   const order = { model: LOCAL_MODELS.image, input: { prompt: 'a boat' } }
   const run = await ended(own, (await ask(own, 'POST', '/api/v1/runs', order)).body.id)
@@ -264,7 +264,7 @@ function openFiles(): readonly string[] {
   })
 }
 
-test('requests for outputs count against no rate limit', async () => {
+test('requests for outputs do not count against a rate limit', async () => {
   for (let count = 0; count < 40; count++) expect((await get()).status).toBe(200)
 })
 
@@ -286,7 +286,7 @@ test.each([
   '/outputs/TOKEN/clip.mp4/',
   '/outputs//etc/passwd',
   '/outputs/TOKEN/.hidden',
-])('%s is not there', async (path) => {
+])('%s is 404', async (path) => {
   const [, , token = ''] = url.pathname.split('/')
   // Set past the URL parser, which would tidy the path before it is sent.
   const odd = { pathname: path.replaceAll('TOKEN', token), search: '', host: url.host } as URL
@@ -295,14 +295,14 @@ test.each([
   expect(JSON.parse(await readText(answer, 1_000)).error.code).toBe('not_found')
 })
 
-test('what the service keeps, nobody else on the machine can read', async () => {
+test('no other user of the machine can read the data of the service', async () => {
   const modeOf = (name: string) => statSync(join(service.dataFolder, name)).mode & 0o777
   for (const folder of ['', 'inputs', 'outputs', 'work']) expect(modeOf(folder)).toBe(0o700)
   if (usesPostgres) return
   for (const file of ['service.db', 'service.db-wal']) expect(modeOf(file)).toBe(0o600)
 })
 
-test('output URLs begin with the public URL, and with its path', async () => {
+test('output URLs begin with the public URL and its path', async () => {
   const prefixed = await createTestService({ publicUrl: 'https://media.example/rushes/' })
   const { body } = await ask(prefixed, 'POST', '/rushes/api/v1/runs', {
     model: LOCAL_MODELS.image,

@@ -69,7 +69,7 @@ const running = (script: string): readonly number[] =>
 /** The renderer has begun when its file is there, as the third: worker, run, file. */
 const filesOfWork = (data: string) => readdirSync(join(data, 'work'), { recursive: true }).length
 
-test('of two processes that start at once on a new folder, exactly one makes the first key', async () => {
+test('exactly one of two processes that start at once on a new folder creates the first key', async () => {
   const data = temporaryFolder()
   const processes = await Promise.all([start(data, 'start'), start(data, 'start')])
   const keys = await Promise.all(processes.map(({ prints }) => prints('apiKey')))
@@ -77,7 +77,7 @@ test('of two processes that start at once on a new folder, exactly one makes the
   expect(keys.filter((key) => key !== null)).toEqual([expect.stringMatching(/^rk_/)])
 })
 
-test('a balance of 3 pays for exactly 3 of 240 creates at once through twelve keys and two processes', async () => {
+test('a balance of 3 pays for exactly 3 of 240 concurrent creates with 12 keys in two processes', async () => {
   const data = temporaryFolder()
   const admin = await openAdministration({
     dataFolder: data,
@@ -100,7 +100,7 @@ test('a balance of 3 pays for exactly 3 of 240 creates at once through twelve ke
   await admin.close()
 })
 
-test('of a service that was killed no renderer is left, and the next one renders its run at once', async () => {
+test('a killed service leaves no renderer, and the next one renders its run at once', async () => {
   const data = temporaryFolder()
   const killed = await start(data, 'render', renderer)
   const id = String(await killed.prints('id'))
@@ -118,7 +118,7 @@ test('of a service that was killed no renderer is left, and the next one renders
   expect(readdirSync(join(data, 'work'))).toHaveLength(1)
 })
 
-test('Ctrl-C reaches the whole group, and the service alone decides: the run is given back', async () => {
+test('Ctrl-C on the process group returns the run in progress to the queue', async () => {
   const data = temporaryFolder()
   const service = await start(data, 'render', renderer)
   const id = String(await service.prints('id'))

@@ -52,7 +52,7 @@ async function createNeighbours(...engines: ReturnType<typeof createCommandedEng
 const pictured = (engine: { jobs: readonly { input: Readonly<Record<string, unknown>> }[] }) =>
   engine.jobs.map(({ input }) => input.prompt)
 
-test('after a restart the service goes on with what was accepted, under the same key', async () => {
+test('a restarted service continues with accepted runs, under the same key', async () => {
   const dataFolder = temporaryFolder()
   const before = await createTestService({ dataFolder, engine: createCommandedEngine(), concurrency: 1 })
   const ids = [await create(before), await create(before)]
@@ -68,7 +68,7 @@ test('after a restart the service goes on with what was accepted, under the same
   for (const id of ids) expect((await ended(known, id)).status).toBe('succeeded')
 })
 
-test('with `requested` a process renders what it accepted and what is polled, and leaves the rest queued', async () => {
+test('with `requested`, a process renders runs that it accepted or that are polled', async () => {
   const engine = createCommandedEngine()
   const [gone, here] = await createNeighbours(createCommandedEngine(), engine)
   if (here === undefined) throw new Error('no neighbour')
@@ -91,7 +91,7 @@ test('with `requested` a process renders what it accepted and what is polled, an
   expect((await look(gone, left)).status).toBe('queued')
 })
 
-test('a run whose end the database refuses fails within a minute, and is refunded', async () => {
+test('a run whose result the database refuses fails within a minute, and is refunded', async () => {
   const engine = createInstantEngine({ contentType: null as never })
   const service = await createTestService({ engine, concurrency: 1 })
   const id = await create(service)
@@ -110,7 +110,7 @@ test('a run whose end the database refuses fails within a minute, and is refunde
   expect(service.complaints.length).toBeGreaterThan(0)
 })
 
-test('a run whose stored input is damaged fails alone, and is refunded', async () => {
+test('a run whose stored input is corrupt fails and is refunded, and other runs continue', async () => {
   const service = await createTestService({ rendering: false })
   const damaged = await create(service)
   const whole = await create(service)
@@ -130,7 +130,7 @@ test('a run whose stored input is damaged fails alone, and is refunded', async (
   expect((await store.listAccounts()).map(({ balance }) => balance)).toEqual([9_999])
 })
 
-test('a process that shows no sign of life loses its runs after 30 s, and its late result does not count', async () => {
+test('a process without a heartbeat loses its runs after 30 s, and its late result is ignored', async () => {
   const frozen = createCommandedEngine()
   const one = await createTestService({ engine: frozen, ephemeralKey: true })
   const id = await create(one)
@@ -151,7 +151,7 @@ test('a process that shows no sign of life loses its runs after 30 s, and its la
   expect(one.complaints).toEqual([])
 })
 
-test('closing does not wait for a render that cannot be stopped, and gives its run back', async () => {
+test('closing does not wait for a render that cannot be stopped, and requeues its run', async () => {
   const service = await createTestService({ engine: createCommandedEngine({ stuck: true }) })
   const id = await create(service)
   await service.clock.advance(1_000)
@@ -204,7 +204,7 @@ function createStallingStorage() {
 test.each([
   ['an output is stored', []],
   ['a reference is read', [`data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`]],
-])('closing while the storage does not answer, and %s, counts no crash', async (_, image_urls) => {
+])('closing while the storage does not answer and %s counts no crash', async (_, image_urls) => {
   const { storage, stall, asked } = createStallingStorage()
   const service = await createTestService({ storage, rendering: false })
   const input = { prompt: 'a fox', image_urls }
@@ -221,28 +221,25 @@ test.each([
   expect(await runSql(service, 'SELECT id FROM workers')).toEqual([])
 })
 
-test.skipIf(usesPostgres)(
-  'a data folder that cannot be used is the user’s to mend, and left as it is',
-  async () => {
-    const dataFolder = temporaryFolder()
-    const nonsense = 'this is no database, and it is longer than a header would be '.repeat(20)
-    writeFileSync(join(dataFolder, 'service.db'), nonsense)
-    const refused = expect.objectContaining({ code: 'usage', message: expect.stringContaining(dataFolder) })
-    await expect(createTestService({ dataFolder })).rejects.toEqual(refused)
-    expect(readFileSync(join(dataFolder, 'service.db'), 'utf8')).toBe(nonsense)
-    await expect(createTestService({ dataFolder: join(dataFolder, 'service.db') })).rejects.toThrow(
-      /the file exists|is not a directory/,
-    )
-  },
-)
+test.skipIf(usesPostgres)('an unusable data folder is a usage error, and is not changed', async () => {
+  const dataFolder = temporaryFolder()
+  const nonsense = 'this is no database, and it is longer than a header would be '.repeat(20)
+  writeFileSync(join(dataFolder, 'service.db'), nonsense)
+  const refused = expect.objectContaining({ code: 'usage', message: expect.stringContaining(dataFolder) })
+  await expect(createTestService({ dataFolder })).rejects.toEqual(refused)
+  expect(readFileSync(join(dataFolder, 'service.db'), 'utf8')).toBe(nonsense)
+  await expect(createTestService({ dataFolder: join(dataFolder, 'service.db') })).rejects.toThrow(
+    /the file exists|is not a directory/,
+  )
+})
 
-test('closing twice is closing once, and nobody is let in afterwards', async () => {
+test('the service can be closed twice, and accepts no request afterwards', async () => {
   const service = await createTestService()
   await service.clock.runUntil(Promise.all([service.service.close(), service.service.close()]))
   await expect(ask(service, 'GET', `${RUNS}/x`)).rejects.toMatchObject({ sent: false, code: 'ECONNREFUSED' })
 })
 
-test('a key in memory is new each time and stored nowhere, and a later first start still shows a key', async () => {
+test('an in-memory key is new at each start and never stored, and a later start shows a key', async () => {
   const dataFolder = temporaryFolder()
   const one = await createTestService({ dataFolder, ephemeralKey: true })
   const id = await create(one)

@@ -23,7 +23,7 @@ function createCheck() {
   return { clock, isReady, become, fill, checks: () => checks }
 }
 
-test('however many ask, the database is written once a second', async () => {
+test('readiness checks write to the database at most once a second', async () => {
   const { clock, isReady, checks } = createCheck()
   for (let count = 0; count < 100; count++) expect(await isReady()).toBe(true)
   expect(checks()).toBe(1)
@@ -32,7 +32,7 @@ test('however many ask, the database is written once a second', async () => {
   expect(checks()).toBe(2)
 })
 
-test('it is not ready when a write fails or takes longer than a second, and ready again by itself', async () => {
+test('the service is not ready while a write fails or takes over a second', async () => {
   const { clock, isReady, become } = createCheck()
   become(async () => {
     throw new Error('full')
@@ -46,7 +46,7 @@ test('it is not ready when a write fails or takes longer than a second, and read
   expect(await isReady()).toBe(true)
 })
 
-test('it is not ready while the disk is full, although a small write may succeed', async () => {
+test('the service is not ready while the disk is full, even if a small write succeeds', async () => {
   const { clock, isReady, fill } = createCheck()
   fill(true)
   expect(await isReady()).toBe(false)

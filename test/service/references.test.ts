@@ -42,7 +42,7 @@ async function rendered(image_urls: readonly string[]) {
   return { service, run, engine, job, images: job?.images }
 }
 
-test('images inside the request reach the engine as files, and the run as their description', async () => {
+test('embedded images reach the engine as files, and the run shows their description', async () => {
   const base64 = ONE_PIXEL_PNG.toString('base64')
   const { run, images, job, service } = await rendered([
     `data:image/png;base64,${base64}`,
@@ -78,7 +78,7 @@ const PNG_URL = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
 const ORDER = { model: LOCAL_MODELS.image, input: { prompt: 'a fox', image_urls: [PNG_URL] } }
 
 test.each([0, 7])(
-  'a stored image of which %d bytes were kept is stored again by the next create',
+  'a stored image truncated to %d bytes is stored again by the next create',
   async (bytes) => {
     const engine = createInstantEngine()
     const service = await createTestService({ engine })
@@ -91,7 +91,7 @@ test.each([0, 7])(
   },
 )
 
-test('a stored image that was damaged after its create is missing for the engine', async () => {
+test('an image that was damaged after its create is not passed to the engine', async () => {
   const engine = createInstantEngine()
   const service = await createTestService({ engine, rendering: false })
   const { body } = await ask(service, 'POST', '/api/v1/runs', ORDER)
@@ -148,7 +148,7 @@ async function recordImage(store: Store, key: string) {
   await store.finishRun({ id: `run_${key}`, owner: 'me', nowMs: 0 }, [])
 }
 
-test('an image that another create records meanwhile is stored under one key', async () => {
+test('an image that another create records meanwhile is stored once', async () => {
   const { create, inputs } = await createWith(async (store, attempt) => {
     if (attempt === 1) await recordImage(store, 'other')
   })
@@ -156,7 +156,7 @@ test('an image that another create records meanwhile is stored under one key', a
   expect(readdirSync(inputs)).toEqual(['other'])
 })
 
-test('an image that is removed between its storing and the create is stored under a new key, and the run is accepted', async () => {
+test('an image that is removed before its create is stored again under a new key', async () => {
   const { create, balance, inputs, store } = await createWith(async (store, attempt) => {
     if (attempt === 1) expect(await store.removeOldFiles('input', Number.MAX_SAFE_INTEGER)).toEqual(['old'])
   })
@@ -167,7 +167,7 @@ test('an image that is removed between its storing and the create is stored unde
   expect(await store.findImage(sha256(ONE_PIXEL_PNG))).not.toBe('old')
 })
 
-test('a create whose image is recorded and removed again and again is refused with 503, and charged nothing', async () => {
+test('a create whose image is removed repeatedly is refused with 503 and not charged', async () => {
   const { create, balance } = await createWith(async (store, attempt) => {
     if (attempt % 2 === 0) await store.removeOldFiles('input', Number.MAX_SAFE_INTEGER)
     else await recordImage(store, `other_${attempt}`)
@@ -176,7 +176,7 @@ test('a create whose image is recorded and removed again and again is refused wi
   expect(await balance()).toBe(10)
 })
 
-test('a create that is refused after its images were stored leaves none of them', async () => {
+test('a create that is refused after its images were stored removes them', async () => {
   const { create, store, inputs } = await createWith(() =>
     Promise.reject(new Refusal('insufficient_balance')),
   )
@@ -185,14 +185,14 @@ test('a create that is refused after its images were stored leaves none of them'
   expect(await store.findImage(sha256(ONE_PIXEL_PNG))).toBeUndefined()
 })
 
-test('an image whose folder is gone is refused with 503, and charged nothing', async () => {
+test('a create fails and is not charged while the folder for its image is unavailable', async () => {
   const { create, balance, inputs } = await createWith(async () => {})
   rmSync(inputs, { recursive: true })
   await expect(create()).rejects.toThrow(StorageUnavailable)
   expect([await balance(), existsSync(inputs)]).toEqual([10, false])
 })
 
-test('a run waits while the folder of its reference is away, and then is rendered with it', async () => {
+test('a run waits while the folder of its reference is unavailable', async () => {
   const engine = createInstantEngine()
   const service = await createTestService({ engine, rendering: false })
   const { body } = await ask(service, 'POST', '/api/v1/runs', ORDER)
@@ -206,7 +206,7 @@ test('a run waits while the folder of its reference is away, and then is rendere
   expect(engine.jobs.map(({ images }) => images)).toEqual([[ONE_PIXEL_PNG]])
 })
 
-test('a prompt stays text, whatever it looks like', async () => {
+test('a prompt that looks like a data URL stays text', async () => {
   const service = await createTestService()
   const input = { prompt: 'data:;base64,!!', style: 'data:,x' }
   const { body } = await ask(service, 'POST', '/api/v1/runs', { model: LOCAL_MODELS.image, input })
@@ -220,7 +220,7 @@ test('an image that cannot be fetched is left out, and the run succeeds', async 
   expect(images).toEqual([undefined, undefined, undefined])
 })
 
-test('an output of the service is a reference too, at whatever address it was given out', async () => {
+test('an output URL of the service works as a reference, under any earlier address', async () => {
   const { service, run, engine } = await rendered([])
   const url = new URL(run.output.urls[0])
   url.host = 'an-earlier-address.test:1234'
@@ -336,14 +336,14 @@ test.each<[what: string, sources: string[], expected: (string | undefined)[]]>([
   ['of the largest size', ['abcd', 'efgh'], ['abcd', 'efgh']],
   ['one byte larger', ['abcde', 'ab'], [undefined, 'ab']],
   ['broken off', ['ab!', 'abcd'], [undefined, 'abcd']],
-])('references %s', async (_what, sources, expected) => {
+])('references load up to the largest size: %s', async (_what, sources, expected) => {
   const { loaded, folder } = loadFrom(sources)
   expect(await loaded()).toEqual(expected)
   // Nothing is left of the others.
   expect(readdirSync(folder)).toHaveLength(expected.filter((text) => text !== undefined).length)
 })
 
-test('references that are together larger than the limit are left out', async () => {
+test('references beyond the total limit are left out', async () => {
   const { loaded, folder } = loadFrom(['abcd', 'abcd', 'abcd', 'abcd'])
   const kept = (await loaded()).filter((text) => text !== undefined)
   expect(kept.length).toBeLessThan(3)
@@ -351,7 +351,7 @@ test('references that are together larger than the limit are left out', async ()
   expect(readdirSync(folder)).toHaveLength(kept.length)
 })
 
-test('all that one run fetches has 30 s together, and a host that sends nothing holds up no other', async () => {
+test('the fetches of one run have 30 s in total, and a stalled host does not block others', async () => {
   const slow = Array.from({ length: 13 }, () => '…')
   const { clock, fetching, loaded } = loadFrom([...slow, 'abcd'])
   await until('the fetches', () => fetching.length === 14)
@@ -361,7 +361,7 @@ test('all that one run fetches has 30 s together, and a host that sends nothing 
   expect(await loaded()).toEqual([...slow.map(() => undefined), 'abcd'])
 })
 
-test('loading stops at once when its run is aborted, and leaves nothing', async () => {
+test('loading stops at once when its run is aborted, and leaves no file', async () => {
   const stop = new AbortController()
   const { fetching, loaded, folder } = loadFrom(['a…'], stop)
   await until('the fetch', () => fetching.length === 1)
@@ -370,7 +370,7 @@ test('loading stops at once when its run is aborted, and leaves nothing', async 
   expect(readdirSync(folder)).toEqual([])
 })
 
-test('a service that others can reach fetches from no private address, by whatever name', async () => {
+test('a public service fetches from no private address, under any name', async () => {
   const { base, asked } = await serveImages()
   const { get } = createFetch(false)
   const { port } = new URL(base)
@@ -412,6 +412,6 @@ test.each<[what: string, isPublic: boolean, addresses: readonly string[]]>([
   ['discard, ORCHID, segment routing', false, ['100::1', '2001:10::1', '2001:20::1', '5f00::1']],
   ['what has not been given to anybody', false, ['4000::1', '1fff::1']],
   ['not an address', false, ['nonsense', '127.1', '']],
-])('%s: public %s', (_what, isPublic, addresses) => {
+])('addresses for %s count as public: %s', (_what, isPublic, addresses) => {
   expect(addresses.filter((address) => isPublicAddress(address) !== isPublic)).toEqual([])
 })

@@ -116,7 +116,7 @@ test.each<[name: string, body: unknown, code: string, says?: RegExp]>([
     'invalid_input',
     /input\.image_urls\/1 is a data: URL/,
   ]),
-])('400: %s', async (_name, body, code, says = /./) => {
+])('answers 400 to %s', async (_name, body, code, says = /./) => {
   const answer = await ask(shared, 'POST', RUNS, body, { key })
   expect(answer.status).toBe(400)
   expect(answer.body).toEqual({ error: { message: expect.stringMatching(says), code } })
@@ -130,7 +130,7 @@ test.each<[name: string, asking: Asking, code: string]>([
   ['no key', { authorization: 'Bearer ' }, 'missing_api_key'],
   ['two words', { authorization: 'Bearer a b' }, 'missing_api_key'],
   ['an unknown key', { key: 'rk_unknown' }, 'invalid_api_key'],
-])('401: %s', async (_name, asking, code) => {
+])('answers 401 to a request with %s', async (_name, asking, code) => {
   for (const [method, path] of [
     ['POST', RUNS],
     ['GET', `${RUNS}/run_x`],
@@ -159,7 +159,7 @@ test('a disabled key, and one from the instant it expires, is invalid', async ()
   expect((await answer(expiring)).body.error.code).toBe('invalid_api_key')
 })
 
-test('a run is there for its account alone, whichever key asks', async () => {
+test('a run is visible to every key of its account, and to no other', async () => {
   const service = await createTestService()
   const [stranger, first] = [await addAccount(service, 'stranger'), await addAccount(service, 'default')]
   const { body } = await ask(service, 'POST', RUNS, good)
@@ -175,7 +175,7 @@ test('a run is there for its account alone, whichever key asks', async () => {
     expect((await look(`${RUNS}/${odd}`)).body.error.code).toBe('run_not_found')
 })
 
-test('a key with a rate of its own has that limit, from its next request on', async () => {
+test('a rate of its own limits a key from the next request', async () => {
   const service = await createTestService({ rendering: false })
   const key = await addAccount(service, 'large', { rate: { requests: 50, windowMs: 1_000 } })
   const look = async () => (await ask(service, 'GET', `${RUNS}/run_never`, undefined, { key })).status
@@ -189,7 +189,7 @@ test('a key with a rate of its own has that limit, from its next request on', as
   expect([await look(), await look()]).toEqual([404, 429])
 })
 
-test('20 requests in 10 s for each key, both endpoints together; what was refused does not count', async () => {
+test('each key gets 20 requests in 10 s over both endpoints; refused requests do not count', async () => {
   const service = await createTestService({ rendering: false })
   const other = await addAccount(service, 'default')
   const create = (key?: string) => ask(service, 'POST', RUNS, good, { key: key ?? service.apiKey })
@@ -228,7 +228,7 @@ test.each([
   expect([answer.status, answer.body.error.code]).toEqual([status, code])
 })
 
-test('an error of the service’s own says nothing of its inside', async () => {
+test('an internal error reveals no detail', async () => {
   const service = await createTestService({ rendering: false })
   await runSql(service, 'ALTER TABLE runs RENAME TO lost')
   const answer = await ask(service, 'POST', RUNS, good)

@@ -111,7 +111,7 @@ async function open() {
   }
 }
 
-test('only what is older than the limit is removed, and counted', async () => {
+test('a sweep removes and counts only files older than the limit', async () => {
   const { clock, retention, storeImage, render, left } = await open()
   await storeImage('old')
   await (await render('old')).finish()
@@ -124,7 +124,7 @@ test('only what is older than the limit is removed, and counted', async () => {
   expect(left()).toEqual({ inputs: ['equal', 'young'], outputs: ['young'] })
 })
 
-test('an image that a create takes while it is removed is stored anew, and stays', async () => {
+test('an image that a create takes while it is removed is stored again and kept', async () => {
   const { clock, store, storage, retention, saveImage, storeImage, create, left } = await open()
   await storeImage('a1b2')
   clock.jump(RETAIN_MS + 1)
@@ -147,7 +147,7 @@ test('an image that a create takes while it is removed is stored anew, and stays
   expect(left().inputs).toEqual([taken?.key])
 })
 
-test('a file without a record is removed after an hour, with and without a retention', async () => {
+test('a sweep removes a file without a record after an hour, with and without a retention', async () => {
   const { clock, folders, retention, left } = await open()
   const write = (folder: string, name: string, ageMs: number) => {
     writeFileSync(join(folder, name), 'x')
@@ -164,7 +164,7 @@ test('a file without a record is removed after an hour, with and without a reten
   }
 })
 
-test('nothing is removed from a folder that names another database, and the start says so', async () => {
+test('a sweep removes nothing from a folder of another database, and reports it', async () => {
   const own = await open()
   const other = await open()
   await own.storeImage('old')
@@ -181,7 +181,7 @@ test('nothing is removed from a folder that names another database, and the star
   expect(await own.retention().sweep()).toEqual({ outputs: 1, images: 2 })
 })
 
-test('a folder without a name is taken only if the database knows all its files, or if its name is made empty', async () => {
+test('a sweep takes over an unnamed folder only if the database knows all its files', async () => {
   const { clock, retention, storage, folders, root, left, storeImage, foreign } = await open()
   const name = join(root, 'database-id')
   rmSync(name)
@@ -206,7 +206,7 @@ test('a folder without a name is taken only if the database knows all its files,
   expect(await retention().sweep()).toEqual({ outputs: 0, images: 1 })
 })
 
-test('a folder without a name in which a create stores an image is taken by a later sweep, without a complaint', async () => {
+test('an unnamed folder with the image of a create in progress is taken over by a later sweep', async () => {
   const { clock, retention, saveImage, create, root, foreign } = await open()
   const name = join(root, 'database-id')
   rmSync(name)
@@ -219,7 +219,7 @@ test('a folder without a name in which a create stores an image is taken by a la
   expect([existsSync(name), foreign]).toEqual([true, []])
 })
 
-test('nothing behind a link is removed, and what the database has a record of is', async () => {
+test('a sweep follows no link, and removes only files with a record from behind it', async () => {
   const { clock, retention, folders, root, render, left } = await open()
   const elsewhere = join(root, 'elsewhere')
   mkdirSync(elsewhere)
@@ -233,7 +233,7 @@ test('nothing behind a link is removed, and what the database has a record of is
   expect(left().outputs).toEqual(['precious'])
 })
 
-test('what a sweep that was stopped has left is removed by a later one', async () => {
+test('a later sweep removes what an interrupted one has left', async () => {
   const { clock, storage, retention, storeImage, left } = await open()
   await storeImage('one')
   await storeImage('two')
@@ -249,7 +249,7 @@ test('what a sweep that was stopped has left is removed by a later one', async (
   expect(left().inputs).toEqual([])
 })
 
-test('a file that cannot be removed keeps no other, and a storage that is away is not asked again and again', async () => {
+test('a file that cannot be removed blocks no other; an unavailable storage ends the sweep', async () => {
   const { clock, storage, retention, storeImage, left, errors } = await open()
   for (let at = 0; at < 30; at++) await storeImage(`image_${String(at).padStart(2, '0')}`)
   clock.jump(RETAIN_MS + 1)
@@ -273,7 +273,7 @@ test('a file that cannot be removed keeps no other, and a storage that is away i
   expect(left().inputs).toEqual(['image_00'])
 })
 
-test('files that cannot be removed keep no other from being removed by a later sweep', async () => {
+test('many files that cannot be removed do not block others in later sweeps', async () => {
   const { clock, storage, retention, render } = await open()
   for (let at = 0; at < 25; at++) await (await render(`a${String(at).padStart(2, '0')}`)).finish()
   for (const name of ['b', 'c']) await (await render(name)).finish()
@@ -296,7 +296,7 @@ test('files that cannot be removed keep no other from being removed by a later s
   expect([await removed(), await removed()]).toEqual([0, 25])
 })
 
-test('a folder that cannot be read keeps nothing else from being removed', async () => {
+test('an unreadable folder does not stop the rest of a sweep', async () => {
   const { clock, store, storage, retention, storeImage, left, errors } = await open()
   await storeImage('old')
   await storage.inputs.put('unknown', { bytes: Buffer.from('x') })
@@ -318,7 +318,7 @@ test('a folder that cannot be read keeps nothing else from being removed', async
   expect(await store.findImage('old')).toBeUndefined()
 })
 
-test('a sweep removes nothing more once the service closes', async () => {
+test('a sweep stops removing files when the service closes', async () => {
   const { clock, storage, retention, storeImage, left } = await open()
   await storeImage('one')
   await storeImage('two')
@@ -335,7 +335,7 @@ test('a sweep removes nothing more once the service closes', async () => {
   expect(left().inputs).toEqual(['two'])
 })
 
-test('without a retention nothing is removed for its age', async () => {
+test('without a retention no file is removed for its age', async () => {
   const { clock, retention, storeImage, render, left } = await open()
   await storeImage('a1b2')
   await (await render('run')).finish()
@@ -344,7 +344,7 @@ test('without a retention nothing is removed for its age', async () => {
   expect(left()).toEqual({ inputs: ['a1b2'], outputs: ['run'] })
 })
 
-test('what a worker or a create left is removed after an hour, and never what an unfinished run stores', async () => {
+test('a sweep removes leftovers after an hour, but never files of an unfinished run', async () => {
   const { clock, store, retention, saveImage, render, create, left } = await open()
   await (await render('failed')).fail()
   await render('crashed')
@@ -365,7 +365,7 @@ test('what a worker or a create left is removed after an hour, and never what an
   expect(left()).toEqual({ inputs: [], outputs: ['rendering'] })
 })
 
-test('what a failed run could not remove itself is removed by the next start after an hour', async () => {
+test('leftovers of a failed run are removed by the next start after an hour', async () => {
   const dataFolder = temporaryFolder()
   const clock = createManualClock()
   const local = createLocalStorage(await makeDataFolders(dataFolder), clock)
@@ -391,7 +391,7 @@ test('what a failed run could not remove itself is removed by the next start aft
   await until('the sweep', () => left().length === 0)
 })
 
-test('old folders of workers that have ended are removed, and nothing else in the folder of renders', async () => {
+test('a sweep removes only old folders of ended workers from the folder of renders', async () => {
   const { clock, store, folders, retention } = await open()
   const work = (worker: string, ageMs: number) => {
     const folder = join(folders.work, worker, 'run_1-x')

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { ask, createTestService, ended, temporaryFolder } from '../support/service.js'
 
 describe('roles', () => {
-  it('an api node accepts runs and leaves them queued; a worker on the same data renders them', async () => {
+  it('an API node leaves accepted runs queued, and a worker on the same data renders them', async () => {
     const dataFolder = temporaryFolder()
     const api = await createTestService({ role: 'api', dataFolder })
     const created = await ask(api, 'POST', '/api/v1/runs', {
@@ -17,7 +17,7 @@ describe('roles', () => {
     expect(await ended(api, created.body.id)).toMatchObject({ status: 'succeeded' })
   })
 
-  it('a worker answers health checks alone, and says why', async () => {
+  it('a worker answers only health checks, and says why', async () => {
     const worker = await createTestService({ role: 'worker' })
     expect((await ask(worker, 'GET', '/healthz')).status).toBe(200)
     expect((await ask(worker, 'GET', '/readyz')).status).toBe(200)
@@ -33,7 +33,7 @@ describe('roles', () => {
       })
   })
 
-  it('a worker that starts first makes no key, so the first api node still shows one', async () => {
+  it('a worker that starts first creates no key, so the first API node still shows one', async () => {
     const dataFolder = temporaryFolder()
     const worker = await createTestService({ role: 'worker', dataFolder })
     expect(worker.apiKey).toBe('')

@@ -6,7 +6,7 @@ import { addAccount, ask, createTestService, ended, finished } from '../support/
 const RUNS = '/api/v1/runs'
 const A_FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
 
-test('a run is accepted, made and shown', async () => {
+test('a run is accepted, rendered and shown', async () => {
   const engine = createCommandedEngine()
   const service = await createTestService({ engine })
   const created = await ask(service, 'POST', RUNS, A_FOX)
@@ -89,7 +89,7 @@ test.each([
     'The engine gave an output an invalid name.',
   ],
   ['an output that is not there', async () => [{ name: 'a.png', contentType: 'image/png' }], /ENOENT/],
-])('a run fails with %s', async (_what, render, message) => {
+])('a run fails if its engine gives %s', async (_what, render, message) => {
   const service = await createTestService({ engine: { render } })
   expect(await finished(service, A_FOX)).toMatchObject({
     status: 'failed',
@@ -103,7 +103,7 @@ test.each([
   })
 })
 
-test('a render that takes too long is stopped, and the next one has its place', async () => {
+test('a render that exceeds its time limit is stopped and frees its slot', async () => {
   const engine = createCommandedEngine()
   const service = await createTestService({ engine, concurrency: 1 })
   const { body: long } = await ask(service, 'POST', RUNS, A_FOX)
@@ -118,7 +118,7 @@ test('a render that takes too long is stopped, and the next one has its place', 
   expect(await ended(service, next.id)).toMatchObject({ status: 'succeeded' })
 })
 
-test('without startRendering a run stays queued', async () => {
+test('a run stays queued until startRendering is called', async () => {
   const engine = createInstantEngine()
   const service = await createTestService({ engine, rendering: false })
   const { body } = await ask(service, 'POST', RUNS, A_FOX)
@@ -127,7 +127,7 @@ test('without startRendering a run stays queued', async () => {
   expect(engine.jobs).toEqual([])
 })
 
-test('large answers to one account take turns, and delay no small answer to another', async () => {
+test('large responses to one account take turns, and do not delay those to another', async () => {
   const service = await createTestService({ rendering: false })
   const create = async (input: object, key = service.apiKey) =>
     (await ask(service, 'POST', RUNS, { ...A_FOX, input }, { key })).body.id as string

@@ -117,7 +117,7 @@ test.each<[model: string, input: object, message: string]>([
   expect(await spent()).toBe(0)
 })
 
-test('the engine gets the input with the defaults of the document; a value of another type passes as it is', async () => {
+test('the engine gets the defaults of the model document, and structured values unchanged', async () => {
   const { service, engine, key } = await createPaidService()
   const input = { prompt: 'x', steps: 2, palette: { sky: ['#fff', null] } }
   const run = await finished(service, { model: 'acme/flux', input }, { key })
@@ -129,7 +129,7 @@ test('the engine gets the input with the defaults of the document; a value of an
   expect(engine.jobs[0]?.input).not.toHaveProperty('aspect_ratio')
 })
 
-test('an unknown model is answered with the nearest one, and with ten at most', async () => {
+test('the refusal of an unknown model names the nearest one and at most ten', async () => {
   const { create } = await createPaidService()
   const { status, body } = await create('acme/filn', { prompt: 'x' })
   expect([status, body.error.code]).toEqual([400, 'model_not_found'])
@@ -141,7 +141,7 @@ test('an unknown model is answered with the nearest one, and with ten at most', 
   expect((await many.create('other', {})).body.error.message).toMatch(/acme\/m8, acme\/m9 and 2 more\.$/)
 })
 
-test('large bodies, which a thread reads, are checked by the same documents', async () => {
+test('large bodies, parsed in a thread, are checked by the same documents', async () => {
   const { create } = await createPaidService()
   const prompt = 'x'.repeat(70_000)
   const refused = await create('acme/flux', { prompt, steps: 51 })
@@ -149,7 +149,7 @@ test('large bodies, which a thread reads, are checked by the same documents', as
   expect((await create('acme/flux', { prompt, steps: 5 })).status).toBe(201)
 })
 
-test('the list has the documents without their engines, an ETag, and the limits of the key', async () => {
+test('the list of models has documents without engines, an ETag, and the limits of the key', async () => {
   const service = await createTestService({ models: MANY })
   const get = (headers: Readonly<Record<string, string>> = {}, authorization?: string) =>
     ask(service, 'GET', MODELS, undefined, { headers, ...(authorization !== undefined && { authorization }) })
@@ -214,7 +214,7 @@ test('the OpenAPI document is valid for any models, and agrees with the service'
     expect([value, (await create(value.model, value.input)).status]).toEqual([value, 201])
 })
 
-test('a queued run of a model that the service lost is reported once, and stays queued', async () => {
+test('a queued run of a removed model stays queued and is reported once', async () => {
   const before = await createTestService({ models: MANY, rendering: false })
   const ids = []
   for (let count = 0; count < 2; count++)
@@ -253,7 +253,7 @@ test('a run without a seed gets a random one within its bounds; a repeated creat
   expect((await create('acme/fixed', {})).input).toEqual({ prompt: 'x' })
 })
 
-test('a repeated Idempotency-Key gets its run, whatever has become of the model since, and costs nothing', async () => {
+test('a repeated Idempotency-Key returns its run even if the model has changed since', async () => {
   const { service, key } = await createPaidService()
   const send = (to: TestService, input: object) => {
     const headers = { 'idempotency-key': 'shot-1' }

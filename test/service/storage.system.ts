@@ -25,7 +25,7 @@ const WITH_IMAGE = { model: LOCAL_MODELS.image, input: { prompt: 'a fox', image_
 const openStorage = (url: string, { proxy = false, warn = (_: string) => {}, env = process.env } = {}) =>
   openS3Storage({ url, proxy, env, clock: Date, warn })
 
-describe.skipIf(!hasS3rver)('with a bucket', () => {
+describe.skipIf(!hasS3rver)('a service with a bucket', () => {
   let store: S3Store
   beforeEach(async () => {
     store = await startS3Store()
@@ -56,7 +56,7 @@ describe.skipIf(!hasS3rver)('with a bucket', () => {
     return { status: answer.status, header: answer.header, text: await readText(answer, 1_000) }
   }
 
-  test('an output is below the prefix, and its URL redirects to a signed one', async () => {
+  test('stores outputs below the prefix, and redirects their URLs to signed ones', async () => {
     const output = await createOutput()
     expect(store.keys()).toEqual(['team/database-id', `team${output.url.pathname}`])
     const { status, header } = await get(output)
@@ -68,14 +68,14 @@ describe.skipIf(!hasS3rver)('with a bucket', () => {
     expect(signed.headers.get('etag')).toMatch(/^"[^"]+"$/)
   })
 
-  test('a HEAD is redirected to a URL that is signed for it', async () => {
+  test('redirects a HEAD request to a URL signed for HEAD', async () => {
     const { header } = await get(await createOutput(), {}, 'HEAD')
     const signed = await fetch(header('location') ?? '', { method: 'HEAD' })
     expect([signed.status, signed.headers.get('content-length')]).toEqual([200, '10'])
   })
 
   // The other conditions: outputs.test.ts.
-  test('with a proxy, the service streams the whole output, or a range of it', async () => {
+  test('streams the whole output, or a range of it, with --storage-proxy', async () => {
     const output = await createOutput({ proxy: true })
     const whole = await get(output)
     expect([whole.status, whole.text]).toEqual([200, 'abcdefghij'])
@@ -84,7 +84,7 @@ describe.skipIf(!hasS3rver)('with a bucket', () => {
     expect(await get(output, range)).toMatchObject({ status: 206, text: 'efghij' })
   })
 
-  test('an embedded image is stored with its type, and reaches the engine; so does an earlier output', async () => {
+  test('stores embedded images with their type, and passes them and earlier outputs to the engine', async () => {
     const engine = createInstantEngine()
     const service = await createStoredService({ engine })
     const first = await ended(service, (await ask(service, 'POST', RUNS, WITH_IMAGE)).body.id)
@@ -95,10 +95,10 @@ describe.skipIf(!hasS3rver)('with a bucket', () => {
     for (const { images } of engine.jobs) expect(images).toEqual([ONE_PIXEL_PNG])
   })
 
-  describe('that does not answer', () => {
+  describe('whose bucket does not answer', () => {
     const readiness = (service: TestService) => ask(service, 'GET', '/readyz')
 
-    test('the service is not ready, and is ready again by itself', async () => {
+    test('is not ready, and becomes ready again automatically', async () => {
       const service = await createStoredService()
       // It looks once a second, and a look may come too late on a busy machine.
       const becomes = (status: number) =>
@@ -113,7 +113,7 @@ describe.skipIf(!hasS3rver)('with a bucket', () => {
       await becomes(200)
     })
 
-    test('a run waits with its output and with its references, longer than a render may take', async () => {
+    test('keeps runs waiting with outputs and references, beyond the time limit of a render', async () => {
       const engine = createInstantEngine()
       const service = await createStoredService({ engine })
       const { body: withImage } = await ask(service, 'POST', RUNS, WITH_IMAGE)
@@ -136,7 +136,7 @@ describe.skipIf(!hasS3rver)('with a bucket', () => {
     })
   })
 
-  describe('at the start', () => {
+  describe('at its start', () => {
     const refusal = async (url: string, env: Record<string, string> = {}): Promise<RushesError> => {
       inEnvironment({ ...store.env, ...env })
       const error = await openStorage(url).then(
@@ -147,7 +147,7 @@ describe.skipIf(!hasS3rver)('with a bucket', () => {
       return error as RushesError
     }
 
-    test('what is needed is tried, and nothing is left behind', async () => {
+    test('checks every permission that it needs, and leaves no object behind', async () => {
       const storage = await openStorage(`s3://${store.bucket}/a/b/`)
       storage.close?.()
       const operations = store.requests.map((request) => request.replace(/\?.*|\.check-\w+/g, ''))
@@ -178,14 +178,14 @@ describe.skipIf(!hasS3rver)('with a bucket', () => {
         'no credentials were found',
         /AWS_PROFILE/,
       ],
-    ])('%s', async (_name, url, env, reason, says) => {
+    ])('refuses %s', async (_name, url, env, reason, says) => {
       const { message, hint, code, cause } = await refusal(url, env)
       expect([code, message]).toEqual(['usage', `--storage ${url}: ListObjectsV2 failed: ${reason}.`])
       expect(hint).toMatch(says)
       expect(`${message}${hint}${cause}`).not.toMatch(/AKIDWRONG|a-secret/)
     })
 
-    test('no right to write', async () => {
+    test('refuses a bucket without write permission', async () => {
       store.intercept(({ method }, response) => {
         if (method !== 'PUT') return false
         response
@@ -198,7 +198,7 @@ describe.skipIf(!hasS3rver)('with a bucket', () => {
       expect(hint).toContain('s3:PutObject')
     })
 
-    test('a storage that does not answer is a warning', async () => {
+    test('warns about a storage that does not answer, and uses it later', async () => {
       await store.stop()
       const warnings: string[] = []
       const storage = await openStorage('s3://bucket/x', { warn: (line) => warnings.push(line) })
@@ -210,7 +210,7 @@ describe.skipIf(!hasS3rver)('with a bucket', () => {
       expect(store.keys()).toEqual(['x/outputs/token/a.png'])
     })
 
-    test('an endpoint that is not a URL', async () => {
+    test('refuses an endpoint that is not a URL', async () => {
       inEnvironment({ ...store.env, AWS_ENDPOINT_URL_S3: 'localhost:9000' })
       await expect(openStorage('s3://bucket/x')).rejects.toThrow(
         '"localhost:9000" is not an http or https URL',
@@ -219,7 +219,7 @@ describe.skipIf(!hasS3rver)('with a bucket', () => {
   })
 
   test.each([false, true])(
-    'the console makes thumbnails of files in the bucket (proxy: %s)',
+    'creates thumbnails of files in the bucket for the console (proxy: %s)',
     async (proxy) => {
       const service = await createConsoleService({
         storage: await openStorage(`s3://${store.bucket}/team`, { proxy }),
@@ -246,7 +246,7 @@ test.each<[url: string, bucket: string, prefix: string]>([
   ['s3://my.bucket-1/a', 'my.bucket-1', 'a/'],
   ['s3://bucket/a//b/', 'bucket', 'a/b/'],
   ['s3://bucket/with space/ü', 'bucket', 'with space/ü/'],
-])('%s', (url, bucket, prefix) => {
+])('parses the storage URL %s', (url, bucket, prefix) => {
   expect(parseStorageUrl(url)).toEqual({ bucket, prefix })
 })
 
@@ -265,7 +265,7 @@ test.each([
   expect(() => parseStorageUrl(url)).toThrow('is not a valid storage URL')
 })
 
-test('credentials in the URL are refused and not repeated', () => {
+test('a storage URL with credentials is refused without repeating them', () => {
   expect(() => parseStorageUrl('s3://AKID:secret@bucket/x')).toThrow(
     /^--storage: the URL must not contain credentials\.$/,
   )

@@ -78,7 +78,7 @@ const stateOf = async ({ get }: Browser) => ({
   sessions: (await get(CONSOLE_PATHS.sessions)).body,
 })
 
-test('every route of the console, with the session of another account', async () => {
+test('every route of the console hides the data of another account', async () => {
   const service = await createConsoleService()
   const owner = await createOwner(service)
   const stranger = await signInByLink(service, 'eve@example.com', 'other')
@@ -107,8 +107,8 @@ test('every route of the console, with the session of another account', async ()
   expect((await owner.browser.get(AUTH_PATHS.session)).status).toBe(200)
 })
 
-describe('every route, without', () => {
-  test('a session is 401', async () => {
+describe('every route', () => {
+  test('answers 401 without a session', async () => {
     const service = await createConsoleService()
     const owner = await createOwner(service)
     const nobody = createBrowser(service)
@@ -125,7 +125,7 @@ describe('every route, without', () => {
       }
   })
 
-  test('an own origin is 403 for every change, with a session', async () => {
+  test('refuses every change from another origin with 403', async () => {
     const service = await createConsoleService()
     const owner = await createOwner(service)
     const before = await stateOf(owner.browser)
@@ -162,7 +162,7 @@ describe('every route, without', () => {
     expect((await owner.browser.get(AUTH_PATHS.session)).status).toBe(200)
   })
 
-  test('a console is 404, and so are its page and files', async () => {
+  test('answers 404 in a service without a console, as do its page and files', async () => {
     const service = await createConsoleService({ console: undefined })
     const browser = createBrowser(service)
     const paths = ['/', '/assets/app-1.js', ...Object.values(AUTH_PATHS), ...Object.values(CONSOLE_PATHS)]
@@ -175,7 +175,7 @@ describe('every route, without', () => {
   })
 })
 
-test('what the page shows is what the API shows, and the outputs are the same', async () => {
+test('the console and the API show the same run and outputs', async () => {
   const service = await createConsoleService({ rendering: true, engine: createInstantEngine() })
   const { browser, run, key } = await createOwner(service)
   const asking = { key: key.api_key }

@@ -14,7 +14,7 @@ import {
 import { runSql } from '../../support/test-database.js'
 
 describe('credits', () => {
-  test('the ledger has pages, filters and a CSV of everything', async () => {
+  test('the ledger can be paged, filtered and exported as CSV', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service)
     const { key, api_key } = (await browser.post(CONSOLE_PATHS.keys, { name: '=SUM(A1), "x"' })).body
@@ -59,7 +59,7 @@ describe('credits', () => {
     expect(csv.body).toContain('\r\n')
   })
 
-  test('a CSV of more entries than are in memory at once has each of them once', async () => {
+  test('a CSV of more entries than are in memory at once contains each entry once', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service, 'rich@example.com', 'rich')
     await runSql(
@@ -72,7 +72,7 @@ describe('credits', () => {
     expect([rows.length, new Set(rows.map(([time]) => time)).size]).toEqual([2_502, 2_502])
   })
 
-  test('a filtered page looks at 50,000 entries, and says where to continue; the CSV has all entries', async () => {
+  test('a filtered page reads 50,000 entries and returns where to continue; the CSV reads all', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service, 'rich@example.com', 'rich')
     const add = (kind: string, count: number) =>
@@ -106,7 +106,7 @@ describe('credits', () => {
     expect(rows.map(([, kind]) => kind)).toEqual(['kind', 'refund'])
   })
 
-  test('the spend of each day, days without any included', async () => {
+  test('the spend lists each day, including days without any', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service)
     await createInConsole(browser, BOAT)
@@ -162,7 +162,7 @@ test.each<[cell: string | number | null | undefined, text: string]>([
   ['a\n=1', '"a\n\'=1"'],
 ])('%j', (cell, text) => expect(csvLine([cell])).toBe(`${text}\r\n`))
 
-test('whatever the cells are, they are read again, and none begins a formula in any spreadsheet', () => {
+test('any cells survive a CSV round trip, and none starts a formula in a spreadsheet', () => {
   const cell = fc.string({ unit: fc.oneof(anyCharacter, fc.constantFrom(...SIGNS)), maxLength: 8 })
   fc.assert(
     fc.property(fc.array(cell, { minLength: 1, maxLength: 5 }), (cells) => {

@@ -21,8 +21,8 @@ const list = async (browser: Browser) => (await browser.get(CONSOLE_PATHS.keys))
 const change = (browser: Browser, id: number, body: unknown) =>
   browser.ask('PATCH', pathOf(CONSOLE_PATHS.key, id), body)
 
-describe('keys', () => {
-  test('one is created, shown once, used, changed and disabled', async () => {
+describe('an API key', () => {
+  test('can be created, shown once, used, changed and disabled', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service)
     const made = await browser.post(CONSOLE_PATHS.keys, {
@@ -68,7 +68,7 @@ describe('keys', () => {
   })
 })
 
-test('an archived key leaves the list, is refused for good, and stays named on its runs and charges', async () => {
+test('an archived key is hidden and refused for good, but still named on its runs and charges', async () => {
   const service = await createConsoleService()
   const browser = await signInByLink(service)
   const { api_key: secret, key } = (await browser.post(CONSOLE_PATHS.keys, { name: 'laptop' })).body
@@ -92,8 +92,8 @@ test('an archived key leaves the list, is refused for good, and stays named on i
   expect((await browser.get(`${CONSOLE_PATHS.credits}?key=${key.id}`)).body.entries).toMatchObject([named])
 })
 
-describe('many keys', () => {
-  test('are listed in pages of 100, and at most 200 of an account are active', async () => {
+describe('the list of keys', () => {
+  test('has pages of 100, and at most 200 active keys', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service)
     await withStore(service, async (store) => {
@@ -123,7 +123,7 @@ describe('many keys', () => {
   })
 })
 
-describe('a key with', () => {
+describe('an invalid key', () => {
   let browser: Browser
   beforeAll(async () => {
     browser = await signInByLink(await createConsoleService())
@@ -158,7 +158,7 @@ describe('a key with', () => {
     ['a time after the year 9999', { name: 'x', expires_at: '9999-12-31T23:59:59-01:00' }, /is not a time/],
     ['this moment', { name: 'x', expires_at: '2026-01-01T01:00+01:00' }, /is in the past.* disable it/],
     ['a flag as text', { name: 'x', disabled: 'no' }, /disabled must be boolean/],
-  ])('%s is refused', async (_name, body, says) => {
+  ])('with %s is refused', async (_name, body, says) => {
     const [{ id }] = await list(browser)
     const answers = [await browser.post(CONSOLE_PATHS.keys, body)]
     if (Object.keys(body as object).length > 0) answers.push(await change(browser, id, body))
@@ -171,7 +171,7 @@ describe('a key with', () => {
 })
 
 describe('an existing key', () => {
-  test('keeps its name and time, whatever they are', async () => {
+  test('keeps an invalid name and a past expiry when another field changes', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service)
     const [{ id }] = await list(browser)
@@ -184,7 +184,7 @@ describe('an existing key', () => {
     })
   })
 
-  test('is 404 with an id that is not a number', async () => {
+  test('answers 404 for an id that is not a known number', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service)
     for (const id of ['x', '0', '-1', '1.5', '999', '9'.repeat(30), '%00', 'constructor']) {
@@ -195,7 +195,7 @@ describe('an existing key', () => {
 })
 
 describe('sessions', () => {
-  test('are listed with their browser, and one can be ended', async () => {
+  test('are listed with address and browser, and can be ended one by one', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service)
     const other = createBrowser(service)
@@ -215,7 +215,7 @@ describe('sessions', () => {
     expect((await other.get(AUTH_PATHS.session)).status).toBe(401)
   })
 
-  test('the browser of a session is text of at most 300 characters', async () => {
+  test('show at most 300 characters of the name of the browser', async () => {
     const service = await createConsoleService()
     const browser = await createUser(service)
     const odd = `Fox\u202e<b>${'x'.repeat(400)}`

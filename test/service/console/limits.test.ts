@@ -42,7 +42,7 @@ const denied = (count: number): readonly number[] => Array(count).fill(401)
 
 const from = (service: TestService, address: string): Browser => createBrowser(service, { address })
 
-test('signing in: 5 in 60 s per address, wrong or right, whichever the email and the endpoint', async () => {
+test('an address gets 5 sign-in requests in 60 s, over all emails and authentication endpoints', async () => {
   const service = await createConsoleService()
   await createUser(service)
   const token = await addUser(service, 'other@example.com')
@@ -75,7 +75,7 @@ test('signing in: 5 in 60 s per address, wrong or right, whichever the email and
   ])
 })
 
-test('signing in: 5 in 60 s per email, from any address and in any case', async () => {
+test('an email gets 5 sign-in attempts in 60 s, from any address and in any case', async () => {
   const service = await createConsoleService()
   await createUser(service)
   await service.clock.advance(60_000)
@@ -92,7 +92,7 @@ test('signing in: 5 in 60 s per email, from any address and in any case', async 
   expect(await signIn(unused, ANN, PASSWORD)).toBe(200)
 })
 
-test('strangers who try the password of a user do not keep the user from changing it and signing out', async () => {
+test('failed sign-ins of others do not stop a user from changing the password and signing out', async () => {
   const service = await createConsoleService()
   const browser = await createUser(service)
   await service.clock.advance(60_000)
@@ -103,7 +103,7 @@ test('strangers who try the password of a user do not keep the user from changin
   expect((await browser.post(AUTH_PATHS.signOut)).status).toBe(204)
 })
 
-test('a change of the password: 5 in 60 s per user, from any address, apart from signing in', async () => {
+test('a user gets 5 password changes in 60 s, counted apart from signing in', async () => {
   const service = await createConsoleService()
   const browser = await createUser(service)
   await service.clock.advance(60_000)
@@ -116,7 +116,7 @@ test('a change of the password: 5 in 60 s per user, from any address, apart from
   expect(await signIn(createBrowser(service), ANN, PASSWORD)).toBe(200)
 })
 
-test('a sign-out counts for the address, and is done beyond the limit', async () => {
+test('a sign-out counts against the limit of its address, and works beyond it', async () => {
   const service = await createConsoleService()
   await createUser(service)
   await service.clock.advance(60_000)
@@ -136,7 +136,7 @@ test('a sign-out counts for the address, and is done beyond the limit', async ()
   expect((await signOut(cookie)).status).toBe(401)
 })
 
-test('an IPv6 client is its network of 64 bits', async () => {
+test('an IPv6 client is counted by its /64 network', async () => {
   const service = await createConsoleService()
   const tries = (addresses: readonly string[]) =>
     repeated(addresses.length, (at) => signIn(from(service, addresses[at] ?? ''), `user${at}@example.com`))
@@ -147,7 +147,7 @@ test('an IPv6 client is its network of 64 bits', async () => {
   expect(await tries(Array(4).fill('192.0.2.1'))).toEqual([...denied(3), 'RATE_LIMITED'])
 })
 
-test('the session check: 60 in 60 s per session, and without a session per address', async () => {
+test('the session check is limited to 60 in 60 s per session, or per address without a session', async () => {
   const service = await createConsoleService()
   const [browser, other] = [await createUser(service), createBrowser(service)]
   await service.clock.advance(60_000)
@@ -170,7 +170,7 @@ test('the session check: 60 in 60 s per session, and without a session per addre
   expect((await browser.get(AUTH_PATHS.session)).status).toBe(200)
 })
 
-test('the console: 200 in 10 s per user, and 20 creates, each on its own', async () => {
+test('a user of the console gets 200 requests and, counted apart, 20 creates in 10 s', async () => {
   const service = await createConsoleService()
   const [browser, other] = [await createUser(service), await signInByLink(service, 'bob@example.com')]
   const reads = (each: Browser, count: number) =>
@@ -189,7 +189,7 @@ test('the console: 200 in 10 s per user, and 20 creates, each on its own', async
   expect([...(await reads(browser, 1)), ...(await creates(browser, 1))]).toEqual([200, 201])
 })
 
-test('the console never counts against the API key of the account', async () => {
+test('requests of the console never count against the API key of the account', async () => {
   const service = await createConsoleService()
   const browser = await createUser(service)
   for (let count = 0; count < 20; count++) await browser.post(CONSOLE_PATHS.runs, FOX)
@@ -200,7 +200,7 @@ test('the console never counts against the API key of the account', async () => 
 })
 
 // Each takes 110 ms of processor time. `test/service/rules/credentials.test.ts` proves how many wait, and how many run at once.
-test('8 sign-ins at once are all answered, and /healthz during the derivations', async () => {
+test('answers 8 concurrent sign-ins, and /healthz between their derivations', async () => {
   const { store, matches } = createPasswords()
   let underWay = 0
   let derived = 0
@@ -258,7 +258,7 @@ function createSlowStore() {
   return { reads: withReadTurns(store as ServiceStore), begun, endNext: () => ends.shift()?.() }
 }
 
-test('an account reads one page at a time, and others come between', async () => {
+test('an account reads one page at a time, while other accounts read theirs', async () => {
   const { reads, begun, endNext } = createSlowStore()
   const list = (accountId: number) => reads.listRuns({ accountId, limit: 1 })
   const pages = [list(1), list(1), list(2)]
@@ -270,7 +270,7 @@ test('an account reads one page at a time, and others come between', async () =>
   await Promise.all([...pages, found])
 })
 
-test('of one account 50 wait, and more are refused', async () => {
+test('queues at most 50 page reads of an account, and refuses more', async () => {
   const { reads, endNext } = createSlowStore()
   const list = (accountId: number) => reads.listRuns({ accountId, limit: 1 })
   const pages = Array.from({ length: 51 }, () => list(1))
@@ -283,7 +283,7 @@ test('of one account 50 wait, and more are refused', async () => {
   await Promise.all([...pages, other])
 })
 
-test('a response that has begun gets its turn, however many wait', async () => {
+test('a response that has started gets its turn, even when the queue is full', async () => {
   const { reads, endNext } = createSlowStore()
   const pages = Array.from({ length: 51 }, () => reads.listRuns({ accountId: 1, limit: 1 }))
   const parts = createCredits({ store: reads, clock: { now: () => 0 } }).csv(1, {})

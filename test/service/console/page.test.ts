@@ -29,7 +29,7 @@ const serve = async (options: Parameters<typeof createFolder>[0] = {}, more: obj
   createConsoleService({ console: await readPage(createFolder(options)), ...more })
 
 describe('the page', () => {
-  test('is at /, with a policy, and is asked for again each time', async () => {
+  test('is served at / with a policy, and must be revalidated each time', async () => {
     const service = await serve()
     const { status, header, bytes } = await load(service, '/')
     expect([status, bytes.toString()]).toEqual([200, INDEX])
@@ -65,7 +65,7 @@ describe('the page', () => {
     expect((await load(service, '/?x=1')).status).toBe(200)
   })
 
-  test('is compressed for a browser that takes it, with an ETag for each form', async () => {
+  test('is compressed if the browser accepts that, with an ETag for each encoding', async () => {
     const service = await serve()
     const forms = [
       await load(service, '/', { 'accept-encoding': 'gzip, deflate, br' }),
@@ -85,7 +85,7 @@ describe('the page', () => {
     expect([plain.header('content-encoding'), plain.header('vary')]).toEqual([undefined, undefined])
   })
 
-  test('has files whose names never change their content', async () => {
+  test('serves its files as immutable', async () => {
     const service = await serve()
     const script = await load(service, '/assets/console-a1b2.js', { 'accept-encoding': 'br' })
     expect([script.status, script.header('content-type'), script.header('cache-control')]).toEqual([
@@ -101,7 +101,7 @@ describe('the page', () => {
     ])
   })
 
-  test('answers HEAD as GET, and no other method', async () => {
+  test('answers HEAD like GET, and refuses other methods', async () => {
     const browser = createBrowser(await serve())
     for (const path of ['/', '/assets/console-a1b2.js']) {
       const [head, get] = [await browser.ask('HEAD', path), await browser.get(path)]
@@ -112,7 +112,7 @@ describe('the page', () => {
     }
   })
 
-  test('is nowhere else: unknown paths are the 404 of the API', async () => {
+  test('answers unknown paths with the 404 of the API', async () => {
     const browser = createBrowser(await serve())
     for (const path of [
       '/index.html',
@@ -131,7 +131,7 @@ describe('the page', () => {
     }
   })
 
-  test('allows the pictures of the bucket that outputs are redirected to', async () => {
+  test('allows images of the bucket that outputs are redirected to', async () => {
     const { service, storage } = await withBucket(async () => 'https://bucket.example:9000/x?signature=1')
     expect((await load(service, '/')).header('content-security-policy')).toContain(
       "img-src 'self' blob: data: http://127.0.0.1:7878 https://bucket.example:9000;",
@@ -140,7 +140,7 @@ describe('the page', () => {
     expect(storage.asked).toBe(1)
   })
 
-  test('is there also while no URL can be signed', async () => {
+  test('is served even while no URL can be signed', async () => {
     const { service } = await withBucket(async () => {
       throw new Error('no credentials')
     })
@@ -166,18 +166,18 @@ describe('the page', () => {
   }
 })
 
-test('a folder without a page is none', async () => {
+test('a folder without index.html gives no page', async () => {
   expect(await readPage(temporaryFolder())).toBeUndefined()
   expect(await readPage('/nowhere')).toBeUndefined()
 })
 
-test('a page without further files is one', async () => {
+test('a page needs no file but index.html', async () => {
   const folder = temporaryFolder()
   writeFileSync(join(folder, 'index.html'), 'x')
   expect((await readPage(folder))?.assets.size).toBe(0)
 })
 
-test('a service without a console, and a node that only renders, have no page', async () => {
+test('a service without a console and a worker serve no page', async () => {
   for (const options of [{}, { role: 'worker', console: await readPage(createFolder()) }] as const) {
     const service = await createTestService(options)
     expect((await load(service, '/')).status).toBe(404)

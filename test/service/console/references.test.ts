@@ -28,7 +28,7 @@ async function createRun() {
   return { service, browser, id: id as string }
 }
 
-test('an image comes as it was sent, with the headers of an output', async () => {
+test('a reference image is served as it was sent, with the headers of an output', async () => {
   const { service, browser, id } = await createRun()
   const headers = { cookie: `rushes_session=${browser.cookie}` }
   const answer = await load(service, pathTo(id, 1), headers)
@@ -50,7 +50,7 @@ test('an image comes as it was sent, with the headers of an output', async () =>
   ])
 })
 
-test('only with a session of the account, and only where the run was sent an image', async () => {
+test('a reference image needs a session of the account, and a position that has one', async () => {
   const { service, browser, id } = await createRun()
   for (const position of [0, 3, -1, 'length', 'x'])
     expect(await browser.get(pathTo(id, position))).toMatchObject(refusal(404, 'not_found'))
@@ -61,7 +61,7 @@ test('only with a session of the account, and only where the run was sent an ima
   expect(await browser.get(pathTo(id, 1))).toMatchObject(refusal(401, 'not_signed_in'))
 })
 
-test('an image that was removed is 410', async () => {
+test('a removed reference image is 410', async () => {
   const { service, browser, id } = await createRun()
   const inputs = join(service.dataFolder, 'inputs')
   for (const name of readdirSync(inputs)) rmSync(join(inputs, name), { recursive: true })

@@ -25,7 +25,7 @@ const PICTURE = { model: UPSCALE.name, input: { image_urls: ['https://e.test/a.p
 
 const idsOf = (runs: readonly { id: string }[]) => runs.map(({ id }) => id)
 
-test('details of a run that is larger than a create may be now are sent in turns', async () => {
+test('the details of very large runs are sent in turns, and other requests are not delayed', async () => {
   const service = await createConsoleService()
   const browser = await signInByLink(service)
   const more = 'x'.repeat(1_000_000)
@@ -46,7 +46,7 @@ test('details of a run that is larger than a create may be now are sent in turns
   expect((await waiting).body.input.more).toBe(more)
 })
 
-test('a user cancels a run of the account, with the same answer once it has ended, and no other run', async () => {
+test('a user can cancel a run of the account, repeatedly with the same response', async () => {
   const service = await createConsoleService({ rendering: false })
   const browser = await signInByLink(service)
   const { id } = await createInConsole(browser)
@@ -66,8 +66,8 @@ test('a user cancels a run of the account, with the same answer once it has ende
   expect(await cancel('run_none')).toMatchObject(refusal(404, 'run_not_found'))
 })
 
-describe('runs', () => {
-  test('a create is charged to the account, is checked as that of the API, and has no key', async () => {
+describe('the runs of the console', () => {
+  test('a create is checked as in the API, charged to the account, and has no key', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service)
     const answer = await browser.post(CONSOLE_PATHS.runs, BOAT)
@@ -101,7 +101,7 @@ describe('runs', () => {
     expect((await browser.get(CONSOLE_PATHS.credits)).body.balance).toBe(9_990)
   })
 
-  test('a create that was charged is answered, whatever else of it cannot be read', async () => {
+  test('a charged create gets its response even if the rest of the run cannot be read', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service)
     await runSql(service, 'ALTER TABLE outputs RENAME TO unreadable')
@@ -111,7 +111,7 @@ describe('runs', () => {
     expect((await browser.get(pathOf(CONSOLE_PATHS.run, answer.body.id))).body).toEqual(answer.body)
   })
 
-  test('the price of a run is what was charged, rounded up, also after the model has another one', async () => {
+  test('a run keeps the price that was charged, rounded up, when the model changes its price', async () => {
     const first = await createConsoleService({ models: [{ document: UPSCALE }] })
     const create = (browser: Browser, key: string) =>
       browser.ask('POST', CONSOLE_PATHS.runs, PICTURE, { 'idempotency-key': key })
@@ -130,7 +130,7 @@ describe('runs', () => {
     expect((await browser.get(CONSOLE_PATHS.credits)).body.balance).toBe(9_999)
   })
 
-  test('the models are read with a session, and again only when they have changed', async () => {
+  test('the models need a session, and are sent again only when they have changed', async () => {
     const { video } = PREVIEW_DOCUMENTS
     const models = [video, FLUX, UPSCALE].map((document) => ({ document }))
     const service = await createConsoleService({ models })
@@ -148,7 +148,7 @@ describe('runs', () => {
     expect((await browser.get(AUTH_PATHS.session)).body.models).toMatchObject({ image: 'acme/flux' })
   })
 
-  test('a create that the balance cannot pay is 402, and takes nothing', async () => {
+  test('a create above the balance is 402, and charges nothing', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service, 'poor@example.com', 'poor')
     const taken = { account: 'poor', amount: -9_999, nowMs: 0 }
@@ -158,7 +158,7 @@ describe('runs', () => {
     expect((await browser.get(CONSOLE_PATHS.credits)).body.balance).toBe(0)
   })
 
-  test('a body over the limit is 413, an image of it is stored, and its price is refunded when it fails', async () => {
+  test('a body over the limit is 413; a failed run with an image is refunded', async () => {
     const engine = createFamilyEngine()
     const service = await createConsoleService({ bodyLimitBytes: 100_000, rendering: true, engine })
     const browser = await signInByLink(service)
@@ -185,7 +185,7 @@ describe('runs', () => {
     })
   })
 
-  test('a run that this process renders has its progress and its place in the queue of a server, until it ends', async () => {
+  test('a run that this process renders shows its progress and queue position until it ends', async () => {
     const instant = createInstantEngine()
     let end = () => {}
     const service = await createConsoleService({
@@ -220,7 +220,7 @@ describe('runs', () => {
     expect(await details()).toMatchObject({ status: 'succeeded', progress: null, queue_position: null })
   })
 
-  test('the list has pages, the newest first, with the state of other runs and the balance', async () => {
+  test('the list has pages, newest first, with changes of named runs and the balance', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service)
     const ids = (await createByKey(service, 7)).reverse()
@@ -245,7 +245,7 @@ describe('runs', () => {
     expect(more.balance).toBe(9_992)
   })
 
-  test('the filters', async () => {
+  test('the list can be filtered by status, kind, model, key and search', async () => {
     const service = await createConsoleService({ rendering: true, engine: createInstantEngine() })
     const browser = await signInByLink(service)
     const [image = ''] = await createByKey(service, 1)
@@ -273,7 +273,7 @@ describe('runs', () => {
       expect([query, await found(query)]).toEqual([query, ids])
   })
 
-  test('a prompt is cut to 500 characters, and not within one', async () => {
+  test('a prompt is cut to 500 whole characters', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service)
     const prompt = `${'x'.repeat(499)}🦊🦊`

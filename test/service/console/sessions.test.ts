@@ -18,7 +18,7 @@ import { createInstantEngine } from '../../support/engines.js'
 const DAY_MS = 86_400_000
 
 describe('a session', () => {
-  test('lasts 7 days after its last use, and is extended at most once a minute, with its cookie', async () => {
+  test('expires 7 days after its last use, and is extended with its cookie at most once a minute', async () => {
     const service = await createConsoleService()
     const browser = await createUser(service)
     const check = () => browser.get(AUTH_PATHS.session)
@@ -39,7 +39,7 @@ describe('a session', () => {
     expect(await check()).toMatchObject(refusal(401, 'not_signed_in'))
   })
 
-  test('is extended once by requests of the same moment', async () => {
+  test('is extended at most twice by ten concurrent requests', async () => {
     const service = await createConsoleService()
     const browser = await createUser(service)
     await service.clock.advance(60_000)
@@ -48,7 +48,7 @@ describe('a session', () => {
     expect(cookies.filter((each) => each !== undefined).length).toBeLessThanOrEqual(2)
   })
 
-  test('always has a new token: one that the browser had before is never signed in, and ends', async () => {
+  test('always gets a new token, and a token from before the sign-in never works', async () => {
     const service = await createConsoleService()
     const browser = await createUser(service)
     const before = browser.cookie
@@ -71,7 +71,7 @@ describe('a session', () => {
     expect((await other.get(AUTH_PATHS.session)).status).toBe(401)
   })
 
-  test('ends with a sign-out, and with one everywhere', async () => {
+  test('ends with a sign-out, or with a sign-out everywhere', async () => {
     const service = await createConsoleService()
     const browsers = [await createUser(service), createBrowser(service), createBrowser(service)] as const
     for (const each of browsers.slice(1))
@@ -99,7 +99,7 @@ describe('a session', () => {
     expect((await three.get(AUTH_PATHS.session)).status).toBe(401)
   })
 
-  test('of a banned account reads and sees why, and creates nothing', async () => {
+  test('can read but not create when its account is banned', async () => {
     const service = await createConsoleService({ rendering: true, engine: createInstantEngine() })
     const browser = await createUser(service)
     const key = await browser.post(CONSOLE_PATHS.keys, { name: 'laptop' })
@@ -154,14 +154,14 @@ describe('the cookie', () => {
       { host: 'x', origin: 'http://runs.example', ...forwarded('http') },
       'https_required',
     ],
-  ])('of %s', async (_name, headers, ends, options) => {
+  ])('has the right flags or is refused behind %s', async (_name, headers, ends, options) => {
     const service = await createConsoleService({ publicUrl: undefined, ...options })
     const token = await addUser(service, ANN)
     const answer = await createBrowser(service).ask('POST', AUTH_PATHS.link, { token }, headers)
     expect(answer.header('set-cookie') ?? answer.body.error.code).toMatch(new RegExp(`(^|; )${ends}$`))
   })
 
-  test('is renewed with the same flags behind a TLS proxy', async () => {
+  test('keeps its flags when it is renewed behind a TLS proxy', async () => {
     const service = await createConsoleService({ publicUrl: 'https://runs.example' })
     const browser = await signInByLink(service)
     await service.clock.advance(60_000)
@@ -169,7 +169,7 @@ describe('the cookie', () => {
     expect(renewed.header('set-cookie')).toMatch(/Secure; SameSite=Strict$/)
   })
 
-  test('is also refused over plain HTTP for a password', async () => {
+  test('is also refused for a sign-in with a password over plain HTTP', async () => {
     const service = await createConsoleService({ publicUrl: undefined })
     const headers = { host: '10.0.0.7', origin: 'http://10.0.0.7' }
     const body = { email: ANN, password: PASSWORD }
@@ -180,7 +180,7 @@ describe('the cookie', () => {
 })
 
 describe('a page that shows a session', () => {
-  test('is refused when the cookie is that of another one, and nothing is done', async () => {
+  test('is refused without any effect when the cookie belongs to another session', async () => {
     const service = await createConsoleService()
     const browser = await createUser(service)
     const { body: shown } = await browser.get(AUTH_PATHS.session)
@@ -215,7 +215,7 @@ describe('a page that shows a session', () => {
     expect((await createBrowser(service).post(AUTH_PATHS.link, link)).status).toBe(200)
   })
 
-  test('is told that the session has ended, and can sign in', async () => {
+  test('gets 401 after the session has ended, and can sign in again', async () => {
     const service = await createConsoleService()
     const browser = await createUser(service)
     const { body: shown } = await browser.get(AUTH_PATHS.session)
@@ -230,7 +230,7 @@ describe('a page that shows a session', () => {
     expect(again.body.id).not.toBe(shown.id)
   })
 
-  test('keeps its id when it is extended, and when the password is set', async () => {
+  test('keeps the session id when the session is extended or the password is set', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service)
     const idOf = async () => (await browser.get(AUTH_PATHS.session)).body.id

@@ -17,7 +17,7 @@ import { createQuickPasswords } from '../../support/passwords.js'
 import { storedText } from '../../support/test-database.js'
 
 describe('the first start', () => {
-  test('creates an owner, whose link signs in once and lets a password be set', async () => {
+  test('creates an owner, whose link works once and allows setting a password', async () => {
     const service = await createConsoleService()
     const { linkToken: token, hasUsers } = service.service.console ?? {}
     expect([token, hasUsers]).toEqual([expect.stringMatching(/^[\w-]{43}$/), true])
@@ -44,7 +44,7 @@ describe('the first start', () => {
     expect([status, body.email, body.can_set_password]).toEqual([200, 'owner@localhost', false])
   })
 
-  test('is the only one with a link; data without users gets none', async () => {
+  test('creates the only link; a later start creates none, even without users', async () => {
     const { dataFolder, clock, service: first } = await createConsoleService({ console: undefined })
     expect(first.console).toBeUndefined()
     await clock.runUntil(first.close())
@@ -56,14 +56,14 @@ describe('the first start', () => {
     expect(third.service.console).toEqual({ linkToken: undefined, hasUsers: true })
   })
 
-  test('of a worker creates no user', async () => {
+  test('creates no user on a worker', async () => {
     const { service } = await createConsoleService({ role: 'worker' })
     expect(service.console).toBeUndefined()
   })
 })
 
-describe('a link', () => {
-  test('is valid for 15 minutes', async () => {
+describe('a sign-in link', () => {
+  test('expires after 15 minutes', async () => {
     const service = await createConsoleService()
     const early = await addUser(service, 'one@example.com')
     const late = await addUser(service, 'two@example.com')
@@ -76,7 +76,7 @@ describe('a link', () => {
 })
 
 describe('a password', () => {
-  test('is refused with one answer, whoever it is', async () => {
+  test('gets the same refusal for a known email, an unknown one and an invalid one', async () => {
     const service = await createConsoleService()
     await createUser(service)
     await addUser(service, 'new@example.com')
@@ -92,7 +92,7 @@ describe('a password', () => {
     expect(await wrong(ANN, '')).toEqual(first)
   })
 
-  test('takes the same time for a known email, an unknown one, and a user without a password', async () => {
+  test('costs the same derivation for a known email, an unknown one and a user without one', async () => {
     const derived: object[] = []
     const passwords = createPasswords(async (_password, { salt, ...derivation }) => {
       derived.push({ ...derivation, saltBytes: salt.byteLength })
@@ -127,7 +127,7 @@ describe('a password', () => {
     ['a long email', { email: 'x'.repeat(255), password: PASSWORD }, /more than 254/],
     ['a long password', { email: ANN, password: 'x'.repeat(1_001) }, /more than 1000/],
     ['a large body', { email: ANN, password: 'x'.repeat(70_000) }, /65536/, 413, 'payload_too_large'],
-  ])('of a body with %s is refused', async (_name, body, says, status = 400, code = 'invalid_input') => {
+  ])('is refused in a body with %s', async (_name, body, says, status = 400, code = 'invalid_input') => {
     const service = await createConsoleService()
     const answer = await createBrowser(service).post(AUTH_PATHS.signIn, body)
     expect(answer).toMatchObject(refusal(status, code))
@@ -137,7 +137,7 @@ describe('a password', () => {
     expect(service.complaints).toEqual([])
   })
 
-  test('is changed with the current one, which ends the other sessions and codes', async () => {
+  test('can be changed with the current one, which ends the other sessions', async () => {
     const service = await createConsoleService()
     const [browser, other] = [await createUser(service), createBrowser(service)]
     await other.post(AUTH_PATHS.signIn, { email: ANN, password: PASSWORD })
@@ -161,7 +161,7 @@ describe('a password', () => {
     expect([await signIn(PASSWORD), await signIn(password)]).toEqual([401, 200])
   })
 
-  test('that is changed during a sign-in with the old one leaves no session of this sign-in', async () => {
+  test('lets no sign-in with the old password succeed while it is changed', async () => {
     const passwords = createQuickPasswords()
     let afterMatch: () => unknown = () => {}
     const matches: Passwords['matches'] = async (...args) => {
@@ -178,14 +178,14 @@ describe('a password', () => {
     expect((await browser.get(CONSOLE_PATHS.sessions)).body.sessions).toMatchObject([{ current: true }])
   })
 
-  test('that could never match is not set', async () => {
+  test('is refused if it could never match', async () => {
     const browser = await signInByLink(await createConsoleService())
     const password = `${PASSWORD}\0`
     expect(await browser.post(AUTH_PATHS.password, { password })).toMatchObject(refusal(400, 'invalid_input'))
     expect((await browser.get(AUTH_PATHS.session)).body.has_password).toBe(false)
   })
 
-  test('is nowhere in the database, and neither is a token or a link', async () => {
+  test('never appears in the database, and neither does a token or a link', async () => {
     const service = await createConsoleService()
     const token = await addUser(service, 'other@example.com')
     const browser = await createUser(service)

@@ -86,7 +86,7 @@ const refused = async (browser: Browser, path: string) => {
   return [status, body.error?.code, header('cache-control')]
 }
 
-test('a small WebP that the browser keeps, and that is known by its ETag', async () => {
+test('a thumbnail is a small WebP that the browser caches, with an ETag', async () => {
   const { service, browser, run } = await createThumbnail()
   expect(run.thumbnail).toBe(`api/console/runs/${run.id}/thumbnail`)
   expect((await browser.get(CONSOLE_PATHS.runs)).body.runs[0].thumbnail).toBe(run.thumbnail)
@@ -110,13 +110,13 @@ test('a small WebP that the browser keeps, and that is known by its ETag', async
 test.each([
   ['an SVG', { files: ['a.svg'], contentType: 'image/svg+xml' }],
   ['a video', { files: ['a.mp4'], contentType: 'video/mp4' }],
-])('%s has none', async (_, output) => {
+])('%s has no thumbnail', async (_, output) => {
   const { browser, run } = await createThumbnail(output)
   expect([run.outputs.length, run.thumbnail]).toEqual([1, null])
   expect(await refused(browser, thumbnailOf(run.id))).toEqual(NONE)
 })
 
-test('a run that is queued has none, and neither has a service without an engine for them', async () => {
+test('a queued run has no thumbnail, nor has any run without a thumbnail engine', async () => {
   const { service, browser } = await createService({}, { rendering: false })
   const { id, thumbnail } = await createInConsole(browser)
   expect(thumbnail).toBe(null)
@@ -126,7 +126,7 @@ test('a run that is queued has none, and neither has a service without an engine
   expect([service.complaints, run.outputs.length, run.thumbnail]).toEqual([[], 1, null])
 })
 
-test('a file that was removed is 410, also for a browser that has the thumbnail', async () => {
+test('the thumbnail of a removed file is 410, also with a matching ETag', async () => {
   const { service, browser, thumbnail } = await createThumbnail()
   const etag = (await read(service, browser, thumbnail)).header('etag') ?? ''
   const outputs = join(service.dataFolder, 'outputs')
@@ -135,7 +135,7 @@ test('a file that was removed is 410, also for a browser that has the thumbnail'
   expect((await read(service, browser, thumbnail, { 'if-none-match': etag })).status).toBe(410)
 })
 
-test('what cannot be decoded is refused, and not tried again', async () => {
+test('a picture that cannot be decoded is refused, and not tried again', async () => {
   const thumbnailEngine = createCountedEngine()
   const bytes = Buffer.from('<svg/>')
   const { service, browser, thumbnail } = await createThumbnail({ bytes }, { thumbnailEngine })
@@ -161,7 +161,7 @@ test.each<[string, (folder: string, outside: string) => string]>([
       return 'secret'
     },
   ],
-])('a decoder that was taken over and %s shows nothing of it', async (_, deed) => {
+])('a compromised decoder that %s reveals no other file', async (_, deed) => {
   const outside = temporaryFolder()
   writeFileSync(join(outside, 'secret'), 'secret')
   let folder = ''
@@ -188,15 +188,18 @@ test.each([
   ['a full disk', () => new Error('ENOSPC: no space left on device, write'), [503, 503, 503], 3],
   ['a crash', () => new RendererCrashed('killed'), [404, 404, 404], 1],
   ['the stop of the service', () => new RendererClosed(), [503, 503, 503], 3],
-])('after %s it is tried again only if the picture is not the reason', async (_, error, statuses, jobs) => {
-  const thumbnailEngine = createCountedEngine({ render: () => Promise.reject(error()) })
-  const { browser, thumbnail } = await createThumbnail({}, { thumbnailEngine })
-  const answers = []
-  for (const _each of statuses) answers.push((await refused(browser, thumbnail))[0])
-  expect([answers, thumbnailEngine.jobs.length]).toEqual([statuses, jobs])
-})
+])(
+  'after %s, a thumbnail is tried again only if the picture is not the cause',
+  async (_, error, statuses, jobs) => {
+    const thumbnailEngine = createCountedEngine({ render: () => Promise.reject(error()) })
+    const { browser, thumbnail } = await createThumbnail({}, { thumbnailEngine })
+    const answers = []
+    for (const _each of statuses) answers.push((await refused(browser, thumbnail))[0])
+    expect([answers, thumbnailEngine.jobs.length]).toEqual([statuses, jobs])
+  },
+)
 
-test('a picture is made when there is room again', async () => {
+test('a thumbnail is created once the disk has space again', async () => {
   const error = Object.assign(new Error('no space left'), { code: 'ENOSPC' })
   const engine = createThumbnailEngine()
   const thumbnailEngine = createCountedEngine({
@@ -228,7 +231,7 @@ test('a picture that takes too long is refused for ten minutes', async () => {
   expect(await again).toEqual(NONE)
 })
 
-test('who closes the connection while waiting is dropped', async () => {
+test('a request whose connection closes while it waits renders nothing', async () => {
   const opened: (() => void)[] = []
   const thumbnailEngine = createCountedEngine({
     async render(job) {
@@ -268,7 +271,7 @@ test('who closes the connection while waiting is dropped', async () => {
   expect([made, service.complaints]).toEqual([3, []])
 })
 
-test('600 in 10 s per user, apart from the other requests', async () => {
+test('a user gets 600 thumbnails in 10 s, counted apart from other requests', async () => {
   const { service, browser, thumbnail } = await createThumbnail()
   await service.clock.advance(10_000)
   const etag = (await read(service, browser, thumbnail)).header('etag') ?? ''
@@ -284,7 +287,7 @@ test('600 in 10 s per user, apart from the other requests', async () => {
   expect((await read(service, browser, thumbnail)).status).toBe(200)
 })
 
-test('a node that only answers makes them of what another node rendered', async () => {
+test('an API node creates thumbnails of outputs that another node rendered', async () => {
   const { service, thumbnail } = await createThumbnail()
   const { dataFolder, databaseUrl } = service
   const node = await createConsoleService({

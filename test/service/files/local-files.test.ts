@@ -26,7 +26,7 @@ function open() {
 
 filesContract(open)
 
-test('files and folders are private, and a folder goes with its last file', async () => {
+test('files and folders are private, and a folder is removed with its last file', async () => {
   const { files, folder } = open()
   await files.put('token/a.png', { bytes: Buffer.from('a') })
   expect(statSync(join(folder, 'token')).mode & 0o777).toBe(0o700)
@@ -35,7 +35,7 @@ test('files and folders are private, and a folder goes with its last file', asyn
   expect(readdirSync(folder)).toEqual([])
 })
 
-test('what a crash left half written is listed with the others, so that it is removed', async () => {
+test('a file that a crash left half written is listed, so that it can be removed', async () => {
   const { files, folder } = open()
   writeFileSync(join(folder, 'a1b2.0123456789ab.tmp'), 'half')
   const keys: string[] = []
@@ -55,7 +55,7 @@ test('folders are not listed', async () => {
 
 // Root reads every folder.
 test.skipIf(process.getuid?.() === 0)(
-  'a folder that cannot be read is an error after all the others are listed',
+  'reports a folder that cannot be read after listing all others',
   async () => {
     const { files, folder } = open()
     for (const name of ['a/a.png', 'm/m.png', 'z/z.png']) await files.put(name, { bytes: Buffer.from('x') })
@@ -70,14 +70,14 @@ test.skipIf(process.getuid?.() === 0)(
   },
 )
 
-test('a name that the file system does not take is an error of the file: waiting would not help', async () => {
+test('a name that the file system refuses is an error of the file, not of the storage', async () => {
   const { files } = open()
   const key = `token/${'ä'.repeat(200)}.png`
   await expect(files.put(key, { bytes: Buffer.from('a') })).rejects.toMatchObject({ code: 'ENAMETOOLONG' })
   expect(await files.find(key)).toBeUndefined()
 })
 
-test('a file in place of the folder is no folder without files', async () => {
+test('a file in place of the folder is not listed as an empty folder', async () => {
   const { files, folder } = open()
   rmdirSync(folder)
   writeFileSync(folder, '')

@@ -35,7 +35,7 @@ test.each<[name: string, thrown: unknown, reason: string, isTemporary: boolean, 
   expect(describeProblem(thrown)).toEqual({ reason, isTemporary, hint: expect.stringMatching(hint) })
 })
 
-test('an error of the storage has the operation and the reason, and nothing of what the storage said', () => {
+test('an error of the storage names operation and reason, and quotes nothing of its response', () => {
   const error = asStorageError(answered('SignatureDoesNotMatch', 403), 'PutObject') as StorageUnavailable
   expect(error).toBeInstanceOf(StorageUnavailable)
   expect(error.message).toBe('PutObject: SignatureDoesNotMatch (403)')
@@ -43,7 +43,7 @@ test('an error of the storage has the operation and the reason, and nothing of w
   expect(error.stack).not.toContain('AKIDSECRET')
 })
 
-test('an error of a local file stays what it is', () => {
+test('an error of a local file is passed on unchanged', () => {
   const error = Object.assign(new Error('ENOENT'), { code: 'ENOENT', path: '/tmp/x' })
   expect(asStorageError(error, 'Upload')).toBe(error)
 })

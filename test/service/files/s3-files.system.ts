@@ -68,7 +68,7 @@ describe.skipIf(!hasS3rver)('on S3', () => {
 
   filesContract(open)
 
-  test('objects are below the prefix, with their content type', async () => {
+  test('objects are stored below the prefix, with their content type', async () => {
     const { files } = open()
     await files.put('token/clip.mp4', { bytes: Buffer.from('a clip') }, { contentType: 'image/gif' })
     expect(store.keys()).toEqual(['team/outputs/token/clip.mp4'])
@@ -103,13 +103,13 @@ describe.skipIf(!hasS3rver)('on S3', () => {
     ['a gateway does not find the storage', 404, error('NotFound')],
     ['the credentials are refused', 403, error('AccessDenied')],
     ['the storage is busy', 503, error('SlowDown')],
-  ])('no object is missing when %s', async (_what, status, body) => {
+  ])('an object is not reported as missing when %s', async (_what, status, body) => {
     const { files } = open()
     answer(status, body)
     await expect(files.find('token/a.png')).rejects.toThrow(StorageUnavailable)
   })
 
-  test('an object is missing when the storage says so, and found when it was stored meanwhile', async () => {
+  test('an object is missing only if the storage says so, and found once it is stored', async () => {
     const { files } = open()
     answer(404, error('NoSuchKey'))
     expect(await files.find('token/a.png')).toBeUndefined()
@@ -134,7 +134,7 @@ describe.skipIf(!hasS3rver)('on S3', () => {
     expect(url.pathname).toBe(`/${store.bucket}/team/outputs/token/a.png`)
   })
 
-  test('more objects than one page are listed', async () => {
+  test('lists more objects than one page', async () => {
     const { files } = open({ pageSize: 100 })
     const keys = Array.from({ length: 1_050 }, (_, at) => `${String(at).padStart(4, '0')}/a.png`)
     store.fill(keys.map((key) => `team/outputs/${key}`))
@@ -164,7 +164,7 @@ describe.skipIf(!hasS3rver)('on S3', () => {
       expect(store.unfinishedUploads()).toEqual([])
     })
 
-    test('is nowhere when its upload is aborted', async () => {
+    test('leaves no object and no part when its upload is aborted', async () => {
       const { files, path } = opened()
       const stop = new AbortController()
       store.intercept(({ url = '' }) => {
@@ -179,7 +179,7 @@ describe.skipIf(!hasS3rver)('on S3', () => {
       expect(store.unfinishedUploads()).toEqual([])
     })
 
-    test('is nowhere when a part is refused, and the other parts are not sent', async () => {
+    test('leaves no object when a part is refused, and sends no further parts', async () => {
       const { files, path } = opened()
       store.intercept(({ url = '' }, response) => {
         if (!url.includes('partNumber=1')) return url.includes('partNumber=')
@@ -192,7 +192,7 @@ describe.skipIf(!hasS3rver)('on S3', () => {
       expect(store.requests.filter((request) => request.includes('partNumber=3'))).toEqual([])
     })
 
-    test('leaves no parts when the storage went away during its upload and came back', async () => {
+    test('leaves no parts when it is uploaded again after the storage was away', async () => {
       const { files, path } = opened()
       store.intercept(({ url = '', method }, response) => {
         if (!url.includes('partNumber=') && method !== 'DELETE') return false
@@ -207,7 +207,7 @@ describe.skipIf(!hasS3rver)('on S3', () => {
       expect(await isStored(files, 'token/clip.mp4')).toBe(true)
     })
 
-    test('that does not exist is an error of the file, not of the storage', async () => {
+    test('fails with an error of the file, not of the storage, if it does not exist', async () => {
       const { files, path } = opened()
       await expect(files.put('token/clip.mp4', { path: `${path}x` })).rejects.toMatchObject({
         code: 'ENOENT',

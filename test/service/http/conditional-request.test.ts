@@ -51,7 +51,7 @@ test.each<[headers: Record<string, string | undefined>, answer: ReturnType<typeo
   expect(answerFor(headers, FILE)).toEqual(answer)
 })
 
-test('an empty file has no range', () => {
+test('an empty file cannot satisfy a range', () => {
   expect(answerFor({ range: 'bytes=0-' }, { ...FILE, bytes: 0 })).toEqual({ status: 416 })
   expect(answerFor({}, { ...FILE, bytes: 0 })).toEqual({ status: 200 })
 })

@@ -24,7 +24,7 @@ test.each<readonly [error: Error, status: number, code: string]>([
   expect(refusal.message).not.toContain('10.0.0.7')
 })
 
-test('a change whose outcome is not known is told apart from one that was not made', () => {
+test('the refusal of a change with an unknown outcome says that it may have been made', () => {
   const lost = new Error('Connection terminated')
   expect(refusalOf(new DatabaseUnavailable(lost, { isUnknown: true }))).toMatchObject({
     status: 503,

@@ -10,18 +10,18 @@ function fill(memory: ReturnType<typeof createBodyMemory>, owner: number): numbe
   return used - FREE_BYTES
 }
 
-test('one account gets half, and each further one half of the rest, so that there is always some left', () => {
+test('one account gets half of the memory for bodies, and each further one half of the rest', () => {
   const memory = createBodyMemory(TOTAL)
   expect([1, 2, 3, 4].map((owner) => fill(memory, owner))).toEqual([500_000, 250_000, 125_000, 62_000])
 })
 
-test('small bodies are free', () => {
+test('small bodies do not count against the memory for bodies', () => {
   const memory = createBodyMemory(TOTAL)
   for (const owner of [1, 2, 3]) fill(memory, owner)
   for (let count = 0; count < 1_000; count++) expect(memory.take(9, 0, FREE_BYTES)).toBe(true)
 })
 
-test('what is given back can be taken by others', () => {
+test('released memory for bodies can be used by other accounts', () => {
   const memory = createBodyMemory(TOTAL)
   const used = fill(memory, 1)
   memory.release(1, FREE_BYTES + used)

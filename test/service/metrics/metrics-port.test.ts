@@ -15,7 +15,7 @@ async function createListening() {
   return { ...service, ...(await metrics.listen(FREE)), metrics }
 }
 
-test('it has the metrics at one path, without a key, and nothing else', async () => {
+test('the metrics port serves only /metrics, without a key', async () => {
   const { url } = await createListening()
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/metrics$/)
   const answer = await fetch(url)
@@ -33,12 +33,12 @@ test('it has the metrics at one path, without a key, and nothing else', async ()
   expect((await fetch(url, { method: 'POST' })).status).toBe(404)
 })
 
-test('the port of the service has no metrics', async () => {
+test('the port of the service does not serve metrics', async () => {
   const service = await createListening()
   expect((await ask(service, 'GET', '/metrics')).status).toBe(404)
 })
 
-test('it closes with the service, whoever still holds a connection', async () => {
+test('the metrics port closes with the service, despite open connections', async () => {
   const { url, service, clock } = await createListening()
   const { port } = new URL(url)
   const socket = connect(Number(port), '127.0.0.1')
@@ -53,7 +53,7 @@ test('it closes with the service, whoever still holds a connection', async () =>
   await expect(fetch(url)).rejects.toThrow()
 })
 
-test('a port that is in use is a usage error that names the flag', async () => {
+test('a metrics port in use is a usage error that names the flag', async () => {
   const { url } = await createListening()
   const port = Number(new URL(url).port)
   const metrics = createMetrics(createManualClock())
@@ -66,7 +66,7 @@ test('a port that is in use is a usage error that names the flag', async () => {
   })
 })
 
-test('services of one process have counters of their own', async () => {
+test('services in one process have separate counters', async () => {
   const [one, other] = [await createListening(), await createListening()]
   await ask(one, 'GET', '/healthz')
   const requests = async (url: string) =>

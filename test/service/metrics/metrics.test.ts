@@ -59,7 +59,7 @@ async function queued(service: Measured): Promise<Record<string, number>> {
   return Object.fromEntries(samples.map(({ labels, value }) => [labels.kind, value]))
 }
 
-test('requests are counted by method, route and status', async () => {
+test('counts requests by method, route and status', async () => {
   const service = await createMeasured({ rendering: false })
   const requests = (method: string, route: string, status: number) =>
     service.count('rushes_http_requests_total', { method, route, status: String(status) })
@@ -85,7 +85,7 @@ test('requests are counted by method, route and status', async () => {
   expect(await service.count('rushes_http_request_duration_seconds_count')).toBe(15)
 })
 
-test('credits, ends of runs and renders agree with what was done', async () => {
+test('counts charged and refunded credits, finished runs and renders', async () => {
   const engine = createCommandedEngine()
   const service = await createMeasured({ engine, concurrency: 1 })
   const ids: string[] = []
@@ -131,7 +131,7 @@ test('credits, ends of runs and renders agree with what was done', async () => {
   expect(await service.count('rushes_render_duration_seconds_bucket', { ...seconds, le: '10' })).toBe(1)
 })
 
-test('a run that fails because its process ended is counted by the one that notices', async () => {
+test('a run that fails because its process ended is counted by the node that detects it', async () => {
   const metrics = createMetrics(createManualClock())
   const store = metrics.observeStore(openStore())
   const accountId = await store.ensureAccount({ name: 'default', credits: 5, nowMs: 0 })
@@ -145,7 +145,7 @@ test('a run that fails because its process ended is counted by the one that noti
   expect(sumOf(text, 'rushes_credits_refunded_total')).toBe(5)
 })
 
-test('each limit counts what it refused', async () => {
+test('counts the refusals of each limit', async () => {
   const service = await createMeasured({ rendering: false })
   const refusals = (limit: string) => service.count('rushes_limit_refusals_total', { limit })
   for (const limit of ['rate', 'quota', 'spend_limit', 'balance', 'bodies'])
@@ -171,7 +171,7 @@ test('each limit counts what it refused', async () => {
   expect(await service.count('rushes_limit_refusals_total')).toBe(5)
 })
 
-test('labels never contain an id, a token, a key, a prompt or a URL, whatever is asked', async () => {
+test('labels never contain an id, a token, a key, a prompt or a URL, for any request', async () => {
   const service = await createMeasured()
   const { body } = await ask(service, 'POST', RUNS, FOX)
   const run = await ended(service, body.id)
@@ -197,7 +197,7 @@ test('labels never contain an id, a token, a key, a prompt or a URL, whatever is
   expect(requests.length).toBeLessThan(15)
 })
 
-test('every metric has a help text and a name by the conventions, and is in the docs', async () => {
+test('every metric has a help text, a conventional name and an entry in the docs', async () => {
   const service = await createMeasured()
   await addAccount(service, 'acme')
   await finished(service, FOX)
@@ -220,7 +220,7 @@ test('every metric has a help text and a name by the conventions, and is in the 
     expect(families.has(name), name).toBe(true)
 })
 
-test('without the length of the queue, the other metrics are there in time', async () => {
+test('serves the other metrics in time when the length of the queue cannot be read', async () => {
   const clock = createManualClock()
   const metrics = createMetrics(clock)
   const store = openStore()
@@ -260,7 +260,7 @@ test('without the length of the queue, the other metrics are there in time', asy
   expect(await lengths(metrics.text())).toEqual([0, 0])
 })
 
-test('work other than bodies that is too much is not counted as bodies', async () => {
+test('an overload by other work is not counted as a refused body', async () => {
   const metrics = createMetrics(createManualClock())
   metrics.countRefusal(refusalSaying('overloaded', 'Too many reads of this account are waiting.'))
   metrics.countRefusal(new Refusal('overloaded', 'A reference image was removed at this moment.'))

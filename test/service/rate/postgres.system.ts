@@ -80,7 +80,7 @@ describePostgres('on PostgreSQL', () => {
     return taken.filter((isFree) => isFree).length
   }
 
-  test('several nodes share the limit, by the clock of the server', async () => {
+  test('nodes share the limit, measured by the clock of the database', async () => {
     const nodes = Array.from({ length: 3 }, () => openDatabase(url))
     const limiters = nodes.map((node) => createPostgresRateLimiter(node))
     expect(await takeMany(limiters, 300, LONG)).toBe(20)
@@ -88,7 +88,7 @@ describePostgres('on PostgreSQL', () => {
     await Promise.all(nodes.map((node) => node.close()))
   })
 
-  test('a clock that is set back, by more than the window, does not refuse for longer than before', async () => {
+  test('a clock that is set back does not refuse requests for longer', async () => {
     const { limiter, jump, advance } = open()
     expect(await takeMany([limiter], 30)).toBe(20)
     jump(-3_600_000)
@@ -98,7 +98,7 @@ describePostgres('on PostgreSQL', () => {
     expect(await takeMany([limiter], 30)).toBe(20)
   })
 
-  test.skipIf(!canRestartPostgres)('a crash of the server grants no request twice', async () => {
+  test.skipIf(!canRestartPostgres)('a crash of the database server grants no request twice', async () => {
     const server = await startPostgres()
     onTestFinished(() => server.stop())
     const crashing = await server.createDatabase()
@@ -115,7 +115,7 @@ describePostgres('on PostgreSQL', () => {
     expect(await takeMany(limiters, 1, LONG)).toBe(0)
   })
 
-  test('a limit of 1,000 is exact', async () => {
+  test('a limit of 1,000 requests is exact', async () => {
     const { limiter, advance } = open()
     const limit = { requests: 1_000, windowMs: 1_000 }
     await limiter.take(['shared'], limit)
@@ -125,7 +125,7 @@ describePostgres('on PostgreSQL', () => {
     expect(await takeMany([limiter], 5, limit)).toBe(1)
   })
 
-  test('idle keys are removed', async () => {
+  test('removes idle keys', async () => {
     const { limiter, advance, keys } = open()
     await limiter.take(['one'], LIMIT)
     advance(60_000)

@@ -13,7 +13,7 @@ function open() {
 
 rateLimiterContract(open)
 
-test('idle keys are forgotten', async () => {
+test('the rate limiter removes idle keys', async () => {
   const { limiter, advance } = open()
   const limit = { requests: 3, windowMs: 100 }
   for (let key = 0; key < 1_000; key++) await limiter.take([`key ${key}`], limit)

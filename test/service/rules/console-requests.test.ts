@@ -18,7 +18,7 @@ const overHttp = (origin: string | undefined, host: string) => request(origin, {
 
 const PUBLIC = 'https://runs.example/prefix'
 
-describe('the origin of a change', () => {
+describe('the check of the origin of a change', () => {
   test.each<[name: string, ReturnType<typeof request>, isOwn: boolean]>([
     ['the host of the request', request('https://media.example'), true],
     ['that of the public URL', request('https://runs.example'), true],
@@ -52,13 +52,13 @@ describe('the origin of a change', () => {
     else expect(check).toThrow(expect.objectContaining({ status: 403, code: 'foreign_origin' }))
   })
 
-  test('without a public URL', () => {
+  test('accepts only the host of the request without a public URL', () => {
     expect(() => checkOwnOrigin(request('https://media.example'), undefined)).not.toThrow()
     expect(() => checkOwnOrigin(request('https://runs.example'), undefined)).toThrow('another website')
   })
 })
 
-describe('plain HTTP', () => {
+describe('the check of the transport', () => {
   test.each<
     [
       name: string,

@@ -4,7 +4,7 @@ import { createQuickPasswords } from '../../support/passwords.js'
 
 const PASSWORD = 'correct horse battery'
 
-test('a password is stored as text that names its parameters, with a salt of its own', async () => {
+test('a stored password names its parameters and has its own salt', async () => {
   const passwords = createPasswords()
   const one = await passwords.store(PASSWORD)
   const quick = createQuickPasswords()
@@ -16,7 +16,7 @@ test('a password is stored as text that names its parameters, with a salt of its
   expect(await quick.matches('', other)).toBe(false)
 })
 
-test('it is verified by the parameters that are stored, those of RFC 7914 too', async () => {
+test('a password is verified with its stored parameters, such as those of RFC 7914', async () => {
   const stored =
     'scrypt$1024$8$16$TmFDbA$_bq-HJ00cgB4VucZDQHp_nxq18vII3gw53N2Y0s3MWIurzDZLiKjiG_xCSedmDDaxyevuUqD7m2DYMvfoswGQA'
   const { matches } = createPasswords()
@@ -24,7 +24,7 @@ test('it is verified by the parameters that are stored, those of RFC 7914 too', 
   expect(await matches('passwort', stored)).toBe(false)
 })
 
-test('the same characters in another form of Unicode are the same password', async () => {
+test('a password in another Unicode normalization form still matches', async () => {
   const { store, matches } = createQuickPasswords()
   const stored = await store('Ångström-12-ﬁsh')
   expect(await matches('Ångström-12-fish', stored)).toBe(true)
@@ -79,7 +79,7 @@ function createHeld() {
   return { passwords, running, derived }
 }
 
-test('two run at once, the others in turn, and beyond the queue they are refused', async () => {
+test('two derivations run at once, the rest wait in a queue, and more are refused', async () => {
   const { passwords, running, derived } = createHeld()
   const answers = Array.from({ length: 110 }, (_, at) =>
     passwords.store(`password number ${at}`).then(
@@ -103,7 +103,7 @@ test('two run at once, the others in turn, and beyond the queue they are refused
   expect(derived).toEqual(Array.from({ length: 102 }, (_, at) => `password number ${at}`))
 })
 
-test('a derivation that fails passes its turn on', async () => {
+test('a failed derivation lets the next one start', async () => {
   let count = 0
   const passwords = createPasswords(async (_password, { keyBytes }) => {
     if (count++ < 2) throw new Error('no memory')

@@ -23,23 +23,23 @@ describe('a price of 5', () => {
     ...{ disabled: false, expiresAtMs: undefined, banned: false },
   }
   test.each<[string, Partial<AccountState>, string | undefined]>([
-    ['is borne by a balance of 5', {}, undefined],
-    ['is not borne by 4', { balance: 4 }, 'insufficient_balance'],
-    ['reaches a spend limit, and no further', { spent: 5, spendLimit: 10 }, undefined],
-    ['passes a spend limit', { spent: 6, spendLimit: 10 }, 'api_key_spend_limit_exceeded'],
-    ['is never borne by a spend limit of 0', { spendLimit: 0 }, 'api_key_spend_limit_exceeded'],
-    ['is the last of a quota', { used: 2, quota: 3 }, undefined],
-    ['is one too many', { used: 3, quota: 3 }, 'USAGE_EXCEEDED'],
-    ['is never borne by a quota of 0', { quota: 0 }, 'USAGE_EXCEEDED'],
+    ['is covered by a balance of 5', {}, undefined],
+    ['is not covered by a balance of 4', { balance: 4 }, 'insufficient_balance'],
+    ['may reach a spend limit exactly', { spent: 5, spendLimit: 10 }, undefined],
+    ['may not exceed a spend limit', { spent: 6, spendLimit: 10 }, 'api_key_spend_limit_exceeded'],
+    ['always exceeds a spend limit of 0', { spendLimit: 0 }, 'api_key_spend_limit_exceeded'],
+    ['may use up a quota', { used: 2, quota: 3 }, undefined],
+    ['may not exceed a quota', { used: 3, quota: 3 }, 'USAGE_EXCEEDED'],
+    ['always exceeds a quota of 0', { quota: 0 }, 'USAGE_EXCEEDED'],
     [
       'is refused for the spend limit first',
       { spendLimit: 0, quota: 0, balance: 0 },
       'api_key_spend_limit_exceeded',
     ],
-    ['then for the quota', { quota: 0, balance: 0 }, 'USAGE_EXCEEDED'],
+    ['is refused for the quota before the balance', { quota: 0, balance: 0 }, 'USAGE_EXCEEDED'],
     ['is refused for a key that was disabled', { disabled: true, spendLimit: 0 }, 'invalid_api_key'],
     ['is refused for a key that has just expired', { expiresAtMs: 1_000 }, 'invalid_api_key'],
-    ['is borne by a key that expires later', { expiresAtMs: 1_001 }, undefined],
+    ['is accepted for a key that expires later', { expiresAtMs: 1_001 }, undefined],
     ['is refused for a banned account', { banned: true, spendLimit: 0 }, 'account_banned'],
   ])('%s', (_name, standing, code) => {
     const outcome = () => checkBudget({ ...bare, ...standing }, 5, 1_000)

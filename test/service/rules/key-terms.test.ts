@@ -18,6 +18,6 @@ test.each<[what: string, isPlain: boolean, names: readonly string[]]>([
   ['a soft hyphen, a byte order mark, a tag (Cf)', false, ['a\u00adb', '\ufeffci', 'ci\u{e0041}']],
   ['half a character, private, unassigned (Cs, Co, Cn)', false, ['a\ud83e', 'a\ue000', 'a\u0378']],
   ['line and paragraph separators (Zl, Zp)', false, ['a\u2028b', 'a\u2029b']],
-])('%s: %s', (_what, isPlain, names) => {
+])('a key name with %s is accepted: %s', (_what, isPlain, names) => {
   expect(names.filter((name) => isPlainName(name) !== isPlain)).toEqual([])
 })

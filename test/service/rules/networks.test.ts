@@ -22,7 +22,7 @@ test.each([
   ['010.0.0.1', undefined],
   ['unknown', undefined],
   ['', undefined],
-])('%s is the address %s', (text, plain) => {
+])('parses %s as the address %s', (text, plain) => {
   expect(parseAddress(text)?.toString()).toBe(plain)
 })
 
@@ -41,7 +41,7 @@ test.each([
   ['10.0.0', undefined],
   ['example.com', undefined],
   ['none', undefined],
-])('%s is the network %o', (text, network) => {
+])('parses %s as the network %o', (text, network) => {
   const [address, prefix] = parseNetwork(text) ?? []
   expect(address && [address.toString(), prefix, address.kind()]).toEqual(network)
 })
@@ -63,7 +63,7 @@ test.each([
   ['fe80::1%eth0', ['fe80::/10'], true],
   ['nobody', ['0.0.0.0/0', '::/0'], false],
   ['10.1.2.3', [], false],
-])('%s within %o: %s', (address, networks, isIn) => {
+])('matches %s against the networks %o: %s', (address, networks, isIn) => {
   expect(createNetworkMatcher(networks)(address)).toBe(isIn)
 })
 

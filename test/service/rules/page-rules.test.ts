@@ -15,14 +15,16 @@ test.each<[accepts: string | undefined, best: string | undefined]>([
   ['identity', undefined],
   ['brotli, xgzip', undefined],
   ['br;q=x', 'br'],
-])('Accept-Encoding: %s', (accepts, best) => expect(bestCoding(accepts, ['gzip', 'br'])).toBe(best))
+])('chooses the best encoding for Accept-Encoding: %s', (accepts, best) =>
+  expect(bestCoding(accepts, ['gzip', 'br'])).toBe(best),
+)
 
-test('only a form that exists is chosen', () => {
+test('chooses only an encoding that exists', () => {
   expect(bestCoding('br, gzip', ['gzip'])).toBe('gzip')
   expect(bestCoding('br, gzip', [])).toBeUndefined()
 })
 
-describe('the policy', () => {
+describe('the content security policy', () => {
   test('allows no inline script, and no other origin', () => {
     const policy = pagePolicy([undefined])
     expect(policy).toContain(
@@ -31,7 +33,7 @@ describe('the policy', () => {
     expect(policy).not.toMatch(/unsafe|\*|http/)
   })
 
-  test('allows pictures and videos of the public URL and of the bucket', () => {
+  test('allows images and videos of the public URL and of the bucket', () => {
     const policy = pagePolicy([
       'https://runs.example/prefix',
       'https://bucket.s3.example:9000',
@@ -44,5 +46,6 @@ describe('the policy', () => {
     expect(policy).toContain("connect-src 'self';")
   })
 
-  test('leaves out what is not a URL', () => expect(pagePolicy(['a b; script-src *'])).toBe(pagePolicy([])))
+  test('leaves out values that are not URLs', () =>
+    expect(pagePolicy(['a b; script-src *'])).toBe(pagePolicy([])))
 })

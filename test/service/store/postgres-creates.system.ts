@@ -25,7 +25,7 @@ async function openWithKey(credits: number) {
 
 describePostgres('on PostgreSQL', () => {
   test.each([true, false])(
-    'each is charged once when a connection is lost with its commit (it reaches the server: %s)',
+    'charges each create once if its commit is lost (it reaches the server: %s)',
     async (reachesServer) => {
       const { url, store, runOf } = await openWithKey(8)
       const proxy = await createPostgresProxy(url)
@@ -41,7 +41,7 @@ describePostgres('on PostgreSQL', () => {
     },
   )
 
-  test('many creates of an account whose row is locked take no connection from other accounts', async () => {
+  test('many creates of a locked account take no connections from other accounts', async () => {
     const { url, store, runOf } = await openWithKey(100)
     const other = await store.ensureAccount({ name: 'other', credits: 0, nowMs: 0 })
     const server = await sharedPostgres()
@@ -60,7 +60,7 @@ describePostgres('on PostgreSQL', () => {
     expect((await store.verify()).problems).toEqual([])
   })
 
-  test('a create that waits for earlier creates of its account ends with them when the database does not answer', async () => {
+  test('a create that waits for others of its account fails with them if the database hangs', async () => {
     const { url, runOf } = await openWithKey(100)
     const clock = { ...STILL_CLOCK, nowMs: 0, monotonic: () => clock.nowMs }
     const store = await openTestStore(url, clock)

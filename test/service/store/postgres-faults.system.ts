@@ -39,7 +39,7 @@ async function openWithKey(url: string, credits: number, clock?: PostgresOptions
   return { store, accountId, newRun, add, status }
 }
 
-test.skipIf(!hasPostgres)('a login that is refused for a while is waited for, as a restart is', async () => {
+test.skipIf(!hasPostgres)('waits while a login is refused temporarily, as during a restart', async () => {
   const url = await temporaryDatabase()
   const server = await sharedPostgres()
   const name = `rushes_test_${process.pid}_rotated`
@@ -78,7 +78,7 @@ async function openBehindProxy(credits = 5) {
 }
 
 describePostgres('on PostgreSQL', () => {
-  test('an error has no values of rows, so no log gets them', async () => {
+  test('an error contains no values of rows', async () => {
     const { url, store } = await openBehindProxy()
     await store.addUser({ email: 'ann@example.com', accountId: 1, nowMs: 1 })
     const database = createDatabase({ url, maxConnections: 1 })
@@ -104,7 +104,7 @@ describePostgres('on PostgreSQL', () => {
     ['the answer to the commit', 'COMMIT', true],
     ['the commit', 'COMMIT', false],
     ['the first statement', 'BEGIN', false],
-  ])('a create is made once when %s is lost', async (_name, at, reachesServer) => {
+  ])('a create takes effect once when %s is lost', async (_name, at, reachesServer) => {
     // With the last credit: what was committed must not be refused for want of it.
     const { behind, beside, proxy, newRun, status } = await openBehindProxy(1)
     proxy.breakAt(at, reachesServer)
@@ -119,7 +119,7 @@ describePostgres('on PostgreSQL', () => {
   })
 
   test.each([true, false])(
-    'a free create is made once (it reaches the server: %s)',
+    'a free create takes effect once if its commit is lost (it reaches the server: %s)',
     async (reachesServer) => {
       const { behind, proxy, newRun, status } = await openBehindProxy(0)
       proxy.breakAt('COMMIT', reachesServer)
@@ -128,7 +128,7 @@ describePostgres('on PostgreSQL', () => {
     },
   )
 
-  test('an id that exists is still refused', async () => {
+  test('still refuses an existing id', async () => {
     const { store, add, newRun } = await openBehindProxy()
     await add('one')
     await expect(store.addRun(newRun('one'), () => {})).rejects.toMatchObject({ code: '23505' })
@@ -152,7 +152,7 @@ describePostgres('on PostgreSQL', () => {
     },
   )
 
-  test('a claim that cannot have its lock says so, not that its transaction was aborted', async () => {
+  test('a claim that cannot get its lock reports that, not an aborted transaction', async () => {
     const { url, store, add, status } = await openBehindProxy()
     await add('one')
     const other = new pg.Client({ connectionString: url })
@@ -181,7 +181,7 @@ describePostgres('on PostgreSQL', () => {
     expect((await store.findRun('one', accountId))?.outputs).toEqual([output('t')])
   })
 
-  test('a result that was given up after 5 s is not lost when it had been written', async () => {
+  test('a result whose write timed out after 5 s is kept if it had been committed', async () => {
     const { proxy, store, add, status } = await openBehindProxy()
     // The 5 s pass when the answer is lost.
     const clock = { ...systemClock, monotonic: () => proxy.broken * 5_000 }
@@ -195,7 +195,7 @@ describePostgres('on PostgreSQL', () => {
     expect([await finish(), await finish()]).toEqual([true, true])
   })
 
-  test('accounts and workers survive a lost answer, and neither keys nor credits are added twice', async () => {
+  test('accounts and workers survive a lost response, without duplicate keys or credits', async () => {
     const { behind, beside, proxy, accountId } = await openBehindProxy()
     const key = { accountId, hash: 'other', prefix: 'rk_other', name: 'other', nowMs: 0 }
     proxy.breakAt('COMMIT', true)
@@ -217,7 +217,7 @@ describePostgres('on PostgreSQL', () => {
     expect((await beside.verify()).problems).toEqual([])
   })
 
-  test('a session outlives a lost answer, and a link whose use was lost is used', async () => {
+  test('a session survives a lost response, and a link is used up even if its response was lost', async () => {
     const { behind, beside, proxy, accountId } = await openBehindProxy()
     const userId = (await beside.addUser({ email: 'ann@example.com', accountId, nowMs: 1 })) ?? 0
     const times = { nowMs: 1, expiresAtMs: 9 }
@@ -246,7 +246,7 @@ describePostgres('on PostgreSQL', () => {
     ['a check', (store) => store.checkWritable()],
     ['the ledger', (store) => store.verify()],
   ]
-  test.each(OPERATIONS)('%s outlives connections that the server ends', async (_name, operation) => {
+  test.each(OPERATIONS)('%s survives connections that the server ends', async (_name, operation) => {
     const url = await temporaryDatabase()
     const { store, add } = await openWithKey(url, 1_000)
     const server = await sharedPostgres()
@@ -304,7 +304,7 @@ describePostgres('on PostgreSQL', () => {
   )
 
   test.skipIf(!canRestartPostgres)(
-    'a server that stays away is an error of one kind, after 5 s, and after 1.5 s when the service closes',
+    'an unavailable server is one error after 5 s, or after 1.5 s while closing',
     async () => {
       const server = await startPostgres()
       onTestFinished(() => server.stop())
@@ -344,7 +344,7 @@ describePostgres('on PostgreSQL', () => {
     },
   )
 
-  test('a connection that hangs is given up', async () => {
+  test('a connection that hangs is abandoned', async () => {
     const { behind, proxy, add, accountId } = await openBehindProxy()
     await add('one')
     await behind.renewLease('other')
@@ -361,7 +361,7 @@ describePostgres('on PostgreSQL', () => {
 })
 
 test.skipIf(!hasPostgres)(
-  'a create whose commit was not confirmed is 503 and says so, and is charged once when it is sent again',
+  'an unconfirmed create is a 503 that says so, and is charged once when it is sent again',
   async () => {
     const proxy = await createPostgresProxy(await temporaryDatabase())
     onTestFinished(() => proxy.close())

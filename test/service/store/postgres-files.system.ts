@@ -34,7 +34,7 @@ const ADD_RUN = `
   VALUES ('raw', 1, 'm', 'image', '{}', 0, 'queued', 1)`
 
 describePostgres('on PostgreSQL', () => {
-  test('a sweep passes over an image that a create is taking, and then spares it', async () => {
+  test('a sweep skips an image that a create is taking, and keeps it afterwards', async () => {
     const { client, sweep } = await openWithImage()
     await client.query('BEGIN')
     await client.query("SELECT 1 FROM files WHERE key = 'a1b2' FOR NO KEY UPDATE")
@@ -49,7 +49,7 @@ describePostgres('on PostgreSQL', () => {
   })
 
   test.each([true, false])(
-    'a create waits for a sweep that looks at its image (removes its record: %s)',
+    'a create waits for a sweep that checks its image (removes its record: %s)',
     async (removes) => {
       const { client, create, isWaiting, sweep } = await openWithImage()
       await client.query('BEGIN')

@@ -32,7 +32,7 @@ async function openNodes() {
 }
 
 describePostgres('on PostgreSQL', () => {
-  test('two nodes claim at once: each run once, and the accounts in turn', async () => {
+  test('two nodes claim each run once at the same time, with the accounts in turn', async () => {
     const { one, other, add } = await openNodes()
     const second = await one.ensureAccount({ name: 'second', credits: 0, nowMs: 0 })
     const ids = Array.from({ length: 40 }, (_, n) => `run_${n}`)
@@ -47,7 +47,7 @@ describePostgres('on PostgreSQL', () => {
     expect([...first, ...rest].flatMap((run) => run?.id ?? []).sort()).toEqual(ids.sort())
   })
 
-  test('a node hears of a run that another queued, not of its own, also after its connection was lost', async () => {
+  test('a node is notified of runs that others queue, also after its connection was lost', async () => {
     const { url, one, other, add } = await openNodes()
     let heard = 0
     const stop = other.onQueued(() => {
@@ -69,7 +69,7 @@ describePostgres('on PostgreSQL', () => {
     stop()
   })
 
-  test('a worker is connected while its node is, and its lock is gone with its connection', async () => {
+  test('a worker is connected while its node is, and loses its lock with its connection', async () => {
     const { url, other, add, one, workerOf } = await openNodes()
     const proxy = await createPostgresProxy(url)
     const third = await openTestStore(proxy.url)
@@ -86,7 +86,7 @@ describePostgres('on PostgreSQL', () => {
     expect(await claimRun(other, 'other', { nowMs: 8 })).toMatchObject({ id: 'one' })
   })
 
-  test('a worker takes its lock again by itself, and a reap with what was seen before is refused', async () => {
+  test('a worker takes its lock again automatically, and a stale reap is refused', async () => {
     const { url, one, other, workerOf } = await openNodes()
     await other.renewLease('other')
     const seen = await workerOf('other')
@@ -98,7 +98,7 @@ describePostgres('on PostgreSQL', () => {
     expect(await other.extendLease('other')).toBe(true)
   })
 
-  test('a lock that a hanging connection of the same worker holds is taken from it', async () => {
+  test('a worker takes its lock from its own hanging connection', async () => {
     const { url, one, workerOf } = await openNodes()
     const proxy = await createPostgresProxy(url)
     onTestFinished(() => proxy.close())
@@ -115,7 +115,7 @@ describePostgres('on PostgreSQL', () => {
     await one.checkWritable()
   })
 
-  test('claims and reaps at once leave no run without a worker', async () => {
+  test('concurrent claims and reaps leave no run without a worker', async () => {
     const { one, other, add } = await openNodes()
     await one.renewLease('one')
     const ids = Array.from({ length: 30 }, (_, n) => `run_${n}`)
@@ -134,7 +134,7 @@ describePostgres('on PostgreSQL', () => {
     expect((await one.queueLengths()).image).toBe(30)
   })
 
-  test('it is ready only while the connection that stays works too', async () => {
+  test('a node is ready only while its permanent connection works too', async () => {
     const { url } = await openNodes()
     const proxy = await createPostgresProxy(url)
     const third = await openTestStore(proxy.url, systemClock)
@@ -146,7 +146,7 @@ describePostgres('on PostgreSQL', () => {
     expect(await isReady()).toBe(false)
   })
 
-  test('it is not ready on a database that has become read-only', async () => {
+  test('a node is not ready on a database that has become read-only', async () => {
     const url = await temporaryDatabase()
     const one = await openTestStore(url, systemClock)
     const server = await sharedPostgres()
@@ -158,7 +158,7 @@ describePostgres('on PostgreSQL', () => {
     await expect(one.checkWritable()).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' })
   })
 
-  test('the lease of a process that has gone is reaped 3 s after its connection was lost', async () => {
+  test('the lease of an ended process is reaped 3 s after its connection was lost', async () => {
     const { url, one, add, workerOf } = await openNodes()
     const proxy = await createPostgresProxy(url)
     const third = await openTestStore(proxy.url)
@@ -179,20 +179,23 @@ describePostgres('on PostgreSQL', () => {
     expect(await claimRun(one, lease.id, { nowMs: 8 })).toMatchObject({ id: 'one' })
   })
 
-  test.skipIf(!canRestartPostgres)('the service closes within 5 s while the database is away', async () => {
-    const server = await startPostgres()
-    onTestFinished(() => server.stop())
-    const engine = createCommandedEngine({ stuck: true })
-    const service = await createTestService({ databaseUrl: await server.createDatabase(), engine })
-    const { clock } = service
-    await ask(service, 'POST', RUNS_PATH, { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } })
-    await until('the render', async () => {
-      await clock.advance(1_000)
-      return engine.jobs.length === 1
-    })
-    await server.halt()
-    const startedMs = clock.monotonic()
-    await clock.runUntil(service.service.close())
-    expect(clock.monotonic() - startedMs).toBeLessThanOrEqual(5_000)
-  })
+  test.skipIf(!canRestartPostgres)(
+    'the service closes within 5 s while the database is unavailable',
+    async () => {
+      const server = await startPostgres()
+      onTestFinished(() => server.stop())
+      const engine = createCommandedEngine({ stuck: true })
+      const service = await createTestService({ databaseUrl: await server.createDatabase(), engine })
+      const { clock } = service
+      await ask(service, 'POST', RUNS_PATH, { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } })
+      await until('the render', async () => {
+        await clock.advance(1_000)
+        return engine.jobs.length === 1
+      })
+      await server.halt()
+      const startedMs = clock.monotonic()
+      await clock.runUntil(service.service.close())
+      expect(clock.monotonic() - startedMs).toBeLessThanOrEqual(5_000)
+    },
+  )
 })

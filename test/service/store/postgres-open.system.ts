@@ -29,7 +29,7 @@ test.each([
   expect(JSON.stringify([explained?.message, explained?.hint])).not.toContain('s3cret')
 })
 
-test('an error that is not about the connection is not explained as one', () => {
+test('an error that does not concern the connection is not explained as one', () => {
   expect(explainConnection('postgres://db/rushes', new Error('division by zero'))).toBeUndefined()
 })
 
@@ -53,7 +53,7 @@ describePostgres('on PostgreSQL', () => {
     expect(await stores[0]?.listAccounts()).toMatchObject([{ name: 'default', balance: 10, keys: 1 }])
   })
 
-  test('a database of another format is refused, and nothing is changed', async () => {
+  test('a database of another format is refused and left unchanged', async () => {
     const url = await temporaryDatabase()
     await (await openTestStore(url)).ensureAccount({ name: 'kept', credits: 5, nowMs: 0 })
     const server = await sharedPostgres()
@@ -69,7 +69,7 @@ describePostgres('on PostgreSQL', () => {
     ])
   })
 
-  test('a database of another program is refused and untouched, unless a schema was made in it', async () => {
+  test('a database of another program is refused, unless a schema for rushes was created in it', async () => {
     const url = await temporaryDatabase()
     const server = await sharedPostgres()
     await server.query('CREATE TABLE accounts (x integer)', url)
@@ -108,7 +108,7 @@ describePostgres('on PostgreSQL', () => {
     await expect(openPostgresStore(readOnly)).rejects.toMatchObject(usage(/read-only/))
   })
 
-  test('a database without data is refused where the data should be there', async () => {
+  test('a database without data is refused where data is required', async () => {
     const url = await temporaryDatabase()
     await expect(openPostgresStore(url, { make: false })).rejects.toMatchObject(
       usage(/contains no data of a service/, /Check the name of the database/),
@@ -135,7 +135,7 @@ describePostgres('on PostgreSQL', () => {
     },
   )
 
-  test('a certificate that is not there is named, and an unknown sslmode is refused', async () => {
+  test('a missing certificate is named, and an unknown sslmode is refused', async () => {
     const url = await temporaryDatabase()
     await expect(
       openPostgresStore(`${url}?sslmode=verify-full&sslrootcert=/no/ca.pem`),
@@ -145,7 +145,7 @@ describePostgres('on PostgreSQL', () => {
     )
   })
 
-  test('an ordinary user with a database of its own can do everything', async () => {
+  test('an ordinary user with its own database has enough rights', async () => {
     const url = await temporaryDatabase()
     const server = await sharedPostgres()
     const name = `rushes_test_${process.pid}_owner`
@@ -161,7 +161,7 @@ describePostgres('on PostgreSQL', () => {
     await server.query(`DROP ROLE ${name}`)
   })
 
-  test('the server sees who is connected', async () => {
+  test('connections name the program to the server', async () => {
     const url = await temporaryDatabase()
     await (await openTestStore(url)).renewLease('me')
     const server = await sharedPostgres()

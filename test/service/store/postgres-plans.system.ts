@@ -11,7 +11,7 @@ describePostgres('on a new database', () => {
   test.each([
     ['the run of a status request', runStatements(POSTGRES).findRun, `'run_1'`],
     ['the runs of an update', consoleStatements(POSTGRES).findRuns, `ARRAY['run_1']`],
-  ])('%s is found by its id, and not among all runs of its account', async (_, text, id) => {
+  ])('%s is found by its id without reading all runs of its account', async (_, text, id) => {
     const url = await temporaryDatabase()
     await (await openPostgresStore(url)).close()
     const statement = text.replaceAll('$1', id).replaceAll('$2', '1')

@@ -29,7 +29,7 @@ accountContract(() => openSqliteStore(newPath()))
 userContract(() => openSqliteStore(newPath()))
 consoleContract(() => openSqliteStore(newPath()))
 
-test('a database of another format is refused and left as it is', async () => {
+test('a database of another format is refused', async () => {
   const path = newPath()
   const store = openSqliteStore(path)
   await store.close()
@@ -39,7 +39,7 @@ test('a database of another format is refused and left as it is', async () => {
   expect(() => openSqliteStore(path)).toThrow(expect.objectContaining({ code: 'usage', exitCode: 2 }))
 })
 
-test('a database that another process has locked is refused with a sentence', async () => {
+test('a database that another process has locked is refused with that reason', async () => {
   const path = newPath()
   const original = newPath()
   await openSqliteStore(original).close()
@@ -55,7 +55,7 @@ test('a database that another process has locked is refused with a sentence', as
   openServiceDatabase(path).close()
 })
 
-test('a backup that was put beside the log of the old database is used, and the log is kept aside', async () => {
+test('a restored backup is used, and the log of the old database is kept aside', async () => {
   const path = newPath()
   const backup = `${path}.backup`
   const old = openSqliteStore(path)

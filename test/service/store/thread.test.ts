@@ -26,7 +26,7 @@ async function openWithKey(credits: number) {
   return { path, store, accountId, newRun }
 }
 
-test('creates that arrive together are charged one by one, and those that cannot be paid are refused', async () => {
+test('concurrent creates are charged one by one, and those beyond the balance are refused', async () => {
   const { store, newRun } = await openWithKey(30)
   const ids = Array.from({ length: 50 }, (_, index) => `run_${index}`)
   const results = await Promise.allSettled(ids.map((id) => store.addRun(newRun(id))))
@@ -37,14 +37,14 @@ test('creates that arrive together are charged one by one, and those that cannot
   expect((await store.verify()).problems).toEqual([])
 })
 
-test('one that fails among others fails alone', async () => {
+test('a create that fails in a shared commit fails alone', async () => {
   const { store, newRun } = await openWithKey(100)
   const results = await Promise.allSettled(['a', 'b', 'a', 'c'].map((id) => store.addRun(newRun(id))))
   expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled'])
   expect(await store.listAccounts()).toMatchObject([{ balance: 97, runs: 3 }])
 })
 
-test('while another process holds the lock, reads are answered and creates wait', async () => {
+test('reads continue and creates wait while another process holds the lock', async () => {
   const { path, store, accountId, newRun } = await openWithKey(100)
   await store.addRun(newRun('first'))
   const other = new Database(path)
@@ -63,7 +63,7 @@ test('while another process holds the lock, reads are answered and creates wait'
   expect(await store.findRun('second', accountId)).toMatchObject({ status: 'queued' })
 })
 
-test('a page delays no status request, however many are waiting', async () => {
+test('waiting pages do not delay a status request', async () => {
   const { store, newRun, accountId } = await openWithKey(3_000)
   const ids = Array.from({ length: 1_000 }, (_, index) => `run_${index}`)
   await Promise.all(ids.map((id) => store.addRun(newRun(id))))
@@ -82,7 +82,7 @@ test('a page delays no status request, however many are waiting', async () => {
   expect(runs).toMatchObject([{ id: 'latest' }])
 })
 
-test('large creates that arrive together are committed in parts, and reads come between', async () => {
+test('large concurrent creates are committed in parts, with reads in between', async () => {
   const { store, newRun, accountId } = await openWithKey(100)
   const input = { prompt: '\u0001'.repeat(100_000), more: 'x'.repeat(200_000) }
   let created = 0
@@ -102,7 +102,7 @@ test('large creates that arrive together are committed in parts, and reads come 
   expect(await store.listAccounts()).toMatchObject([{ balance: 40, runs: 60 }])
 })
 
-test('a closed store has everything in the file itself', async () => {
+test('a closed store has all data in the database file itself', async () => {
   const { path, store, newRun, accountId } = await openWithKey(100)
   await store.addRun(newRun('kept'))
   expect((await store.listRuns({ accountId, limit: 1 })).runs).toMatchObject([{ id: 'kept' }])
@@ -118,7 +118,7 @@ test('a closed store has everything in the file itself', async () => {
   })
 })
 
-test('nothing is accepted into a file that was removed or replaced', async () => {
+test('a database file that was removed or replaced accepts no changes', async () => {
   const { path, store, newRun } = await openWithKey(100)
   await store.addRun(newRun('kept'))
   renameSync(path, `${path}.away`)
@@ -134,7 +134,7 @@ test('nothing is accepted into a file that was removed or replaced', async () =>
 test.each([
   ['an empty file', '', /is empty/],
   ['a log without its database', '-wal', /is missing, and its log is there/],
-])('%s is refused: it was a service’s database', async (_name, ending, says) => {
+])('refuses %s in place of the database', async (_name, ending, says) => {
   const path = newPath()
   writeFileSync(path + ending, ending === '' ? '' : 'a log')
   await expect(openStoreThread(path)).rejects.toMatchObject({
@@ -143,7 +143,7 @@ test.each([
   })
 })
 
-test('when the service closes, a change gives up a lock for which another service still waits', async () => {
+test('a closing service stops waiting for a lock, while other services continue', async () => {
   const { path, store, newRun, accountId } = await openWithKey(100)
   const open = await openStoreThread(path)
   onTestFinished(() => open.close())
@@ -166,7 +166,7 @@ test('when the service closes, a change gives up a lock for which another servic
   await store.addRun(newRun('later'))
 })
 
-test('an account is added while other changes share the commit', async () => {
+test('an account can be added in a shared commit', async () => {
   const { store, newRun } = await openWithKey(30)
   const [, added] = await Promise.all([
     store.addRun(newRun('run_1')),

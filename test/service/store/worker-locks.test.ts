@@ -44,18 +44,15 @@ async function list(data: string, words: readonly string[]): Promise<unknown> {
   return JSON.parse((await promisify(execFile)(command, rest)).stdout)
 }
 
-test.each(containers)(
-  '%s: a worker has ended when its process was killed, and not before',
-  async (_, words) => {
-    const data = temporaryFolder()
-    const holder = await hold(data, words)
-    expect(await list(data, words)).toMatchObject([{ id: 'held', hasEnded: false }])
-    await holder.kill()
-    expect(await list(data, words)).toMatchObject([{ id: 'held', hasEnded: true }])
-  },
-)
+test.each(containers)('%s, a worker counts as ended only after its process was killed', async (_, words) => {
+  const data = temporaryFolder()
+  const holder = await hold(data, words)
+  expect(await list(data, words)).toMatchObject([{ id: 'held', hasEnded: false }])
+  await holder.kill()
+  expect(await list(data, words)).toMatchObject([{ id: 'held', hasEnded: true }])
+})
 
-test('a lock that is missing proves nothing, nor does one that cannot be read', async () => {
+test('a missing or unreadable lock does not count as an ended worker', async () => {
   const data = temporaryFolder()
   const [one, other] = [opened(data), opened(data)]
   await one.renewLease('w')
@@ -68,7 +65,7 @@ test('a lock that is missing proves nothing, nor does one that cannot be read', 
   expect(await other.listWorkers()).toMatchObject([{ id: 'w', hasEnded: false }])
 })
 
-test('a worker that was reaped although it lives holds a lock again with its next lease', async () => {
+test('a live worker that was reaped holds a lock again with its next lease', async () => {
   const data = temporaryFolder()
   const [one, other] = [opened(data), opened(data)]
   await one.renewLease('w')
@@ -81,7 +78,7 @@ test('a worker that was reaped although it lives holds a lock again with its nex
   expect(existsSync(join(data, 'processes', 'w'))).toBe(true)
 })
 
-test('a lock goes with its row, and one without a row is removed later', async () => {
+test('a lock is removed with its row, and one without a row later', async () => {
   const data = temporaryFolder()
   const one = opened(data)
   await one.renewLease('a')

@@ -97,7 +97,7 @@ test.each(
       isRoot,
     ],
   ].filter(([, , isPossible]) => isPossible) as [string, string][],
-)('%s: the run fails, and nothing is published, changed or removed', async (command, found) => {
+)('after %s, the run fails, and nothing is published, changed or removed', async (command, found) => {
   const { failure, published, errors, elsewhere } = await withCommand(command)
   expect(failure).toEqual({
     code: 'render_failed',
@@ -109,7 +109,7 @@ test.each(
   if (command.includes('$ELSEWHERE')) expect(readdirSync(join(elsewhere, 'out'))).toEqual(['x.png'])
 })
 
-test('a command that fails after it has replaced its folder: nothing is removed', async () => {
+test('nothing is removed after a command that replaced its folder and failed', async () => {
   const { failure, errors } = await withCommand(
     'rmdir "$RUSHES_OUTPUT_DIR" && ln -s "$OUTSIDE" "$RUSHES_OUTPUT_DIR"; echo "no GPU" >&2; exit 3',
   )
@@ -117,13 +117,13 @@ test('a command that fails after it has replaced its folder: nothing is removed'
   expect(errors).toMatchObject([{ name: 'FolderReplaced' }])
 })
 
-test('a folder that is gone fails the run, and is nothing to remove', async () => {
+test('a removed output folder fails the run without another error', async () => {
   const { failure, errors } = await withCommand('rmdir "$RUSHES_OUTPUT_DIR"')
   expect(failure?.message).toMatch(/^The engine's output folder is gone, so nothing was published\./)
   expect(errors).toEqual([])
 })
 
-test('the folder of the input may be replaced too: what is there stays', async () => {
+test('a replaced input folder is not removed, and the run succeeds', async () => {
   const { failure, published, left } = await withCommand(
     'rmdir "$RUSHES_INPUT_DIR" && ln -s "$OUTSIDE" "$RUSHES_INPUT_DIR"; echo x > "$RUSHES_OUTPUT_DIR/x.png"',
   )
@@ -132,7 +132,7 @@ test('the folder of the input may be replaced too: what is there stays', async (
   expect(left).toEqual([expect.stringMatching(/^run_1-\w+-input$/)])
 })
 
-test('links to folders and files, and whatever else is no output, are removed and not followed', async () => {
+test('links and other files that are not outputs are removed without following them', async () => {
   const { failure, published, left } = await withCommand(
     `cd "$RUSHES_OUTPUT_DIR"; mkdir -p a/b; ln -s "$OUTSIDE" a/b/link; ln -s "$OUTSIDE" folder.png
      ln -s "$OUTSIDE/sentinel.png" file.png; echo x > .hidden; : > empty.png; mkfifo pipe.png; echo x > out.png`,
@@ -142,7 +142,7 @@ test('links to folders and files, and whatever else is no output, are removed an
   expect(left).toEqual([])
 })
 
-test('a further name of a file is published as a copy, which the command cannot change afterwards', async () => {
+test('a hard link is published as a copy that the command cannot change afterwards', async () => {
   const { published, elsewhere } = await withCommand(
     'echo first > "$ELSEWHERE/result"; chmod 644 "$ELSEWHERE/result"; ln "$ELSEWHERE/result" "$RUSHES_OUTPUT_DIR/x.png"',
   )
@@ -152,7 +152,7 @@ test('a further name of a file is published as a copy, which the command cannot 
   expect(published.map((each) => readFileSync(each, 'utf8'))).toEqual(['first\n'])
 })
 
-test.runIf(isRoot)('a further name of a file of another user is not published', async () => {
+test.runIf(isRoot)('a hard link to a file of another user is not published', async () => {
   const { failure, published, elsewhere } = await withCommand(
     'echo x > "$ELSEWHERE/theirs"; chown 65534 "$ELSEWHERE/theirs"; ln "$ELSEWHERE/theirs" "$RUSHES_OUTPUT_DIR/x.png"',
   )
@@ -161,7 +161,7 @@ test.runIf(isRoot)('a further name of a file of another user is not published', 
   expect(statSync(join(elsewhere, 'theirs'))).toMatchObject({ uid: 65_534, nlink: 1 })
 })
 
-test('an engine whose file becomes a link before it is measured publishes nothing', async () => {
+test('a file that becomes a link before it is read is not published', async () => {
   const { failure, published } = await renderWith((env) => ({
     async render(job) {
       const files = await createInstantEngine().render(job)
@@ -195,7 +195,7 @@ const canMount = (() => {
   }
 })()
 
-test.runIf(canMount)('mounts of a command are its own, and gone with it', async () => {
+test.runIf(canMount)('mounts of a command end with it and do not affect its outputs', async () => {
   const { failure, published, left } = await withCommand(
     `unshare -Urm sh -c 'mkdir "$RUSHES_OUTPUT_DIR/m"; mount --bind "$OUTSIDE" "$RUSHES_OUTPUT_DIR/m"; ls "$RUSHES_OUTPUT_DIR/m" > "$RUSHES_OUTPUT_DIR/x"'`,
   )

@@ -9,7 +9,7 @@ test('the failure after the last crash ends with what the renderer wrote to stde
   expect(failure.message).toMatch(/^The engine crashed three times .+: out of memory$/)
 })
 
-test('without any stderr the failure is the plain one', () => {
+test('without any stderr, the failure has the standard message', () => {
   expect(crashLimitFor(new RendererCrashed('it crashed'))).toEqual(CRASH_LIMIT)
 })
 
@@ -18,7 +18,7 @@ test('a long stderr is shortened', () => {
   expect(failure.message.length).toBeLessThanOrEqual(2_500)
 })
 
-test('a system error is told by its code, without the paths of its message', () => {
+test('a system error is reported by its code, without the paths of its message', () => {
   const error = Object.assign(new Error("ENOSPC: no space left, write '/secret/path'"), {
     code: 'ENOSPC',
     syscall: 'write',
@@ -34,7 +34,7 @@ test.each([
   [new Error('out of\nmemory\u001b[2J\u202e\u0000'), 'out of\nmemory[2J'],
   [new Error(' \u0007 '), 'The engine failed without a message.'],
   [new Error('x'.repeat(9_000)), expect.stringMatching(/^x+…?/)],
-])('an error of the engine is told by its message', (error, message) => {
+])('an error of the engine is reported by its message, without control characters', (error, message) => {
   const failure = failureOf(error)
   expect(failure).toEqual({ code: 'render_failed', message })
   expect(failure.message.length).toBeLessThanOrEqual(2_500)

@@ -39,7 +39,7 @@ function createLeases() {
   return { clock, rows, reaped, limits, refused, createLease, fill }
 }
 
-test('a clock that jumps an hour, forward or back, ends no lease', async () => {
+test('a clock that jumps by an hour ends no lease', async () => {
   const { clock, reaped, createLease } = createLeases()
   const [one, other] = [createLease(), createLease()]
   await Promise.all([one.acquire(), other.acquire()])
@@ -57,7 +57,7 @@ test('a clock that jumps an hour, forward or back, ends no lease', async () => {
   await other.release()
 })
 
-test('a worker that sends no heartbeat for 30 s is reaped, whatever its clock says', async () => {
+test('a worker without a heartbeat for 30 s is reaped, whatever its clock shows', async () => {
   const { clock, rows, reaped, createLease } = createLeases()
   const one = createLease()
   await one.acquire()
@@ -81,7 +81,7 @@ test('a worker whose process has ended is reaped at once', async () => {
   await one.release()
 })
 
-test('a worker whose runs cannot be failed holds up no other, and is tried again', async () => {
+test('a worker that cannot be reaped does not delay others, and is tried again', async () => {
   const { rows, reaped, refused, createLease } = createLeases()
   const one = createLease()
   await one.acquire()
@@ -106,7 +106,7 @@ test('a lease that could not be written is acquired by the next call', async () 
   await one.release()
 })
 
-test('a worker that is disconnected for 3 s is reaped, and one that connects again is not', async () => {
+test('a worker that is disconnected for more than 3 s is reaped, unless it reconnects', async () => {
   const { clock, rows, reaped, createLease } = createLeases()
   const one = createLease()
   await one.acquire()
@@ -128,7 +128,7 @@ test('a worker that is disconnected for 3 s is reaped, and one that connects aga
   await one.release()
 })
 
-test('a worker that was reaped although it lives stops its work, and then has a lease again', async () => {
+test('a live worker that was reaped stops its work before it acquires a lease again', async () => {
   const { clock, rows, createLease } = createLeases()
   const one = createLease()
   const steps: string[] = []

@@ -96,13 +96,13 @@ async function renderOnce(isOwn: boolean, failures: readonly string[] = []) {
   return { tokens: outputs.map(({ token }) => token), left: readdirSync(outputsFolder), errors }
 }
 
-test('the outputs of a run that another worker took over are removed', async () => {
+test('a worker removes the outputs of a run that another worker took over', async () => {
   const { tokens, left, errors } = await renderOnce(false)
   expect(tokens).toHaveLength(1)
   expect([left, errors]).toEqual([[], []])
 })
 
-test('the outputs of its own run stay', async () => {
+test('a worker keeps the outputs of its own run', async () => {
   const { tokens, left, errors } = await renderOnce(true)
   expect([left, errors]).toEqual([tokens, []])
 })
@@ -110,7 +110,7 @@ test('the outputs of its own run stay', async () => {
 test.each([
   [['SQLITE_FULL', 'SQLITE_BUSY', 'SQLITE_FULL']],
   [['DATABASE_UNAVAILABLE', 'DATABASE_UNAVAILABLE']],
-])('a result that cannot be written (%j) is written when it can be', async (codes) => {
+])('a result that cannot be written (%j) is written as soon as possible', async (codes) => {
   const { tokens, left, errors } = await renderOnce(true, codes)
   expect(left).toEqual(tokens)
   if (codes[0] === 'SQLITE_FULL') expect(errors).toMatchObject(codes.map((code) => ({ code })))
@@ -147,7 +147,7 @@ test.each([
   ['finish run_1', createInstantEngine()],
   ['render_failed run_1', failing(new Error('no'))],
   ['crash run_1', failing(new RendererCrashed('no'))],
-])('an end that the database refuses ten times (%s) fails the run as not recorded', async (end, engine) => {
+])('a result that the database refuses ten times (%s) fails the run as not recorded', async (end, engine) => {
   const { worker, clock, changes, errors, left } = createRefused((change) => change === end, engine)
   const ended = 'not_recorded run_1'
   await clock.runUntil(until('the end', () => changes.includes(ended)))
@@ -157,7 +157,7 @@ test.each([
   expect(left()).toEqual([])
 })
 
-test('outputs that the database refuses ten times fail the run, without the words of the database', async () => {
+test('a run fails if the database refuses its outputs ten times, without quoting the database', async () => {
   const waiting = [RUN]
   const failures: RunFailure[] = []
   const { worker, clock, errors, outputsFolder } = createOne({
@@ -179,7 +179,7 @@ test('outputs that the database refuses ten times fail the run, without the word
   await clock.runUntil(worker.close())
 })
 
-test('a run that cannot be ended at all takes no slot of others, and is tried for as long as the worker lives', async () => {
+test('a run whose end cannot be written blocks no slot, and is retried while the worker runs', async () => {
   const { worker, clock, changes, add } = createRefused((change) => change.includes('run_1'))
   const tries = () => changes.filter((change) => change.startsWith('not_recorded run_1')).length
   await clock.runUntil(until('the first try', () => tries() > 0))
@@ -232,7 +232,7 @@ function createBusy(more: Partial<WorkerParts> = {}, answers: readonly (StoredRu
   return { ...one, claims, returned, finished, end: () => end() }
 }
 
-test('runs that it does not hold go back to the queue within a second of a lost claim, while another run is rendered', async () => {
+test('after a lost claim, a worker returns runs that it does not hold within a second', async () => {
   const lost = Object.assign(new Error('lost'), { code: 'DATABASE_UNAVAILABLE' })
   const answers = [RUN, lost, { ...RUN, id: 'run_2' }]
   const { worker, clock, claims, returned, finished } = createBusy({ concurrency: 2 }, answers)
@@ -244,7 +244,7 @@ test('runs that it does not hold go back to the queue within a second of a lost 
   await clock.runUntil(worker.close())
 })
 
-test('a worker that lost its lease stops what it renders, and renders again with a new one', async () => {
+test('a worker that lost its lease stops its renders, and continues with a new lease', async () => {
   const written: string[] = []
   let announce = () => {}
   let isListening = false
@@ -351,7 +351,7 @@ function createShared(
 
 const runsOf = (model: string, ...ids: readonly string[]) => ids.map((id) => storedRun({ id, model }))
 
-test('a worker renders as many runs of a model as it may, and goes on with other models', async () => {
+test('a worker renders up to the limit of a model, and continues with other models', async () => {
   const queue = [...runsOf('acme/one', 'a', 'b'), ...runsOf('acme/many', 'c', 'd', 'e')]
   const { worker, clock, asked, isRendering, end } = createShared(queue)
   await clock.runUntil(isRendering('a', 'c', 'd'))
@@ -364,7 +364,7 @@ test('a worker renders as many runs of a model as it may, and goes on with other
   await clock.runUntil(worker.close())
 })
 
-test('runs that a server renders use no slot of the node, so that a dead server stops no other model', async () => {
+test('runs on a model server use no slot of the node, so a dead server blocks no other model', async () => {
   const queue = [...runsOf('acme/remote', 'a', 'b', 'c'), ...runsOf('acme/many', 'd', 'e', 'f')]
   const { worker, clock, isRendering, end } = createShared(queue, {
     concurrency: 2,
@@ -379,7 +379,7 @@ test('runs that a server renders use no slot of the node, so that a dead server 
   await clock.runUntil(worker.close())
 })
 
-test('a worker whose models are all full does not ask', async () => {
+test('a worker whose models are all at their limit makes no claims', async () => {
   const queue = runsOf('acme/one', 'a', 'b')
   const { worker, clock, asked, isRendering, end } = createShared(queue, { models: [served('acme/one', 1)] })
   await clock.runUntil(isRendering('a'))
@@ -390,7 +390,7 @@ test('a worker whose models are all full does not ask', async () => {
   await clock.runUntil(worker.close())
 })
 
-test('references are loaded within the slots of the model, so that slow hosts hold back no other model', async () => {
+test('references load within the slots of their model, so slow hosts do not delay others', async () => {
   const slow = runsOf('acme/one', 's1', 's2').map((run) => ({
     ...run,
     input: { image_urls: ['https://slow.test/a.png'] },
@@ -413,7 +413,7 @@ test('references are loaded within the slots of the model, so that slow hosts ho
   await clock.runUntil(worker.close())
 })
 
-test('a worker of requested runs claims these alone, each while its model has a free slot', async () => {
+test('a worker of requested runs claims only these, and only with a free slot of their model', async () => {
   const queue = runsOf('acme/one', 'a', 'waits')
   const asked: ClaimRequest[] = []
   const claimRun = async (request: ClaimRequest) => {
@@ -436,7 +436,7 @@ test('a worker of requested runs claims these alone, each while its model has a 
   await clock.runUntil(worker.close())
 })
 
-test('a worker does not ask because of a run that it cannot take now', async () => {
+test('a new run that the worker cannot take now causes no claim', async () => {
   const { worker, clock, asked, isRendering } = createShared(runsOf('acme/one', 'a'))
   await clock.runUntil(isRendering('a'))
   const before = asked.length
@@ -452,7 +452,7 @@ test('a worker does not ask because of a run that it cannot take now', async () 
   await clock.runUntil(worker.close())
 })
 
-test('the progress of an engine is logged at each further 10 percent', async () => {
+test('logs the progress of an engine at each further 10 percent', async () => {
   const instant = createInstantEngine()
   const logged: unknown[] = []
   const { worker, clock } = createOne({
@@ -478,7 +478,7 @@ test('the progress of an engine is logged at each further 10 percent', async () 
   await clock.runUntil(worker.close())
 })
 
-test('the engine of a run that is canceled before the response to its claim arrives is not started', async () => {
+test('does not start the engine of a run that is canceled before its claim is answered', async () => {
   const events: string[] = []
   let answerClaim = () => {}
   const claimed = new Promise<void>((resolve) => {

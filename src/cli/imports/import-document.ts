@@ -38,6 +38,7 @@ export function createDocument({
   const { provider, model } = address
   const { version = address.version, isOfficial, sha256, description } = published
   const { input, references, fixed, warnings } = mapInput(published.input, published.root)
+  const ofRun = cost && costOfRun(cost, input.properties, fixed)
   const isPinned =
     provider === 'replicate' && version !== undefined && (address.version !== undefined || !isOfficial)
   return {
@@ -51,11 +52,11 @@ export function createDocument({
         ...(Object.keys(fixed).length > 0 && { fixed }),
       },
       input,
-      ...(cost && {
+      ...(ofRun && {
         cost: {
-          run: cost.run,
-          ...(Object.keys(cost.factors).length > 0 && { factors: cost.factors }),
-          currency: cost.currency,
+          run: ofRun.run,
+          ...(Object.keys(ofRun.factors).length > 0 && { factors: ofRun.factors }),
+          currency: ofRun.currency,
         },
       }),
       source: {
@@ -66,6 +67,26 @@ export function createDocument({
       },
     },
   }
+}
+
+const MAX_COUNT = 100
+
+/**
+ * Returns the cost of a run that may make several images or videos, each of which is charged. Undefined if a parameter
+ * sets their number without a limit. `cost`: of one.
+ */
+function costOfRun(cost: Cost, properties: unknown, fixed: Json): Cost | undefined {
+  const isCount = (name: string) => /^(num|max|number_of)_(images|outputs|videos)$/.test(name)
+  const factors: Record<string, Record<string, number>> = {}
+  for (const [name, property] of Object.entries(isObject(properties) ? properties : {})) {
+    if (!isCount(name) || !isObject(property) || property.type !== 'integer') continue
+    const most = property.maximum
+    if (typeof most !== 'number' || most > MAX_COUNT) return undefined
+    const counts = Array.from({ length: Math.max(0, most - 1) }, (_, at) => at + 2)
+    if (counts.length > 0) factors[name] = Object.fromEntries(counts.map((count) => [count, count]))
+  }
+  const times = Object.entries(fixed).reduce((all, [name, n]) => (isCount(name) ? all * Number(n) : all), 1)
+  return { ...cost, run: Number((cost.run * times).toFixed(6)), factors: { ...cost.factors, ...factors } }
 }
 
 /** Returns the text of a file. `comment`: lines at its beginning. */

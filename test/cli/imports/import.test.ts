@@ -429,6 +429,26 @@ describe('an imported model with --local', () => {
     expect((await run(preview)).stderr).toBe('Estimate: 0 USD for 1 run, because local runs are free.\n')
   })
 
+  it('costs as much as the pictures that its parameters allow, each of which is charged', async () => {
+    const model = 'fal-ai/bytedance/seedream/v4/text-to-image'
+    const schema = { status: 200, body: schemaOf('fal-seedream') }
+    const { run, folder } = placeWith([FAL_SCHEMA + model, schema], [FAL_PRICES, priceOf(model, 0.03)])
+    await run(['models', 'import', `fal:${model}`], withKey)
+    const SIX = ['run', 'image', '--local', '--model', model, 'a fox', '--max-images', '6']
+    const over = await run([...SIX, '--max-cost', '0.17', '--dry-run'])
+    expect([over.code, over.stderr]).toEqual([2, expect.stringContaining('The estimate is 0.18 USD')])
+    expect((await run(SIX.slice(0, -2).concat('--dry-run'))).stderr).toBe('Estimate: 0.03 USD for 1 run.\n')
+    // Without a maximum, the number of pictures has no limit.
+    const unlimited = JSON.stringify(schema.body).replace(
+      '"maximum":6,"type":"integer","title":"Max Images"',
+      '"type":"integer","title":"Max Images"',
+    )
+    const path = join(folder, 'unlimited.json')
+    writeFileSync(path, unlimited)
+    await run(['models', 'import', `fal:${model}`, '--from', path, '--overwrite'], withKey)
+    expect((await run([...SIX, '--max-cost', '9', '--dry-run'])).stderr).toContain('1 run has no price')
+  })
+
   it('has no price when the provider publishes none, and never counts as free', async () => {
     const { run } = placeWith(flux(), fluxPrice(0.025, 'megapixel'))
     await run(IMPORT, withKey)

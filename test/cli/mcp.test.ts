@@ -537,6 +537,11 @@ describe('one request_id', () => {
     expect(creates(service.requests)).toBe(1)
     const { structured } = await mcp.call('list_runs', { status: 'unconfirmed' })
     expect(structured.runs).toMatchObject([{ id: null, request_id: 'lost' }])
+    // The service knows no keys: its 404 would read as if there were no run.
+    for (const tool of ['wait_run', 'get_run', 'download_run']) {
+      const answer = await mcp.call(tool, { ids: [structured.runs[0].key] })
+      expect(JSON.stringify(answer.structured)).toContain('"submission_unknown"')
+    }
   })
 
   it('can be used again after a create that was refused', async () => {

@@ -75,11 +75,13 @@ export function outcomeOfAnswer({ answer, runIdField, tornBody, failure }: Answe
       ? { kind: 'nameless', text: wholeBody(answer), unreadable: answer.unreadable, failure }
       : { kind: 'accepted', id, body: parsed.ok ? parsed.value : null }
   }
-  if (status >= 300 && status < 400) return { kind: 'redirected', answer }
+  // A 303 names the result of a request that was carried out, so it is no refusal.
+  if (status >= 300 && status < 400 && status !== 303) return { kind: 'redirected', answer }
   if (isRateLimited(answer)) return { kind: 'rate-limited', answer }
   if (status >= 400 && status < 500) return { kind: 'refused', answer }
   const message = printable(parseErrorBody(text).message ?? '')
-  const answered = `${status}${message === '' ? '' : ` (${shortened(message, 120)})`}`
+  const target = location === undefined ? '' : ` to ${shortened(printable(location), 120)}`
+  const answered = `${status}${target}${message === '' ? '' : ` (${shortened(message, 120)})`}`
   return {
     kind: 'unknown',
     why: `the service answered ${answered}, which does not show whether it accepted the run`,

@@ -173,12 +173,18 @@ describe('a create that is sent once', () => {
       { ...UNKNOWN, httpStatus },
       mayExist,
     ]),
-    ...[300, 301, 302, 303, 304, 307, 308].map((httpStatus): [string, Step, object, RegExp] => [
+    ...[300, 301, 302, 304, 307, 308].map((httpStatus): [string, Step, object, RegExp] => [
       `edge 5: ${httpStatus}, which is not followed`,
       { status: httpStatus, headers: { location: `${BASE_URL}/api/v1/elsewhere` } },
       { code: 'bad_response', exitCode: EXIT.serviceBroken, httpStatus },
       /The run was not created/,
     ]),
+    [
+      'edge 5: 303, which names the result of a create that may have been carried out',
+      { status: 303, headers: { location: '/api/v1/runs/r1' } },
+      { ...UNKNOWN, httpStatus: 303 },
+      /the service answered 303 to \/api\/v1\/runs\/r1, which does not show whether.*A run may exist and cost money\.$/,
+    ],
     ...refusals.map(([code, { status, exit, hint }]): [string, Step, object, RegExp] => [
       `edge 6: ${code}`,
       problem(status, code, { 'retry-after': '1' }),

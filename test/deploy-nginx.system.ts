@@ -58,7 +58,7 @@ describe.skipIf(!hasNginx)('nginx in front of two nodes', () => {
     nginx = await startNginx([portIn(nodes[0].url), portIn(nodes[1].url)])
   })
 
-  test('has a valid configuration', () => {
+  test('accepts its configuration', () => {
     expect(nginx.checked).toMatchObject({ code: 0, stderr: expect.stringMatching(/test is successful/) })
     expect(nginx.checked.stderr).not.toMatch(/\[(warn|emerg)\]/)
   })

@@ -81,7 +81,7 @@ describe('the data block', () => {
     expect(runsIn(pageOf([{ prompt }]))[0]?.prompt).toBe(shown),
   )
 
-  it('is never treated as a template or comment of the page', () => {
+  it('never acts as a template or comment of the page', () => {
     const prompt = '<!-- notes --> $& $1 {runs}'
     expect(runsIn(pageOf([{ prompt }], ['$& kept']))[0]?.prompt).toBe(prompt)
     expect(pageOf([], ['$& <b>kept</b>'])).toContain('<p>$&#38; &#60;b&#62;kept&#60;/b&#62;</p>')
@@ -116,7 +116,7 @@ describe('the page', () => {
     expect(html.replace(/<(script|style)[\s\S]*?<\/\1>/g, '')).not.toMatch(/https?:|\bsrc=|\bon\w+=|\bstyle=/)
   })
 
-  it('is identical for identical values', () => expect(pageOf([{}])).toBe(html))
+  it('stays identical for identical values', () => expect(pageOf([{}])).toBe(html))
 })
 
 describe('links', () => {

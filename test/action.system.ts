@@ -12,7 +12,7 @@ const SCRIPTS = runs.steps.flatMap(({ name, run }) => (run === undefined ? [] : 
 const expressionsOf = (value: unknown): string => JSON.stringify(value)
 
 describe('action.yml', () => {
-  it.each(Object.entries(inputs))('the input %s is described and used, and has a default', (name, input) => {
+  it.each(Object.entries(inputs))('describes the input %s with a default, and uses it', (name, input) => {
     expect(name).toMatch(/^[a-z]+(-[a-z]+)*$/)
     expect(input.description).toMatch(/\S/)
     // The runner gives text to scripts, also for true and false.
@@ -20,7 +20,7 @@ describe('action.yml', () => {
     expect(expressionsOf(runs.steps)).toMatch(new RegExp(`inputs\\.${name}(?![a-z-])`))
   })
 
-  it.each(Object.entries(outputs))('the output %s is described, and a step sets it', (name, output) => {
+  it.each(Object.entries(outputs))('describes the output %s, which a step sets', (name, output) => {
     expect(name).toMatch(/^[a-z]+(-[a-z]+)*$/)
     expect(output.description).toMatch(/\S/)
     const sources = [...output.value.matchAll(/steps\.([\w-]+)\.outputs\.([\w-]+)/g)]
@@ -32,25 +32,25 @@ describe('action.yml', () => {
     }
   })
 
-  it('every step whose output is used exists', () => {
+  it('contains every step whose output it uses', () => {
     const ids = runs.steps.flatMap(({ id }) => (id === undefined ? [] : [id]))
     for (const [, id] of expressionsOf(ACTION).matchAll(/steps\.([\w-]+)\./g)) expect(ids).toContain(id)
     expect(new Set(ids).size).toBe(ids.length)
   })
 
-  it.each(SCRIPTS)('the script of "%s" is strict bash without expressions', (_, run) => {
+  it.each(SCRIPTS)('contains no expressions in the script of "%s", which is strict bash', (_, run) => {
     expect(run).toMatch(/^set -euo pipefail\n/)
     expect(run).not.toContain('${{')
   })
 
-  it('scripts run with bash, and the actions of others are pinned', () => {
+  it('runs scripts with bash, and pins other actions', () => {
     for (const { run, shell, uses } of runs.steps) {
       expect(shell).toBe(run === undefined ? undefined : 'bash')
       if (uses !== undefined) expect(uses).toMatch(/^actions\/[a-z/-]+@v\d+$/)
     }
   })
 
-  it('only the steps that plan and create runs have the key', () => {
+  it('gives the key only to the steps that plan and create runs', () => {
     const having = runs.steps.filter((step) => expressionsOf(step).includes('inputs.key'))
     expect(having.map(({ id }) => id)).toEqual(['plan', 'run'])
   })
@@ -111,7 +111,7 @@ const SAVES = 'Save the state folder'
 const HAS_GALLERY = COMMANDS.some(({ name }) => name === 'gallery')
 
 describe.concurrent('with the local service', () => {
-  it('creates, and a second job finds all of it up to date', async () => {
+  it('creates runs that a second job finds up to date', async () => {
     const repository = createRepository()
     const first = await repository.job({ local: 'true' })
     expect(first.log).not.toMatch(/^::error/m)
@@ -144,7 +144,7 @@ describe.concurrent('with the local service', () => {
     expect(repository.has('gallery.html')).toBe(HAS_GALLERY)
   })
 
-  it('paths that begin with a dash, and names that look like commands of the runner, are data', async () => {
+  it('treats paths with a leading dash and names like runner commands as data', async () => {
     const manifest = ONE.replace('assets/fox.png', '"-assets/-fox.png"').replace(
       'name: fox',
       'name: "::warning::x"',
@@ -182,7 +182,7 @@ describe.concurrent('with the local service', () => {
     expect(repository.caches).toEqual([])
   })
 
-  it('two steps of a job share the program, and each manifest has its own state', async () => {
+  it('shares the program between two steps, with separate state for each manifest', async () => {
     const second = 'runs: [{ name: owl, kind: image, prompt: an owl }]\n'
     const repository = createRepository({ 'rushes.yaml': ONE, 'more.yaml': second })
     const manifests = ['rushes.yaml', 'more.yaml']
@@ -202,7 +202,7 @@ describe.concurrent('with the local service', () => {
     expect(manifests.every((name) => repository.has(name.replace('.yaml', '.lock.json')))).toBe(true)
   })
 
-  it('another workflow does not get the state, and the same one does on another branch', async () => {
+  it('restores the state on another branch, but not in another workflow', async () => {
     const repository = createRepository({ 'rushes.yaml': ONE })
     const job = async (file: string, branch: string) => {
       const GITHUB_WORKFLOW_REF = `acme/site/.github/workflows/${file}@refs/heads/${branch}`
@@ -215,7 +215,7 @@ describe.concurrent('with the local service', () => {
     expect(await job('assets.yml', 'next')).toEqual(['0', true])
   })
 
-  it('uses the version of the project or of the action', async () => {
+  it('uses the version of the project, or else of the action', async () => {
     const { version } = JSON.parse(readFileSync(join(ACTION_FOLDER, 'package.json'), 'utf8'))
     const repository = createRepository()
     await repository.job({ check: 'true' })
@@ -238,7 +238,7 @@ describe.concurrent('with the local service', () => {
 })
 
 describe.concurrent('with a service', () => {
-  it('a row that fails: the outputs are there, the rest is kept, and the key is nowhere', async () => {
+  it('sets the outputs and keeps the other files when a row fails, without revealing the key', async () => {
     const service = await startService()
     const repository = createRepository({ 'rushes.yaml': TWO.replace('a hen', 'a bad hen') })
     const job = await repository.job(service.inputs)
@@ -260,7 +260,7 @@ describe.concurrent('with a service', () => {
         expect(readFileSync(join(root, path), 'latin1')).not.toContain(service.apiKey)
   })
 
-  it('runs that were not committed are not paid for again, and need no key', async () => {
+  it('does not pay again for runs that were not committed', async () => {
     const service = await startService()
     const repository = createRepository({ 'rushes.yaml': ONE })
     expect((await repository.job(service.inputs)).outputs.created).toBe('1')
@@ -279,7 +279,7 @@ describe.concurrent('with a service', () => {
     expect((await repository.job({ ...service.inputs, key: '' })).log).not.toContain('::notice')
   })
 
-  it('every output is kept between jobs, wherever it lies; a file that the checkout has changed stays', async () => {
+  it('keeps every output between jobs, but no file that the checkout has changed', async () => {
     const service = await startService()
     const manifest = `defaults: { kind: image }
 runs:
@@ -310,7 +310,7 @@ runs:
       if (!file.endsWith('hen.png')) expect(readFileSync(join(repository.folder, file))).toEqual(bytes[at])
   })
 
-  it('what two steps of a job made of one manifest is kept, and stays when the next job fails before its batch', async () => {
+  it('keeps what two steps made of one manifest, even if the next job fails before its batch', async () => {
     const service = await startService()
     const repository = createRepository({ 'rushes.yaml': TWO })
     const env = { RUSHES_STATE_DIR: join(repository.folder, '..', 'kept-state') }
@@ -324,7 +324,7 @@ runs:
     expect(again.outputs).toMatchObject({ planned: '0', 'up-to-date': '2', 'exit-code': '0' })
   })
 
-  it('a job that is cancelled ends the batch, and the next one continues its run', async () => {
+  it('ends the batch of a canceled job, and continues its run in the next one', async () => {
     const service = await startService()
     writeFileSync(join(service.folder, 'slow'), '')
     const repository = createRepository({ 'rushes.yaml': ONE })
@@ -344,7 +344,7 @@ runs:
     expect(readFileSync(next.outputs.json ?? '', 'utf8')).toContain('"result":"downloaded"')
   })
 
-  it('too many runs are refused before one is created', async () => {
+  it('refuses too many runs before one is created', async () => {
     const service = await startService()
     const repository = createRepository({ 'rushes.yaml': TWO })
     const job = await repository.job({ ...service.inputs, 'max-runs': '1' })
@@ -356,7 +356,7 @@ runs:
     expect(one).toMatchObject({ failed: false, outputs: { planned: '1', created: '1' } })
   })
 
-  it('with the key, the plan has the prices of the service, and max-cost works', async () => {
+  it('plans with the prices of the service and max-cost when it has the key', async () => {
     const service = await startService()
     const repository = createRepository({ 'rushes.yaml': TWO })
     const limited = { ...service.inputs, 'dry-run': 'true', 'max-cost': '2' }
@@ -367,7 +367,7 @@ runs:
     expect(await repository.job({ ...limited, 'max-cost': '1' })).toMatchObject({ failed: true })
   })
 
-  it('an estimate above max-cost is refused before a run is created', async () => {
+  it('refuses an estimate above max-cost before a run is created', async () => {
     const service = await startService()
     const profile = { currency: 'USD', prices: { 'rushes/preview-image': { run: 0.1 } } }
     const config = JSON.stringify({ profiles: { default: profile } })
@@ -386,7 +386,7 @@ runs:
     expect((await repository.job(unpriced, env)).outputs).toMatchObject({ estimate: '', 'exit-code': '0' })
   })
 
-  it('settings of the job are used where an input is empty', async () => {
+  it('uses settings of the job where an input is empty', async () => {
     const service = await startService()
     const repository = createRepository()
     const env: Environment = {

@@ -58,12 +58,12 @@ describe.skipIf(!hasNginx)('nginx in front of two nodes', () => {
     nginx = await startNginx([portIn(nodes[0].url), portIn(nodes[1].url)])
   })
 
-  test('the configuration is valid', () => {
+  test('accepts its configuration', () => {
     expect(nginx.checked).toMatchObject({ code: 0, stderr: expect.stringMatching(/test is successful/) })
     expect(nginx.checked.stderr).not.toMatch(/\[(warn|emerg)\]/)
   })
 
-  test('both nodes are asked, over TLS too, and the URLs are the public ones', async () => {
+  test('reaches both nodes, also over TLS, and returns public URLs', async () => {
     const key = await newKey()
     const created = await ask(nginx.tlsPort, {
       ...{ tls: true, method: 'POST', path: RUNS },
@@ -74,7 +74,7 @@ describe.skipIf(!hasNginx)('nginx in front of two nodes', () => {
     expect((await ask(nginx.tlsPort, { tls: true, path: '/readyz' })).status).toBe(200)
   })
 
-  test('a person signs in over TLS alone, and both nodes know the session', async () => {
+  test('allows signing in only over TLS, for a session on both nodes', async () => {
     const [, token] = /#\/link\/([\w-]+)/.exec(nodes[0].process.printed.stdout) ?? []
     const signIn = (port: number, scheme: string, body: object, headers = {}) =>
       ask(port, {
@@ -103,7 +103,7 @@ describe.skipIf(!hasNginx)('nginx in front of two nodes', () => {
     expect([page.status, page.headers['content-encoding']]).toEqual([200, 'br'])
   })
 
-  test('the address of the client reaches the IP whitelist, and no other address can be claimed', async () => {
+  test('passes the client address to the IP whitelist, and accepts no forged one', async () => {
     const key = await newKey('--allow-ip', '127.0.0.2')
     const from = (address: string, claimed?: string) =>
       ask(nginx.port, {
@@ -120,7 +120,7 @@ describe.skipIf(!hasNginx)('nginx in front of two nodes', () => {
     })
   })
 
-  test('a body of 60 MiB passes, and a larger one than the service takes gets its own refusal', async () => {
+  test('passes a body of 60 MiB, and the refusal of a body that the service does not take', async () => {
     const key = await newKey()
     const sent = (bytes: number) =>
       create(key, creation({ prompt: 'x', image_urls: [`data:image/png;base64,${'A'.repeat(bytes)}`] }))
@@ -130,7 +130,7 @@ describe.skipIf(!hasNginx)('nginx in front of two nodes', () => {
     expect(bodyOf(refused).error.code).toBe('payload_too_large')
   })
 
-  test('bodies that are refused early do not count against a node', async () => {
+  test('does not mark a node as failed for bodies that it refuses early', async () => {
     const body = Buffer.alloc(8 * MIB)
     const replies = await Promise.all(Array.from({ length: 12 }, () => create('wrong', body)))
     expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 401))
@@ -139,7 +139,7 @@ describe.skipIf(!hasNginx)('nginx in front of two nodes', () => {
     for (let at = 0; at < 4; at++) expect((await create(key)).status).toBe(201)
   })
 
-  test('outputs pass with ranges, conditions and lengths', async () => {
+  test('passes outputs with ranges, conditions and lengths', async () => {
     const path = await finishedOutput(await newKey())
     const whole = await ask(nginx.port, { path })
     expect(whole).toMatchObject({ status: 200, headers: { 'content-length': '20000000' } })
@@ -154,7 +154,7 @@ describe.skipIf(!hasNginx)('nginx in front of two nodes', () => {
     expect((await ask(nginx.port, { path, headers: { 'if-none-match': String(etag) } })).status).toBe(304)
   })
 
-  test('a node that is killed loses no status request and no create', async () => {
+  test('loses no status request and no create when a node is killed', async () => {
     const key = await newKey()
     const { id } = bodyOf(await create(key))
     const before = await runs()
@@ -183,7 +183,7 @@ describe.skipIf(!hasNginx)('nginx in front of two nodes', () => {
 describe.skipIf(!hasNginx)('nginx in front of nodes that fail', () => {
   const ending = () => startFakeNode((socket) => socket.destroy())
 
-  test('a create that was sent is never sent again; a status request is', async () => {
+  test('sends a create only once, but repeats a status request', async () => {
     const [one, two] = [await ending(), await ending()]
     const { port } = await startNginx([one.port, two.port])
     const arrived = () => [...one.requests, ...two.requests].filter((line) => !line.startsWith('GET / '))
@@ -198,7 +198,7 @@ describe.skipIf(!hasNginx)('nginx in front of nodes that fail', () => {
     ])
   })
 
-  test('a 503 of a node is passed on as it is, also to a status request', async () => {
+  test('passes on a 503 of a node unchanged, also to a status request', async () => {
     const unready = () =>
       startFakeNode((socket) =>
         socket.end('HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\ncontent-length: 2\r\n\r\n{}'),
@@ -212,7 +212,7 @@ describe.skipIf(!hasNginx)('nginx in front of nodes that fail', () => {
       })
   })
 
-  test('a redirect to signed URLs is passed on as it is', async () => {
+  test('passes on a redirect to a signed URL unchanged', async () => {
     const signed = 'https://s3.test/rushes/outputs/a/b.png?X-Amz-Signature=abc%2Fdef'
     const redirecting = () =>
       startFakeNode((socket) =>

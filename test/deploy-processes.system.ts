@@ -129,7 +129,7 @@ describe('the units', () => {
     return startNode(place.with(env), words, command)
   }
 
-  test('without a file for the database: one process with SQLite', async () => {
+  test('run one process with SQLite without a database file', async () => {
     const { node, url } = await startUnit('rushes.service', '\n', { SERVE_FLAGS: '--json' })
     expect((await ask(portIn(url), { path: '/readyz' })).status).toBe(200)
     const [line] = await node.prints('stdout', /^\{.*\}$/m)
@@ -137,16 +137,19 @@ describe('the units', () => {
     await stop(node)
   })
 
-  test.skipIf(!canRestartPostgres)('with one: an API node and a worker with PostgreSQL', async () => {
-    const server = await sharedPostgres()
-    const database = `${await server.createDatabase()}\n`
-    const flags = { SERVE_FLAGS: '--json', API_FLAGS: '--role api' }
-    const api = await startUnit('rushes.service', database, flags)
-    const worker = await startUnit('rushes-worker@.service', database, flags)
-    const [line] = await api.node.prints('stdout', /^\{.*\}$/m)
-    expect(JSON.parse(line)).toMatchObject({ role: 'api', database: expect.not.stringContaining('\n') })
-    expect((await ask(portIn(worker.url), { path: '/readyz' })).status).toBe(200)
-    expect((await ask(portIn(worker.url), { path: `${RUNS}/run_1` })).status).toBe(404)
-    await Promise.all([stop(api.node), stop(worker.node)])
-  })
+  test.skipIf(!canRestartPostgres)(
+    'run an API node and a worker with PostgreSQL with a database file',
+    async () => {
+      const server = await sharedPostgres()
+      const database = `${await server.createDatabase()}\n`
+      const flags = { SERVE_FLAGS: '--json', API_FLAGS: '--role api' }
+      const api = await startUnit('rushes.service', database, flags)
+      const worker = await startUnit('rushes-worker@.service', database, flags)
+      const [line] = await api.node.prints('stdout', /^\{.*\}$/m)
+      expect(JSON.parse(line)).toMatchObject({ role: 'api', database: expect.not.stringContaining('\n') })
+      expect((await ask(portIn(worker.url), { path: '/readyz' })).status).toBe(200)
+      expect((await ask(portIn(worker.url), { path: `${RUNS}/run_1` })).status).toBe(404)
+      await Promise.all([stop(api.node), stop(worker.node)])
+    },
+  )
 })

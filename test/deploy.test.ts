@@ -74,7 +74,7 @@ function flagsOf(words: readonly string[]): ServeOptions {
 }
 
 describe('compose.yaml', () => {
-  test('has two API nodes and two workers behind nginx', () => {
+  test('defines two API nodes and two workers behind nginx', () => {
     const roles = nodes.map(([name, { command = [], scale = 1 }]) => [name, flagsOf(command).role, scale])
     expect(roles).toEqual([
       ['api-1', 'api', 1],
@@ -83,7 +83,7 @@ describe('compose.yaml', () => {
     ])
   })
 
-  test.each(nodes)('%s: its flags are those of rushes serve, and it has what all nodes need', (_, node) => {
+  test.each(nodes)('gives %s only flags of rushes serve, and what all nodes need', (_, node) => {
     const flags = flagsOf(node.command ?? [])
     expect(ROLES).toContain(flags.role)
     expect(portOf(flags.port, '--port')).toBe(Number(finalInstruction('EXPOSE')))
@@ -108,7 +108,7 @@ describe('compose.yaml', () => {
       expect(Object.keys(serviceNamed(name).networks).some((network) => network in node.networks)).toBe(true)
   })
 
-  test('nginx is the proxy that API nodes trust, and has their addresses', () => {
+  test('makes nginx the trusted proxy of the API nodes, with their addresses', () => {
     const proxy = serviceNamed('nginx')
     const servers = [...readDeploy('nginx/nginx.conf').matchAll(/^ +server (\S+) /gm)].map(([, at]) => at)
     const api = ['api-1', 'api-2'].map(serviceNamed)
@@ -124,7 +124,7 @@ describe('compose.yaml', () => {
     expect(proxy.ports?.[0]).toMatch(/^127\.0\.0\.1:/)
   })
 
-  test('names only what it defines, and every service has a health check to wait for', () => {
+  test('refers only to what it defines, and waits for the health checks of services', () => {
     for (const [name, service] of Object.entries(compose.services)) {
       expect(Object.keys(compose.networks), name).toEqual(
         expect.arrayContaining(Object.keys(service.networks)),
@@ -145,7 +145,7 @@ describe('compose.yaml', () => {
     expect(Object.keys(serviceNamed('s3').networks)).toEqual(['data'])
   })
 
-  test('no service can write outside its volumes or gain rights, and only two have any', () => {
+  test('lets no service write outside its volumes or gain rights', () => {
     const services = Object.entries(compose.services)
     for (const [name, service] of services)
       expect(service, name).toMatchObject({
@@ -164,7 +164,7 @@ describe('compose.yaml', () => {
     expect(serviceNamed('db').user).toBe('postgres')
   })
 
-  test('the storage gives its one identity the one bucket', () => {
+  test('gives the only identity of the storage the only bucket', () => {
     const { identities } = JSON.parse(compose.configs.s3?.content ?? '')
     expect(identities).toHaveLength(1)
     expect(identities[0].credentials).toEqual([{ accessKey: 'c', secretKey: 'd' }])
@@ -181,7 +181,7 @@ describe('compose.yaml', () => {
 })
 
 describe('make-env', () => {
-  test('writes every variable of the compose file, privately, and a certificate; a second time nothing', async () => {
+  test('writes every variable of the compose file and a certificate once, readable only by the owner', async () => {
     const { place, folder, env } = await withSecrets()
     readCompose(env)
     expect(env).toMatchObject({ PUBLIC_URL })
@@ -204,7 +204,7 @@ describe('make-env', () => {
 })
 
 describe('Dockerfile', () => {
-  test('copies what exists and is not ignored, runs without root, and has no secret', () => {
+  test('copies existing files, runs without root, and contains no secret', () => {
     const [build = [], image = []] = readDockerfile()
     const allowed = readFileSync(join(ROOT, '.dockerignore'), 'utf8')
     for (const { words } of build.filter(({ name }) => name === 'COPY'))
@@ -296,13 +296,13 @@ describe('the systemd units', () => {
 describe('docs/operations.md', () => {
   const page = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8')
 
-  test('has the statements that the compose file runs', () => {
+  test('contains the statements that the compose file runs', () => {
     const [, sql = ''] = /```sql\n([^`]+)```/.exec(page) ?? []
     const [, run = ''] = /<<'END'\n([\s\S]+?)END/.exec(readDeploy('postgres/create-role.sh')) ?? []
     expect(run.replace(":'password'", "'…'")).toBe(sql)
   })
 
-  test('its commands restart nodes that the compose file has', () => {
+  test('restarts only nodes of the compose file', () => {
     const names = [...page.matchAll(/docker compose up .*--wait (\S+)$/gm)].map(([, name = '']) => name)
     expect(names).toEqual(['api-1', 'api-2'])
     for (const name of names) expect(serviceNamed(name).command).toContain('--role=api')

@@ -33,7 +33,7 @@ function createUser() {
 }
 
 describe('docs/batch.md', () => {
-  it('has working steps for GitLab, whose result passes a check without a key', async () => {
+  it('shows steps for GitLab whose result passes a check without a key', async () => {
     const place = createUser()
     const keyless = place.with({ RUSHES_API_KEY: undefined, RUSHES_BASE_URL: undefined })
     const check = 'rushes batch shots.yaml --check'
@@ -49,7 +49,7 @@ describe('docs/batch.md', () => {
     expect((await bash(keyless, check)).code).toBe(0)
   })
 
-  it.skipIf(!hasMake)('has a rule for Make', async () => {
+  it.skipIf(!hasMake)('shows a working rule for Make', async () => {
     const place = createUser()
     writeFileSync(join(place.folder, 'Makefile'), blockWith('make', ''))
     const { code, stdout } = await bash(place, 'make -s && make')

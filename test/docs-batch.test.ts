@@ -7,7 +7,7 @@ const TEXT = readFileSync(new URL('../docs/batch.md', import.meta.url), 'utf8')
 const MANIFESTS = [...TEXT.matchAll(/```yaml\n(.*?)```/gs)].map(([, text = '']) => text)
 
 describe('docs/batch.md', () => {
-  it('has a valid manifest', async () => {
+  it('shows a valid manifest', async () => {
     expect((await entriesOf(MANIFESTS[0] ?? '')).map(({ name, output }) => [name, output])).toEqual([
       ['hero', 'assets/hero.mp4'],
       ['icon-fox', 'assets/icons/fox.png'],
@@ -17,7 +17,7 @@ describe('docs/batch.md', () => {
     ])
   })
 
-  it('has a matrix that is the same as the rows it names', async () => {
+  it('shows a matrix that expands to the rows it names', async () => {
     const icons = MANIFESTS.find((text) => text.includes('# icons.yaml')) ?? ''
     expect((await entriesOf(icons)).map(({ name, output, input }) => [name, output, input])).toEqual([
       ...['square', 'wide'].map((size) => [

@@ -55,7 +55,7 @@ describe.concurrent('the shell examples', () => {
   })
 })
 
-test('an example that fails in the middle is noticed', async () => {
+test('fail the test if one fails in the middle', async () => {
   expect((await run(createPlace(), 'rushes run image\necho done')).code).toBe(2)
   expect((await run(createPlace(), 'false | cat\necho done')).code).toBe(1)
 })

@@ -40,7 +40,7 @@ describe('the examples of plain commands', () => {
     }
   })
 
-  test('are many, and every entry of the lists belongs to an example', () => {
+  test('include more than 20, and every entry of the lists belongs to one', () => {
     expect(examples.length).toBeGreaterThan(20)
     expect(uselessEntries()).toEqual([])
   })

@@ -22,7 +22,7 @@ function createPlaceWithService(): Place {
 }
 
 describe.concurrent('the recipes of docs/faults.md', () => {
-  it('are three, for bash', () => {
+  it('consist of three bash scripts in strict mode', () => {
     expect([...recipes.keys()]).toEqual(['Exit 13', 'Exit 7', 'Exit 12'])
     for (const script of recipes.values())
       expect(script).toMatch(/^#!\/usr\/bin\/env bash\nset -euo pipefail\n\. \.\/faulty\.sh /)
@@ -34,7 +34,7 @@ describe.concurrent('the recipes of docs/faults.md', () => {
       .sort()
 
   // Each start needs a key, so data of its own; PostgreSQL keeps those of the first.
-  it('13: leaves a note, sends nothing again, and continues when somebody has looked', async () => {
+  it('handle exit 13 with a note, and resend nothing until a person has checked the account', async () => {
     const place = createPlaceWithService()
     const first = await bash(place, recipe('13'))
     expect({ code: first.code, files: filesOf(place) }).toEqual({ code: 13, files: ['fox.unknown'] })
@@ -50,7 +50,7 @@ describe.concurrent('the recipes of docs/faults.md', () => {
     expect({ code: third.code, files: filesOf(place) }).toEqual({ code: 0, files: ['fox.png'] })
   })
 
-  it('7: waits, tries again, and has one run', async () => {
+  it('handle exit 7 by waiting and retrying, with one run', async () => {
     const place = createPlaceWithService()
     const { code, stdout, stderr } = await bash(place, recipe('7'))
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'fox.png\n' })
@@ -59,7 +59,7 @@ describe.concurrent('the recipes of docs/faults.md', () => {
     expect(filesOf(place)).toEqual(['fox.png'])
   })
 
-  it('12: fetches again and pays once', async () => {
+  it('handle exit 12 by downloading again, without paying twice', async () => {
     const place = createPlaceWithService()
     const { code, stdout, stderr } = await bash(place, recipe('12'))
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'fox.png\n' })

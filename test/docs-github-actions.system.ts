@@ -22,20 +22,20 @@ describe('docs/github-actions.md', () => {
   it.each([
     ['Inputs', ACTION.inputs],
     ['Outputs', ACTION.outputs],
-  ])('%s: a row for each, in the order of action.yml', (title, values) => {
+  ])('lists the %s in the order of action.yml', (title, values) => {
     const section = TEXT.split(`## ${title}\n`)[1]?.split('\n## ')[0] ?? ''
     expect([...section.matchAll(/^\| `([\w-]+)` \|/gm)].map(([, name]) => name).sort()).toEqual(
       Object.keys(values).sort(),
     )
   })
 
-  it('has the defaults of action.yml', () => {
+  it('shows the defaults of action.yml', () => {
     for (const [name, { default: value }] of Object.entries(ACTION.inputs))
       if (value && name !== 'working-directory')
         expect(TEXT).toMatch(new RegExp(`^\\| \`${name}\` \\|.*\\| \`${value}\` \\|$`, 'm'))
   })
 
-  it('uses inputs and outputs that exist, and the version of this tree', () => {
+  it('uses existing inputs and outputs, and the current version', () => {
     const { version } = JSON.parse(readFileSync(join(ACTION_FOLDER, 'package.json'), 'utf8'))
     for (const job of ['check', 'create'])
       for (const { uses = '', with: given = {} } of stepsOf(job)) {
@@ -47,7 +47,7 @@ describe('docs/github-actions.md', () => {
       expect(Object.keys(ACTION.outputs)).toContain(name)
   })
 
-  it('commits what the action has created, so that the check passes', async () => {
+  it('commits the outputs of the action, so that the check passes', async () => {
     const npm = fakeNpm(createPlace(), BINARY)
     const { place } = npm
     const git = `git init -q --bare -b main "$HOME/remote" && git init -q -b main . && git remote add origin "$HOME/remote" &&

@@ -8,7 +8,7 @@ const [, frontMatter = '', body = ''] =
     readFileSync(fileURLToPath(new URL('../docs/skill/SKILL.md', import.meta.url)), 'utf8'),
   ) ?? []
 
-test('has a name and a description of at most 1,024 characters', () => {
+test('the skill states its name and a description of at most 1,024 characters', () => {
   const fields = Object.fromEntries(
     frontMatter.split('\n').map((line) => [line.split(':')[0], line.replace(/^\w+: /, '')]),
   )
@@ -17,11 +17,11 @@ test('has a name and a description of at most 1,024 characters', () => {
   expect(fields.description?.length).toBeLessThanOrEqual(1_024)
 })
 
-test('has fewer than 500 words', () => {
+test('the skill stays below 500 words', () => {
   expect(`${frontMatter} ${body}`.split(/\s+/).length).toBeLessThan(500)
 })
 
-test('says what costs money, and what to do after each exit code that may have', () => {
+test('the skill names the commands that cost money, and the reaction to each exit code', () => {
   expect(body).toContain('Creates cost money')
   for (const code of [11, 12, 13]) expect(body).toContain(`Exit code ${code}`)
 })

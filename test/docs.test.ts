@@ -21,7 +21,7 @@ const missingFrom = (text: string, rows: readonly string[]): readonly string[] =
   rows.filter((row) => !text.includes(row))
 
 describe('docs/commands.md', () => {
-  test('has the generated examples, descriptions and flags of every command', async () => {
+  test('contains the generated examples, descriptions and flags of every command', async () => {
     await expect(await commandsPage(read('docs/commands.md'))).toMatchFileSnapshot('../docs/commands.md')
   })
 })
@@ -36,7 +36,7 @@ describe('docs/environment.md', () => {
   const settings = Object.values<Setting>(SETTINGS)
   const rows = (): readonly string[] => read('docs/environment.md').split('\n')
 
-  test('has the generated descriptions in its tables', async () => {
+  test('contains the generated descriptions in its tables', async () => {
     const text = rows()
       .map((row) => {
         const cells = row.split(' | ')
@@ -54,7 +54,7 @@ describe('docs/environment.md', () => {
     await expect(text).toMatchFileSnapshot('../docs/environment.md')
   })
 
-  test('has a row for every setting with description, variable, key and default', () => {
+  test('lists every setting with description, variable, key and default', () => {
     const missing = settings.filter(({ about, environment, key, ...rest }) => {
       const words = [environment, key, rest.default].filter((word) => word !== undefined)
       return !rows().some(
@@ -64,7 +64,7 @@ describe('docs/environment.md', () => {
     expect(missing).toEqual([])
   })
 
-  test('has a row for every further variable', () => {
+  test('lists every further variable', () => {
     const text = `\n${rows().join('\n')}`
     const names = Object.keys(FURTHER_ENVIRONMENT).map((name) => `\n| \`${name}\` |`)
     expect(missingFrom(text, names)).toEqual([])
@@ -89,7 +89,7 @@ describe('docs/environment.md', () => {
 describe('docs/exit-codes.md', () => {
   const text = (): string => read('docs/exit-codes.md')
 
-  test('has the generated table of exit codes', async () => {
+  test('contains the generated table of exit codes', async () => {
     const signals: readonly number[] = [EXIT.sighup, EXIT.sigint, EXIT.sigterm]
     const codesOf = (exit: number): string =>
       Object.entries(OWN_CODES)
@@ -108,7 +108,7 @@ describe('docs/exit-codes.md', () => {
     await expect(written).toMatchFileSnapshot('../docs/exit-codes.md')
   })
 
-  test('has a row for every code of the service, with its status and exit code', () => {
+  test('lists every code of the service with its status and exit code', () => {
     const rows = Object.entries(PROBLEMS).map(
       ([code, { status, exit }]) => `\n| \`${code}\` | ${status} | ${exit} |`,
     )
@@ -117,7 +117,7 @@ describe('docs/exit-codes.md', () => {
 })
 
 describe('docs/openapi.json', () => {
-  test('is what a service with the built-in models sends', () => {
+  test('equals the response of a service with the built-in models', () => {
     const text = openapiText({
       models: PREVIEW_MODELS.map(({ document }) => document),
       baseUrl: 'http://127.0.0.1:7878',
@@ -148,7 +148,7 @@ describe('README.md', () => {
     expect(shown).not.toMatch(/\brk_\w/)
   })
 
-  test('installs the package of this version, and nothing from npm before it is there', () => {
+  test('installs the current version of the package', () => {
     const { version } = JSON.parse(read('package.json'))
     const pages = ['README.md', ...pathsBelow('docs', /\.md$/)].map(read).join('\n')
     const named = [...pages.matchAll(/rushes-[\w.]+\.tgz/g)].map(([name]) => name)
@@ -160,12 +160,12 @@ describe('README.md', () => {
     expect(readme).toContain('](docs/README.md)')
   })
 
-  test('can be read in a few minutes', () => {
+  test('stays short enough to read in a few minutes', () => {
     const prose = readme.replace(/^```[\s\S]*?^```$/gm, '').replace(/^\|.*$/gm, '')
     expect(prose.split(/\s+/).length).toBeLessThan(1_000)
   })
 
-  test('begins with one sentence that says what it is', () => {
+  test('begins with one sentence that describes the program', () => {
     const [, , sentence = ''] = readme.split('\n')
     expect(sentence).toMatch(/^`rushes` is .*[^.]\.$/)
   })

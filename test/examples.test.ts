@@ -84,7 +84,7 @@ const objectsIn = (text: string) =>
 describe.each(MANIFESTS)('%s', (manifest) => {
   const text = readFileSync(join(ROOT, manifest), 'utf8')
 
-  it('has ten to thirty rows, and uses every placeholder', async () => {
+  it('contains ten to thirty rows, and uses every placeholder', async () => {
     const folder = join(ROOT, dirname(manifest))
     const entries = await entriesOf(text, { folder, name: `shots${extname(manifest)}` })
     expect(entries.length).toBeGreaterThanOrEqual(10)
@@ -93,7 +93,7 @@ describe.each(MANIFESTS)('%s', (manifest) => {
     expect(unusedPlaceholders(manifest, text)).toEqual([])
   })
 
-  it('is created as a whole, is up to date then, and an edit plans what the page says', async () => {
+  it('creates every row once, and plans for each edit what docs/examples.md states', async () => {
     const folder = copyTo(temporaryFolder())
     const path = join(folder, manifest)
     const service = await createCliService({ engine: createFamilyEngine() })
@@ -132,7 +132,7 @@ describe.each(MANIFESTS)('%s', (manifest) => {
 })
 
 describe('docs/examples.md', () => {
-  it('has three commands for each manifest: plan it, try it, create it', () => {
+  it('shows the commands to plan, try and create each manifest', () => {
     for (const manifest of MANIFESTS) {
       const [block = '', ...more] = blocksOf(manifest)
       expect(more).toEqual([])
@@ -153,7 +153,7 @@ describe('docs/examples.md', () => {
     )
   })
 
-  it('has pictures that load fast', async () => {
+  it('shows three pictures of less than 150 KB', async () => {
     const pictures = [...PAGE.matchAll(/!\[.+\]\((.+)\)/g)].map(([, path = '']) => join(ROOT, 'docs', path))
     expect(pictures).toHaveLength(3)
     for (const picture of pictures) {

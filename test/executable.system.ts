@@ -29,7 +29,7 @@ beforeAll(async () => {
   execFileSync(process.execPath, ['deploy/executable.mjs', executable], { stdio: 'ignore' })
 }, 600_000)
 
-test('several first starts at once print the version, and leave one private folder', async () => {
+test('concurrent first starts of the executable leave one private folder', async () => {
   const ended = await Promise.all([1, 2, 3].map(() => run(warm, ['--version'])))
   const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
   for (const each of ended) expect(each).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: '' })
@@ -39,13 +39,13 @@ test('several first starts at once print the version, and leave one private fold
     expect(statSync(path).mode & 0o777, path).toBe(0o700)
 }, 240_000)
 
-test('renders with the embedded service', async () => {
+test('the executable renders with the embedded service', async () => {
   const { code, stdout } = await run(warm, ['run', 'image', '--local', 'a fox', '-o', 'fox.png'])
   expect({ code, stdout }).toEqual({ code: 0, stdout: 'fox.png\n' })
   expect(statSync(join(warm.folder, 'fox.png')).size).toBeGreaterThan(10_000)
 }, 240_000)
 
-test('serves runs and the console, to another process of the executable', async () => {
+test('the executable serves runs and the console to another process', async () => {
   const words = ['serve', '--port', '0', '--json', '--data', join(warm.folder, 'data')]
   const service = start(warm, words, { command: executable, stdin: 'ignore' })
   const [line] = await service.prints('stdout', /^\{.*\}$/m)
@@ -64,7 +64,7 @@ test('serves runs and the console, to another process of the executable', async 
   expect((await service.ended).code).toBe(0)
 }, 240_000)
 
-test('writes files again that were changed or removed', async () => {
+test('the executable restores extracted files that were changed or removed', async () => {
   const place = createBare()
   await run(place, ['--version'])
   const dist = join(cacheOf(place), readdirSync(cacheOf(place))[0] ?? '', 'dist')
@@ -76,7 +76,7 @@ test('writes files again that were changed or removed', async () => {
   expect(readdirSync(cacheOf(place))).toHaveLength(1)
 }, 240_000)
 
-test('refuses a folder that other users can change, and one that cannot be written', async () => {
+test('the executable refuses a folder that others can change or that is not writable', async () => {
   const place = createBare()
   const open = join(place.folder, 'open')
   mkdirSync(open)

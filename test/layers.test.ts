@@ -211,19 +211,19 @@ describe('the check of the ranks', () => {
   })
 })
 
-describe('the ranks', () => {
-  it('hold for every import of src and bin', () => {
+describe('the layers', () => {
+  it('allow every import of src and bin', () => {
     expect(SOURCES.length).toBeGreaterThan(100)
     expect(SOURCES.flatMap(({ imports }) => imports).length).toBeGreaterThan(400)
     expect(wrongImports(SOURCES)).toEqual([])
   })
 
-  it('engines meet where they are built, and nowhere else', () => {
+  it('let engines import each other only where they are registered', () => {
     expect(builtOutOfPlace(SOURCES).filter((each) => !PURE_FACTORIES.includes(each))).toEqual([])
   })
 })
 
-describe('one place each', () => {
+describe('the source', () => {
   const users = (pattern: RegExp) => SOURCES.filter(({ text }) => pattern.test(text)).map(({ path }) => path)
   const importers = (name: string) =>
     SOURCES.filter(({ imports }) =>
@@ -240,7 +240,7 @@ describe('one place each', () => {
     ['libsql', ['src/host/database-file.ts']],
     ['pg', ['src/service/store/postgres/driver.ts']],
     ['undici', ['src/host/exchange.ts', 'src/host/undici-parts.d.ts', 'src/host/undici.ts']],
-  ])('%s', (name, places) => expect(importers(name)).toEqual(places))
+  ])('imports %s only where it is listed', (name, places) => expect(importers(name)).toEqual(places))
 
   it.each([
     ['commander', 'src/cli/'],
@@ -251,7 +251,7 @@ describe('one place each', () => {
     ['fastify', 'src/service/http/'],
     ['sharp', 'src/preview/'],
     ['preact', 'src/console/'],
-  ])('%s below %s', (name, folder) => {
+  ])('imports %s only below %s', (name, folder) => {
     expect(importers(name)).not.toEqual([])
     expect(importers(name).filter((path) => !path.startsWith(folder))).toEqual([])
   })
@@ -259,19 +259,19 @@ describe('one place each', () => {
   it.each([
     ['process.exit', /\bprocess\.exit\b/, ['src/cli/process/start.ts']],
     ['process.argv', /\bprocess\.argv\b/, ['src/cli/process/start.ts']],
-  ])('%s', (_, pattern, places) =>
+  ])('uses %s only in one file', (_, pattern, places) =>
     expect(users(pattern).filter((path) => !isOwnProcess(path))).toEqual(places),
   )
 
-  it('nothing writes to the console', () =>
+  it('never writes to the console', () =>
     expect(users(/\bconsole\s*\.\s*(assert|debug|dir|error|info|log|table|trace|warn)\b/)).toEqual([]))
 
-  it('folders are removed by host/own-folder.ts alone: `rm` follows a link that appears in the wrong moment', () => {
+  it('never removes a folder recursively: `rm` follows a link that appears meanwhile', () => {
     const recursive = /\brm(dir)?(Sync)?\(.*recursive/
     expect(SOURCES.filter(({ text }) => recursive.test(text)).map(({ path }) => path)).toEqual([])
   })
 
-  it('functions have at most 100 lines, in all but two files', () => {
+  it('keeps functions within 100 lines in all but two files', () => {
     const RULE = 'noExcessiveLinesPerFunction'
     const rules = (JSON.parse(read('biome.json')).overrides as readonly Override[])
       .map(({ includes, linter }) => ({ includes, rule: linter.rules.complexity?.[RULE] }))
@@ -283,7 +283,7 @@ describe('one place each', () => {
     expect(more).toEqual([])
   })
 
-  it('files are readable, and named for what they hold', () => {
+  it('keeps files within 500 lines, and names them for their content', () => {
     const lines = ({ text }: Source) => text.trimEnd().split('\n').length
     expect(SOURCES.filter((source) => lines(source) > 500).map(({ path }) => path)).toEqual([])
     const vague = /(^|\/)([\w-]+-)?(utils?|helpers?|common|types?|managers?)(\/|\.[cm]?[jt]sx?$)/

@@ -26,7 +26,7 @@ const KNOWN = [
 const INNER = ['IMAGE_INPUT', 'InputOf', 'VIDEO_INPUT']
 
 describe('the public interface', () => {
-  it('is listed in docs/api.md', async () => {
+  it('matches the generated docs/api.md', async () => {
     const text = `# Library API
 
 All names of \`import … from 'rushes'\`; [how to use them](library.md). Shortened: all properties are read-only, comments are first sentences,
@@ -39,13 +39,13 @@ ${api.map(({ text }) => shortened(text)).join('\n\n')}
     await expect(text).toMatchFileSnapshot('../docs/api.md')
   })
 
-  it('is what the module has when it runs', async () => {
+  it('matches the exports of the module at run time', async () => {
     const library = await import('../dist/index.js' as string)
     const values = api.filter(({ isType }) => !isType).map(({ name }) => name)
     expect(Object.keys(library).sort()).toEqual([...values].sort())
   })
 
-  it('names every type that it uses, so that a program can name it too', () => {
+  it('exports every type that it uses', () => {
     const names = new Set([...api.map(({ name }) => name), ...KNOWN, ...INNER])
     const hidden = api.flatMap(({ name, text }) =>
       namesUsed(text.replace(/^export[^\n]*(const|type) \w+/m, ''))
@@ -55,7 +55,7 @@ ${api.map(({ text }) => shortened(text)).join('\n\n')}
     expect(hidden).toEqual([])
   })
 
-  it('has no name twice, and says of every function what it does', () => {
+  it('exports no name twice, and documents every function', () => {
     const names = api.map(({ name }) => name)
     expect(new Set(names).size).toBe(names.length)
     expect(
@@ -121,8 +121,8 @@ describe('a client rejects with a RushesError, before anything is sent,', () => 
   })
 })
 
-describe('errors of others', () => {
-  it('thrown by a callback are the cause of a RushesError', async () => {
+describe('foreign errors', () => {
+  it('become the cause of a RushesError when a callback throws them', async () => {
     const cause = new TypeError('of the callback')
     const client = createClient({ ...BASE, fetch: scripted({ status: 429 }).fetch })
     const onRetry = () => {
@@ -131,7 +131,7 @@ describe('errors of others', () => {
     expect(await errorOf(client.create(BODY, { onRetry }))).toMatchObject({ code: 'internal', cause })
   })
 
-  it('thrown by a fetch leave the outcome of a create open', async () => {
+  it('leave the outcome of a create unknown when fetch throws them', async () => {
     const client = createClient({
       ...BASE,
       fetch: async () => {
@@ -141,14 +141,14 @@ describe('errors of others', () => {
     expect(await errorOf(client.create(BODY))).toMatchObject({ code: 'submission_unknown', exitCode: 13 })
   })
 
-  it('are the reason of the signal where there is one', async () => {
+  it('pass on the reason of an aborted signal', async () => {
     const stop = AbortSignal.abort(new Error('enough'))
     const client = createClient({ ...BASE, fetch: scripted({ status: 500 }).fetch })
     expect(await errorOf(client.get('run_1', stop))).toBe(stop.reason)
   })
 })
 
-it('a download that fails in part tells which files there are', async () => {
+it('a partly failed download names the complete files', async () => {
   const folder = temporaryFolder()
   const told: string[] = []
   const fetch: Fetch = async ({ url }) => ({

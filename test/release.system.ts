@@ -44,7 +44,7 @@ test('npm version writes the version into the changelog, the docs and the tag', 
   expect(run('git', 'status', '--porcelain')).toBe('')
 })
 
-test('npm version refuses a release whose changelog is empty, and makes no tag', () => {
+test('npm version refuses a release with an empty changelog, and creates no tag', () => {
   const { run, text, folder } = createRepository()
   const changelog = text('CHANGELOG.md').replace(/^## Unreleased\n[\s\S]*?(?=^## 0)/m, '## Unreleased\n\n')
   writeFileSync(join(folder, 'CHANGELOG.md'), changelog)

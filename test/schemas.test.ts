@@ -255,15 +255,15 @@ function met(name: string): Promise<readonly unknown[]> {
 }
 
 describe.each(Object.keys(MET))('%s', (name) => {
-  it('fits what is printed, and nothing that lacks a key or has another', async () => {
+  it('accepts the printed JSON, but not with a missing or unknown key', async () => {
     const values = await met(name)
     expect(values.length).toBeGreaterThan(0)
     for (const value of values) expectToFit(name, value)
   })
 })
 
-describe('what was met', () => {
-  it('shows the ways that an object can be', async () => {
+describe('the collected output', () => {
+  it('covers each variant of an object', async () => {
     const lists = (await met('list')) as readonly Record<string, unknown>[]
     expect(lists.map(({ status }) => status).sort()).toEqual(['queued', 'succeeded', 'unconfirmed'])
     const [first, second] = (await met('serve')) as readonly object[]
@@ -277,7 +277,7 @@ describe('what was met', () => {
     expect(locks.map(({ runs }) => runs.hen?.pending?.state)).toEqual(['unconfirmed', 'accepted'])
   })
 
-  it('is noticed where it does not fit, in every test that runs a command', () => {
+  it('fails every test that prints JSON outside its schema', () => {
     const error = { code: 'usage', message: 'x', hint: null, http_status: null, exit_code: 2, run_id: null }
     const said = (stderr: string, stdout = '') => misfitsOf(['status', 'a', '--json'], { stdout, stderr })
     expect(said(`${JSON.stringify({ error })}\n`)).toEqual([])
@@ -288,8 +288,8 @@ describe('what was met', () => {
   })
 })
 
-describe('the folder', () => {
-  it('has schemas alone, whose references exist, with the title of the list in its README', () => {
+describe('docs/schemas', () => {
+  it('contains only valid schemas, which its README lists by title', () => {
     expect([...SCHEMAS.keys()].filter((name) => name !== 'admin-migrate').sort()).toEqual(
       Object.keys(MET).sort(),
     )
@@ -300,7 +300,7 @@ describe('the folder', () => {
     for (const name of SCHEMAS.keys()) expect(validatorOf(name)).toBeTypeOf('function')
   })
 
-  it('has a schema for each command that prints JSON', async () => {
+  it('contains a schema for each command that prints JSON', async () => {
     const silent = [
       'login',
       'logout',
@@ -320,7 +320,7 @@ describe('the folder', () => {
     expect(names.filter(([, name]) => !SCHEMAS.has(name))).toEqual([])
   })
 
-  it('names each exit code and each setting', () => {
+  it('contains each exit code and each setting', () => {
     const text = (name: string) => JSON.stringify(SCHEMAS.get(name))
     const codes = Object.values(EXIT).filter((code) => code !== EXIT.ok)
     expect(text('error')).toContain(`"enum":[${codes}]`)

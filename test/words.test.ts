@@ -97,12 +97,12 @@ const violations = (texts: readonly Text[]): readonly string[] =>
   )
 
 describe('every message', () => {
-  test('is in plain words', () => {
+  test('uses plain words', () => {
     expect(files.length).toBeGreaterThan(200)
     expect(files.flatMap((path) => violations(textsIn(read(path), path)))).toEqual([])
   })
 
-  test('would be found', () => {
+  test('fails the check with an unclear word', () => {
     const source = [
       'const goesOn = 1 // b is no c',
       `f(\`\${d} is no duration\`, 'see --help', 'see rushes run --help')`,
@@ -115,7 +115,7 @@ describe('every message', () => {
 })
 
 describe('the help of every command', () => {
-  test('is in plain words', async () => {
+  test('uses plain words', async () => {
     const commands = await everyCommand()
     expect(commands.length).toBeGreaterThan(30)
     const lines = commands.flatMap((command) =>
@@ -127,7 +127,7 @@ describe('the help of every command', () => {
     expect(violations(lines)).toEqual([])
   })
 
-  test('has descriptions that begin with a capital', async () => {
+  test('begins each description with a capital', async () => {
     const wrong = (await everyCommand()).flatMap((command) => {
       const help = command.createHelp()
       const items = [
@@ -212,13 +212,13 @@ const oddNames = (source: string, path: string): readonly string[] => {
 describe('comments and names', () => {
   const code = [...pathsBelow('src', /\.tsx?$/), ...pathsBelow('test/support', /\.ts$/)]
 
-  test('are in plain words', () => {
+  test('use plain words', () => {
     expect(code.length).toBeGreaterThan(300)
     expect(code.flatMap((path) => oddComments(read(path), path))).toEqual([])
     expect(code.flatMap((path) => oddNames(read(path), path))).toEqual([])
   })
 
-  test('have at most 130 columns', () => {
+  test('stay within 130 columns', () => {
     const wide = (path: string) =>
       read(path)
         .split('\n')
@@ -226,7 +226,7 @@ describe('comments and names', () => {
     expect(pathsBelow('src', /\.tsx?$/).flatMap(wide)).toEqual([])
   })
 
-  test('would be found', () => {
+  test('fails the check with an unclear word', () => {
     const source = [
       '/** What is said of a run',
       ' * that nobody reads. */',

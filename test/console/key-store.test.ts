@@ -43,7 +43,7 @@ beforeEach(() => {
 describe('a secret', () => {
   const answer = { key: key(7, { name: 'laptop' }), api_key: 'rk_secret' }
 
-  it('is kept for the user who asked for it until it is shown', async () => {
+  it('stays available to the user who asked for it until it is shown', async () => {
     keysStore.set(() => list([1]))
     const { sent, actions } = heldRequests()
     const created = actions.create({ name: 'laptop' })
@@ -55,7 +55,7 @@ describe('a secret', () => {
     expect(keysStore.get()?.keys.map(({ id }) => id)).toEqual([7, 1])
   })
 
-  it('is shown to its user who signs in again after the session expired', async () => {
+  it('appears when its user signs in again after the session expired', async () => {
     const { sent, actions } = heldRequests()
     const created = actions.create({ name: 'laptop' })
     expire()
@@ -80,7 +80,7 @@ describe('a secret', () => {
     expect(secretsStore.get()).toEqual([])
   })
 
-  it('is not reported as lost when the service refused the key', async () => {
+  it('never counts as lost when the service refused the key', async () => {
     const { sent, actions } = heldRequests()
     const created = actions.create({ name: 'laptop' })
     const refusal = { status: 429, code: 'RATE_LIMITED' }

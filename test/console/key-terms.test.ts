@@ -64,7 +64,7 @@ describe('the fields of a key', () => {
     expect(checkFields({ ...before, name: 'other' }, before, NOW)).toEqual({})
   })
 
-  it('are sent only where they were changed', () => {
+  it('reach the service only where they were changed', () => {
     const before = fieldsOf(key({ spend_limit: 5, quota: 7, allowed_ips: ['10.0.0.0/8'] }))
     expect(termsOf(before, before)).toEqual({})
     expect(termsOf({ ...before, name: ' nightly ', spendLimit: '', quota: '9' }, before)).toEqual({
@@ -78,7 +78,7 @@ describe('the fields of a key', () => {
     })
   })
 
-  it('are valid in the form if the service accepts them', async () => {
+  it('pass the check of the form exactly if the service accepts them', async () => {
     const browser = await signInByLink(await createConsoleService())
     const accepted: readonly Partial<KeyFields>[] = [
       { spendLimit: '0', quota: String(MAX_CREDITS) },

@@ -23,7 +23,7 @@ async function createKey(page: Page, name: string): Promise<string> {
 }
 
 describePages('API keys in the console', (pages) => {
-  it('are shown once when they are created, with export lines for a terminal', async () => {
+  it('appear only once, at their creation, with export lines for a terminal', async () => {
     const service = await serveConsole()
     const { page } = await openSignedIn(pages, service, '#/keys', {
       permissions: ['clipboard-read', 'clipboard-write'],

@@ -202,7 +202,7 @@ describe('a draft', () => {
     refusesInput: (error: unknown) => error === 'invalid',
   })
 
-  it('is removed when its run was created, unless it was edited meanwhile', async () => {
+  it('disappears when its run was created, unless it was edited meanwhile', async () => {
     for (const isChanged of [false, true]) {
       const drafts = create()
       const answer = deferred<string>()
@@ -216,7 +216,7 @@ describe('a draft', () => {
     }
   })
 
-  it('is sent with the same idempotency key until its outcome is known', async () => {
+  it('keeps its idempotency key until its outcome is known', async () => {
     const drafts = create()
     const sent: string[] = []
     drafts.edit(form, () => ({ values: { prompt: 'a fox' } }))
@@ -267,7 +267,7 @@ describe('a draft', () => {
     expect(drafts.store.get().get('new')).toMatchObject({ references: [], reading: 0 })
   })
 
-  it('is kept for each run that a form was filled from, and over a new session', () => {
+  it('belongs to the run that its form was filled from, and survives a new session', () => {
     const drafts = create()
     drafts.edit({ ...form, name: 'run_1' }, () => ({ values: { prompt: 'a boat' } }))
     expect([drafts.load('run_1'), drafts.load('new')]).toEqual([true, false])

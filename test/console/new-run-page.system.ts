@@ -40,7 +40,7 @@ const addCredits = (service: PageService, amount: number) =>
   )
 
 describePages('a new run', (pages) => {
-  it('is created with images that were dropped, pasted, chosen or given as a URL', async () => {
+  it('accepts images that are dropped, pasted, chosen or given as a URL', async () => {
     const engine = createPaintingEngine()
     const service = await servePage(pages, { engine })
     const { page } = await service.open('#/new', { hasClock: true })
@@ -200,7 +200,7 @@ describePages('a new run', (pages) => {
     expect(await page.getByText('The run may exist.').count()).toBe(0)
   })
 
-  it('is created once when the user leaves the form meanwhile and returns', async () => {
+  it('creates one run when the user leaves the form meanwhile and returns', async () => {
     const service = await servePage(pages)
     const { page } = await service.open('#/new')
     await prompt(page).fill('a fox')
@@ -268,7 +268,7 @@ describePages('a new run', (pages) => {
     expect(await prompt(page).inputValue()).toBe('a fox')
   })
 
-  it('is not created by Enter on a choice', async () => {
+  it('ignores Enter on a choice', async () => {
     const service = await servePage(pages)
     const { page } = await service.open('#/new')
     await prompt(page).fill('a fox')

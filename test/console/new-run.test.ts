@@ -103,7 +103,7 @@ describe('the input', () => {
   it('contains the default of a required field that is empty', () =>
     expect(inputOf(UPSCALE, { scale: ' ' }, [])).toEqual({ scale: 2 }))
 
-  it('has the types of the document, and fills the form with the same values again', () => {
+  it('follows the types of the document, and fills the form with the same values again', () => {
     const input = {
       ...{ prompt: 'a fox', lora: 'x\ny', steps: 30, 'cfg.scale': 3.5, tiling: true, sampler: 's13' },
       ...{ words: ['a', 'b'], control: { type: 'depth', ids: [1] } },
@@ -208,7 +208,7 @@ const reference = (id: number, source = 'https://e.test/a', isUrl = true): Refer
 describe('a saved draft', () => {
   const content = { ...EMPTY_DRAFT, model: 'a/video', values: { prompt: 'a fox', duration: '10' } } as const
   const kept = (draft: Draft, owner = 'a') => draftOf(draftText(draft, 'a'), owner)
-  it('is restored only for its user, with the URLs of images', () => {
+  it('returns only for its user, with the URLs of images', () => {
     expect(kept({ ...content, references: [reference(1), reference(2, 'data:,', false)] })).toEqual({
       ...content,
       references: [expect.objectContaining({ source: 'https://e.test/a', isUrl: true })],
@@ -227,7 +227,7 @@ describe('a saved draft', () => {
     })
     expect(draftOf(text, 'a')?.key).toBeUndefined()
   })
-  it('is removed when the storage has no room for its change', () => {
+  it('disappears when the storage has no room for its change', () => {
     const stored = new Map<string, string>()
     const room = { characters: 10_000 }
     vi.stubGlobal('sessionStorage', {
@@ -275,7 +275,7 @@ describe('the idempotency key of a form', () => {
     expect(again.key).toMatch(/^key /)
   })
 
-  it('is safe to send again only with the content that was sent', () => {
+  it('allows a safe resend only with the content that was sent', () => {
     expect(canResend(first, 0)).toBe(true)
     expect(canResend(withContent(first, {}), 0)).toBe(false)
   })
@@ -294,7 +294,7 @@ describe('reference images', () => {
     expect(fileProblem(name, bytes, size)).toBe(problem),
   )
 
-  it('are refused when together they exceed the limit of the body', () => {
+  it('count as too large when together they exceed the limit of the body', () => {
     const half = 'x'.repeat(32 * 1024 * 1024)
     expect(isTooLarge([reference(1, half)])).toBe(false)
     expect(isTooLarge([reference(1, half), reference(2, half)])).toBe(true)

@@ -179,7 +179,7 @@ describePages('signing out while something is created', (pages) => {
     expect((await dataOf(ada)).keys).toContain('laptop')
   })
 
-  it('is not undone by a session check that is answered later', async () => {
+  it('stays final when a session check is answered later', async () => {
     const service = await serveConsole()
     await createUser(service, EMAIL)
     const { page } = await openSignedIn(pages, service, '#/new')

@@ -159,9 +159,9 @@ describe('the first page of a filter', () => {
 
 describe('unfinished runs', () => {
   const runs = [run(5, 'queued'), run(4), run(3, 'processing'), run(2, 'failed'), run(1, 'queued')]
-  it('are those with the status queued or processing', () =>
+  it('include those with the status queued or processing', () =>
     expect(unfinishedIds(runs, () => new Set())).toEqual(['run_5', 'run_3', 'run_1']))
-  it('are polled up to a maximum, with those in view first', () => {
+  it('include at most a maximum for polling, with those in view first', () => {
     const many = Array.from({ length: 1_000 }, (_, at) => run(at, 'queued'))
     const polled = unfinishedIds(many, () => new Set(['run_900', 'run_901']))
     expect(polled.slice(0, 3)).toEqual(['run_900', 'run_901', 'run_0'])
@@ -208,7 +208,7 @@ describe('filters', () => {
     [{ search: '<b>' }, { search: '<b>' }],
   ])('%o: %o', (query, filters) => expect(filtersOf(query as Record<string, string>)).toEqual(filters))
 
-  test('are equal when their values are', () => {
+  test('count as equal when their values are', () => {
     expect(isSameFilter({ status: 'failed' }, { status: 'failed' })).toBe(true)
     expect(isSameFilter({ status: 'failed' }, { status: 'failed', search: 'a' })).toBe(false)
     expect([isFiltered({}), isFiltered({ key: 'console' })]).toEqual([false, true])

@@ -52,7 +52,7 @@ const widths = ({ page }: OpenedPage) =>
 const requestsFor = ({ requests }: OpenedPage, part: string) => requests.filter((url) => url.includes(part))
 
 describePages('thumbnails', (pages) => {
-  it('are the only images that the list loads, and are loaded once', async () => {
+  it('load once, and the list loads no other images', async () => {
     const service = await servePage(pages, { engine })
     for (let count = 0; count < 3; count++) await service.create({ prompt: 'fox' })
     const opened = await service.open('#/runs')

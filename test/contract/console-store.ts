@@ -53,7 +53,7 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
   })
 
   describe('the runs of an account', () => {
-    test('are listed newest first, without their input and without those of other accounts', async () => {
+    test('appear newest first, without their input and without those of other accounts', async () => {
       const { store, accountId, otherId, keyId, add, finish, fail, claim } = await createStore()
       await add('one')
       await finish('one')

@@ -24,7 +24,7 @@ export function creditLedgerContract(open: () => LedgerInDatabase | Promise<Ledg
   }
 
   describe('the ledger', () => {
-    test('is append-only, and takes at most one charge and one refund for each run', async () => {
+    test('refuses changes of entries, and a second charge or refund of a run', async () => {
       const { run } = await createLedger()
       for (const sql of ['UPDATE credits SET amount = 1', 'DELETE FROM credits'])
         await expect(run(sql), sql).rejects.toThrow(/only ever added to/)

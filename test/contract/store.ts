@@ -520,7 +520,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
       })
     })
 
-    test('is followed through more crashes than a run without a job', async () => {
+    test('survives more crashes than a run without a job', async () => {
       const { store, addRun, statusOf } = await createStore()
       const id = await addRun()
       for (let crashes = 0; crashes < 19; crashes++) {
@@ -630,7 +630,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
       expect(await store.verify()).toMatchObject({ problems: [], unknown: ['paid'], credits: 93 })
     })
 
-    test('is the only kind of run that an operator can decide on', async () => {
+    test('accepts a decision of an operator, unlike any other run', async () => {
       const { store, addRun } = await createStore()
       const id = await addRun()
       expect(await store.decideUnknown(id, { nowMs: 9 })).toBe('other')

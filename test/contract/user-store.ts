@@ -189,7 +189,7 @@ export function userContract(open: () => Store | Promise<Store>): void {
       expect(await store.useLink('unknown', 20)).toBeUndefined()
     })
 
-    test('is removed after it has expired when another one is added', async () => {
+    test('disappears after its expiry when another one is added', async () => {
       const { store, other, addLink } = await createStore()
       await addLink('old', { of: other })
       await addLink('new', { nowMs: 100, expiresAtMs: 200 })
@@ -229,7 +229,7 @@ export function userContract(open: () => Store | Promise<Store>): void {
       expect(await store.findSession('bare', 20)).toMatchObject({ address: undefined, userAgent: undefined })
     })
 
-    test('is removed after it has expired when another one is added', async () => {
+    test('disappears after its expiry when another one is added', async () => {
       const { store, other, addSession } = await createStore()
       await addSession('old')
       await addSession('new', { userId: other, nowMs: 100 })

@@ -44,7 +44,7 @@ function createUser(manifest = MANIFEST) {
 }
 
 describe('a batch', () => {
-  it('runs alone on its manifest, whatever the state folder, and pays each row once', async () => {
+  it('locks its manifest across state folders, and pays for each row once', async () => {
     const user = createUser()
     writeFileSync(hold, '')
     const first = start(user, ['batch', 'shots.yaml'], { stdin: 'ignore' })
@@ -62,7 +62,7 @@ describe('a batch', () => {
     expect(JSON.parse(stdout)).toMatchObject({ runs: 2 })
   })
 
-  it('that is killed loses no run, and pays for none twice', async () => {
+  it('loses no run and pays for none twice when it is killed', async () => {
     const { wrong } = await sweepBatches([700], { outputs: 2 })
     const { wrong: mixedUp } = await sweepBatches([400, 600], { isOneInput: true })
     expect([...wrong, ...mixedUp]).toEqual([])
@@ -73,7 +73,7 @@ const canMount =
   spawnSync('unshare', ['-rm', 'sh', '-c', 'mount -t tmpfs -o size=64k tmpfs /mnt']).status === 0
 
 describe.skipIf(!canMount)('a batch on a read-only disk', () => {
-  it('ends with 0 when there is nothing to do, and with 2 before anything is sent when there is', async () => {
+  it('ends with 0 when everything is up to date, and otherwise with 2 before it sends a run', async () => {
     const { stdout, stderr } = await bash(
       createUser(),
       `mkdir disk; exec unshare -rm bash -c ${quoted(`mount -t tmpfs -o size=16m tmpfs disk && cp shots.yaml disk && cd disk || exit 99
@@ -126,7 +126,7 @@ describe.skipIf(!hasTmux)('a terminal that becomes narrower', () => {
 
 /** Neither uses the service above, and most of their time is waiting. */
 describe.concurrent('a command that waits', () => {
-  it('a batch with --watch and --local creates what an edit changes, until Ctrl-C, without a key', async () => {
+  it('creates what an edit changes with `batch --watch --local` until Ctrl-C', async () => {
     const place = createPlace()
     const manifest = join(place.folder, 'shots.yaml')
     writeFileSync(manifest, MANIFEST)
@@ -149,7 +149,7 @@ describe.concurrent('a command that waits', () => {
     expect(stderr).toMatch(/\nStopped watching\. No run was being created\.\n$/)
   })
 
-  it.skipIf(!hasScript)('shows on a terminal that it is rate limited, and when it retries', async () => {
+  it.skipIf(!hasScript)('shows on a terminal when it is rate limited and retries', async () => {
     const limited = ['--fault', 'create:429:RATE_LIMITED:1', '--engine', `image=${ONE_PIXEL}`]
     const place = await serve(createPlace(), limited)
     const command = `stty cols 80 rows 24; exec ${quoted(process.execPath)} ${quoted(BINARY)} run image fox`

@@ -12,7 +12,7 @@ const ENGINE = /rushes-engine/
 
 const askHealth = async ({ url }: Service, path: string) => (await fetch(`${url}${path}`)).status
 
-it.concurrent('an engine makes the outputs, under the name that it was given', async () => {
+it.concurrent('an engine creates the outputs under the configured model name', async () => {
   const engine = `cat > "$RUSHES_OUTPUT_DIR/b.txt"; echo "$RUSHES_MODEL $RUSHES_KIND" > "$RUSHES_OUTPUT_DIR/a.txt"`
   const flags = ['--engine', `video=${engine}`, '--model-name', 'video=acme/mine']
   const place = await serve(createPlace(), flags)
@@ -49,7 +49,7 @@ it.each([
 })
 
 describe.concurrent('the end of the service', () => {
-  it('SIGTERM ends it with 0 during a render and an upload, and the next start renders the run', async () => {
+  it('exits with 0 on SIGTERM during a render and an upload, and renders the run next time', async () => {
     const home = createPlace()
     const stubborn = `trap '' TERM INT; while :; do sleep 1; done`
     const place = await serve(home, ['--engine', `image=${stubborn}`])
@@ -73,7 +73,7 @@ describe.concurrent('the end of the service', () => {
     expect((await rushes(next.with({ RUSHES_API_KEY: place.apiKey }), words)).code).toBe(0)
   })
 
-  it('a service that is killed takes its engines along; started again on its port, it finishes their runs for those who still wait', async () => {
+  it('leaves no engine after a kill, and finishes the runs for waiting clients after a restart', async () => {
     const home = createPlace()
     const first = await serve(home, ['--engine', 'image=sleep 60; :'])
     const { stdout } = await rushes(first, ['run', 'image', 'a fox', '-n', '3', '--no-wait'])
@@ -95,7 +95,7 @@ describe.concurrent('the end of the service', () => {
   })
 })
 
-it.concurrent('the log is JSON lines without the key and the prompt, and Ctrl-C ends the service with 0', async () => {
+it.concurrent('logs JSON lines without key and prompt, and exits with 0 on Ctrl-C', async () => {
   const place = await serve(createPlace(), ['--log-level', 'info', ...quickEngines()])
   await rushes(place, ['run', 'image', 'a secret fox', '-d'])
   place.process.kill('SIGINT')

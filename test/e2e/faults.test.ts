@@ -8,7 +8,7 @@ import { personAt, quickEngines, serveQuickly } from '../support/quick-service.j
 
 const RUN = ['run', 'image', 'a fox']
 
-it.concurrent('serve --fault says in JSON on standard error what was injected, as often as it was asked for, and ends whatever it holds open', async () => {
+it.concurrent('serve --fault reports each injected fault as JSON, and closes stalled requests when it ends', async () => {
   const service = await serveQuickly([
     ...quickEngines(),
     '--fault',
@@ -39,7 +39,7 @@ describe('behind a proxy', () => {
     ])
   })
 
-  it('an upload that is reset is an outcome unknown, a late body is not, and a broken download comes again', async () => {
+  it('only a reset upload is an unknown outcome, and a broken download resumes', async () => {
     const proxy = await createFaultyProxy(service.url)
     const place = service.with({ RUSHES_BASE_URL: proxy.url })
 

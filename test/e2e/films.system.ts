@@ -9,7 +9,7 @@ import { createPlace, rushes } from '../support/binary.js'
 
 const hasFfprobe = (process.env.PATH ?? '').split(delimiter).some((each) => existsSync(join(each, 'ffprobe')))
 
-it.concurrent('makes five seconds of MP4 that plays before it is whole, and --json says what was made', async () => {
+it.concurrent('run video --local creates an MP4 of five seconds that can be streamed', async () => {
   const place = createPlace()
   const words = ['run', 'video', '--local', '--json', '--duration', '5', '-o', 'films/', 'a boat']
   const { code, stdout, stderr } = await rushes(place, words)

@@ -23,7 +23,7 @@ describe.skipIf(!canMount).concurrent('a full disk', () => {
     service = await serveQuickly([...quickEngines().slice(0, 2), '--engine', video])
   })
 
-  it('under the output is exit 12 and leaves nothing, and the run is fetched elsewhere', async () => {
+  it('for the output ends with 12 and leaves no file, and the run can be downloaded elsewhere', async () => {
     const { code, stdout, stderr } = await withSmallDisk(
       createPlace(),
       64,
@@ -36,7 +36,7 @@ describe.skipIf(!canMount).concurrent('a full disk', () => {
     expect(stderr).toMatch(/is paid for.*rushes download --local -o .*fox\.png run_\w+/)
   })
 
-  it('under a backup, and a disk that is read-only, is exit 2 and leaves nothing', async () => {
+  it('for a backup ends with 2 and leaves no file, as does a read-only disk', async () => {
     const { code, stdout, stderr } = await withSmallDisk(
       createPlace(),
       16,
@@ -50,7 +50,7 @@ describe.skipIf(!canMount).concurrent('a full disk', () => {
     expect(stderr).toMatch(/Cannot write the backup .*b\.db: read-only file system\./)
   })
 
-  it('under the state folder is said once, and the command continues', async () => {
+  it('for the state folder causes one warning, and the command continues', async () => {
     const { stdout, stderr } = await withSmallDisk(
       await personAt(service),
       16,
@@ -63,7 +63,7 @@ describe.skipIf(!canMount).concurrent('a full disk', () => {
   })
 
   it.each([60, 140])(
-    'that fills up under the journal (%i KiB) loses no run without a word',
+    'that fills up under the journal (%i KiB) loses no run without a warning',
     async (kibibytes) => {
       const { stdout, stderr } = await withSmallDisk(
         await personAt(service),
@@ -81,7 +81,7 @@ describe.skipIf(!canMount).concurrent('a full disk', () => {
     },
   )
 
-  it('in the middle of a batch is exit 12; with room again it continues, and nothing is paid twice', async () => {
+  it('during a batch ends with 12, and a later batch continues without paying twice', async () => {
     const { stdout, stderr } = await withSmallDisk(
       await personAt(service),
       300,

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { sweep } from '../support/kill-sweep.js'
 
-it('loses no run, pays for none twice and breaks no file, wherever it is killed', async () => {
+it('a command that is killed at any point loses no run, pays for none twice and breaks no file', async () => {
   const tally = await sweep([
     150,
     { at: 'create arrived' },

@@ -50,7 +50,7 @@ const node = (words: readonly string[]) =>
   start({ ...service, folder: project }, words, { command: process.execPath, stdin: 'ignore' }).ended
 
 describe('the package', () => {
-  it('holds what is needed to run, the types, the docs, the examples, and nothing else', () => {
+  it('contains only the program, its types, docs and examples', () => {
     const top = new Set(packed.map((path) => path.split('/')[0]))
     expect([...top].sort()).toEqual([
       'CHANGELOG.md',
@@ -74,7 +74,7 @@ describe('the package', () => {
     expect(bytes).toBeLessThan(8.75 * 1024 ** 2)
   })
 
-  it('names no file of this machine, and none that is not in it', () => {
+  it('refers to no file of this machine and no source map', () => {
     const texts = packed
       .filter((path) => /\.(js|ts)$/.test(path))
       .map((path) => [path, readFileSync(join(unpacked, path), 'utf8')] as const)
@@ -84,7 +84,7 @@ describe('the package', () => {
     expect(texts.filter(([, text]) => /sourceMappingURL=/.test(text)).map(([path]) => path)).toEqual([])
   })
 
-  it('is a command too', async () => {
+  it('runs as a command', async () => {
     const { code, stdout } = await node([join(unpacked, 'bin', 'rushes.cjs'), '--version'])
     expect({ code, stdout }).toEqual({
       code: 0,
@@ -111,7 +111,7 @@ describe.each(CONSUMERS)('$name', ({ folder, compiled, wrong }) => {
     expect(readFileSync(join(project, said.path)).subarray(1, 4).toString()).toBe('PNG')
   })
 
-  it('is told by its compiler what is no input, no option and no name', () => {
+  it('gets compile errors for invalid inputs, options and names', () => {
     for (const [line, said] of wrong) {
       writeFileSync(join(project, folder, 'wrong.ts'), line)
       let output = ''

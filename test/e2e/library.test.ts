@@ -8,7 +8,7 @@ const LIBRARY = new URL('index.js', pathToFileURL(DIST)).href
 const script = (place: Place, text: string) =>
   start(place, ['--input-type=module', '-e', text], { command: process.execPath, stdin: 'ignore' }).ended
 
-it.concurrent('has no effect when it is imported: no word, no file, no handle, no listener', async () => {
+it.concurrent('importing the library prints nothing and creates no file, handle or listener', async () => {
   const place = createPlace()
   const { code, stdout, stderr } = await script(
     place,
@@ -27,7 +27,7 @@ it.concurrent('has no effect when it is imported: no word, no file, no handle, n
   expect([...filesBelow(place.home), ...filesBelow(place.folder)]).toEqual([])
 })
 
-it.concurrent('creates, waits and downloads', async () => {
+it.concurrent('the library creates, waits and downloads', async () => {
   const place = await serve(createPlace())
   const { code, stdout, stderr } = await script(
     place,
@@ -43,7 +43,7 @@ it.concurrent('creates, waits and downloads', async () => {
   expect(JSON.parse(stdout)).toMatchObject({ status: 'succeeded', urls: [expect.stringMatching(/^http/)] })
 })
 
-it.concurrent('forgives a service that does not know a new run yet, and one that it did not make it asks once', async () => {
+it.concurrent('the library retries a 404 only for a run that it has just created', async () => {
   const { code, stdout, stderr } = await script(
     createPlace(),
     `import { createClient } from ${JSON.stringify(LIBRARY)}

@@ -10,7 +10,7 @@ import { until } from '../support/until.js'
 const FOX = ['run', 'image', '--local', 'a fox']
 
 describe.concurrent('run image --local', () => {
-  it('prints the path of a picture of the size that was asked for, and keeps its data to its owner', async () => {
+  it('prints the path of a picture of the requested size, and keeps its data private', async () => {
     const place = createPlace()
     const { code, stdout } = await rushes(place, [...FOX, '--aspect-ratio', '16:9'])
     expect(code).toBe(0)
@@ -26,7 +26,7 @@ describe.concurrent('run image --local', () => {
     expect(filesBelow(state)).toContain('local/service.db')
   })
 
-  it('renders for two processes with one state folder at once, each its own run', async () => {
+  it('renders the own run of each of two processes with one state folder', async () => {
     const place = createPlace()
     const both = await Promise.all([rushes(place, FOX), rushes(place, FOX)])
     expect(both.map(({ code }) => code)).toEqual([0, 0])
@@ -40,7 +40,7 @@ describe.concurrent('run image --local', () => {
 
 /** Videos, so that the signal comes while they are rendered. */
 describe.concurrent('run video --local', () => {
-  it('that is ended by SIGTERM leaves its runs in the queue, and no renderer', async () => {
+  it('leaves its runs in the queue and no renderer after SIGTERM', async () => {
     const place = createPlace()
     const command = start(place, ['run', 'video', '--local', '-n', '2', 'a boat'])
     await command.prints('stderr', /processing/)
@@ -54,7 +54,7 @@ describe.concurrent('run video --local', () => {
     await until('the end of the renderers', () => processesOf(place, RENDERER).length === 0 || undefined)
   })
 
-  it('that is killed leaves its run in the queue, and no renderer and no file', async () => {
+  it('leaves its run in the queue, no renderer and no file when it is killed', async () => {
     const place = createPlace()
     const killed = start(place, ['run', 'video', '--local', 'a fox'])
     const [, id = ''] = await killed.prints('stderr', /(run_\w+): processing/)

@@ -69,7 +69,7 @@ async function askedForVideo(place: Place, args: object) {
 }
 
 describe.concurrent('rushes mcp', () => {
-  it('creates with --local, and names what is still queued when the client disconnects', async () => {
+  it('creates runs with --local, and names queued runs when the client disconnects', async () => {
     const place = createPlace()
     const { call, client, stderr } = await connect(place, ['--local'])
     const created = await call('create_image', { prompt: 'a fox', output: 'fox.png' })
@@ -81,7 +81,7 @@ describe.concurrent('rushes mcp', () => {
     expect(stderr()).toContain(`rushes wait --local ${left.structured.runs[0].id}`)
   })
 
-  it('a server that is killed during a paid run: the journal has it, and another server returns it for its request_id', async () => {
+  it('returns a paid run for its request_id after its server was killed', async () => {
     const place = await person()
     const first = await connect(place)
     const args = { prompt: 'a boat', request_id: 'boat' }
@@ -94,7 +94,7 @@ describe.concurrent('rushes mcp', () => {
     expect(rowsOf(place.home)).toHaveLength(1)
   })
 
-  it('three servers that get the same request_id at once pay for one run', async () => {
+  it('pays for one run when three servers get the same request_id at once', async () => {
     const place = await person()
     const servers = await Promise.all([1, 2, 3].map(() => connect(place)))
     const args = { prompt: 'a boat', request_id: 'boat', wait: false }
@@ -109,7 +109,7 @@ describe.concurrent('rushes mcp', () => {
       expect((await call('create_video', args)).structured.runs[0].id).toBe(row?.id)
   })
 
-  it('SIGTERM ends it, with the ids on standard error', async () => {
+  it('ends on SIGTERM with the ids of running runs on standard error', async () => {
     const server = await askedForVideo(await person(), { wait: false })
     const [, id] = await server.prints('stdout', /"id":"(run_\w+)"/)
     server.kill('SIGTERM')
@@ -142,7 +142,7 @@ describe.concurrent('rushes mcp', () => {
         stdin.end(PING)
       },
     ],
-  ])('%s: the answer to a create that was sent is waited for', async (_, disconnect) => {
+  ])('waits for the response to a sent create after %s', async (_, disconnect) => {
     const place = await person(slow)
     const server = await askedForVideo(place, { request_id: 'boat' })
     await until('the create', () => rowsOf(place.home).length > 0 || undefined)

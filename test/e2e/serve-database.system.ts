@@ -38,7 +38,7 @@ const statusOf = async (place: Place, id: string): Promise<string> =>
   (await rushes(place, ['status', id])).stdout.split('\t')[1] ?? ''
 
 describePostgres('serve --database', () => {
-  it('prints four lines and the key on the first start, and on the second no key', async () => {
+  it('prints the key only on the first start', async () => {
     const place = createPlace()
     const database = await newDatabase()
     const words = ['serve', '--port', '0', '--database', database]
@@ -75,7 +75,7 @@ describePostgres('serve --database', () => {
       expect(stdout + stderr).not.toContain('s3cret')
   })
 
-  it('is one service on two nodes: one answers, the other renders', async () => {
+  it('works as one service on an API node and a worker', async () => {
     const place = createPlace()
     const database = await newDatabase()
     const worker = await node(place, database, '--role', 'worker')
@@ -104,7 +104,7 @@ describePostgres('serve --database', () => {
     expect(statuses.filter((status) => status === 429)).toHaveLength(20)
   })
 
-  it('returns what a worker renders to the queue when it ends, and another one renders it', async () => {
+  it('returns the run of a worker that ends to the queue, and another worker renders it', async () => {
     const place = createPlace()
     const database = await newDatabase()
     const api = await node(place, database, '--role', 'api')
@@ -127,7 +127,7 @@ describePostgres('serve --database', () => {
   })
 
   it.skipIf(!canRestartPostgres)(
-    'ends with 0 while the database is away, and is refused a start',
+    'ends with 0 but refuses to start while the database is unavailable',
     async () => {
       const place = createPlace()
       const database = await newDatabase()

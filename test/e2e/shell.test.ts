@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 
 describe.concurrent('pipes', () => {
-  it('compose: an image becomes a video, ids become files', async () => {
+  it('turn an image into a video, and ids into files', async () => {
     const place = await personAt(service)
     const { code, stdout, stderr } = await bash(
       place,
@@ -36,7 +36,7 @@ describe.concurrent('pipes', () => {
     })
   })
 
-  it('of which the left side fails send nothing', async () => {
+  it('send nothing when their left side fails', async () => {
     const { code, stdout, stderr } = await bash(
       await personAt(service),
       'rushes run image | rushes run video "it runs" -i - --no-wait; echo "${PIPESTATUS[*]}"',

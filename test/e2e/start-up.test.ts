@@ -80,14 +80,14 @@ async function loadedBy(lines: readonly Line[]): Promise<readonly Loaded[]> {
   })
 }
 
-it('what is loaded is told by words that the bundle has, each in one chunk', () => {
+it('each marker of a loaded module occurs in one chunk of the bundle', () => {
   for (const [name, words] of Object.entries(BUNDLED)) {
     const holders = [...chunks.values()].filter((text) => text.includes(words))
     expect(holders.length, name).toBe(1)
   }
 })
 
-it('--version loads the entry of the program, and not the command line', async () => {
+it('--version loads only the entry of the program', async () => {
   const script = `process.on('exit', () => process.stderr.write(Object.keys(require.cache).join('\\n')))
     process.argv.splice(1, 1, ${JSON.stringify(BINARY)}, '--version')
     require(${JSON.stringify(BINARY)})`
@@ -98,7 +98,7 @@ it('--version loads the entry of the program, and not the command line', async (
   expect(stderr).not.toContain('dist/main-')
 })
 
-it('commands that need neither the network nor the service load neither', async () => {
+it('commands without network and service load neither', async () => {
   const lines: readonly Line[] = [
     [['--help'], 0],
     [[], 0],
@@ -120,7 +120,7 @@ it('commands that need neither the network nor the service load neither', async 
   expect(await loadedBy(lines)).toEqual(lines.map(([, code]) => ({ code, packages: [] })))
 })
 
-it('the others load what they need', async () => {
+it('the other commands load what they need', async () => {
   // It refuses the key at once: an address at which nobody listens is tried for seven seconds.
   const taken = createServer((_, response) => response.writeHead(401).end())
   onTestFinished(() => void taken.close())

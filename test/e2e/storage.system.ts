@@ -54,7 +54,7 @@ async function serving(...flags: readonly string[]) {
 }
 
 describe.skipIf(!hasS3rver || process.platform === 'win32')('serve --storage', () => {
-  test('a download that breaks off is resumed through the redirect; the bucket gets no API key, and no log a URL', async () => {
+  test('resumes a download through the redirect, without sending the API key to the bucket', async () => {
     const { seen, stored, service, place, apiKey, store } = await serving()
     const run = await rushes(place, ['run', 'image', 'a fox', '-o', 'fox.bin', '--debug'])
     expect(run).toMatchObject({ code: 0 })
@@ -78,7 +78,7 @@ describe.skipIf(!hasS3rver || process.platform === 'win32')('serve --storage', (
       expect(text).not.toContain('X-Amz-')
   })
 
-  test('with --storage-proxy it is resumed too, and the service alone talks to the bucket', async () => {
+  test('resumes a download with --storage-proxy, where only the service contacts the bucket', async () => {
     const { seen, stored, place } = await serving('--storage-proxy')
     expect(await rushes(place, ['run', 'image', 'a fox', '-o', 'fox.bin'])).toMatchObject({ code: 0 })
     expect(readFileSync(join(place.folder, 'fox.bin')).equals(stored.bytes)).toBe(true)

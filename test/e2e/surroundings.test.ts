@@ -28,7 +28,7 @@ it.each([
   [['run', 'image', '--local', 'a fox']],
   [['serve', '--port', '0']],
   [['config', 'set', 'timeout', '5m']],
-])('in a home that cannot be written, %j says what cannot be kept', async (words) => {
+])('in a home that is not writable, %j names the path and exits 2', async (words) => {
   const { code, stdout, stderr } = await runCli(words, { home: UNWRITABLE })
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr).toContain(UNWRITABLE)
@@ -80,7 +80,7 @@ describe.concurrent('an installation without the SQLite package of the platform'
     },
   )
 
-  it('a run of a service continues, and says that it will not be remembered', async () => {
+  it('creates runs of a service, and warns that they will not be remembered', async () => {
     const words = ['run', 'image', 'a fox', '-o', 'fox.png']
     const { code, stdout, stderr } = await rushes(withoutSqlite(await personAt(service)), words)
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'fox.png\n' })
@@ -96,7 +96,7 @@ const ANYBODY = ['--reuid', '54321', '--regid', '54321', '--clear-groups']
 const canBeAnybody = spawnSync('setpriv', [...ANYBODY, process.execPath, BINARY, '--version']).status === 0
 
 it.skipIf(!canMount).concurrent(
-  'a home on a read-only disk does not hinder a run, which says so once',
+  'a run succeeds with a home on a read-only disk, and warns once',
   async () => {
     const script = `mount --bind "$HOME" "$HOME" && mount -o remount,bind,ro "$HOME" || exit 99
        rushes run image "a fox" -o fox.png
@@ -115,7 +115,7 @@ it.skipIf(!canMount).concurrent(
 it.skipIf(!canBeAnybody).concurrent.each([
   ['config path', /^\/.+\/config\.json\n$/, /^$/],
   ['run image "a fox"', /^http.*\n$/, /will not be remembered/],
-])('a user without an account and without a home: %s', async (line, answers, says) => {
+])('works for a user without an account and a home: %s', async (line, answers, says) => {
   const { code, stdout, stderr } = await bash(
     await personAt(service),
     `exec setpriv ${ANYBODY.join(' ')} env -u HOME ${quoted(process.execPath)} ${quoted(BINARY)} ${line}`,
@@ -124,7 +124,7 @@ it.skipIf(!canBeAnybody).concurrent.each([
   expect(stderr).toMatch(says)
 })
 
-it.concurrent('in a locale that is not UTF-8, names and prompts stay what they are', async () => {
+it.concurrent('keeps file names and prompts unchanged in a locale that is not UTF-8', async () => {
   const place = (await personAt(service)).with({ LC_ALL: 'POSIX' })
   const { code, stdout, stderr } = await bash(
     place,
@@ -177,7 +177,7 @@ describe.skipIf(process.platform !== 'linux').concurrent('--open', () => {
   })
 })
 
-it.concurrent('without a network, a create ends with 9, and says in JSON that nothing was paid', async () => {
+it.concurrent('without a network, a create ends with 9, and its JSON says that nothing was paid', async () => {
   // Nothing listens there.
   const place = (await personAt(service)).with({ RUSHES_BASE_URL: 'http://127.0.0.1:1' })
   const { code, stdout, stderr } = await rushes(place, ['run', 'image', 'a fox', '--json'])

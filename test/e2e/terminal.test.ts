@@ -72,7 +72,7 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
     service = await serveQuickly(quickEngines(1))
   })
 
-  it('of 40 columns has a coloured spinner on one line while the run lasts, and its cursor afterwards', async () => {
+  it('of 40 columns shows a coloured spinner on one line, and its cursor afterwards', async () => {
     const { code, stdout } = await onTerminal(await personAt(service), 'run image -d "a fox"', {
       columns: 40,
     }).ended
@@ -85,7 +85,7 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
     expect(stdout).toMatch(/run_\w+\.png\r\n/)
   })
 
-  it('with LC_ALL=C and --no-color has a spinner in ASCII and without colour', async () => {
+  it('with LC_ALL=C and --no-color shows a spinner in ASCII without colour', async () => {
     const words = `run image -n 2 --no-color -d "${'a fox '.repeat(20)}"`
     const { code, stdout } = await onTerminal(await personAt(service), words, { env: { LC_ALL: 'C' } }).ended
     expect(code).toBe(0)
@@ -95,7 +95,7 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
     expect(stdout).not.toMatch(COLOUR)
   })
 
-  it('gets its cursor back after Ctrl-C', async () => {
+  it('shows its cursor again after Ctrl-C', async () => {
     const waiting = onTerminal(await personAt(service), 'run video "a fox"')
     await waiting.prints('stdout', /processing/)
     waiting.stdin.write('\u0003')
@@ -105,7 +105,7 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
     expect(stdout).toMatch(/rushes wait run_\w+/)
   })
 
-  it('may have no columns, as in containers: the program ends all the same', async () => {
+  it('may report no columns, as in containers, without blocking the program', async () => {
     const place = (await personAt(service)).with({ TERM: 'xterm-256color' })
     // The deadline is inside, and what is written is cut off: a drawing of endless lines would fill the memory.
     const { stdout } = await bash(
@@ -115,7 +115,7 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
     expect(/run_\w+\.png\r\n/.test(stdout)).toBe(true)
   })
 
-  it('shows the runs of a batch in a line each, never more than fit, and what became of them', async () => {
+  it('shows each run of a batch on a line, no more than fit, and then the results', async () => {
     const place = await personAt(service)
     writeRows(place, 6)
     const { code, stdout } = await onTerminal(place, 'batch shots.yaml', { rows: 12 }).ended
@@ -135,7 +135,7 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
     expect(stdout).toMatch(/6 runs: 6 created/)
   })
 
-  it('may become another size while a batch is under way', async () => {
+  it('may be resized during a batch', async () => {
     const place = await personAt(service)
     writeRows(place, 6)
     const { code, stdout } = await bash(
@@ -149,7 +149,7 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
     expectCursorIsBack(stdout)
   })
 
-  it('shows the picture of a run, and gets no question', async () => {
+  it('shows the picture of a run without querying the terminal', async () => {
     const place = await personAt(service)
     await bash(place, 'rushes run image fox -d')
     const command = `stty cols 80 rows 24; ${quoted(process.execPath)} ${quoted(BINARY)} show --last --show`
@@ -160,7 +160,7 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
     expect(stdout).not.toMatch(/\u001b\[(?:>q|c|\d+t)|a=q/)
   })
 
-  it('does not show the key that login asks for', async () => {
+  it('hides the key that is typed at the prompt of login', async () => {
     const place = createPlace()
     const login = onTerminal(place, 'login --no-verify --base-url http://127.0.0.1:9')
     await login.prints('stdout', /API key for/)
@@ -174,7 +174,7 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
     expect(statSync(`${place.home}/.config/rushes`).mode & 0o777).toBe(0o700)
   })
 
-  it('lets the command for the key ask', async () => {
+  it('lets the command for the key show a prompt', async () => {
     const command = 'printf "PIN? " > /dev/tty; read -r key; echo "$key"'
     const place = (await personAt(service)).with({
       RUSHES_API_KEY: undefined,
@@ -188,7 +188,7 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
     expect({ code, stdout }).toEqual({ code: 6, stdout: expect.stringContaining('run_none') })
   })
 
-  it('stores nothing when the prompt is left by Ctrl-C', async () => {
+  it('stores nothing when the prompt is canceled with Ctrl-C', async () => {
     const place = createPlace()
     const login = onTerminal(place, 'login --no-verify --base-url http://127.0.0.1:9')
     await login.prints('stdout', /API key for/)
@@ -233,7 +233,7 @@ describe('colour', () => {
     [{ FORCE_COLOR: '0' }, true, true, false],
     [{ FORCE_COLOR: 'false' }, true, true, false],
     [{ FORCE_COLOR: '1', NO_COLOR: '1' }, true, true, false],
-  ])('%j, a terminal: %s, --no-color not given: %s', async (env, isTTY, color, has) => {
+  ])('follows the environment %j, a terminal: %s, and colour allowed: %s', async (env, isTTY, color, has) => {
     const { level } = await createStyle({ isTTY } as never, env, { color })
     expect(level > 0).toBe(has)
   })

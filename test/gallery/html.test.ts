@@ -51,7 +51,7 @@ const hostile = fc.oneof(
   ),
 )
 
-describe('the data', () => {
+describe('the data block', () => {
   it('stays within its block, whatever the strings are', () => {
     const [before, , after] = partsOf(pageOf([{}]))
     fc.assert(
@@ -81,7 +81,7 @@ describe('the data', () => {
     expect(runsIn(pageOf([{ prompt }]))[0]?.prompt).toBe(shown),
   )
 
-  it('is not taken for a part of the page', () => {
+  it('never acts as a template or comment of the page', () => {
     const prompt = '<!-- notes --> $& $1 {runs}'
     expect(runsIn(pageOf([{ prompt }], ['$& kept']))[0]?.prompt).toBe(prompt)
     expect(pageOf([], ['$& <b>kept</b>'])).toContain('<p>$&#38; &#60;b&#62;kept&#60;/b&#62;</p>')
@@ -91,14 +91,14 @@ describe('the data', () => {
 describe('the page', () => {
   const html = pageOf([{}])
 
-  it('has its styles and its script', () => {
+  it('contains its styles and its script', () => {
     // Vitest leaves styles out unless its configuration has `css`.
     expect(html).toMatch(/<style>[^<]*#grid[^<]*dialog\[open\]/)
     expect(html).toMatch(/<script>[\s\S]*function unitsOf[\s\S]*function toggleCompare/)
     expect(html).not.toMatch(/^(import|export) /m)
   })
 
-  it('is recognized by its beginning', () => {
+  it('can be recognized by its first lines', () => {
     expect(isGallery(html)).toBe(true)
     expect(isGallery('<!doctype html>\n<html lang="en">')).toBe(false)
   })
@@ -116,7 +116,7 @@ describe('the page', () => {
     expect(html.replace(/<(script|style)[\s\S]*?<\/\1>/g, '')).not.toMatch(/https?:|\bsrc=|\bon\w+=|\bstyle=/)
   })
 
-  it('is the same for the same values', () => expect(pageOf([{}])).toBe(html))
+  it('stays identical for identical values', () => expect(pageOf([{}])).toBe(html))
 })
 
 describe('links', () => {
@@ -130,17 +130,17 @@ describe('links', () => {
     ['/w', '/w/a\\b.png', 'a%5Cb.png'],
     ['/w', '/w/狐.png', '%E7%8B%90.png'],
     ['/w', '/w/\ud800.png', '%EF%BF%BD.png'],
-  ])('from %j to %j: %j', (folder, path, href) => expect(linkTo(folder, path, posix).href).toBe(href))
+  ])('lead from %j to %j as %j', (folder, path, href) => expect(linkTo(folder, path, posix).href).toBe(href))
 
   it.each([
     ['C:\\w', 'C:\\w\\a b\\x.png', 'a%20b/x.png'],
     ['C:\\w', 'D:\\x y.png', 'file:///D:/x%20y.png'],
-  ])('on Windows from %j to %j: %j', (folder, path, href) =>
+  ])('lead on Windows from %j to %j as %j', (folder, path, href) =>
     expect(linkTo(folder, path, win32).href).toBe(href),
   )
 })
 
-describe('media', () => {
+describe('the media of a file', () => {
   it.each([
     ['a.png', 'image/png', 'image'],
     ['a.bin', 'video/mp4', 'video'],
@@ -150,7 +150,9 @@ describe('media', () => {
     ['a.glb', 'model/gltf-binary', 'file'],
     ['a.constructor', undefined, 'file'],
     ['a', undefined, 'file'],
-  ])('%s, %s: %s', (path, contentType, media) => expect(mediaOf(path, contentType)).toBe(media))
+  ])('of %s with the type %s are %s', (path, contentType, media) =>
+    expect(mediaOf(path, contentType)).toBe(media),
+  )
 
   it.each([
     ['a.png', true],

@@ -59,7 +59,7 @@ const focusedTile = (page: Page) =>
   page.evaluate<string | null>("document.activeElement?.getAttribute('aria-label')")
 
 describePages('the page of rushes gallery', (pages) => {
-  it('shows every picture, whatever its file is called, and asks nothing of the network', async () => {
+  it('shows every picture, whatever its file name, without the network', async () => {
     const place = temporaryFolder()
     const names = [
       'a b.png',
@@ -178,7 +178,7 @@ describePages('the page of rushes gallery', (pages) => {
     expect(await page.locator('#compare').isHidden()).toBe(true)
   })
 
-  it('can be used with the keys alone', async () => {
+  it('can be used with the keyboard alone', async () => {
     const place = temporaryFolder()
     put(place, 'a.png')
     const url = writePage(
@@ -245,7 +245,7 @@ describePages('the page of rushes gallery', (pages) => {
     }
   })
 
-  it('says so when a file is gone or cannot be shown', async () => {
+  it('shows when a file is missing or cannot be displayed', async () => {
     const place = temporaryFolder()
     put(place, 'broken.mp4', 'no video')
     put(place, 'model.glb', 'x')
@@ -270,7 +270,7 @@ describePages('the page of rushes gallery', (pages) => {
     expect(margin).toBeGreaterThanOrEqual(16)
   })
 
-  it('is ready soon and loads what is near the window alone, with 5,000 results', async () => {
+  it('loads only media near the window, with 5,000 results', async () => {
     const place = temporaryFolder()
     put(place, 'a.png')
     const film = put(place, 'b.mp4', await tinyVideo())
@@ -290,7 +290,7 @@ describePages('the page of rushes gallery', (pages) => {
     await becomesTrue(page, "[...document.querySelectorAll('video')].at(-1).readyState > 0")
   })
 
-  it('takes the ratio that a picture turns out to have', async () => {
+  it('adopts the ratio of a picture once it is loaded', async () => {
     const place = temporaryFolder()
     const url = writePage(place, [{ paths: [put(place, 'wide.svg', svg(400, 200))] }])
     const { page } = await pages.open(url)
@@ -327,7 +327,7 @@ describePages('the page of rushes gallery', (pages) => {
     }
   })
 
-  it('says that it is empty', async () => {
+  it('shows a message when it is empty', async () => {
     const { page } = await pages.open(writePage(temporaryFolder(), []))
     expect(await page.locator('#empty').textContent()).toBe('No results yet.')
     expect(await page.locator('#total').textContent()).toBe('0 results')

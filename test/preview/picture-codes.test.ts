@@ -19,8 +19,8 @@ const noisyPng = () =>
     .png()
     .toBuffer()
 
-describe('kitty', () => {
-  it('gets the PNG in chunks of 4096 characters, and never replies', async () => {
+describe('the kitty protocol', () => {
+  it('sends the PNG in chunks of 4096 characters, and requests no reply', async () => {
     const png = await noisyPng()
     const codes = kittyCodes(png)
     const chunks = [...codes.matchAll(/\u001b_G([^;]*);([^\u001b]*)\u001b\\/g)]
@@ -34,12 +34,12 @@ describe('kitty', () => {
     expect(codes).toBe(`${chunks.map(([whole]) => whole).join('')}\n`)
   })
 
-  it('gets a small picture in one chunk', () => {
+  it('sends a small picture in one chunk', () => {
     expect(kittyCodes(Buffer.from('png'))).toBe(`${ESC}_Ga=T,f=100,q=2,m=0;cG5n${ESC}\\\n`)
   })
 })
 
-it('iTerm2 gets the PNG in its own size', () => {
+it('the iTerm2 protocol sends the PNG in its own size', () => {
   expect(iterm2Codes(Buffer.from('png'))).toBe(`${ESC}]1337;File=inline=1;size=3:cG5n\u0007\n`)
 })
 
@@ -56,7 +56,7 @@ const pixelsOf = (...rows: readonly (readonly (readonly number[])[])[]): Pixels 
 })
 
 describe('half blocks', () => {
-  it('are two pixels each, and codes are written only where a colour changes', () => {
+  it('show two pixels each, and write codes only where a colour changes', () => {
     expect(halfBlocks(pixelsOf([RED, RED, BLUE], [BLUE, BLUE, BLUE]), true)).toBe(
       `${ESC}[38;2;255;0;0;48;2;0;0;255m▀▀${ESC}[38;2;0;0;255;48;2;0;0;255m▀${ESC}[0m\n`,
     )
@@ -76,12 +76,12 @@ describe('half blocks', () => {
     [[44, 58, 66], 237],
     [[255, 135, 0], 208],
     [[95, 175, 255], 75],
-  ])('of 256 colours: %j is %i', (parts, colour) => {
+  ])('use for %j the number %i of 256 colours', (parts, colour) => {
     expect(halfBlocks(pixelsOf([[...parts, 255]]), false)).toContain(`38;5;${colour};49m`)
   })
 })
 
-it('no picture can write anything but its own codes', () => {
+it('half blocks of any picture contain only colour codes', () => {
   const pictures = fc
     .integer({ min: 1, max: 9 })
     .chain((width) =>

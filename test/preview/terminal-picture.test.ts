@@ -24,7 +24,7 @@ test.each([
     40,
   ],
   ['a large WebP', () => teal(800, 160).webp(), 60, 12],
-])('%s', async (_, make, width, height) => {
+])('draws %s within the size of the terminal', async (_, make, width, height) => {
   const lines = (await draw(await make().toBuffer(), {})).trimEnd().split('\n')
   expect(lines).toHaveLength(height / 2)
   expect(lines[0]?.match(/▀/g)).toHaveLength(width)
@@ -33,13 +33,13 @@ test.each([
     expect(Math.abs(Number(parts[index]) - wanted)).toBeLessThan(8)
 })
 
-test('a grey picture, in grey', async () => {
+test('draws a grey picture in grey', async () => {
   expect(await draw(await plainPicture('#808080', 4, 2).toColourspace('b-w').png().toBuffer(), {})).toBe(
     '\u001b[38;2;128;128;128;48;2;128;128;128m▀▀▀▀\u001b[0m\n',
   )
 })
 
-test('kitty and iTerm2 get a PNG of this size', async () => {
+test('sends kitty and iTerm2 a PNG of the reduced size', async () => {
   const noise = { type: 'gaussian', sigma: 60, mean: 128 } as const
   const bytes = await sharp({ create: { width: 120, height: 90, channels: 3, background: 'teal', noise } })
     .jpeg()
@@ -64,11 +64,11 @@ test.each([
   ],
   ['escape codes', () => Buffer.from('\u001b]0;title\u0007'), 'unknown or damaged picture format'],
   ['65 MiB', () => Buffer.alloc(65 * 1_048_576), 'it is larger than 64 MiB'],
-])('%s is refused in plain words', async (_, make, reason) => {
+])('refuses %s with its reason', async (_, make, reason) => {
   await expect(draw(await make(), {})).rejects.toThrow(reason)
 })
 
-test('a video needs ffmpeg', async () => {
+test('refuses a video without ffmpeg', async () => {
   await expect(draw(Buffer.from('film'), { isVideo: true })).rejects.toThrow(
     'its first frame needs ffmpeg on PATH',
   )

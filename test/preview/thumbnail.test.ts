@@ -73,7 +73,7 @@ test.each([
   ['an AVIF', () => teal(768, 480).avif({ effort: 0 }), 384, 240],
   ['a small picture, which stays as it is', () => teal(40, 30).webp(), 40, 30],
   ['a strip', () => teal(6_000, 2).png(), 384, 1],
-])('%s', async (_, make, width, height) => {
+])('makes a thumbnail of %s', async (_, make, width, height) => {
   const small = await made(createThumbnailEngine(), await make().toBuffer())
   expect(await small.metadata()).toMatchObject({ format: 'webp', width, height })
   expect(await small.metadata()).not.toHaveProperty('exif')
@@ -82,13 +82,13 @@ test.each([
     expect(Math.abs((channels[index]?.mean ?? 0) - wanted)).toBeLessThan(5)
 })
 
-test('keeps what is transparent', async () => {
+test('a thumbnail keeps transparency', async () => {
   const clear = sharp({ create: { width: 300, height: 300, channels: 4, background: '#00000000' } })
   const small = await made(createThumbnailEngine(), await clear.png().toBuffer())
   expect((await small.metadata()).hasAlpha).toBe(true)
 })
 
-test('the same picture gives the same bytes', async () => {
+test('the same picture gives the same thumbnail', async () => {
   const bytes = await noise().png().toBuffer()
   const sums = [1, 2].map(async () =>
     createHash('sha256')
@@ -98,7 +98,7 @@ test('the same picture gives the same bytes', async () => {
   expect(new Set(await Promise.all(sums)).size).toBe(1)
 })
 
-test('in its process, hostile pictures are refused, and the process stays', async () => {
+test('the thumbnail process refuses hostile pictures and keeps running', async () => {
   const engine = createProcessEngine({ script })
   onTestFinished(() => engine.close())
   const sound = await noise().png().toBuffer()

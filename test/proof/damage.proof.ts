@@ -44,7 +44,7 @@ describe.each([
   ['that is empty', async () => Buffer.alloc(0)],
   ['that has lost its last 1,000 bytes', cut],
 ])('a journal %s', (name, damage) => {
-  it('is set aside once, and nothing that is written is lost', async () => {
+  it('goes to quarantine once, without losing later writes', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'rushes-proof-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     const seed = join(folder, 'seed')

@@ -25,7 +25,7 @@ const KEYS = 12
 const ENGINE =
   'read -r input; sleep 0.1; echo half > "$RUSHES_OUTPUT_DIR/film.txt"; sleep 0.2; echo "$RUSHES_RUN_ID" > "$RUSHES_OUTPUT_DIR/film.txt"'
 
-it('nothing that was accepted is lost, whatever is killed', async () => {
+it('no accepted run is lost, whatever is killed', async () => {
   const place = createPlace()
   const data = join(place.home, 'data')
   const [keys = []] = await prepareData(place, data, [KEYS])

@@ -126,7 +126,7 @@ describe.skipIf(!hasSwift)('on OpenStack Swift', () => {
     { canAge: false, canGoAway: false },
   )
 
-  test('a copy onto itself makes an object new', async () => {
+  test('copying an object onto itself renews its age', async () => {
     const files = createS3Files({
       client,
       bucket: BUCKET,
@@ -180,7 +180,7 @@ describe.skipIf(!hasSwift)('on OpenStack Swift', () => {
     expect(stderr).not.toContain('not-the-secret')
   })
 
-  test('a large file is whole, and an aborted upload leaves no parts', async () => {
+  test('stores a large file completely, and leaves no parts of an aborted upload', async () => {
     const files = filesWith(client)
     const bytes = randomBytes(30 * MB)
     const path = join(temporaryFolder(), 'clip.mp4')
@@ -195,7 +195,7 @@ describe.skipIf(!hasSwift)('on OpenStack Swift', () => {
     expect(left.Uploads ?? []).toEqual([])
   })
 
-  test('pages are listed to the end', async () => {
+  test('lists all pages', async () => {
     const files = filesWith(client, 7)
     const keys = Array.from({ length: 30 }, (_, at) => `${String(at).padStart(2, '0')}/a.png`)
     await Promise.all(keys.map((key) => files.put(key, { bytes: Buffer.from('x') })))

@@ -98,7 +98,7 @@ describe.skipIf(!hasS3rver)('a service with a bucket', () => {
   describe('whose bucket does not answer', () => {
     const readiness = (service: TestService) => ask(service, 'GET', '/readyz')
 
-    test('is not ready, and becomes ready again automatically', async () => {
+    test('reports not ready, and becomes ready again automatically', async () => {
       const service = await createStoredService()
       // It looks once a second, and a look may come too late on a busy machine.
       const becomes = (status: number) =>

@@ -3,7 +3,7 @@ import { setTimeout as after } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { countWork, createManualClock } from './clock.js'
 
-test('advance goes through everything that is due, in order, and lets the program run in between', async () => {
+test('advance triggers everything that is due in order, and lets the program run in between', async () => {
   const clock = createManualClock(0)
   const seen: [string, number][] = []
   const note = (what: string) => seen.push([what, clock.now()])
@@ -28,7 +28,7 @@ test('advance goes through everything that is due, in order, and lets the progra
   expect([clock.monotonic(), clock.sleepers]).toEqual([15, 0])
 })
 
-test('runUntil goes from sleep to sleep, waits for files, and never goes to an alarm for its own sake', async () => {
+test('runUntil advances from sleep to sleep, waits for files, and skips ahead to no alarm', async () => {
   const clock = createManualClock(0)
   let barked = false
   clock.alarm(1_000, () => {
@@ -48,7 +48,7 @@ test('runUntil goes from sleep to sleep, waits for files, and never goes to an a
   expect(barked).toBe(true)
 })
 
-test('a sleep ends with its signal, and leaves nothing behind', async () => {
+test('a sleep ends when its signal is aborted, and leaves no sleeper', async () => {
   const clock = createManualClock()
   const stop = new AbortController()
   const sleeping = expect(clock.sleep(10, stop.signal)).rejects.toThrow('enough')
@@ -58,7 +58,7 @@ test('a sleep ends with its signal, and leaves nothing behind', async () => {
   await expect(clock.sleep(10, stop.signal)).rejects.toThrow('enough')
 })
 
-test('time waits for work that is counted', async () => {
+test('runUntil waits for counted work', async () => {
   const clock = createManualClock(0)
   const seen: number[] = []
   const program = async () => {

@@ -93,7 +93,7 @@ test('an archived key is hidden and refused for good, but still named on its run
 })
 
 describe('the list of keys', () => {
-  test('has pages of 100, and at most 200 active keys', async () => {
+  test('comes in pages of 100, with at most 200 active keys', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service)
     await withStore(service, async (store) => {
@@ -195,7 +195,7 @@ describe('an existing key', () => {
 })
 
 describe('sessions', () => {
-  test('are listed with address and browser, and can be ended one by one', async () => {
+  test('appear with address and browser, and can be ended one by one', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service)
     const other = createBrowser(service)

@@ -29,7 +29,7 @@ const serve = async (options: Parameters<typeof createFolder>[0] = {}, more: obj
   createConsoleService({ console: await readPage(createFolder(options)), ...more })
 
 describe('the page', () => {
-  test('is served at / with a policy, and must be revalidated each time', async () => {
+  test('answers / with a policy, and makes the browser revalidate each time', async () => {
     const service = await serve()
     const { status, header, bytes } = await load(service, '/')
     expect([status, bytes.toString()]).toEqual([200, INDEX])
@@ -65,7 +65,7 @@ describe('the page', () => {
     expect((await load(service, '/?x=1')).status).toBe(200)
   })
 
-  test('is compressed if the browser accepts that, with an ETag for each encoding', async () => {
+  test('comes compressed if the browser accepts that, with an ETag for each encoding', async () => {
     const service = await serve()
     const forms = [
       await load(service, '/', { 'accept-encoding': 'gzip, deflate, br' }),
@@ -140,7 +140,7 @@ describe('the page', () => {
     expect(storage.asked).toBe(1)
   })
 
-  test('is served even while no URL can be signed', async () => {
+  test('answers even while no URL can be signed', async () => {
     const { service } = await withBucket(async () => {
       throw new Error('no credentials')
     })

@@ -39,7 +39,7 @@ describe('a session', () => {
     expect(await check()).toMatchObject(refusal(401, 'not_signed_in'))
   })
 
-  test('is extended at most twice by ten concurrent requests', async () => {
+  test('gets at most two new cookies from ten concurrent requests', async () => {
     const service = await createConsoleService()
     const browser = await createUser(service)
     await service.clock.advance(60_000)
@@ -169,7 +169,7 @@ describe('the cookie', () => {
     expect(renewed.header('set-cookie')).toMatch(/Secure; SameSite=Strict$/)
   })
 
-  test('is also refused for a sign-in with a password over plain HTTP', async () => {
+  test('never comes from a sign-in with a password over plain HTTP', async () => {
     const service = await createConsoleService({ publicUrl: undefined })
     const headers = { host: '10.0.0.7', origin: 'http://10.0.0.7' }
     const body = { email: ANN, password: PASSWORD }
@@ -180,7 +180,7 @@ describe('the cookie', () => {
 })
 
 describe('a page that shows a session', () => {
-  test('is refused without any effect when the cookie belongs to another session', async () => {
+  test('gets 409 without any effect when the cookie belongs to another session', async () => {
     const service = await createConsoleService()
     const browser = await createUser(service)
     const { body: shown } = await browser.get(AUTH_PATHS.session)

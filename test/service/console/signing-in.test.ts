@@ -178,7 +178,7 @@ describe('a password', () => {
     expect((await browser.get(CONSOLE_PATHS.sessions)).body.sessions).toMatchObject([{ current: true }])
   })
 
-  test('is refused if it could never match', async () => {
+  test('cannot be set if it could never match', async () => {
     const browser = await signInByLink(await createConsoleService())
     const password = `${PASSWORD}\0`
     expect(await browser.post(AUTH_PATHS.password, { password })).toMatchObject(refusal(400, 'invalid_input'))

@@ -154,7 +154,7 @@ describe.skipIf(!hasS3rver)('on S3', () => {
       return { files, path }
     }
 
-    test('is uploaded in parts, from a path and from bytes', async () => {
+    test('uploads in parts, from a path and from bytes', async () => {
       const { files, path } = opened()
       await files.put('token/path.mp4', { path }, { contentType: 'video/mp4' })
       await files.put('token/bytes.mp4', { bytes })

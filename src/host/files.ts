@@ -270,9 +270,10 @@ const CHUNK_BYTES = 1024 * 1024
 /** Returns the SHA-256 in hexadecimal digits. Reads in chunks, not the whole file. Rejects with the signal's reason. */
 export async function sha256OfFile(path: string, signal?: AbortSignal): Promise<string> {
   const hash = createHash('sha256')
+  signal?.throwIfAborted()
   for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES })) {
-    signal?.throwIfAborted()
     hash.update(chunk)
+    signal?.throwIfAborted()
   }
   return hash.digest('hex')
 }

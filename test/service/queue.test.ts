@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { raceAbort } from '../../src/host/abort.js'
+import { RendererCrashed } from '../../src/service/engines/engine.js'
 import type { FileStore } from '../../src/service/files/contract.js'
 import { createLocalFiles } from '../../src/service/files/local-files.js'
 import { LOCAL_MODELS } from '../../src/service/names.js'
@@ -149,6 +150,22 @@ test('a process without a heartbeat loses its runs after 30 s, and its late resu
   await one.clock.runUntil(one.clock.sleep(1))
   expect(await look(two, id)).toEqual(run)
   expect(one.complaints).toEqual([])
+})
+
+test('a run whose renderer dies is tried again, and given up after the third death', async () => {
+  let tries = 0
+  const render = async () => {
+    tries++
+    throw new RendererCrashed('the renderer crashed (SIGSEGV)')
+  }
+  const service = await createTestService({ engine: { render } })
+  const id = await create(service)
+  expect(await ended(service, id)).toMatchObject({
+    status: 'failed',
+    error: { code: 'renderer_crashed', message: expect.stringMatching(/crashed three times/) },
+  })
+  expect(tries).toBe(3)
+  expect(service.complaints).toHaveLength(3)
 })
 
 test('closing does not wait for a render that cannot be stopped, and requeues its run', async () => {

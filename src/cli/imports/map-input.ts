@@ -75,7 +75,7 @@ function resolve(schema: unknown, root: unknown, depth = 0): Json {
       ? types[0]
       : undefined
     : (listed ?? typeOf(merged))
-  const items = isObject(merged.items) ? { items: inner(merged.items) } : {}
+  const items = isObject(own.items) ? { items: inner(own.items) } : {}
   return { ...others, ...(type !== undefined && { type }), ...values, ...items }
 }
 

@@ -105,6 +105,16 @@ describe('a published property', () => {
       { anyOf: [{ type: 'boolean' }, { type: 'integer' }], description: '' },
     ],
     [
+      'has no type for the items of a nullable list that may be texts or several objects',
+      {
+        anyOf: [
+          { type: 'array', items: { anyOf: [{ type: 'string' }, ref('Size'), ref('Lora')] } },
+          { type: 'null' },
+        ],
+      },
+      { type: 'array', description: '' },
+    ],
+    [
       'is only for --input as a list of objects, whose fields are named',
       { type: 'array', items: ref('Lora'), default: [], description: 'Adapters.' },
       { type: 'array', description: 'Adapters. Fields: path, scale.' },

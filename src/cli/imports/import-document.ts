@@ -7,7 +7,7 @@ import type { Cost, Kind, ModelDocument } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import { readDocuments, type SourceProblem } from '../../service/models/read-documents.js'
 import { readOwnDocument } from '../../service/models/read-models.js'
-import { mapInput } from './map-input.js'
+import { mapInput, OUTPUT_COUNT } from './map-input.js'
 import { addressText, type ModelAddress, type Published } from './published.js'
 
 type Json = Readonly<Record<string, unknown>>
@@ -69,6 +69,7 @@ export function createDocument({
   }
 }
 
+/** A factor is written for each number up to this one. A parameter with a higher maximum has no cost. */
 const MAX_COUNT = 100
 
 /**
@@ -76,16 +77,18 @@ const MAX_COUNT = 100
  * sets their number without a limit. `cost`: of one.
  */
 function costOfRun(cost: Cost, properties: unknown, fixed: Json): Cost | undefined {
-  const isCount = (name: string) => /^(num|max|number_of)_(images|outputs|videos)$/.test(name)
   const factors: Record<string, Record<string, number>> = {}
   for (const [name, property] of Object.entries(isObject(properties) ? properties : {})) {
-    if (!isCount(name) || !isObject(property) || property.type !== 'integer') continue
+    if (!OUTPUT_COUNT.test(name) || !isObject(property) || property.type !== 'integer') continue
     const most = property.maximum
     if (typeof most !== 'number' || most > MAX_COUNT) return undefined
     const counts = Array.from({ length: Math.max(0, most - 1) }, (_, at) => at + 2)
     if (counts.length > 0) factors[name] = Object.fromEntries(counts.map((count) => [count, count]))
   }
-  const times = Object.entries(fixed).reduce((all, [name, n]) => (isCount(name) ? all * Number(n) : all), 1)
+  const times = Object.entries(fixed).reduce(
+    (all, [name, n]) => (OUTPUT_COUNT.test(name) ? all * Number(n) : all),
+    1,
+  )
   return { ...cost, run: Number((cost.run * times).toFixed(6)), factors: { ...cost.factors, ...factors } }
 }
 

@@ -16,6 +16,9 @@ export interface MappedInput {
   readonly warnings: readonly string[]
 }
 
+/** Parameters that set how many outputs a run makes, each of which is charged. A maximum stays a flag; the others are fixed. */
+export const OUTPUT_COUNT = /^(num|max|number_of)_(images|outputs|videos)$/
+
 /** `root`: the document that `$ref` points into. */
 export function mapInput(schema: unknown, root: unknown): MappedInput {
   const published = resolve(schema, root)
@@ -28,7 +31,7 @@ export function mapInput(schema: unknown, root: unknown): MappedInput {
   for (const [name, property] of all) {
     const isRequired = listOf(published.required).includes(name) && property.default === undefined
     if (name === 'sync_mode') fixed[name] = false
-    else if (/^(num|number_of)_(images|outputs|videos)$/.test(name) && property.type === 'integer')
+    else if (OUTPUT_COUNT.test(name) && !name.startsWith('max_') && property.type === 'integer')
       fixed[name] = Math.max(1, Number(property.minimum ?? 1))
     else if (isOmitted(name, property)) {
       if (isRequired)

@@ -1,7 +1,7 @@
-/** Writes the files that only rushes reads and that only their user may read. Loads the code for it only then. */
+/** Writes files of models into the config and state folders. Loads the code for it only then. */
 import { dirname } from 'node:path'
 
-/** Replaces or creates the file, and its folder. Throws the system's errors. */
+/** Replaces or creates the file, and its folder, for their user only. Throws the system's errors. */
 export async function writeOwnFile(path: string, content: string, options: { isFlushed?: boolean } = {}) {
   const [{ makeFolders }, { writeAtomically }] = await Promise.all([
     import('../../host/directories.js'),

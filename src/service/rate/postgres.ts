@@ -35,6 +35,8 @@ const REMOVE_IDLE = `
 const MARK_COMPLETE = `INSERT INTO rates (key, times, expires_at) VALUES ('', '{}', ${NOW}) ON CONFLICT DO NOTHING`
 
 const SWEEP_EVERY_MS = 60_000
+/** A flood of refused requests must not double the load of the database. */
+const MARK_EVERY_MS = 1_000
 /** Thrown to roll back the transaction, so that a refused request counts for none of its keys. */
 class Refused extends Error {}
 
@@ -42,14 +44,17 @@ export function createPostgresRateLimiter(
   { run, transaction }: Pick<Database, 'run' | 'transaction'>,
   clock: Pick<Clock, 'monotonic'> = systemClock,
 ): RateLimiter {
-  let sweptAtMs = clock.monotonic()
-
-  function sweep(): void {
-    if (clock.monotonic() - sweptAtMs < SWEEP_EVERY_MS) return
-    sweptAtMs = clock.monotonic()
-    // If this fails, the next sweep removes the rows.
-    run(REMOVE_IDLE).catch(() => {})
+  /** Returns a function that runs the statement if it was not run for this time. If it fails, a later call runs it again. */
+  function atMostEvery(periodMs: number, statement: string): () => void {
+    let ranAtMs = clock.monotonic()
+    return () => {
+      if (clock.monotonic() - ranAtMs < periodMs) return
+      ranAtMs = clock.monotonic()
+      run(statement).catch(() => {})
+    }
   }
+  const sweep = atMostEvery(SWEEP_EVERY_MS, REMOVE_IDLE)
+  const markComplete = atMostEvery(MARK_EVERY_MS, MARK_COMPLETE)
 
   const takeOne = async (queries: Pick<Queries, 'run'>, key: string, { requests, windowMs }: RateLimit) =>
     (await queries.run(TAKE, key, requests, Math.round(windowMs * 1_000))) > 0
@@ -75,8 +80,7 @@ export function createPostgresRateLimiter(
     async take(keys, limit) {
       sweep()
       const isTaken = await takeAll(keys, limit)
-      // If this fails, the next refusal adds the row.
-      if (!isTaken) run(MARK_COMPLETE).catch(() => {})
+      if (!isTaken) markComplete()
       return isTaken
     },
   }

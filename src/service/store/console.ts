@@ -221,7 +221,7 @@ function whereOf(conditions: readonly Condition[]): Where {
   const parts = conditions.flatMap(([sql, value]) => {
     if (value === undefined) return []
     if (value !== null) values.push(value)
-    return sql.replace('?', `$$${values.length}`)
+    return sql.replace('?', () => `$${values.length}`)
   })
   return { sql: parts.join(' AND '), values, next: `$${values.length + 1}` }
 }

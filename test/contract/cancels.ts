@@ -60,7 +60,7 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
     await claimRun(store, 'me')
     expect(await store.cancelRun('one', 7)).toMatchObject({ isCanceled: true, refunded: 0 })
     expect(await runOf('one')).toMatchObject({ status: 'canceled', failure: { code: 'canceling' } })
-    expect(await store.findStopping('me', MODELS)).toEqual([{ id: 'one', model: MODELS[0] }])
+    expect(await store.findStopping('me', MODELS)).toEqual([{ id: 'one', model: MODELS[0], owner: 'me' }])
     expect(await store.findStopping('me', ['acme/other'])).toEqual([])
     expect(await problems()).toEqual([])
     const refunded = end.isRefunded ? PRICE : 0
@@ -111,7 +111,9 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
     const job = { intent: { sentAtMs: 1, endpoint: 'model' } }
     expect(await store.saveJob(held('one'), job)).toBe(true)
     expect(await store.settleCanceled('one', true, 9, before?.stored)).toBeUndefined()
-    expect(await store.findStopping('me', MODELS)).toEqual([{ id: 'one', model: MODELS[0], stored: job }])
+    expect(await store.findStopping('me', MODELS)).toEqual([
+      { id: 'one', model: MODELS[0], owner: 'me', stored: job },
+    ])
     expect(await store.settleCanceled('one', false, 9, job)).toEqual({ runs: 1, refunded: 0 })
     expect(await store.saveJob(held('one'), {})).toBe(false)
     expect(await balances()).toMatchObject({ credits: 95 })

@@ -84,6 +84,10 @@ export interface CanceledJob {
   readonly id: string
   readonly model: string
   readonly stored?: StoredJob | undefined
+  /** Aborted when this worker stops: another one cancels the job then. */
+  readonly signal?: AbortSignal
+  /** As in `RenderJob`. */
+  adopt?(handle: JobHandle): Promise<boolean>
 }
 
 export interface Engine {

@@ -20,7 +20,7 @@ import {
   type RenderJob,
   RunCanceled,
 } from './engine.js'
-import { digestsOf, findAgain, isUncertain, type Lookup, SETTLE_MS } from './outcome.js'
+import { digestsOf, findAgain, isUncertain, type Lookup, type SearchedRun, SETTLE_MS } from './outcome.js'
 import type { Upstream, UpstreamRequest } from './upstream/index.js'
 import { isTransient, UpstreamError } from './upstream/upstream-error.js'
 
@@ -141,22 +141,28 @@ async function render<Result>(engine: JobEngine<Result>, job: RenderJob): Promis
   }
 }
 
-async function cancelRun<Result>(engine: JobEngine<Result>, { id, stored }: CanceledJob): Promise<Charge> {
-  const { charges, rendering } = engine
+async function cancelRun<Result>(engine: JobEngine<Result>, canceled: CanceledJob): Promise<Charge> {
+  const { charges, rendering, clock, lookup } = engine
+  const { id, model, stored, signal = new AbortController().signal, adopt } = canceled
   await Promise.allSettled([rendering.get(id)])
   const known = charges.get(id)
   charges.delete(id)
-  if (known !== undefined) return known
-  if (stored?.handle !== undefined) return await cancelJob(engine, stored.handle)
+  const { handle, intent } = stored ?? {}
+  if (known !== undefined && (known !== 'unknown' || handle !== undefined)) return known
+  if (handle !== undefined) return await cancelJob(engine, handle)
   // The intent is stored before the request is sent.
-  return stored?.intent === undefined ? 'not charged' : 'unknown'
+  if (intent === undefined) return known ?? 'not charged'
+  // The answer to the create was lost, and its job continues.
+  const job: SearchedRun = { run: { id, model }, signal, ...(adopt && { adopt }) }
+  const found = await findAgain({ lookup, job, intent, clock, isPatient: true })
+  return found === undefined ? 'unknown' : await cancelJob(engine, found)
 }
 
 /** A run with the same input has another job, also one that is looked up at the same time. */
 async function ownJobs<Result>(
   engine: JobEngine<Result>,
   list: Lookup,
-  job: RenderJob,
+  job: SearchedRun,
   intent: JobIntent | undefined,
   signal: AbortSignal,
 ): Promise<readonly JobHandle[]> {
@@ -258,7 +264,7 @@ async function save<Result>(
 }
 
 /** A lookup for another run must not find the job. */
-function keepJob<Result>({ runs }: JobEngine<Result>, { id }: JobHandle, { run }: RenderJob): void {
+function keepJob<Result>({ runs }: JobEngine<Result>, { id }: JobHandle, { run }: SearchedRun): void {
   if (run) runs.set(id, run.id)
   const [oldest = ''] = runs.keys()
   if (runs.size > MAX_KNOWN_JOBS) runs.delete(oldest)

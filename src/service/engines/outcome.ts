@@ -26,16 +26,23 @@ const LOOKUP_MS = [5_000, 30_000, 120_000]
 /** Time in which a request without an answer reaches the queue of the server. */
 export const SETTLE_MS = 1_000
 
+/** A run whose job is looked up. */
+export interface SearchedRun {
+  readonly run?: RenderJob['run']
+  readonly signal: AbortSignal
+  adopt?(handle: JobHandle): Promise<boolean>
+}
+
 /** Finds the jobs of a create whose answer was lost. Without an intent, of a create that was perhaps never sent. */
 export type Lookup = (
-  job: RenderJob,
+  job: SearchedRun,
   intent: JobIntent | undefined,
   signal: AbortSignal,
 ) => Promise<readonly JobHandle[]>
 
 interface FindAgain {
   readonly lookup: Lookup | undefined
-  readonly job: RenderJob
+  readonly job: SearchedRun
   readonly intent: JobIntent | undefined
   readonly clock: Pick<Clock, 'now' | 'sleep'>
   /** Whether to ask several times: the list of a provider may be late. */

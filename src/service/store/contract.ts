@@ -111,6 +111,8 @@ export interface FailedRuns {
 export interface StoppingRun {
   readonly id: string
   readonly model: string
+  /** Id of the last worker that rendered it. */
+  readonly owner: string
   /** The job of its last attempt. */
   readonly stored?: StoredJob | undefined
 }

@@ -120,7 +120,7 @@ export const runStatements = ({ inList, lock, index }: Dialect) => ({
     WHERE id = $1 AND status IN ('queued', 'processing')`,
 
   findStopping: `
-    SELECT id, model, job FROM runs${index('runs_stopping')}
+    SELECT id, model, owner, job FROM runs${index('runs_stopping')}
     WHERE stopping AND (model ${inList('$2')} OR finished_at < $3)
       AND (owner = $1 OR NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = runs.owner))`,
 
@@ -196,9 +196,10 @@ export function createRunStore(database: Database) {
         ? undefined
         : await repeatable(database, (tx) => cancelRun(tx, SQL, { id, nowMs, accountId })),
     findStopping: async (worker, models, abandonedMs = 0) =>
-      (await all(SQL.findStopping, worker, models, abandonedMs)).map(({ id, model, job }) => ({
+      (await all(SQL.findStopping, worker, models, abandonedMs)).map(({ id, model, owner, job }) => ({
         id: String(id),
         model: String(model),
+        owner: String(owner),
         stored: jobOf(job),
       })),
     settleCanceled: (id, isRefunded, nowMs, stored) =>

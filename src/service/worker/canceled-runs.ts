@@ -4,21 +4,26 @@
  */
 import { onAbort, settlesWithin } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
-import { type Charge, type Engine, RunCanceled } from '../engines/engine.js'
+import { type Charge, type Engine, type JobHandle, RunCanceled, type StoredJob } from '../engines/engine.js'
 import type { ServedModel } from '../models/served-model.js'
 import type { StoppingRun, Store } from '../store/contract.js'
 
-/** Time that the engine has to cancel a job. After it, the charge counts as unknown. */
-const MAX_CANCEL_MS = 10_000
+/**
+ * Time that the engine has to cancel a job, which it may first have to find: the list of a provider is read for two
+ * minutes. After it, the charge counts as unknown.
+ */
+const MAX_CANCEL_MS = 150_000
 /** Time after which any worker ends a run that no worker with its model has stopped. */
 const ABANDONED_AFTER_MS = 3_600_000
 
 export interface CanceledRunsOptions {
-  readonly store: Pick<Store, 'findStopping' | 'settleCanceled'>
+  readonly store: Pick<Store, 'findStopping' | 'settleCanceled' | 'adoptJob'>
   readonly clock: Pick<Clock, 'now' | 'sleep'>
   readonly engine: Pick<Engine, 'cancel'>
   readonly models: readonly ServedModel[]
   readonly worker: string
+  /** Aborted when the worker stops: another one then decides on the runs that are left. */
+  readonly closing: AbortSignal
   /** Resolves when the claims in progress have ended: a run can be canceled before the response to its claim arrives. */
   claimsEnded(): Promise<void> | undefined
   onError(error: unknown): void
@@ -31,26 +36,39 @@ export interface CanceledRuns {
   stop(): Promise<void>
 }
 
+interface Decision {
+  readonly charge: Charge | undefined
+  readonly stored: StoredJob | undefined
+}
+
 export function createCanceledRuns(options: CanceledRunsOptions): CanceledRuns {
-  const { store, clock, engine, models, worker, claimsEnded, onError } = options
+  const { store, clock, engine, models, worker, closing, claimsEnded } = options
+  const onError = (error: unknown) => void (closing.aborted || options.onError(error))
   const names = models.map(({ document: { name } }) => name)
   const held = new Map<string, AbortController>()
   const settling = new Set<string>()
   /** Decisions that are not recorded yet, with the jobs that they are about. The engine knows a charge only once. */
-  const decisions = new Map<
-    string,
-    { readonly charge: Charge | undefined; readonly job: string | undefined }
-  >()
+  const decisions = new Map<string, Decision>()
 
-  async function chargeOf(run: StoppingRun): Promise<Charge | undefined> {
-    try {
-      const canceling = engine.cancel?.(run)
-      if (canceling === undefined || !(await settlesWithin(MAX_CANCEL_MS, canceling, clock))) return 'unknown'
-      return await canceling
-    } catch (error) {
-      onError(error)
-      return 'unknown'
+  /** Returns the charge, and the job that the run has afterwards. */
+  async function decide(run: StoppingRun): Promise<Decision> {
+    let { stored } = run
+    const adopt = async (handle: JobHandle): Promise<boolean> => {
+      const isAdopted =
+        (await store.adoptJob({ id: run.id, owner: run.owner, nowMs: clock.now() }, handle)) === true
+      if (isAdopted) stored = { handle }
+      return isAdopted
     }
+    let charge: Charge | undefined = 'unknown'
+    try {
+      const canceling = engine.cancel?.({ ...run, signal: closing, adopt })
+      if (canceling !== undefined && (await settlesWithin(MAX_CANCEL_MS, canceling, clock)))
+        charge = await canceling
+    } catch (error) {
+      closing.throwIfAborted()
+      onError(error)
+    }
+    return { charge, stored }
   }
 
   /** Refunds the run only if the provider certainly did not charge for it. */
@@ -59,13 +77,15 @@ export function createCanceledRuns(options: CanceledRunsOptions): CanceledRuns {
     settling.add(run.id)
     try {
       const model = models.find(({ document }) => document.name === run.model)
-      const job = JSON.stringify(run.stored)
       const before = decisions.get(run.id)
       // A worker that still renders the run may have sent it since.
-      const isValid = before !== undefined && (before.charge !== 'not charged' || before.job === job)
-      if (model !== undefined && !isValid) decisions.set(run.id, { charge: await chargeOf(run), job })
-      const isFree = !model?.mayCost || decisions.get(run.id)?.charge === 'not charged'
-      await store.settleCanceled(run.id, model && isFree, clock.now(), run.stored)
+      const isValid =
+        before !== undefined &&
+        (before.charge !== 'not charged' || JSON.stringify(before.stored) === JSON.stringify(run.stored))
+      if (model !== undefined && !isValid) decisions.set(run.id, await decide(run))
+      const { charge, stored = run.stored } = decisions.get(run.id) ?? {}
+      const isFree = !model?.mayCost || charge === 'not charged'
+      await store.settleCanceled(run.id, model && isFree, clock.now(), stored)
       decisions.delete(run.id)
     } finally {
       settling.delete(run.id)

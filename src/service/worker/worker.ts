@@ -157,15 +157,21 @@ export function createWorker(options: WorkerOptions): Worker {
 function createState(options: WorkerOptions): WorkerState {
   const { clock, onError, lease, models, log = silentLog, renderRun = render } = options
   const { timeRender = (_kind, rendering) => rendering } = options
+  const closing = new AbortController()
   const state: WorkerState = {
     options,
     log,
     renderRun,
     timeRender,
     persist: createPersist(clock, onError),
-    canceledRuns: createCanceledRuns({ ...options, worker: lease.id, claimsEnded: () => state.claiming }),
+    canceledRuns: createCanceledRuns({
+      ...options,
+      worker: lease.id,
+      closing: closing.signal,
+      claimsEnded: () => state.claiming,
+    }),
     remote: new Set(models.filter(({ isRemote }) => isRemote).map(({ document: { name } }) => name)),
-    closing: new AbortController(),
+    closing,
     active: new Set(),
     requested: new Map(),
     rendering: new Set(),

@@ -5,13 +5,14 @@ import { describe, expect, test } from 'vitest'
 import { createNetwork } from '../../../src/host/undici.js'
 import {
   JobDetached,
+  type JobHandle,
   OutcomeUnknown,
   type RenderJob,
   RunCanceled,
   type StoredJob,
 } from '../../../src/service/engines/engine.js'
 import { createJobEngine } from '../../../src/service/engines/jobs.js'
-import { renderedOnce } from '../../../src/service/engines/outcome.js'
+import { digestsOf, renderedOnce } from '../../../src/service/engines/outcome.js'
 import { createUpstream } from '../../../src/service/engines/upstream/index.js'
 import { whenOver } from '../../support/after-file.js'
 import { createManualClock } from '../../support/clock.js'
@@ -468,6 +469,68 @@ describe('a canceled run', () => {
     expect(await engine.cancel({ id: 'run_7', model: 'm' })).toBe('unknown')
   })
 
+  test('whose answer is late is looked up after its render has ended', async () => {
+    const { server, clock, engine, stored, render } = await open()
+    server.fault('POST', { after: new Promise(() => {}) })
+    const stop = new AbortController()
+    const rendering = render({ signal: stop.signal })
+    await until('the create', () => server.jobs.length === 1)
+    stop.abort(new RunCanceled())
+    await clock.advance(2_500)
+    await expect(clock.runUntil(rendering)).rejects.toThrow('The run was canceled.')
+    expect(await clock.runUntil(engine.cancel({ id: 'run_7', model: 'm', stored: stored.at(-1) }))).toBe(
+      'unknown',
+    )
+    expect(server.canceled).toEqual(['job_1'])
+  })
+
+  /** The worker was killed after its create had arrived, and before the answer. */
+  async function lostCreate(options: OpenOptions = {}) {
+    const { server, clock, engine } = await open(options)
+    const input = { ...jobOf().input, seed: 1_234_567 }
+    server.jobs.push({ id: 'job_1', input, status: 'IN_QUEUE', polls: 0, position: 0 })
+    const stored = { intent: { sentAtMs: clock.now(), endpoint: 'model', input: digestsOf(input) } }
+    const closing = new AbortController()
+    const adopted: JobHandle[] = []
+    const cancel = (isOwn = true) => {
+      const adopt = async (handle: JobHandle) => isOwn && adopted.push(handle) > 0
+      return engine.cancel({ id: 'run_7', model: 'm', stored, signal: closing.signal, adopt })
+    }
+    return { server, clock, cancel, adopted, closing }
+  }
+
+  test('whose answer was lost is looked up, and its job canceled by its id', async () => {
+    const { server, clock, cancel, adopted } = await lostCreate()
+    expect(await clock.runUntil(cancel())).toBe('unknown')
+    expect([server.canceled, adopted]).toEqual([['job_1'], [{ id: 'job_1' }]])
+  })
+
+  test('whose answer was lost is canceled when the list of its provider is late', async () => {
+    const { server, clock, cancel } = await lostCreate()
+    server.fault('GET /list', { body: { items: [] } }, 2)
+    expect(await clock.runUntil(cancel())).toBe('unknown')
+    expect(server.canceled).toEqual(['job_1'])
+  })
+
+  test.each<[name: string, isOwn: boolean, options: OpenOptions]>([
+    ['the job may be that of another run', false, {}],
+    ['the provider has no list', true, { hasLookup: false }],
+  ])('whose answer was lost cancels nothing when %s', async (_, isOwn, options) => {
+    const { server, clock, cancel } = await lostCreate(options)
+    expect(await clock.runUntil(cancel(isOwn))).toBe('unknown')
+    expect(server.canceled).toEqual([])
+  })
+
+  test('whose answer was lost is left to the next worker when this one stops', async () => {
+    const { server, clock, cancel, closing } = await lostCreate()
+    const canceling = cancel()
+    canceling.catch(() => {})
+    await until('the pause before the first lookup', () => clock.sleepers === 1)
+    closing.abort(new Error('the service stops'))
+    await expect(clock.runUntil(canceling)).rejects.toThrow('the service stops')
+    expect(server.canceled).toEqual([])
+  })
+
   test('was not charged by a server that costs nothing', async () => {
     expect((await canceled(new RunCanceled(), { hasCost: false })).charge).toBe('not charged')
   })
@@ -481,11 +544,12 @@ describe('a canceled run', () => {
   })
 
   test('was not charged when nothing was sent for it', async () => {
-    const { engine } = await open()
+    const { clock, engine } = await open()
     expect(await engine.cancel({ id: 'run_9', model: 'm' })).toBe('not charged')
     expect(await engine.cancel({ id: 'run_9', model: 'm', stored: {} })).toBe('not charged')
     const intent = { sentAtMs: 1, endpoint: 'model' }
-    expect(await engine.cancel({ id: 'run_9', model: 'm', stored: { intent } })).toBe('unknown')
+    const canceling = engine.cancel({ id: 'run_9', model: 'm', stored: { intent } })
+    expect(await clock.runUntil(canceling)).toBe('unknown')
   })
 
   test('waits for the end of its render, which knows the charge', async () => {

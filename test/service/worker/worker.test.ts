@@ -499,7 +499,8 @@ test('does not start the engine of a run that is canceled before its claim is an
         if (run !== undefined) await claimed
         return run
       },
-      findStopping: async () => (events.includes('settled') ? [] : [{ id: RUN.id, model: RUN.model }]),
+      findStopping: async () =>
+        events.includes('settled') ? [] : [{ id: RUN.id, model: RUN.model, owner: 'w1' }],
       async settleCanceled(_id, isRefunded) {
         events.push(isRefunded ? 'settled' : 'kept')
         return { runs: 1, refunded: 0 }

@@ -6,6 +6,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { isObject, parseJson } from '../../../protocol/parse.js'
 import type { Charge, JobHandle, RenderJob } from '../engine.js'
 import { type JobCreate, JobEnded, type JobServer } from '../jobs.js'
+import type { SearchedRun } from '../outcome.js'
 import type { Upstream } from '../upstream/index.js'
 import { errorTextOf, UpstreamError } from '../upstream/upstream-error.js'
 import {
@@ -143,7 +144,7 @@ export function createComfyServer(upstream: Upstream, followProgress: FollowProg
 }
 
 /** Returns a UUID (version 8): new versions of ComfyUI accept no other ids. A run has one job. */
-function jobId({ run }: RenderJob): string {
+function jobId({ run }: SearchedRun): string {
   const hex = createHash('sha256')
     .update(`${run?.id ?? randomUUID()}\n0`)
     .digest('hex')

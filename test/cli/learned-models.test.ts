@@ -128,6 +128,20 @@ describe('a create', () => {
     expect(inputs()).toEqual([{ prompt: 'a fox', ...input }, input])
   })
 
+  it('under --max-cost is checked with the price that the service has now', async () => {
+    const { run, list, asked, inputs } = openHome()
+    const line = imageWith({}, '--model', 'acme/still-2', '--max-cost', '5')
+    expect((await run(line)).code).toBe(0)
+    list.answer = { status: 200, body: { models: [{ ...STILL, price: { run: 9 } }] } }
+    expect(await run(line)).toMatchObject({ code: 2, stderr: expect.stringContaining('The estimate is 9') })
+    list.answer = { status: 200, body: { models: [{ ...STILL, price: { run: 4 } }] } }
+    expect((await run([...line, '--json'])).code).toBe(0)
+    list.answer = { status: 304 }
+    expect((await run(line)).code).toBe(0)
+    expect((await run(['spend'])).stdout).toMatch(/\t9\t/)
+    expect({ asked: asked.length, created: inputs().length }).toEqual({ asked: 4, created: 3 })
+  })
+
   it('under --max-cost needs a price of the last day, or of the config', async () => {
     const { run, clock, list, inputs } = openHome()
     const line = imageWith({}, '--model', 'acme/still-2', '--max-cost', '5')
@@ -137,7 +151,7 @@ describe('a create', () => {
     const { code, stderr } = await run(line)
     expect(code).toBe(2)
     expect(stderr).toContain(
-      "error: The service's list of models could not be read since 2026-01-01, so the price of acme/still-2 may have changed",
+      "error: The service's list of models could not be read since 2026-01-01, so its prices may have changed",
     )
     const manifest = join(temporaryFolder(), 'm.yaml')
     writeFileSync(manifest, '- {name: a, model: acme/still-2, prompt: x}')

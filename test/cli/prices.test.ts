@@ -436,19 +436,20 @@ describe('--max-cost', () => {
     expect(service.requests).toEqual([])
   })
 
-  it('asks the service for the price of a model of the settings', async () => {
+  it('asks the service for the price of a model of the settings, before a create once each time', async () => {
     const service = await createCliService({ hasList: true })
     const words = ['run', 'image', 'a fox', '--max-cost', '0.5']
-    for (const flags of [['--dry-run'], []])
+    for (const [flags, requests] of [
+      [['--dry-run'], 1],
+      [[], 1],
+      [['--dry-run'], 0],
+    ] as const) {
       expect((await service.run([...words, ...flags])).stderr).toContain('The estimate is 1 credit,')
-    expect(service.requests).toHaveLength(1)
-    // The list is kept for a day.
-    service.requests.splice(0)
-    for (const requests of [0, 1]) {
-      expect((await service.run(words)).code).toBe(2)
-      expect(service.requests).toHaveLength(requests)
-      service.clock.jump(86_400_000)
+      expect(service.requests.splice(0)).toHaveLength(requests)
     }
+    service.clock.jump(86_400_000)
+    expect((await service.run(words)).code).toBe(2)
+    expect(service.requests).toHaveLength(1)
   })
 
   it('counts the values of --input, for a model without a document', async () => {

@@ -100,16 +100,16 @@ interface PricedPlan {
 }
 
 /** Throws `usage` if the runs that the batch may create pass `--max-cost`, together with those of earlier rounds. */
-export function refuseCost({ plan, prices, missing, options }: PricedPlan): void {
+export async function refuseCost({ plan, prices, missing, options }: PricedPlan): Promise<void> {
   const { mode, cost, allowance } = options
   const { limit, used } = cost
   // A missing model is reported as such.
   if ((limit ?? allowance?.maxCost) === undefined || missing.length > 0) return
-  const sum = sumPlan(plan, prices)
-  if (sum.runs === 0) return
+  const models = sumPlan(plan, prices).byModel.keys()
   // A plan works offline.
-  if (mode === 'run') prices.refuseOld(sum.byModel.keys())
-  if (limit === undefined) return
+  if (mode === 'run') await prices.renew(models)
+  const sum = sumPlan(plan, prices)
+  if (sum.runs === 0 || limit === undefined) return
   const { currency } = prices
   const unpriced = [...sum.byModel].flatMap(([model, { withoutPrice }]) => (withoutPrice > 0 ? [model] : []))
   checkMaxCost(sum, limit, currency, unpriced)

@@ -230,9 +230,9 @@ export function refuseImpossible({
 }
 
 /** Like `refuseImpossible`, but also throws for missing models and `--max-cost`. */
-export function refusePlan(prepared: PreparedBatch): void {
+export async function refusePlan(prepared: PreparedBatch): Promise<void> {
   refuseImpossible(prepared)
-  refuseCost(prepared)
+  await refuseCost(prepared)
   if (prepared.missing.length > 0) throw missingError(prepared.missing)
 }
 

@@ -52,7 +52,7 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
   const connection = isConnected ? await ctx.connect({ render: true }) : undefined
   for (const { action, model } of active)
     if (action.do === 'create' && model !== undefined) connection?.checkModel?.(model)
-  checkLimits(ctx, prepared)
+  await checkLimits(ctx, prepared)
   const hasUnsent = await takeUnsent(ctx, prepared)
   await removeLeftovers(lockPath)
   const lock = openLock({
@@ -158,10 +158,10 @@ export function stopReasons(
 }
 
 /** Checks the limits of the cost, directly before the first create. Throws `usage`. */
-function checkLimits(ctx: Context, prepared: PreparedBatch): void {
+async function checkLimits(ctx: Context, prepared: PreparedBatch): Promise<void> {
   const { plan, prices, options } = prepared
   try {
-    refuseCost(prepared)
+    await refuseCost(prepared)
   } catch (error) {
     // Standard output has only the rows of batches that were carried out.
     reportPlan(ctx, prepared, false)

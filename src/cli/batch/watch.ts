@@ -172,9 +172,9 @@ const isUsage = (thrown: unknown): thrown is RushesError =>
   thrown instanceof RushesError && thrown.code === 'usage'
 
 /** Returns the error of an impossible plan, which an edit can fix. */
-function problemOf(ctx: Context, prepared: PreparedBatch): RushesError | undefined {
+async function problemOf(ctx: Context, prepared: PreparedBatch): Promise<RushesError | undefined> {
   try {
-    refusePlan(prepared)
+    await refusePlan(prepared)
     refuseUnwritable(ctx, prepared)
   } catch (thrown) {
     if (!isUsage(thrown)) throw thrown
@@ -192,7 +192,7 @@ async function dryRound(ctx: Context, watch: WatchState, files: WatchedFiles): P
   const planned = await planRound(ctx, watch, files)
   if (planned instanceof RushesError) return printProblem(ctx, planned)
   printPlan(ctx, planned.prepared)
-  const problem = problemOf(ctx, planned.prepared)
+  const problem = await problemOf(ctx, planned.prepared)
   if (problem !== undefined) ctx.out.error(problem)
   return 'done'
 }
@@ -201,7 +201,7 @@ async function batchRound(ctx: Context, watch: WatchState, files: WatchedFiles):
   const planned = await planRound(ctx, watch, files)
   if (planned instanceof RushesError) return printProblem(ctx, planned)
   const { loaded, prepared } = planned
-  const problem = problemOf(ctx, prepared)
+  const problem = await problemOf(ctx, prepared)
   if (problem !== undefined) return printProblem(ctx, problem)
   const mayRun = await askToCreate(ctx, watch, prepared)
   if (files.changed().length > 0) return 'done'
@@ -225,7 +225,7 @@ async function runRoundBatch(
     if (await (await ctx.models()).refreshIfOld()) return 'again'
     // Another batch may have written the lock file since the plan was shown.
     const ready = await prepare(ctx, loaded, watch.options, watch.words)
-    if (problemOf(ctx, ready) !== undefined) return 'again'
+    if ((await problemOf(ctx, ready)) !== undefined) return 'again'
     if (watch.questions !== undefined && !isWithin(createsOf(ready), watch.agreed)) return 'again'
     code = await runBatch(ctx, ready, claim)
   } finally {

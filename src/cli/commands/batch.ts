@@ -99,7 +99,7 @@ async function doBatch(ctx: Context, { manifest, flags, onImage, allowance }: Ba
   if (options.mode === 'dry run') {
     const prepared = await prepare(ctx, loaded, options, words)
     printPlan(ctx, prepared)
-    refusePlan(prepared)
+    await refusePlan(prepared)
     return EXIT.ok
   }
   // Claims the lock file before it is read. Another batch may be about to write to it, and its runs must not be paid

@@ -151,25 +151,29 @@ export async function runCommand(ctx: Context, requested: RequestOptions, flags:
   const request = await buildRequest(ctx, requested)
   const { model, body } = request
   const prices = await openPrices(ctx)
-  const estimate = model === undefined ? undefined : prices.estimate({ ...request, model })
+  const estimate = () => (model === undefined ? undefined : prices.estimate({ ...request, model }))
   const estimateText = (runs: number, end = '') =>
-    estimate === undefined
+    estimate() === undefined
       ? `No estimate: ${model} has no price${inCurrency(prices.currency)}.`
-      : `Estimate: ${amountText(sumOfRuns(estimate, runs).millionths, prices.currency)}${end}.`
-  const checkLimit = (runs: number) => {
-    if (runs > 0 && model !== undefined && maxCost !== undefined && !isDryRun) prices.refuseOld([model])
-    checkMaxCost(sumOfRuns(estimate, runs), maxCost, prices.currency, [model ?? ''])
+      : `Estimate: ${amountText(sumOfRuns(estimate(), runs).millionths, prices.currency)}${end}.`
+  let isRenewed = isDryRun || maxCost === undefined
+  const checkLimit = async (runs: number) => {
+    if (runs > 0 && model !== undefined && !isRenewed) {
+      await prices.renew([model])
+      isRenewed = true
+    }
+    checkMaxCost(sumOfRuns(estimate(), runs), maxCost, prices.currency, [model ?? ''])
   }
   if (isDryRun) {
     const reused = reuse
       ? await (await import('../runs/create-runs.js')).countReusable(ctx, request, count)
       : 0
     const created = count - reused
-    await dryRun(ctx, request, { count: created, estimate })
+    await dryRun(ctx, request, { count: created, estimate: estimate() })
     if (reused > 0) ctx.out.note(`${plural(reused, 'run')} would be reused: same model and input, no charge.`)
-    const why = ctx.globals.local && estimate?.millionths === 0 ? ', because local runs are free' : ''
+    const why = ctx.globals.local && estimate()?.millionths === 0 ? ', because local runs are free' : ''
     ctx.out.note(estimateText(created, ` for ${plural(created, 'run')}${why}`))
-    checkLimit(created)
+    await checkLimit(created)
     return 0
   }
   if (model === undefined || body === undefined) throw await ctx.missingError(request.missing)
@@ -178,9 +182,13 @@ export async function runCommand(ctx: Context, requested: RequestOptions, flags:
     checkTarget(ctx, delivery, { runs: count, kind: request.kind })
   }
   // With --reuse, the number of creates is not known yet.
-  if (!reuse) checkLimit(count)
-  const question = `Create ${count} runs of ${model}? ${estimateText(count)}`
-  if (count > MAX_UNASKED_RUNS && !yes && !(await isConfirmed(ctx, question))) return EXIT.usage
+  if (!reuse) await checkLimit(count)
+  if (count > MAX_UNASKED_RUNS && !yes) {
+    const question = `Create ${count} runs of ${model}? ${estimateText(count)}`
+    if (!(await isConfirmed(ctx, question))) return EXIT.usage
+    // The answer may have taken hours.
+    isRenewed = maxCost === undefined
+  }
   const connection = await ctx.connect({ render: wait })
   const { createRuns } = await import('../runs/create-runs.js')
   return createRuns(ctx, {

@@ -178,10 +178,10 @@ async function create(ctx: Context, job: CreateJob): Promise<void> {
     await revisit(ctx, [id], options, { many: 'same command' })
     return
   }
+  if (allowance.maxCost !== undefined && !isDryRun) await prices.renew([request.model])
   const estimate = prices.estimate({ ...request, model: request.model })
   job.found(undefined, estimate)
   if (isDryRun) return
-  if (allowance.maxCost !== undefined) prices.refuseOld([request.model])
   allowance.check(1, sumOf([estimate?.millionths]))
   const checked = await deliveryOf(ctx, options, { runs: 1 })
   checkTarget(ctx, checked, { runs: 1, kind: request.kind })
@@ -196,7 +196,7 @@ async function create(ctx: Context, job: CreateJob): Promise<void> {
     wait: true,
     reuse: false,
     labels: job.labels,
-    estimate,
+    estimate: () => estimate,
     // The allowance of the session holds the limit.
   })
 }

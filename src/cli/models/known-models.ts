@@ -33,8 +33,11 @@ export interface KnownModels {
   invalid(): readonly string[]
   /** Whether the model has a document that is not valid, and no other. */
   isInvalid(name: string): boolean
-  /** Time of the service's list that has the document of the model, in milliseconds, if it is older than a day. */
-  oldListOf(name: string): number | undefined
+  /**
+   * Asks the service for its list if that has the documents of these models, also if the kept one is new. Returns its
+   * time in milliseconds if it is older than a day now. Rejects like `refreshIfOld`.
+   */
+  renewListOf(names: readonly string[]): Promise<number | undefined>
   /** Whether the last answer of the service was a list. */
   readonly hasList: boolean
   /** Whether the service has answered before. True with `--local` and without a service URL. */
@@ -74,6 +77,8 @@ export interface AskService {
 }
 
 const DAY_MS = 86_400_000
+/** Prices that this process read so shortly before a create hold for it. */
+const CURRENT_MS = 5_000
 /** A command does not wait longer for the list, because it works without it. */
 const TIMEOUT_MS = 5_000
 
@@ -167,12 +172,15 @@ export function createKnownModels(options: KnownModelsOptions): KnownModels {
     return added === 'invalid' ? undefined : added
   }
 
+  /** Time of the last answer to this process. */
+  let answeredAtMs = Number.NEGATIVE_INFINITY
   async function refresh(signal?: AbortSignal): Promise<ModelsOutcome> {
     if (ask === undefined) return { kind: 'none', reason: 'it is not asked' }
     const before = kept()
     const etag = before.hasList ? before.etag : undefined
     const outcome = await ask.models(etag, signal ?? ask.signal)
     const nowMs = ask.clock.now()
+    if (outcome.kind !== 'failed') answeredAtMs = nowMs
     if (outcome.kind === 'list') {
       const { warning, ...checked } = checkList(outcome.models)
       if (warning !== undefined) ask.warn(warning)
@@ -224,10 +232,12 @@ export function createKnownModels(options: KnownModelsOptions): KnownModels {
       const added = findOwn(name)
       return added === undefined ? kept().invalid.includes(name) : added === 'invalid'
     },
-    oldListOf(name) {
-      if (ask === undefined || !isOld(kept(), ask.clock.now())) return undefined
-      const isListed = findAdded(configFolder, name) === undefined && findKept(kept(), name) !== undefined
-      return isListed ? kept().askedAtMs : undefined
+    async renewListOf(names) {
+      const isListed = (name: string) =>
+        findAdded(configFolder, name) === undefined && findKept(kept(), name) !== undefined
+      if (ask === undefined || !names.some(isListed)) return undefined
+      if (Math.abs(ask.clock.now() - answeredAtMs) >= CURRENT_MS) await refreshInTime()
+      return names.some(isListed) && isOld(kept(), ask.clock.now()) ? kept().askedAtMs : undefined
     },
     get hasList() {
       return local === undefined && kept().hasList

@@ -35,10 +35,10 @@ export interface Prices {
   /** Returns the price of a model, and where it comes from. */
   find(model: PricedModel): FoundPrice | undefined
   /**
-   * Call this before a limit of the cost is checked. Throws `usage` if the price of a model is from a service's list that
-   * is older than a day: the service may have changed it.
+   * Asks the service for the prices that it gives these models now, before a limit of the cost is checked. Throws `usage`
+   * if it does not answer and its list is older than a day: it may have changed a price.
    */
-  refuseOld(models: Iterable<string>): void
+  renew(models: Iterable<string>): Promise<void>
   /**
    * Returns undefined if the model has no price in the currency of the estimates. `input`: undefined if it is not known,
    * for the highest estimate.
@@ -84,7 +84,7 @@ export async function openPrices(
 interface PricesOptions {
   readonly currency: string
   readonly isLocal?: boolean
-  readonly models?: Pick<KnownModels, 'find'> & Partial<Pick<KnownModels, 'oldListOf'>>
+  readonly models?: Pick<KnownModels, 'find'> & Partial<Pick<KnownModels, 'renewListOf'>>
   /** `prices` of the profile, by name of the model. */
   readonly prices?: unknown
   warn?(problems: string): void
@@ -144,13 +144,14 @@ export function createPrices(options: PricesOptions): Prices {
   return {
     currency,
     find,
-    refuseOld(names) {
-      for (const name of new Set(names)) {
-        const askedAtMs = models?.oldListOf?.(name)
-        const document = askedAtMs === undefined ? undefined : documentOf(name)
-        if (askedAtMs !== undefined && document !== undefined && find(document)?.source === 'document')
-          throw oldPrice(name, askedAtMs)
-      }
+    async renew(names) {
+      const priced = [...new Set(names)].filter((name) => {
+        const document = documentOf(name)
+        return document !== undefined && find(document)?.source === 'document'
+      })
+      const askedAtMs = await models?.renewListOf?.(priced)
+      documents.clear()
+      if (askedAtMs !== undefined) throw oldPrices(askedAtMs)
     },
     estimate({ model, kind, input }) {
       const document = documentOf(model) ?? (kind && builtInDocument(kind, model))
@@ -165,10 +166,10 @@ export function createPrices(options: PricesOptions): Prices {
   }
 }
 
-const oldPrice = (name: string, askedAtMs: number) =>
+const oldPrices = (askedAtMs: number) =>
   usageError(
-    `The service's list of models could not be read since ${new Date(askedAtMs).toISOString().slice(0, 10)}, so the ` +
-      `price of ${name} may have changed and --max-cost cannot be checked. Nothing was sent.`,
+    `The service's list of models could not be read since ${new Date(askedAtMs).toISOString().slice(0, 10)}, so its ` +
+      'prices may have changed and --max-cost cannot be checked. Nothing was sent.',
     'Run `rushes models --refresh` to see why, set the price in the config, or remove the limit.',
   )
 

@@ -30,24 +30,24 @@ interface CreateRunsOptions {
   readonly wait: boolean
   readonly reuse: boolean
   readonly labels: readonly string[]
-  /** Of one run. Undefined if the model has no price. */
-  readonly estimate: RunEstimate | undefined
+  /** Of one run, after `checkLimit`. Undefined if the model has no price. */
+  estimate(): RunEstimate | undefined
   /** Throws `usage` if this number of runs passes `--max-cost`. */
-  checkLimit?(runs: number): void
+  checkLimit?(runs: number): Promise<void>
 }
 
 /** Creates the runs. Returns the exit code. Rejects with errors that occur before the first create. */
 export async function createRuns(ctx: Context, options: CreateRunsOptions): Promise<number> {
   const { out, globals } = ctx
-  const { connection, delivery, count, kind, model, wait, labels, estimate, input: meaning } = options
+  const { connection, delivery, count, kind, model, wait, labels, input: meaning } = options
   connection.checkModel?.(model)
   const recorder = await ctx.recorder()
   const reused = options.reuse ? await findReusable(ctx, connection.client, { model, meaning, count }) : []
-  options.checkLimit?.(count - reused.length)
+  await options.checkLimit?.(count - reused.length)
   const input = await withRunOutputs(ctx, connection, meaning)
   const request: CreateRequest = {
     body: input === meaning ? options.body : encodeCreate({ model, input }),
-    intent: { kind, model, input, meaning, labels, estimate },
+    intent: { kind, model, input, meaning, labels, estimate: options.estimate() },
     input: withoutData(input),
   }
   const runs: RunToCarryOut[] = reused.map((run) => ({ run }))

@@ -63,7 +63,8 @@ interface AnswerReading {
 }
 
 /**
- * Returns the outcome for a response. A 4xx status is enough to show a refusal; a 201 needs an id to count as accepted.
+ * Returns the outcome for a response. A 4xx status is enough to show a refusal, except 408; a 201 needs an id to count as
+ * accepted.
  */
 export function outcomeOfAnswer({ answer, runIdField, tornBody, failure }: AnswerReading): CreateOutcome {
   const { status, text, location } = answer
@@ -78,7 +79,8 @@ export function outcomeOfAnswer({ answer, runIdField, tornBody, failure }: Answe
   // A 303 names the result of a request that was carried out, so it is no refusal.
   if (status >= 300 && status < 400 && status !== 303) return { kind: 'redirected', answer }
   if (isRateLimited(answer)) return { kind: 'rate-limited', answer }
-  if (status >= 400 && status < 500) return { kind: 'refused', answer }
+  // A proxy that answers 408 waited too long for the service, which may have accepted the run.
+  if (status >= 400 && status < 500 && status !== 408) return { kind: 'refused', answer }
   const message = printable(parseErrorBody(text).message ?? '')
   const target = location === undefined ? '' : ` to ${shortened(printable(location), 120)}`
   const answered = `${status}${target}${message === '' ? '' : ` (${shortened(message, 120)})`}`

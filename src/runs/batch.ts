@@ -305,11 +305,8 @@ async function submit(row: BatchRow, submitted: Submitted, isLast: boolean): Pro
   if (submitted.is === 'unconfirmed') endRow(row, { result: 'unconfirmed', error: submitted.error })
   if (submitted.is === 'refused') {
     const { error } = submitted
-    const hint = [error.hint, `Continue with ${batch.continuation}: runs that exist are not paid again.`]
-    endRow(row, {
-      result: 'failed',
-      error: isLast ? error.with({ hint: hint.filter(Boolean).join(' ') }) : error,
-    })
+    const hint = `Continue with ${batch.continuation}: runs that exist are not paid again.`
+    endRow(row, { result: 'failed', error: isLast ? withHint(error, hint) : error })
   }
   if (submitted.is !== 'created') return
   row.run = submitted.run.id
@@ -363,17 +360,21 @@ const hintAfter = ({ batch }: BatchRow, tries: number, { hint }: RushesError): s
     .filter(Boolean)
     .join('\n')
 
+const withHint = (error: RushesError, hint: string): RushesError =>
+  error.with({ hint: [error.hint, hint].filter(Boolean).join(' ') })
+
 /** Adds to the error of a followed run how to continue. */
 function explained(
   { batch, service, step }: BatchRow,
   error: RushesError,
   state: RunState | undefined,
 ): RushesError {
-  const { payAgain } = batch
-  if (error.code !== 'run_not_found')
-    return state?.withoutUrls === undefined
-      ? error
-      : error.with({ hint: `${error.hint} ${payAgain(quoteWord(step.entry.name))}` })
+  const { payAgain, continuation } = batch
+  if (error.code !== 'run_not_found') {
+    if (state?.withoutUrls !== undefined) return withHint(error, payAgain(quoteWord(step.entry.name)))
+    const isEnded = state !== undefined && state.phase !== 'running'
+    return isEnded ? error : withHint(error, `Continue with ${continuation}: the run is not paid again.`)
+  }
   // The run may belong to another key, so it is not created again unless the user asks for it.
   const address = createdAt(step)
   return error.with({
@@ -413,6 +414,9 @@ async function download(row: BatchRow, state: RunState): Promise<void> {
     error: notReplaced,
   })
 }
+
+/** Statuses of a host that no longer has an output, for links that were renewed. */
+const MISSING: readonly number[] = [403, 404, 410]
 
 interface Downloaded {
   readonly files: readonly OutputFile[]
@@ -455,7 +459,11 @@ async function downloadOutputs(
     recorder.recordFiles(id, files)
     batch.onDownloaded(state)
   }
-  const hint = `Download it with ${continuation}: nothing is paid again.`
+  const isMissing = errors.some(({ httpStatus }) => httpStatus !== undefined && MISSING.includes(httpStatus))
+  const again = isMissing
+    ? ` If its host has deleted it, no download can succeed. ${batch.payAgain(quoteWord(step.entry.name))}`
+    : ''
+  const hint = `Download it with ${continuation}: nothing is paid again.${again}`
   return { files, warnings, error: deliveryError({ errors, thrown }, id, hint) }
 }
 

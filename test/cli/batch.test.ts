@@ -686,6 +686,9 @@ describe('an account that refuses in the middle', () => {
     const { code, stderr } = await batch.run([], { fetch, env: { RUSHES_API_KEY: apiKey } })
     expect(code).toBe(exit)
     expect(stderr).toMatch(says)
+    expect(stderr).toMatch(
+      /Continue with `rushes batch [^`]+`: (the run is|runs that exist are) not paid again\./,
+    )
     // Those that were unanswered together with the refused one, and none after it.
     expect(sent).toBeLessThanOrEqual(5)
     if (inFlight === 'finishes') {

@@ -149,6 +149,20 @@ describe('a service that is down', () => {
 })
 
 describe('a batch that stops half way', () => {
+  it.each([403, 404, 410])(
+    'names the command that pays again for an output that answers %i',
+    async (status) => {
+      const batch = await createFamily([{ name: 'fox', prompt: 'a fox' }])
+      const gone = scripted({ status })
+      const fetch: Fetch = (request) =>
+        request.url.pathname.startsWith('/outputs') ? gone.fetch(request) : batch.service.counting(request)
+      const { code, stderr } = await batch.run([], { fetch })
+      expect([code, batch.created()]).toEqual([12, ['a fox']])
+      expect(stderr).toMatch(/Download it with `rushes batch \S+`: nothing is paid again\./)
+      expect(stderr).toMatch(/To create it again and pay again: `rushes batch \S+ --only fox --force`/)
+    },
+  )
+
   it('names the command that continues it, without --force, which would pay again', async () => {
     const batch = await createFamily(
       Array.from({ length: 4 }, (_, at) => ({ name: `r${at}`, prompt: `${at}` })),

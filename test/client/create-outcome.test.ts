@@ -197,7 +197,7 @@ describe('a create that is sent once', () => {
       },
       nothingPaid,
     ]),
-    ...[400, 404, 405, 408, 409, 410, 415, 422, 451, 499].map((status): [string, Step, object, RegExp] => [
+    ...[400, 404, 405, 409, 410, 415, 422, 451, 499].map((status): [string, Step, object, RegExp] => [
       `edge 7: ${status} without a code`,
       { status },
       { exitCode: EXIT.refused, httpStatus: status },
@@ -220,7 +220,7 @@ describe('a create that is sent once', () => {
       { exitCode: EXIT.refused, hint: expect.stringContaining('http(s) URLs') },
       /The request body has \d+ B, which is too large.*nothing was paid for it\.$/,
     ],
-    ...[500, 501, 502, 503, 504, 520, 599].map((httpStatus): [string, Step, object, RegExp] => [
+    ...[408, 500, 501, 502, 503, 504, 520, 599].map((httpStatus): [string, Step, object, RegExp] => [
       `edge 10: ${httpStatus}, whose outcome is unknown`,
       problem(httpStatus, 'boom', { 'retry-after': '1' }),
       { ...UNKNOWN, httpStatus },

@@ -47,7 +47,7 @@ export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, ExitMeaning>> = {
   },
   serviceBroken: {
     happened:
-      '5xx for a status request after the retries, an invalid response, or the service redirected a create',
+      '5xx for a status request after the retries, an invalid response, or the service redirected a create (not with 303)',
     next: 'if the error names a run, run `rushes wait <id>` later',
   },
   network: {
@@ -67,7 +67,8 @@ export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, ExitMeaning>> = {
     next: 'run `rushes download <id>`; do not create it again',
   },
   outcomeUnknown: {
-    happened: 'a create was sent and its outcome is unknown',
+    happened:
+      'a create was sent and its outcome is unknown: no answer, a timeout (also 408), 5xx, 303, or a 2xx other than 201',
     next: 'do not send it again automatically: a run may exist and cost money',
   },
   sighup: { happened: 'interrupted by SIGHUP; existing runs continue', next: 'run `rushes wait <id>`' },

@@ -2,7 +2,7 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it, test } from 'vitest'
-import { parse } from 'yaml'
+import { parse, stringify } from 'yaml'
 import { createInterrupts } from '../../src/host/interrupts.js'
 import { createNetwork } from '../../src/host/undici.js'
 import { readEngineWord, withKeyVariable } from '../../src/service/models/engine-word.js'
@@ -12,6 +12,7 @@ import { type RunOptions, runCli } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { createInstantEngine } from '../support/engines.js'
 import { createComfyServer } from '../support/model-servers/comfyui.js'
+import { createFalServer, SECRET } from '../support/model-servers/fal.js'
 import { createImagesServer } from '../support/model-servers/images.js'
 import { pngOf } from '../support/model-servers/pictures.js'
 import { createSdcppServer } from '../support/model-servers/sdcpp.js'
@@ -327,4 +328,26 @@ test.each([
   })
   expect(code).toBe(2)
   expect(stderr).toContain(example)
+})
+
+it('a cancel ends when the job of the run at its provider is canceled: the service ends with the command', async () => {
+  const { run, clock, file } = createLines()
+  const server = await createFalServer({ now: clock.now, queued: 1e9 })
+  const engine = { type: 'fal', model: 'acme/draw', url: server.url, key_env: 'FAL_KEY' }
+  const document = { name: 'acme/draw', kind: 'image', engine, input: { image_urls: false } }
+  writeFileSync(file('models.yaml'), stringify(document))
+  await run(['config', 'set', 'local.models', file('models.yaml')])
+  const env = { FAL_KEY: SECRET }
+  const interrupts = createInterrupts()
+  const line = ['run', 'image', '--local', '--model', 'acme/draw', 'a fox', '--json']
+  const waiting = run(line, { env, interrupts })
+  await until('the job is polled', () => (server.jobs[0]?.polls ?? 0) > 1)
+  interrupts.interrupt('SIGINT')
+  const { run_id: id } = JSON.parse((await waiting).stderr.trim().split('\n').at(-1) ?? '').error
+  expect(server.canceled).toEqual([])
+  const canceled = await run(['cancel', '--local', id], { env })
+  expect(canceled).toMatchObject({ code: 0, stdout: `${id}\tcanceled\t\n` })
+  expect(server.canceled).toEqual(['fal_1'])
+  const shown = JSON.parse((await run(['status', id, '--json'])).stdout)
+  expect(shown.service.error.code).toBe('canceled')
 })

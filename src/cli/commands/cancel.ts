@@ -1,12 +1,20 @@
 /** `rushes cancel`: asks the service to cancel runs. */
 import { type Command, Option } from 'commander'
 import { usageError } from '../../errors.js'
+import { retry } from '../../host/retry.js'
+import { isObject } from '../../protocol/parse.js'
+import type { RunState } from '../../protocol/run-state.js'
 import { printable } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { exitCodeOf } from '../process/exit.js'
 import { addRunIds, type RunChoice, selectRuns } from '../runs/run-selection.js'
 import { confirm } from '../terminal/confirm.js'
-import { showRuns } from './status.js'
+import { type StatusSource, showRuns } from './status.js'
+
+/** A provider lists a job whose create had no answer within two minutes. */
+const MAX_STOPPING_MS = 150_000
+const STOPPING_STEP_MS = 1_000
+const STEPS_BEFORE_NOTE = 3
 
 export interface CancelOptions extends RunChoice {
   readonly yes?: boolean
@@ -21,16 +29,46 @@ export function register(command: Command, { run }: CommandEnvironment, cancel =
 }
 
 export async function cancelCommand(ctx: Context, options: CancelOptions): Promise<number> {
-  const { out, interrupts } = ctx
+  const { out } = ctx
   const runs = await selectRuns(ctx, options)
   const needsAnswer = options.all === true && options.yes !== true && runs.length > 1
   if (needsAnswer && (await confirm(ctx, `Cancel all ${runs.length} unfinished runs?`)) === 'no')
     throw usageError('Nothing was canceled.')
-  const { errors, states } = await showRuns(ctx, runs, ({ client }, id) =>
-    client.cancel(id, interrupts.first),
-  )
+  const { errors, states } = await showRuns(ctx, runs, (service, id) => cancelRun(ctx, service, id), {
+    render: true,
+  })
   for (const { id, status, phase } of states)
     if (phase === 'succeeded') out.note(`${id} had already ended (${printable(status)}).`)
     else if (phase === 'running') out.note(`${id} is not canceled yet (${printable(status)}).`)
   return exitCodeOf(errors)
 }
+
+/**
+ * Resolves with the state of the canceled run. With `--local`, waits until its job at a provider is canceled too: the
+ * service ends with this command, and the job would continue and cost money.
+ */
+async function cancelRun(
+  { clock, out, interrupts }: Context,
+  { client, localFiles }: StatusSource,
+  id: string,
+): Promise<RunState> {
+  const { first: signal } = interrupts
+  const deadlineMs = clock.monotonic() + MAX_STOPPING_MS
+  return await retry<RunState, RunState>({
+    attempt: (number) => (number === 1 ? client.cancel(id, signal) : client.get(id, signal)),
+    decide(state, number) {
+      if (localFiles === undefined || !isStopping(state)) return { done: state }
+      if (clock.monotonic() >= deadlineMs) {
+        out.warn(`The job of ${id} was not canceled in time, and may continue at its provider.`)
+        return { done: state }
+      }
+      if (number === STEPS_BEFORE_NOTE) out.note(`${id} is canceled. Canceling its job, for up to 2 minutes.`)
+      return { retryInMs: STOPPING_STEP_MS }
+    },
+    clock,
+    signal,
+  })
+}
+
+const isStopping = ({ service }: RunState): boolean =>
+  isObject(service) && isObject(service.error) && service.error.code === 'canceling'

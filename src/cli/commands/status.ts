@@ -8,7 +8,7 @@ import { endErrorOf, type RunState } from '../../protocol/run-state.js'
 import { createErrorGroups } from '../../runs/error-groups.js'
 import { knownRun } from '../../runs/follow.js'
 import type { Recorder } from '../../runs/recorder.js'
-import type { CommandEnvironment, Connection, Context } from '../context/context.js'
+import type { CommandEnvironment, Connection, ConnectOptions, Context } from '../context/context.js'
 import { exitCodeOf } from '../process/exit.js'
 import { repeatedRuns } from '../runs/folded-errors.js'
 import { isOnDisk } from '../runs/journal-rows.js'
@@ -31,7 +31,7 @@ export function register(command: Command, { run }: CommandEnvironment, showStat
     )
 }
 
-interface StatusSource extends Connection {
+export interface StatusSource extends Connection {
   readonly recorder: Recorder
 }
 
@@ -60,12 +60,13 @@ export async function showRuns(
   ctx: Context,
   runs: readonly SelectedRun[],
   ask: (service: StatusSource, id: string) => Promise<RunState>,
+  options: ConnectOptions = {},
 ): Promise<{ readonly errors: readonly RushesError[]; readonly states: readonly RunState[] }> {
   const { out } = ctx
   const targets: RequestedRun[] = []
   const services = new Map<Context, StatusSource>()
   for (const { id, ctx: context } of runs) {
-    const service = services.get(context) ?? (await serviceOf(context))
+    const service = services.get(context) ?? (await serviceOf(context, options))
     services.set(context, service)
     targets.push({ id, service })
   }
@@ -114,8 +115,8 @@ export async function showRuns(
   return { errors, states }
 }
 
-const serviceOf = async (ctx: Context): Promise<StatusSource> => ({
-  ...(await ctx.connect()),
+const serviceOf = async (ctx: Context, options: ConnectOptions): Promise<StatusSource> => ({
+  ...(await ctx.connect(options)),
   recorder: await ctx.recorder(),
 })
 

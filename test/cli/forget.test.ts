@@ -3,10 +3,12 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createInterrupts } from '../../src/host/interrupts.js'
+import type { RunEstimate } from '../../src/journal/journal-run.js'
 import { createCliService, runCli, SET, scripted } from '../support/cli.js'
 import { addRow, finishedState, rowsOf, withJournal } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'
 
+const NOTHING: RunEstimate = { millionths: 0, currency: 'credits' }
 const TERMINAL = { stdin: true, stderr: true }
 const namesIn = (home: string) => rowsOf(home).map(({ id, key }) => id ?? key)
 
@@ -26,8 +28,15 @@ function withRows() {
   finish('https://a.example', 'done_a')
   addRow(home, { id: 'going_a', address: 'https://a.example' })
   finish('local', 'done_local')
-  addRow(home, { id: 'going_local', address: 'local' })
+  addRow(home, { id: 'going_local', address: 'local', estimate: NOTHING })
   return home
+}
+
+/** An unfinished run of a hosted model with `--local`. */
+function localRow(estimate: RunEstimate | undefined) {
+  const home = temporaryFolder()
+  addRow(home, { id: 'going_hosted', address: 'local', estimate })
+  return { home, key: 'going_hosted' }
 }
 
 describe('the id of a run that is also the key of another row without its ~', () => {
@@ -59,11 +68,13 @@ describe('a row that may cost money', () => {
   it.each([
     ['unconfirmed', async () => withUnconfirmed()],
     ['not finished', async () => ({ home: withRows(), key: 'going_a' })],
+    ['not finished', async () => localRow({ millionths: 25_000, currency: 'USD' })],
+    ['not finished', async () => localRow(undefined)],
   ])('is exit 2 in a pipe when it is %s, and stays', async (what, open) => {
     const { home, key } = await open()
     const { code, stderr } = await runCli(['forget', key], { home })
     expect(code).toBe(2)
-    expect(stderr).toContain(`error: ${key} is ${what} (http`)
+    expect(stderr).toMatch(new RegExp(`error: ${key} is ${what} \\((http|local\\))`))
     expect(stderr).toContain('add --yes')
     expect(namesIn(home)).toContain(key)
   })
@@ -186,7 +197,7 @@ describe('the rows that are removed', () => {
     const path = join(home, 'fox.png')
     writeFileSync(path, 'fox')
     const file = { path, bytes: 3, sha256: '', url: '', content_type: 'image/png' }
-    addRow(home, { id: 'with_file', address: 'local' }, (journal) =>
+    addRow(home, { id: 'with_file', address: 'local', estimate: NOTHING }, (journal) =>
       journal.recordFiles('local', 'with_file', [file]),
     )
     expect((await runCli(['forget', 'with_file'], { home })).code).toBe(0)

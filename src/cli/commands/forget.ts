@@ -120,7 +120,11 @@ const changedError = (before: JournalRun, now: JournalRun): RushesError =>
 
 /** Whether the row is the only record of a run that may still cost money, or of a paid result. */
 const needsConfirmation = (run: JournalRun): boolean =>
-  run.address !== LOCAL_ADDRESS && !isFinished(run) && run.error?.code !== 'run_not_found'
+  !isFree(run) && !isFinished(run) && run.error?.code !== 'run_not_found'
+
+/** A local run of a hosted model has a job at its provider. */
+const isFree = ({ address, estimate }: JournalRun): boolean =>
+  address === LOCAL_ADDRESS && estimate?.millionths === 0
 
 /** Whether the user confirms the removal. Throws `usage` without a terminal. */
 async function isConfirmed(ctx: Context, rows: readonly JournalRun[]): Promise<boolean> {

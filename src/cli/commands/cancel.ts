@@ -45,14 +45,17 @@ export async function cancelCommand(ctx: Context, options: CancelOptions): Promi
 
 /**
  * Resolves with the state of the canceled run. With `--local`, waits until its job at a provider is canceled too: the
- * service ends with this command, and the job would continue and cost money.
+ * service ends with this command, and the job would continue and cost money. Throws `usage`, and cancels nothing, if its
+ * model cannot run, for example without the provider's key.
  */
 async function cancelRun(
   { clock, out, interrupts }: Context,
-  { client, localFiles }: StatusSource,
+  { client, localFiles, recorder, checkModel }: StatusSource,
   id: string,
 ): Promise<RunState> {
   const { first: signal } = interrupts
+  const model = recorder.find(id)?.model
+  if (model !== undefined) checkModel?.(model)
   const deadlineMs = clock.monotonic() + MAX_STOPPING_MS
   return await retry<RunState, RunState>({
     attempt: (number) => (number === 1 ? client.cancel(id, signal) : client.get(id, signal)),

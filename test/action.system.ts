@@ -2,7 +2,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { COMMANDS } from '../src/cli/commands/index.js'
 import { BINARY, createPlace, type Environment, filesBelow, serve } from './support/binary.js'
 import { ACTION, ACTION_FOLDER, createRunner, fakeNpm } from './support/github-action.js'
 import { until } from './support/until.js'
@@ -108,7 +107,6 @@ async function startService() {
 }
 
 const SAVES = 'Save the state folder'
-const HAS_GALLERY = COMMANDS.some(({ name }) => name === 'gallery')
 
 describe.concurrent('with the local service', () => {
   it('--check and --dry-run change nothing, and the check fails', async () => {
@@ -134,12 +132,12 @@ describe.concurrent('with the local service', () => {
   it('creates the runs of two steps with one program, and keeps separate state for each manifest', async () => {
     const second = 'runs: [{ name: owl, kind: image, prompt: an owl }]\n'
     const repository = createRepository({ 'rushes.yaml': ONE, 'more.yaml': second })
-    const run = async (gallery?: string) =>
+    const run = async (gallery: string) =>
       [
-        await repository.job({ local: 'true', ...(gallery !== undefined && { gallery }) }),
+        await repository.job({ local: 'true', gallery }),
         await repository.step({ local: 'true', gallery: '', manifest: 'more.yaml' }),
       ] as const
-    const [first, next] = await run()
+    const [first, next] = await run('-page.html')
     expect(first.log).not.toMatch(/^::error/m)
     for (const each of [first, next])
       expect(each).toMatchObject({
@@ -161,8 +159,8 @@ describe.concurrent('with the local service', () => {
     expect(first.summary.match(/### /g)).toHaveLength(1)
     const report = readFileSync(first.outputs.json ?? '', 'utf8')
     expect(report).toMatch(/^\{"name":"fox",.*\n\{"summary":\{.*\n$/)
-    expect(first.outputs.gallery).toBe(HAS_GALLERY ? './gallery.html' : '')
-    expect(repository.has('gallery.html')).toBe(HAS_GALLERY)
+    expect(first.outputs.gallery).toBe('./-page.html')
+    expect(repository.has('-page.html')).toBe(true)
     expect(repository.arguments().match(/^npm install/gm)).toHaveLength(1)
     expect(new Set(repository.caches).size).toBe(2)
     repository.discard()
@@ -382,16 +380,11 @@ describe.concurrent('inputs are data', () => {
     mkdirSync(join(repository.folder, folder))
     const row = { name: '::warning::x', kind: 'image', prompt: HOSTILE, output: '-assets/-fox.png' }
     writeFileSync(join(repository.folder, folder, manifest), JSON.stringify({ runs: [row] }))
-    const names = { 'working-directory': folder, manifest, gallery: '-page.html' }
+    const names = { 'working-directory': folder, manifest, gallery: '' }
     const job = await repository.job({ ...names, local: 'true', key: HOSTILE })
-    expect(job).toMatchObject({
-      failed: false,
-      outputs: { created: '1', gallery: `${folder}/-page.html` },
-    })
+    expect(job).toMatchObject({ failed: false, outputs: { created: '1' } })
     expect(visible(job.log)).not.toMatch(/^\s*::(error|warning)/m)
-    const written = [`-assets/-fox.png`, '-page.html', `-${folder}.lock.json`].map((each) =>
-      join(folder, each),
-    )
+    const written = ['-assets/-fox.png', `-${folder}.lock.json`].map((each) => join(folder, each))
     expect(written.every(repository.has)).toBe(true)
     expect(filesBelow(repository.folder).filter((path) => path.endsWith('pwned'))).toEqual([])
     for (const path of written) rmSync(join(repository.folder, path))
@@ -406,7 +399,6 @@ describe.concurrent('inputs are data', () => {
   it.each([
     ...CHECKED.map((each) => [each]),
     ['manifest'],
-    ['working-directory'],
     Object.keys(inputs).filter((each) => ![...CHECKED, 'manifest', 'working-directory'].includes(each)),
   ])('%s', async (...hostile) => {
     const repository = createRepository()
@@ -415,6 +407,7 @@ describe.concurrent('inputs are data', () => {
       local: 'true',
       ...Object.fromEntries(hostile.map((each) => [each, HOSTILE])),
     })
+    expect(job.ran.includes('Plan')).toBe(!CHECKED.includes(hostile.join()))
     expect(visible(job.log)).not.toMatch(/^::error::pwned/m)
     expect(repository.has('pwned') || existsSync(join(repository.temp, 'pwned'))).toBe(false)
   })

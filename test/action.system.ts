@@ -396,18 +396,21 @@ describe.concurrent('inputs are data', () => {
 
   /** Only certain values of these are accepted, and the first that is not ends the job. */
   const CHECKED = ['check', 'dry-run', 'local', 'models', 'gallery', 'cache-key']
-  it.each([
-    ...CHECKED.map((each) => [each]),
-    ['manifest'],
-    Object.keys(inputs).filter((each) => ![...CHECKED, 'manifest', 'working-directory'].includes(each)),
-  ])('%s', async (...hostile) => {
+  const UNCHECKED = Object.keys(inputs).filter(
+    (each) => ![...CHECKED, 'manifest', 'working-directory'].includes(each),
+  )
+  it.each<[name: string, hostile: readonly string[]]>([
+    ...[...CHECKED, 'manifest'].map((each): [string, string[]] => [each, [each]]),
+    ['all others together', UNCHECKED],
+  ])('%s', async (name, hostile) => {
     const repository = createRepository()
     const job = await repository.job({
       'dry-run': 'true',
       local: 'true',
       ...Object.fromEntries(hostile.map((each) => [each, HOSTILE])),
     })
-    expect(job.ran.includes('Plan')).toBe(!CHECKED.includes(hostile.join()))
+    expect(job.ran.includes('Plan')).toBe(!CHECKED.includes(name))
+    expect(job.log).not.toContain('syntax error')
     expect(visible(job.log)).not.toMatch(/^::error::pwned/m)
     expect(repository.has('pwned') || existsSync(join(repository.temp, 'pwned'))).toBe(false)
   })

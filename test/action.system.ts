@@ -2,7 +2,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { COMMANDS } from '../src/cli/commands/index.js'
 import { BINARY, createPlace, type Environment, filesBelow, serve } from './support/binary.js'
 import { ACTION, ACTION_FOLDER, createRunner, fakeNpm } from './support/github-action.js'
 import { until } from './support/until.js'
@@ -108,60 +107,8 @@ async function startService() {
 }
 
 const SAVES = 'Save the state folder'
-const HAS_GALLERY = COMMANDS.some(({ name }) => name === 'gallery')
 
 describe.concurrent('with the local service', () => {
-  it('creates runs that a second job finds up to date', async () => {
-    const repository = createRepository()
-    const first = await repository.job({ local: 'true' })
-    expect(first.log).not.toMatch(/^::error/m)
-    expect(first).toMatchObject({
-      failed: false,
-      outputs: {
-        planned: '1',
-        created: '1',
-        'up-to-date': '0',
-        failed: '0',
-        estimate: '0',
-        'exit-code': '0',
-      },
-    })
-    expect(first.ran).toContain(SAVES)
-    expect(repository.has('assets/fox.png')).toBe(true)
-    expect(first.summary).toMatch(
-      /### rushes\.yaml\n\n1 run: 1 created\. Estimate: 0 credits\.\n[\s\S]*\| fox \| create \|/,
-    )
-    expect(first.summary.match(/### /g)).toHaveLength(1)
-    const report = readFileSync(first.outputs.json ?? '', 'utf8')
-    expect(report).toMatch(/^\{"name":"fox",.*\n\{"summary":\{.*\n$/)
-    const second = await repository.job({ local: 'true' })
-    expect(second).toMatchObject({
-      failed: false,
-      outputs: { planned: '0', created: '0', 'up-to-date': '1', failed: '0', 'exit-code': '0' },
-    })
-    expect(second.ran).toContain('Restore the state folder')
-    expect(first.outputs.gallery).toBe(HAS_GALLERY ? './gallery.html' : '')
-    expect(repository.has('gallery.html')).toBe(HAS_GALLERY)
-  })
-
-  it('treats paths with a leading dash and names like runner commands as data', async () => {
-    const manifest = ONE.replace('assets/fox.png', '"-assets/-fox.png"').replace(
-      'name: fox',
-      'name: "::warning::x"',
-    )
-    const repository = createRepository({ '-art.yaml': manifest })
-    const inputs = { local: 'true', manifest: '-art.yaml', gallery: '-page.html' }
-    const first = await repository.job(inputs)
-    expect(first.log).not.toMatch(/^\s*::(error|warning)/m)
-    expect(first).toMatchObject({ failed: false, outputs: { created: '1', gallery: './-page.html' } })
-    expect(repository.has('-assets/-fox.png') && repository.has('-page.html')).toBe(true)
-    repository.discard()
-    const again = await repository.job(inputs)
-    expect(again).toMatchObject({ failed: false, outputs: { created: '0', 'up-to-date': '1' } })
-    expect(repository.has('-assets/-fox.png') && repository.has('-art.lock.json')).toBe(true)
-    expect((await repository.job({ ...inputs, check: 'true' })).failed).toBe(false)
-  })
-
   it('--check and --dry-run change nothing, and the check fails', async () => {
     const repository = createRepository({ 'rushes.yaml': TWO })
     const planned = await repository.job({ 'dry-run': 'true', local: 'true' })
@@ -182,24 +129,46 @@ describe.concurrent('with the local service', () => {
     expect(repository.caches).toEqual([])
   })
 
-  it('shares the program between two steps, with separate state for each manifest', async () => {
+  it('creates the runs of two steps with one program, and keeps separate state for each manifest', async () => {
     const second = 'runs: [{ name: owl, kind: image, prompt: an owl }]\n'
     const repository = createRepository({ 'rushes.yaml': ONE, 'more.yaml': second })
-    const manifests = ['rushes.yaml', 'more.yaml']
-    const run = async () => [
-      await repository.job({ local: 'true', manifest: 'rushes.yaml' }),
-      await repository.step({ local: 'true', manifest: 'more.yaml' }),
-    ]
-    for (const { outputs: said } of await run()) expect(said).toMatchObject({ created: '1' })
+    const run = async (gallery: string) =>
+      [
+        await repository.job({ local: 'true', gallery }),
+        await repository.step({ local: 'true', gallery: '', manifest: 'more.yaml' }),
+      ] as const
+    const [first, next] = await run('-page.html')
+    expect(first.log).not.toMatch(/^::error/m)
+    for (const each of [first, next])
+      expect(each).toMatchObject({
+        failed: false,
+        outputs: {
+          planned: '1',
+          created: '1',
+          'up-to-date': '0',
+          failed: '0',
+          estimate: '0',
+          'exit-code': '0',
+        },
+      })
+    expect(first.ran).toContain(SAVES)
+    expect(repository.has('assets/fox.png')).toBe(true)
+    expect(first.summary).toMatch(
+      /### rushes\.yaml\n\n1 run: 1 created\. Estimate: 0 credits\.\n[\s\S]*\| fox \| create \|/,
+    )
+    expect(first.summary.match(/### /g)).toHaveLength(1)
+    const report = readFileSync(first.outputs.json ?? '', 'utf8')
+    expect(report).toMatch(/^\{"name":"fox",.*\n\{"summary":\{.*\n$/)
+    expect(first.outputs.gallery).toBe('./-page.html')
+    expect(repository.has('-page.html')).toBe(true)
     expect(repository.arguments().match(/^npm install/gm)).toHaveLength(1)
     expect(new Set(repository.caches).size).toBe(2)
     repository.discard()
-    const [first, last] = await run()
-    expect(first?.ran).toContain('Restore the state folder')
-    expect(last?.ran).toContain('Restore the state folder')
-    for (const each of [first, last])
-      expect(each?.outputs).toMatchObject({ created: '0', 'up-to-date': '1', 'exit-code': '0' })
-    expect(manifests.every((name) => repository.has(name.replace('.yaml', '.lock.json')))).toBe(true)
+    for (const each of await run('')) {
+      expect(each.ran).toContain('Restore the state folder')
+      expect(each.outputs).toMatchObject({ created: '0', 'up-to-date': '1', 'exit-code': '0' })
+    }
+    expect(repository.has('rushes.lock.json') && repository.has('more.lock.json')).toBe(true)
   })
 
   it('restores the state on another branch, but not in another workflow', async () => {
@@ -276,7 +245,12 @@ describe.concurrent('with a service', () => {
     repository.discard()
     expect((await repository.job({ ...service.inputs, key: '' })).outputs['up-to-date']).toBe('1')
     // Committed: the next job begins from the lock file of the repository.
-    expect((await repository.job({ ...service.inputs, key: '' })).log).not.toContain('::notice')
+    const committed = await repository.job({ ...service.inputs, key: '' })
+    expect(committed.log).not.toContain('::notice')
+    expect(committed).toMatchObject({
+      failed: false,
+      outputs: { planned: '0', created: '0', 'up-to-date': '1', failed: '0', 'exit-code': '0' },
+    })
   })
 
   it('keeps every output between jobs, but no file that the checkout has changed', async () => {
@@ -311,16 +285,25 @@ runs:
   })
 
   it('keeps what two steps made of one manifest, even if the next job fails before its batch', async () => {
-    const service = await startService()
+    const { apiKey, inputs } = await startService()
     const repository = createRepository({ 'rushes.yaml': TWO })
-    const env = { RUSHES_STATE_DIR: join(repository.folder, '..', 'kept-state') }
-    expect((await repository.job({ ...service.inputs, only: 'fox' }, env)).outputs.created).toBe('1')
-    expect((await repository.step({ ...service.inputs, only: 'hen' }, env)).outputs.created).toBe('1')
+    const state = join(repository.place.home, 'my state')
+    // The settings of the job are used where an input is empty.
+    const env: Environment = {
+      RUSHES_BASE_URL: inputs['base-url'],
+      RUSHES_IMAGE_MODEL: 'rushes/preview-image',
+      RUSHES_STATE_DIR: state,
+    }
+    const withKey = { ...env, RUSHES_API_KEY: apiKey }
+    const only = (name: string) => ({ gallery: '', only: name })
+    expect((await repository.job(only('fox'), withKey)).outputs.created).toBe('1')
+    expect((await repository.step(only('hen'), withKey)).outputs.created).toBe('1')
+    expect(filesBelow(state)).not.toEqual([])
     repository.discard()
-    const refused = await repository.job({ ...service.inputs, 'max-runs': '0', args: '--force' }, env)
+    const refused = await repository.job({ gallery: '', 'max-runs': '0', args: '--force' }, withKey)
     expect(refused).toMatchObject({ failed: true, outputs: { planned: '2', 'exit-code': '2' } })
     repository.discard()
-    const again = await repository.job({ ...service.inputs, key: '' }, env)
+    const again = await repository.job({ gallery: '' }, env)
     expect(again.outputs).toMatchObject({ planned: '0', 'up-to-date': '2', 'exit-code': '0' })
   })
 
@@ -344,18 +327,6 @@ runs:
     expect(readFileSync(next.outputs.json ?? '', 'utf8')).toContain('"result":"downloaded"')
   })
 
-  it('refuses too many runs before one is created', async () => {
-    const service = await startService()
-    const repository = createRepository({ 'rushes.yaml': TWO })
-    const job = await repository.job({ ...service.inputs, 'max-runs': '1' })
-    expect(job).toMatchObject({ failed: true, outputs: { planned: '2', created: '0', 'exit-code': '2' } })
-    expect(job.log).toMatch(/^::error title=rushes batch%3A exit code 2::This batch would create 2 runs/m)
-    expect(job.ran).not.toContain('Create what is missing or out of date')
-    expect(job.summary).toMatch(/\| fox \| create \|/)
-    const one = await repository.job({ ...service.inputs, only: 'fox\n', args: '--concurrency=1\n' })
-    expect(one).toMatchObject({ failed: false, outputs: { planned: '1', created: '1' } })
-  })
-
   it('plans with the prices of the service and max-cost when it has the key', async () => {
     const service = await startService()
     const repository = createRepository({ 'rushes.yaml': TWO })
@@ -367,74 +338,80 @@ runs:
     expect(await repository.job({ ...limited, 'max-cost': '1' })).toMatchObject({ failed: true })
   })
 
-  it('refuses an estimate above max-cost before a run is created', async () => {
+  it('refuses too many runs, and an estimate above max-cost, before a run is created', async () => {
     const service = await startService()
     const profile = { currency: 'USD', prices: { 'rushes/preview-image': { run: 0.1 } } }
     const config = JSON.stringify({ profiles: { default: profile } })
     const repository = createRepository({ 'rushes.yaml': TWO, 'config/config.json': config })
     const env = { RUSHES_CONFIG_DIR: join(repository.folder, 'config') }
-    const limited = { ...service.inputs, 'max-cost': '0.15' }
-    const job = await repository.job(limited, env)
-    expect(job).toMatchObject({ failed: true, outputs: { planned: '2', estimate: '0.2', 'exit-code': '2' } })
-    expect(job.log).toMatch(
-      /^::error .*exit code 2::The estimate is 0\.2 USD, but --max-cost allows 0\.15 USD/m,
-    )
-    expect(job.ran).not.toContain('Create what is missing or out of date')
-    const one = await repository.job({ ...limited, only: 'fox' }, env)
-    expect(one).toMatchObject({ failed: false, outputs: { created: '1', estimate: '0.1' } })
+    for (const [limit, message] of [
+      [{ 'max-runs': '1' }, 'This batch would create 2 runs'],
+      [{ 'max-cost': '0.15' }, 'The estimate is 0.2 USD, but --max-cost allows 0.15 USD'],
+    ] as const) {
+      const job = await repository.job({ ...service.inputs, ...limit }, env)
+      expect(job).toMatchObject({
+        failed: true,
+        outputs: { planned: '2', created: '0', estimate: '0.2', 'exit-code': '2' },
+      })
+      expect(job.log).toContain(`\n::error title=rushes batch%3A exit code 2::${message}`)
+      expect(job.ran).not.toContain('Create what is missing or out of date')
+      expect(job.summary).toMatch(/\| fox \| create \|/)
+    }
+    const limits = { 'max-runs': '1', 'max-cost': '0.15', only: 'fox\n', args: '--concurrency=1\n' }
+    expect(await repository.job({ ...service.inputs, ...limits }, env)).toMatchObject({
+      failed: false,
+      outputs: { planned: '1', created: '1', estimate: '0.1' },
+    })
     const unpriced = { ...service.inputs, 'dry-run': 'true', models: 'image=acme/still-1' }
     expect((await repository.job(unpriced, env)).outputs).toMatchObject({ estimate: '', 'exit-code': '0' })
-  })
-
-  it('uses settings of the job where an input is empty', async () => {
-    const service = await startService()
-    const repository = createRepository()
-    const env: Environment = {
-      RUSHES_API_KEY: service.apiKey,
-      RUSHES_BASE_URL: service.inputs['base-url'],
-      RUSHES_IMAGE_MODEL: 'rushes/preview-image',
-      RUSHES_STATE_DIR: join(repository.place.home, 'my state'),
-    }
-    expect(await repository.job({ gallery: '', 'cache-key': '' }, env)).toMatchObject({
-      failed: false,
-      outputs: { created: '1' },
-    })
-    expect(filesBelow(join(repository.place.home, 'my state'))).not.toEqual([])
   })
 })
 
 describe.concurrent('inputs are data', () => {
   const HOSTILE = `a "b" 'c' $(touch pwned) \`touch pwned\`; touch pwned #\n::error::pwned`
 
-  it('in the manifest, its name and its folder', async () => {
+  /** Lines that the runner takes out of the log are not in it. */
+  const visible = (log: string) => log.replaceAll(/^::add-mask::.*\n/gm, '')
+
+  it('in the manifest, its name, its folder, its outputs and the key', async () => {
     const repository = createRepository({})
-    const name = HOSTILE.replaceAll('/', '')
-    mkdirSync(join(repository.folder, name))
-    const rows = JSON.stringify({ runs: [{ name: 'fox', kind: 'image', prompt: HOSTILE }] })
-    writeFileSync(join(repository.folder, name, `-${name}.json`), rows)
-    const job = await repository.job({ 'working-directory': name, manifest: `-${name}.json`, local: 'true' })
+    const folder = HOSTILE.replaceAll('/', '')
+    const manifest = `-${folder}.json`
+    mkdirSync(join(repository.folder, folder))
+    const row = { name: '::warning::x', kind: 'image', prompt: HOSTILE, output: '-assets/-fox.png' }
+    writeFileSync(join(repository.folder, folder, manifest), JSON.stringify({ runs: [row] }))
+    const names = { 'working-directory': folder, manifest, gallery: '' }
+    const job = await repository.job({ ...names, local: 'true', key: HOSTILE })
     expect(job).toMatchObject({ failed: false, outputs: { created: '1' } })
-    expect(job.log).not.toMatch(/^::error/m)
+    expect(visible(job.log)).not.toMatch(/^\s*::(error|warning)/m)
+    const written = ['-assets/-fox.png', `-${folder}.lock.json`].map((each) => join(folder, each))
+    expect(written.every(repository.has)).toBe(true)
     expect(filesBelow(repository.folder).filter((path) => path.endsWith('pwned'))).toEqual([])
-    rmSync(join(repository.folder, name, 'fox.png'))
-    rmSync(join(repository.folder, name, `-${name}.lock.json`))
-    const again = await repository.job({
-      'working-directory': name,
-      manifest: `-${name}.json`,
-      local: 'true',
-    })
+    for (const path of written) rmSync(join(repository.folder, path))
+    const again = await repository.job({ ...names, local: 'true' })
     expect(again).toMatchObject({ failed: false, outputs: { created: '0', 'up-to-date': '1' } })
+    expect(written.every(repository.has)).toBe(true)
+    expect((await repository.job({ ...names, check: 'true' })).failed).toBe(false)
   })
 
-  it.each(Object.keys(inputs))('%s', async (input) => {
+  /** Only certain values of these are accepted, and the first that is not ends the job. */
+  const CHECKED = ['check', 'dry-run', 'local', 'models', 'gallery', 'cache-key']
+  const UNCHECKED = Object.keys(inputs).filter(
+    (each) => ![...CHECKED, 'manifest', 'working-directory'].includes(each),
+  )
+  it.each<[name: string, hostile: readonly string[]]>([
+    ...[...CHECKED, 'manifest'].map((each): [string, string[]] => [each, [each]]),
+    ['all others together', UNCHECKED],
+  ])('%s', async (name, hostile) => {
     const repository = createRepository()
     const job = await repository.job({
       'dry-run': 'true',
       local: 'true',
-      ...(['key', 'gallery'].includes(input) ? { 'dry-run': 'false' } : {}),
-      ...(input === 'working-directory' ? {} : { [input]: HOSTILE }),
+      ...Object.fromEntries(hostile.map((each) => [each, HOSTILE])),
     })
-    expect(job.log.replaceAll(/^::add-mask::.*\n/gm, '')).not.toMatch(/^::error::pwned/m)
+    expect(job.ran.includes('Plan')).toBe(!CHECKED.includes(name))
+    expect(job.log).not.toContain('syntax error')
+    expect(visible(job.log)).not.toMatch(/^::error::pwned/m)
     expect(repository.has('pwned') || existsSync(join(repository.temp, 'pwned'))).toBe(false)
   })
 

@@ -88,17 +88,6 @@ describePages('a new run', (pages) => {
     await cost(page, 'Cost 1 · Balance 9,998')
   })
 
-  it('shows its cost, and whether the balance is enough', async () => {
-    const service = await servePage(pages)
-    await addCredits(service, -9_999)
-    const { page } = await service.open('#/new')
-    await cost(page, 'Cost 1 · Balance 1')
-    await page.getByText('high', { exact: true }).click()
-    await cost(page, 'Cost 2 · Balance 1: not enough')
-    await page.getByText('basic', { exact: true }).click()
-    await cost(page, 'Cost 1 · Balance 1')
-  })
-
   it('keeps the typed text over a reload and a lost session', async () => {
     const service = await servePage(pages)
     const { page } = await service.open('#/new', { ignored: /401/ })
@@ -150,8 +139,9 @@ describePages('a new run', (pages) => {
     })
   })
 
-  it('shows field errors of the API at their fields, and the next step for other errors', async () => {
+  it('shows its cost, field errors of the API at their fields, and the next step for other errors', async () => {
     const service = await servePage(pages)
+    await addCredits(service, -9_999)
     const { page } = await service.open('#/new', { ignored: /status of (4|5)\d\d/ })
     await prompt(page).fill('x'.repeat(100_001))
     await create(page)
@@ -159,7 +149,11 @@ describePages('a new run', (pages) => {
     expect(await prompt(page).getAttribute('aria-invalid')).toBe('true')
 
     await prompt(page).fill('a fox')
-    await addCredits(service, -10_000)
+    await page.getByText('high', { exact: true }).click()
+    await cost(page, 'Cost 2 · Balance 1: not enough')
+    await page.getByText('basic', { exact: true }).click()
+    await cost(page, 'Cost 1 · Balance 1')
+    await addCredits(service, -1)
     await create(page)
     await page.getByText('Not enough credits.').waitFor()
     await page.getByText('rushes admin credits add default 100').waitFor()
@@ -200,23 +194,6 @@ describePages('a new run', (pages) => {
     expect(await page.getByText('The run may exist.').count()).toBe(0)
   })
 
-  it('creates one run when the user leaves the form meanwhile and returns', async () => {
-    const service = await servePage(pages)
-    const { page } = await service.open('#/new')
-    await prompt(page).fill('a fox')
-    const { taken } = await holdAnswers(page, 'POST', CREATES)
-    await create(page)
-    const created = await taken(0)
-    await link(page, 'API keys').click()
-    await page.getByRole('heading', { name: 'API keys' }).waitFor()
-    await link(page, 'New run').click()
-    await page.getByRole('button', { name: 'Creating' }).click()
-    await prompt(page).press('Control+Enter')
-    await created.release()
-    await page.getByRole('link', { name: 'Run again with changes' }).waitFor()
-    expect(await runsOf(service)).toHaveLength(1)
-  })
-
   it('keeps text that is typed while an earlier run is created, and says so', async () => {
     const service = await servePage(pages)
     const { page } = await service.open('#/new')
@@ -233,7 +210,7 @@ describePages('a new run', (pages) => {
     expect((await runsOf(service)).map(({ input }) => input?.prompt)).toEqual(['a wolf', 'a fox'])
   })
 
-  it('does not close a dialog when its response comes late, and keeps the balance correct', async () => {
+  it('creates one run, closes no dialog and keeps the balance correct when the user leaves the form meanwhile', async () => {
     const service = await servePage(pages)
     const { page } = await service.open('#/new')
     await prompt(page).fill('a fox')
@@ -243,6 +220,11 @@ describePages('a new run', (pages) => {
     // Another one, by a program, is charged meanwhile.
     await service.create({ prompt: 'a boat' })
     await link(page, 'API keys').click()
+    await page.getByRole('heading', { name: 'API keys' }).waitFor()
+    await link(page, 'New run').click()
+    await page.getByRole('button', { name: 'Creating' }).click()
+    await prompt(page).press('Control+Enter')
+    await link(page, 'API keys').click()
     await page.getByRole('button', { name: 'New key' }).first().click()
     await page.getByLabel('Name').fill('for tests')
     await created.release()
@@ -250,6 +232,7 @@ describePages('a new run', (pages) => {
     await page.locator('.balance strong', { hasText: '9,998' }).waitFor()
     expect(page.url()).toContain('#/keys')
     expect(await page.getByLabel('Name').inputValue()).toBe('for tests')
+    expect((await runsOf(service)).map(({ input }) => input?.prompt)).toEqual(['a boat', 'a fox'])
   })
 
   it('shows a late failure on the page that is open by then', async () => {

@@ -12,6 +12,7 @@ import {
   type ServedConsole,
   serveConsole,
   signIn,
+  stateWith,
 } from '../support/console-page.js'
 
 const OTHER = 'eve@example.com'
@@ -38,13 +39,7 @@ const kept = async (page: Page) => String(await page.evaluate('JSON.stringify(se
 async function replaceSession(page: Page, service: ServedConsole, email: string): Promise<void> {
   const browser = createBrowser(service)
   await browser.post(AUTH_PATHS.signIn, { email, password: PASSWORD })
-  const { hostname } = new URL(service.url)
-  await page.context().addCookies([
-    {
-      ...{ name: 'rushes_session', value: browser.cookie ?? '', domain: hostname, path: '/' },
-      ...{ httpOnly: true, sameSite: 'Strict' },
-    },
-  ])
+  await page.context().addCookies(stateWith(service.url, browser.cookie ?? '').cookies)
 }
 
 describePages('a tab whose browser has signed in as another user', (pages) => {

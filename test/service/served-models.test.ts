@@ -7,6 +7,7 @@ import { createInstantEngine } from '../support/engines.js'
 import { createDocumentCheck } from '../support/openapi.js'
 import {
   addAccount,
+  administer,
   ask,
   createTestService,
   finished,
@@ -58,18 +59,9 @@ async function createPaidService(models: readonly ServedModel[] = MANY) {
   const key = await addAccount(service, 'acme', { rate: { requests: 1_000, windowMs: 1_000 } })
   const create = async (model: string, input: object) =>
     await ask(service, 'POST', RUNS, { model, input }, { key })
-  const spent = async () => (await keyOf(service))?.spent
+  const admin = await administer(service)
+  const spent = async () => (await admin.keys()).find(({ account }) => account === 'acme')?.spent
   return { service, engine, key, create, spent }
-}
-
-async function keyOf(service: TestService) {
-  const { openStoreOf } = await import('../support/test-database.js')
-  const store = await openStoreOf(service)
-  try {
-    return (await store.listKeys()).find(({ account }) => account === 'acme')
-  } finally {
-    await store.close()
-  }
 }
 
 test.each<[model: string, input: object, price: number]>([

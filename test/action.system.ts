@@ -380,9 +380,10 @@ describe.concurrent('inputs are data', () => {
     mkdirSync(join(repository.folder, folder))
     const row = { name: '::warning::x', kind: 'image', prompt: HOSTILE, output: '-assets/-fox.png' }
     writeFileSync(join(repository.folder, folder, manifest), JSON.stringify({ runs: [row] }))
-    const names = { 'working-directory': folder, manifest, gallery: '' }
+    const names = { 'working-directory': folder, manifest, gallery: '-page.html' }
     const job = await repository.job({ ...names, local: 'true', key: HOSTILE })
-    expect(job).toMatchObject({ failed: false, outputs: { created: '1' } })
+    const gallery = `${folder}/-page.html`
+    expect(job).toMatchObject({ failed: false, outputs: { created: '1', gallery } })
     expect(visible(job.log)).not.toMatch(/^\s*::(error|warning)/m)
     const written = ['-assets/-fox.png', `-${folder}.lock.json`].map((each) => join(folder, each))
     expect(written.every(repository.has)).toBe(true)

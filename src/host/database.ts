@@ -155,7 +155,8 @@ export function createDatabase({ path, migrations }: DatabaseOptions, firstRows 
   createPrivately(path)
   withDatabase(path, BUSY_TIMEOUT_MS, (database) =>
     database.exec(
-      `BEGIN; ${[...migrations, firstRows].join(';')}; PRAGMA user_version = ${migrations.length}; ${newApplicationId()}; COMMIT`,
+      // No other process knows the file yet, and a part of it is never used: a rollback journal on disk would protect nothing.
+      `PRAGMA journal_mode = MEMORY; BEGIN; ${[...migrations, firstRows].join(';')}; PRAGMA user_version = ${migrations.length}; ${newApplicationId()}; COMMIT`,
     ),
   )
 }
@@ -169,9 +170,6 @@ function createIfMissing(options: DatabaseOptions): void {
   if (existsSync(path)) return
   // Use a random name, not the process id: a process in another container may have the same id.
   const fresh = `${path}.${randomBytes(6).toString('hex')}.new`
-  const removeFresh = () => {
-    for (const ending of ['', '-journal']) rmSync(fresh + ending, { force: true })
-  }
   try {
     createDatabase({ ...options, path: fresh })
     linkFile(fresh, path)
@@ -184,7 +182,7 @@ function createIfMissing(options: DatabaseOptions): void {
       if (!existsSync(path)) renameSync(fresh, path)
     })
   } finally {
-    removeFresh()
+    rmSync(fresh, { force: true })
   }
 }
 

@@ -45,9 +45,9 @@ export interface Io {
 async function readAll(stream: Readable, name: string): Promise<Buffer> {
   const chunks: Buffer[] = []
   let bytes = 0
-  for await (const chunk of stream) {
-    chunks.push(Buffer.from(chunk as Uint8Array))
-    bytes += chunks.at(-1)?.byteLength ?? 0
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    chunks.push(chunk)
+    bytes += chunk.byteLength
     if (bytes > MAX_BODY_BYTES)
       throw usageError(
         `${name} is too large; the limit is ${MAX_BODY_BYTES / 1024 / 1024} MiB. Nothing was sent.`,

@@ -368,6 +368,11 @@ test('polls survive what a proxy answers, and long answers', async () => {
   expect(await clock.runUntil(rendering)).toHaveLength(1)
 })
 
+async function* chunksOf(text: string, size: number): AsyncGenerator<Uint8Array> {
+  const bytes = Buffer.from(text)
+  for (let at = 0; at < bytes.byteLength; at += size) yield bytes.subarray(at, at + size)
+}
+
 describe('an answer about a job', () => {
   const DONE = '"outputs":{},"status":{"status_str":"success","completed":true,"messages":[]}'
   /** `sent`: MiB that were read. */
@@ -388,6 +393,13 @@ describe('an answer about a job', () => {
     const body = bodyOf('{"job":{"prompt":[1,"job",{"6":"', 17, `"},{},[]],${DONE}}}`)
     expect(await readWithoutWorkflow(body, 8_388_608)).toBe(`{"job":{"prompt":null,${DONE}}}`)
     expect(body.sent).toBe(17)
+  })
+
+  test('loses the whole workflow and nothing else, whatever its texts contain and wherever it is cut', async () => {
+    const workflow = JSON.stringify({ 6: { text: 'a "cat\\", "workflow": [{', 'a\\"}': ['\\', ']}'] } })
+    const answer = (value: string) => `{"job":{"prompt":${value},"extra":{"a\\\\":"\\"prompt\\":{"},${DONE}}}`
+    for (const size of [1, 2, 7, 100_000])
+      expect(await readWithoutWorkflow(chunksOf(answer(workflow), size), 8_388_608)).toBe(answer('null'))
   })
 
   test('may have 7 MiB without its workflow; beyond 8 MiB the rest is not read', async () => {
@@ -416,11 +428,6 @@ describe('the queue of an old server', () => {
   })
   const OTHER = '2f0e6a4c-7d19-4c3e-9b52-0a8d4e6f1c33'
   const trap = job(OTHER, JSON.stringify(queueOf([job(ID)], [])))
-  async function* chunksOf(text: string, size: number): AsyncGenerator<Uint8Array> {
-    const bytes = Buffer.from(text)
-    for (let at = 0; at < bytes.byteLength; at += size) yield bytes.subarray(at, at + size)
-  }
-
   const uuid = (digit: number) => OTHER.replaceAll('0', `${digit}`)
   const others = [1, 2, 3, 4].map((digit) => job(uuid(digit), '', digit))
 

@@ -22,6 +22,7 @@ import {
 } from './engine.js'
 import { digestsOf, findAgain, isUncertain, type Lookup, SETTLE_MS } from './outcome.js'
 import type { Upstream, UpstreamRequest } from './upstream/index.js'
+import { repeated } from './upstream/repeated.js'
 import { isTransient, UpstreamError } from './upstream/upstream-error.js'
 
 export type JobState<Result> =
@@ -88,6 +89,13 @@ export class NoJobId extends UpstreamError {
   constructor(message = "The model's server returned no id for the job, so its result cannot be fetched.") {
     super(message)
   }
+}
+
+/** Reads the job that an answer names. Throws `NoJobId` without an id. */
+export function acceptedJob(id: unknown, urls: Readonly<Record<string, unknown>> = {}): JobHandle {
+  if (typeof id !== 'string' || id === '') throw new NoJobId()
+  const isText = (entry: [string, unknown]): entry is [string, string] => typeof entry[1] === 'string'
+  return { id, urls: Object.fromEntries(Object.entries(urls).filter(isText)) }
 }
 
 interface JobParts<Result> {
@@ -383,27 +391,15 @@ async function fetchOutputs<Result>(
   job: RenderJob,
 ): Promise<readonly RenderedFile[]> {
   let result = first
-  const attempt = async (number: number): Promise<readonly RenderedFile[] | UpstreamError> => {
+  const attempt = async (number: number): Promise<readonly RenderedFile[]> => {
     if (number > 1) {
       const state = await server.poll(handle, job.signal, number).catch(() => undefined)
       if (state?.state === 'done') result = state.result
     }
-    return await server.outputs(result, job, handle).catch((error: unknown) => {
-      if (error instanceof UpstreamError && [403, 404, 409, 410].includes(error.status ?? 0)) return error
-      throw error
-    })
+    return await server.outputs(result, job, handle)
   }
-  return await retry({
-    attempt,
-    decide: (files, number) =>
-      !(files instanceof UpstreamError)
-        ? { done: files }
-        : number > OUTPUT_STEPS_MS.length
-          ? { fail: files }
-          : { retryInMs: stepOf(OUTPUT_STEPS_MS, number) },
-    clock,
-    signal: job.signal,
-  })
+  const isRepeated = ({ status }: UpstreamError) => [403, 404, 409, 410].includes(status ?? 0)
+  return await repeated(attempt, { stepsMs: OUTPUT_STEPS_MS, isRepeated, clock, signal: job.signal })
 }
 
 /** Waits first if the job may be about to enter the queue. Failures are ignored: the one that led here is reported. */

@@ -2,19 +2,19 @@
 import { isObject } from '../../../protocol/parse.js'
 import { isPrivateHost } from '../../rules/networks.js'
 import type { JobHandle, RenderJob } from '../engine.js'
-import { createJobEngine, type JobServer } from '../jobs.js'
+import { acceptedJob, createJobEngine, type JobServer } from '../jobs.js'
 import type { Upstream } from '../upstream/index.js'
 import type { JsonAnswer } from '../upstream/json-answer.js'
-import { pollUntilDone } from '../upstream/polling.js'
+import { repeated } from '../upstream/repeated.js'
 import type { SourceFile } from '../upstream/request-body.js'
-import { BrokenTransfer, errorTextOf, UpstreamError } from '../upstream/upstream-error.js'
+import { BrokenTransfer, errorTextOf, isTransient, UpstreamError } from '../upstream/upstream-error.js'
 import type { CreateHosted, HostedParts, HostedSettings } from './index.js'
-import { acceptedJob, earliestTime, jobsOfCreate } from './lost-creates.js'
+import { earliestTime, jobsOfCreate } from './lost-creates.js'
 import { publishResult, type SentFiles, sentInput } from './media.js'
 
 const POLL_STEPS_MS = [1_000, 1_000, 2_000, 3_000, 5_000]
 const MAX_DATA_BYTES = 16_384
-const RESULT_STEP_MS = 2_000
+const RESULT_STEPS_MS = [2_000, 2_000, 2_000, 2_000]
 
 export const createFalEngine: CreateHosted = (settings, parts) =>
   createJobEngine(createFalServer(settings, parts), parts.clock)
@@ -109,7 +109,7 @@ const fetchResult = (
   job: RenderJob,
   clock: HostedParts['clock'],
 ): Promise<JsonAnswer> =>
-  pollUntilDone(
+  repeated(
     async () => {
       const answer = await upstream.json({ method: 'GET', path }, job).catch((error: unknown) => {
         if (!(error instanceof UpstreamError)) throw error
@@ -119,7 +119,7 @@ const fetchResult = (
       if (isObject(answer.value) && /^IN_(QUEUE|PROGRESS)$/.test(`${answer.value.status}`)) throw tooEarly()
       return answer
     },
-    { clock, signal: job.signal, pauseMs: () => RESULT_STEP_MS, maxFailures: 5 },
+    { stepsMs: RESULT_STEPS_MS, isRepeated: isTransient, clock, signal: job.signal },
   )
 
 const tooEarly = (): UpstreamError => new UpstreamError('The result is not ready.', { status: 409 })

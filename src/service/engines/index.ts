@@ -38,8 +38,8 @@ function timeLimitOf(text: string | undefined, report: (problem: string) => void
 }
 
 /**
- * The built-in renderer, which draws each model of a kind alike. Sets the values that the renderer needs: a document may leave them out, and may have others that it cannot draw. Does
- * not close the shared renderer.
+ * The built-in renderer, which draws each model of a kind alike. Sets the values that it needs: a document may leave them
+ * out, and may have others that it cannot draw. Does not close the shared renderer.
  */
 const readPreview: ReadEngine =
   (_settings, { kind }) =>

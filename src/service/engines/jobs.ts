@@ -5,7 +5,7 @@
  */
 import { createLateSignal, withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
-import { retry, stepOf } from '../../host/retry.js'
+import { retry, retryErrors, stepOf } from '../../host/retry.js'
 import { isObject } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
 import {
@@ -22,7 +22,6 @@ import {
 } from './engine.js'
 import { digestsOf, findAgain, isUncertain, type Lookup, SETTLE_MS } from './outcome.js'
 import type { Upstream, UpstreamRequest } from './upstream/index.js'
-import { repeated } from './upstream/repeated.js'
 import { isTransient, UpstreamError } from './upstream/upstream-error.js'
 
 export type JobState<Result> =
@@ -74,7 +73,7 @@ export interface JobServer<Result> {
 const MAX_MISSING = 4
 /** Failed polls in a row by which a job that costs nothing is lost. */
 const MAX_FAILURES = 20
-/** Tries for outputs that are announced before they can be fetched. */
+/** Pauses between the tries for outputs that are announced before they can be fetched. */
 const OUTPUT_STEPS_MS = [1_000, 2_000, 4_000, 8_000]
 /** An aborted engine has 3 s to stop. */
 export const CANCEL_LIMIT_MS = 2_500
@@ -398,8 +397,13 @@ async function fetchOutputs<Result>(
     }
     return await server.outputs(result, job, handle)
   }
-  const isRepeated = ({ status }: UpstreamError) => [403, 404, 409, 410].includes(status ?? 0)
-  return await repeated(attempt, { stepsMs: OUTPUT_STEPS_MS, isRepeated, clock, signal: job.signal })
+  const isRepeated = (error: unknown) =>
+    error instanceof UpstreamError && [403, 404, 409, 410].includes(error.status ?? 0)
+  return await retryErrors(attempt, {
+    pauseMs: (error, number) => (isRepeated(error) ? OUTPUT_STEPS_MS[number - 1] : undefined),
+    clock,
+    signal: job.signal,
+  })
 }
 
 /** Waits first if the job may be about to enter the queue. Failures are ignored: the one that led here is reported. */

@@ -9,12 +9,12 @@ import { join } from 'node:path'
 import { decodedBody } from '../../../host/content-encoding.js'
 import { HttpFailure, type HttpResponse } from '../../../host/http.js'
 import { BodyTooLarge, readText } from '../../../host/receive-text.js'
+import { retryErrors } from '../../../host/retry.js'
 import { parseJson } from '../../../protocol/parse.js'
 import { createReferenceFetch, type ReferenceFetch } from '../../references/reference-fetch.js'
 import type { RenderJob } from '../engine.js'
 import type { EngineParts } from '../read-engine.js'
 import { type JsonAnswer, MAX_FILE_BYTES, readJsonAnswer, tooLarge } from './json-answer.js'
-import { repeated } from './repeated.js'
 import { type FormField, fileBody, formBody, jsonBody, type SourceFile } from './request-body.js'
 import { createUntilReady, type SendHooks } from './until-ready.js'
 import {
@@ -126,15 +126,19 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   }
 
   /** Repeats a transfer that breaks off: the result was made, and may have been paid for. */
-  const transferred = <Value>(transfer: () => Promise<Value>, signal: AbortSignal): Promise<Value> =>
-    repeated(transfer, { stepsMs: TRANSFER_STEPS_MS, isRepeated: isTransient, clock, signal })
+  const repeated = <Value>(transfer: () => Promise<Value>, signal: AbortSignal): Promise<Value> =>
+    retryErrors(transfer, {
+      pauseMs: (error, number) => (isTransient(error) ? TRANSFER_STEPS_MS[number - 1] : undefined),
+      clock,
+      signal,
+    })
 
   const fetchFile = (
     request: () => Promise<HttpResponse>,
     { folder, signal }: UpstreamJob,
     maxBytes = MAX_FILE_BYTES,
   ): Promise<string> =>
-    transferred(async () => {
+    repeated(async () => {
       const response = await request()
       return await read(response, signal, (body) => {
         if (Number(response.header('content-length') ?? 0) > maxBytes) throw tooLarge()
@@ -152,7 +156,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
         stream({ onSend: job.onSend, onRefused: job.onRefused, ...request }, job.signal, (body) =>
           readJsonAnswer(body, job.folder),
         )
-      return request.method === 'GET' ? transferred(transfer, job.signal) : transfer()
+      return request.method === 'GET' ? repeated(transfer, job.signal) : transfer()
     },
     stream,
     async value(request, signal) {

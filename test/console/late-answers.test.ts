@@ -361,7 +361,10 @@ describe('polling', () => {
     await answer('unfinished')
     expect(waitMs()).toBeUndefined()
     show('visible')
-    expect(asked).toHaveLength(2)
+    await answer('unfinished')
+    expect([asked.length, waitMs()]).toEqual([2, 2_000])
+    show('hidden')
+    expect(waitMs()).toBeUndefined()
   })
 
   it('asks once when the service answers again, and not again before a success', async () => {

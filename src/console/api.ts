@@ -3,8 +3,9 @@
  * share one session cookie. If another user signs in, the page reloads so that it does not mix the data of two users.
  */
 import { AUTH_PATHS, SESSION_HEADER, type Session } from '../protocol/console.js'
-import { readJson, writeJson } from '../protocol/json.js'
+import { writeJson } from '../protocol/json.js'
 import { AUTH_LIMIT, RUNS_LIMIT } from '../protocol/limits.js'
+import { parseJson } from '../protocol/parse.js'
 import { plural } from './format.js'
 import { linkTo, navigate, parseRoute, relativePath, type UrlQuery, withQuery } from './routes.js'
 import { createStore } from './store.js'
@@ -158,7 +159,8 @@ async function requestOnce<Answer>(method: HttpMethod, path: string, options: Ap
   const { response, text } = await send(method, path, options)
   options.signal?.throwIfAborted()
   if (isReloading) return await NEVER
-  const body = parseJson(text)
+  const parsed = parseJson(text)
+  const body = parsed.ok ? parsed.value : undefined
   if (!response.ok) {
     const error = errorOf(path, response, body)
     noteConnection(isOutage(error), answersBefore)
@@ -226,14 +228,6 @@ async function send(method: HttpMethod, path: string, options: ApiRequest) {
 function timeoutMsOf(method: HttpMethod, { isText }: ApiRequest, { body }: RequestInit): number {
   if (method === 'GET') return isText ? TEXT_TIMEOUT_MS : READ_TIMEOUT_MS
   return CHANGE_TIMEOUT_MS + (typeof body === 'string' ? body.length : 0) / UPLOAD_BYTES_PER_MS
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return readJson(text)
-  } catch {
-    return undefined
-  }
 }
 
 const badResponse = (status: number) =>

@@ -19,7 +19,6 @@ import { RunPage } from './runs/run-page.js'
 import { RunsPage } from './runs/runs-page.js'
 import { useSessionCheck } from './session.js'
 import { Centered } from './shell/centered.js'
-import { ConnectionNotice } from './shell/connection-notice.js'
 import { Shell } from './shell/shell.js'
 import { FirstPasswordPage, LinkPage, SignInPage } from './sign-in/sign-in-page.js'
 import { useStore } from './store.js'
@@ -33,9 +32,7 @@ function App() {
       <ErrorBoundary key={`${route.page}/${route.param}`}>
         <Entrance route={route} />
       </ErrorBoundary>
-      <Toasts>
-        <ConnectionNotice />
-      </Toasts>
+      <Toasts />
     </>
   )
 }

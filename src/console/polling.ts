@@ -24,36 +24,14 @@ export function usePolling(options: PollingOptions, deps: readonly unknown[]): P
   const latest = useRef(options)
   latest.current = options
   useEffect(() => {
-    let failure: unknown
-    const reconnection = whenReconnected(() => {
-      if (isOutage(failure)) started.askNow()
-    })
     const started = startPolling({
       ask: (signal) => latest.current.ask(signal),
-      isVisible: () => document.visibilityState === 'visible',
       isFinal: (thrown) => latest.current.isFinal?.(thrown) ?? false,
-      retryAfterMs: (thrown) =>
-        thrown instanceof ApiError && thrown.retryAfterS !== undefined
-          ? thrown.retryAfterS * 1_000
-          : undefined,
-      onError(thrown) {
-        failure = thrown
-        if (thrown === undefined) reconnection.succeeded()
-        setError(() => thrown)
-      },
-      setTimer: (act, ms) => {
-        const timer = setTimeout(act, ms)
-        return () => clearTimeout(timer)
-      },
+      onError: (thrown) => setError(() => thrown),
     })
     poller.current = started
-    document.addEventListener('visibilitychange', started.onVisibility)
-    window.addEventListener('online', started.askNow)
     return () => {
       started.stop()
-      reconnection.stop()
-      document.removeEventListener('visibilitychange', started.onVisibility)
-      window.removeEventListener('online', started.askNow)
       setError(undefined)
     }
   }, deps)
@@ -66,97 +44,84 @@ export function useShownError(error: unknown): unknown {
   return isExplained(error) ? undefined : error
 }
 
-/**
- * Calls `retry` when the service answers again. Calls it only once until `succeeded` is called: the failure may be that
- * of one request.
- */
-function whenReconnected(retry: () => void) {
-  let isArmed = true
-  const stop = connectionStore.subscribe(() => {
-    if (!isArmed || connectionStore.get() === 'lost') return
-    isArmed = false
-    retry()
-  })
-  const succeeded = () => {
-    isArmed = true
-  }
-  return { stop, succeeded }
-}
-
 /** `done` ends the polling. */
 export type PollResult = 'unfinished' | 'finished' | 'done'
 
 interface PollerParts {
   ask(signal: AbortSignal): Promise<PollResult>
-  isVisible(): boolean
   /** Returns true for an error that ends the polling, such as a run that does not exist. */
   isFinal(error: unknown): boolean
-  /** Minimum delay before the next poll, from the `Retry-After` header. */
-  retryAfterMs(error: unknown): number | undefined
   /** Called after each poll: with its error, or with undefined after a successful poll. */
   onError(error: unknown): void
-  /** Returns a function that clears the timer. */
-  setTimer(act: () => void, ms: number): () => void
 }
 
 interface Poller {
   /** Polls now, unless a request is in flight. Also restarts the polling after a final error. */
   askNow(): void
-  /** Call when the tab is shown or hidden. */
-  onVisibility(): void
   /** Ends the polling and ignores later responses. */
   stop(): void
 }
 
 /**
- * Polling loop, without access to the DOM. Polls immediately, then after the delays from `pollDelayMs`. Continues after
- * errors.
+ * Polling loop. Polls immediately, then after the delays from `pollDelayMs`. Continues after errors. Polls once more when
+ * the service answers again, and not a second time before a successful poll: the failure may be that of one request.
  */
 export function startPolling(parts: PollerParts): Poller {
   const controller = new AbortController()
   const { signal } = controller
-  let stopTimer = () => {}
+  let timer: ReturnType<typeof setTimeout> | undefined
   let isAsking = false
   let lastResult: PollResult = 'unfinished'
+  let lastError: unknown
   let failures = 0
+  let hasReconnected = false
 
-  const plan = (retryAfterMs: number | undefined) => {
-    stopTimer()
-    const state = { isVisible: parts.isVisible(), hasUnfinished: lastResult === 'unfinished', failures }
+  const plan = () => {
+    const retryAfterMs = lastError instanceof ApiError ? (lastError.retryAfterS ?? 0) * 1_000 : 0
+    const state = { isVisible: isVisible(), hasUnfinished: lastResult === 'unfinished', failures }
     const delay = pollDelayMs({ ...state, retryAfterMs })
-    if (delay !== undefined) stopTimer = parts.setTimer(() => void poll(), delay)
+    if (delay !== undefined) timer = setTimeout(askNow, delay)
   }
   const poll = async () => {
     if (isAsking || lastResult === 'done' || signal.aborted) return
-    stopTimer()
+    clearTimeout(timer)
     isAsking = true
-    let failure: { readonly error: unknown } | undefined
     try {
       lastResult = await parts.ask(signal)
+      lastError = undefined
       failures = 0
     } catch (error) {
+      lastError = error
       failures++
-      failure = { error }
     }
     isAsking = false
     if (signal.aborted) return
-    parts.onError(failure?.error)
-    const isOver = failure === undefined ? lastResult === 'done' : parts.isFinal(failure.error)
-    if (!isOver) plan(failure && parts.retryAfterMs(failure.error))
+    if (failures === 0) hasReconnected = false
+    parts.onError(lastError)
+    const isOver = failures === 0 ? lastResult === 'done' : parts.isFinal(lastError)
+    if (!isOver) plan()
   }
-  void poll()
+  const unsubscribe = connectionStore.subscribe(() => {
+    if (hasReconnected || connectionStore.get() === 'lost') return
+    hasReconnected = true
+    if (isOutage(lastError)) askNow()
+  })
+  const askNow = () => void poll()
+  const onVisibility = () => (isVisible() ? askNow() : clearTimeout(timer))
+  document.addEventListener('visibilitychange', onVisibility, { signal })
+  window.addEventListener('online', askNow, { signal })
+  askNow()
   return {
-    askNow: () => void poll(),
-    onVisibility() {
-      if (parts.isVisible()) void poll()
-      else stopTimer()
-    },
+    askNow,
     stop() {
       controller.abort()
-      stopTimer()
+      unsubscribe()
+      clearTimeout(timer)
     },
   }
 }
+
+const isVisible = (): boolean => document.visibilityState === 'visible'
 
 interface PollState {
   readonly isVisible: boolean

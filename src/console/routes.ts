@@ -1,5 +1,6 @@
 /** Maps pages to URL fragments, such as `#/runs?status=failed` and `#/runs/<id>`. */
 import { useLayoutEffect, useState } from 'preact/hooks'
+import { percentDecoded } from '../protocol/text.js'
 
 export const PAGES = ['runs', 'new', 'keys', 'credits', 'users', 'account', 'link'] as const
 export type PageName = (typeof PAGES)[number]
@@ -23,16 +24,8 @@ export function parseRoute(fragment: string): Route {
   const isTooLong = parts.length > (page !== undefined && WITH_PARAM.includes(page) ? 2 : 1)
   return {
     page: isTooLong ? undefined : page,
-    param: param === undefined ? undefined : decode(param),
+    param: param === undefined ? undefined : percentDecoded(param),
     query: Object.fromEntries(new URLSearchParams(search)),
-  }
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
   }
 }
 

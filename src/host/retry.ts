@@ -31,6 +31,30 @@ export async function retry<Outcome, Value>(policy: Retry<Outcome, Value>): Prom
   }
 }
 
+interface RetriedErrors extends Pick<Retry<unknown, unknown>, 'clock' | 'signal'> {
+  /** Returns the pause after an error of attempt `number` (from 1). Undefined: the error is final. */
+  pauseMs(error: unknown, number: number): number | undefined
+  /** Called before each pause. */
+  onRetry?(error: unknown): void
+}
+
+/** Calls `work` again after errors. Rejects with a final error, or with the signal's reason. */
+export const retryErrors = <Value>(
+  work: (number: number) => Promise<Value>,
+  { clock, signal, pauseMs, onRetry }: RetriedErrors,
+): Promise<Value> =>
+  retry<PromiseSettledResult<Value>, Value>({
+    attempt: async (number) => (await Promise.allSettled([work(number)]))[0],
+    decide(result, number) {
+      if (result.status === 'fulfilled') return { done: result.value }
+      const retryInMs = pauseMs(result.reason, number)
+      return retryInMs === undefined ? { fail: result.reason } : { retryInMs }
+    },
+    onRetry: (result) => result.status === 'rejected' && onRetry?.(result.reason),
+    clock,
+    signal,
+  })
+
 /** Returns the wait after try `number` (from 1); the last step repeats. */
 export const stepOf = (stepsMs: readonly number[], number: number): number =>
   stepsMs[Math.min(number, stepsMs.length) - 1] ?? 0

@@ -152,3 +152,12 @@ const VARIABLE_LINES: Readonly<Record<Shell, (name: string, value: string) => st
 /** Returns the line that sets an environment variable in the shell of the user. */
 export const variableLine = (name: string, value: string, shell = ownShell()): string =>
   VARIABLE_LINES[shell](name, value)
+
+/** Decodes a part of a URL. Returns one that is not valid as it is. */
+export function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

@@ -1,6 +1,7 @@
 /** A run as the local service stores it, and the run object of its responses. */
 import type { Kind } from '../protocol/models.js'
 import type { LocalStatus } from '../protocol/run-state.js'
+import { percentDecoded } from '../protocol/text.js'
 import type { StoredJob } from './engines/engine.js'
 import { isoOrNull } from './rules/times.js'
 
@@ -102,15 +103,7 @@ export const outputUrl = (baseUrl: string, { token, name }: Pick<StoredOutput, '
 export function outputOfUrl(url: string): Pick<StoredOutput, 'token' | 'name'> | undefined {
   if (!URL.canParse(url)) return undefined
   const [name = '', token = '', folder] = new URL(url).pathname.split('/').reverse()
-  return `/${folder}` === OUTPUTS_PATH ? { token, name: decoded(name) } : undefined
-}
-
-function decoded(segment: string): string {
-  try {
-    return decodeURIComponent(segment)
-  } catch {
-    return segment
-  }
+  return `/${folder}` === OUTPUTS_PATH ? { token, name: percentDecoded(name) } : undefined
 }
 
 /** Progress of a run, known only to the process that renders it. */

@@ -1,6 +1,6 @@
 /** Answers that come after the session has expired, a component was left or a form was changed. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { nextReadNumber, sessionStore, setBalance } from '../../src/console/api.js'
+import { ApiError, connectionStore, nextReadNumber, sessionStore, setBalance } from '../../src/console/api.js'
 import { type PollResult, startPolling } from '../../src/console/polling.js'
 import { actionState, addViewer, runAction } from '../../src/console/resource.js'
 import { createDrafts, EMPTY_DRAFT, type Form } from '../../src/console/runs/drafts.js'
@@ -282,25 +282,29 @@ describe('polling', () => {
   function poll(isFinal = (_: unknown) => false) {
     const asked: ReturnType<typeof deferred<PollResult>>[] = []
     const errors: unknown[] = []
-    const page = { isVisible: true }
+    const document = Object.assign(new EventTarget(), { visibilityState: 'visible' })
     let timer: { readonly act: () => void; readonly ms: number } | undefined
+    vi.stubGlobal('document', document)
+    vi.stubGlobal('window', new EventTarget())
+    vi.stubGlobal('setTimeout', (act: () => void, ms: number) => {
+      timer = { act, ms }
+    })
+    vi.stubGlobal('clearTimeout', () => {
+      timer = undefined
+    })
     const poller = startPolling({
       ask() {
         const answer = deferred<PollResult>()
         asked.push(answer)
         return answer.promise
       },
-      isVisible: () => page.isVisible,
       isFinal,
-      retryAfterMs: (error) => (error === 'limited' ? 7_000 : undefined),
       onError: (error) => errors.push(error),
-      setTimer(act, ms) {
-        timer = { act, ms }
-        return () => {
-          timer = undefined
-        }
-      },
     })
+    const show = (visibilityState: 'visible' | 'hidden') => {
+      Object.assign(document, { visibilityState })
+      document.dispatchEvent(new Event('visibilitychange'))
+    }
     const answer = async (found: PollResult | { readonly error: unknown }) => {
       const last = asked.at(-1)
       if (typeof found === 'string') last?.resolve(found)
@@ -313,20 +317,23 @@ describe('polling', () => {
       timer = undefined
       act?.()
     }
-    return { poller, asked, errors, page, answer, elapse, waitMs: () => timer?.ms }
+    return { poller, asked, errors, show, answer, elapse, waitMs: () => timer?.ms }
   }
+  afterEach(() => vi.unstubAllGlobals())
 
   it('continues after any error with a longer delay each time, and reports it', async () => {
     const { asked, errors, answer, elapse, waitMs } = poll()
     const waits: unknown[] = []
-    for (const error of ['404 of a proxy', '403 of a proxy', 'limited']) {
+    const limited = new ApiError({ status: 429, code: 'RATE_LIMITED', message: 'Limited', retryAfterS: 9 })
+    const failures = ['404 of a proxy', '403 of a proxy', limited]
+    for (const error of failures) {
       await answer({ error })
       waits.push(waitMs())
       elapse()
     }
     await answer('unfinished')
-    expect([waits, waitMs()]).toEqual([[2_000, 4_000, 8_000], 2_000])
-    expect(errors).toEqual(['404 of a proxy', '403 of a proxy', 'limited', undefined])
+    expect([waits, waitMs()]).toEqual([[2_000, 4_000, 9_000], 2_000])
+    expect(errors).toEqual([...failures, undefined])
     expect(asked).toHaveLength(4)
   })
 
@@ -349,13 +356,29 @@ describe('polling', () => {
   })
 
   it('pauses while the page is hidden, and polls at once when it is shown', async () => {
-    const { poller, asked, page, answer, waitMs } = poll()
-    page.isVisible = false
-    poller.onVisibility()
+    const { asked, show, answer, waitMs } = poll()
+    show('hidden')
     await answer('unfinished')
     expect(waitMs()).toBeUndefined()
-    page.isVisible = true
-    poller.onVisibility()
+    show('visible')
+    await answer('unfinished')
+    expect([asked.length, waitMs()]).toEqual([2, 2_000])
+    show('hidden')
+    expect(waitMs()).toBeUndefined()
+  })
+
+  it('asks once when the service answers again, and not again before a success', async () => {
+    const { asked, answer } = poll()
+    const outage = new ApiError({ status: 0, code: 'network', message: 'No answer' })
+    const reconnect = () => {
+      connectionStore.set(() => 'lost')
+      connectionStore.set(() => 'ok')
+    }
+    await answer({ error: outage })
+    reconnect()
+    expect(asked).toHaveLength(2)
+    await answer({ error: outage })
+    reconnect()
     expect(asked).toHaveLength(2)
   })
 })

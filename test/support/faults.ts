@@ -10,13 +10,13 @@
  */
 import { Agent, createServer, request as httpRequest, type IncomingMessage } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { buffer } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
 import { type Clock, systemClock } from '../../src/host/clock.js'
 import {
   createResponse,
   type FaultOutcome,
   type FaultResponse,
-  readAll,
 } from '../../src/service/faults/apply-fault.js'
 import { sendOutcome } from '../../src/service/http/fault-hooks.js'
 import { createControl, type FaultControl, type Seen } from './faults-control.js'
@@ -127,6 +127,6 @@ async function answerFrom(incoming: IncomingMessage, theirs: string, ours: strin
   )
   const status = incoming.statusCode ?? 502
   if (headers['content-type']?.startsWith('application/json') && incoming.method !== 'HEAD')
-    return createResponse(status, headers, (await readAll(incoming)).toString().replaceAll(theirs, ours))
+    return createResponse(status, headers, (await buffer(incoming)).toString().replaceAll(theirs, ours))
   return { status, headers, body: incoming, discard: () => void incoming.destroy() }
 }

@@ -2,9 +2,9 @@
  * Short messages, also announced by screen readers. They disappear after 4 or 8 seconds, and immediately when another
  * page opens, where they could cover a button.
  */
-import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { isExplained, messageOf } from '../api.js'
+import { connectionStore, isExplained, messageOf, refreshSession } from '../api.js'
+import { usePolling } from '../polling.js'
 import { createStore, useStore } from '../store.js'
 import { Button } from './button.js'
 import { Icon } from './icon.js'
@@ -52,8 +52,7 @@ function keep(isKept: (toast: Toast) => boolean): void {
     })
 }
 
-/** `children`: a notice that stays, above the toasts. */
-export function Toasts({ children }: { readonly children: ComponentChildren }) {
+export function Toasts() {
   const toasts = useStore(toastStore)
   useEffect(() => {
     const onChange = () => keep(({ page }) => page === location.hash)
@@ -62,7 +61,7 @@ export function Toasts({ children }: { readonly children: ComponentChildren }) {
   }, [])
   return (
     <div class="toasts" role="status" aria-live="polite">
-      {children}
+      <ConnectionNotice />
       {toasts.map(({ id, text, tone, link }) => (
         <div key={id} class={`toast toast-${tone}`}>
           <Icon name={tone === 'good' ? 'check' : 'alert'} />
@@ -78,6 +77,35 @@ export function Toasts({ children }: { readonly children: ComponentChildren }) {
           />
         </div>
       ))}
+    </div>
+  )
+}
+
+/** The only notice of a service that does not answer, or of a proxy that answers in its place. Reconnects by itself. */
+function ConnectionNotice() {
+  return useStore(connectionStore) === 'lost' ? <Reconnecting /> : null
+}
+
+/** Polls the service, since not every page does. */
+function Reconnecting() {
+  const { retry } = usePolling(
+    {
+      async ask(signal) {
+        await refreshSession(signal)
+        return 'done'
+      },
+    },
+    [],
+  )
+  return (
+    <div class="toast toast-warn toast-late">
+      <span class="spinner" />
+      <span>
+        <strong>The service does not answer.</strong> Reconnecting… Your data is safe.
+      </span>
+      <Button size="small" onClick={retry}>
+        Try now
+      </Button>
     </div>
   )
 }

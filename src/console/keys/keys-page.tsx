@@ -1,23 +1,22 @@
-/** Page with the API keys: shows limits and usage; creates, edits, disables and archives keys. */
+/** Page with the API keys: shows limits and usage; creates, edits, disables and archives keys; and their log, for owners. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import type { ConsoleKey } from '../../protocol/console.js'
+import { CONSOLE_PATHS, type ConsoleKey, type KeyLog } from '../../protocol/console.js'
 import { type KeyState, keyStateOf } from '../../protocol/credentials.js'
 import { printable } from '../../protocol/text.js'
-import { messageOf } from '../api.js'
+import { type ApiRequest, messageOf, request } from '../api.js'
 import { Button, type ButtonProps } from '../components/button.js'
-import { Badge, EmptyState, ErrorNotice, SkeletonLines } from '../components/notice.js'
+import { Badge, EmptyState, ErrorNotice, Loaded, SkeletonLines } from '../components/notice.js'
 import { Card, Page } from '../components/page.js'
 import { type Column, LoadMore, Table } from '../components/table.js'
 import { Time, useNow } from '../components/time.js'
 import { showToast } from '../components/toast.js'
-import { formatNumber } from '../format.js'
+import { capitalized, formatNumber } from '../format.js'
 import { actionState, actionStore, runAction, useAction, useResource } from '../resource.js'
 import { linkTo, navigate } from '../routes.js'
 import { useSession } from '../session.js'
 import { useStore } from '../store.js'
 import { ArchiveDialog, KeyDialog } from './key-dialogs.js'
-import { KeyLogCard } from './key-log.js'
 import {
   ChangeUnknown,
   keyActions,
@@ -280,3 +279,68 @@ export const stateOf = (key: ConsoleKey, now: number): KeyState =>
     },
     now,
   )
+
+type LogEntry = KeyLog['entries'][number]
+
+const LOG_COLUMNS: readonly Column<LogEntry>[] = [
+  { name: 'Time', class: 'nowrap', render: ({ created_at }) => <Time at={created_at} /> },
+  {
+    name: 'Key',
+    render: ({ key }) => (
+      <span class="wrap">
+        {printable(key.name)} {key.prefix !== null && <span class="mono muted">{key.prefix}…</span>}
+      </span>
+    ),
+  },
+  {
+    name: 'Change',
+    render: ({ action, fields }) =>
+      [capitalized(action), fields.join(', ').replaceAll('_', ' ')].filter(Boolean).join(' '),
+  },
+  { name: 'By', render: ({ by }) => <span class="wrap">{by === 'admin' ? 'Administrator' : by}</span> },
+]
+
+const readLog = (before?: string, options: Pick<ApiRequest, 'signal'> = {}) =>
+  request<KeyLog>('GET', CONSOLE_PATHS.keyLog, { query: { before }, ...options })
+
+/** What users and administrators did with the keys of the account, for its owners. */
+function KeyLogCard() {
+  const [isShown, setShown] = useState(false)
+  return (
+    <Card
+      isFlush
+      title="Log"
+      about="Who created, changed and archived keys."
+      actions={
+        <Button size="small" onClick={() => setShown(!isShown)}>
+          {isShown ? 'Hide log' : 'Show log'}
+        </Button>
+      }
+    >
+      {isShown && <KeyLogTable />}
+    </Card>
+  )
+}
+
+function KeyLogTable() {
+  // Each change of a key is a new entry.
+  const keys = useStore(keysStore)?.keys
+  const log = useResource((signal) => readLog(undefined, { signal }), [keys])
+  const { data, set } = log
+  const more = useAction(async () => {
+    const before = data?.next
+    if (before == null) return
+    const page = await readLog(before)
+    set((now) => (now.next === before ? { ...page, entries: [...now.entries, ...page.entries] } : now))
+  })
+  return (
+    <>
+      <Loaded {...log} error={log.error ?? more.error}>
+        {({ entries }) => (
+          <Table caption="Key log" columns={LOG_COLUMNS} rows={entries} keyOf={({ id }) => id} />
+        )}
+      </Loaded>
+      {data?.next != null && <LoadMore action={more} disabled={log.isLoading} />}
+    </>
+  )
+}

@@ -1,6 +1,7 @@
 /** Messages for a create request that failed or has an unknown outcome. */
 import type { InputProblem } from '../../protocol/validate.js'
 import type { ApiErrorParts } from '../api.js'
+import { plural } from '../format.js'
 
 export interface CreateFailure {
   readonly title: string
@@ -90,7 +91,7 @@ function textOf(
 }
 
 function waitText(seconds: number | undefined): string {
-  const wait = seconds === undefined ? 'a few seconds' : seconds === 1 ? '1 second' : `${seconds} seconds`
+  const wait = seconds === undefined ? 'a few seconds' : plural(seconds, 'second')
   return `The page creates at most 20 runs in 10 seconds. Wait ${wait}, then create it again.`
 }
 

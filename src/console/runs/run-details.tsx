@@ -8,7 +8,7 @@ import { printable, printableJson } from '../../protocol/text.js'
 import { Badge, type Tone } from '../components/notice.js'
 import { Card } from '../components/page.js'
 import { useSeconds } from '../components/time.js'
-import { formatCredits, formatDuration, formatFullTime, formatTime } from '../format.js'
+import { formatCredits, formatDuration, formatFullTime, formatTime, formatWholeSeconds } from '../format.js'
 import { linkTo } from '../routes.js'
 import { labelOf, SOURCES } from './form-fields.js'
 import { isFinished } from './run-list.js'
@@ -122,5 +122,31 @@ export function RunStatus({
       <span class={`status-dot status-${status}`} aria-hidden="true" />
       {withProgress(status, progressText(run))}
     </Badge>
+  )
+}
+
+/** Progress of an unfinished run, with the elapsed time. */
+export function WaitingRun({ run }: { readonly run: RunDetails }) {
+  const now = useSeconds(true)
+  const { progress, status } = run
+  return (
+    <div class="run-waiting">
+      <span class="spinner" />
+      <p>
+        <strong role="status">
+          {status === 'queued' ? 'Waiting in the queue' : withProgress('Rendering', progressText(run))}
+        </strong>{' '}
+        {/* Not in the status, which screen readers would announce every second. */}
+        <span class="waiting-time" role="timer">
+          · {formatWholeSeconds(timelineOf(run, now).at(-1)?.durationMs ?? 0)}
+        </span>
+      </p>
+      {typeof progress === 'number' && (
+        <span class="meter-bar" aria-hidden="true">
+          <span style={{ width: `${progress * 100}%` }} />
+        </span>
+      )}
+      <p class="muted">Your result will appear here.</p>
+    </div>
   )
 }

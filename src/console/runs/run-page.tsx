@@ -16,11 +16,10 @@ import { useStore } from '../store.js'
 import { CancelRun } from './cancel-run.js'
 import { feedStore, readFirstRuns } from './live-runs.js'
 import { Again } from './run-again.js'
-import { RunDetailsCard, RunStatus } from './run-details.js'
+import { RunDetailsCard, RunStatus, WaitingRun } from './run-details.js'
 import { isFinished, neighboursOf } from './run-list.js'
 import { RunOutputs } from './run-outputs.js'
 import { RunReferences } from './run-references.js'
-import { WaitingRun } from './run-waiting.js'
 
 export function RunPage({ id }: { readonly id: string }) {
   const [run, setRun] = useState<RunDetails>()

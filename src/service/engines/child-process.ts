@@ -2,6 +2,7 @@
  * Functions for the engines that run in child processes: an environment without secrets, and the end of standard error.
  */
 import { stripVTControlCharacters } from 'node:util'
+import { percentDecoded } from '../../protocol/text.js'
 
 export type ChildEnvironment = Readonly<Record<string, string | undefined>>
 
@@ -93,15 +94,7 @@ function passwordsOf(text: string): readonly string[] {
   if (!isUrl(text)) return [text]
   const inQuery = [...text.matchAll(/[?&](?:ssl)?password=([^&#]+)/g)].map(([, found = '']) => found)
   const encoded = [/:\/\/[^/?#:@]*:([^/?#]+)@/.exec(text)?.[1] ?? '', ...inQuery]
-  return [...encoded, ...encoded.map(decoded)]
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
+  return [...encoded, ...encoded.map(percentDecoded)]
 }
 
 const MAX_STDERR_CHARACTERS = 2_000

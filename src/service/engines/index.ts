@@ -1,6 +1,9 @@
 /** The types of engines, by the name that a document uses (`engine: { type: images }`). */
 import { messageOf } from '../../errors.js'
+import { defaultsOf } from '../../protocol/price.js'
 import { parseDuration } from '../../protocol/units.js'
+import { valueProblem } from '../../protocol/validate.js'
+import { PREVIEW_DOCUMENTS } from '../models/served-model.js'
 import { readComfyui } from './comfyui/index.js'
 import { readCommand } from './command/index.js'
 import { createCogEngine } from './hosted/cog.js'
@@ -8,7 +11,6 @@ import { createFalEngine } from './hosted/fal.js'
 import { readHosted } from './hosted/index.js'
 import { createReplicateEngine } from './hosted/replicate.js'
 import { readImages } from './images/index.js'
-import { readPreview } from './preview/index.js'
 import type { ReadEngine } from './read-engine.js'
 import { readSdapi } from './sdapi/index.js'
 import { readSdcpp } from './sdcpp/index.js'
@@ -34,6 +36,28 @@ function timeLimitOf(text: string | undefined, report: (problem: string) => void
     return undefined
   }
 }
+
+/**
+ * The built-in renderer, which draws each model of a kind alike. Sets the values that it needs: a document may leave them
+ * out, and may have others that it cannot draw. Does not close the shared renderer.
+ */
+const readPreview: ReadEngine =
+  (_settings, { kind }) =>
+  ({ preview }) => {
+    const renderer = preview()
+    const { input: schema } = PREVIEW_DOCUMENTS[kind]
+    const defaults = Object.entries({ prompt: '', ...defaultsOf({ input: schema }) })
+    return {
+      render(job) {
+        const drawn = defaults.map(([name, standard]) => {
+          const parameter = schema.properties[name]
+          const value = job.input[name]
+          return [name, parameter && valueProblem(parameter, value) === undefined ? value : standard]
+        })
+        return renderer.render({ ...job, input: { ...job.input, ...Object.fromEntries(drawn) } })
+      },
+    }
+  }
 
 export const ENGINE_TYPES: Readonly<Record<string, ReadEngine>> = {
   images: withTimeLimit(readImages),

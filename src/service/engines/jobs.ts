@@ -5,7 +5,7 @@
  */
 import { createLateSignal, withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
-import { retry, stepOf } from '../../host/retry.js'
+import { retry, retryErrors, stepOf } from '../../host/retry.js'
 import { isObject } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
 import {
@@ -73,7 +73,7 @@ export interface JobServer<Result> {
 const MAX_MISSING = 4
 /** Failed polls in a row by which a job that costs nothing is lost. */
 const MAX_FAILURES = 20
-/** Tries for outputs that are announced before they can be fetched. */
+/** Pauses between the tries for outputs that are announced before they can be fetched. */
 const OUTPUT_STEPS_MS = [1_000, 2_000, 4_000, 8_000]
 /** An aborted engine has 3 s to stop. */
 export const CANCEL_LIMIT_MS = 2_500
@@ -88,6 +88,13 @@ export class NoJobId extends UpstreamError {
   constructor(message = "The model's server returned no id for the job, so its result cannot be fetched.") {
     super(message)
   }
+}
+
+/** Reads the job that an answer names. Throws `NoJobId` without an id. */
+export function acceptedJob(id: unknown, urls: Readonly<Record<string, unknown>> = {}): JobHandle {
+  if (typeof id !== 'string' || id === '') throw new NoJobId()
+  const isText = (entry: [string, unknown]): entry is [string, string] => typeof entry[1] === 'string'
+  return { id, urls: Object.fromEntries(Object.entries(urls).filter(isText)) }
 }
 
 interface JobParts<Result> {
@@ -389,24 +396,17 @@ async function fetchOutputs<Result>(
   job: RenderJob,
 ): Promise<readonly RenderedFile[]> {
   let result = first
-  const attempt = async (number: number): Promise<readonly RenderedFile[] | UpstreamError> => {
+  const attempt = async (number: number): Promise<readonly RenderedFile[]> => {
     if (number > 1) {
       const state = await server.poll(handle, job.signal, number).catch(() => undefined)
       if (state?.state === 'done') result = state.result
     }
-    return await server.outputs(result, job, handle).catch((error: unknown) => {
-      if (error instanceof UpstreamError && [403, 404, 409, 410].includes(error.status ?? 0)) return error
-      throw error
-    })
+    return await server.outputs(result, job, handle)
   }
-  return await retry({
-    attempt,
-    decide: (files, number) =>
-      !(files instanceof UpstreamError)
-        ? { done: files }
-        : number > OUTPUT_STEPS_MS.length
-          ? { fail: files }
-          : { retryInMs: stepOf(OUTPUT_STEPS_MS, number) },
+  const isRepeated = (error: unknown) =>
+    error instanceof UpstreamError && [403, 404, 409, 410].includes(error.status ?? 0)
+  return await retryErrors(attempt, {
+    pauseMs: (error, number) => (isRepeated(error) ? OUTPUT_STEPS_MS[number - 1] : undefined),
     clock,
     signal: job.signal,
   })

@@ -24,15 +24,13 @@ export interface ProcessEngineOptions {
   readonly clock?: Pick<Clock, 'alarm'>
 }
 
-export interface ProcessEngine extends Engine {
-  /** Ends all processes, also processes that run a job. */
-  close(): Promise<void>
-}
-
 /** Time after which an idle renderer is ended, because it uses several hundred megabytes. */
 const MAX_IDLE_MS = 60_000
 
-export function createProcessEngine({ script, clock = systemClock }: ProcessEngineOptions): ProcessEngine {
+export function createProcessEngine({
+  script,
+  clock = systemClock,
+}: ProcessEngineOptions): Required<Pick<Engine, 'render' | 'close'>> {
   const env = rendererEnvironment(process.env)
   const all = new Set<Renderer>()
   const idle: { readonly renderer: Renderer; readonly disarm: Disarm }[] = []

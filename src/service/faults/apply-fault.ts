@@ -224,9 +224,3 @@ async function* throttle(
 export async function* singleChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   if (bytes.byteLength > 0) yield bytes
 }
-
-export async function readAll(body: ByteStream): Promise<Buffer> {
-  const chunks: Uint8Array[] = []
-  for await (const chunk of body) chunks.push(chunk)
-  return Buffer.concat(chunks)
-}

@@ -90,18 +90,8 @@ export const EFFECTS: readonly EffectRow[] = [
   { name: 'reset', detail: '[n | head=n | upload=n]', at: REQUESTS, parse: resetEffect },
   { name: 'lose', detail: '', at: REQUESTS, parse: () => ({ what: 'lose' }) },
   { name: 'close', detail: '', at: REQUESTS, parse: () => ({ what: 'close' }) },
-  {
-    name: 'stall',
-    detail: '[n]',
-    at: REQUESTS,
-    parse: (detail) => ({ what: 'stall', byte: detail === '' ? undefined : parseByteCount(detail) }),
-  },
-  {
-    name: 'truncate',
-    detail: '[n]',
-    at: REQUESTS,
-    parse: (detail) => ({ what: 'truncate', byte: detail === '' ? undefined : parseByteCount(detail) }),
-  },
+  { name: 'stall', detail: '[n]', at: REQUESTS, parse: byteEffect },
+  { name: 'truncate', detail: '[n]', at: REQUESTS, parse: byteEffect },
   {
     name: 'corrupt',
     detail: '[n]',
@@ -151,6 +141,11 @@ function statusEffect(detail: string, text: string): Effect {
     headers: Object.fromEntries(more.filter((part) => part !== 'acted').map(parseHeader)),
     acted,
   }
+}
+
+function byteEffect(detail: string, what: string): Effect {
+  const byte = detail === '' ? undefined : parseByteCount(detail)
+  return { what: what as 'stall' | 'truncate', byte }
 }
 
 function resetEffect(detail: string): Effect {

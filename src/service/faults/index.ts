@@ -8,10 +8,12 @@
  *
  * This folder does not use sockets: a transport passes in an `Exchange` and performs the `FaultOutcome`.
  */
+import { buffer } from 'node:stream/consumers'
 import type { Clock } from '../../host/clock.js'
 import { RUNS_PATH } from '../../protocol/id.js'
-import { readJson, writeJson } from '../../protocol/json.js'
-import { isObject } from '../../protocol/parse.js'
+import { writeJson } from '../../protocol/json.js'
+import { isObject, parseJson } from '../../protocol/parse.js'
+import { percentDecoded } from '../../protocol/text.js'
 import { OUTPUTS_PATH } from '../stored-run.js'
 import {
   applyFault,
@@ -20,7 +22,6 @@ import {
   type FaultOutcome,
   type FaultResponse,
   type MatchingEffects,
-  readAll,
   singleChunk,
 } from './apply-fault.js'
 import { describeEffect, type EffectOf, type Fault, type RequestKind } from './fault.js'
@@ -141,9 +142,10 @@ function createLastingEffects(takeRunEffect: () => RunEffect | undefined): Lasti
 
     async rewrite(kind, path, response) {
       if (kind === 'output' || !isJson(response) || response.status >= 300) return response
-      const bytes = await readAll(response.body)
-      const run = parseJson(bytes.toString())
-      if (!isObject(run)) return { ...response, body: singleChunk(bytes) }
+      const bytes = await buffer(response.body)
+      const parsed = parseJson(bytes.toString())
+      if (!parsed.ok || !isObject(parsed.value)) return { ...response, body: singleChunk(bytes) }
+      const run = parsed.value
       const accepted = kind === 'create' ? takeRunEffect() : undefined
       if (accepted !== undefined && typeof run.id === 'string') runs.set(run.id, accepted)
       const effect = runs.get(runIdOf(path) ?? '')
@@ -155,14 +157,6 @@ function createLastingEffects(takeRunEffect: () => RunEffect | undefined): Lasti
 
 const isJson = ({ headers }: FaultResponse): boolean =>
   /^application\/json\b/.test(headers['content-type'] ?? '')
-
-function parseJson(text: string): unknown {
-  try {
-    return readJson(text)
-  } catch {
-    return undefined
-  }
-}
 
 /** Changes the result of a finished run. Returns an unfinished run unchanged. */
 function withEffect(run: Record<string, unknown>, effect: RunEffect): Record<string, unknown> {
@@ -203,12 +197,7 @@ export function requestKindOf(method: string, path: string): RequestKind | undef
 
 function runIdOf(path: string): string | undefined {
   const [, id] = ONE_RUN.exec(withoutQuery(path)) ?? []
-  if (id === undefined) return undefined
-  try {
-    return decodeURIComponent(id)
-  } catch {
-    return id
-  }
+  return id === undefined ? undefined : percentDecoded(id)
 }
 
 /**

@@ -4,7 +4,7 @@
  */
 import type { Readable } from 'node:stream'
 import type { Clock } from '../../host/clock.js'
-import { retry, stepOf } from '../../host/retry.js'
+import { retryErrors, stepOf } from '../../host/retry.js'
 
 /** Bytes from `start` to `end`, both included. */
 export interface ByteRange {
@@ -87,25 +87,14 @@ interface StorageRetry {
   onError(error: unknown): void
 }
 
-type StorageAnswer<Value> = { readonly value: Value } | { readonly unavailable: StorageUnavailable }
-
 /** Retries `work` while it rejects with `StorageUnavailable`, until the signal is aborted. */
 export const untilStorageAnswers = <Value>(
   work: () => Promise<Value>,
   { clock, signal, onError }: StorageRetry,
 ): Promise<Value> =>
-  retry<StorageAnswer<Value>, Value>({
+  retryErrors(work, {
+    pauseMs: (error, number) => (error instanceof StorageUnavailable ? stepOf(STEPS_MS, number) : undefined),
+    onRetry: onError,
     clock,
     signal,
-    attempt: () =>
-      work().then(
-        (value) => ({ value }),
-        (error: unknown) => {
-          if (error instanceof StorageUnavailable) return { unavailable: error }
-          throw error
-        },
-      ),
-    decide: (outcome, number) =>
-      'value' in outcome ? { done: outcome.value } : { retryInMs: stepOf(STEPS_MS, number) },
-    onRetry: (outcome) => 'unavailable' in outcome && onError(outcome.unavailable),
   })

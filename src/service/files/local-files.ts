@@ -2,12 +2,11 @@
  * Files in a folder on this machine. A key is a path in the folder. A file is missing only if the folder exists and
  * does not contain it. A missing folder and every other disk error is `StorageUnavailable`.
  */
-import { randomBytes } from 'node:crypto'
 import type { Dirent, Stats } from 'node:fs'
 import { lstat, mkdir, open, readdir, rmdir, stat, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../../host/clock.js'
-import { flush, flushFolder, removeFile, replaceFile } from '../../host/files.js'
+import { flushFolder, removeFile, replaceFile, writeAtomically } from '../../host/files.js'
 import { describeReason, errorCode, isSystemError } from '../../host/system-error.js'
 import { type FileSource, type FileStore, type Storage, StorageUnavailable } from './contract.js'
 
@@ -43,27 +42,12 @@ export function createLocalFiles(folder: string, clock: Pick<Clock, 'now'>): Fil
   const list = async (path: string): Promise<readonly Dirent[]> =>
     (await unlessMissing(readdir(path, { withFileTypes: true }))) ?? []
 
-  async function write(path: string, bytes: Uint8Array): Promise<void> {
-    const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`
-    const file = await open(temporary, 'wx', 0o600)
-    try {
-      await file.writeFile(bytes)
-      await flush(file)
-      await replaceFile(temporary, path)
-    } catch (error) {
-      await removeFile(temporary).catch(() => {})
-      throw error
-    } finally {
-      await file.close()
-    }
-  }
-
   async function moveIntoPlace(path: string, source: FileSource): Promise<void> {
     const parent = dirname(path)
     // Does not create its parents: a missing folder may mean that a disk is not mounted.
     if (parent !== folder) await makeFolder(parent)
     if ('path' in source) await replaceFile(source.path, path)
-    else await write(path, source.bytes)
+    else await writeAtomically(path, source.bytes, { mode: 0o600 })
   }
 
   return {

@@ -113,7 +113,7 @@ export function createS3Files({
       return (
         head && {
           bytes: head.ContentLength ?? 0,
-          modifiedAtMs: ageStart(head),
+          modifiedAtMs: head.LastModified?.getTime() ?? 0,
           read: (range) => read(key, range),
         }
       )
@@ -158,9 +158,6 @@ export function createS3Files({
   }
 }
 
-const ageStart = ({ LastModified }: Pick<HeadObjectCommandOutput, 'LastModified'>): number =>
-  LastModified?.getTime() ?? 0
-
 async function orStorageError<Answer>(operation: string, answer: Promise<Answer>): Promise<Answer> {
   try {
     return await answer
@@ -177,8 +174,6 @@ function withStorageErrors(body: Readable): Readable {
   return body.pipe(stream)
 }
 
-/** Uploads one file to S3, in parts if it is large. Aborts an upload that fails, so that no parts are left behind. */
-
 const MIN_PART_BYTES = 8 * 1_048_576
 const MAX_PARTS = 10_000
 /** Maximum number of parts in flight. Each part is held in memory. */
@@ -188,7 +183,10 @@ const PART_TIMEOUT_MS = 120_000
 
 type UploadTarget = Pick<PutObjectCommandInput, 'Bucket' | 'Key' | 'ContentType'>
 
-/** Returns a function that rejects with the client's error, or with the signal's reason. */
+/**
+ * Returns a function that uploads one file, in parts if it is large, and rejects with the client's error, or with the
+ * signal's reason. Aborts an upload that fails, so that no parts are left behind.
+ */
 function createUploader(client: S3Client) {
   /** Ids of uploads that could not be aborted because the storage was unavailable, by key. */
   const abandoned = new Map<string, string>()

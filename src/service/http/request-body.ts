@@ -2,8 +2,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../../host/clock.js'
-import { readJson } from '../../protocol/json.js'
 import { invalidBody, type SchemaProblem } from '../rules/console-requests.js'
+import { jsonOf } from '../rules/create-request.js'
 import { Refusal } from '../rules/refusal.js'
 import type { HttpLimits } from './connections.js'
 
@@ -137,7 +137,7 @@ export function readJsonBodies(app: FastifyInstance, limits: BodyLimits): void {
   acceptAnyContentType(app)
   app.addContentTypeParser('*', (request: FastifyRequest) =>
     withBody(request.raw, { ...limits, maxBytes: MAX_JSON_BYTES }, NO_OWNER, async (body) =>
-      jsonOf(Buffer.concat(body)),
+      body.length === 0 ? {} : jsonOf(Buffer.concat(body)),
     ),
   )
   app.addHook('preValidation', async (request) => {
@@ -160,13 +160,4 @@ function acceptAnyContentType(app: FastifyInstance): void {
   app.addHook('onRequest', async ({ raw }) => {
     if ('content-type' in raw.headers) raw.headers['content-type'] = 'application/octet-stream'
   })
-}
-
-function jsonOf(bytes: Uint8Array): unknown {
-  if (bytes.byteLength === 0) return {}
-  try {
-    return readJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-  } catch {
-    throw new Refusal('invalid_json')
-  }
 }

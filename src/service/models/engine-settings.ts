@@ -136,22 +136,11 @@ const unsetVariable = (variable: string): string =>
     ? `names ${variable}, which is not set in the environment. Set it to the key`
     : 'names a variable that is not set in the environment. Write the name of a variable, never the key itself'
 
-/** Returns the settings, and a function that reports the keys that nothing has asked for. */
-export function createEngineSettings(source: SettingsSource): {
-  readonly settings: EngineSettings
-  /** Values that `secret` has returned. */
-  readonly secrets: readonly string[]
-  /** Parameters for which `leaveOut` was called. */
-  readonly leftOut: ReadonlySet<string>
-  /** Parameters that the engine offers. */
-  readonly added: ReadonlyMap<string, ParameterSchema>
-  /** Parameters among them that each run must have. */
-  readonly required: readonly string[]
-  noteOf(): string | undefined
-  /** Describes a key that is not set; see `allowsMissingKeys`. */
-  missingKey(): string | undefined
-  reportUnknownKeys(): void
-} {
+/**
+ * Returns the settings, and what the engine has read and said: the values of `secret`, the parameters that it leaves out
+ * and adds, and the added ones that each run must have. `missingKey` describes a key that is not set (`allowsMissingKeys`).
+ */
+export function createEngineSettings(source: SettingsSource) {
   const { engine, report: reportProblem, folder, env, allowsMissingKeys = false } = source
   const { warn = () => {}, named = [] } = source
   let missing: string | undefined

@@ -36,16 +36,12 @@ export function readCreate(body: Uint8Array, models: readonly ModelDocument[]): 
   const { model, input } = readModelAndInput(body)
   try {
     const document = checkedDocument(model, input, models)
-    return withRequest({ document, ...extractImages(input) })
+    const extracted = extractImages(input)
+    return { document, ...extracted, request: hashOf(document.name, extracted.input) }
   } catch (refusal) {
     throw Object.assign(refusal as Refusal, { request: requestOf(model, input) })
   }
 }
-
-const withRequest = (read: Omit<ReadCreate, 'request'>): ReadCreate => ({
-  ...read,
-  request: hashOf(read.document.name, read.input),
-})
 
 const hashOf = (model: string, input: StoredInput): string =>
   createHash('sha256').update(writeJson({ model, input })).digest('hex')
@@ -123,7 +119,8 @@ function checkedDocument(model: string, input: ModelInput, models: readonly Mode
   return document
 }
 
-function jsonOf(body: Uint8Array): unknown {
+/** Throws `Refusal` (invalid_json), also for bytes that are not UTF-8. */
+export function jsonOf(body: Uint8Array): unknown {
   try {
     return readJson(new TextDecoder('utf-8', { fatal: true }).decode(body))
   } catch {

@@ -106,8 +106,6 @@ export function createAccountStore(database: Database): AccountStore {
     await tx.run(SQL.addEntry, accountId, amount, nowMs)
   }
 
-  const accounts = async () => (await snapshot((read) => read.all(SQL.listAccounts))).map(accountOfRow)
-
   return {
     ensureAccount: (account) =>
       repeatable(database, async (tx) => {
@@ -124,7 +122,7 @@ export function createAccountStore(database: Database): AccountStore {
         ? undefined
         : { id, name, balance, banned: false, keys: 0, runs: 0, createdAtMs }
     },
-    listAccounts: accounts,
+    listAccounts: async () => (await snapshot((read) => read.all(SQL.listAccounts))).map(accountOfRow),
     setBanned: async (name, banned) => (await run(SQL.setBanned, name, banned)) > 0,
 
     addKey: (key) =>

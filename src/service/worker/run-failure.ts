@@ -2,7 +2,7 @@
 import { messageOf } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
 import { FolderReplaced } from '../../host/own-folder.js'
-import { retry, stepOf } from '../../host/retry.js'
+import { retryErrors, stepOf } from '../../host/retry.js'
 import { errorCode, isSystemError } from '../../host/system-error.js'
 import { shortened, withoutControls } from '../../protocol/text.js'
 import { OutcomeUnknown, type RendererCrashed } from '../engines/engine.js'
@@ -95,17 +95,13 @@ export const createPersist =
   (clock: Pick<Clock, 'sleep'>, onError: (error: unknown) => void) =>
   <Value>(write: () => Promise<Value>, { maxRefusals, signal }: PersistLimits): Promise<Value> => {
     let refusals = 0
-    return retry<PromiseSettledResult<Value>, Value>({
+    return retryErrors(write, {
+      pauseMs(error, number) {
+        if (isRefusal(error)) refusals++
+        return refusals < maxRefusals ? stepOf(RECORD_STEPS_MS, number) : undefined
+      },
+      onRetry: onError,
       clock,
       signal,
-      attempt: async () => (await Promise.allSettled([write()]))[0],
-      decide(result, number) {
-        if (result.status === 'fulfilled') return { done: result.value }
-        if (isRefusal(result.reason)) refusals++
-        return refusals < maxRefusals
-          ? { retryInMs: stepOf(RECORD_STEPS_MS, number) }
-          : { fail: result.reason }
-      },
-      onRetry: (result) => result.status === 'rejected' && onError(result.reason),
     })
   }

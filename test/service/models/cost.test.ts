@@ -4,8 +4,11 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { RushesError } from '../../../src/errors.js'
 import { priceOf } from '../../../src/protocol/price.js'
-import { describeAccount } from '../../../src/service/engines/hosted/account.js'
-import { type HostedSettings, readHosted } from '../../../src/service/engines/hosted/index.js'
+import {
+  describeAccount,
+  type HostedSettings,
+  readHosted,
+} from '../../../src/service/engines/hosted/index.js'
 import { PROVIDERS } from '../../../src/service/engines/hosted/providers.js'
 import { ENGINE_TYPES } from '../../../src/service/engines/index.js'
 import type { EngineParts } from '../../../src/service/engines/read-engine.js'

@@ -3,11 +3,9 @@
  * names the inputs of its nodes that get the values of a run.
  */
 
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { pipeline } from 'node:stream/promises'
 import type { Clock } from '../../../host/clock.js'
+import { sha256OfFile } from '../../../host/files.js'
 import { isObject } from '../../../protocol/parse.js'
 import { mayCost } from '../../../protocol/price.js'
 import type { Engine, RenderJob } from '../engine.js'
@@ -53,7 +51,7 @@ function createComfyuiEngine(server: ComfyServer, clock: Clock, workflow: Workfl
   /** Returns the name by which the workflow loads the uploaded file. */
   async function upload(file: SourceFile, job: RenderJob): Promise<string> {
     const extension = file.name.slice(file.name.lastIndexOf('.'))
-    const image = { ...file, name: `${await sha256(file.path)}${extension}` }
+    const image = { ...file, name: `${await sha256OfFile(file.path)}${extension}` }
     const form: readonly FormField[] = [
       ['image', image],
       ['type', 'input'],
@@ -130,10 +128,4 @@ function createComfyuiEngine(server: ComfyServer, clock: Clock, workflow: Workfl
 
     close: () => upstream.close(),
   }
-}
-
-async function sha256(path: string): Promise<string> {
-  const hash = createHash('sha256')
-  await pipeline(createReadStream(path), hash)
-  return hash.digest('hex')
 }

@@ -1,20 +1,22 @@
 /** The engine `fal`: the queue of fal. A failed job is `COMPLETED` there too: its status or its result has the error. */
+import { retryErrors } from '../../../host/retry.js'
 import { isObject } from '../../../protocol/parse.js'
 import { isPrivateHost } from '../../rules/networks.js'
 import type { JobHandle, RenderJob } from '../engine.js'
-import { createJobEngine, type JobServer } from '../jobs.js'
+import { acceptedJob, createJobEngine, type JobServer } from '../jobs.js'
 import type { Upstream } from '../upstream/index.js'
 import type { JsonAnswer } from '../upstream/json-answer.js'
-import { pollUntilDone } from '../upstream/polling.js'
 import type { SourceFile } from '../upstream/request-body.js'
-import { BrokenTransfer, errorTextOf, UpstreamError } from '../upstream/upstream-error.js'
+import { BrokenTransfer, errorTextOf, isTransient, UpstreamError } from '../upstream/upstream-error.js'
 import type { CreateHosted, HostedParts, HostedSettings } from './index.js'
-import { acceptedJob, earliestTime, jobsOfCreate } from './lost-creates.js'
+import { earliestTime, jobsOfCreate } from './lost-creates.js'
 import { publishResult, type SentFiles, sentInput } from './media.js'
 
 const POLL_STEPS_MS = [1_000, 1_000, 2_000, 3_000, 5_000]
 const MAX_DATA_BYTES = 16_384
 const RESULT_STEP_MS = 2_000
+/** Tries for the result of a job that has ended. */
+const MAX_RESULT_TRIES = 5
 
 export const createFalEngine: CreateHosted = (settings, parts) =>
   createJobEngine(createFalServer(settings, parts), parts.clock)
@@ -109,7 +111,7 @@ const fetchResult = (
   job: RenderJob,
   clock: HostedParts['clock'],
 ): Promise<JsonAnswer> =>
-  pollUntilDone(
+  retryErrors(
     async () => {
       const answer = await upstream.json({ method: 'GET', path }, job).catch((error: unknown) => {
         if (!(error instanceof UpstreamError)) throw error
@@ -119,7 +121,12 @@ const fetchResult = (
       if (isObject(answer.value) && /^IN_(QUEUE|PROGRESS)$/.test(`${answer.value.status}`)) throw tooEarly()
       return answer
     },
-    { clock, signal: job.signal, pauseMs: () => RESULT_STEP_MS, maxFailures: 5 },
+    {
+      pauseMs: (error, number) =>
+        isTransient(error) && number < MAX_RESULT_TRIES ? RESULT_STEP_MS : undefined,
+      clock,
+      signal: job.signal,
+    },
   )
 
 const tooEarly = (): UpstreamError => new UpstreamError('The result is not ready.', { status: 409 })

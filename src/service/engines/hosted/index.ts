@@ -3,12 +3,15 @@
  * publishes; only `image_urls` has another name there (`references`).
  */
 import type { Clock } from '../../../host/clock.js'
+import { readText } from '../../../host/receive-text.js'
 import type { ModelDocument } from '../../../protocol/models.js'
+import { isObject, parseJson } from '../../../protocol/parse.js'
 import { mayCost } from '../../../protocol/price.js'
+import { printable, shortened } from '../../../protocol/text.js'
 import type { Engine } from '../engine.js'
-import type { EngineSettings, ReadEngine } from '../read-engine.js'
+import type { EngineParts, EngineSettings, ReadEngine } from '../read-engine.js'
 import { createUpstream, type Upstream } from '../upstream/index.js'
-import { describeAccount } from './account.js'
+import { UpstreamError } from '../upstream/upstream-error.js'
 import { PROVIDERS, type Provider } from './providers.js'
 
 /** All that an engine of a provider needs to know of a document. */
@@ -88,4 +91,35 @@ function readReferences(settings: EngineSettings, { input }: ModelDocument): Hos
   else if (value !== undefined && !hasImages)
     settings.report(['references'], 'needs the property image_urls in the input')
   return isField ? { field, isList: Array.isArray(value) } : undefined
+}
+
+const MAX_ACCOUNT_BYTES = 262_144
+
+/**
+ * Describes the account that a provider charges, for `rushes doctor --models` and the start of `rushes serve`: resolves
+ * with a few words, such as `balance 24.5 USD`. Rejects if the key is refused or the provider cannot be reached. Any other
+ * answer tells nothing about the key.
+ */
+export async function describeAccount(
+  { title, api, scheme }: Provider,
+  key: string,
+  { fetch }: Pick<EngineParts, 'fetch'>,
+  signal: AbortSignal,
+): Promise<string> {
+  const get = async (path: string) => {
+    const headers = { accept: 'application/json', authorization: `${scheme} ${key}` }
+    const response = await fetch({ method: 'GET', url: new URL(`${api}/${path}`), headers, signal })
+    const body = parseJson(await readText(response, MAX_ACCOUNT_BYTES))
+    return { status: response.status, body: body.ok && isObject(body.value) ? body.value : {} }
+  }
+  const isFal = scheme === 'Key'
+  const { status, body } = await get(isFal ? 'account/billing?expand=credits' : 'account')
+  // fal has one status for a wrong key and for a key that may not read the balance.
+  if (status === 401 && (!isFal || (await get('models?limit=1')).status === 401))
+    throw new UpstreamError(`${title} refused the key (401).`, { status })
+  if (isFal && (status === 401 || status === 403)) return 'the balance needs a key with the scope ADMIN'
+  const { current_balance: balance, currency = 'USD' } = isObject(body.credits) ? body.credits : {}
+  if (typeof balance === 'number') return printable(`balance ${balance} ${currency}`)
+  const name = body.username ?? body.name
+  return typeof name === 'string' ? shortened(printable(`account ${name}`), 100) : 'the balance is not known'
 }

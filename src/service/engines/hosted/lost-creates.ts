@@ -1,6 +1,5 @@
 /** The jobs of creates whose answer was lost, in the list of a provider. */
 import type { JobHandle, JobIntent } from '../engine.js'
-import { NoJobId } from '../jobs.js'
 import { hasSentInput } from '../outcome.js'
 
 /** The clock of the provider may differ. */
@@ -11,13 +10,6 @@ export interface ListedJob {
   readonly input: unknown
   /** ISO 8601. A job without a valid time counts. */
   readonly createdAt: unknown
-}
-
-/** Returns the job of a create. Throws `NoJobId` without an id. */
-export function acceptedJob(id: unknown, urls: Readonly<Record<string, unknown>>): JobHandle {
-  if (typeof id !== 'string' || id === '') throw new NoJobId()
-  const isText = (entry: [string, unknown]): entry is [string, string] => typeof entry[1] === 'string'
-  return { id, urls: Object.fromEntries(Object.entries(urls).filter(isText)) }
 }
 
 /** Returns the earliest time of a job, for the query. */

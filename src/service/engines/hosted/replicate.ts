@@ -1,13 +1,13 @@
 /** The engine `replicate`: predictions of Replicate, with their results fetched at once: they are deleted after an hour. */
 import { isObject } from '../../../protocol/parse.js'
 import type { Charge, JobHandle } from '../engine.js'
-import { createJobEngine, type JobServer, type JobState } from '../jobs.js'
+import { acceptedJob, createJobEngine, type JobServer, type JobState } from '../jobs.js'
 import type { Upstream } from '../upstream/index.js'
 import { readJsonValue } from '../upstream/json-answer.js'
 import type { SourceFile } from '../upstream/request-body.js'
 import { UpstreamError } from '../upstream/upstream-error.js'
 import type { CreateHosted, HostedParts, HostedSettings } from './index.js'
-import { acceptedJob, earliestTime, jobsOfCreate, type ListedJob } from './lost-creates.js'
+import { earliestTime, jobsOfCreate, type ListedJob } from './lost-creates.js'
 import { publishResult, type SentFiles, sentInput } from './media.js'
 
 type Json = Readonly<Record<string, unknown>>

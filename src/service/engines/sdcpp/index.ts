@@ -8,7 +8,7 @@ import { isObject } from '../../../protocol/parse.js'
 import { mayCost } from '../../../protocol/price.js'
 import type { Charge, RenderJob } from '../engine.js'
 import { withSentFields } from '../images/dialect.js'
-import { createJobEngine, type JobServer, type JobState, NoJobId } from '../jobs.js'
+import { acceptedJob, createJobEngine, type JobServer, type JobState } from '../jobs.js'
 import type { EngineParts, EngineSettings, ReadEngine } from '../read-engine.js'
 import { nested, readSentParameters } from '../sent-parameters.js'
 import { readSizes } from '../sizes.js'
@@ -142,11 +142,7 @@ function createSdcppServer(
           const json = { ...fields, ...images, ...format }
           return { method: 'POST', path: `sdcpp/v1/${mode}`, json, isQuick: true }
         },
-        accept(answer) {
-          const { id } = isObject(answer) ? answer : {}
-          if (typeof id !== 'string' || id === '') throw new NoJobId()
-          return { id }
-        },
+        accept: (answer) => acceptedJob(isObject(answer) ? answer.id : undefined),
         describe: (error) =>
           withSentFields(
             error,

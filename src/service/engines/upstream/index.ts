@@ -9,16 +9,21 @@ import { join } from 'node:path'
 import { decodedBody } from '../../../host/content-encoding.js'
 import { HttpFailure, type HttpResponse } from '../../../host/http.js'
 import { BodyTooLarge, readText } from '../../../host/receive-text.js'
-import { stepOf } from '../../../host/retry.js'
+import { retryErrors } from '../../../host/retry.js'
 import { parseJson } from '../../../protocol/parse.js'
 import { createReferenceFetch, type ReferenceFetch } from '../../references/reference-fetch.js'
 import type { RenderJob } from '../engine.js'
 import type { EngineParts } from '../read-engine.js'
 import { type JsonAnswer, MAX_FILE_BYTES, readJsonAnswer, tooLarge } from './json-answer.js'
-import { pollUntilDone } from './polling.js'
 import { type FormField, fileBody, formBody, jsonBody, type SourceFile } from './request-body.js'
 import { createUntilReady, type SendHooks } from './until-ready.js'
-import { BrokenTransfer, type CleanText, createCleanText, UpstreamError } from './upstream-error.js'
+import {
+  BrokenTransfer,
+  type CleanText,
+  createCleanText,
+  isTransient,
+  UpstreamError,
+} from './upstream-error.js'
 
 export interface UpstreamOptions {
   /** The engine's `url`, such as `http://127.0.0.1:1234/v1`. */
@@ -85,11 +90,10 @@ export interface Upstream {
   close(): Promise<void>
 }
 
-const TRANSFER_STEPS_MS = [1_000, 2_000, 4_000]
+/** Pauses between the tries for a result whose transfer breaks off. */
+const TRANSFER_STEPS_MS = [1_000, 2_000]
 const MAX_REDIRECTS = 5
 const MAX_VALUE_BYTES = 4 * 1_048_576
-/** Tries for a result whose transfer breaks off. */
-const MAX_TRANSFERS = 3
 
 export function createUpstream(options: UpstreamOptions): Upstream {
   const { url: base, key, scheme, hasCost = false, parts } = options
@@ -123,10 +127,10 @@ export function createUpstream(options: UpstreamOptions): Upstream {
 
   /** Repeats a transfer that breaks off: the result was made, and may have been paid for. */
   const repeated = <Value>(transfer: () => Promise<Value>, signal: AbortSignal): Promise<Value> =>
-    pollUntilDone(transfer, {
-      ...{ clock, signal },
-      pauseMs: (number) => stepOf(TRANSFER_STEPS_MS, number),
-      maxFailures: MAX_TRANSFERS,
+    retryErrors(transfer, {
+      pauseMs: (error, number) => (isTransient(error) ? TRANSFER_STEPS_MS[number - 1] : undefined),
+      clock,
+      signal,
     })
 
   const fetchFile = (

@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fromBase64 } from '../../../host/data-url.js'
 import { startThread } from '../../../host/thread.js'
 import { isObject, parseJson } from '../../../protocol/parse.js'
 import { checkStructure } from '../../rules/create-request.js'
@@ -135,13 +136,10 @@ export function parseAnswer(bytes: Uint8Array): ParsedAnswer {
 }
 
 const DATA_PREFIX = /^data:[^,]{0,200};base64,/i
-const BASE64 = /^[\w+/-]*(={0,2})$/
 
 /** Returns the bytes of a base64 text, which may have line breaks; undefined if it is not valid. */
 function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
-  const plain = text.replace(DATA_PREFIX, '').replace(/\s/g, '')
-  const padding = BASE64.exec(plain)?.[1]
-  if (padding === undefined || (plain.length - padding.length) % 4 === 1) return undefined
+  const decoded = fromBase64(text.replace(DATA_PREFIX, ''))
   // Copied, since memory of Node's pool cannot be transferred.
-  return new Uint8Array(Buffer.from(plain, 'base64'))
+  return decoded && new Uint8Array(decoded)
 }

@@ -8,7 +8,7 @@ import { writeJson } from '../../../protocol/json.js'
 import { isObject } from '../../../protocol/parse.js'
 import { mayCost } from '../../../protocol/price.js'
 import type { RenderJob } from '../engine.js'
-import { createJobEngine, type JobServer, type JobState, NoJobId } from '../jobs.js'
+import { acceptedJob, createJobEngine, type JobServer, type JobState } from '../jobs.js'
 import type { ReadEngine } from '../read-engine.js'
 import { readSentParameters } from '../sent-parameters.js'
 import { readSizes, sizeText } from '../sizes.js'
@@ -86,7 +86,7 @@ function createVideosServer(
       const form = [...fieldsOf(job.input), ...file]
       return {
         request: () => ({ method: 'POST', path: 'videos', form }),
-        accept: (created) => ({ id: idOf(created) }),
+        accept: (created) => acceptedJob(idIn(created)),
       }
     },
 
@@ -131,12 +131,6 @@ type Completed = Readonly<Record<string, unknown>>
 const pathOf = (id: string): string => `videos/${encodeURIComponent(id)}`
 
 const idIn = (answer: unknown): unknown => (isObject(answer) ? answer.id : undefined)
-
-function idOf(created: unknown): string {
-  const id = idIn(created)
-  if (typeof id === 'string' && id !== '') return id
-  throw new NoJobId()
-}
 
 const COMPLETED = ['completed', 'succeeded', 'success', 'done']
 const FAILED = ['failed', 'error', 'cancelled', 'canceled', 'deleted', 'expired']

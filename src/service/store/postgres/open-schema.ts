@@ -37,16 +37,11 @@ ALTER TABLE format ADD COLUMN migration text;
 `,
 })
 
-export interface SchemaOptions {
-  /**
-   * Whether to create a missing schema. If false, throws for a database without the schema, because the URL is probably
-   * wrong.
-   */
-  readonly make?: boolean
-}
-
-/** Creates the schema if it is missing. Throws `RushesError` (usage). Processes that start at once wait for each other. */
-export async function openSchema(url: string, { make = true }: SchemaOptions = {}): Promise<void> {
+/**
+ * Creates the schema if it is missing; without `make`, it throws then, because the URL is probably wrong. Throws
+ * `RushesError` (usage). Processes that start at once wait for each other.
+ */
+export async function openSchema(url: string, { make = true } = {}): Promise<void> {
   checkUrl(url)
   const client = await connect(url)
   try {

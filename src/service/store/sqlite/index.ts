@@ -18,7 +18,7 @@ import { createStore } from '../index.js'
 import { verificationOf } from '../rows.js'
 import type { Database } from '../sql.js'
 import { createSqliteDatabase, SQLITE_SCHEMA } from './database.js'
-import { createLeases, createWorkerLocks } from './worker-locks.js'
+import { createLeases } from './worker-locks.js'
 
 /** Throws `RushesError` (usage) if the file cannot be used or was written by another version of `rushes`. */
 export function openSqliteStore(path: string): Store {
@@ -82,8 +82,8 @@ function refuseLost(path: string): void {
 /** `isAlone`: see `createSqliteDatabase`. */
 export function storeOf(open: OpenDatabase, { isAlone = false } = {}): Store {
   const database = createSqliteDatabase(open, { isAlone })
-  const locks = createWorkerLocks(open.path)
-  const store = createStore(database, createLeases(database, locks))
+  const leases = createLeases(database, open.path)
+  const store = createStore(database, leases)
 
   /** If the file was removed or replaced, a missing row proves nothing. */
   function assertNotReplaced(found: unknown): void {
@@ -114,7 +114,7 @@ export function storeOf(open: OpenDatabase, { isAlone = false } = {}): Store {
     },
     async close() {
       await database.close()
-      locks.end()
+      leases.end()
     },
   }
 }

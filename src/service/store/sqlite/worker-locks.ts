@@ -29,55 +29,40 @@ const SQL = {
   listWorkers: `SELECT id, heartbeat_at FROM workers`,
 } as const
 
-export function createLeases({ all, run, transaction }: Database, locks: WorkerLocks): LeaseStore {
+/** `path`: path of the database. `end` releases the locks of this process: its workers that have a row then count as ended. */
+export function createLeases(
+  { all, run, transaction }: Database,
+  path: string,
+): LeaseStore & { end(): void } {
+  const folder = locksFolder(dirname(path))
+  const held = new Map<string, HeldLock | undefined>()
+  const pathOf = (id: string) => join(folder, id)
+
+  /** `others`: ids of all other rows, whose locks are kept. */
+  function hold(id: string, others: readonly string[]): void {
+    // The lock file is missing if another process reaped this worker while it was alive.
+    if (held.get(id) !== undefined && existsSync(pathOf(id))) return
+    held.get(id)?.release()
+    held.set(id, takeLock(pathOf(id)))
+    removeOldLocks(folder, others)
+  }
+
   const workerOfRow = (row: Row): WorkerRecord => ({
     id: String(row.id),
     heartbeatAtMs: Number(row.heartbeat_at),
-    hasEnded: locks.hasEnded(String(row.id)),
+    // Needs no file for workers of this process: to open one takes longer than to read the queue.
+    hasEnded: held.get(String(row.id)) === undefined && isLocked(pathOf(String(row.id))) === false,
   })
   return {
     renewLease: (id) =>
       transaction(async (tx) => {
         const others = (await tx.all(SQL.listWorkers)).map((row) => String(row.id))
-        locks.hold(id, others)
+        hold(id, others)
         await tx.run(SQL.renewLease, id)
       }),
     extendLease: async (id) => (await run(SQL.extendLease, id)) > 0,
     listWorkers: async () => (await all(SQL.listWorkers)).map(workerOfRow),
-    forget: async (id) => locks.remove(id),
-  }
-}
-
-export interface WorkerLocks {
-  /**
-   * Takes the worker's lock. Call it in the transaction that writes the worker's row. `others`: ids of all other rows,
-   * whose locks are kept.
-   */
-  hold(id: string, others: readonly string[]): void
-  /** Returns false if no lock proves it. */
-  hasEnded(id: string): boolean
-  /** Removes the worker's lock. Call it in the transaction that removes the worker's row. */
-  remove(id: string): void
-  /** Releases all locks of this process. Workers of this process that still have a row then count as ended. */
-  end(): void
-}
-
-/** `path`: path of the database. */
-export function createWorkerLocks(path: string): WorkerLocks {
-  const folder = locksFolder(dirname(path))
-  const held = new Map<string, HeldLock | undefined>()
-  const pathOf = (id: string) => join(folder, id)
-  return {
-    hold(id, others) {
-      // The lock file is missing if another process reaped this worker while it was alive.
-      if (held.get(id) !== undefined && existsSync(pathOf(id))) return
-      held.get(id)?.release()
-      held.set(id, takeLock(pathOf(id)))
-      removeOldLocks(folder, others)
-    },
-    // Needs no file for workers of this process: to open one takes longer than to read the queue.
-    hasEnded: (id) => held.get(id) === undefined && isLocked(pathOf(id)) === false,
-    remove(id) {
+    async forget(id) {
       const ownLock = held.get(id)
       held.delete(id)
       if (ownLock === undefined) removeLock(pathOf(id))

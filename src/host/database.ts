@@ -155,7 +155,7 @@ export function createDatabase({ path, migrations }: DatabaseOptions, firstRows 
   createPrivately(path)
   withDatabase(path, BUSY_TIMEOUT_MS, (database) =>
     database.exec(
-      // No other process knows the file yet, and a part of it is never used: a rollback journal on disk would protect nothing.
+      // No other process knows the file yet, and an incomplete one is never used: it needs no rollback journal on disk.
       `PRAGMA journal_mode = MEMORY; BEGIN; ${[...migrations, firstRows].join(';')}; PRAGMA user_version = ${migrations.length}; ${newApplicationId()}; COMMIT`,
     ),
   )

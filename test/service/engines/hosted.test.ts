@@ -131,14 +131,16 @@ describe('fal', () => {
   })
 
   test('a create whose answer is lost is found by its input, and paid for once', async () => {
-    const { server, run, creates } = await openFal()
-    // The same prompt with another seed is another run.
-    await run()
-    server.fault('POST /fal-ai', 'lose')
-    expect(await run()).toHaveLength(1)
-    server.fault('POST /fal-ai', 'lose')
-    expect(await run({}, [dataUri(ONE_PIXEL_PNG)])).toHaveLength(1)
-    expect([creates(), server.jobs.length]).toEqual([3, 3])
+    const { server, run, clock, creates } = await openFal()
+    // Another client of the account has sent the same prompt with another seed.
+    const input = { prompt: 'a fox', num_images: 1, sync_mode: false, seed: 5 }
+    const other = { endpoint: 'fal-ai/flux/dev', input, sentAtMs: clock.now(), position: 0, polls: 0 }
+    server.jobs.push({ id: 'fal_other', ...other })
+    for (const images of [[], [dataUri(ONE_PIXEL_PNG)]]) {
+      server.fault('POST /fal-ai', 'lose')
+      expect(await run({}, images)).toHaveLength(1)
+    }
+    expect([creates(), server.jobs.length]).toEqual([2, 3])
   })
 
   test.each<[name: string, answer: ServerFault]>([
@@ -385,8 +387,10 @@ describe('Replicate', () => {
       server.requests.filter(({ path, method }) => path === '/predictions' && method === 'GET'),
     ).toHaveLength(2)
     server.fault('POST /models', 'reset')
-    server.fault('GET /predictions', { body: { results: [], next: 'https://other.example/' } }, 3)
+    const next = `${server.delivery.url}/predictions`
+    server.fault('GET /predictions', { body: { results: [], next } }, 3)
     await expect(run()).rejects.toBeInstanceOf(OutcomeUnknown)
+    expect(server.delivery.count('GET /predictions')).toBe(0)
   })
 
   const throttled = (fields: object): ServerFault => ({ status: 429, body: { status: 429, ...fields } })

@@ -139,12 +139,13 @@ test('what a server has shown holds until its list of models changes, and while 
   const { render, server } = await open('openai', { input: { seed: false } })
   const forms = () => drawings(server).map((request) => 'response_format' in request.json())
   await render()
+  await render()
   server.fault('GET /v1/models', { status: 502, body: '<html></html>' })
   await render()
-  expect(forms()).toEqual([true, false, false])
+  expect(forms()).toEqual([true, false, false, false])
   server.fault('GET /v1/models', answering({ data: [{ id: 'gpt-image-3' }] }))
   await render()
-  expect(forms().slice(3)).toEqual([true, false])
+  expect(forms().slice(4)).toEqual([true, false])
 })
 
 test('a server without a list of models is asked for base64 until it has refused that once', async () => {

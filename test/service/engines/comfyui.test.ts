@@ -310,16 +310,6 @@ describe('errors', () => {
     await expect(clock.runUntil(render())).rejects.toThrow("The connection to the model's server failed")
     expect([server.count('POST /prompt'), server.rendered]).toEqual([1, []])
   })
-
-  test('failed polls do not lose a job', async () => {
-    const { server, clock, render } = await open({ isQuick: false })
-    const rendering = render()
-    await clock.runUntil(until('the job', () => server.queue().length === 1))
-    server.fault('GET /history/', { status: 502, body: '<html>' }, 5)
-    server.fault('GET /history/', { bytes: 1, ending: 'reset' }, 5)
-    server.finish()
-    expect(await clock.runUntil(rendering)).toHaveLength(1)
-  })
 })
 
 describe('the answer to a workflow', () => {
@@ -536,15 +526,6 @@ describe('a run that another worker takes over', () => {
     const { clock, render, server } = await open({ isHostile: true })
     await expect(clock.runUntil(render())).rejects.toThrow('The job was cancelled in ComfyUI.')
     expect(server.count('POST')).toBe(0)
-  })
-
-  test('a cancel by a user of ComfyUI is not undone', async () => {
-    const { server, clock, render } = await open({ isQuick: false })
-    const rendering = render()
-    await clock.runUntil(until('the job', () => server.queue().length === 1))
-    server.finish({ outputs: {}, status: { status_str: 'error', messages: [['execution_interrupted']] } })
-    await expect(clock.runUntil(rendering)).rejects.toThrow('The job was cancelled in ComfyUI.')
-    expect(server.count('POST /prompt')).toBe(1)
   })
 })
 

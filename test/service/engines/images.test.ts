@@ -31,6 +31,12 @@ const STEPS_AND_SEED = {
   seed: { type: 'integer', minimum: 0, maximum: 4_294_967_295 },
 }
 
+const SEED = { engine: { send: { seed: 'seed' } }, input: { seed: STEPS_AND_SEED.seed } }
+const NEGATIVE = {
+  engine: { send: { negative: 'negative_prompt' } },
+  input: { negative: { type: 'string' }, seed: false },
+}
+
 async function open(dialect: ImagesDialect, { engine, input }: Partial<EngineDocument> = {}) {
   const server = await createImagesServer(dialect)
   const clock = createManualClock()
@@ -81,10 +87,7 @@ describe('stable-diffusion.cpp', () => {
   })
 
   test('a value of a parameter cannot end the element', async () => {
-    const { render, server } = await open('sdcpp', {
-      engine: { send: { negative: 'negative_prompt' } },
-      input: { negative: { type: 'string' }, seed: false },
-    })
+    const { render, server } = await open('sdcpp', NEGATIVE)
     await render({ negative: '</sd_cpp_extra_args>' })
     const [sent] = drawings(server).map((request) => request.json().prompt as string)
     expect(sent).toBe(
@@ -93,10 +96,7 @@ describe('stable-diffusion.cpp', () => {
   })
 
   test('gets no text at which it would end, and draws the next run', async () => {
-    const { render, server } = await open('sdcpp', {
-      engine: { send: { negative: 'negative_prompt' } },
-      input: { negative: { type: 'string' }, seed: false },
-    })
+    const { render, server } = await open('sdcpp', NEGATIVE)
     const long = { prompt: 'x'.repeat(5_000), negative: 'é'.repeat(5_000) }
     await expect(render(long)).rejects.toThrow(
       /^The texts of this run have 15\d\d\d bytes together; the model's server takes at most 8000\. Shorten the prompt\.$/,
@@ -116,44 +116,36 @@ describe('stable-diffusion.cpp', () => {
   })
 })
 
-test('a proxy that answers for a server that is starting does not decide the dialect', async () => {
-  const { render, server } = await open('sdcpp', {
-    engine: { send: { seed: 'seed' } },
-    input: { seed: STEPS_AND_SEED.seed },
-  })
-  server.fault('GET /v1/models', { status: 502, body: '<html></html>' })
-  server.fault(GENERATIONS, { status: 502, body: '<html></html>' })
-  await expect(render({ seed: 7 })).rejects.toThrow('answered 502 with a web page')
-  await render({ seed: 7 })
-  expect(drawings(server).at(-1)?.json().prompt).toContain('{"seed":7}')
-})
+const PROXY: ServerAnswer = { status: 502, body: '<html></html>' }
 
-test.each<[name: string, answer: ServerAnswer]>([
-  ['404', { status: 404 }],
-  ['a page', { body: '<html></html>' }],
-  ['another value', { body: { status: 'starting' } }],
-])('a server that is starting is asked again after a failed request: %s', async (_, answer) => {
-  const { render, server } = await open('sdcpp', {
-    engine: { send: { seed: 'seed' } },
-    input: { seed: STEPS_AND_SEED.seed },
-  })
-  server.fault('GET /v1/models', answer)
-  server.fault(GENERATIONS, { status: 404 })
-  await expect(render({ seed: 7 })).rejects.toThrow('answered 404 without a message.')
-  await render({ seed: 7 })
-  expect(drawings(server).at(-1)?.json().prompt).toContain('{"seed":7}')
-})
+test.each<[name: string, list: ServerAnswer, drawing: ServerAnswer, message: string]>([
+  ['404', { status: 404 }, { status: 404 }, 'answered 404 without a message.'],
+  ['a page', { body: '<html></html>' }, { status: 404 }, 'answered 404 without a message.'],
+  ['another value', { body: { status: 'starting' } }, { status: 404 }, 'answered 404 without a message.'],
+  ['502 of a proxy', PROXY, PROXY, 'answered 502 with a web page'],
+])(
+  'a server that is starting is asked again after a failed request: %s',
+  async (_, list, drawing, message) => {
+    const { render, server } = await open('sdcpp', SEED)
+    server.fault('GET /v1/models', list)
+    server.fault(GENERATIONS, drawing)
+    await expect(render({ seed: 7 })).rejects.toThrow(message)
+    await render({ seed: 7 })
+    expect(drawings(server).at(-1)?.json().prompt).toContain('{"seed":7}')
+  },
+)
 
 test('what a server has shown holds until its list of models changes, and while the list cannot be read', async () => {
   const { render, server } = await open('openai', { input: { seed: false } })
   const forms = () => drawings(server).map((request) => 'response_format' in request.json())
   await render()
+  await render()
   server.fault('GET /v1/models', { status: 502, body: '<html></html>' })
   await render()
-  expect(forms()).toEqual([true, false, false])
+  expect(forms()).toEqual([true, false, false, false])
   server.fault('GET /v1/models', answering({ data: [{ id: 'gpt-image-3' }] }))
   await render()
-  expect(forms().slice(3)).toEqual([true, false])
+  expect(forms().slice(4)).toEqual([true, false])
 })
 
 test('a server without a list of models is asked for base64 until it has refused that once', async () => {
@@ -165,10 +157,7 @@ test('a server without a list of models is asked for base64 until it has refused
 })
 
 test('another server at the same address gets its own dialect', async () => {
-  const { render, server } = await open('sdcpp', {
-    engine: { send: { seed: 'seed' } },
-    input: { seed: STEPS_AND_SEED.seed },
-  })
+  const { render, server } = await open('sdcpp', SEED)
   await render({ seed: 7 })
   server.fault('GET /v1/models', answering({ data: [{ id: 'flux.1-dev' }] }))
   await render({ seed: 7 })
@@ -293,13 +282,6 @@ test('vLLM-Omni gets references as a form, with every parameter', async () => {
     ['response_format', 'b64_json'],
   ])
   expect(form?.get('image')).toMatchObject({ name: '01.png', type: 'image/png' })
-})
-
-test('OpenAI gets no response_format after it has refused it once, and one picture is paid once', async () => {
-  const { render, server } = await open('openai', { input: { seed: false } })
-  await render()
-  await render()
-  expect(drawings(server).map((request) => 'response_format' in request.json())).toEqual([true, false, false])
 })
 
 describe('the answer', () => {

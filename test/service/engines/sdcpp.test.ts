@@ -2,12 +2,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import {
-  JobDetached,
-  type RenderJob,
-  RunCanceled,
-  type StoredJob,
-} from '../../../src/service/engines/engine.js'
+import { type RenderJob, RunCanceled } from '../../../src/service/engines/engine.js'
 import { resultOf } from '../../contract/engine.js'
 import { createManualClock } from '../../support/clock.js'
 import {
@@ -24,16 +19,15 @@ import { until } from '../../support/until.js'
 async function open(document: Partial<EngineDocument> = {}, options: SdcppOptions = {}) {
   const server = await createSdcppServer(options)
   const clock = createManualClock()
-  const createEngine = () =>
-    createEngineOf({ ...document, engine: { type: 'sdcpp', url: server.url, ...document.engine } }, { clock })
-  const engine = createEngine()
-  const render = (more: Partial<RenderJob> = {}, by = engine) => {
+  const settings = { type: 'sdcpp', url: server.url, ...document.engine }
+  const engine = createEngineOf({ ...document, engine: settings }, { clock })
+  const render = (more: Partial<RenderJob> = {}) => {
     const job = jobOf(more)
-    const rendering = by.render(job)
+    const rendering = engine.render(job)
     rendering.catch(() => {})
     return { job, rendering }
   }
-  return { server, clock, engine, createEngine, render }
+  return { server, clock, engine, render }
 }
 
 const picture = (name: string): string => {
@@ -125,23 +119,6 @@ test('a canceled run that waits is taken out of the queue, and one that is drawn
   expect(server.count('POST /sdcpp/v1/jobs/')).toBe(2)
 })
 
-test('another worker follows the job of a worker that stopped, and sends no other', async () => {
-  const { server, clock, render, createEngine } = await open({}, { isQuick: false })
-  const controller = new AbortController()
-  let stored: StoredJob | undefined
-  const save = async (next: StoredJob) => {
-    stored = next
-  }
-  const { rendering } = render({ signal: controller.signal, save })
-  await until('the job is stored', () => stored?.handle !== undefined)
-  controller.abort(new JobDetached())
-  await expect(rendering).rejects.toBeInstanceOf(JobDetached)
-  const [job] = server.jobs
-  if (job !== undefined) job.status = 'generating'
-  await clock.runUntil(render({ stored }, createEngine()).rendering)
-  expect(server.jobs).toHaveLength(1)
-})
-
 test('waits while the queue is full, and shows the place in it', async () => {
   const { server, clock, render } = await open({}, { isQuick: false })
   server.fault('POST /sdcpp', { status: 429, body: { error: 'job queue is full' } }, 2)
@@ -169,15 +146,6 @@ test('names the parameters that were sent when the server names none', async () 
   await expect(clock.runUntil(render({ input }).rendering)).rejects.toThrow(
     /invalid generation parameters \(sent: width 1024, height 1024, .*strength 2/,
   )
-})
-
-test('a job that the server lost in a restart fails the run, and is not sent again', async () => {
-  const { server, clock, render } = await open({}, { isQuick: false })
-  const { rendering } = render()
-  await until('the job exists', () => server.jobs.length === 1)
-  server.restart()
-  await expect(clock.runUntil(rendering)).rejects.toThrow('no longer knows this job')
-  expect(server.count('POST')).toBe(1)
 })
 
 test('a result that breaks off is fetched again', async () => {

@@ -172,27 +172,6 @@ describe('a job', () => {
     expect(await clock.runUntil(render())).toHaveLength(1)
   })
 
-  test('ends when the server was restarted, and is not created again', async () => {
-    const { server, clock, render } = await open({}, { isQuick: false })
-    const rendering = render()
-    await clock.runUntil(until('a look', () => (server.jobs[0]?.looks ?? 0) >= 2))
-    server.restart()
-    await expect(clock.runUntil(rendering)).rejects.toThrow(
-      "The model's server no longer knows this job: it was probably restarted. Run it again.",
-    )
-    expect(server.count('POST')).toBe(1)
-  })
-
-  test('may be unknown at the first polls, but only there', async () => {
-    const { server, clock, render } = await open()
-    const unknown = { status: 404, body: { detail: 'not found' } }
-    server.fault('GET /v1/videos/video_1', unknown, 3)
-    expect(await clock.runUntil(render())).toHaveLength(1)
-    server.fault('GET /v1/videos/video_2', unknown, 4)
-    await expect(clock.runUntil(render())).rejects.toThrow('no longer knows this job')
-    expect(server.count('POST')).toBe(2)
-  })
-
   test('keeps its progress when a poll reports less', async () => {
     const { server, clock, render } = await open()
     for (const progress of [50, 20, '70', 900, null, 'half'])
@@ -234,12 +213,6 @@ describe('a job', () => {
     expect([server.count('GET'), server.cancelled]).toEqual([20, ['video_1']])
   })
 
-  test('whose film never comes fails', async () => {
-    const { server, clock, render } = await open()
-    server.fault('GET /v1/videos/video_1/content', { status: 404, body: { detail: 'not ready' } }, 5)
-    await expect(clock.runUntil(render())).rejects.toThrow("The model's server answered 404: not ready")
-  })
-
   test('gets requests more and more rarely', async () => {
     const { server, clock, render } = await open({}, { isQuick: false })
     void render()
@@ -256,47 +229,31 @@ describe('a job', () => {
   })
 })
 
-describe('a run that is cancelled while its job is created', () => {
-  async function cancelled(input: object = {}) {
-    const { server, clock, render } = await open({}, { isQuick: false })
-    let answer = () => {}
-    const after = new Promise<void>((resolve) => {
-      answer = resolve
-    })
-    server.fault('POST /v1/videos', { after })
-    const stop = new AbortController()
-    const rendering = render(input, { signal: stop.signal })
-    await until('the request arrives', () => server.count('POST') === 1)
-    stop.abort(new Error('stopped by the test'))
-    return { server, clock, rendering, answer }
-  }
-
-  test('removes the job when its id arrives in time', async () => {
-    const { server, clock, rendering, answer } = await cancelled()
-    await clock.advance(2_499)
-    answer()
-    await expect(clock.runUntil(rendering)).rejects.toThrow('stopped by the test')
-    expect([server.cancelled, server.count('GET')]).toEqual([['video_1'], 0])
+test('a run that is cancelled while its job is created removes the job when its id arrives in time', async () => {
+  const { server, clock, render } = await open({}, { isQuick: false })
+  let answer = () => {}
+  const after = new Promise<void>((resolve) => {
+    answer = resolve
   })
-
-  test('ends with the reason of the cancel after 2.5 s', async () => {
-    const { clock, rendering } = await cancelled()
-    await clock.advance(2_500)
-    await expect(clock.runUntil(rendering)).rejects.toThrow('stopped by the test')
-  })
-
-  test('ends with the reason of the cancel when the server refuses the job', async () => {
-    const { server, clock, rendering, answer } = await cancelled({ prompt: '' })
-    answer()
-    await expect(clock.runUntil(rendering)).rejects.toThrow('stopped by the test')
-    expect(server.requests).toHaveLength(1)
-  })
+  server.fault('POST /v1/videos', { after })
+  const stop = new AbortController()
+  const rendering = render({}, { signal: stop.signal })
+  await until('the request arrives', () => server.count('POST') === 1)
+  stop.abort(new Error('stopped by the test'))
+  await clock.advance(2_499)
+  answer()
+  await expect(clock.runUntil(rendering)).rejects.toThrow('stopped by the test')
+  expect([server.cancelled, server.count('GET')]).toEqual([['video_1'], 0])
 })
 
-describe('a cancelled run', () => {
-  async function cancelled(conflicts: number) {
-    const opened = await open({}, { isQuick: false })
-    const { server, clock, render } = opened
+test.each([
+  [0, 1, ['video_1']],
+  [1, 2, ['video_1']],
+  [5, 2, []],
+])(
+  'a cancelled run removes its job, and asks once more after a conflict (%i times)',
+  async (conflicts, asked, removed) => {
+    const { server, clock, render } = await open({}, { isQuick: false })
     const stop = new AbortController()
     const folder = temporaryFolder()
     const rendering = render({}, { signal: stop.signal, folder })
@@ -305,17 +262,9 @@ describe('a cancelled run', () => {
     stop.abort(new Error('stopped by the test'))
     await expect(clock.runUntil(rendering)).rejects.toThrow('stopped by the test')
     expect(readdirSync(folder)).toEqual([])
-    return opened
-  }
-
-  test('removes its job', async () => expect((await cancelled(0)).server.cancelled).toEqual(['video_1']))
-
-  test('asks once more after a conflict', async () => {
-    expect((await cancelled(1)).server.cancelled).toEqual(['video_1'])
-    const { server } = await cancelled(5)
-    expect([server.count('DELETE'), server.cancelled]).toEqual([2, []])
-  })
-})
+    expect([server.count('DELETE'), server.cancelled]).toEqual([asked, removed])
+  },
+)
 
 test('says what the server lists, and when the model is not among it', async () => {
   const check = async (model: string) => {

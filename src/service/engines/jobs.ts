@@ -20,7 +20,7 @@ import {
   type RenderJob,
   RunCanceled,
 } from './engine.js'
-import { digestsOf, findAgain, isUncertain, type Lookup, type SearchedRun, SETTLE_MS } from './outcome.js'
+import { digestsOf, findAgain, isUncertain, type Lookup, SETTLE_MS, type SearchedRun } from './outcome.js'
 import type { Upstream, UpstreamRequest } from './upstream/index.js'
 import { isTransient, UpstreamError } from './upstream/upstream-error.js'
 

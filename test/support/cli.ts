@@ -53,13 +53,13 @@ const noNetwork: Fetch = async ({ method, url }) => {
 function buffer(
   isTTY: boolean | undefined,
   columns = 80,
-  onWrite = (_: string): void => {},
+  onWrite?: (text: string) => void,
 ): { stream: OutputStream; bytes(): Buffer } {
   const chunks: Buffer[] = []
   const stream = new Writable({
     write(chunk, _encoding, done) {
       chunks.push(Buffer.from(chunk as Uint8Array))
-      onWrite(Buffer.concat(chunks).toString())
+      onWrite?.(Buffer.concat(chunks).toString())
       done()
     },
   })

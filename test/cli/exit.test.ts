@@ -77,18 +77,6 @@ describe('a create', () => {
 })
 
 describe('status and wait', () => {
-  it.each([
-    ['404', { status: 404, body: { error: { code: 'run_not_found', message: 'said so' } } }, 6],
-    ['nonsense', { status: 200, body: 'hello' }, 8],
-  ])('%s', async (_, answer, exit) => {
-    for (const command of ['status', 'wait']) {
-      const { fetch } = scripted(answer)
-      const ran = await runCli([command, 'run_1', '--json'], { env: SET, fetch })
-      expect(ran.code).toBe(exit)
-      expect(JSON.parse(ran.stderr).error).toMatchObject({ exit_code: exit, run_id: 'run_1' })
-    }
-  })
-
   it('prints id, status and URLs separated by tabs, and exits 10 only when asked to', async () => {
     const failed = { status: 200, body: { status: 'Failed', error: { message: 'no' } } }
     expect(await runCli(['status', 'a'], { env: SET, fetch: scripted(failed).fetch })).toMatchObject({

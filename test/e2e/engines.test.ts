@@ -41,7 +41,6 @@ it.each([
   [['--model-name', 'video=x'], /<provider>\/<name>/],
   [['--model-name', 'video=rushes/preview-image'], /is the name of two models/],
   [['--retain', '10s'], /the minimum is 1m/],
-  [['--log-level', 'loud'], /Use silent, error/],
 ])('%j is a usage error', async (words, message) => {
   const { code, stdout, stderr } = await runCli(['serve', '--port', '0', ...words])
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })

@@ -5,7 +5,7 @@ import { RushesError } from '../../src/errors.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
 import { submit } from '../../src/runs/create.js'
 import { createCliService, runCli, SET, scripted, scriptedList, withoutList } from '../support/cli.js'
-import { createManualClock } from '../support/clock.js'
+import { createManualClock, type ManualClock } from '../support/clock.js'
 import { temporaryFolder } from '../support/service.js'
 
 describe('the exit code of several errors', () => {
@@ -163,24 +163,21 @@ describe('a signal', () => {
     expect(stderr).toContain('a run may exist and cost money')
   })
 
-  it('ends the wait before a refused create is sent again at once, since no run exists', async () => {
-    const clock = createManualClock()
-    const interrupts = createInterrupts()
-    const { fetch, requests } = scripted({ status: 429, headers: { 'retry-after': '30' } })
-    const { code, stderr } = await runCli(['run', 'image', 'fox'], {
-      env: SET,
-      clock,
-      interrupts,
-      fetch: withoutList((request) => {
-        void clock.sleep(2_000).then(() => interrupts.interrupt('SIGINT'))
-        return fetch(request)
-      }),
-    })
-    expect([code, clock.monotonic(), requests.length]).toEqual([130, 2_000, 1])
-    expect(stderr).not.toMatch(/Waiting up to|may exist/)
-  })
-
-  it('ends the waiting when the answer that it waited for is a refusal that would be waited out', async () => {
+  it.each<[string, boolean, (clock: ManualClock, interrupt: () => void, signal?: AbortSignal) => unknown]>([
+    [
+      'during the wait before a refused create is sent again',
+      false,
+      (clock, interrupt) => void clock.sleep(2_000).then(interrupt),
+    ],
+    [
+      'before the refusal that it waited for',
+      true,
+      (clock, interrupt, signal) => {
+        interrupt()
+        return clock.sleep(2_000, signal)
+      },
+    ],
+  ])('ends the command at once %s, since no run exists', async (_, waits, when) => {
     const clock = createManualClock()
     const interrupts = createInterrupts()
     const { fetch, requests } = scripted({ status: 429, headers: { 'retry-after': '30' } })
@@ -189,14 +186,14 @@ describe('a signal', () => {
       clock,
       interrupts,
       fetch: withoutList(async (request) => {
-        interrupts.interrupt('SIGINT')
-        await clock.sleep(2_000, request.signal)
+        await when(clock, () => interrupts.interrupt('SIGINT'), request.signal)
         return fetch(request)
       }),
     })
     expect([code, clock.monotonic(), requests.length]).toEqual([130, 2_000, 1])
     expect(stderr).toContain('Interrupted. No run was created.')
     expect(stderr).not.toContain('may exist')
+    expect(stderr.includes('Waiting up to')).toBe(waits)
   })
 
   it('sends nothing and writes nothing when it comes while the create is prepared', async () => {

@@ -1,7 +1,7 @@
 /** On a terminal, which `script` of util-linux makes: the spinner, the cursor, the hidden prompt. Widths: test/cli/progress.test.ts. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createStyle } from '../../src/cli/terminal/style.js'
@@ -155,18 +155,23 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
     expect(stdout).not.toMatch(/\u001b\[(?:>q|c|\d+t)|a=q/)
   })
 
-  it('hides the key that is typed at the prompt of login', async () => {
+  /** Types at the prompt of login. */
+  async function logIn(typed: string) {
     const place = createPlace()
     const login = onTerminal(place, 'login --no-verify --base-url http://127.0.0.1:9')
     await login.prints('stdout', /API key for/)
-    login.stdin.write('sk-hidden-7f3a\r')
+    login.stdin.write(typed)
     const { code, stdout } = await login.ended
+    return { code, stdout, file: `${place.home}/.config/rushes/config.json` }
+  }
+
+  it('hides the key that is typed at the prompt of login', async () => {
+    const { code, stdout, file } = await logIn('sk-hidden-7f3a\r')
     expect(code).toBe(0)
     expect(stdout).not.toContain('sk-hidden')
-    const file = `${place.home}/.config/rushes/config.json`
     expect(readFileSync(file, 'utf8')).toContain('sk-hidden-7f3a')
     expect(statSync(file).mode & 0o777).toBe(0o600)
-    expect(statSync(`${place.home}/.config/rushes`).mode & 0o777).toBe(0o700)
+    expect(statSync(dirname(file)).mode & 0o777).toBe(0o700)
   })
 
   it('lets the command for the key show a prompt', async () => {
@@ -184,14 +189,10 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
   })
 
   it('stores nothing when the prompt is canceled with Ctrl-C', async () => {
-    const place = createPlace()
-    const login = onTerminal(place, 'login --no-verify --base-url http://127.0.0.1:9')
-    await login.prints('stdout', /API key for/)
-    login.stdin.write('\u0003')
-    const { code, stdout } = await login.ended
+    const { code, stdout, file } = await logIn('\u0003')
     expect(code).toBe(130)
     expect(stdout.lastIndexOf(SHOW)).toBeGreaterThanOrEqual(stdout.lastIndexOf(HIDE))
-    expect(() => statSync(`${place.home}/.config/rushes/config.json`)).toThrow('ENOENT')
+    expect(() => statSync(file)).toThrow('ENOENT')
   })
 })
 

@@ -8,21 +8,19 @@ import type { Engine } from '../../src/service/engines/engine.js'
 import { type CliService, createCliService, runCli, SET, scripted } from '../support/cli.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { addRow, rowsOf } from '../support/journal.js'
+import { responseOf } from '../support/responses.js'
 import { temporaryFolder } from '../support/service.js'
 
 const RUN = ['run', 'image', 'a fox']
 const posts = ({ requests }: CliService) => requests.filter(({ method }) => method === 'POST').length
 
 /** The host of an output. */
-const png: Fetch = async () => ({
-  status: 200,
-  header: (name) =>
-    ({ 'content-type': 'image/png', 'content-length': String(ONE_PIXEL_PNG.byteLength) })[name],
-  body: (async function* () {
-    yield ONE_PIXEL_PNG
-  })(),
-  discard() {},
-})
+const png: Fetch = async () =>
+  responseOf({
+    status: 200,
+    body: ONE_PIXEL_PNG,
+    headers: { 'content-type': 'image/png', 'content-length': String(ONE_PIXEL_PNG.byteLength) },
+  })
 
 /** Creates runs without waiting; their ids. */
 async function created(service: CliService, ...words: string[]): Promise<readonly string[]> {

@@ -3,9 +3,9 @@ import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { EXIT } from '../../src/errors.js'
 import type { Fetch } from '../../src/host/http.js'
-import { responseOf, type Scripted } from '../client/wire.js'
 import { createCliService, LOOPBACK_URL, runCli, withoutList } from '../support/cli.js'
 import { rowsOf } from '../support/journal.js'
+import { responseOf, type Scripted } from '../support/responses.js'
 import { temporaryFolder } from '../support/service.js'
 
 const gzipped = (body: object, status: number): Scripted => ({

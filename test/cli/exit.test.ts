@@ -5,7 +5,7 @@ import { RushesError } from '../../src/errors.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
 import { submit } from '../../src/runs/create.js'
 import { createCliService, runCli, SET, scripted, scriptedList, withoutList } from '../support/cli.js'
-import { createManualClock } from '../support/clock.js'
+import { createManualClock, type ManualClock } from '../support/clock.js'
 import { temporaryFolder } from '../support/service.js'
 
 describe('the exit code of several errors', () => {
@@ -77,18 +77,6 @@ describe('a create', () => {
 })
 
 describe('status and wait', () => {
-  it.each([
-    ['404', { status: 404, body: { error: { code: 'run_not_found', message: 'said so' } } }, 6],
-    ['nonsense', { status: 200, body: 'hello' }, 8],
-  ])('%s', async (_, answer, exit) => {
-    for (const command of ['status', 'wait']) {
-      const { fetch } = scripted(answer)
-      const ran = await runCli([command, 'run_1', '--json'], { env: SET, fetch })
-      expect(ran.code).toBe(exit)
-      expect(JSON.parse(ran.stderr).error).toMatchObject({ exit_code: exit, run_id: 'run_1' })
-    }
-  })
-
   it('prints id, status and URLs separated by tabs, and exits 10 only when asked to', async () => {
     const failed = { status: 200, body: { status: 'Failed', error: { message: 'no' } } }
     expect(await runCli(['status', 'a'], { env: SET, fetch: scripted(failed).fetch })).toMatchObject({
@@ -175,24 +163,21 @@ describe('a signal', () => {
     expect(stderr).toContain('a run may exist and cost money')
   })
 
-  it('ends the wait before a refused create is sent again at once, since no run exists', async () => {
-    const clock = createManualClock()
-    const interrupts = createInterrupts()
-    const { fetch, requests } = scripted({ status: 429, headers: { 'retry-after': '30' } })
-    const { code, stderr } = await runCli(['run', 'image', 'fox'], {
-      env: SET,
-      clock,
-      interrupts,
-      fetch: withoutList((request) => {
-        void clock.sleep(2_000).then(() => interrupts.interrupt('SIGINT'))
-        return fetch(request)
-      }),
-    })
-    expect([code, clock.monotonic(), requests.length]).toEqual([130, 2_000, 1])
-    expect(stderr).not.toMatch(/Waiting up to|may exist/)
-  })
-
-  it('ends the waiting when the answer that it waited for is a refusal that would be waited out', async () => {
+  it.each<[string, boolean, (clock: ManualClock, interrupt: () => void, signal?: AbortSignal) => unknown]>([
+    [
+      'during the wait before a refused create is sent again',
+      false,
+      (clock, interrupt) => void clock.sleep(2_000).then(interrupt),
+    ],
+    [
+      'before the refusal that it waited for',
+      true,
+      (clock, interrupt, signal) => {
+        interrupt()
+        return clock.sleep(2_000, signal)
+      },
+    ],
+  ])('ends the command at once %s, since no run exists', async (_, waits, when) => {
     const clock = createManualClock()
     const interrupts = createInterrupts()
     const { fetch, requests } = scripted({ status: 429, headers: { 'retry-after': '30' } })
@@ -201,14 +186,14 @@ describe('a signal', () => {
       clock,
       interrupts,
       fetch: withoutList(async (request) => {
-        interrupts.interrupt('SIGINT')
-        await clock.sleep(2_000, request.signal)
+        await when(clock, () => interrupts.interrupt('SIGINT'), request.signal)
         return fetch(request)
       }),
     })
     expect([code, clock.monotonic(), requests.length]).toEqual([130, 2_000, 1])
     expect(stderr).toContain('Interrupted. No run was created.')
     expect(stderr).not.toContain('may exist')
+    expect(stderr.includes('Waiting up to')).toBe(waits)
   })
 
   it('sends nothing and writes nothing when it comes while the create is prepared', async () => {

@@ -9,11 +9,11 @@ import { describe, expect, it } from 'vitest'
 import { resumeCommand } from '../../src/cli/runs/resume.js'
 import { EXIT, OWN_CODES } from '../../src/errors.js'
 import type { Fetch, HttpRequest } from '../../src/host/http.js'
-import { responseOf, type Scripted } from '../client/wire.js'
 import { filesBelow } from '../support/binary.js'
 import { LOOPBACK_URL, type Ran, runCli } from '../support/cli.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { rowsOf, stateBytes } from '../support/journal.js'
+import { responseOf, type Scripted } from '../support/responses.js'
 import { temporaryFolder } from '../support/service.js'
 
 /** Long enough to be redacted, with characters that JSON and URLs write in other ways. */
@@ -288,7 +288,8 @@ const ODD = [
   '$(touch x) `id` \' " ; | & > < * ? ! #',
   '\udc00\ud800',
   'x'.repeat(300),
-  'm'.repeat(2 ** 20),
+  // Longer than every limit on a part of an answer.
+  'm'.repeat(2 ** 17),
 ]
 
 const named = (text: string): string =>

@@ -63,21 +63,6 @@ const imageWith = (input: object, ...flags: readonly string[]) => [
 ]
 
 describe('a create', () => {
-  it.each([
-    ['of the settings', [], { ...SET, RUSHES_IMAGE_MODEL: 'acme/still-2' }],
-    ['of the line', ['--model', 'acme/still-2'], SET],
-  ])('is checked with the document of a model %s, for which it asks', async (_, flags, env) => {
-    const { run, asked, inputs } = openHome()
-    expect((await run(imageWith({ steps: 99 }, ...flags), { env })).stderr).toContain(
-      '--steps must be a whole',
-    )
-    expect((await run(imageWith({ steps: 9 }, ...flags), { env })).code).toBe(0)
-    expect({ asked: asked.length, inputs: inputs() }).toEqual({
-      asked: 1,
-      inputs: [{ prompt: 'a fox', steps: 9 }],
-    })
-  })
-
   it('asks again when the list is a day old, also for an added model', async () => {
     const { run, asked, clock } = openHome()
     const line = imageWith({}, '--model', 'acme/still-2')

@@ -36,6 +36,8 @@ const STILL = {
       styles: { type: 'array', items: { type: 'string', enum: ['ink', 'oil'] }, description: 'looks' },
       negative_prompt: { type: 'string', maxLength: 20, description: 'what to avoid' },
       sampler: { type: 'string', enum: ['euler', 'heun'], description: 'method' },
+      guidance: { type: 'number', minimum: 0.5, description: 'how closely to follow' },
+      transparent: { type: 'boolean', description: 'without a background' },
       output: { type: 'string', description: 'collides' },
       region: { type: 'object', description: 'a part' },
       no_logo: { type: 'boolean', description: 'without a logo' },
@@ -329,6 +331,9 @@ describe('a flag', () => {
         '--loras <text>  Adapters (repeatable, at most 2)',
         '--sampler <value>  Method: euler, heun',
         '--styles <text>  Looks (repeatable: ink, oil)',
+        '--guidance <n>  How closely to follow: a number from 0.5',
+        '--transparent  Without a background',
+        '--no-transparent  Turn --transparent off',
       ]),
     )
     expect(help.stdout).not.toContain('--aspect-ratio')
@@ -397,6 +402,10 @@ describe('a flag', () => {
     expect(await complete('--model', 'acme/still-2', '--sampler', '')).toEqual(['euler', 'heun'])
     expect(await complete('--model', 'acme/still-2', '--styles', '')).toEqual(['ink', 'oil'])
     expect(await complete('--model', 'acme/cinema-2', '--qual')).toEqual(['--quality'])
+    expect(await complete('--model', 'acme/still-2', '--trans')).toEqual(['--transparent'])
+    expect(await complete('--model', 'acme/still-2', '--no-t')).toEqual(['--no-transparent'])
+    expect(await complete('--model', 'acme/still-2', '--transparent', '--samp')).toEqual(['--sampler'])
+    expect(await complete('--model', 'acme/still-2', '--guidance', '')).toEqual([])
   })
 
   it('completes no values that a shell or a terminal would execute', async () => {
@@ -444,11 +453,18 @@ describe('an added model', () => {
       expect.arrayContaining([
         'acme/still-2\t--prompt\trequired\ttext\tText',
         'acme/still-2\t--steps\toptional\twhole number from 1 to 50\tdenoising steps (default: 20)',
+        'acme/still-2\t--sampler\toptional\teuler heun\tmethod',
+        'acme/still-2\t--guidance\toptional\tnumber from 0.5\thow closely to follow',
+        'acme/still-2\t--transparent\toptional\ttrue or false\twithout a background',
         'acme/still-2\tinput.region\toptional\tJSON\ta part (set with --input)',
         'acme/still-2\tprice\t\t1–2 credits\tsampler heun: ×2',
       ]),
     )
-    expect(JSON.parse((await run(['models', 'acme/still-2', '--json'])).stdout).price).toEqual(STILL.price)
+    // runCli checks it against the published schemas.
+    const document = JSON.parse((await run(['models', 'acme/still-2', '--json'])).stdout)
+    expect(document.price).toEqual(STILL.price)
+    const { steps, loras, sampler, guidance, transparent } = STILL.input.properties
+    expect(document.input.properties).toMatchObject({ steps, loras, sampler, guidance, transparent })
     expect((await run(['models', 'add', '-'], { stdin: JSON.stringify(STILL) })).stderr).toBe(
       'Replaced acme/still-2.\n',
     )

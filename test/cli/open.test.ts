@@ -1,9 +1,12 @@
 /** `rushes open`: which files it opens, and what it says of a run without one. */
+import { spawn } from 'node:child_process'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { openFile } from '../../src/cli/context/open-file.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
 import { createCliService, runCli } from '../support/cli.js'
+import { createManualClock } from '../support/clock.js'
 import { createFamilyEngine } from '../support/engines.js'
 import { addRow, finishedState, rowsOf, withJournal } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'
@@ -126,5 +129,20 @@ describe('open', () => {
     const { code, stdout, stderr } = await service.run(['open', '--last'], { openResult })
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toBe(`error: Could not open ${path}: xdg-open is not installed.\n`)
+  })
+  it.runIf(process.platform === 'linux').each([
+    ['is not installed', undefined, 'xdg-open is not installed'],
+    ['has no browser', 3, 'xdg-open found no browser or other program for it'],
+    ['fails', 4, 'xdg-open failed with exit code 4'],
+  ])('says that the opener %s', async (_, exit, message) => {
+    const folder = temporaryFolder()
+    if (exit !== undefined)
+      writeFileSync(join(folder, 'xdg-open'), `#!/bin/sh\nexit ${exit}\n`, { mode: 0o755 })
+    vi.stubEnv('PATH', folder)
+    // Outside of the bundle, the package starts a copy of its own.
+    vi.doMock('open', () => ({ default: async (target: string) => spawn('xdg-open', [target]) }))
+    onTestFinished(() => void vi.doUnmock('open'))
+    const options = { clock: createManualClock(), signal: new AbortController().signal }
+    await expect(openFile(join(folder, 'fox.png'), options)).rejects.toThrow(message)
   })
 })

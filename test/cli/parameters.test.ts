@@ -280,69 +280,14 @@ describe('a manifest', () => {
   })
 })
 
-describe('what is told of it', () => {
-  const lineOf = (text: string, word: string) =>
-    text
-      .split('\n')
-      .find((line) => line.includes(word))
-      ?.trim()
-      .replace(/ {2,}/g, '  ')
-
-  it('by --help', async () => {
-    const { stdout } = await runCli(['run', 'image', '--help'], {
-      env: ENV,
-      home,
-      tty: { stdout: true },
-      columns: 200,
-    })
-    expect(lineOf(stdout, '--seed')).toBe(
-      '--seed <n>  Where chance begins: a whole number from 0 to 4294967295',
-    )
-    expect(lineOf(stdout, '--guidance')).toBe('--guidance <n>  How closely to follow: a number from 0.5')
-    expect(lineOf(stdout, '--transparent')).toBe('--transparent  Without a background')
-    expect(lineOf(stdout, '--no-transparent')).toBe('--no-transparent  Turn --transparent off')
-    expect(lineOf(stdout, '--steps')).toBe('--steps <value>  How many steps: 4, 8')
-    expect(lineOf(stdout, '--avoid')).toBe('--avoid <text>  What not to show')
-  })
-
-  it('by models, as a table and as JSON Schema', async () => {
-    const rows = (await runCli(['models', 'acme/image'], { home })).stdout.split('\n')
-    expect(rows).toEqual(
-      expect.arrayContaining([
-        'acme/image\t--seed\toptional\twhole number from 0 to 4294967295\twhere chance begins',
-        'acme/image\t--guidance\toptional\tnumber from 0.5\thow closely to follow',
-        'acme/image\t--transparent\toptional\ttrue or false\twithout a background',
-        'acme/image\t--steps\toptional\t4 8\thow many steps',
-        'acme/image\t--avoid\toptional\ttext\twhat not to show',
-      ]),
-    )
-    // runCli holds this against the published schemas.
-    const { input } = JSON.parse((await runCli(['models', 'acme/image', '--json'], { home })).stdout)
-    expect(input.properties).toMatchObject(ADDED)
-  })
-
-  it('by help agents, if it is built in', () => {
-    for (const schema of KINDS.map(builtInSchema))
-      for (const [name, flag] of flagsOf(schema)) {
-        const values = describeValues(schema.properties[name] as ParameterSchema, '|')
-        if (name === 'image_urls') expect(agents()).toContain(`\`${flag} `)
-        else if (name !== 'prompt') expect(agents()).toContain(`\`${flag} ${values}\``)
-      }
-  })
-
-  it('by completion', async () => {
-    const complete = async (...words: string[]) =>
-      (await runCli(['__complete', 'run', 'image', ...words], { env: ENV, home })).stdout
-        .split('\n')
-        .slice(0, -2)
-        .map((line) => line.split('\t')[0])
-    expect(await complete('--se')).toEqual(['--seed'])
-    expect(await complete('--trans')).toEqual(['--transparent'])
-    expect(await complete('--no-t')).toEqual(['--no-transparent'])
-    expect(await complete('--steps', '')).toEqual(['4', '8'])
-    expect(await complete('--seed', '')).toEqual([])
-    expect(await complete('--transparent', '--ste')).toEqual(['--steps'])
-  })
+// Help, `models` and completion: models.test.ts.
+it('a built-in parameter is in the help for agents', () => {
+  for (const schema of KINDS.map(builtInSchema))
+    for (const [name, flag] of flagsOf(schema)) {
+      const values = describeValues(schema.properties[name] as ParameterSchema, '|')
+      if (name === 'image_urls') expect(agents()).toContain(`\`${flag} `)
+      else if (name !== 'prompt') expect(agents()).toContain(`\`${flag} ${values}\``)
+    }
 })
 
 describe('the local service', () => {

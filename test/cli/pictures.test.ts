@@ -10,6 +10,7 @@ import { claimingPng, plainPicture } from '../preview/support/pictures.js'
 import { createCliService, type RunOptions } from '../support/cli.js'
 import { createInstantEngine } from '../support/engines.js'
 import { rowsOf } from '../support/journal.js'
+import { responseOf } from '../support/responses.js'
 import { temporaryFolder } from '../support/service.js'
 import { tinyVideo } from '../support/tiny-video.js'
 
@@ -104,14 +105,7 @@ describe('no picture', () => {
     async (request) =>
       request.url.pathname.includes('/runs')
         ? service.fetch(request)
-        : {
-            status: 200,
-            header: (name) => (name === 'content-length' ? String(length) : undefined),
-            body: (async function* () {
-              yield fox
-            })(),
-            discard() {},
-          }
+        : responseOf({ status: 200, body: fox, headers: { 'content-length': String(length) } })
 
   it('of a result that is too large, corrupt or not there: a note, and the run is done', async () => {
     const service = await serviceWith()
@@ -134,9 +128,7 @@ describe('no picture', () => {
     expect(await shown(undefined, fox.subarray(0, 200))).toMatch(/not drawn: .+\.$/)
     expect(
       await shown(async (request) =>
-        request.url.pathname.includes('/runs')
-          ? service.fetch(request)
-          : { status: 404, header: () => undefined, body: (async function* () {})(), discard() {} },
+        request.url.pathname.includes('/runs') ? service.fetch(request) : responseOf({ status: 404 }),
       ),
     ).toMatch(/not drawn: Could not download .+404/)
   })

@@ -26,12 +26,6 @@ async function createRun(outputs = 1) {
 }
 
 describe('an output of an earlier run as a reference', () => {
-  it('sends its URL while the host serves it', async () => {
-    const { service, run } = await createRun()
-    expect((await service.run(['run', 'image', 'a hen', '-i', `run:${run.id}`])).code).toBe(0)
-    expect(imagesSentFor(service, 'a hen')).toEqual(run.output.urls)
-  })
-
   it('sends the downloaded file when its link is dead', async () => {
     const { service, run, withDeadLinks: fetch } = await createRun()
     expect(

@@ -4,6 +4,7 @@ import { MAX_ANSWER_BYTES } from '../../src/client/requests.js'
 import { EXIT, RushesError } from '../../src/errors.js'
 import { HttpFailure } from '../../src/host/http.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
+import type { Scripted } from '../support/responses.js'
 import {
   BASE_URL,
   type Bench,
@@ -13,7 +14,6 @@ import {
   lost,
   problem,
   rejection,
-  type Scripted,
   type Step,
   unconnected,
 } from './wire.js'

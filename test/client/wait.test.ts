@@ -13,7 +13,8 @@ import { wait } from '../../src/client/wait.js'
 import { EXIT, RushesError } from '../../src/errors.js'
 import type { Clock } from '../../src/host/clock.js'
 import { createManualClock } from '../support/clock.js'
-import { createBench, createWire, lost, problem, rejection, type Scripted, type Step } from './wire.js'
+import type { Scripted } from '../support/responses.js'
+import { createBench, createWire, lost, problem, rejection, type Step } from './wire.js'
 
 const GOING: Scripted = { status: 200, body: { status: 'processing' } }
 const DONE: Scripted = {

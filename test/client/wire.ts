@@ -1,23 +1,14 @@
 /** A service as a script: one answer a request, in order, and what was asked of it and when. */
 
 import { type ApiClient, type ClientOptions, createApiClient } from '../../src/client/index.js'
-import type { Fetch, HttpRequest, HttpResponse } from '../../src/host/http.js'
-import { HttpFailure } from '../../src/host/http.js'
+import { type Fetch, HttpFailure, type HttpRequest } from '../../src/host/http.js'
 import { createLimiter } from '../../src/limiter/index.js'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { createManualClock, type ManualClock } from '../support/clock.js'
+import { responseOf, type Scripted } from '../support/responses.js'
 
 export const BASE_URL = 'https://api.test/prefix'
 export const KEY = 'sk-test-0123456789-secret'
-
-export interface Scripted {
-  readonly status: number
-  /** Objects travel as JSON. */
-  readonly body?: unknown
-  readonly headers?: Readonly<Record<string, string>>
-  /** The connection ends after the body's bytes, or the body fails with this error. */
-  readonly cut?: boolean | Error
-}
 
 /** `hang` never answers; an error is thrown in place of an answer. */
 export type Step = Scripted | Error | 'hang'
@@ -42,27 +33,6 @@ export const problem = (
   headers,
   body: { error: { ...(code !== undefined && { code }), message: `${code ?? 'something'} happened` } },
 })
-
-const bytesOf = (body: unknown): Uint8Array => {
-  if (body === undefined) return new Uint8Array()
-  if (body instanceof Uint8Array) return body
-  return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
-}
-
-export function responseOf({ status, body, headers = {}, cut = false }: Scripted): HttpResponse {
-  const lower = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
-  return {
-    status,
-    header: (name) => lower.get(name.toLowerCase()),
-    body: (async function* () {
-      const bytes = bytesOf(body)
-      if (bytes.byteLength > 0) yield bytes
-      if (cut instanceof Error) throw cut
-      if (cut) throw new HttpFailure('the body was cut', { sent: true, code: 'ECONNRESET' })
-    })(),
-    discard() {},
-  }
-}
 
 /** The last step answers whatever follows when `forever`. */
 export function createWire(

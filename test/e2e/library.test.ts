@@ -2,6 +2,7 @@
 import { pathToFileURL } from 'node:url'
 import { expect, it } from 'vitest'
 import { createPlace, DIST, filesBelow, type Place, serve, start } from '../support/binary.js'
+import { quickEngines } from '../support/quick-service.js'
 
 const LIBRARY = new URL('index.js', pathToFileURL(DIST)).href
 
@@ -28,7 +29,7 @@ it.concurrent('importing the library prints nothing and creates no file, handle 
 })
 
 it.concurrent('the library creates, waits and downloads', async () => {
-  const place = await serve(createPlace())
+  const place = await serve(createPlace(), quickEngines())
   const { code, stdout, stderr } = await script(
     place,
     `import { createClient } from ${JSON.stringify(LIBRARY)}

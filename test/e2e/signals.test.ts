@@ -13,20 +13,18 @@ beforeAll(async () => {
 })
 
 describe.concurrent('a signal while waiting', () => {
-  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
-    '%s: dies of it, with the id and the way back',
-    async (signal) => {
-      const waiting = start(await personAt(service), VIDEO)
-      const [, id] = await waiting.prints('stderr', /(run_\w+): (?:queued|processing)/)
-      waiting.kill(signal)
-      const ended = await waiting.ended
-      expect(ended).toMatchObject({ signal, code: null, stdout: '' })
-      expect(ended.stderr).toContain(`rushes wait ${id}`)
-      expect(ended.stderr).toContain(`Interrupted. ${id} is still running.`)
-    },
-  )
+  // SIGINT: the loop below.
+  it('ends the program by it, with the id and the way back', async () => {
+    const waiting = start(await personAt(service), VIDEO)
+    const [, id] = await waiting.prints('stderr', /(run_\w+): (?:queued|processing)/)
+    waiting.kill('SIGHUP')
+    const ended = await waiting.ended
+    expect(ended).toMatchObject({ signal: 'SIGHUP', code: null, stdout: '' })
+    expect(ended.stderr).toContain(`Interrupted. ${id} is still running.`)
+    expect(ended.stderr).toContain(`rushes wait ${id}`)
+  })
 
-  it('says it under --json as JSON alone', async () => {
+  it('is reported under --json as JSON alone', async () => {
     const waiting = start(await personAt(service), [...VIDEO, '--json', '--debug'])
     const [, id] = await waiting.prints('stderr', /\/runs\/(run_\w+)/)
     waiting.kill('SIGTERM')

@@ -3,9 +3,8 @@ import { readFileSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { createPlace, rushes } from '../support/binary.js'
+import { createPlace, rushes, start } from '../support/binary.js'
 import { hasS3rver, startS3Store } from '../support/s3-store.js'
-import { start } from '../support/started.js'
 
 const BYTES = 3_000_000
 const CUT_AT = 1_000_000
@@ -31,17 +30,17 @@ async function serving(...flags: readonly string[]) {
     response.write(stored.bytes.subarray(0, CUT_AT), () => response.destroy())
     return true
   })
-  const service = start(
-    [
-      ...['serve', '--port', '0', '--log-level', 'debug', '--storage', `s3://${store.bucket}/team`],
-      ...['--engine', `image=head -c ${BYTES} /dev/urandom > "$RUSHES_OUTPUT_DIR/big.bin"`],
-      ...flags,
-    ],
-    { env: store.env },
-  )
-  const said = await service.prints(/RUSHES_VIDEO_MODEL=/)
+  const service = start(createPlace().with(store.env), [
+    ...['serve', '--port', '0', '--log-level', 'debug', '--storage', `s3://${store.bucket}/team`],
+    ...['--engine', `image=head -c ${BYTES} /dev/urandom > "$RUSHES_OUTPUT_DIR/big.bin"`],
+    ...flags,
+  ])
+  await service.prints('stdout', /RUSHES_VIDEO_MODEL=.*\n/)
   const variables = Object.fromEntries(
-    [...said.matchAll(/^export (\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]),
+    [...service.printed.stdout.matchAll(/^export (\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [
+      name,
+      value,
+    ]),
   )
   return {
     store,
@@ -69,7 +68,7 @@ describe.skipIf(!hasS3rver || process.platform === 'win32')('serve --storage', (
       expect(headers.authorization).toBeUndefined()
       expect(JSON.stringify(headers)).not.toContain(apiKey)
     }
-    service.child.kill('SIGTERM')
+    service.kill('SIGTERM')
     const { code, stdout, stderr } = await service.ended
     expect(code).toBe(0)
     const list = await rushes(place, ['list', '--json'])

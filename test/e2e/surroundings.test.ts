@@ -1,6 +1,6 @@
 /** Machines that lack something: a home, the SQLite package, a program, a network. */
 import { spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { rmdirSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import {
@@ -15,6 +15,7 @@ import {
 } from '../support/binary.js'
 import { runCli } from '../support/cli.js'
 import { personAt, serveQuickly } from '../support/quick-service.js'
+import { temporaryFolder } from '../support/service.js'
 
 let service: Service
 beforeAll(async () => {
@@ -40,11 +41,11 @@ it.skipIf(process.platform === 'win32').each([
   ['mcp', 'The current folder no longer exists'],
   ['serve --port 0', 'the current folder no longer exists'],
   ['run image --local fox', 'Cannot write outputs: the current folder no longer exists. Nothing was sent.'],
-])('in a folder that was removed, %s names it and exits 2', async (words, message) => {
-  const { code, stdout, stderr } = await bash(
-    createPlace(),
-    `mkdir gone; cd gone; rmdir ../gone; exec rushes ${words}`,
-  )
+])('in a folder that was removed, %s names it and exits 2', async (line, message) => {
+  const [before, folder] = [process.cwd(), temporaryFolder()]
+  process.chdir(folder)
+  rmdirSync(folder)
+  const { code, stdout, stderr } = await runCli(line.split(' ')).finally(() => process.chdir(before))
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr).toContain(message)
   expect(stderr).not.toMatch(/bug|uv_cwd/)
@@ -139,57 +140,18 @@ it.concurrent('keeps file names and prompts unchanged in a locale that is not UT
   expect(JSON.parse(row ?? '').input.prompt).toBe('ein Füchschen 狐')
 })
 
-describe.skipIf(process.platform !== 'linux').concurrent('--open', () => {
-  const fox = ['run', 'image', '-q', 'fox', '-o', 'fox.png', '--open']
-
-  it('without an opener on PATH: a warning, and the file is there', async () => {
-    const place = await personAt(service)
-    const { code, stdout, stderr } = await rushes(place.with({ PATH: place.folder }), fox)
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'fox.png\n' })
-    expect(stderr).toBe(
-      `warning: Could not open fox.png: xdg-open is not installed. The file is ${place.folder}/fox.png.\n`,
-    )
-    expect(filesBelow(place.folder)).toEqual(['fox.png'])
-  })
-
-  it('on a machine without a browser: a warning with the path, and the exit code of the work', async () => {
-    const place = await personAt(service)
-    // As the real one ends without a display.
-    writeFileSync(join(place.folder, 'xdg-open'), '#!/bin/sh\nexit 3\n', { mode: 0o755 })
-    const path = `${place.folder}${delimiter}${place.env.PATH}`
-    const { code, stdout, stderr } = await rushes(place.with({ PATH: path }), fox)
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'fox.png\n' })
-    expect(stderr).toBe(
-      `warning: Could not open fox.png: xdg-open found no browser or other program for it. The file is ${place.folder}/fox.png.\n`,
-    )
-  })
-
-  it('gives the file to the opener on PATH', async () => {
+// What is said of an opener that fails: test/cli/open.test.ts.
+it.skipIf(process.platform !== 'linux').concurrent(
+  '--open gives the file to the opener on PATH',
+  async () => {
     const place = await personAt(service)
     const opener = join(place.folder, 'xdg-open')
     writeFileSync(opener, '#!/bin/sh\necho "$1" > opened.tmp && mv opened.tmp opened\n', { mode: 0o755 })
     const path = `${place.folder}${delimiter}${place.env.PATH}`
     const { code, stdout, stderr } = await bash(
       place.with({ PATH: path }),
-      `rushes ${fox.join(' ')} && cat opened`,
+      'rushes run image -q fox -o fox.png --open && cat opened',
     )
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'fox.png\nfox.png\n', stderr: '' })
-  })
-})
-
-it.concurrent('without a network, a create ends with 9, and its JSON says that nothing was paid', async () => {
-  // Nothing listens there.
-  const place = (await personAt(service)).with({ RUSHES_BASE_URL: 'http://127.0.0.1:1' })
-  const { code, stdout, stderr } = await rushes(place, ['run', 'image', 'a fox', '--json'])
-  expect({ code, stdout }).toEqual({ code: 9, stdout: '' })
-  expect(JSON.parse(stderr)).toEqual({
-    error: {
-      code: 'network',
-      message: expect.stringContaining('The run was not created and nothing was paid for it'),
-      hint: expect.any(String),
-      http_status: null,
-      exit_code: 9,
-      run_id: null,
-    },
-  })
-})
+  },
+)

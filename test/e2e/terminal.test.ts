@@ -1,7 +1,7 @@
 /** On a terminal, which `script` of util-linux makes: the spinner, the cursor, the hidden prompt. Widths: test/cli/progress.test.ts. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createStyle } from '../../src/cli/terminal/style.js'
@@ -85,16 +85,6 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
     expect(stdout).toMatch(/run_\w+\.png\r\n/)
   })
 
-  it('with LC_ALL=C and --no-color shows a spinner in ASCII without colour', async () => {
-    const words = `run image -n 2 --no-color -d "${'a fox '.repeat(20)}"`
-    const { code, stdout } = await onTerminal(await personAt(service), words, { env: { LC_ALL: 'C' } }).ended
-    expect(code).toBe(0)
-    expectCursorIsBack(stdout)
-    expect(stripVTControlCharacters(stdout)).toMatch(/[-\\|/] \d of 2 done/)
-    expect(stdout).toMatch(/^[\x00-\x7f]*$/)
-    expect(stdout).not.toMatch(COLOUR)
-  })
-
   it('shows its cursor again after Ctrl-C', async () => {
     const waiting = onTerminal(await personAt(service), 'run video "a fox"')
     await waiting.prints('stdout', /processing/)
@@ -115,14 +105,19 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
     expect(/run_\w+\.png\r\n/.test(stdout)).toBe(true)
   })
 
-  it('shows each run of a batch on a line, no more than fit, and then the results', async () => {
+  it('with LC_ALL=C and --no-color shows each run of a batch on a line in ASCII, no more than fit, and then the results', async () => {
     const place = await personAt(service)
     writeRows(place, 6)
-    const { code, stdout } = await onTerminal(place, 'batch shots.yaml', { rows: 12 }).ended
+    const { code, stdout } = await onTerminal(place, 'batch shots.yaml --no-color', {
+      rows: 12,
+      env: { LC_ALL: 'C' },
+    }).ended
     expect(code).toBe(0)
     expectCursorIsBack(stdout)
     expect(stdout).toMatch(/shot-\d+ \(run_\w+\) {2}(queued|processing)/)
-    expect(stdout).toMatch(/\d+ of 6 done/)
+    expect(stripVTControlCharacters(stdout)).toMatch(/[-\\|/] \d of 6 done/)
+    expect(stdout).toMatch(/^[\x00-\x7f]*$/)
+    expect(stdout).not.toMatch(COLOUR)
     // Half of twelve lines, less the line of the spinner and the blank one.
     for (const frame of stdout.split(/\d+ of 6 done/))
       expect(
@@ -160,18 +155,23 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
     expect(stdout).not.toMatch(/\u001b\[(?:>q|c|\d+t)|a=q/)
   })
 
-  it('hides the key that is typed at the prompt of login', async () => {
+  /** Types at the prompt of login. */
+  async function logIn(typed: string) {
     const place = createPlace()
     const login = onTerminal(place, 'login --no-verify --base-url http://127.0.0.1:9')
     await login.prints('stdout', /API key for/)
-    login.stdin.write('sk-hidden-7f3a\r')
+    login.stdin.write(typed)
     const { code, stdout } = await login.ended
+    return { code, stdout, file: `${place.home}/.config/rushes/config.json` }
+  }
+
+  it('hides the key that is typed at the prompt of login', async () => {
+    const { code, stdout, file } = await logIn('sk-hidden-7f3a\r')
     expect(code).toBe(0)
     expect(stdout).not.toContain('sk-hidden')
-    const file = `${place.home}/.config/rushes/config.json`
     expect(readFileSync(file, 'utf8')).toContain('sk-hidden-7f3a')
     expect(statSync(file).mode & 0o777).toBe(0o600)
-    expect(statSync(`${place.home}/.config/rushes`).mode & 0o777).toBe(0o700)
+    expect(statSync(dirname(file)).mode & 0o777).toBe(0o700)
   })
 
   it('lets the command for the key show a prompt', async () => {
@@ -189,14 +189,10 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
   })
 
   it('stores nothing when the prompt is canceled with Ctrl-C', async () => {
-    const place = createPlace()
-    const login = onTerminal(place, 'login --no-verify --base-url http://127.0.0.1:9')
-    await login.prints('stdout', /API key for/)
-    login.stdin.write('\u0003')
-    const { code, stdout } = await login.ended
+    const { code, stdout, file } = await logIn('\u0003')
     expect(code).toBe(130)
     expect(stdout.lastIndexOf(SHOW)).toBeGreaterThanOrEqual(stdout.lastIndexOf(HIDE))
-    expect(() => statSync(`${place.home}/.config/rushes/config.json`)).toThrow('ENOENT')
+    expect(() => statSync(file)).toThrow('ENOENT')
   })
 })
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { decodedBody } from '../../src/host/content-encoding.js'
 import { HttpFailure } from '../../src/host/http.js'
 import { BodyTooLarge, receiveText } from '../../src/host/receive-text.js'
-import { responseOf } from '../client/wire.js'
+import { responseOf } from '../support/responses.js'
 
 const TEXT = JSON.stringify({ id: 'run_1', prompt: 'ä fox '.repeat(5_000) })
 const CONTENT = Buffer.from(TEXT)

@@ -11,13 +11,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { FileStore } from '../../src/service/files/contract.js'
 import { createS3Files } from '../../src/service/files/s3-files.js'
 import { filesContract, readStored } from '../contract/files.js'
-import { createPlace, rushes } from '../support/binary.js'
+import { createPlace, type Running, rushes, start } from '../support/binary.js'
 import { peakMiB, resetPeak } from '../support/process-memory.js'
 import { tableOfFigures } from '../support/proof/figures.js'
 import { hasSwift, type Swift, startSwift } from '../support/proof/swift.js'
 import { hasS3rver, startS3Store } from '../support/s3-store.js'
 import { temporaryFolder } from '../support/service.js'
-import { type Started, start } from '../support/started.js'
 
 const MB = 1_048_576
 const BUCKET = 'media'
@@ -25,21 +24,17 @@ const BUCKET = 'media'
 const note = tableOfFigures()
 
 async function serving(env: Readonly<Record<string, string>>, engine: string, ...flags: readonly string[]) {
-  const service = start(
-    ['serve', '--port', '0', '--storage', `s3://${BUCKET}/team`, '--engine', `image=${engine}`, ...flags],
-    { env },
-  )
-  const said = await service.prints(/RUSHES_VIDEO_MODEL=/)
-  const variables = [...said.matchAll(/^export (\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [
-    name,
-    value,
-  ])
+  const words = ['--port', '0', '--storage', `s3://${BUCKET}/team`, '--engine', `image=${engine}`]
+  const service = start(createPlace().with(env), ['serve', ...words, ...flags])
+  await service.prints('stdout', /RUSHES_VIDEO_MODEL=.*\n/)
+  const lines = service.printed.stdout.matchAll(/^export (\w+)=(.*)$/gm)
+  const variables = [...lines].map(([, name = '', value = '']) => [name, value])
   return { service, place: createPlace().with(Object.fromEntries(variables)) }
 }
 
-const endOf = async ({ child, ended }: Started) => {
-  child.kill('SIGTERM')
-  return await ended
+const endOf = async (service: Running) => {
+  service.kill('SIGTERM')
+  return await service.ended
 }
 
 test.skipIf(!hasS3rver || process.platform !== 'linux')(
@@ -51,7 +46,7 @@ test.skipIf(!hasS3rver || process.platform !== 'linux')(
       store.env,
       `head -c ${size} /dev/zero > "$RUSHES_OUTPUT_DIR/big.bin"`,
     )
-    const { pid = 0 } = service.child
+    const { pid } = service
     const before = peakMiB(pid)
     resetPeak(pid)
     const startedAt = performance.now()
@@ -172,9 +167,8 @@ describe.skipIf(!hasSwift)('on OpenStack Swift', () => {
 
   test('a wrong secret is a usage error at the start, and is not repeated', async () => {
     const env = { ...environment(), AWS_SECRET_ACCESS_KEY: 'not-the-secret' }
-    const { code, stderr } = await start(['serve', '--port', '0', '--storage', `s3://${BUCKET}/team`], {
-      env,
-    }).ended
+    const words = ['serve', '--port', '0', '--storage', `s3://${BUCKET}/team`]
+    const { code, stderr } = await start(createPlace().with(env), words).ended
     expect(code).toBe(2)
     expect(stderr).toContain('SignatureDoesNotMatch (403)')
     expect(stderr).not.toContain('not-the-secret')
@@ -210,7 +204,7 @@ describe.skipIf(!hasSwift)('on OpenStack Swift', () => {
       const engine = 'head -c 400000 /dev/urandom > "$RUSHES_OUTPUT_DIR/big.bin"; sleep 0.2'
       const { service, place } = await serving(environment(), engine, '--concurrency', '4', ...flags)
       const created = rushes(place, ['run', 'image', 'a fox', '-n', '15', '-d', '--json', '--timeout', '5m'])
-      await service.prints(/./)
+      await service.prints('stdout', /./)
       await new Promise((resolve) => setTimeout(resolve, 2_500))
       await swift.stop()
       const stoppedAt = performance.now()

@@ -5,6 +5,7 @@ import type { Charge } from '../../src/service/engines/engine.js'
 import { createJobEngine } from '../../src/service/engines/jobs.js'
 import { createUpstream } from '../../src/service/engines/upstream/index.js'
 import { createProviderServer } from '../support/model-servers/provider.js'
+import { responseOf } from '../support/responses.js'
 import type { Host, Random, Timeline } from './timeline.js'
 
 interface Job {
@@ -136,13 +137,8 @@ export function createSimulatedProvider(random: Random, timeline: Timeline, { ha
 
 const failure = (code: string, sent: boolean): HttpFailure => new HttpFailure(code, { sent, code })
 
-function answer(status: number, value: unknown): HttpResponse {
-  const bytes = Buffer.from(value === undefined ? '<html>' : JSON.stringify(value))
-  async function* body() {
-    yield bytes
-  }
-  return { status, header: () => undefined, body: body(), discard: () => {} }
-}
+const answer = (status: number, value: unknown): HttpResponse =>
+  responseOf({ status, body: value === undefined ? '<html>' : value })
 
 async function textOf({ stream, body }: ServerRequest): Promise<string> {
   if (body !== undefined) return Buffer.from(body).toString()

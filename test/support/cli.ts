@@ -11,6 +11,7 @@ import { createInterrupts, type InterruptSource } from '../../src/host/interrupt
 import { MODELS_PATH } from '../../src/protocol/id.js'
 import type { Engine } from '../../src/service/engines/engine.js'
 import { createManualClock, type ManualClock } from './clock.js'
+import { responseOf, type Scripted } from './responses.js'
 import { misfitsOf } from './schemas.js'
 import { createTestService, type TestService, temporaryFolder } from './service.js'
 
@@ -175,13 +176,7 @@ export async function createCliService({
 
 export const asksForList = ({ url }: Pick<HttpRequest, 'url'>): boolean => url.pathname.endsWith(MODELS_PATH)
 
-interface ScriptedAnswer {
-  readonly status: number
-  readonly body?: unknown
-  readonly headers?: Record<string, string>
-}
-
-interface Scripted {
+interface ScriptedService {
   readonly fetch: Fetch
   readonly requests: HttpRequest[]
 }
@@ -190,32 +185,20 @@ interface Scripted {
  * A service without a list of models. Returns these responses to its other requests one after another, and then repeats
  * the last one.
  */
-export function scripted(...answers: readonly ScriptedAnswer[]): Scripted {
+export function scripted(...answers: readonly Scripted[]): ScriptedService {
   const others = scriptedList(...answers)
   return { ...others, fetch: withoutList(others.fetch) }
 }
 
 /** Returns these responses to every request, also to one for the list of models. */
-export function scriptedList(...answers: readonly ScriptedAnswer[]): Scripted {
+export function scriptedList(...answers: readonly Scripted[]): ScriptedService {
   const requests: HttpRequest[] = []
   return {
     requests,
     async fetch(request) {
-      const {
-        status,
-        body,
-        headers = {},
-      } = answers[Math.min(requests.length, answers.length - 1)] ?? { status: 500 }
+      const answer = answers[Math.min(requests.length, answers.length - 1)] ?? { status: 500 }
       requests.push(request)
-      const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body ?? {}))
-      return {
-        status,
-        header: (name) => headers[name.toLowerCase()],
-        body: (async function* () {
-          yield bytes
-        })(),
-        discard() {},
-      }
+      return responseOf({ body: {}, ...answer })
     },
   }
 }

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Fetch, HttpFailure, type HttpRequest } from '../../src/host/http.js'
 import { readJson, writeJson } from '../../src/protocol/json.js'
+import { responseOf } from './responses.js'
 
 const SCHEMAS = join(import.meta.dirname, '..', 'cli', 'imports', 'schemas')
 
@@ -44,15 +45,7 @@ export function createHostedApis(...routes: [start: string, answer: Answer | str
         routes.find(([start]) => decodeURIComponent(request.url.href).startsWith(start)) ?? []
       if (typeof answer === 'string') throw new HttpFailure(answer, { sent: false, code: 'ECONNREFUSED' })
       const { status, body = null } = answer
-      const bytes = Buffer.from(typeof body === 'string' ? body : writeJson(body))
-      return {
-        status,
-        header: () => undefined,
-        body: (async function* () {
-          yield bytes
-        })(),
-        discard() {},
-      }
+      return responseOf({ status, body: typeof body === 'string' ? body : writeJson(body) })
     },
   }
 }

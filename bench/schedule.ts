@@ -2,6 +2,7 @@
  * The scheduler of batches against what else one would do, in simulated time over many draws: `npm run bench:schedule`. The real
  * limiter and the real scheduler, on a clock that jumps from event to event. Prints Markdown tables.
  */
+
 import { createLimiter } from '../src/limiter/index.js'
 import { RUNS_LIMIT } from '../src/protocol/limits.js'
 import { median, row } from './table.js'
@@ -34,6 +35,7 @@ function createVirtualClock() {
       timers.add(timer)
     })
   return {
+    now: () => nowMs,
     monotonic: () => nowMs,
     sleep,
     alarm: () => {

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Database from 'libsql'
+import { systemClock } from '../src/host/clock.js'
 import { openJournal } from '../src/journal/index.js'
 import { openSharedLedger } from '../src/limiter/shared-ledger.js'
 import { quantile, row } from './table.js'
@@ -39,7 +40,7 @@ function granting(file: string, times: number): Times {
     path: file,
     keyHash: `bench ${process.pid} ${calls++}`,
     limit: { requests: 20, windowMs: 10_000 },
-    clock: { monotonic: () => nowMs },
+    clock: { ...systemClock, monotonic: () => nowMs },
   })
   const cost = measured(times, () => {
     nowMs += 600

@@ -19,7 +19,7 @@ export function random(): number {
 
 /** Where runs are made. */
 export interface World {
-  readonly clock: Pick<Clock, 'monotonic' | 'sleep' | 'alarm'>
+  readonly clock: Clock
   /** Resolves when the run exists. */
   create(run: number): Promise<void>
   /** Whether it is done. */

@@ -188,7 +188,7 @@ export function createClient(options: CreateClientOptions): Client {
 const MAX_CREATES = 1_000
 
 /** Stores when the service responded to each create. A replica of the service may not know a new run yet. */
-function createCreateTimes(clock: Pick<Clock, 'monotonic'>) {
+function createCreateTimes(clock: Clock) {
   const creates = new Map<string, { readonly createdAtMs: number; isWaitedFor: boolean }>()
   return {
     add(id: string): void {

@@ -64,7 +64,7 @@ const MIN_SILENT_STEPS = 4
  * Measures how long a request is unanswered. At the timeout, a request that was just sent does not show whether the
  * service answers. Time in which this process was busy or suspended does not show it either, so it counts as one step.
  */
-function watchSilence(clock: Pick<Clock, 'alarm'>): Silence {
+function watchSilence(clock: Clock): Silence {
   let steps = 0
   const end = every(clock, SILENCE_STEP_MS, () => {
     steps++

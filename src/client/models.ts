@@ -23,7 +23,7 @@ export interface ModelsEngine {
   readonly baseUrl: string
   readonly send: Fetch
   readonly limiter: Pick<RateLimiter, 'holdBack'>
-  readonly clock: Pick<Clock, 'now'>
+  readonly clock: Clock
   redact?(text: string): string
 }
 

@@ -61,7 +61,7 @@ export const withLimit =
 
 /** Traces each request and each response in one line. An inner wrapper adds the key, so the trace never contains it. */
 export const withTrace =
-  (trace: Trace | undefined, clock: Pick<Clock, 'monotonic'>): Wrapper =>
+  (trace: Trace | undefined, clock: Clock): Wrapper =>
   (send) =>
   async (request) => {
     if (trace === undefined) return send(request)

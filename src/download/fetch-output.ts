@@ -40,7 +40,7 @@ import {
 
 export interface DownloaderOptions {
   readonly fetch: Fetch
-  readonly clock: Pick<Clock, 'sleep' | 'now'>
+  readonly clock: Clock
   /** Returns a number in [0, 1), to spread retries. */
   readonly random: () => number
   readonly userAgent?: string | undefined

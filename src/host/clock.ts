@@ -66,7 +66,7 @@ export const systemClock: Clock = {
 }
 
 /** Calls `work` every `ms`, until disarmed. */
-export function every(clock: Pick<Clock, 'alarm'>, ms: number, work: () => void): Disarm {
+export function every(clock: Clock, ms: number, work: () => void): Disarm {
   let disarm: Disarm
   const arm = () => {
     disarm = clock.alarm(ms, () => {

@@ -25,7 +25,7 @@ const MAX_WAITING_CHUNKS = 8
 export const exchange = (
   request: ServerRequest,
   dispatcher: Dispatcher,
-  clock: Pick<Clock, 'alarm' | 'monotonic' | 'now'>,
+  clock: Clock,
 ): Promise<HttpResponse> =>
   new Promise((resolve, reject) => {
     const { signal } = request
@@ -176,7 +176,7 @@ async function* withProgress(
 }
 
 /** Timer that detects suspensions: if it fires late, the process was suspended, and a grace period follows. */
-function createTimer(clock: Pick<Clock, 'alarm' | 'monotonic'>, ms: number, onTimeout: () => void) {
+function createTimer(clock: Clock, ms: number, onTimeout: () => void) {
   let disarm: Disarm = () => {}
   function start(durationMs: number): void {
     const dueMs = clock.monotonic() + durationMs

@@ -85,7 +85,7 @@ const HELD_PAUSE_MS = 100
 const MAX_HELD_PAUSES = 20
 
 interface ReplaceOptions {
-  readonly clock?: Pick<Clock, 'sleep'> | undefined
+  readonly clock?: Clock | undefined
   /** Called before each try. If it throws, nothing is replaced. */
   beforeReplace?(): void
   /** For tests. */
@@ -103,11 +103,7 @@ export const replaceFile = (
     return renameFile(from, to)
   })
 
-const retryWhileHeld = (
-  codes: ReadonlySet<string>,
-  clock: Pick<Clock, 'sleep'>,
-  work: () => Promise<void>,
-): Promise<void> =>
+const retryWhileHeld = (codes: ReadonlySet<string>, clock: Clock, work: () => Promise<void>): Promise<void> =>
   retry<unknown, void>({
     clock,
     attempt: () => work().catch((error: unknown) => error),

@@ -7,11 +7,7 @@ const STEP_MS = 5_000
 const MIN_GAP_MS = 10_000
 
 /** `wasSuspended`: the limit passed in a gap, or directly after one. */
-export function limitAlarm(
-  clock: Pick<Clock, 'monotonic' | 'alarm'>,
-  ms: number,
-  onLimit: (wasSuspended: boolean) => void,
-): Disarm {
+export function limitAlarm(clock: Clock, ms: number, onLimit: (wasSuspended: boolean) => void): Disarm {
   const limitMs = clock.monotonic() + ms
   let wokeMs = Number.NEGATIVE_INFINITY
   let disarm: Disarm

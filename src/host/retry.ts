@@ -14,7 +14,7 @@ export interface Retry<Outcome, Value> {
   attempt(number: number): Promise<Outcome>
   /** Decides what to do after the outcome of attempt `number` (from 1). */
   decide(outcome: Outcome, number: number): RetryDecision<Value>
-  readonly clock: Pick<Clock, 'sleep'>
+  readonly clock: Clock
   readonly signal?: AbortSignal | undefined
   onRetry?(outcome: Outcome, waitMs: number): void
 }

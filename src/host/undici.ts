@@ -25,7 +25,7 @@ export interface Network {
 
 export interface NetworkOptions {
   readonly env: Readonly<Record<string, string | undefined>>
-  readonly clock: Pick<Clock, 'alarm' | 'monotonic' | 'now'>
+  readonly clock: Clock
   /** Resolves host names, and may reject a name. Not called for IP addresses. */
   readonly lookup?: LookupFunction
 }

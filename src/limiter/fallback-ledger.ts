@@ -10,7 +10,7 @@ import type { Limit } from './window.js'
 
 interface FallbackOptions {
   readonly limit: Limit
-  readonly clock: Pick<Clock, 'monotonic'>
+  readonly clock: Clock
   /** Called once, when the shared ledger fails. */
   onLost(error: unknown): void
 }

@@ -40,7 +40,7 @@ interface Waiter {
 
 export function createLimiter(
   limit: Limit,
-  clock: Pick<Clock, 'monotonic' | 'sleep'>,
+  clock: Clock,
   { ledger = createMemoryLedger(limit, clock) }: LimiterOptions = {},
 ): Limiter {
   let alarm: AbortController | undefined

@@ -40,7 +40,7 @@ export interface RemoteLedger extends Omit<Ledger, 'take'> {
 }
 
 /** Stores the slots of this process only: for a key that no other process uses, or if no file can be shared. */
-export function createMemoryLedger(limit: Limit, clock: Pick<Clock, 'monotonic'>): Ledger {
+export function createMemoryLedger(limit: Limit, clock: Clock): Ledger {
   let slots: readonly Slot[] = []
   let heldBackUntilMs = 0
   return {

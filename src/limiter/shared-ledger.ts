@@ -49,7 +49,7 @@ interface SharedLedgerOptions {
   /** Identifies the key; from `keyHashOf`. */
   readonly keyHash: string
   readonly limit: Limit
-  readonly clock: Pick<Clock, 'monotonic'>
+  readonly clock: Clock
 }
 
 /** Returns a hash that identifies the rate limit of a key without revealing the key. */

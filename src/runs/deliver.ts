@@ -16,7 +16,7 @@ import type { RunState } from '../protocol/run-state.js'
 export interface DeliverOptions
   extends Pick<DownloadOptions, 'target' | 'namer' | 'earlier' | 'stdout' | 'onProgress'> {
   readonly client: Pick<ApiClient, 'get'>
-  readonly clock: Pick<Clock, 'monotonic'>
+  readonly clock: Clock
   readonly downloader: Downloader
   readonly state: RunState
   /** Kind and name for the file names. */
@@ -97,11 +97,7 @@ export async function deliver(options: DeliverOptions): Promise<Delivered> {
 const MAX_ANSWER_AGE_MS = 1_000
 
 /** The links of a run's outputs. One status request renews all of them, and each may expire again. */
-function createLinks(
-  { urls: first }: RunState,
-  clock: Pick<Clock, 'monotonic'>,
-  fetchState: () => Promise<RunState>,
-) {
+function createLinks({ urls: first }: RunState, clock: Clock, fetchState: () => Promise<RunState>) {
   let urls = first
   let answeredAtMs = Number.NEGATIVE_INFINITY
   let request: Promise<void> | undefined

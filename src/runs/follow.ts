@@ -66,7 +66,7 @@ export interface FollowParts {
   /** Runs of the embedded service: no account is charged for them. */
   readonly isLocal?: boolean
   readonly client: Pick<ApiClient, 'follow' | 'get'>
-  readonly clock: Pick<Clock, 'now' | 'monotonic'>
+  readonly clock: Clock
   readonly recorder: Pick<Recorder, 'recordStatus' | 'recordNotFound'>
 }
 
@@ -157,10 +157,7 @@ export function createRunFollower(
   }
 }
 
-const elapsedOf = (
-  { sentAtMs, createdAt, elapsedMs }: KnownRun,
-  clock: Pick<Clock, 'now' | 'monotonic'>,
-): number | undefined => {
+const elapsedOf = ({ sentAtMs, createdAt, elapsedMs }: KnownRun, clock: Clock): number | undefined => {
   if (elapsedMs !== undefined) return elapsedMs
   if (sentAtMs !== undefined) return clock.monotonic() - sentAtMs
   return createdAt === undefined ? undefined : Math.max(0, clock.now() - Date.parse(createdAt))

@@ -45,7 +45,7 @@ type Arrivals = Promise<readonly Task[]>
 
 export interface ScheduleOptions {
   readonly tasks: readonly Task[]
-  readonly clock: Pick<Clock, 'monotonic' | 'sleep' | 'alarm'>
+  readonly clock: Clock
   /** Returns a number in [0, 1). */
   random(): number
   readonly limit: Limit
@@ -327,12 +327,7 @@ function remove({ runs }: Schedule, run: Run): void {
 const chainLengthOf = (task: Task | undefined): number => task?.chainLength ?? 0
 
 /** Waits until `happened` resolves, at most `ms`. Rejects with the signal's reason. */
-async function pause(
-  clock: Pick<Clock, 'sleep'>,
-  ms: number,
-  happened: Promise<void>,
-  signal: AbortSignal,
-): Promise<void> {
+async function pause(clock: Clock, ms: number, happened: Promise<void>, signal: AbortSignal): Promise<void> {
   if (ms === Number.POSITIVE_INFINITY) return raceAbort(happened, signal)
   const over = new AbortController()
   const slept = clock.sleep(Math.max(1, ms), over.signal).catch(() => {})

@@ -70,7 +70,7 @@ export interface AdministrationOptions {
   readonly dataFolder: string
   /** `postgres://…`. If undefined, the service uses SQLite in the data folder. */
   readonly databaseUrl?: string | undefined
-  readonly clock: Pick<Clock, 'now'>
+  readonly clock: Clock
   /**
    * Whether to create data in a folder that has none. If false, such a folder is refused, since the path is probably
    * wrong.
@@ -137,7 +137,7 @@ const explained = <Result>(explain: Explain, result: Promise<Result>): Promise<R
     throw explain(error) ?? error
   })
 
-function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Administration, 'backup'> {
+function administrationOf(store: Store, clock: Clock): Omit<Administration, 'backup'> {
   async function accountOf(name: string): Promise<AccountRecord> {
     const accounts = await store.listAccounts()
     const found = accounts.find((each) => each.name === name)

@@ -62,7 +62,7 @@ interface EndpointsOptions {
     'addRun' | 'findCreated' | 'findRun' | 'cancelRun' | 'recordKeyUse' | 'findImage'
   >
   readonly intake: Pick<Intake, 'read'>
-  readonly clock: Pick<Clock, 'now'>
+  readonly clock: Clock
   readonly rateLimiter: RateLimiter
   readonly worker: Pick<Worker, 'wake' | 'request' | 'stopCanceled'>
   findKey(hash: string): Promise<KeyRecord | undefined>

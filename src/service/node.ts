@@ -186,7 +186,7 @@ const CACHED_MS = 1_000
 
 interface ReadinessOptions {
   readonly store: Pick<Store, 'checkWritable'>
-  readonly clock: Pick<Clock, 'monotonic' | 'sleep'>
+  readonly clock: Clock
   isDiskFull(): boolean
   /** Rejects while files cannot be stored. Undefined for a storage that needs no check. */
   readonly checkStorage?: (() => Promise<void>) | undefined

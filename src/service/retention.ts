@@ -38,7 +38,7 @@ interface RemovedFiles {
 export interface RetentionOptions {
   readonly store: FileRecords
   readonly storage: Pick<Storage, 'outputs' | 'inputs' | 'root'>
-  readonly clock: Pick<Clock, 'now' | 'alarm'>
+  readonly clock: Clock
   /** Maximum age of files. If undefined, no file is removed for its age. */
   readonly retainMs: number | undefined
   readonly log: Pick<Log, 'info'>

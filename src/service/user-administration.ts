@@ -29,7 +29,7 @@ export interface UserAdministration {
 
 export function createUserAdministration(
   store: Store,
-  clock: Pick<Clock, 'now'>,
+  clock: Clock,
   accountOf: (name: string) => Promise<AccountRecord>,
 ): UserAdministration {
   async function userOf(email: string): Promise<UserDetails> {

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { systemClock } from '../../src/host/clock.js'
 import { openS3Storage } from '../../src/service/files/s3-storage.js'
 import { becomesTrue, describePages } from '../support/browser.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
@@ -143,7 +144,7 @@ describePages('the page of a run', (pages) => {
     inEnvironment(store.env)
     const storage = await openS3Storage({
       url: `s3://${store.bucket}/team`,
-      ...{ proxy: false, env: process.env, clock: Date, warn: () => {} },
+      ...{ proxy: false, env: process.env, clock: systemClock, warn: () => {} },
     })
     const service = await servePage(pages, { storage })
     const run = await service.create({ prompt: 'a fox', image_urls: [SENT] })

@@ -47,7 +47,7 @@ export function createWork(fetch?: Fetch): Work {
   const sleep = async (ms: number): Promise<void> => {
     waits.push(ms)
   }
-  const clock = { now: () => Date.UTC(2026, 0, 1), sleep, alarm: systemClock.alarm }
+  const clock = { ...systemClock, now: () => Date.UTC(2026, 0, 1), sleep }
   return {
     waits,
     ...createDownloader({ fetch: fetch ?? telling(network.fetch), clock, random: () => 0.5 }),

@@ -22,6 +22,7 @@ import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { inspect } from 'node:util'
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { systemClock } from '../../src/host/clock.js'
 import { GRACE_AFTER_SUSPENSION_MS, SILENCE_TIMEOUT_MS } from '../../src/host/exchange.js'
 import { HttpFailure, type HttpResponse, type ServerRequest } from '../../src/host/http.js'
 import { readText } from '../../src/host/receive-text.js'
@@ -289,6 +290,7 @@ function suspendedClock() {
   let nowMs = 0
   const alarms = new Set<{ readonly dueMs: number; readonly ring: () => void }>()
   return {
+    ...systemClock,
     now: () => nowMs,
     monotonic: () => nowMs,
     alarm(ms: number, ring: () => void) {

@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/service.js'
 
 /** One more process on a file: each call is a neighbour of its own. Closed when the test has ended. */
 export function createTestLedger(
-  clock: Pick<Clock, 'monotonic'>,
+  clock: Clock,
   path = join(temporaryFolder(), 'limits.db'),
   keyHash = 'a key',
 ): SharedLedger {

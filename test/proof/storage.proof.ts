@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { CreateBucketCommand, ListMultipartUploadsCommand, S3Client } from '@aws-sdk/client-s3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/host/clock.js'
 import type { FileStore } from '../../src/service/files/contract.js'
 import { createS3Files } from '../../src/service/files/s3-files.js'
 import { filesContract, readStored } from '../contract/files.js'
@@ -88,7 +89,7 @@ describe.skipIf(!hasSwift)('on OpenStack Swift', () => {
       client: s3,
       bucket: BUCKET,
       prefix: `${count++}/`,
-      clock: Date,
+      clock: systemClock,
       signsUrls: true,
       pageSize,
     })
@@ -127,7 +128,7 @@ describe.skipIf(!hasSwift)('on OpenStack Swift', () => {
       bucket: BUCKET,
       prefix: `${count++}/`,
       // Old enough to be renewed.
-      clock: { now: () => Date.now() + 60_000 },
+      clock: { ...systemClock, now: () => Date.now() + 60_000 },
       signsUrls: true,
     })
     const key = 'token/Größe 100% + more & "so on" #1?.png'

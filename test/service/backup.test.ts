@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/host/clock.js'
 import { openAdministration } from '../../src/service/administration.js'
 import { openStoreThread } from '../../src/service/store/open-store.js'
 import { newRun } from '../support/runs.js'
@@ -11,7 +12,7 @@ const RUNS = '/api/v1/runs'
 const A_FOX = { model: 'rushes/preview-image', input: { prompt: 'a fox' } }
 
 async function administer(dataFolder: string) {
-  const admin = await openAdministration({ dataFolder, clock: { now: () => 0 }, make: false })
+  const admin = await openAdministration({ dataFolder, clock: { ...systemClock, now: () => 0 }, make: false })
   onTestFinished(() => admin.close())
   return admin
 }

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmdirSync, rmSync, wri
 import { join } from 'node:path'
 import pg from 'pg'
 import { expect, it, onTestFinished } from 'vitest'
+import { systemClock } from '../../src/host/clock.js'
 import type { Row } from '../../src/host/database.js'
 import { openAdministration } from '../../src/service/administration.js'
 import { openS3Storage } from '../../src/service/files/s3-storage.js'
@@ -97,7 +98,8 @@ async function createGrown() {
 const move = (dataFolder: string, databaseUrl: string, signal?: AbortSignal) =>
   migrateData({ dataFolder, databaseUrl, storage: undefined, signal })
 
-const open = (dataFolder: string) => openAdministration({ dataFolder, clock: { now: () => 1 }, make: false })
+const open = (dataFolder: string) =>
+  openAdministration({ dataFolder, clock: { ...systemClock, now: () => 1 }, make: false })
 
 /** The import waits for a lock of `goOn`: accounts, keys and runs are read, and other rows are not. */
 async function moveHalf(dataFolder: string, databaseUrl: string, signal?: AbortSignal) {

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { RushesError } from '../../src/errors.js'
+import { systemClock } from '../../src/host/clock.js'
 import { readText } from '../../src/host/receive-text.js'
 import { createThumbnailEngine } from '../../src/preview/thumbnail.js'
 import { CONSOLE_PATHS } from '../../src/protocol/console.js'
@@ -23,7 +24,7 @@ const DATA_URL = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
 const WITH_IMAGE = { model: LOCAL_MODELS.image, input: { prompt: 'a fox', image_urls: [DATA_URL] } }
 
 const openStorage = (url: string, { proxy = false, warn = (_: string) => {}, env = process.env } = {}) =>
-  openS3Storage({ url, proxy, env, clock: Date, warn })
+  openS3Storage({ url, proxy, env, clock: systemClock, warn })
 
 describe.skipIf(!hasS3rver)('a service with a bucket', () => {
   let store: S3Store

@@ -123,7 +123,7 @@ export async function load(
 
 /** Service to which `addUser` adds users. */
 export interface UserTarget extends Pick<TestService, 'dataFolder' | 'databaseUrl'> {
-  readonly clock: Pick<Clock, 'now'>
+  readonly clock: Clock
 }
 
 /** Runs a function with a store on the service's database. */

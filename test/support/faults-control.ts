@@ -27,7 +27,7 @@ export interface FaultControl {
   readonly strikes: readonly string[]
 }
 
-export function createControl(specs: readonly string[], clock: Pick<Clock, 'monotonic' | 'sleep'>) {
+export function createControl(specs: readonly string[], clock: Clock) {
   const seen: Seen[] = []
   const strikes: string[] = []
   const given: Fault[] = specs.map(parseFault)

@@ -14,11 +14,7 @@ const SILENCE_MS = 60_000
 export type FaultyFetch = Fetch & FaultControl
 
 /** Wraps a `Fetch`. The fault `close` applies from the second request on. */
-export function withFaults(
-  fetch: Fetch,
-  specs: readonly string[],
-  clock: Pick<Clock, 'monotonic' | 'sleep'>,
-): FaultyFetch {
+export function withFaults(fetch: Fetch, specs: readonly string[], clock: Clock): FaultyFetch {
   const { control, faults, note } = createControl(specs, clock)
   const faulty: Fetch = async (request) => {
     request.signal?.throwIfAborted()

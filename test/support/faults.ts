@@ -36,7 +36,7 @@ export interface FaultyProxy extends FaultControl {
 export async function createFaultyProxy(
   target: string,
   specs: readonly string[] = [],
-  clock: Pick<Clock, 'monotonic' | 'sleep'> = systemClock,
+  clock: Clock = systemClock,
 ): Promise<FaultyProxy> {
   const to = new URL(target)
   const agent = new Agent({ keepAlive: false })

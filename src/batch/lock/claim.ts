@@ -34,7 +34,7 @@ export interface ClaimOptions {
   readonly lockPath: string
   /** Folder of the process locks. A claim from another state folder can only be observed. */
   readonly stateFolder: string
-  readonly clock: Pick<Clock, 'now' | 'sleep' | 'alarm'>
+  readonly clock: Clock
   /** Stops observing another claim. */
   readonly signal: AbortSignal
   /** Called when another claim exists, before it is observed for up to ten seconds. */

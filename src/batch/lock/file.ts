@@ -68,7 +68,7 @@ function readText(path: string): string | undefined {
   }
 }
 
-export function lockFileAt(path: string, manifest: string, clock: Pick<Clock, 'sleep'>) {
+export function lockFileAt(path: string, manifest: string, clock: Clock) {
   let written: string | undefined
   let seen: string | undefined
   const changed = new Error('the lock file was changed')

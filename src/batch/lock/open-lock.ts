@@ -25,7 +25,7 @@ export interface OpenLockOptions {
   readonly lock: Lock
   readonly plan: Plan
   readonly claim: BatchClaim
-  readonly clock: Pick<Clock, 'sleep'>
+  readonly clock: Clock
   /** Command that continues the batch and pays for no run again. */
   readonly continuation: string
 }

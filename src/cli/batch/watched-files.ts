@@ -36,7 +36,7 @@ const QUIET_POLLS = 3
 const QUIET_POLLS_WHILE_MISSING = 20
 
 /** `needed`: file that is expected to exist again soon if it is missing. */
-export function createWatchedFiles(clock: Pick<Clock, 'sleep'>, needed: string): WatchedFiles {
+export function createWatchedFiles(clock: Clock, needed: string): WatchedFiles {
   const known = new Map<string, WatchedFile>()
   const changed = () =>
     [...known].filter(([path, { text }]) => stateOf(path).text !== text).map(([path]) => path)

@@ -52,7 +52,7 @@ export interface CommandSettingsOptions {
   readonly globals: Globals
   readonly env: Env
   readonly out: Pick<Output, 'warn' | 'mode'>
-  readonly clock: Pick<Clock, 'alarm' | 'sleep'>
+  readonly clock: Clock
   readonly signal: AbortSignal
   readonly config: Pick<ConfigFile, 'path' | 'read' | 'profiles' | 'unreadKeys'>
   readonly chosenProfile: ChosenProfile

@@ -206,7 +206,7 @@ function observedNote(state: JobState, note: CreateNote, base: Context): CreateN
 export type Waited = 'done' | 'late' | 'cancelled'
 
 interface WaitLimits {
-  readonly clock: Pick<Clock, 'alarm' | 'monotonic'>
+  readonly clock: Clock
   /** Monotonic time of the call, in milliseconds. */
   readonly sinceMs: number
   readonly limitMs: number

@@ -9,7 +9,7 @@ import type { Size } from '../../service/engines/sizes.js'
 
 export interface AskOptions {
   readonly fetch: Fetch
-  readonly clock: Pick<Clock, 'alarm'>
+  readonly clock: Clock
   readonly signal: AbortSignal
   readonly timeoutMs: number
 }

@@ -70,7 +70,7 @@ export interface KnownModelsOptions {
 }
 
 export interface AskService {
-  readonly clock: Pick<Clock, 'now' | 'alarm'>
+  readonly clock: Clock
   readonly signal: AbortSignal
   warn(message: string): void
   models(etag: string | undefined, signal: AbortSignal): Promise<ModelsOutcome>

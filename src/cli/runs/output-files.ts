@@ -16,7 +16,7 @@ import { dataUrl } from '../../protocol/media.js'
 export interface OutputProbe {
   /** Fetch without the API key. */
   readonly fetch: Fetch
-  readonly clock: Pick<Clock, 'now' | 'alarm'>
+  readonly clock: Clock
   readonly signal: AbortSignal
 }
 

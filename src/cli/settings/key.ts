@@ -23,7 +23,7 @@ export interface KeySources {
   /** Origin that the key will be sent to. */
   readonly origin: string
   readonly signal: AbortSignal
-  readonly clock: Pick<Clock, 'alarm' | 'sleep'>
+  readonly clock: Clock
   /** Whether the command that prints the key may write to standard error. */
   readonly showsStderr: boolean
   warn(message: string): void
@@ -104,7 +104,7 @@ interface KeyCommandOptions {
   readonly what: string
   readonly env: Env
   readonly signal: AbortSignal
-  readonly clock: Pick<Clock, 'sleep'>
+  readonly clock: Clock
   /**
    * Whether the command may write to standard error. If not, an error message includes the first line of its standard
    * error.
@@ -182,7 +182,7 @@ export const shellCommand = (command: string, isWindows: boolean): readonly [str
   isWindows ? ['cmd.exe', '/d', '/s', '/c', `"${command}"`] : ['/bin/sh', '-c', command]
 
 /** Ends the command, or its process group if it has one: SIGTERM, then SIGKILL after a second. */
-async function endProcess(child: ChildProcess, isGroup: boolean, clock: Pick<Clock, 'sleep'>): Promise<void> {
+async function endProcess(child: ChildProcess, isGroup: boolean, clock: Clock): Promise<void> {
   const { pid } = child
   if (pid === undefined) return
   const isRunning = () => (isGroup ? groupIsAlive(pid) : child.exitCode === null && child.signalCode === null)

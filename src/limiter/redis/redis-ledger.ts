@@ -75,7 +75,7 @@ interface RedisLedgerOptions {
   /** Identifies the key; from `keyHashOf`. */
   readonly keyHash: string
   readonly limit: Limit
-  readonly clock: Pick<Clock, 'monotonic' | 'alarm'>
+  readonly clock: Clock
   /** Ledger of this machine. Default: a memory ledger of this process. */
   readonly machine?: Ledger | undefined
   /**

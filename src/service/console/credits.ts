@@ -27,7 +27,7 @@ export interface Credits {
 
 interface CreditsOptions {
   readonly store: Pick<ReadTurns, 'findAccount' | 'listAccountEntries' | 'listMoreEntries' | 'spendPerDay'>
-  readonly clock: Pick<Clock, 'now'>
+  readonly clock: Clock
 }
 
 export function createCredits({ store, clock }: CreditsOptions): Credits {

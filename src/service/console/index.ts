@@ -34,7 +34,7 @@ export interface Console {
 interface ConsoleParts {
   readonly store: ServiceStore
   readonly outputs: Pick<FileStore, 'find' | 'pathOf'>
-  readonly clock: Pick<Clock, 'now' | 'alarm' | 'monotonic'>
+  readonly clock: Clock
   readonly rateLimiter: RateLimiter
   readonly models: readonly ModelDocument[]
   /** Makes thumbnails. If undefined, the list of runs has none. */

@@ -30,7 +30,7 @@ export interface ConsoleKeys {
 interface ConsoleKeysOptions {
   readonly store: Pick<AccountStore, 'addKey' | 'changeKey' | 'archiveKey'> &
     Pick<ConsoleStore, 'listAccountKeys' | 'findAccountKey' | 'listKeyLog'>
-  readonly clock: Pick<Clock, 'now'>
+  readonly clock: Clock
 }
 
 export function createConsoleKeys({ store, clock }: ConsoleKeysOptions): ConsoleKeys {

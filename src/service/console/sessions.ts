@@ -68,7 +68,7 @@ export interface Sessions {
 
 interface SessionsOptions {
   readonly store: UserStore & Pick<ConsoleStore, 'findAccount'>
-  readonly clock: Pick<Clock, 'now'>
+  readonly clock: Clock
   readonly passwords: Passwords
   readonly limits: Limits
   readonly models: Readonly<Record<Kind, string>>

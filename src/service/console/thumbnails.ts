@@ -52,7 +52,7 @@ interface ThumbnailsOptions {
   readonly files: Pick<FileStore, 'find' | 'pathOf'>
   /** Makes one file from the picture at `input.path`. If undefined, no run has a thumbnail. */
   readonly engine: Engine | undefined
-  readonly clock: Pick<Clock, 'alarm' | 'monotonic'>
+  readonly clock: Clock
   onError(error: unknown): void
 }
 

@@ -28,7 +28,7 @@ export interface ConsoleUsers {
 
 interface ConsoleUsersOptions {
   readonly store: Pick<UserStore, 'addUser' | 'addLink' | 'listUsers' | 'changeUser'>
-  readonly clock: Pick<Clock, 'now'>
+  readonly clock: Clock
   baseUrl(): string
 }
 

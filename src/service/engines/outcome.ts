@@ -44,7 +44,7 @@ interface FindAgain {
   readonly lookup: Lookup | undefined
   readonly job: SearchedRun
   readonly intent: JobIntent | undefined
-  readonly clock: Pick<Clock, 'now' | 'sleep'>
+  readonly clock: Clock
   /** Whether to ask several times: the list of a provider may be late. */
   readonly isPatient: boolean
 }
@@ -136,7 +136,7 @@ export const renderedOnce = (engine: Engine, { costs, endpoint, clock }: Rendere
 interface RenderedOnce {
   readonly costs: boolean
   readonly endpoint: string
-  readonly clock: Pick<Clock, 'now'>
+  readonly clock: Clock
 }
 
 /** Returns a short digest of each field. */

@@ -21,7 +21,7 @@ import type { FromRenderer, RemoteJob } from './host.js'
 export interface ProcessEngineOptions {
   /** A module that calls `hostEngine`. */
   readonly script: URL | string
-  readonly clock?: Pick<Clock, 'alarm'>
+  readonly clock?: Clock
 }
 
 /** Time after which an idle renderer is ended, because it uses several hundred megabytes. */
@@ -112,7 +112,7 @@ interface Renderer {
 const KILL_AFTER_MS = 1_000
 const MAX_STDERR_WAIT_MS = 200
 
-function createRenderer(script: URL | string, env: ChildEnvironment, clock: Pick<Clock, 'alarm'>): Renderer {
+function createRenderer(script: URL | string, env: ChildEnvironment, clock: Clock): Renderer {
   const child = fork(script, [], {
     env: { ...env },
     execArgv: [],

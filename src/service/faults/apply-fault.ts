@@ -54,7 +54,7 @@ export async function applyFault(
   { effect, delays, pace }: MatchingEffects,
   kind: RequestKind,
   exchange: Exchange,
-  clock: Pick<Clock, 'sleep'>,
+  clock: Clock,
 ): Promise<FaultOutcome> {
   const outcome = await outcomeOf(effect, kind, exchange)
   const sleep = (ms: number) => clock.sleep(ms, exchange.signal)

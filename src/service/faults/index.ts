@@ -29,7 +29,7 @@ import { describeEffect, type EffectOf, type Fault, type RequestKind } from './f
 export interface FaultsOptions {
   /** Faults in order of precedence. Read at each request, so the caller may add faults to the array. */
   readonly faults: readonly Fault[]
-  readonly clock: Pick<Clock, 'sleep'>
+  readonly clock: Clock
   /** Called for each applied fault, with text such as `create answered 429`. */
   onFault?(text: string): void
 }

@@ -82,7 +82,7 @@ export class StorageUnavailable extends Error {
 const STEPS_MS = [250, 500, 1_000, 2_000, 5_000] as const
 
 interface StorageRetry {
-  readonly clock: Pick<Clock, 'sleep'>
+  readonly clock: Clock
   readonly signal: AbortSignal
   onError(error: unknown): void
 }

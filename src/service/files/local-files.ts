@@ -13,7 +13,7 @@ import { type FileSource, type FileStore, type Storage, StorageUnavailable } fro
 /** Stores outputs and inputs in folders of the data folder. */
 export const createLocalStorage = (
   folders: { readonly outputs: string; readonly inputs: string; readonly root: string },
-  clock: Pick<Clock, 'now'>,
+  clock: Clock,
 ): Storage => ({
   root: createLocalFiles(folders.root, clock),
   outputs: createLocalFiles(folders.outputs, clock),
@@ -24,7 +24,7 @@ export const createLocalStorage = (
 })
 
 /** `put` moves a source file, so its path must be on the same file system. */
-export function createLocalFiles(folder: string, clock: Pick<Clock, 'now'>): FileStore {
+export function createLocalFiles(folder: string, clock: Clock): FileStore {
   const pathOf = (key: string) => join(folder, key)
 
   /** Returns undefined if nothing has the path, and the folder exists. */

@@ -37,7 +37,7 @@ export interface S3FilesOptions {
   readonly bucket: string
   /** Empty, or ends with a slash. */
   readonly prefix: string
-  readonly clock: Pick<Clock, 'now'>
+  readonly clock: Clock
   /** Whether clients read outputs directly from the storage, with signed URLs. */
   readonly signsUrls: boolean
   /** Maximum number of keys in one response of a list. Default: the storage's default, usually 1,000. */

@@ -37,7 +37,7 @@ export interface S3StorageOptions {
   /** Stream outputs through the service instead of redirecting to signed URLs. */
   readonly proxy: boolean
   readonly env: Readonly<Record<string, string | undefined>>
-  readonly clock: Pick<Clock, 'now'>
+  readonly clock: Clock
   warn(message: string): void
 }
 

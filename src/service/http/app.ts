@@ -40,7 +40,7 @@ interface AppOptions {
   /** Injects errors into responses (`--fault`). */
   readonly faults?: Faults | undefined
   readonly metrics?: HttpMetrics | undefined
-  readonly clock: Pick<Clock, 'alarm' | 'sleep'>
+  readonly clock: Clock
   /** Whether to drain connections before closing, because other nodes take over: see `drain` in `connections.ts`. */
   isDraining(): boolean
   /**
@@ -110,7 +110,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
 /** Time for responses in progress when the service closes. */
 const RESPONSE_GRACE_MS = 3_000
 
-export async function closeApp(app: FastifyInstance, clock: Pick<Clock, 'sleep'>): Promise<void> {
+export async function closeApp(app: FastifyInstance, clock: Clock): Promise<void> {
   const closed = app.close()
   if (!(await settlesWithin(RESPONSE_GRACE_MS, closed, clock))) app.server.closeAllConnections()
   await closed

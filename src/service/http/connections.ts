@@ -90,7 +90,7 @@ const LINGER_MS = 1_000
  * Closes the connection after this response. Closing at once while the client still sends would reset the connection,
  * and the client could lose the response. So the rest of the request is read and discarded for one second.
  */
-export function closeAfter(reply: FastifyReply, clock: Pick<Clock, 'alarm'>): FastifyReply {
+export function closeAfter(reply: FastifyReply, clock: Clock): FastifyReply {
   const { socket } = reply.request.raw
   if (socket instanceof Socket)
     // Node calls this when the response is sent.
@@ -117,7 +117,7 @@ const MAX_TURNS = 200
  * harmless: no request was sent on it, and the proxy uses another node. An open connection gets time for its next
  * request, and is closed after the response. Closing it while it is idle could lose a request in flight.
  */
-export async function drain({ server }: FastifyInstance, clock: Pick<Clock, 'sleep'>): Promise<void> {
+export async function drain({ server }: FastifyInstance, clock: Clock): Promise<void> {
   if (!server.listening) return
   // The system resets connections that Node has not yet accepted, so close right after an idle turn of the event loop.
   for (let turn = 0; turn < MAX_TURNS; turn++) {

@@ -12,7 +12,7 @@ export interface BodyLimits {
   /** At least `bodyBytes` must arrive in every `bodyMs`, until the body ends. */
   readonly pace: Pick<HttpLimits, 'bodyMs' | 'bodyBytes'>
   readonly memory: BodyMemory
-  readonly clock: Pick<Clock, 'alarm'>
+  readonly clock: Clock
 }
 
 /**

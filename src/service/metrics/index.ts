@@ -27,7 +27,7 @@ export interface Metrics extends HttpMetrics {
   close(): Promise<void>
 }
 
-export function createMetrics(clock: Pick<Clock, 'monotonic' | 'sleep'>): Metrics {
+export function createMetrics(clock: Clock): Metrics {
   const registry = new Registry()
   const instruments = createInstruments(registry)
   const { rendering, renderSeconds } = instruments
@@ -123,7 +123,7 @@ const QUEUE_LIMIT_MS = 1_000
 function createQueueReading(
   { queueLength }: Instruments,
   store: Pick<ServiceStore, 'queueLengths'>,
-  clock: Pick<Clock, 'sleep'>,
+  clock: Clock,
 ): () => Promise<void> {
   let reading: ReturnType<ServiceStore['queueLengths']> | undefined
   return async () => {

@@ -42,7 +42,7 @@ class Refused extends Error {}
 
 export function createPostgresRateLimiter(
   { run, transaction }: Pick<Database, 'run' | 'transaction'>,
-  clock: Pick<Clock, 'monotonic'> = systemClock,
+  clock: Clock = systemClock,
 ): RateLimiter {
   /** Returns a function that runs the statement if it was not run for this time. If it fails, a later call runs it again. */
   function atMostEvery(periodMs: number, statement: string): () => void {

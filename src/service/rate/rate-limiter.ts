@@ -24,9 +24,7 @@ interface RequestTimes {
 const SWEEP_EVERY_MS = 10_000
 
 /** Keeps the request times of each key in memory. `size` is the number of keys. */
-export function createMemoryRateLimiter(
-  clock: Pick<Clock, 'monotonic'>,
-): RateLimiter & { readonly size: number } {
+export function createMemoryRateLimiter(clock: Clock): RateLimiter & { readonly size: number } {
   const byKey = new Map<string, RequestTimes>()
   let sweptAtMs = Number.NEGATIVE_INFINITY
 

@@ -15,7 +15,7 @@ interface ReferenceFetchOptions {
    * must not fetch for others from hosts that they cannot reach themselves.
    */
   privateAllowed(): boolean
-  readonly clock: Pick<Clock, 'alarm' | 'monotonic' | 'now'>
+  readonly clock: Clock
   readonly env: Readonly<Record<string, string | undefined>>
 }
 

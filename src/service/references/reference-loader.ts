@@ -26,7 +26,7 @@ interface ReferenceLoaderOptions {
   readonly inputs: Pick<FileStore, 'find'>
   readonly outputs: Pick<FileStore, 'find'>
   readonly fetch: Pick<ReferenceFetch, 'get'>
-  readonly clock: Pick<Clock, 'alarm'>
+  readonly clock: Clock
   readonly maxBytes?: typeof MAX_BYTES
   /** Returns the file key of a stored image. */
   findImage(sha256: string): Promise<string | undefined>

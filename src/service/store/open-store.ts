@@ -16,7 +16,7 @@ export interface StoreLocation {
   readonly databaseUrl: string | undefined
   /** Whether SQLite runs in threads. */
   readonly inThread: boolean
-  readonly clock: Pick<Clock, 'monotonic' | 'sleep'>
+  readonly clock: Clock
 }
 
 /** Throws `RushesError` (usage) if the database cannot be used or was written by another version of `rushes`. */

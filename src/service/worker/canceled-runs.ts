@@ -18,7 +18,7 @@ const ABANDONED_AFTER_MS = 3_600_000
 
 export interface CanceledRunsOptions {
   readonly store: Pick<Store, 'findStopping' | 'settleCanceled' | 'adoptJob'>
-  readonly clock: Pick<Clock, 'now' | 'sleep'>
+  readonly clock: Clock
   readonly engine: Pick<Engine, 'cancel'>
   readonly models: readonly ServedModel[]
   readonly worker: string

@@ -20,7 +20,7 @@ export interface RenderOptions {
   readonly engine: Engine
   /** The models that the engine renders. */
   readonly models: readonly ServedModel[]
-  readonly clock: Pick<Clock, 'sleep'>
+  readonly clock: Clock
   /** Parent of the folder that the engine writes to. */
   readonly workFolder: string
   /** Storage for the complete files. */
@@ -109,7 +109,7 @@ export async function removeOutputs(
 /** Parts that load the references of a run. */
 export interface ReferenceParts {
   readonly references: ReferenceLoader
-  readonly clock: Pick<Clock, 'sleep'>
+  readonly clock: Clock
   readonly workFolder: string
   onError(error: unknown): void
 }
@@ -165,7 +165,7 @@ function inputFor(
 export async function withGracePeriod<Value>(
   work: Promise<Value>,
   signal: AbortSignal,
-  clock: Pick<Clock, 'sleep'>,
+  clock: Clock,
 ): Promise<Value> {
   const stopped = untilAborted(signal).then(async () => {
     if (await settlesWithin(ABORT_GRACE_MS, work, clock)) return await work

@@ -92,7 +92,7 @@ interface PersistLimits {
  * run returns to the queue when the lease is released.
  */
 export const createPersist =
-  (clock: Pick<Clock, 'sleep'>, onError: (error: unknown) => void) =>
+  (clock: Clock, onError: (error: unknown) => void) =>
   <Value>(write: () => Promise<Value>, { maxRefusals, signal }: PersistLimits): Promise<Value> => {
     let refusals = 0
     return retryErrors(write, {

@@ -40,7 +40,7 @@ export interface WorkerLease {
 
 export interface WorkerLeaseOptions {
   readonly store: Pick<Store, 'renewLease' | 'extendLease' | 'listWorkers' | 'reapWorker' | 'releaseWorker'>
-  readonly clock: Pick<Clock, 'now' | 'monotonic' | 'alarm'>
+  readonly clock: Clock
   onError(error: unknown): void
 }
 
@@ -169,7 +169,7 @@ export async function removeAbandonedFolders({
   /** Folder with the work folders of all workers: `<worker>/<run>`. */
   readonly work: string
   readonly store: Pick<Store, 'listWorkers'>
-  readonly clock: Pick<Clock, 'now'>
+  readonly clock: Clock
   onError(error: unknown): void
 }): Promise<void> {
   // Read the folder before the database: a worker is recorded before it creates its folder, so that no folder of an

@@ -1,5 +1,6 @@
 /** The rate limits of people (docs/console.md), at their edges. */
 import { expect, test } from 'vitest'
+import { systemClock } from '../../../src/host/clock.js'
 import { AUTH_PATHS, CONSOLE_PATHS } from '../../../src/protocol/console.js'
 import { RUNS_PATH } from '../../../src/protocol/id.js'
 import { createCredits } from '../../../src/service/console/credits.js'
@@ -286,7 +287,7 @@ test('queues at most 50 page reads of an account, and refuses more', async () =>
 test('a response that has started gets its turn, even when the queue is full', async () => {
   const { reads, endNext } = createSlowStore()
   const pages = Array.from({ length: 51 }, () => reads.listRuns({ accountId: 1, limit: 1 }))
-  const parts = createCredits({ store: reads, clock: { now: () => 0 } }).csv(1, {})
+  const parts = createCredits({ store: reads, clock: { ...systemClock, now: () => 0 } }).csv(1, {})
   await expect(parts.next()).rejects.toMatchObject({ code: 'overloaded' })
   const more = reads.listMoreEntries({ accountId: 1, limit: 1 })
   for (let n = 0; n < 51; n++) {

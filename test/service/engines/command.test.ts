@@ -33,7 +33,7 @@ const job = (more: Partial<RenderJob> = {}): RenderJob => ({
 interface EngineOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly urls?: readonly string[]
-  readonly clock?: Pick<Clock, 'alarm' | 'sleep'>
+  readonly clock?: Clock
 }
 
 const engine = (command: string, { env = {}, clock = systemClock, urls = [] }: EngineOptions = {}) =>

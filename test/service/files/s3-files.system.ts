@@ -4,6 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { S3Client } from '@aws-sdk/client-s3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { systemClock } from '../../../src/host/clock.js'
 import { type FileStore, StorageUnavailable } from '../../../src/service/files/contract.js'
 import { createS3Files } from '../../../src/service/files/s3-files.js'
 import { filesContract, readStored } from '../../contract/files.js'
@@ -28,7 +29,7 @@ function open({ pageSize = undefined as number | undefined, prefix = 'team/outpu
   clients.push(client)
   const work = join(temporaryFolder(), 'work')
   mkdirSync(work)
-  const options = { client, bucket: store.bucket, prefix, clock: Date, signsUrls: true, pageSize }
+  const options = { client, bucket: store.bucket, prefix, clock: systemClock, signsUrls: true, pageSize }
   const takeAway = () => {
     answer(404, error('NoSuchBucket'))
     return () => store.intercept(undefined)

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../../src/host/clock.js'
 import { createPostgresRateLimiter } from '../../../src/service/rate/postgres.js'
 import type { RateLimiter } from '../../../src/service/rate/rate-limiter.js'
 import { createDatabase, type PostgresDatabase } from '../../../src/service/store/postgres/database.js'
@@ -55,7 +56,7 @@ describePostgres('on PostgreSQL', () => {
         transaction: (work, options) =>
           database.transaction((queries) => work({ ...queries, ...onClock(queries) }), options),
       },
-      { monotonic: () => monotonicMs },
+      { ...systemClock, monotonic: () => monotonicMs },
     )
     return {
       limiter,

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
+import { systemClock } from '../../../src/host/clock.js'
 import { createMemoryRateLimiter } from '../../../src/service/rate/rate-limiter.js'
 import { rateLimiterContract } from '../../contract/rate-limiter.js'
 
 function open() {
   let nowMs = 0
-  const limiter = createMemoryRateLimiter({ monotonic: () => nowMs })
+  const limiter = createMemoryRateLimiter({ ...systemClock, monotonic: () => nowMs })
   const advance = (ms: number) => {
     nowMs += ms
   }

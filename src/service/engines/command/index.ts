@@ -51,7 +51,7 @@ export interface CommandEngineOptions {
   readonly env: ChildEnvironment
   /** URLs of the service's database and storage. */
   readonly urls?: readonly (string | undefined)[]
-  readonly clock: Pick<Clock, 'alarm' | 'sleep'>
+  readonly clock: Clock
 }
 
 export function createCommandEngine({ command, env, urls, clock }: CommandEngineOptions): Engine {
@@ -226,12 +226,7 @@ exit "$code"`
  * Starts the command as the leader of a separate process group, so that the service can end the command with all its
  * child processes. Ctrl-C in the terminal reaches only the service, which then ends the command.
  */
-function startGroup(
-  command: string,
-  env: ChildEnvironment,
-  input: string,
-  clock: Pick<Clock, 'alarm' | 'sleep'>,
-): CommandGroup {
+function startGroup(command: string, env: ChildEnvironment, input: string, clock: Clock): CommandGroup {
   const child = spawn('sh', ['-c', WITH_WATCHER, 'rushes-engine', command], {
     env: { ...env },
     detached: true,

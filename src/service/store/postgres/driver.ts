@@ -94,7 +94,7 @@ const MAX_CLOSING_WAIT_MS = 1_500
 const PAUSES_MS = [10, 25, 50, 100, 200] as const
 
 export interface RetryWindow {
-  readonly clock: Pick<Clock, 'monotonic' | 'sleep'>
+  readonly clock: Clock
   /**
    * Returns the pause after attempt `number` (from 1) of an operation that began at `startedMs`. Undefined if the
    * operation has waited long enough.

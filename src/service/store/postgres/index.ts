@@ -43,7 +43,7 @@ export interface PostgresOptions {
   readonly make?: boolean
   /** Connections of the pool. A node with workers uses one more, and a node with a console two more. Default: 10. */
   readonly maxConnections?: number | undefined
-  readonly clock?: Pick<Clock, 'monotonic' | 'sleep'> | undefined
+  readonly clock?: Clock | undefined
 }
 
 /**

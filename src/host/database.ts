@@ -156,7 +156,12 @@ export function createDatabase({ path, migrations }: DatabaseOptions, firstRows 
   withDatabase(path, BUSY_TIMEOUT_MS, (database) =>
     database.exec(
       // No other process knows the file yet, and an incomplete one is never used: it needs no rollback journal on disk.
-      `PRAGMA journal_mode = MEMORY; BEGIN; ${[...migrations, firstRows].join(';')}; PRAGMA user_version = ${migrations.length}; ${newApplicationId()}; COMMIT`,
+      [
+        'PRAGMA journal_mode = MEMORY; BEGIN',
+        ...migrations,
+        firstRows,
+        `PRAGMA user_version = ${migrations.length}; ${newApplicationId()}; COMMIT`,
+      ].join(';'),
     ),
   )
 }

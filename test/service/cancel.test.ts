@@ -36,7 +36,7 @@ async function createService(options: TestServiceOptions = {}) {
   }
   /** Runs the clock until the refund of the run is decided. */
   const settled = async (id: string) => {
-    for (let seconds = 0; seconds < 30; seconds++) {
+    for (let seconds = 0; seconds < 160; seconds++) {
       const { body } = await ask(service, 'GET', `${RUNS}/${id}`)
       if (body.error?.code === 'canceled') return body
       await service.clock.advance(1_000)
@@ -112,7 +112,7 @@ test.each([
     await cancel(service, id)
     expect((await settled(id)).error.message).toContain(text)
     expect(await paid()).toBe(credits)
-    expect(canceled).toEqual(answer === undefined ? [] : [{ id, model: LOCAL_MODELS.image }])
+    expect(canceled).toMatchObject(answer === undefined ? [] : [{ id, model: LOCAL_MODELS.image }])
   },
 )
 

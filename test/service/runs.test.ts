@@ -43,6 +43,35 @@ test('a run is accepted, rendered and shown', async () => {
   expect(service.complaints).toEqual([])
 })
 
+test('the engine gets the defaults, and the run shows what was sent', async () => {
+  const engine = createInstantEngine()
+  const service = await createTestService({ engine })
+  const image = await ask(service, 'POST', RUNS, A_FOX)
+  const video = await ask(service, 'POST', RUNS, {
+    model: LOCAL_MODELS.video,
+    input: { prompt: 'a boat', resolution: '1080p', mood: { calm: true } },
+  })
+  expect((await ended(service, image.body.id)).input).toEqual({ prompt: 'a fox' })
+  expect((await ended(service, video.body.id)).input).toEqual({
+    prompt: 'a boat',
+    resolution: '1080p',
+    mood: { calm: true },
+  })
+  expect(engine.jobs.map(({ kind, input }) => ({ kind, input }))).toEqual([
+    { kind: 'image', input: { prompt: 'a fox', aspect_ratio: '1:1', quality: 'basic' } },
+    {
+      kind: 'video',
+      input: {
+        prompt: 'a boat',
+        aspect_ratio: '16:9',
+        resolution: '1080p',
+        duration: '5',
+        mood: { calm: true },
+      },
+    },
+  ])
+})
+
 test('several outputs keep their order', async () => {
   const service = await createTestService({ engine: createInstantEngine({ files: ['b.png', 'a #1.png'] }) })
   const { output } = await finished(service, A_FOX)

@@ -51,11 +51,10 @@ export function createCanceledRuns(options: CanceledRunsOptions): CanceledRuns {
   const decisions = new Map<string, Decision>()
 
   /** Returns the charge, and the job that the run has afterwards. */
-  async function decide(run: StoppingRun): Promise<Decision> {
+  async function decide({ owner, ...run }: StoppingRun): Promise<Decision> {
     let { stored } = run
     const adopt = async (handle: JobHandle): Promise<boolean> => {
-      const isAdopted =
-        (await store.adoptJob({ id: run.id, owner: run.owner, nowMs: clock.now() }, handle)) === true
+      const isAdopted = (await store.adoptJob({ id: run.id, owner, nowMs: clock.now() }, handle)) === true
       if (isAdopted) stored = { handle }
       return isAdopted
     }

@@ -459,6 +459,14 @@ describe('an entry of the lock file', () => {
       { c: 'b.png', d: 'a.png' },
     ],
     [
+      'the path of its file, before the name of its file',
+      {
+        rows: '[{ name: c, kind: image, prompt: X, output: b/x.png }, { name: d, kind: image, prompt: X, output: a/x.png }]',
+        entries: { a: at('a/x.png'), b: at('b/x.png') },
+      },
+      { c: 'b/x.png', d: 'a/x.png' },
+    ],
+    [
       'a name with a number, which is no number of a variant',
       {
         rows: '[{ name: y, kind: image, prompt: X, count: 2 }]',

@@ -439,7 +439,6 @@ describe('the limit of combinations', () => {
         '6:5 the matrices of the manifest have 1010 combinations; the limit is 1000 (--max-runs 1010 allows them)',
       ],
     ],
-    [[600, 410], 1_010, []],
     [
       [1_010],
       1_009,

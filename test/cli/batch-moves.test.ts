@@ -46,15 +46,9 @@ interface Move {
   readonly was: Readonly<Record<string, string>>
   /** Files after the move. */
   readonly files: readonly string[]
-  /** Prompts of the runs that are paid for. Default: none, and the service is not asked. */
-  readonly paid?: readonly string[]
 }
 
-const numbers = (name: (at: number) => string, count: number) =>
-  Array.from({ length: count }, (_, at) => name(at + 1))
-const named = (name: string) => (number: number) => (number === 1 ? name : `${name}-${number}`)
 const row = (fields: AnyRow): AnyRow => ({ prompt: PROMPT, ...fields })
-const ELEVEN = numbers(named('vixen'), 11)
 
 const MOVES: Readonly<Record<string, Move>> = {
   'an output with count 2 that moves to another folder, and a film of its first run': {
@@ -69,35 +63,11 @@ const MOVES: Readonly<Record<string, Move>> = {
     was: { 'img/fox.png': 'assets/fox.png', 'img/fox-2.png': 'assets/fox-2.png', film: 'film' },
     files: ['img/fox.png', 'img/fox-2.png', 'film.mp4'],
   },
-  'a row with count 2 that gets another name': {
-    before: [row({ name: 'fox', count: 2 })],
-    after: [row({ name: 'vixen', count: 2 })],
-    was: { vixen: 'fox', 'vixen-2': 'fox-2' },
-    files: ['vixen.png', 'vixen-2.png'],
-  },
-  'two outputs of one prompt that move and change places in the manifest': {
-    before: [row({ output: 'hero.png' }), row({ output: 'alt.png' })],
-    after: [row({ output: 'img/alt.png' }), row({ output: 'img/hero.png' })],
-    was: { 'img/alt.png': 'alt.png', 'img/hero.png': 'hero.png' },
-    files: ['img/hero.png', 'img/alt.png'],
-  },
-  'two rows of one prompt that get other names and keep their outputs': {
-    before: [row({ name: 'a', output: '1.png' }), row({ name: 'b', output: '2.png' })],
-    after: [row({ name: 'd', output: '2.png' }), row({ name: 'c', output: '1.png' })],
-    was: { c: 'a', d: 'b' },
-    files: ['1.png', '2.png'],
-  },
   'two rows of one prompt that get other names and outputs': {
     before: [row({ name: 'z' }), row({ name: 'y' })],
     after: [row({ name: 'b' }), row({ name: 'a' })],
     was: { b: 'z', a: 'y' },
     files: ['b.png', 'a.png'],
-  },
-  'a row with count 11 that gets another name': {
-    before: [row({ name: 'fox', count: 11 })],
-    after: [row({ name: 'vixen', count: 11 })],
-    was: Object.fromEntries(numbers(named('fox'), 11).map((name, at) => [ELEVEN[at], name])),
-    files: ELEVEN.map((name) => `${name}.png`),
   },
   'two rows with count 3 that get other names and count 2': {
     before: [row({ name: 'fox', count: 3 }), row({ name: 'owl', count: 3 })],
@@ -110,19 +80,6 @@ const MOVES: Readonly<Record<string, Move>> = {
     after: [row({ name: 'sign-{x}', matrix: { x: ['b', 'a'] } })],
     was: { 'sign-b': 'icon-b', 'sign-a': 'icon-a' },
     files: ['sign-b.png', 'sign-a.png'],
-  },
-  'a row that is renamed while another one of its old prompt is edited': {
-    before: [row({ name: 'a' }), row({ name: 'b' })],
-    after: [row({ name: 'a', prompt: 'an owl' }), row({ name: 'c' })],
-    was: { c: 'b' },
-    files: ['a.png', 'c.png'],
-    paid: ['an owl'],
-  },
-  'an output whose letter case changes': {
-    before: [row({ output: 'Fox.png' })],
-    after: [row({ output: 'fox.png' })],
-    was: { 'fox.png': 'Fox.png' },
-    files: ['fox.png'],
   },
   'two outputs of one prompt whose letter case changes': {
     before: [row({ output: 'Owl.png' }), row({ output: 'Fox.png' })],
@@ -151,15 +108,14 @@ const MOVES: Readonly<Record<string, Move>> = {
 }
 
 describe('each row keeps its own picture, and nothing is paid again, after the move of', () => {
-  it.each(Object.entries(MOVES))('%s', async (_, { before, after, was, files, paid = [] }) => {
+  it.each(Object.entries(MOVES))('%s', async (_, { before, after, was, files }) => {
     const { run, created, contents, write, lock, folder, service } = await start(before)
     expect(await run()).toMatchObject({ code: 0 })
     const old = contents()
     created()
     write(after)
-    expect(await run()).toMatchObject({ code: 0 })
-    if (paid.length === 0) expect(service.requests).toEqual([])
-    expect(created()).toEqual(paid)
+    expect(await run([], { env: { RUSHES_API_KEY: '' } })).toMatchObject({ code: 0 })
+    expect(service.requests).toEqual([])
     const now = contents()
     expect(Object.fromEntries(Object.keys(was).map((name) => [name, now[name]]))).toEqual(
       Object.fromEntries(Object.entries(was).map(([name, oldName]) => [name, old[oldName]])),

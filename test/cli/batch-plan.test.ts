@@ -250,16 +250,6 @@ describe('--dry-run', () => {
   })
 })
 
-describe('the plan after a prompt that looks like a data: URL has changed', () => {
-  it('creates the row again, and names what has changed', async () => {
-    const { run, write } = await createFamily([{ ...SHEET, prompt: 'Data: a red fox' }])
-    await run()
-    write([{ ...SHEET, prompt: 'Data: a blue whale' }])
-    const { stdout } = await run(['--dry-run'], { tty: { stdout: true }, columns: 120 })
-    expect(stdout).toBe('create  sheet  sheet.png  prompt changed\n')
-  })
-})
-
 describe('the plan of rows that use other rows', () => {
   const BOTH = { name: 'both', prompt: 'two foxes', image_urls: ['row:run', 'row:sit'] }
   const TREE = { name: 'tree', prompt: 'a tree' }

@@ -1,6 +1,6 @@
 /** What is sent for an output of another row, where hosts, services and files are not as they should be. */
 import { createHash } from 'node:crypto'
-import { truncateSync, writeFileSync } from 'node:fs'
+import { rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Made } from '../../src/batch/lock/lock.js'
@@ -103,25 +103,38 @@ describe('an output of another row', () => {
     ['it was created by another service', {}, { service: 'https://other.example' }],
     ['the lock file does not say by which', {}, { service: undefined }],
   ])('is a data: URL where %s', async (_, options, made) => {
-    const { sources, clock } = createSources(options, made)
+    const { sources, clock, asked } = createSources(options, made)
     expect(await clock.runUntil(sources.urlOf(REFERENCE))).toBe(data)
+    // Another service gets no request for the run.
+    if ('service' in made) expect(asked).toEqual([])
   })
 
-  it.each<[string, (path: string) => void, RegExp]>([
+  const AGAIN = 'Create it again with --only a --force.'
+  it.each<[string, (path: string) => void, RegExp, string]>([
     [
       'the file is too large to be sent',
       (path) => truncateSync(path, 64 * 1024 * 1024 + 1),
       /^row:a \(a\.png\) has 67108865 bytes and must be sent with the request; the limit for a request body is 64 MiB\.$/,
+      'Use smaller reference images, or http(s) URLs.',
     ],
     [
       'the file was changed',
       (path) => writeFileSync(path, 'x'),
       /a\.png was changed after it was downloaded/,
+      AGAIN,
     ],
-  ])('is an error where %s', async (_, change, says) => {
+    [
+      'the file is missing',
+      (path) => rmSync(path),
+      /^row:a: the service does not have this output any more, and a\.png: no such file\.$/,
+      AGAIN,
+    ],
+  ])('is an error where %s', async (_, change, says, hint) => {
     const { sources, folder } = createSources({ fetch: scripted({ status: 404 }).fetch })
     change(join(folder, 'a.png'))
-    await expect(sources.urlOf(REFERENCE)).rejects.toThrow(says)
+    await expect(sources.urlOf(REFERENCE)).rejects.toThrow(
+      expect.objectContaining({ code: 'usage', message: expect.stringMatching(says), hint }),
+    )
   })
 
   it('gives a data: URL when the host does not answer in 10 s', async () => {

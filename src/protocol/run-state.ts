@@ -7,6 +7,9 @@ import { printable, quoteWord, shortened } from './text.js'
 
 const SUCCESS_STATUS = 'succeeded'
 
+/** Code of a run whose credits stay charged until an operator decides: its provider may have accepted it. */
+export const OUTCOME_UNKNOWN = 'outcome_unknown'
+
 /** Statuses that mean failure, in lower case. */
 export const FAILURE_STATUSES: readonly string[] = [
   'failed',
@@ -81,6 +84,10 @@ export function endErrorOf(state: RunState, isLocal: boolean): RushesError | und
   return state.phase === 'failed' ? runFailed(state, isLocal) : undefined
 }
 
+/** Whether the provider of the model may have accepted the run, so that another one may be paid twice. */
+export const isOutcomeUnknown = ({ service }: RunState): boolean =>
+  (service as { readonly error?: { readonly code?: unknown } | null } | null)?.error?.code === OUTCOME_UNKNOWN
+
 function runFailed(state: RunState, isLocal: boolean): RushesError {
   const isCanceled = /^cancell?ed$/i.test(state.status.trim())
   const end = /^failed$/i.test(state.status) ? 'failed' : `ended with the status ${state.status}`
@@ -93,9 +100,12 @@ function runFailed(state: RunState, isLocal: boolean): RushesError {
   const mentionsRefund = /\brefunded\b/i.test(state.failure ?? '')
   return new RushesError('run_failed', message, {
     runId: state.id,
-    hint:
-      `Nothing was downloaded. ${isLocal || mentionsRefund ? '' : 'Your account shows whether it was charged. '}` +
-      `To create it again: \`rushes show ${quoteWord(state.id)} --again\`.`,
+    hint: isOutcomeUnknown(state)
+      ? 'Nothing was downloaded. A run may exist at the provider and cost money: look at its list before you create it ' +
+        `again. To fetch the result of its job, the operator of the service runs \`rushes admin run adopt ` +
+        `${quoteWord(state.id)} <job>${isLocal ? ' --data <state folder>/local' : ''}\`.`
+      : `Nothing was downloaded. ${isLocal || mentionsRefund ? '' : 'Your account shows whether it was charged. '}` +
+        `To create it again: \`rushes show ${quoteWord(state.id)} --again\`.`,
   })
 }
 

@@ -43,7 +43,7 @@ import { asRushesError } from '../host/interrupts.js'
 import type { RunEstimate } from '../journal/index.js'
 import type { ModelInput } from '../protocol/models.js'
 import { progressOf } from '../protocol/parse.js'
-import type { RunState } from '../protocol/run-state.js'
+import { isOutcomeUnknown, type RunState } from '../protocol/run-state.js'
 import { quoteWord } from '../protocol/text.js'
 import type { CreateRequest, Submitted } from './create.js'
 import { deliver, deliveryError } from './deliver.js'
@@ -341,12 +341,14 @@ async function end(row: BatchRow, { state, error }: FollowedRun): Promise<readon
   }
   // Keep the entry of an earlier run: only the pending create is removed.
   const tries =
-    state?.phase === 'failed' ? await row.lock.failed(isCanceled(state) ? undefined : state.id) : 0
+    state?.phase === 'failed'
+      ? await row.lock.failed(isCanceled(state) ? undefined : state.id, isOutcomeUnknown(state))
+      : 0
   // At the time limit, a 404 may come from a replica that does not know the run yet.
   const shown = error && !row.isTimedOut ? explained(row, error, state) : error
   endRow(row, {
     result: 'failed',
-    error: tries < MAX_TRIES ? shown : shown?.with({ hint: hintAfter(row, tries, shown) }),
+    error: tries < MAX_TRIES ? shown : shown?.with({ hint: hintAfter(row, shown) }),
   })
   return []
 }
@@ -355,10 +357,8 @@ async function end(row: BatchRow, { state, error }: FollowedRun): Promise<readon
 const isCanceled = ({ status }: RunState): boolean => /^\s*cancell?ed\s*$/i.test(status)
 
 /** Hint after the last try: a later batch skips the row. */
-const hintAfter = ({ batch }: BatchRow, tries: number, { hint }: RushesError): string =>
-  [hint, `It failed ${tries} times with this input, so later batches skip it.`, batch.payAgain('<row>')]
-    .filter(Boolean)
-    .join('\n')
+const hintAfter = ({ batch }: BatchRow, { hint }: RushesError): string =>
+  [hint, 'It is not tried again: later batches skip it.', batch.payAgain('<row>')].filter(Boolean).join('\n')
 
 const withHint = (error: RushesError, hint: string): RushesError =>
   error.with({ hint: [error.hint, hint].filter(Boolean).join(' ') })

@@ -1,6 +1,6 @@
 /** A run as the local service stores it, and the run object of its responses. */
 import type { Kind } from '../protocol/models.js'
-import type { LocalStatus } from '../protocol/run-state.js'
+import { type LocalStatus, OUTCOME_UNKNOWN } from '../protocol/run-state.js'
 import { percentDecoded } from '../protocol/text.js'
 import type { StoredJob } from './engines/engine.js'
 import { isoOrNull } from './rules/times.js'
@@ -56,15 +56,17 @@ export function withRefund({ code, message }: RunFailure, refund: keyof typeof R
   return { code, message: `${text}${/[.!?]$/.test(text) ? '' : '.'}${REFUNDS[refund]}` }
 }
 
-/** Code of a run whose credits stay charged until an operator decides: its provider may have accepted it. */
-export const OUTCOME_UNKNOWN = 'outcome_unknown'
-
-const CANCELED_ENDS = { free: '', undecided: ' The service is stopping it.', ...REFUNDS } as const
+const CANCELED_ENDS = {
+  free: '',
+  charged: ' Its provider may have charged for it.',
+  undecided: ' The service is stopping it.',
+  ...REFUNDS,
+} as const
 const CANCELED_CODES = { undecided: 'canceling', abandoned: OUTCOME_UNKNOWN } as const
 
 /**
- * The error of a canceled run. `undecided`: it was being rendered, and has not stopped yet. `abandoned`: no worker could
- * stop it.
+ * The error of a canceled run. `free` and `charged`: its price was 0. `undecided`: it was being rendered, and has not
+ * stopped yet. `abandoned`: no worker could stop it.
  */
 export const canceled = (refund: keyof typeof CANCELED_ENDS): RunFailure => ({
   code: refund === 'undecided' || refund === 'abandoned' ? CANCELED_CODES[refund] : 'canceled',

@@ -2,6 +2,7 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
+import { OutcomeUnknown } from '../../src/service/engines/engine.js'
 import { scripted } from '../support/cli.js'
 import {
   CLIP,
@@ -144,6 +145,16 @@ describe('a row that fails each time', () => {
   const FAILING = { name: 'sheet', prompt: 'FAIL' }
   const OTHER = { name: 'other', prompt: 'a hen' }
 
+  it('is left out after one run that its provider may have accepted: another one could be paid twice', async () => {
+    const engine = { render: () => Promise.reject(new OutcomeUnknown('The answer was lost.')) }
+    const { run, created } = await createFamily([SHEET], { engine })
+    const first = await run()
+    expect([first.code, created()]).toEqual([10, [SHEET.prompt]])
+    expect(first.stderr).toContain('A run may exist at the provider and cost money')
+    expect(first.stderr).toMatch(/later batches skip it\.\n {2}To create it again and pay again: /)
+    expect([(await run()).code, created()]).toEqual([10, []])
+  })
+
   it('is left out after three failures of the same input with the rows that use it, until --force or another input', async () => {
     const { run, created, lock, lockPath, write } = await createFamily([FAILING, OTHER])
     for (const tries of [1, 2, 3]) {
@@ -158,7 +169,7 @@ describe('a row that fails each time', () => {
     const { code, stdout, stderr } = await run()
     expect({ code, stdout, created: created() }).toEqual({ code: 10, stdout: '', created: [] })
     expect(stderr).toContain(
-      `error: ${last}: sheet (line 1): It failed 3 times with this input, so it was not created again.`,
+      `error: ${last}: sheet (line 1): Its runs with this input have failed, so it was not created again.`,
     )
     expect(stderr).toMatch(/^2 runs: 1 up to date, 1 failing \(/m)
     const check = await run(['--check'])

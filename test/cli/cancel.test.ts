@@ -161,18 +161,25 @@ describe('a failed run', () => {
   }
 
   it.each([
-    ['render_failed', 'Its price was refunded.'],
-    ['outcome_unknown', 'Its price was not refunded, because the provider may have charged for it.'],
-  ])('with the code %s says in wait, status, show and list whether it was refunded', async (code, price) => {
-    const { waited, message, row, listed } = await end({ code, message: 'out of paint' })
-    expect(waited.code).toBe(10)
-    expect(waited.stderr).toContain(
-      `The run failed: out of paint. ${price}\n  Nothing was downloaded. To create it`,
-    )
-    expect(message).toBe(`The run failed: out of paint. ${price}`)
-    expect(row).toBe(`run_failed: out of paint. ${price}`)
-    expect(listed).toBe(`out of paint. ${price}`)
-  })
+    ['render_failed', 'Its price was refunded.', 'To create it again: `rushes show'],
+    [
+      'outcome_unknown',
+      'Its price was not refunded, because the provider may have charged for it.',
+      'A run may exist at the provider and cost money',
+    ],
+  ])(
+    'with the code %s says in wait, status, show and list whether it was refunded',
+    async (code, price, next) => {
+      const { waited, message, row, listed } = await end({ code, message: 'out of paint' })
+      expect(waited.code).toBe(10)
+      expect(waited.stderr).toContain(
+        `The run failed: out of paint. ${price}\n  Nothing was downloaded. ${next}`,
+      )
+      expect(message).toBe(`The run failed: out of paint. ${price}`)
+      expect(row).toBe(`run_failed: out of paint. ${price}`)
+      expect(listed).toBe(`out of paint. ${price}`)
+    },
+  )
 })
 
 describe('a canceled run', () => {

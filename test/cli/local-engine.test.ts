@@ -345,8 +345,11 @@ it('a cancel ends when the job of the run at its provider is canceled: the servi
   interrupts.interrupt('SIGINT')
   const { run_id: id } = JSON.parse((await waiting).stderr.trim().split('\n').at(-1) ?? '').error
   expect(server.canceled).toEqual([])
-  const keyless = await run(['cancel', '--local', id])
-  expect([keyless.code, keyless.stderr]).toEqual([2, expect.stringContaining('FAL_KEY')])
+  // Without the key, nothing is asked, and the run is not given up.
+  for (const command of ['cancel', 'wait']) {
+    const keyless = await run([command, '--local', id])
+    expect([keyless.code, keyless.stderr]).toEqual([2, expect.stringContaining('FAL_KEY')])
+  }
   const canceled = await run(['cancel', '--local', id], { env })
   expect(canceled).toMatchObject({ code: 0, stdout: `${id}\tcanceled\t\n` })
   expect(server.canceled).toEqual(['fal_1'])

@@ -44,8 +44,8 @@ export const LEFT_ALONE = new RushesError(
 )
 
 /** Error of a row that is not created again because its runs have failed. */
-export const failingError = ({ tries, run }: FailingAction): RushesError =>
-  new RushesError('run_failed', `It failed ${tries} times with this input, so it was not created again.`, {
+export const failingError = ({ run }: FailingAction): RushesError =>
+  new RushesError('run_failed', 'Its runs with this input have failed, so it was not created again.', {
     runId: run,
     hint: 'Change the row, or create it again and pay again with --only <row> --force.',
   })

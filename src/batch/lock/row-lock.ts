@@ -3,7 +3,15 @@
  * from there, and nothing is paid twice.
  */
 import type { LockKeeper } from './file.js'
-import { entryWith, type LockEntry, type Made, type Pending, type Placing, placingsOf } from './lock.js'
+import {
+  entryWith,
+  type LockEntry,
+  MAX_TRIES,
+  type Made,
+  type Pending,
+  type Placing,
+  placingsOf,
+} from './lock.js'
 
 export interface RowLockOptions {
   readonly keeper: LockKeeper
@@ -35,8 +43,11 @@ export interface RowLock {
    * already has.
    */
   placing(file: Placing & { readonly run: string }): Promise<void>
-  /** Called when the run has failed. `run`: its id, if it counts as a try. Returns the number of tries so far. */
-  failed(run: string | undefined): Promise<number>
+  /**
+   * Called when the run has failed. `run`: its id, if it counts as a try. `isLast`: it is not tried again. Returns the number
+   * of tries so far.
+   */
+  failed(run: string | undefined, isLast?: boolean): Promise<number>
   made(made: Made): Promise<void>
 }
 
@@ -88,14 +99,14 @@ export function createRowLock({ keeper, name, create, clock, onWriteError }: Row
       placing = [...placing.filter((each) => !isSame(each, file)), file]
       await keep({ ...pendingCreate(), state: 'accepted', run: file.run })
     },
-    async failed(run) {
+    async failed(run, isLast = false) {
       const { hash, model, kind } = create()
       const { failures: earlier, ...entry } = entryNow()
-      const tries = earlier?.hash === hash ? earlier.tries : 0
-      const failures =
-        run === undefined ? earlier : { hash, model, kind, tries: tries + 1, run, failed_at: now() }
+      const before = earlier?.hash === hash ? earlier.tries : 0
+      const tries = run === undefined ? before : isLast ? MAX_TRIES : before + 1
+      const failures = run === undefined ? earlier : { hash, model, kind, tries, run, failed_at: now() }
       await keeper.set(name, entryWith({ ...entry, pending: otherPending(), failures })).catch(onWriteError)
-      return run === undefined ? tries : tries + 1
+      return tries
     },
     made: (made) =>
       keeper

@@ -5,6 +5,7 @@ import { type DeliveryNeeds, type DeliveryOptions, deliveryOf } from '../flags/d
 import { inTurns } from '../process/exit.js'
 import { carryOutRuns } from './carry-out.js'
 import { checkTarget } from './check-target.js'
+import { isFinished } from './journal-rows.js'
 import type { ResumeMany } from './resume.js'
 import { sidecarOf } from './sidecar.js'
 
@@ -28,7 +29,12 @@ export async function revisit(
   }
   checkTarget(ctx, delivery, { runs: ids.length, own })
   const runs: { readonly run: KnownRun }[] = []
-  for await (const id of inTurns(ids, ctx.interrupts.first))
-    runs.push({ run: knownRun(id, recorder.find(id)) })
+  for await (const id of inTurns(ids, ctx.interrupts.first)) {
+    const row = recorder.find(id)
+    // Without the key of its provider, for example, its job could not be followed.
+    if (row?.model !== undefined && !isFinished(row) && delivery.patience !== 'once')
+      connection.checkModel?.(row.model)
+    runs.push({ run: knownRun(id, row) })
+  }
   return carryOutRuns(ctx, { connection, delivery, runs, many })
 }

@@ -75,6 +75,8 @@ const MAX_MISSING = 4
 const MAX_FAILURES = 20
 /** Pauses between the tries for outputs that are announced before they can be fetched. */
 const OUTPUT_STEPS_MS = [1_000, 2_000, 4_000, 8_000]
+/** Tries for paid outputs whose host is down: about five minutes. */
+const MAX_OUTPUT_TRIES = 40
 /** An aborted engine has 3 s to stop. */
 export const CANCEL_LIMIT_MS = 2_500
 const MAX_HANDLE_BYTES = 4_096
@@ -295,7 +297,8 @@ async function follow<Result>(
     result = await untilDone(engine, handle, { ...job, onKnown })
   } catch (error) {
     if (!isKnown && error instanceof JobEnded) throw notKnown(handle)
-    if (isKnown && !(error instanceof JobEnded) && (await mayCancel(engine, handle, job)))
+    const isOver = error instanceof JobEnded || error instanceof OutcomeUnknown
+    if (isKnown && !isOver && (await mayCancel(engine, handle, job)))
       note(engine, job, await cancelJob(engine, handle))
     throw error
   } finally {
@@ -327,6 +330,10 @@ interface FollowedJob extends RenderJob {
   /** Called for each state that the server reports: it knows the job. */
   onKnown(): Promise<void>
 }
+
+/** The job continues, or has its result, which an operator can still have fetched. */
+const undecided = ({ id }: JobHandle, { message }: UpstreamError): OutcomeUnknown =>
+  new OutcomeUnknown(`${message} Its job is ${shortened(printable(id))}.`)
 
 const notKnown = ({ id }: JobHandle): OutcomeUnknown =>
   new OutcomeUnknown(`The model's server does not know the job ${shortened(printable(id))}.`)
@@ -373,6 +380,7 @@ async function untilDone<Result>(
       signal.throwIfAborted()
       if (error instanceof JobEnded || !(error instanceof UpstreamError)) throw error
       if (isOwnMissing(error)) return read({ state: 'missing' })
+      if (costs && isRefusedKey(error)) throw undecided(handle, error)
       const isRepeated = isMissing(error) || isTransient(error) || (costs && isUnreachable(error))
       if (!isRepeated || (++failures >= MAX_FAILURES && !costs)) throw error
       return undefined
@@ -403,12 +411,17 @@ async function fetchOutputs<Result>(
     }
     return await server.outputs(result, job, handle)
   }
-  const isRepeated = (error: unknown) =>
-    error instanceof UpstreamError && [403, 404, 409, 410].includes(error.status ?? 0)
-  return await retryErrors(attempt, {
-    pauseMs: (error, number) => (isRepeated(error) ? OUTPUT_STEPS_MS[number - 1] : undefined),
-    clock,
-    signal: job.signal,
+  /** A paid result is not given up while its host is down. */
+  const isLater = (error: UpstreamError) =>
+    server.upstream.costs && (isTransient(error) || isUnreachable(error))
+  const pauseMs = (error: unknown, number: number): number | undefined => {
+    if (!(error instanceof UpstreamError)) return undefined
+    if (isLater(error)) return number < MAX_OUTPUT_TRIES ? stepOf(OUTPUT_STEPS_MS, number) : undefined
+    return [403, 404, 409, 410].includes(error.status ?? 0) ? OUTPUT_STEPS_MS[number - 1] : undefined
+  }
+  const { signal } = job
+  return await retryErrors(attempt, { pauseMs, clock, signal }).catch((error: unknown) => {
+    throw error instanceof UpstreamError && isLater(error) ? undecided(handle, error) : error
   })
 }
 
@@ -433,6 +446,8 @@ const isMissing = ({ status }: UpstreamError): boolean => status === 404 || stat
 
 /** A proxy answers with a page, with text or with nothing. */
 const isOwnMissing = (error: UpstreamError): boolean => isMissing(error) && isObject(error.answer)
+
+const isRefusedKey = ({ status = 0 }: UpstreamError): boolean => [401, 402, 403].includes(status)
 
 const isUnreachable = ({ status = 503 }: UpstreamError): boolean => status === 503 || status === 429
 

@@ -2,7 +2,7 @@
 import { usageError } from '../../errors.js'
 import type { Kind, ModelDocument } from '../../protocol/models.js'
 import { mayCost } from '../../protocol/price.js'
-import type { Engine } from '../engines/engine.js'
+import { type Engine, OutcomeUnknown } from '../engines/engine.js'
 import type { EngineParts } from '../engines/read-engine.js'
 import { type EngineTypes, type ModelWithEngine, previewOf, withEngine } from './engine-settings.js'
 import { readEngineWord, withKeyVariable } from './engine-word.js'
@@ -194,7 +194,13 @@ function createModelSet(
         return found.engine
       }
       return {
-        render: async (job) => await engineOfModel(job.run?.model).render(job),
+        async render(job) {
+          const engine = engineOfModel(job.run?.model)
+          const { handle, intent } = job.stored ?? {}
+          if (engine.cancel === undefined && (handle ?? intent) !== undefined)
+            throw new OutcomeUnknown('The model has another engine now, which cannot follow its job.')
+          return await engine.render(job)
+        },
         cancel: async (run) => await engineOfModel(run.model).cancel?.(run),
         limitMs: (model) => byModel.get(model)?.engine.limitMs?.(model) ?? byModel.get(model)?.limitMs,
         describeEngine(model) {

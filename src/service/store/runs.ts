@@ -1,8 +1,9 @@
 /** Runs, from the create to the end. The queue is in `queue.ts`. */
 import { writeJson } from '../../protocol/json.js'
+import { OUTCOME_UNKNOWN } from '../../protocol/run-state.js'
 import { type JobHandle, type JobIntent, OutcomeUnknown, type StoredJob } from '../engines/engine.js'
 import type { AccountState } from '../rules/key-checks.js'
-import { canceled, OUTCOME_UNKNOWN, type RunFailure, withRefund } from '../stored-run.js'
+import { canceled, type RunFailure, withRefund } from '../stored-run.js'
 import type {
   AddedRun,
   CanceledRun,
@@ -209,7 +210,8 @@ export function createRunStore(database: Database) {
         // A worker that still renders the run may have sent it in between.
         if (JSON.stringify(jobOf(row.job)) !== JSON.stringify(stored)) return undefined
         const end = isRefunded === undefined ? 'abandoned' : isRefunded ? 'refunded' : 'kept'
-        await tx.run(SQL.settle, id, JSON.stringify(canceled(Number(row.price) === 0 ? 'free' : end)))
+        const endOfFree = isRefunded === false ? 'charged' : 'free'
+        await tx.run(SQL.settle, id, JSON.stringify(canceled(Number(row.price) === 0 ? endOfFree : end)))
         return { runs: 1, refunded: isRefunded ? await refundRun(tx, SQL, row, nowMs) : 0 }
       }),
   } satisfies Partial<Store>

@@ -1,5 +1,5 @@
 /** SQL that several parts of the store share. */
-import { OUTCOME_UNKNOWN } from '../stored-run.js'
+import { OUTCOME_UNKNOWN } from '../../protocol/run-state.js'
 
 /** Columns of a key, except its hashes. Not `*`, because libsql spends most of a read on columns. */
 const KEY_COLUMNS = `keys.id, keys.account_id, keys.name, keys.prefix, keys.disabled, keys.expires_at, keys.spend_limit,

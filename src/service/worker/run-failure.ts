@@ -4,10 +4,11 @@ import type { Clock } from '../../host/clock.js'
 import { FolderReplaced } from '../../host/own-folder.js'
 import { retryErrors, stepOf } from '../../host/retry.js'
 import { errorCode, isSystemError } from '../../host/system-error.js'
+import { OUTCOME_UNKNOWN } from '../../protocol/run-state.js'
 import { shortened, withoutControls } from '../../protocol/text.js'
 import { OutcomeUnknown, type RendererCrashed } from '../engines/engine.js'
 import type { CrashLimit } from '../store/contract.js'
-import { OUTCOME_UNKNOWN, type RunFailure } from '../stored-run.js'
+import type { RunFailure } from '../stored-run.js'
 
 const MAX_MESSAGE_LENGTH = 2_500
 

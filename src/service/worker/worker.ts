@@ -188,9 +188,11 @@ function createState(options: WorkerOptions): WorkerState {
   return state
 }
 
-/** Names of the models whose runs may be claimed now. */
+/** Names of the models whose runs may be claimed now. Runs of a model with a problem stay in the queue. */
 const claimableModels = (state: WorkerState): readonly string[] =>
-  state.options.models.filter((model) => hasFreeSlot(state, model)).map(({ document: { name } }) => name)
+  state.options.models
+    .filter((model) => model.problem === undefined && hasFreeSlot(state, model))
+    .map(({ document: { name } }) => name)
 
 /** Models that servers render have only their own slots, so that a server that is loading or down stops no other model. */
 function hasFreeSlot(

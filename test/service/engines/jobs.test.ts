@@ -382,6 +382,30 @@ describe('a job', () => {
     expect(server.count('GET /files/job_1/2')).toBe(1)
   })
 
+  test.each([401, 402, 403])(
+    'is not canceled when a poll answers %i, and its outcome is unknown',
+    async (status) => {
+      const { server, clock, render, creates } = await open()
+      server.fault('GET /requests/', { status, body: { detail: 'No user found' } })
+      const error = await clock.runUntil(render()).catch((thrown: unknown) => thrown)
+      expect(error).toBeInstanceOf(OutcomeUnknown)
+      expect(error).toMatchObject({ message: expect.stringContaining('Its job is job_1.') })
+      expect([creates(), server.canceled]).toEqual([1, []])
+    },
+  )
+
+  test.each([
+    ['for a time', 20, 'has its result'],
+    ['for good', 1_000, 'can be fetched later'],
+  ])('whose result cannot be fetched %s (%i answers) %s', async (_, times, end) => {
+    const { server, clock, render } = await open()
+    server.fault('GET /files/', { status: 500, body: 'down' }, times)
+    const rendering = clock.runUntil(render())
+    if (end === 'has its result') return expect(await rendering).toHaveLength(1)
+    await expect(rendering).rejects.toBeInstanceOf(OutcomeUnknown)
+    expect(server.canceled).toEqual([])
+  })
+
   test('whose result is gone fails with the words of the server', async () => {
     const { server, clock, render, creates } = await open()
     server.expire()

@@ -333,7 +333,7 @@ interface FollowedJob extends RenderJob {
 
 /** The job continues, or has its result, which an operator can still have fetched. */
 const undecided = ({ id }: JobHandle, { message }: UpstreamError): OutcomeUnknown =>
-  new OutcomeUnknown(`${message} Its job is ${shortened(printable(id))}.`)
+  new OutcomeUnknown(`${message}${/[.!?]$/.test(message) ? '' : '.'} Its job is ${shortened(printable(id))}.`)
 
 const notKnown = ({ id }: JobHandle): OutcomeUnknown =>
   new OutcomeUnknown(`The model's server does not know the job ${shortened(printable(id))}.`)

@@ -350,6 +350,13 @@ it('a cancel ends when the job of the run at its provider is canceled: the servi
     const keyless = await run([command, '--local', id])
     expect([keyless.code, keyless.stderr]).toEqual([2, expect.stringContaining('FAL_KEY')])
   }
+  await run(['config', 'unset', 'local.models'])
+  expect(await run(['cancel', '--local', id], { env })).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('The model acme/draw is not there'),
+  })
+  await run(['config', 'set', 'local.models', file('models.yaml')])
+  expect(server.canceled).toEqual([])
   const canceled = await run(['cancel', '--local', id], { env })
   expect(canceled).toMatchObject({ code: 0, stdout: `${id}\tcanceled\t\n` })
   expect(server.canceled).toEqual(['fal_1'])

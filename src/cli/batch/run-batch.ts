@@ -50,9 +50,10 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
   const isConnected = active.some(needsService)
   if (isConnected && prepared.missing.length > 0) throw await ctx.missingError(prepared.missing)
   const connection = isConnected ? await ctx.connect({ render: true }) : undefined
-  for (const { action, model, locked } of active)
-    if ((action.do === 'create' || locked?.pending !== undefined) && model !== undefined)
-      connection?.checkModel?.(model)
+  for (const { action, model, locked } of active) {
+    const rendered = action.do === 'create' ? model : locked?.pending?.model
+    if (rendered !== undefined) connection?.checkModel?.(rendered)
+  }
   await checkLimits(ctx, prepared)
   const hasUnsent = await takeUnsent(ctx, prepared)
   await removeLeftovers(lockPath)

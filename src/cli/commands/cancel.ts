@@ -1,12 +1,13 @@
 /** `rushes cancel`: asks the service to cancel runs. */
 import { type Command, Option } from 'commander'
-import { usageError } from '../../errors.js'
+import { RushesError, usageError } from '../../errors.js'
 import { retry } from '../../host/retry.js'
 import { isObject } from '../../protocol/parse.js'
 import type { RunState } from '../../protocol/run-state.js'
 import { printable } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { exitCodeOf } from '../process/exit.js'
+import { isFree } from '../runs/journal-rows.js'
 import { addRunIds, type RunChoice, selectRuns } from '../runs/run-selection.js'
 import { confirm } from '../terminal/confirm.js'
 import { type StatusSource, showRuns } from './status.js'
@@ -15,6 +16,7 @@ import { type StatusSource, showRuns } from './status.js'
 const MAX_STOPPING_MS = 150_000
 const STOPPING_STEP_MS = 1_000
 const STEPS_BEFORE_NOTE = 3
+const JOB_CONTINUES = { hint: 'It may continue at its provider, and cost money. Repeat the command.' }
 
 export interface CancelOptions extends RunChoice {
   readonly yes?: boolean
@@ -54,17 +56,17 @@ async function cancelRun(
   id: string,
 ): Promise<RunState> {
   const { first: signal } = interrupts
-  const model = recorder.find(id)?.model
-  if (model !== undefined) checkModel?.(model)
+  const row = recorder.find(id)
+  if (row?.model !== undefined) checkModel?.(row.model, !isFree(row))
   const deadlineMs = clock.monotonic() + MAX_STOPPING_MS
   return await retry<RunState, RunState>({
     attempt: (number) => (number === 1 ? client.cancel(id, signal) : client.get(id, signal)),
     decide(state, number) {
       if (localFiles === undefined || !isStopping(state)) return { done: state }
-      if (clock.monotonic() >= deadlineMs) {
-        out.warn(`The job of ${id} was not canceled in time, and may continue at its provider.`)
-        return { done: state }
-      }
+      if (clock.monotonic() >= deadlineMs)
+        return {
+          fail: new RushesError('wait_timeout', `The job of ${id} was not canceled in time.`, JOB_CONTINUES),
+        }
       if (number === STEPS_BEFORE_NOTE) out.note(`${id} is canceled. Canceling its job, for up to 2 minutes.`)
       return { retryInMs: STOPPING_STEP_MS }
     },

@@ -7,8 +7,7 @@ import type { CommandEnvironment, Context } from '../context/context.js'
 import { labelOption, labelsOf } from '../flags/labels.js'
 import { exitCodeOf } from '../process/exit.js'
 import { readIds } from '../process/io.js'
-import { isFinished, nameOfRun, rowOf } from '../runs/journal-rows.js'
-import { LOCAL_ADDRESS } from '../settings/table.js'
+import { isFinished, isFree, nameOfRun, rowOf } from '../runs/journal-rows.js'
 import { confirm } from '../terminal/confirm.js'
 import { plural } from '../terminal/format.js'
 
@@ -121,10 +120,6 @@ const changedError = (before: JournalRun, now: JournalRun): RushesError =>
 /** Whether the row is the only record of a run that may still cost money, or of a paid result. */
 const needsConfirmation = (run: JournalRun): boolean =>
   !isFree(run) && !isFinished(run) && run.error?.code !== 'run_not_found'
-
-/** A local run of a hosted model has a job at its provider. */
-const isFree = ({ address, estimate }: JournalRun): boolean =>
-  address === LOCAL_ADDRESS && estimate?.millionths === 0
 
 /** Whether the user confirms the removal. Throws `usage` without a terminal. */
 async function isConfirmed(ctx: Context, rows: readonly JournalRun[]): Promise<boolean> {

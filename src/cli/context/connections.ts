@@ -52,7 +52,7 @@ export async function openLocal({
   fetch,
   engine,
   ...options
-}: OpenLocalOptions): Promise<LocalService & { checkModel(model: string): void }> {
+}: OpenLocalOptions): Promise<LocalService & { checkModel(model: string, mustExist?: boolean): void }> {
   const [{ openLocalService }, { openLocalModels }] = await Promise.all([
     import('./local-service.js'),
     import('../models/local-models.js'),
@@ -74,9 +74,14 @@ export async function openLocal({
   const service = await openLocalService({ ...options, models: set.models, engine: all ?? preview })
   return {
     ...service,
-    checkModel(model) {
-      const { problem } = set.models.find(({ document }) => document.name === model) ?? {}
-      if (problem !== undefined) throw usageError(`The model ${model} cannot run. ${problem}`)
+    checkModel(model, mustExist = false) {
+      const found = set.models.find(({ document }) => document.name === model)
+      if (found?.problem !== undefined) throw usageError(`The model ${model} cannot run. ${found.problem}`)
+      if (found === undefined && mustExist)
+        throw usageError(
+          `The model ${model} is not there, so a job of the run could not be canceled.`,
+          'Repeat the command with the key of its provider, and with --engine or local.models as when the run was created.',
+        )
     },
   }
 }

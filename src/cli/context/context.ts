@@ -59,8 +59,11 @@ export interface Connection {
   readonly fetch: Fetch
   /** With `--local`: finds the files of output URLs in the data folder. */
   localFiles?(urls: readonly string[]): Promise<readonly DownloadedFile[]>
-  /** With `--local`: throws `usage` for a model whose runs would all fail. Called before the first create. */
-  checkModel?(model: string): void
+  /**
+   * With `--local`: throws `usage` for a model whose runs would all fail. `mustExist`: also for one that the service does
+   * not have.
+   */
+  checkModel?(model: string, mustExist?: boolean): void
 }
 
 export interface ConnectOptions {

@@ -4,10 +4,15 @@ import { EXIT, RushesError, usageError } from '../../errors.js'
 import type { Journal, JournalFile, JournalRun } from '../../journal/index.js'
 import { shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
+import { LOCAL_ADDRESS } from '../settings/table.js'
 import { addressOr, livesElsewhere } from './where.js'
 
 /** The id of the run, or the key of a row without one. */
 export const nameOfRun = ({ id, key }: JournalRun): string => id ?? key ?? ''
+
+/** Whether the run costs nothing. A local run of a hosted model has a job at its provider. */
+export const isFree = ({ address, estimate }: JournalRun): boolean =>
+  address === LOCAL_ADDRESS && estimate?.millionths === 0
 
 export const isFinished = ({ phase }: JournalRun): boolean => phase === 'succeeded' || phase === 'failed'
 

@@ -5,6 +5,8 @@ import { describe, expect, test } from 'vitest'
 import { createNetwork } from '../../../src/host/undici.js'
 import { openAdministration } from '../../../src/service/administration.js'
 import { OutcomeUnknown, RunCanceled, type StoredJob } from '../../../src/service/engines/engine.js'
+import { jobsOfCreate } from '../../../src/service/engines/hosted/lost-creates.js'
+import { digestsOf } from '../../../src/service/engines/outcome.js'
 import { openModelSet } from '../../../src/service/models/model-set.js'
 import { whenOver } from '../../support/after-file.js'
 import { createManualClock, type ManualClock } from '../../support/clock.js'
@@ -544,4 +546,17 @@ describe('Cog', () => {
     expect(await end(id, next)).toMatchObject({ status: 'succeeded' })
     expect([server.started, server.count('PUT')]).toEqual([[id, id], 4])
   })
+})
+
+test.each<[what: string, createdAfterMs: number | undefined, isOwn: boolean]>([
+  ['just after', 1_000, true],
+  ['at an unknown time after', undefined, true],
+  ['by a slow clock, before', -59_000, true],
+  ['long before', -61_000, false],
+  ['long after', 181_000, false],
+])('a job with the same input that was created %s the create is its own: %s ms, %s', (_, afterMs, isOwn) => {
+  const input = { prompt: 'a fox' }
+  const intent = { sentAtMs: 1_000_000, endpoint: 'acme/draw', input: digestsOf(input) }
+  const createdAt = afterMs === undefined ? 'today' : new Date(intent.sentAtMs + afterMs).toISOString()
+  expect(jobsOfCreate(intent, [{ id: 'job_1', input, createdAt }])).toEqual(isOwn ? [{ id: 'job_1' }] : [])
 })

@@ -4,6 +4,8 @@ import { hasSentInput } from '../outcome.js'
 
 /** The clock of the provider may differ. */
 const MAX_SKEW_MS = 60_000
+/** A create whose intent was stored reaches the provider within this time. A later job is another one. */
+const MAX_SEND_MS = 120_000
 
 export interface ListedJob {
   readonly id: unknown
@@ -19,8 +21,10 @@ export const earliestTime = ({ sentAtMs }: JobIntent): string =>
 /** Returns the jobs with the input of the create. */
 export function jobsOfCreate(intent: JobIntent, listed: readonly ListedJob[]): readonly JobHandle[] {
   const ids = listed.flatMap(({ id, input, createdAt }) => {
-    const isEarlier = Date.parse(`${createdAt}`) < intent.sentAtMs - MAX_SKEW_MS
-    return typeof id === 'string' && !isEarlier && hasSentInput(intent, input) ? [id] : []
+    const createdAtMs = Date.parse(`${createdAt}`)
+    const isOther =
+      createdAtMs < intent.sentAtMs - MAX_SKEW_MS || createdAtMs > intent.sentAtMs + MAX_SEND_MS + MAX_SKEW_MS
+    return typeof id === 'string' && !isOther && hasSentInput(intent, input) ? [id] : []
   })
   return [...new Set(ids)].map((id) => ({ id }))
 }

@@ -263,6 +263,28 @@ describe('a row whose source fails', () => {
     expect(created()).toEqual([])
     expect((await run(['--resubmit-unconfirmed'])).code).toBe(0)
   })
+
+  it('after an error of the account nothing more is created', async () => {
+    const { run, service } = await createFamily()
+    const refusing = scripted({
+      status: 402,
+      body: { error: { code: 'insufficient_balance', message: 'no' } },
+    })
+    let creates = 0
+    const fetch: Fetch = (request) => {
+      if (request.method === 'POST') creates++
+      const isOfRun = request.body !== undefined && Buffer.from(request.body).includes(RUN.prompt)
+      return isOfRun ? refusing.fetch(request) : service.counting(request)
+    }
+    const { code, stderr } = await run([], { fetch })
+    expect(code).toBe(5)
+    // The other pose may have been on its way; the clip needs the one that was refused.
+    expect(stderr).toMatch(
+      /4 runs: (2 created, 1 failed, 1 blocked|1 created, 1 failed, 1 blocked, 1 not started)/,
+    )
+    expect(creates).toBeLessThanOrEqual(3)
+    expect((await run()).code).toBe(0)
+  })
 })
 
 describe('a batch that stopped', () => {

@@ -159,6 +159,14 @@ describe('an error', () => {
     expect(stderr).toMatch(/error: hen \(line 1\): .*no hens/)
   })
 
+  it('of a run ends the creating with --fail-fast', async () => {
+    const batch = await createFamily([{ ...FOX, prompt: 'FAIL' }, ...many(12)])
+    const { code, stderr } = await batch.run(['--fail-fast', '--concurrency', '1'])
+    expect(code).toBe(10)
+    expect(batch.created().length).toBeLessThanOrEqual(5)
+    expect(stderr).toMatch(/^13 runs: .*1 failed, \d+ not started/m)
+  })
+
   it('of several rows is printed once, with the names of the others', async () => {
     const batch = await createFamily([{ ...HEN, count: 14 }])
     const { code, stderr } = await batch.run([], { fetch: refusal(400, 'invalid_input') })

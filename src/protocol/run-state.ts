@@ -84,9 +84,12 @@ export function endErrorOf(state: RunState, isLocal: boolean): RushesError | und
   return state.phase === 'failed' ? runFailed(state, isLocal) : undefined
 }
 
+/** The code in the service's object of a run that failed or was canceled. */
+export const errorCodeOf = ({ service }: RunState): unknown =>
+  (service as { readonly error?: { readonly code?: unknown } | null } | null)?.error?.code
+
 /** Whether the provider of the model may have accepted the run, so that another one may be paid twice. */
-export const isOutcomeUnknown = ({ service }: RunState): boolean =>
-  (service as { readonly error?: { readonly code?: unknown } | null } | null)?.error?.code === OUTCOME_UNKNOWN
+export const isOutcomeUnknown = (state: RunState): boolean => errorCodeOf(state) === OUTCOME_UNKNOWN
 
 function runFailed(state: RunState, isLocal: boolean): RushesError {
   const isCanceled = /^cancell?ed$/i.test(state.status.trim())

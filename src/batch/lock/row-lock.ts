@@ -102,8 +102,8 @@ export function createRowLock({ keeper, name, create, clock, onWriteError }: Row
     async failed(run, isLast = false) {
       const { hash, model, kind } = create()
       const { failures: earlier, ...entry } = entryNow()
-      const before = earlier?.hash === hash ? earlier.tries : 0
-      const tries = run === undefined ? before : isLast ? MAX_TRIES : before + 1
+      const triesBefore = earlier?.hash === hash ? earlier.tries : 0
+      const tries = run === undefined ? triesBefore : isLast ? MAX_TRIES : triesBefore + 1
       const failures = run === undefined ? earlier : { hash, model, kind, tries, run, failed_at: now() }
       await keeper.set(name, entryWith({ ...entry, pending: otherPending(), failures })).catch(onWriteError)
       return tries

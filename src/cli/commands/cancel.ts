@@ -2,8 +2,7 @@
 import { type Command, Option } from 'commander'
 import { RushesError, usageError } from '../../errors.js'
 import { retry } from '../../host/retry.js'
-import { isObject } from '../../protocol/parse.js'
-import type { RunState } from '../../protocol/run-state.js'
+import { errorCodeOf, type RunState } from '../../protocol/run-state.js'
 import { printable } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { exitCodeOf } from '../process/exit.js'
@@ -62,7 +61,7 @@ async function cancelRun(
   return await retry<RunState, RunState>({
     attempt: (number) => (number === 1 ? client.cancel(id, signal) : client.get(id, signal)),
     decide(state, number) {
-      if (localFiles === undefined || !isStopping(state)) return { done: state }
+      if (localFiles === undefined || errorCodeOf(state) !== 'canceling') return { done: state }
       if (clock.monotonic() >= deadlineMs)
         return {
           fail: new RushesError('wait_timeout', `The job of ${id} was not canceled in time.`, JOB_CONTINUES),
@@ -74,6 +73,3 @@ async function cancelRun(
     signal,
   })
 }
-
-const isStopping = ({ service }: RunState): boolean =>
-  isObject(service) && isObject(service.error) && service.error.code === 'canceling'

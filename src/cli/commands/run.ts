@@ -156,12 +156,8 @@ export async function runCommand(ctx: Context, requested: RequestOptions, flags:
     estimate() === undefined
       ? `No estimate: ${model} has no price${inCurrency(prices.currency)}.`
       : `Estimate: ${amountText(sumOfRuns(estimate(), runs).millionths, prices.currency)}${end}.`
-  let isRenewed = isDryRun || maxCost === undefined
   const checkLimit = async (runs: number) => {
-    if (runs > 0 && model !== undefined && !isRenewed) {
-      await prices.renew([model])
-      isRenewed = true
-    }
+    if (runs > 0 && model !== undefined && maxCost !== undefined && !isDryRun) await prices.renew([model])
     checkMaxCost(sumOfRuns(estimate(), runs), maxCost, prices.currency, [model ?? ''])
   }
   if (isDryRun) {
@@ -186,8 +182,6 @@ export async function runCommand(ctx: Context, requested: RequestOptions, flags:
   if (count > MAX_UNASKED_RUNS && !yes) {
     const question = `Create ${count} runs of ${model}? ${estimateText(count)}`
     if (!(await isConfirmed(ctx, question))) return EXIT.usage
-    // The answer may have taken hours.
-    isRenewed = maxCost === undefined
   }
   const connection = await ctx.connect({ render: wait })
   const { createRuns } = await import('../runs/create-runs.js')

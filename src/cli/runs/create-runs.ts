@@ -32,7 +32,7 @@ interface CreateRunsOptions {
   readonly labels: readonly string[]
   /** Of one run, after `checkLimit`. Undefined if the model has no price. */
   estimate(): RunEstimate | undefined
-  /** Throws `usage` if this number of runs passes `--max-cost`. */
+  /** Throws `usage` if this number of runs passes `--max-cost`. Called again here: a question may have been open for hours. */
   checkLimit?(runs: number): Promise<void>
 }
 

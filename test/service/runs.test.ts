@@ -46,13 +46,13 @@ test('a run is accepted, rendered and shown', async () => {
 test('the engine gets the defaults, and the run shows what was sent', async () => {
   const engine = createInstantEngine()
   const service = await createTestService({ engine })
-  const image = await ask(service, 'POST', RUNS, A_FOX)
-  const video = await ask(service, 'POST', RUNS, {
+  const image = await finished(service, A_FOX)
+  const video = await finished(service, {
     model: LOCAL_MODELS.video,
     input: { prompt: 'a boat', resolution: '1080p', mood: { calm: true } },
   })
-  expect((await ended(service, image.body.id)).input).toEqual({ prompt: 'a fox' })
-  expect((await ended(service, video.body.id)).input).toEqual({
+  expect(image.input).toEqual({ prompt: 'a fox' })
+  expect(video.input).toEqual({
     prompt: 'a boat',
     resolution: '1080p',
     mood: { calm: true },

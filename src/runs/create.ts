@@ -9,7 +9,7 @@ import type { KnownRun } from './follow.js'
 import { type CreateNote, type Recorder, statusIn } from './recorder.js'
 
 /** Time to wait for the response to a create after the first signal, so that the run id is not lost. */
-const ANSWER_GRACE_MS = 10_000
+export const ANSWER_GRACE_MS = 10_000
 
 interface AcceptedRun {
   readonly id: string

@@ -26,6 +26,7 @@ import { settlesWithin } from '../host/abort.js'
 import { isDiskFull } from '../host/directories.js'
 import { startConsole } from './console/sessions.js'
 import { openData } from './data-folders.js'
+import { ANSWER_GRACE_MS } from './engines/engine.js'
 import { createFaults, type Faults } from './faults/index.js'
 import { StorageUnavailable } from './files/contract.js'
 import { createLocalStorage } from './files/local-files.js'
@@ -47,12 +48,13 @@ import type { ConsoleStart, Service, ServiceOptions } from './service.js'
 import type { RunningStore } from './store/contract.js'
 import { openStore } from './store/open-store.js'
 import { outputKey, outputOfUrl } from './stored-run.js'
+import type { CreateGrace } from './worker/worker.js'
 
 /** Base of output URLs while the service neither listens nor has a public URL. */
 const PLACEHOLDER_URL = 'http://localhost'
 
-/** Time limit for all steps of closing. */
-const MAX_CLOSE_MS = 4_500
+/** Time limit for all steps of closing, beyond that for answers to creates. */
+const MAX_CLOSE_MS = 2_000
 
 const faultsOf = ({ faults = [], clock, onFault }: ServiceOptions): Faults | undefined =>
   faults.length === 0 ? undefined : createFaults({ faults, clock, ...(onFault && { onFault }) })
@@ -88,6 +90,7 @@ interface Running extends NodeParts {
   readonly rendering: Rendering
   readonly api: Api | undefined
   closeHttp(): Promise<void>
+  readonly grace: CreateGrace
 }
 
 /** Throws `RushesError` (usage) when the data folder cannot be used, or a later version wrote it. */
@@ -153,11 +156,15 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     },
     returnAbandonedRuns: worker.reap,
     findOutputFile: (url) => findOutputFile(node, url),
-    async close({ drain = false } = {}) {
+    async close({ drain = false, ...grace } = {}) {
       draining ||= drain
       const closed = () =>
-        closeAll({ ...node, opened, rendering, api, closeHttp: () => closeApp(app, clock) }).catch(onError)
-      closing ??= settlesWithin(MAX_CLOSE_MS, closed(), clock).then(() => {})
+        closeAll({ ...node, opened, rendering, api, closeHttp: () => closeApp(app, clock), grace }).catch(
+          onError,
+        )
+      closing ??= settlesWithin((grace.graceMs ?? ANSWER_GRACE_MS) + MAX_CLOSE_MS, closed(), clock).then(
+        () => {},
+      )
       await closing
     },
   }
@@ -171,13 +178,14 @@ async function closeAll({
   rendering,
   api,
   closeHttp,
+  grace,
 }: Running): Promise<void> {
   const { engine, thumbnailEngine, metrics } = options
   opened.store.stopWaiting()
   await Promise.all([
     // Close the API only after HTTP: requests in progress still read their bodies.
     closeHttp().then(api?.close),
-    rendering.close(),
+    rendering.close(grace),
     engine.close?.(),
     thumbnailEngine?.close?.(),
     metrics?.close(),

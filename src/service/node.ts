@@ -22,7 +22,7 @@ import { createRetention } from './retention.js'
 import type { ServiceOptions } from './service.js'
 import type { Claims, ServiceStore, Store } from './store/contract.js'
 import type { StoredRun } from './stored-run.js'
-import { createWorker, type Worker } from './worker/worker.js'
+import { type CreateGrace, createWorker, type Worker } from './worker/worker.js'
 import { createWorkerLease, removeAbandonedFolders } from './worker/worker-lease.js'
 
 const DEFAULT_BODY_LIMIT_BYTES = 64 * 1_048_576
@@ -136,7 +136,7 @@ export interface Rendering {
   readonly worker: Worker
   start(claims: Claims | undefined): void
   /** Returns unfinished renders to the queue. */
-  close(): Promise<void>
+  close(grace?: CreateGrace): Promise<void>
 }
 
 /**
@@ -171,8 +171,12 @@ export function createRendering(
       worker.start(claims)
       retention.start()
     },
-    async close() {
-      await Promise.all([worker.close().then(lease.release).catch(onError), fetch.close(), retention.close()])
+    async close(grace) {
+      await Promise.all([
+        worker.close(grace).then(lease.release).catch(onError),
+        fetch.close(),
+        retention.close(),
+      ])
     },
   }
 }

@@ -15,6 +15,7 @@ import type { RateLimiter } from './rate/rate-limiter.js'
 import type { Passwords } from './rules/credentials.js'
 import type { Claims } from './store/contract.js'
 import type { StoredOutput } from './stored-run.js'
+import type { CreateGrace } from './worker/worker.js'
 
 export interface ServiceOptions {
   /**
@@ -106,8 +107,8 @@ export interface Service {
   /** Returns the file of an output URL; undefined if it does not exist. */
   findOutputFile(url: string): Promise<LocalOutputFile | undefined>
   /**
-   * Finishes responses in progress and returns unfinished renders to the queue, within 5 s. With `drain`, open
+   * Finishes responses in progress and returns unfinished renders to the queue, within 2.5 s after the grace. With `drain`, open
    * connections get one second for their next request, so that a proxy in front of several nodes loses no request.
    */
-  close(options?: { readonly drain?: boolean }): Promise<void>
+  close(options?: CreateGrace & { readonly drain?: boolean }): Promise<void>
 }

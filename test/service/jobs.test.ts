@@ -64,6 +64,27 @@ test('a stopped service leaves a job at its server, and follows it after the nex
   expect(server.count('POST')).toBe(1)
 })
 
+test.each([
+  ['is kept within the grace of the stop', 10_000, 'succeeded'],
+  ['is not waited for any longer', undefined, 'failed'],
+])('the answer to a paid create that arrives 8 s after a stop %s: %s ms', async (_, graceMs, status) => {
+  const { server, clock, service, start, create } = await open()
+  let answer = () => {}
+  const after = new Promise<void>((resolve) => {
+    answer = resolve
+  })
+  server.fault('POST', { after })
+  const id = await create()
+  await until('the create', () => server.count('POST') === 1)
+  const notes: string[] = []
+  const closing = service.service.close({ graceMs, onGrace: () => notes.push('waits') })
+  await clock.advance(8_000)
+  answer()
+  await clock.runUntil(closing)
+  expect((await ended({ ...(await start()), apiKey: service.apiKey }, id)).status).toBe(status)
+  expect([server.count('POST'), notes]).toEqual([1, ['waits']])
+})
+
 test('a paid run whose response is lost is not sent again, stays charged, and can be adopted', async () => {
   const { server, service, create } = await open()
   server.fault('POST', 'lose')

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { Engine } from '../../src/service/engines/engine.js'
 import { LOCAL_MODELS } from '../../src/service/names.js'
 import { createCommandedEngine, createInstantEngine } from '../support/engines.js'
 import { addAccount, ask, createTestService, ended, finished } from '../support/service.js'
@@ -101,6 +102,25 @@ test.each([
     },
     finished_at: expect.any(String),
   })
+})
+
+test.each([
+  ['waits for the disk, and follows its job', { id: 'job_1' }, 'succeeded', [undefined, { id: 'job_1' }]],
+  ['fails', undefined, 'failed', [undefined]],
+])('a run on a full disk %s, with the job %o', async (_, handle, status, followed) => {
+  const { render } = createInstantEngine()
+  const stored: unknown[] = []
+  const engine: Engine = {
+    async render(job) {
+      stored.push(job.stored?.handle)
+      if (stored.length > 1) return await render(job)
+      if (handle !== undefined) await job.save?.({ handle })
+      throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
+    },
+  }
+  const service = await createTestService({ engine })
+  expect(await finished(service, A_FOX)).toMatchObject({ status })
+  expect(stored).toEqual(followed)
 })
 
 test('a render that exceeds its time limit is stopped and frees its slot', async () => {

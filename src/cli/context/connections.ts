@@ -16,7 +16,6 @@ interface OpenLocalOptions extends Omit<LocalOptions, 'models' | 'engine'> {
   readonly stateFolder: string
   /** The engine of `--engine`. */
   readonly lineEngine: OpenedEngine | undefined
-  note(message: string): void
   fetch(): Promise<Fetch>
   /** Creates the preview renderer. */
   engine(): Promise<Engine>
@@ -48,7 +47,6 @@ export async function openLocal({
   localModels,
   stateFolder,
   lineEngine,
-  note,
   fetch,
   engine,
   ...options
@@ -57,7 +55,7 @@ export async function openLocal({
     import('./local-service.js'),
     import('../models/local-models.js'),
   ])
-  const { clock, env, render } = options
+  const { clock, env, render, note } = options
   const { readEngines, rememberEngine } = await import('../models/local-engine.js')
   const earlier = readEngines(stateFolder)
   const set = await openLocalModels({ ...localModels, engine: lineEngine, earlier }, render)

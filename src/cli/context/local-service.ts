@@ -5,6 +5,7 @@ import type { DownloadedFile } from '../../download/index.js'
 import { marksOfFile } from '../../download/marks.js'
 import type { Clock } from '../../host/clock.js'
 import { describeError } from '../../host/system-error.js'
+import { ANSWER_GRACE_MS } from '../../runs/create.js'
 import { type Page, readPage } from '../../service/console/page.js'
 import type { Engine } from '../../service/engines/engine.js'
 import { createProcessEngine } from '../../service/engines/process.js'
@@ -12,6 +13,7 @@ import { createService } from '../../service/index.js'
 import type { ServedModel } from '../../service/models/served-model.js'
 import type { Service } from '../../service/service.js'
 import type { Env } from '../process/io.js'
+import { GRACE_NOTE } from '../terminal/format.js'
 
 export interface LocalService {
   readonly url: string
@@ -30,6 +32,7 @@ export interface LocalOptions {
   readonly render: boolean
   readonly env: Env
   warn(message: string): void
+  note(message: string): void
 }
 
 /** Formats a log entry of the service as one line. */
@@ -61,6 +64,7 @@ export async function openLocalService({
   render,
   env,
   warn,
+  note,
 }: LocalOptions): Promise<LocalService> {
   const service = await createService({
     dataFolder,
@@ -81,7 +85,7 @@ export async function openLocalService({
       url,
       apiKey: service.apiKey ?? '',
       filesOf: (urls) => outputFiles(service, urls),
-      close: () => service.close(),
+      close: () => service.close({ graceMs: ANSWER_GRACE_MS, onGrace: () => note(GRACE_NOTE) }),
     }
   } catch (error) {
     await service.close()

@@ -202,7 +202,11 @@ async function start<Result>(engine: JobEngine<Result>, job: RenderJob): Promise
   }
   if (plan === undefined) throw new OutcomeUnknown('The service stopped before the answer arrived.')
   // A job whose id does not arrive before the abort could not be canceled or followed.
-  const lateMs = () => (chosen === undefined || isDetached(job) ? CANCEL_LIMIT_MS : 0)
+  const lateMs = () => {
+    const { reason } = job.signal
+    if (reason instanceof JobDetached) return reason.graceMs
+    return chosen === undefined ? CANCEL_LIMIT_MS : 0
+  }
   const late = createLateSignal(job.signal, lateMs, clock)
   try {
     return await save(engine, await create(engine, job, plan, late.signal), job)

@@ -7,7 +7,15 @@ import { makeOwnFolder, type OwnFolder } from '../../host/own-folder.js'
 import { describeReason } from '../../host/system-error.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { defaultsOf } from '../../protocol/price.js'
-import type { Engine, JobHandle, RenderedFile, RenderJob, StoredJob } from '../engines/engine.js'
+import {
+  ANSWER_GRACE_MS,
+  type Engine,
+  JobDetached,
+  type JobHandle,
+  type RenderedFile,
+  type RenderJob,
+  type StoredJob,
+} from '../engines/engine.js'
 import { withoutExtraArguments } from '../engines/texts.js'
 import { type FileStore, StorageUnavailable, untilStorageAnswers } from '../files/contract.js'
 import { isDiskUnusable } from '../log.js'
@@ -43,8 +51,8 @@ export interface RenderLimit extends Timeout {
   readonly signal: AbortSignal
 }
 
-/** Time that an aborted engine has to stop. */
-const ABORT_GRACE_MS = 3_000
+/** Time that an aborted engine has to stop, beyond that for the answer to a create. */
+const ABORT_GRACE_MS = 500
 
 /** Rejects with the error of the engine, of the time limit, of the storage or of `limit.signal`. */
 export async function render(
@@ -159,7 +167,7 @@ function inputFor(
 }
 
 /**
- * Settles like `work`. Once the signal is aborted, `work` has `ABORT_GRACE_MS` to settle; then rejects with the
+ * Settles like `work`. Once the signal is aborted, `work` has three seconds to settle, or its own grace; then rejects with the
  * signal's reason.
  */
 export async function withGracePeriod<Value>(
@@ -168,7 +176,8 @@ export async function withGracePeriod<Value>(
   clock: Clock,
 ): Promise<Value> {
   const stopped = untilAborted(signal).then(async () => {
-    if (await settlesWithin(ABORT_GRACE_MS, work, clock)) return await work
+    const { graceMs } = signal.reason instanceof JobDetached ? signal.reason : { graceMs: ANSWER_GRACE_MS }
+    if (await settlesWithin(graceMs + ABORT_GRACE_MS, work, clock)) return await work
     throw signal.reason
   })
   return await Promise.race([work, stopped])

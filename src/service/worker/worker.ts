@@ -13,9 +13,10 @@ import { dirname, join } from 'node:path'
 import { settlesWithin } from '../../host/abort.js'
 import type { Clock, Disarm } from '../../host/clock.js'
 import { removeFolder } from '../../host/own-folder.js'
+import { retryErrors, stepOf } from '../../host/retry.js'
 import { isSystemError } from '../../host/system-error.js'
-import { JobDetached, RendererCrashed, RunCanceled } from '../engines/engine.js'
-import { type Log, silentLog } from '../log.js'
+import { ANSWER_GRACE_MS, JobDetached, RendererCrashed, RunCanceled } from '../engines/engine.js'
+import { isDiskUnusable, type Log, silentLog } from '../log.js'
 import type { Metrics } from '../metrics/index.js'
 import type { ServedModel } from '../models/served-model.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
@@ -35,8 +36,14 @@ import type { WorkerLease } from './worker-lease.js'
 
 const REAP_INTERVAL_MS = 1_000
 export const RENDER_DEADLINE_MS = 15 * 60_000
-/** Time that `close` waits for aborted engines, for the storage and for the database. */
-const CLOSE_GRACE_MS = 3_500
+/** Time that `close` waits for aborted engines, for the storage and for the database, beyond that for answers to creates. */
+const CLOSE_GRACE_MS = 1_000
+
+/** Pauses between the tries to store a result on a disk that is full or damaged. */
+const DISK_STEPS_MS = [1_000, 2_000, 5_000, 10_000]
+
+/** A claimed run with the job that this worker has stored for it. */
+type HeldRun = { -readonly [Name in keyof StoredRun]: StoredRun[Name] }
 
 type QueuedRun = Pick<StoredRun, 'id' | 'model'>
 
@@ -53,8 +60,16 @@ export interface Worker {
   renderStateOf(id: string): RenderState | undefined
   /** Must be called after a run was canceled. After `start`, this happens once a second. */
   stopCanceled(): void
-  /** Aborts all renders; this does not count as a crash. Resolves within four seconds. */
-  close(): Promise<void>
+  /** Aborts all renders; this does not count as a crash. Resolves at most one second after the grace. */
+  close(grace?: CreateGrace): Promise<void>
+}
+
+/** What creates in flight at a provider get when the worker stops. */
+export interface CreateGrace {
+  /** Time for the answers. Default: 2.5 s. */
+  readonly graceMs?: number | undefined
+  /** Called once if a create has no answer yet. */
+  onGrace?(): void
 }
 
 export interface WorkerOptions
@@ -100,7 +115,7 @@ interface WorkerState {
   /** Ids and models of the only runs that are claimed with `requested`. */
   readonly requested: Map<string, string>
   /** Claimed runs that use a slot. */
-  readonly rendering: Set<StoredRun>
+  readonly rendering: Set<HeldRun>
   /** Ids of claimed runs whose end is not recorded. */
   readonly held: Set<string>
   readonly renderStates: Map<string, RenderState>
@@ -137,9 +152,10 @@ export function createWorker(options: WorkerOptions): Worker {
     stopCanceled: () => void (state.claims !== undefined && canceledRuns.stop().catch(onError)),
     request: (run) => state.claims === 'requested' && wake(state, run),
     renderStateOf: (id) => state.renderStates.get(id),
-    async close() {
+    async close({ graceMs = ANSWER_GRACE_MS, onGrace } = {}) {
       closing.abort()
-      state.tenure.abort(new JobDetached('The service stops.'))
+      if ([...state.rendering].some(({ job }) => job?.intent && !job.handle)) onGrace?.()
+      state.tenure.abort(new JobDetached('The service stops.', graceMs))
       state.stopListening()
       state.disarm()
       const stopped = async () => {
@@ -147,7 +163,7 @@ export function createWorker(options: WorkerOptions): Worker {
         await Promise.all(state.active)
       }
       // Do not wait longer for a render that does not stop: after the lease is released, it cannot record anything.
-      await settlesWithin(CLOSE_GRACE_MS, stopped(), clock)
+      await settlesWithin(graceMs + CLOSE_GRACE_MS, stopped(), clock)
       // Fails if a run could not remove its folder. Such a folder is logged, and a later start removes it.
       await rmdir(options.workFolder).catch(() => {})
     },
@@ -251,8 +267,9 @@ async function claimRuns(state: WorkerState): Promise<void> {
 }
 
 /** Renders a claimed run in the background, and then fills its slot. */
-function begin(state: WorkerState, run: StoredRun): void {
+function begin(state: WorkerState, claimedRun: StoredRun): void {
   const { rendering, held, active } = state
+  const run: HeldRun = { ...claimedRun }
   rendering.add(run)
   held.add(run.id)
   const work = state.canceledRuns
@@ -271,7 +288,7 @@ function begin(state: WorkerState, run: StoredRun): void {
   active.add(work)
 }
 
-async function processRun(state: WorkerState, run: StoredRun, signal: AbortSignal): Promise<void> {
+async function processRun(state: WorkerState, run: HeldRun, signal: AbortSignal): Promise<void> {
   const { options, log, timeRender, renderRun, closing } = state
   const { clock } = options
   const limitMs = options.engine.limitMs?.(run.model) ?? RENDER_DEADLINE_MS
@@ -282,12 +299,21 @@ async function processRun(state: WorkerState, run: StoredRun, signal: AbortSigna
   try {
     // The stored input of this run is corrupt.
     if (run.failure !== undefined) throw new Error(run.failure.message)
-    const outputs = await withReferences(run, options, signal, (references) =>
-      timeRender(
-        run.kind,
-        renderRun(run, references, { ...options, ...recordersOf(state, run, signal) }, limit),
-      ),
-    )
+    const attempt = () =>
+      withReferences(run, options, signal, (references) =>
+        timeRender(
+          run.kind,
+          renderRun(run, references, { ...options, ...recordersOf(state, run, signal) }, limit),
+        ),
+      )
+    // The server still has the result of its job, which may have been paid for.
+    const outputs = await retryErrors(attempt, {
+      pauseMs: (error, number) =>
+        run.job?.handle !== undefined && isDiskUnusable(error) ? stepOf(DISK_STEPS_MS, number) : undefined,
+      onRetry: options.onError,
+      clock,
+      signal,
+    })
     if (await finish(state, run, outputs))
       log.info({ ...fields, ms: Math.round(clock.monotonic() - startedAtMs) }, 'run succeeded')
   } catch (error) {
@@ -302,7 +328,7 @@ async function processRun(state: WorkerState, run: StoredRun, signal: AbortSigna
 /** What a render tells and stores before its run has ended. */
 function recordersOf(
   state: WorkerState,
-  run: StoredRun,
+  run: HeldRun,
   signal: AbortSignal,
 ): Pick<RenderOptions, 'enterOutputs' | 'saveJob' | 'adoptJob' | 'onProgress' | 'onPosition'> {
   const { persist, options } = state
@@ -325,12 +351,14 @@ function recordersOf(
       // After an abort, there is time for one try.
       const isSaved = await (signal.aborted ? save() : persist(save, { maxRefusals: MAX_REFUSALS, signal }))
       if (!isSaved) throw new JobDetached('Another worker has taken the run over.')
+      run.job = job
     },
     async adoptJob(handle) {
       const adopt = () => store.adoptJob(claimed(state, run), handle)
       const adopted = await persist(adopt, { maxRefusals: MAX_REFUSALS, signal })
       if (adopted === 'taken') return false
       if (!adopted) throw new JobDetached('Another worker has taken the run over.')
+      run.job = { ...run.job, handle }
       return true
     },
   }

@@ -53,7 +53,7 @@ import type { CreateGrace } from './worker/worker.js'
 /** Base of output URLs while the service neither listens nor has a public URL. */
 const PLACEHOLDER_URL = 'http://localhost'
 
-/** Time limit for all steps of closing, beyond that for answers to creates. */
+/** Time limit for all steps of closing, after the time for answers to creates. */
 const MAX_CLOSE_MS = 2_000
 
 const faultsOf = ({ faults = [], clock, onFault }: ServiceOptions): Faults | undefined =>

@@ -179,12 +179,14 @@ function countRows(
 }
 
 /**
- * `5 runs: 2 created, 3 up to date`. Under `--local`, unfinished runs are called queued: they are rendered only while a
- * command waits.
+ * `5 runs: 2 created, 3 up to date`. Under `--local`, runs are not called running: most are rendered only while a command
+ * waits.
  */
 function summaryLine(counts: Tally, isLocal: boolean): string {
   const parts = WORDS.flatMap(([name, word]) =>
-    counts[name] === 0 ? [] : [`${counts[name]} ${isLocal && name === 'still_running' ? 'queued' : word}`],
+    counts[name] === 0
+      ? []
+      : [`${counts[name]} ${isLocal && name === 'still_running' ? 'unfinished' : word}`],
   )
   return `${plural(counts.total, 'run')}: ${parts.join(', ') || 'nothing to do'}`
 }

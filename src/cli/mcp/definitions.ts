@@ -181,7 +181,8 @@ export function definitionsFor(
       title: 'Wait for runs',
       description:
         'Wait up to 45 s for runs that were created earlier (ids, or labels), save their outputs and return ' +
-        'the paths. Free. Call it again for runs that are still running. Without output, the output of the create call is used.',
+        'the paths. Free: their creates are counted already. Call it again for runs that are still running. Without ' +
+        'output, the output of the create call is used.',
       inputSchema: object({
         ids: IDS,
         labels: labels(`In place of ids: the ${MAX_IDS} oldest unfinished runs with all of these labels`),

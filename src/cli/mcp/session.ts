@@ -303,7 +303,7 @@ async function warnOfOpenRuns({ base, open }: SessionState): Promise<void> {
     const at = open.get(first) ?? base
     if (isLocal) for (const id of ids) (await at.recorder()).recordQueued(id)
     const resume = resumeCommand({ globals: at.globals, delivery: ['-d'] }, 'wait', ids)
-    const state = `${ids.length === 1 ? 'is' : 'are'} ${isLocal ? 'queued' : 'still running'}`
+    const state = `${ids.length === 1 ? 'is' : 'are'} ${isLocal ? 'not finished' : 'still running'}`
     for (const id of ids) open.delete(id)
     base.out.warn(
       `${ids.length === 1 ? first : `${plural(ids.length, 'run')} (${ids.join(', ')})`} ${state}. Resume with \`${resume}\`.`,

@@ -24,6 +24,7 @@ import { createProgress, type Progress } from '../terminal/progress.js'
 import type { RunRecord } from '../terminal/run-json.js'
 import { createDownloadOrder } from './download-order.js'
 import { repeatedRuns } from './folded-errors.js'
+import { isFree } from './journal-rows.js'
 import { inOrder, openResults, type PrintOptions, printRun, recordOf } from './print-run.js'
 import {
   createUnfinishedRuns,
@@ -362,7 +363,7 @@ function printEnd(runs: Runs, interruption: Interruption | undefined): number {
   if (interruption === undefined) printSummary(runs)
   else if (!errors.some(({ code }) => code === 'interrupted'))
     addError(runs, completed(interrupted(interruption)))
-  if (!runs.isFollowed && runs.ctx.globals.local) noteQueued(runs.ctx, created)
+  if (!runs.isFollowed && runs.ctx.globals.local) noteQueued(runs)
   return exitCodeOf(errors)
 }
 
@@ -375,14 +376,18 @@ function printSummary({ ctx, runs, isFollowed, succeeded, startedAtMs }: Runs): 
   ctx.out.note(`${done} in ${formatSeconds(ctx.clock.monotonic() - startedAtMs)}${downloaded}`)
 }
 
-/** A local run is rendered only while a command waits for it. */
-function noteQueued({ out, globals }: Context, ids: readonly string[]): void {
+/** A local run is rendered only while a command waits for it; a model of a provider is paid then. */
+function noteQueued({ ctx: { out, globals }, created: ids, recorder }: Runs): void {
   const [only] = ids
   if (only === undefined) return
+  const rows = ids.map((id) => recorder.find(id))
+  const paid = rows.some((row) => row !== undefined && !isFree(row))
+    ? ', which its provider charges for,'
+    : ''
   const wait = (runs: readonly string[] | 'all') => resumeCommand({ globals, delivery: [] }, 'wait', runs)
   out.note(
     ids.length === 1
-      ? `${only} is queued. Render it with \`${wait([only])}\`.`
-      : `${ids.length} runs are queued. Render them with \`${wait('all')}\`.`,
+      ? `${only} is queued. Render it${paid} with \`${wait([only])}\`.`
+      : `${ids.length} runs are queued. Render them${paid} with \`${wait('all')}\`.`,
   )
 }

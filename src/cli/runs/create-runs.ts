@@ -56,7 +56,8 @@ export async function createRuns(ctx: Context, options: CreateRunsOptions): Prom
     if (labels.length > 0) recorder.addLabels(id, labels)
   }
   while (runs.length < count) runs.push({ model, request: async () => request })
-  const goal = { count, reused: reused.length, isReusing: options.reuse, isLocal: globals.local }
+  const isFree = globals.local && options.estimate()?.millionths === 0
+  const goal = { count, reused: reused.length, isReusing: options.reuse, isFree }
   return carryOutRuns(ctx, {
     connection,
     delivery,
@@ -75,7 +76,7 @@ interface Tally {
   readonly reused: number
   /** Whether the command has `--reuse`. */
   readonly isReusing: boolean
-  readonly isLocal: boolean
+  readonly isFree: boolean
   readonly created: number
   readonly failed: readonly FailedCreate[]
 }
@@ -90,7 +91,7 @@ function withRest(tally: Tally, error: RushesError): RushesError {
       : error
   const missing = count - reused - created - unconfirmed
   const [was, is] = created === 1 ? ['was', 'is'] : ['were', 'are']
-  const paid = created === 0 || tally.isLocal ? '' : ` and ${is} paid for`
+  const paid = created === 0 || tally.isFree ? '' : ` and ${is} paid for`
   const parts = [
     `${created} of ${count} runs ${was} created${paid}`,
     ...(reused === 0 ? [] : [`${reused} reused`]),

@@ -136,7 +136,7 @@ function wasInterrupted(reason: Interruption, runs: readonly string[], unfinishe
   const state =
     unfinished.verb === 'download'
       ? `${was} not downloaded`
-      : `${is} ${unfinished.isLocal ? 'queued' : 'still running'}`
+      : `${is} ${unfinished.isLocal ? 'not finished' : 'still running'}`
   const hint = [resumeHint(runs, unfinished), ...stopHint(runs, unfinished)].join(' ')
   return interrupted(reason, `Interrupted. ${subject} ${state}.`, hint, runId)
 }
@@ -145,7 +145,7 @@ function limitPassed(timeoutMs: number, runs: readonly string[], unfinished: Unf
   const { subject, is, runId } = subjectOf(runs)
   const limit = timeoutMs < 1_000 ? `${Math.round(timeoutMs)} ms` : formatDuration(timeoutMs)
   const message = unfinished.isLocal
-    ? `Timed out after ${limit}; ${subject} ${is} still queued.`
+    ? `Timed out after ${limit}; ${subject} ${is} not finished.`
     : `${subject} ${is} still running after ${limit}.`
   return new RushesError('wait_timeout', message, { hint: resumeHint(runs, unfinished), runId })
 }

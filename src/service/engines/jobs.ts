@@ -335,12 +335,20 @@ interface FollowedJob extends RenderJob {
   onKnown(): Promise<void>
 }
 
+const asSentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
+
 /** The job continues, or has its result, which an operator can still have fetched. */
 const undecided = ({ id }: JobHandle, { message }: UpstreamError): OutcomeUnknown =>
-  new OutcomeUnknown(`${message}${/[.!?]$/.test(message) ? '' : '.'} Its job is ${shortened(printable(id))}.`)
+  new OutcomeUnknown(`${asSentence(message)} Its job is ${shortened(printable(id))}.`)
 
 const notKnown = ({ id }: JobHandle): OutcomeUnknown =>
   new OutcomeUnknown(`The model's server does not know the job ${shortened(printable(id))}.`)
+
+const failedText = ({ clean, costs }: Upstream, text: string): string => {
+  const message = clean(text) || 'The job failed without a message.'
+  if (!costs) return message
+  return `${asSentence(message)} The account at its provider shows whether it was charged.`
+}
 
 /** Resolves with the result of the job. A failed poll is repeated: the job continues, and may have been paid for. */
 async function untilDone<Result>(
@@ -359,8 +367,7 @@ async function untilDone<Result>(
       throw new JobEnded(
         "The model's server no longer knows this job: it was probably restarted. Run it again.",
       )
-    if (state.state === 'failed')
-      throw new JobEnded(upstream.clean(state.message) || 'The job failed without a message.')
+    if (state.state === 'failed') throw new JobEnded(failedText(upstream, state.message))
     const before = state.state === 'waiting' ? state.position : Math.min(position, 0)
     if (before !== undefined && before !== position) {
       position = before

@@ -51,7 +51,7 @@ export interface RenderLimit extends Timeout {
   readonly signal: AbortSignal
 }
 
-/** Time that an aborted engine has to stop, beyond that for the answer to a create. */
+/** Time that an aborted engine has to stop, after the time for the answer to a create. */
 const ABORT_GRACE_MS = 500
 
 /** Rejects with the error of the engine, of the time limit, of the storage or of `limit.signal`. */

@@ -36,7 +36,7 @@ import type { WorkerLease } from './worker-lease.js'
 
 const REAP_INTERVAL_MS = 1_000
 export const RENDER_DEADLINE_MS = 15 * 60_000
-/** Time that `close` waits for aborted engines, for the storage and for the database, beyond that for answers to creates. */
+/** Time that `close` waits for engines, storage and database, after the time for answers to creates. */
 const CLOSE_GRACE_MS = 1_000
 
 /** Pauses between the tries to store a result on a disk that is full or damaged. */

@@ -14,8 +14,9 @@ import { settlesWithin } from '../../host/abort.js'
 import type { Clock, Disarm } from '../../host/clock.js'
 import { removeFolder } from '../../host/own-folder.js'
 import { retryErrors, stepOf } from '../../host/retry.js'
-import { isSystemError } from '../../host/system-error.js'
+import { describeReason, isSystemError } from '../../host/system-error.js'
 import { ANSWER_GRACE_MS, JobDetached, RendererCrashed, RunCanceled } from '../engines/engine.js'
+import { StorageUnavailable } from '../files/contract.js'
 import { isDiskUnusable, type Log, silentLog } from '../log.js'
 import type { Metrics } from '../metrics/index.js'
 import type { ServedModel } from '../models/served-model.js'
@@ -310,7 +311,7 @@ async function processRun(state: WorkerState, run: HeldRun, signal: AbortSignal)
     const outputs = await retryErrors(attempt, {
       pauseMs: (error, number) =>
         run.job?.handle !== undefined && isDiskUnusable(error) ? stepOf(DISK_STEPS_MS, number) : undefined,
-      onRetry: options.onError,
+      onRetry: (error) => options.onError(unstored(run, error)),
       clock,
       signal,
     })
@@ -324,6 +325,11 @@ async function processRun(state: WorkerState, run: HeldRun, signal: AbortSignal)
     else if (!closing.signal.aborted) log.info(fields, 'run left to another worker')
   }
 }
+
+const unstored = ({ id }: HeldRun, error: unknown): StorageUnavailable =>
+  new StorageUnavailable(`The result of ${id} cannot be stored: ${describeReason(error)}. Trying again.`, {
+    cause: error,
+  })
 
 /** What a render tells and stores before its run has ended. */
 function recordersOf(

@@ -30,8 +30,8 @@ import { plural } from '../terminal/format.js'
 import { refuseCost } from './estimates.js'
 import { adoptedLock, knownCreates } from './known-creates.js'
 import type { BatchOptions, BatchWords } from './options.js'
+import { selectorFor } from './options.js'
 import { annotate, MAX_LINE_ANNOTATIONS } from './reports.js'
-import { selectorFor } from './select-entries.js'
 
 /** File name for a manifest from standard input. Its paths are relative to the current folder. */
 const STDIN_NAME = 'rushes'

@@ -1,16 +1,23 @@
 /** `rushes gallery`: writes one HTML page with the results on this machine. It sends no requests. */
+import { statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
+import { withWriteErrors } from '../../download/failures.js'
+import { obstacleAt } from '../../download/final-files.js'
+import { namesFolder } from '../../download/target.js'
 import { EXIT, usageError } from '../../errors.js'
-import { galleryHtml } from '../../gallery/index.js'
+import { BEGINNING_BYTES, galleryHtml, isGallery } from '../../gallery/index.js'
+import { isFolder, makeFolders, reasonUnwritable } from '../../host/directories.js'
+import { readBeginning, writeAtomically } from '../../host/files.js'
 import { printable } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { type Collected, collectGallery } from '../gallery/collect.js'
-import { checkPagePath, PAGE_NAME, writePage } from '../gallery/page-target.js'
 import { openOrWarn } from '../runs/print-run.js'
 import { addFilterOptions, type FilterOptions, filterOf } from '../runs/run-selection.js'
 import { LOCAL_FOLDER } from '../settings/folders.js'
 import { plural } from '../terminal/format.js'
+
+const PAGE_NAME = 'gallery.html'
 
 export interface GalleryOptions extends FilterOptions {
   readonly output: string
@@ -114,4 +121,42 @@ function notesOf({ leftOut: { missing, notDownloaded } }: Collected): readonly s
         `To download ${notDownloaded === 1 ? 'it' : 'them'}: \`rushes download <id>\`.`,
     )
   return notes
+}
+
+/**
+ * Returns the path of the page, as printed. Replaces a page of an earlier command; replaces any other file only with
+ * `--overwrite`. Throws `usage` for an invalid path, before anything is written.
+ */
+function checkPagePath(output: string, { overwrite }: { readonly overwrite: boolean }): string {
+  if (output === '') throw usageError('The output path is empty.', `Give a file or a folder: -o ${PAGE_NAME}`)
+  if (output.includes('\0')) throw usageError('The output path contains a NUL character.')
+  const path = namesFolder(output) || isFolder(output) ? join(output, PAGE_NAME) : output
+  const reason = reasonUnwritable(dirname(resolve(path)))
+  if (reason !== undefined)
+    throw usageError(`Cannot write the page: ${printable(reason)}.`, 'Choose another path with -o <path>.')
+  const obstacle = isEarlierPage(path) ? undefined : obstacleAt(path, overwrite)
+  if (obstacle === undefined) return path
+  throw usageError(
+    overwrite ? `${obstacle.message}.` : `${obstacle.message}, and is not a page of \`rushes gallery\`.`,
+    overwrite
+      ? 'Choose another path with -o <path>.'
+      : 'Use --overwrite to replace it, or choose another path with -o <path>.',
+  )
+}
+
+/** Throws `download_failed` when the page cannot be written. */
+async function writePage(path: string, html: string): Promise<void> {
+  await withWriteErrors(path, async () => {
+    makeFolders(dirname(resolve(path)))
+    await writeAtomically(path, html)
+  })
+}
+
+function isEarlierPage(path: string): boolean {
+  try {
+    // Check that it is a file first: opening a named pipe would wait for its writer.
+    return statSync(path).isFile() && isGallery(readBeginning(path, BEGINNING_BYTES).toString())
+  } catch {
+    return false
+  }
 }

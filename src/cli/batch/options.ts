@@ -95,7 +95,7 @@ export async function batchOptionsOf(ctx: Context, flags: BatchFlags): Promise<B
 
 export interface BatchWords {
   /** Path of the manifest, or `-` for standard input. */
-  readonly word: string
+  readonly source: string
   readonly flags: BatchFlags
 }
 
@@ -103,7 +103,7 @@ export interface BatchWords {
  * Returns the command that continues a batch, with every flag that the same rows need. Leaves out `--force` and
  * `--resubmit-unconfirmed`, which would repeat creates that this batch has already sent.
  */
-export function batchCommandLine(globals: ServiceFlags, { word, flags }: BatchWords): string {
+export function batchCommandLine(globals: ServiceFlags, { source, flags }: BatchWords): string {
   const value = (name: string, text: string | undefined) =>
     text === undefined ? [] : [name, quoteWord(text)]
   const flag = (name: string, isGiven: boolean | undefined) => (isGiven === true ? [name] : [])
@@ -118,8 +118,8 @@ export function batchCommandLine(globals: ServiceFlags, { word, flags }: BatchWo
     ...flag('--overwrite', flags.overwrite),
     ...flag('--watch', flags.watch),
     ...flag('--yes', flags.yes),
-    ...(word.startsWith('-') && word !== '-' ? ['--'] : []),
-    word === '-' ? word : quoteWord(word),
+    ...(source.startsWith('-') && source !== '-' ? ['--'] : []),
+    source === '-' ? source : quoteWord(source),
   ])
 }
 

@@ -42,8 +42,8 @@ export async function buildRequest(ctx: Context, options: RequestOptions): Promi
   const { image_urls: sources, prompt: _, ...flags } = options.parameters
   const images = Array.isArray(sources) ? sources : []
   checkStdinUsers([
-    promptReadsStdin(options.prompt),
-    ...referencesReadStdin(images),
+    stdinUserOfPrompt(options.prompt),
+    ...stdinUsersOfReferences(images),
     options.input === '-' ? '--input' : undefined,
   ])
   const model = await findModel(ctx, options)
@@ -208,7 +208,7 @@ function sourceOf(options: PromptOptions): Source | undefined {
 }
 
 /** Name of the prompt for `checkStdinUsers`. Undefined if it is not read from standard input. */
-const promptReadsStdin = (options: PromptOptions): string | undefined =>
+const stdinUserOfPrompt = (options: PromptOptions): string | undefined =>
   sourceOf(options)?.value === '-' ? 'The prompt' : undefined
 
 const withoutFinalLineEnd = (text: string): string => text.replace(/\r?\n$/, '')
@@ -240,7 +240,7 @@ async function readSource({ kind, value }: Source, stdin: Stdin, signal: AbortSi
   return withoutFinalLineEnd(text)
 }
 
-const referencesReadStdin = (sources: readonly string[]): readonly string[] =>
+const stdinUsersOfReferences = (sources: readonly string[]): readonly string[] =>
   sources.filter((source) => source === '-').map(() => '-i')
 
 /** Returns an entry of `image_urls` for each source. `-` may give several entries. Rejects with `usage`. */

@@ -1,16 +1,40 @@
 /** The runs as a table or a grid, the switch between them, and their keys. */
-import type { ComponentChildren } from 'preact'
+import { Component, type ComponentChild, type ComponentChildren, type FunctionComponent } from 'preact'
 import { useEffect, useLayoutEffect, useMemo } from 'preact/hooks'
 import type { RunSummary } from '../../protocol/console.js'
 import { printable } from '../../protocol/text.js'
 import { Button } from '../components/button.js'
 import { Time } from '../components/time.js'
 import { capitalized, formatNumber } from '../format.js'
+import { linkTo } from '../routes.js'
 import { isShortcut } from '../shortcuts.js'
 import { savedStore, useStore } from '../store.js'
 import { RunStatus } from './run-details.js'
-import { type DrawnRun, RunItem, type RunsProps } from './run-item.js'
+import { isFinished } from './run-list.js'
 import { Thumbnail } from './thumbnail.js'
+
+interface RunsProps {
+  readonly runs: readonly RunSummary[]
+  readonly isStale: boolean
+  /** Ids of the selected runs. */
+  readonly chosen: ReadonlySet<string>
+  /** Must stay the same function, so that no run is drawn again for it. */
+  readonly onChoose: (id: string, isChosen: boolean) => void
+}
+
+interface DrawnRun {
+  readonly run: RunSummary
+  /** Link with the prompt. */
+  readonly link: ComponentChild
+  /** Checkbox that selects the run. Only an unfinished run has one. */
+  readonly choice: ComponentChild
+  /** True if the table has a column with the key. */
+  readonly hasKeys: boolean
+  /** True if the pointer or the focus is on the run. */
+  readonly isPlaying: boolean
+  /** Attributes of the run's element. */
+  readonly attributes: object
+}
 
 const VIEWS = ['list', 'grid'] as const
 type View = (typeof VIEWS)[number]
@@ -216,3 +240,47 @@ const COLUMNS: readonly RunColumn[] = [
 
 /** Used if all runs have the same key. */
 const WITHOUT_KEY = COLUMNS.filter(({ name }) => name !== 'Key')
+
+interface RunItemProps {
+  readonly run: RunSummary
+  readonly hasKeys?: boolean
+  readonly isChosen: boolean
+  readonly onChoose: RunsProps['onChoose']
+  readonly View: FunctionComponent<DrawnRun>
+}
+
+/**
+ * A run of the table or the grid: its link, and whether its video plays. Skips drawing if nothing has changed: a list
+ * can have thousands of runs.
+ */
+class RunItem extends Component<RunItemProps, { readonly isPlaying: boolean }> {
+  override state = { isPlaying: false }
+
+  override shouldComponentUpdate(next: RunItemProps, { isPlaying }: { isPlaying: boolean }) {
+    const { run, hasKeys, isChosen } = this.props
+    const isSame = next.run === run && next.hasKeys === hasKeys && next.isChosen === isChosen
+    return !isSame || isPlaying !== this.state.isPlaying
+  }
+
+  override render({ run, View, hasKeys = false, isChosen, onChoose }: RunItemProps) {
+    const prompt = printable(run.prompt).trim() || 'No prompt'
+    const play = () => this.setState({ isPlaying: true })
+    const stop = () => this.setState({ isPlaying: false })
+    const link = (
+      <a href={linkTo('runs', { param: run.id })} onFocus={play} onBlur={stop}>
+        <bdi>{prompt}</bdi>
+      </a>
+    )
+    const choice = !isFinished(run) && (
+      <input
+        type="checkbox"
+        class="run-choice"
+        aria-label={`Select ${prompt}`}
+        checked={isChosen}
+        onChange={({ currentTarget }) => onChoose(run.id, currentTarget.checked)}
+      />
+    )
+    const attributes = { 'data-run': run.id, onPointerEnter: play, onPointerLeave: stop }
+    return <View {...{ run, hasKeys, link, choice, attributes }} isPlaying={this.state.isPlaying} />
+  }
+}

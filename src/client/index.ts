@@ -9,9 +9,9 @@ import { createRedact } from '../protocol/redact.js'
 import type { RunState } from '../protocol/run-state.js'
 import { type CreateBody, createRun, encodeCreate } from './create.js'
 import type { Accepted, CreateOutcome } from './create-outcome.js'
+import { fetchModels, type ModelsOutcome } from './fetch-models.js'
 import { cancelWithRetry, fetchStatusWithRetry, type OnState } from './fetch-status.js'
 import { createFollower, type Follower, type FollowStep } from './follow.js'
-import { fetchModels, type ModelsOutcome } from './models.js'
 import {
   pipe,
   type RateLimiter,

@@ -7,6 +7,7 @@ import { stat } from 'node:fs/promises'
 import { extname, resolve } from 'node:path'
 import type { FileSystem } from '../host/file-system.js'
 import { moveWithoutReplacing, replaceFile, sha256OfFile } from '../host/files.js'
+import { addTo } from '../protocol/lists.js'
 import type { FileMarks } from '../protocol/media.js'
 import { printable } from '../protocol/text.js'
 import { describeFileError, downloadFailed, withWriteErrors } from './failures.js'
@@ -113,11 +114,7 @@ export interface EarlierFiles {
 /** Indexes `files`, whose paths must be absolute. */
 export function earlierFilesOf(files: readonly EarlierFile[]): EarlierFiles {
   const byPath = new Map<string, EarlierFile[]>()
-  for (const file of files) {
-    const same = byPath.get(file.path)
-    if (same === undefined) byPath.set(file.path, [file])
-    else same.push(file)
-  }
+  for (const file of files) addTo(byPath, file.path, file)
   return { byPath, extensions: new Set(files.map(({ path }) => extname(path).slice(1))) }
 }
 

@@ -25,7 +25,7 @@ export interface Intent {
    */
   readonly isPrepared?: boolean
   /** Identifies the input if its text changes between calls, for example with a fresh link to an earlier output. */
-  readonly meaning?: unknown
+  readonly identityInput?: unknown
   /** Name of this create, chosen by the client. Unique per address. */
   readonly requestId?: string | undefined
   /** Undefined if the price is not known. */
@@ -73,7 +73,17 @@ const MAX_ANSWER_CHARACTERS = 65_536
  * Inserts a row in the phase `sending`. `owner`: id of this process's lock. Throws `RepeatedRequest` and `NotPrepared`.
  */
 export function insertIntent(db: OpenDatabase, intent: Intent, owner: string, nowMs: number): IntentRow {
-  const { address, profile, kind, model, input, meaning = input, requestId, estimate, labels = [] } = intent
+  const {
+    address,
+    profile,
+    kind,
+    model,
+    input,
+    identityInput = input,
+    requestId,
+    estimate,
+    labels = [],
+  } = intent
   const { name, manifest, folder } = intent
   return db.transaction(() => {
     if (requestId !== undefined && findByRequest(db, address, requestId) !== undefined)
@@ -91,7 +101,7 @@ export function insertIntent(db: OpenDatabase, intent: Intent, owner: string, no
       kind ?? null,
       model,
       writeJson(withoutData(input)),
-      identityOf(model, meaning),
+      identityOf(model, identityInput),
       process.pid,
       ownerText(owner),
       nowMs,

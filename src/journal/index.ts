@@ -100,7 +100,7 @@ export interface Journal {
   /** Sums the estimates of runs that match the filter; its limit is ignored. */
   spend(filter: ListFilter, by: SpendGrouping): Spend
   /** Returns succeeded runs of the same request, newest first, but none without links. `most`: undefined for all. */
-  reusable(address: string, model: string, meaning: unknown, most?: number): readonly JournalRun[]
+  reusable(address: string, model: string, identityInput: unknown, most?: number): readonly JournalRun[]
   /** Adds labels to a run. */
   addLabels(address: string, id: string, labels: readonly string[]): void
   /** Returns the newest run with this id at each address, newest first. */
@@ -257,12 +257,12 @@ export function openJournal({
       markOrphans()
       return sumSpend(db, filter, by)
     },
-    reusable: (address, model, meaning, most) =>
+    reusable: (address, model, identityInput, most) =>
       db
         .all(
           `SELECT * FROM runs WHERE phase = 'succeeded' AND identity = ? AND address = ? AND error_code IS NULL
            ORDER BY row DESC LIMIT ?`,
-          identityOf(model, meaning),
+          identityOf(model, identityInput),
           address,
           most ?? -1,
         )

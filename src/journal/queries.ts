@@ -2,6 +2,7 @@
 import { sep } from 'node:path'
 import type { OpenDatabase, SqlValue } from '../host/database.js'
 import { writeJson } from '../protocol/json.js'
+import { addTo } from '../protocol/lists.js'
 import type { RunState } from '../protocol/run-state.js'
 import type { UnknownOutcome } from './creates.js'
 import {
@@ -88,11 +89,7 @@ export const pathsWithContent = (db: OpenDatabase, sha256: string): readonly str
 /** Returns the files of all runs by row, in the order of their downloads. */
 export function everyFile(db: OpenDatabase): ReadonlyMap<number, readonly JournalFile[]> {
   const byRow = new Map<number, JournalFile[]>()
-  for (const row of db.all('SELECT * FROM files ORDER BY file')) {
-    const files = byRow.get(Number(row.row))
-    if (files === undefined) byRow.set(Number(row.row), [fileOfRow(row)])
-    else files.push(fileOfRow(row))
-  }
+  for (const row of db.all('SELECT * FROM files ORDER BY file')) addTo(byRow, Number(row.row), fileOfRow(row))
   return byRow
 }
 

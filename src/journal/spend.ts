@@ -1,5 +1,6 @@
 /** Exact sums of the estimates in the journal, by model, day or label. Estimates in several currencies are never added. */
 import type { OpenDatabase, Row, SqlValue } from '../host/database.js'
+import { addTo } from '../protocol/lists.js'
 import { labelsOfColumn } from './journal-run.js'
 import { type ListFilter, whereOf } from './queries.js'
 
@@ -81,11 +82,7 @@ export function sumSpend(db: OpenDatabase, filter: ListFilter, by: SpendGrouping
   const byName = new Map<string | undefined, Row[]>()
   for (const row of rows) {
     const names = namesOf(row.name)
-    for (const name of names.length === 0 ? [undefined] : names) {
-      const same = byName.get(name)
-      if (same === undefined) byName.set(name, [row])
-      else same.push(row)
-    }
+    for (const name of names.length === 0 ? [undefined] : names) addTo(byName, name, row)
   }
   const names = [...byName.keys()].sort()
   return {

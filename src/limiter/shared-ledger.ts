@@ -13,7 +13,7 @@
  *
  * A corrupt file is replaced when the ledger is opened. The slots of other processes in the old file are then unknown, so
  * the new file grants nothing for one window. If the file fails or is replaced while it is in use, the methods throw:
- * `fallback-ledger.ts` then keeps the limit within the process.
+ * `withFallback` then keeps the limit within the process.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { dirname } from 'node:path'
@@ -37,7 +37,13 @@ import {
   settleForDeadProcesses,
   slotsOf,
 } from './ledger-rows.js'
-import type { Ledger, NoSlotYet, Purpose, TakenSlot } from './limit-ledger.js'
+import {
+  createMemoryLedger,
+  type Ledger,
+  type NoSlotYet,
+  type Purpose,
+  type TakenSlot,
+} from './limit-ledger.js'
 import { type Limit, waitMs } from './window.js'
 
 export interface SharedLedger extends Ledger {
@@ -142,5 +148,73 @@ export function openSharedLedger({ path, keyHash, limit, clock }: SharedLedgerOp
       opened.close()
       lock.end(inFlight > 0)
     },
+  }
+}
+
+interface FallbackOptions {
+  readonly limit: Limit
+  readonly clock: Clock
+  /** Called once, when the shared ledger fails. */
+  onLost(error: unknown): void
+}
+
+/**
+ * Combines the shared ledger with a memory ledger of this process, for the time after the shared one has failed. Each
+ * request has a slot in both, so slots that were granted before the failure still count. The shared ledger is not tried
+ * again. `open` may throw if the file cannot be used.
+ */
+export function withFallback(
+  open: () => SharedLedger,
+  { limit, clock, onLost }: FallbackOptions,
+): Ledger & Pick<SharedLedger, 'close'> {
+  const memory = createMemoryLedger(limit, clock)
+  let opened: SharedLedger | undefined
+  let isLost = false
+  let hasGranted = false
+
+  /** Returns undefined if the shared ledger cannot be used. */
+  function attempt<Result>(work: (shared: SharedLedger) => Result): Result | undefined {
+    if (isLost) return undefined
+    try {
+      opened ??= open()
+      return work(opened)
+    } catch (error) {
+      isLost = true
+      // The slots of other processes still count, but can no longer be read.
+      if (hasGranted) memory.holdBack(limit.windowMs)
+      onLost(error)
+      return undefined
+    }
+  }
+
+  attempt(() => {})
+  return {
+    take(purpose) {
+      const inShared = attempt((shared) => shared.take(purpose))
+      if (inShared !== undefined && 'retryInMs' in inShared) return inShared
+      const inMemory = memory.take(purpose)
+      if ('retryInMs' in inMemory) {
+        attempt(() => inShared?.cancel())
+        return inMemory
+      }
+      hasGranted ||= inShared !== undefined
+      return {
+        settle() {
+          inMemory.settle()
+          attempt(() => inShared?.settle())
+        },
+        cancel() {
+          inMemory.cancel()
+          attempt(() => inShared?.cancel())
+        },
+      }
+    },
+    withdraw: (purpose) => void attempt((shared) => shared.withdraw(purpose)),
+    holdBack(ms) {
+      memory.holdBack(ms)
+      attempt((shared) => shared.holdBack(ms))
+    },
+    usedSlots: () => attempt((shared) => shared.usedSlots()) ?? memory.usedSlots(),
+    close: () => opened?.close(),
   }
 }

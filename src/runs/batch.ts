@@ -4,24 +4,6 @@
  */
 import { randomUUID } from 'node:crypto'
 import { relative } from 'node:path'
-import {
-  destinationOf,
-  keptError,
-  type OutputFile,
-  placesFor,
-  refuseOtherBytes,
-} from '../batch/carry-out/places.js'
-import {
-  type ActiveStep,
-  activeSteps,
-  createWaitingRows,
-  inactiveResult,
-  isActive,
-  movedResult,
-  needsService,
-  type RowResult,
-  type WaitingRows,
-} from '../batch/carry-out/rows.js'
 import type { BatchClaim } from '../batch/lock/claim.js'
 import type { LockKeeper } from '../batch/lock/file.js'
 import {
@@ -36,6 +18,24 @@ import {
 import { createRowLock, type RowLock } from '../batch/lock/row-lock.js'
 import { inputHashes } from '../batch/plan/decide.js'
 import { decideAgain, type Plan, type PlanOptions } from '../batch/plan/index.js'
+import {
+  destinationOf,
+  keptError,
+  type OutputFile,
+  placesFor,
+  refuseOtherBytes,
+} from '../batch/results/places.js'
+import {
+  type ActiveStep,
+  activeSteps,
+  createWaitingRows,
+  inactiveResult,
+  isActive,
+  movedResult,
+  needsService,
+  type RowResult,
+  type WaitingRows,
+} from '../batch/results/rows.js'
 import { encodeCreate } from '../client/create.js'
 import type { Downloader } from '../download/index.js'
 import { RushesError } from '../errors.js'
@@ -248,8 +248,9 @@ function createRow(batch: Batch, service: BatchService, step: ActiveStep): Row {
   }
 }
 
-function inputsOf({ keeper, identity }: Batch, { entry, meaning = entry.meaning }: ActiveStep): InputHashes {
-  return inputHashes({ ...entry, meaning }, (name) => keeper.entry(name)?.made, identity)
+function inputsOf({ keeper, identity }: Batch, { entry, identityInput }: ActiveStep): InputHashes {
+  const known = { ...entry, identityInput: identityInput ?? entry.identityInput }
+  return inputHashes(known, (name) => keeper.entry(name)?.made, identity)
 }
 
 function existingRun({ service, step }: BatchRow, id: string) {
@@ -259,14 +260,14 @@ function existingRun({ service, step }: BatchRow, id: string) {
 
 async function requestOf(row: BatchRow): Promise<CreateRequest> {
   const { batch, step, token: requestId } = row
-  const { entry, model = '', meaning = entry.meaning } = step
+  const { entry, model = '', identityInput = entry.identityInput } = step
   const { kind, labels, rowName: name } = entry
   const { manifest } = batch
   const input = await batch.inputOf(step)
-  const estimate = batch.estimateOf(step)
+  const run = { kind, model, input, identityInput, labels, estimate: batch.estimateOf(step) }
   return {
     body: encodeCreate({ model, input }),
-    intent: { kind, model, input, meaning, estimate, labels, name, manifest, requestId, isPrepared: true },
+    intent: { ...run, name, manifest, requestId, isPrepared: true },
     need: 'required',
     beforeSend: () => beforeSend(row),
   }

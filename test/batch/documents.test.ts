@@ -383,8 +383,8 @@ describe('what a manifest of today sends', () => {
     })
     const entries = result.ok ? result.manifest.entries : expect.unreachable()
     const rows = entries.map(
-      ({ name, kind, output, model, meaning }) =>
-        `${name} ${kind} ${output} ${identityOf(model ?? 'acme/x', meaning)}`,
+      ({ name, kind, output, model, identityInput }) =>
+        `${name} ${kind} ${output} ${identityOf(model ?? 'acme/x', identityInput)}`,
     )
     expect(rows).toHaveLength(runs)
     expect(createHash('sha256').update(rows.join('\n')).digest('hex')).toBe(hash)

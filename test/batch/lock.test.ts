@@ -372,7 +372,7 @@ describe('an entry of the lock file', () => {
       identity: (model, input) => `${model} ${(input as { prompt: string }).prompt}`,
       isSelected: ({ name }) => only?.includes(name) ?? true,
     })
-    const runs = pair(found.map((each) => ({ entry: each, meaning: each.meaning }))).map(
+    const runs = pair(found.map((each) => ({ entry: each, identityInput: each.identityInput }))).map(
       ({ entry, locked }) => [entry.name, locked?.made?.run],
     )
     return { runs: Object.fromEntries(runs), renamed, leftover: [...leftover().keys()] }

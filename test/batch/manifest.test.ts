@@ -371,7 +371,9 @@ describe('a number', () => {
       const [entry] = await entriesOf(text, { name })
       expect(writeJson(entry?.input)).toBe('{"seed":18446744073709551615}')
       const [neighbour] = await entriesOf(text.replace('1615', '1614'), { name })
-      expect(identityOf('acme/x', entry?.meaning)).not.toBe(identityOf('acme/x', neighbour?.meaning))
+      expect(identityOf('acme/x', entry?.identityInput)).not.toBe(
+        identityOf('acme/x', neighbour?.identityInput),
+      )
     },
   )
 
@@ -514,10 +516,10 @@ describe('reference images', () => {
       'https://a.example/b.png',
       'run:r1#2',
     ])
-    expect(identityOf('acme/x', entry.meaning)).toBe(identityOf('acme/x', sent))
+    expect(identityOf('acme/x', entry.identityInput)).toBe(identityOf('acme/x', sent))
     writeFileSync(join(folder, 'refs/a.png'), Buffer.concat([ONE_PIXEL_PNG, Buffer.from('x')]))
     const [changed] = await entriesOf(text, { folder })
-    expect(identityOf('acme/x', changed?.meaning)).not.toBe(identityOf('acme/x', entry.meaning))
+    expect(identityOf('acme/x', changed?.identityInput)).not.toBe(identityOf('acme/x', entry.identityInput))
     await expect(inputToSend(entry, noRows)).rejects.toThrow('changed while the batch was running')
   })
 

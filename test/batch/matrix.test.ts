@@ -506,7 +506,7 @@ describe('a batch of an edited matrix', () => {
   })
   const hashesOf = async (text: string, name: string): Promise<Record<string, string>> =>
     Object.fromEntries(
-      (await entriesOf(text, { name })).map((each) => [each.name, identityOf('acme/x', each.meaning)]),
+      (await entriesOf(text, { name })).map((each) => [each.name, identityOf('acme/x', each.identityInput)]),
     )
   const reversed = (each: object) => Object.fromEntries(Object.entries(each).reverse())
 

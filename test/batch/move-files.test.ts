@@ -13,7 +13,6 @@ import {
 import { basename, join, relative } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { moveFiles } from '../../src/batch/carry-out/move-files.js'
 import { createLockKeeper } from '../../src/batch/lock/file.js'
 import {
   type Lock,
@@ -23,8 +22,9 @@ import {
   outputsOf,
   withEntry,
 } from '../../src/batch/lock/lock.js'
-import { meaningOfEntry } from '../../src/batch/plan/decide.js'
+import { identityInputOf } from '../../src/batch/plan/decide.js'
 import { makePlan } from '../../src/batch/plan/index.js'
+import { moveFiles } from '../../src/batch/results/move-files.js'
 import { identityOf } from '../../src/journal/identity.js'
 import { folderWith, read } from './folder.js'
 
@@ -112,8 +112,8 @@ async function batch(
   // What is created gets its files in place.
   for (const { entry, action, outputs, hash: known } of steps) {
     if (action.do !== 'create' || !creates) continue
-    const found = meaningOfEntry(entry, (name) => keeper.entry(name)?.made)
-    const hash = known ?? (found.ok ? identityOf(MODEL, found.meaning) : '')
+    const found = identityInputOf(entry, (name) => keeper.entry(name)?.made)
+    const hash = known ?? (found.ok ? identityOf(MODEL, found.identityInput) : '')
     const made: LockedOutput[] = []
     for (const number of [1, 2]) {
       const planned = outputs[number - 1] ?? (await plan.disk.again().lookAt(entry, undefined, 2))[number - 1]

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Lock, type LockEntry, type Made, NO_LOCK } from '../../src/batch/lock/lock.js'
 import type { Manifest, ManifestEntry } from '../../src/batch/manifest/manifest-entry.js'
-import { meaningOfEntry } from '../../src/batch/plan/decide.js'
+import { identityInputOf } from '../../src/batch/plan/decide.js'
 import { makePlan } from '../../src/batch/plan/index.js'
 import { chainLengths, levelsOf, withSources } from '../../src/batch/plan/row-order.js'
 import { identityOf } from '../../src/journal/identity.js'
@@ -207,8 +207,8 @@ describe('a plan', () => {
       entries.map((entry) => ({ name: entry.name, sources: sources(entry) })),
     ).flat()) {
       const entry = entries.find((each) => each.name === name) as ManifestEntry
-      const found = meaningOfEntry(entry, (source) => made.get(source))
-      const identity = identityOf('acme/still-1', found.ok ? found.meaning : undefined)
+      const found = identityInputOf(entry, (source) => made.get(source))
+      const identity = identityOf('acme/still-1', found.ok ? found.identityInput : undefined)
       made.set(name, {
         hash: identity,
         model: 'acme/still-1',

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { type JobSummary, type SummaryRow, summaryText } from '../../src/cli/batch/reports.js'
+import { type JobSummary, type SummaryRow, summaryText } from '../../src/cli/batch/ci-reports.js'
 import { createCliService, scripted } from '../support/cli.js'
 import { objects } from '../support/family.js'
 import { temporaryFolder } from '../support/service.js'

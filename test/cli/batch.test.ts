@@ -670,13 +670,13 @@ describe('a batch whose claim is lost', () => {
 describe('the command that continues a batch', () => {
   const globals = { local: false }
   it.each<[string, Parameters<typeof batchCommandLine>]>([
-    ['rushes batch shots.yaml', [globals, { word: 'shots.yaml', flags: {} }]],
-    ['rushes batch --local -', [{ local: true }, { word: '-', flags: {} }]],
+    ['rushes batch shots.yaml', [globals, { source: 'shots.yaml', flags: {} }]],
+    ['rushes batch --local -', [{ local: true }, { source: '-', flags: {} }]],
     [
       "rushes batch --profile 'a b' --base-url https://x.example -- '-shots.yaml'",
       [
         { ...globals, profile: 'a b', baseUrl: 'https://x.example' },
-        { word: '-shots.yaml', flags: {} },
+        { source: '-shots.yaml', flags: {} },
       ],
     ],
     [
@@ -684,7 +684,7 @@ describe('the command that continues a batch', () => {
       [
         globals,
         {
-          word: 'my shots.yaml',
+          source: 'my shots.yaml',
           flags: {
             only: ['a/*', 'b'],
             maxRuns: '5',

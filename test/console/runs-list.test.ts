@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
 import { pollDelayMs } from '../../src/console/polling.js'
+import { timelineOf } from '../../src/console/runs/run-details.js'
 import {
   countAbove,
   listOfPage,
@@ -13,7 +14,6 @@ import {
   withOlder,
 } from '../../src/console/runs/run-list.js'
 import { filtersOf, isFiltered, isSameFilter } from '../../src/console/runs/runs-filters.js'
-import { timelineOf } from '../../src/console/runs/timeline.js'
 import type { RunDetails, RunSummary, RunsPage } from '../../src/protocol/console.js'
 import type { LocalStatus } from '../../src/protocol/run-state.js'
 

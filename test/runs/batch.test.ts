@@ -1,11 +1,11 @@
 /** Random graphs of rows, with a service of a few functions: order, blocking, and what is paid. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { RowResult } from '../../src/batch/carry-out/rows.js'
 import { createLockKeeper } from '../../src/batch/lock/file.js'
 import { type Lock, NO_LOCK } from '../../src/batch/lock/lock.js'
 import type { Manifest } from '../../src/batch/manifest/index.js'
 import { makePlan, type PlanStep } from '../../src/batch/plan/index.js'
+import type { RowResult } from '../../src/batch/results/rows.js'
 import type { DownloadedFile } from '../../src/download/index.js'
 import { NO_MARKS } from '../../src/download/marks.js'
 import { createInterrupts } from '../../src/host/interrupts.js'

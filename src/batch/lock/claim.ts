@@ -141,7 +141,7 @@ interface Observed {
 async function observeClaim(path: string, found: string, options: ClaimOptions): Promise<Observed> {
   const { stateFolder, clock, signal, onObserve } = options
   const holder = holderOf(found)
-  const runs = holder && isRunning(stateFolder, holder.machine)
+  const runs = holder && isRunning(stateFolder, holder.processLock)
   if (runs === false) return { is: 'stale', holder }
   if (holder !== undefined && runs) {
     const ageMs = clock.now() - Date.parse(holder.heartbeat)
@@ -271,8 +271,11 @@ function lostError(path: string, lockPath: string, found: string | undefined): R
 interface ClaimHolder {
   readonly pid: number
   readonly host: string
-  /** Id of the process's lock. Earlier versions wrote a boot id here, and read this one as another boot. */
-  readonly machine: string
+  /**
+   * Id of the process's lock: `machine` in the file. Earlier versions wrote a boot id there, and read this one as
+   * another boot.
+   */
+  readonly processLock: string
   readonly since: string
   readonly heartbeat: string
 }
@@ -282,13 +285,13 @@ const TEXT_BYTES = 512
 
 let beats = 0
 
-/** Claim text of this process. `machine`: id of its lock. `now`: wall-clock time in milliseconds. */
-function claimText(token: string, machine: string, since: string, now: number): string {
+/** Claim text of this process. `processLock`: id of its lock. `now`: wall-clock time in milliseconds. */
+function claimText(token: string, processLock: string, since: string, now: number): string {
   const claim = {
     token,
     pid: process.pid,
     host: hostname(),
-    machine,
+    machine: processLock,
     since,
     heartbeat: new Date(now).toISOString(),
     // Changes the text even if the wall clock is set back.
@@ -306,11 +309,11 @@ function holderOf(text: string): ClaimHolder | undefined {
     return undefined
   }
   if (!isObject(value)) return undefined
-  const { pid, host, machine, since, heartbeat } = value
+  const { pid, host, machine: processLock, since, heartbeat } = value
   if (typeof pid !== 'number' || !Number.isSafeInteger(pid) || pid < 1) return undefined
-  if (typeof host !== 'string' || typeof machine !== 'string') return undefined
+  if (typeof host !== 'string' || typeof processLock !== 'string') return undefined
   if (typeof since !== 'string' || typeof heartbeat !== 'string') return undefined
-  return { pid, host, machine, since, heartbeat }
+  return { pid, host, processLock, since, heartbeat }
 }
 
 /** Returns ` (process 12 on host, since …)`, or an empty text without a holder. */

@@ -5,6 +5,7 @@
 import { posix } from 'node:path'
 import { followLinks } from '../../host/directories.js'
 import { sameFileKey } from '../../host/file-system.js'
+import { addTo } from '../../protocol/lists.js'
 import type { Kind } from '../../protocol/models.js'
 import type { RowTemplate } from './matrix.js'
 import type { Position, ReportProblem } from './nodes.js'
@@ -135,12 +136,7 @@ type FileClaim = Pick<OutputClaim, 'realPath' | 'kind'>
  */
 export function createFileIndex<Claim extends FileClaim>(claims: readonly Claim[] = []) {
   const byStem = new Map<string, Claim[]>()
-  const add = (claim: Claim): void => {
-    const stem = stemKey(claim.realPath)
-    const known = byStem.get(stem)
-    if (known === undefined) byStem.set(stem, [claim])
-    else known.push(claim)
-  }
+  const add = (claim: Claim): void => addTo(byStem, stemKey(claim.realPath), claim)
   for (const claim of claims) add(claim)
   return {
     add,

@@ -10,9 +10,9 @@ import {
   bytesToSend,
   type ImageRules,
   imageReaderIn,
-  meaningOf,
   type ReferencesOf,
   tooLargeMessage,
+  withSummaries,
 } from './local-images.js'
 import {
   type ImageReference,
@@ -245,8 +245,8 @@ const entryOf = (
   kind: row.kind,
   model: row.model,
   input: row.input,
-  meaning: meaningOf(row.input, references),
-  former: row.former && meaningOf(row.former, references),
+  identityInput: withSummaries(row.input, references),
+  undocumentedInput: row.undocumentedInput && withSummaries(row.undocumentedInput, references),
   references,
   labels: row.labels,
   output,

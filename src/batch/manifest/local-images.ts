@@ -116,7 +116,7 @@ export const contentOf = (reference: ImageReference): MediaSummary | string =>
   reference.from === 'file' ? reference.summary : reference.text
 
 /** Returns the input with each local image replaced by its summary. */
-export const meaningOf = (input: ModelInput, references: readonly ImageReference[]): ModelInput =>
+export const withSummaries = (input: ModelInput, references: readonly ImageReference[]): ModelInput =>
   references.some(({ from }) => from === 'file') ? { ...input, image_urls: references.map(contentOf) } : input
 
 /** Returns the approximate size of the request body in bytes. Base64 turns 3 bytes into 4. */

@@ -46,12 +46,12 @@ export interface ManifestEntry {
   /** Input as written: local images are paths, and outputs of rows are references. See `inputToSend`. */
   readonly input: ModelInput
   /**
-   * Input with each local image replaced by its summary: two requests are equal if their meanings are. The meaning of
-   * an entry that uses other rows is unknown until their outputs exist: see `meaningOfEntry`.
+   * Input with each local image replaced by its summary: two requests are equal if their identity inputs are. That of
+   * an entry that uses other rows is unknown until their outputs exist: see `identityInputOf`.
    */
-  readonly meaning: ModelInput
-  /** The meaning before the document of its model was known. */
-  readonly former?: ModelInput | undefined
+  readonly identityInput: ModelInput
+  /** The identity input before the document of its model was known. */
+  readonly undocumentedInput?: ModelInput | undefined
   readonly references: readonly ImageReference[]
   /** Kept in the journal; not a part of the input. */
   readonly labels: readonly string[]

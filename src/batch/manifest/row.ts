@@ -39,7 +39,7 @@ export interface ManifestRow extends Pick<RowModel, 'kind' | 'model'> {
    * The input that the row had before the document of its model was known. A run that was made with it is not paid again
    * because a service now describes the model.
    */
-  readonly former: ModelInput | undefined
+  readonly undocumentedInput: ModelInput | undefined
   /** Returns the position of a field for later problems. The position of the row if the field is absent. */
   positionOf(name: string, item?: number): Position
 }
@@ -76,7 +76,7 @@ export function readRow(
     labels: labelsOf(label, report),
     hasOwnInput: subject.input !== undefined,
     input: subject.input ?? inputOf(fields, subject, sections.isCsv, report),
-    former: formerInput(),
+    undocumentedInput: undocumentedInput(),
     positionOf(name, item) {
       const value = (name === 'output' ? output : (fields.get(name) ?? own.get(name)))?.value
       const found = item !== undefined && value?.type === 'list' ? value.items[item] : value
@@ -86,7 +86,7 @@ export function readRow(
   if (schema !== undefined) checkInput(row, schema, subject, report)
   return row
 
-  function formerInput(): ModelInput | undefined {
+  function undocumentedInput(): ModelInput | undefined {
     if (subject.documented === undefined || schema === undefined || kind === undefined || subject.input)
       return undefined
     const properties = { ...schema.properties, ...builtInSchema(kind).properties }

@@ -200,17 +200,21 @@ function conflictIn(
   return undefined
 }
 
-type InputEntry = Pick<ManifestEntry, 'input' | 'meaning' | 'former' | 'references'>
+type InputEntry = Pick<ManifestEntry, 'input' | 'identityInput' | 'undocumentedInput' | 'references'>
 
-type EntryMeaning =
-  | { readonly ok: true; readonly meaning: ModelInput; readonly former: ModelInput | undefined }
+type ResolvedInput =
+  | ({ readonly ok: true } & Pick<InputEntry, 'identityInput' | 'undocumentedInput'>)
   /** `why`: reason why a reference cannot be used. */
   | { readonly ok: false; readonly why: string }
 
 /** Returns the input with outputs of other rows replaced by their summaries. `madeOf`: the last run of each row. */
-export function meaningOfEntry(entry: InputEntry, madeOf: (name: string) => Made | undefined): EntryMeaning {
-  const { meaning, former } = entry
-  if (!entry.references.some(({ from }) => from === 'row')) return { ok: true, meaning, former }
+export function identityInputOf(
+  entry: InputEntry,
+  madeOf: (name: string) => Made | undefined,
+): ResolvedInput {
+  const { identityInput, undocumentedInput } = entry
+  if (!entry.references.some(({ from }) => from === 'row'))
+    return { ok: true, identityInput, undocumentedInput }
   const image_urls: (MediaSummary | string)[] = []
   for (const reference of entry.references) {
     if (reference.from !== 'row') {
@@ -225,21 +229,26 @@ export function meaningOfEntry(entry: InputEntry, madeOf: (name: string) => Made
       return { ok: false, why: `${reference.text} is not an image (${content_type || 'unknown type'})` }
     image_urls.push(new MediaSummary(sha256, bytes, content_type))
   }
-  return { ok: true, meaning: { ...entry.input, image_urls }, former: former && { ...former, image_urls } }
+  return {
+    ok: true,
+    identityInput: { ...entry.input, image_urls },
+    undocumentedInput: undocumentedInput && { ...undocumentedInput, image_urls },
+  }
 }
 
 /**
- * Returns the hash of a row: that of its former meaning if the lock file has a run with it, and none with its meaning.
+ * Returns the hash of a row: that of its input without the document of the model if the lock file has a run with it,
+ * and none with its identity input.
  */
 export function hashOfRow(
-  { meaning, former }: { readonly meaning: ModelInput; readonly former: ModelInput | undefined },
+  { identityInput, undocumentedInput }: Pick<InputEntry, 'identityInput' | 'undocumentedInput'>,
   entry: LockEntry | undefined,
-  hashOf: (meaning: ModelInput) => string,
+  hashOf: (input: ModelInput) => string,
 ): string {
-  const hash = hashOf(meaning)
+  const hash = hashOf(identityInput)
   const locked = [entry?.made?.hash, entry?.pending?.hash, entry?.failures?.hash]
-  if (entry === undefined || former === undefined || locked.includes(hash)) return hash
-  const before = hashOf(former)
+  if (entry === undefined || undocumentedInput === undefined || locked.includes(hash)) return hash
+  const before = hashOf(undocumentedInput)
   return locked.includes(before) ? before : hash
 }
 
@@ -262,12 +271,12 @@ const HASH_DIGITS = 8
  * are omitted.
  */
 export function inputHashes(
-  { input, meaning, references }: InputEntry,
+  { input, identityInput, references }: InputEntry,
   madeOf: (name: string) => Made | undefined,
   identity: HashInput,
 ): InputHashes {
   const hash = (value: unknown, name: string) => identity('', value, name).slice(0, HASH_DIGITS)
-  const { image_urls, ...others } = meaning
+  const { image_urls, ...others } = identityInput
   const rows = references.flatMap((each) => {
     const sha256 = each.from === 'row' ? outputsOf(madeOf(each.source))[each.output - 1]?.sha256 : undefined
     return each.from !== 'row' || sha256 === undefined

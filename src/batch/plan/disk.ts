@@ -6,6 +6,7 @@ import { basename, dirname, extname, posix, resolve } from 'node:path'
 import { type FileSystem, sameFileKey, systemFiles } from '../../host/file-system.js'
 import { sha256OfFile } from '../../host/files.js'
 import { describeReason, errorCode } from '../../host/system-error.js'
+import { addTo } from '../../protocol/lists.js'
 import {
   type Lock,
   type LockEntry,
@@ -18,7 +19,6 @@ import { createFileIndex, mayBecome, withoutExtension } from '../manifest/collis
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import { createManifestFolder, type ManifestFolder, numbered } from '../manifest/output-paths.js'
 import { type FileFact, isInPlace } from './decide.js'
-import { addTo } from './row-order.js'
 
 export interface PlannedOutput {
   /** Path relative to the manifest, separated by `/`. Ends in `.{ext}` until the extension is known. */

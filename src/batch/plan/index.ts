@@ -10,8 +10,8 @@ import {
   changedInputs,
   decide,
   hashOfRow,
+  identityInputOf,
   inputHashes,
-  meaningOfEntry,
   type RowAction,
   type RowFlags,
 } from './decide.js'
@@ -25,15 +25,15 @@ export interface PlanStep {
   /** Names of the rows whose outputs it uses, without duplicates. */
   readonly sources: readonly string[]
   /**
-   * Sources whose output will change first. Until then, hash and meaning are unknown, and the action is `create`. If
+   * Sources whose output will change first. Until then, hash and identity input are unknown, and the action is `create`. If
    * the new output has the same bytes, the row may need no create.
    */
   readonly waitsFor: readonly string[]
   /** Undefined if manifest, settings and lock file name no model: the run cannot be created. */
   readonly model: string | undefined
   /** The input with local images and outputs of other rows replaced by their summaries. */
-  readonly meaning: ModelInput | undefined
-  /** Hash of model and meaning. Undefined if either is unknown. */
+  readonly identityInput: ModelInput | undefined
+  /** Hash of model and identity input. Undefined if either is unknown. */
   readonly hash: string | undefined
   readonly locked: LockEntry | undefined
   /** At least one output, with what existed at each path when the plan was made. */
@@ -115,7 +115,7 @@ export async function makePlan(options: PlanOptions): Promise<Plan> {
   const slots = createSlots(MAX_CONCURRENT_ROWS)
   // Level by level: the hash of a row depends on the rows that it uses.
   for (const level of levelsOf(rows)) {
-    const paired = planning.pairing.pair(level.map((row) => meaningOfRow(row, planning)))
+    const paired = planning.pairing.pair(level.map((row) => inputOfRow(row, planning)))
     const steps = await Promise.all(paired.map((each) => slots.use(() => stepFor(each, planning))))
     for (const step of steps) planning.steps.set(step.entry.name, step)
   }
@@ -158,18 +158,18 @@ interface Planning {
   readonly steps: Map<string, PlanStep>
 }
 
-interface RowMeaning extends Pick<PlanStep, 'entry' | 'sources' | 'waitsFor' | 'meaning'> {
-  readonly former: ModelInput | undefined
+interface RowInput extends Pick<PlanStep, 'entry' | 'sources' | 'waitsFor' | 'identityInput'> {
+  readonly undocumentedInput: ModelInput | undefined
   readonly blocked: BlockedAction | undefined
 }
 
-function meaningOfRow({ entry, sources }: PlanRow, { steps }: Planning): RowMeaning {
+function inputOfRow({ entry, sources }: PlanRow, { steps }: Planning): RowInput {
   const sourceSteps = sources.flatMap((name) => steps.get(name) ?? [])
   const blocking = sourceSteps.find(({ action }) => BLOCKING[action.do] !== undefined)
   const changing = sourceSteps.filter(isChanging)
   const isUnknown = blocking !== undefined || changing.length > 0
-  const found = isUnknown ? undefined : meaningOfEntry(entry, (name) => steps.get(name)?.locked?.made)
-  const { meaning, former } = found?.ok === true ? found : {}
+  const found = isUnknown ? undefined : identityInputOf(entry, (name) => steps.get(name)?.locked?.made)
+  const { identityInput, undocumentedInput } = found?.ok === true ? found : {}
   // Older lock files list only one output of a run; a download finds the others.
   const downloading = sourceSteps.filter(({ action }) => action.do === 'download')
   const waitsFor = (found?.ok === false ? downloading : changing).map((step) => step.entry.name)
@@ -179,7 +179,7 @@ function meaningOfRow({ entry, sources }: PlanRow, { steps }: Planning): RowMean
     blocked = { do: 'blocked', why: `row:${by} ${BLOCKING[blocking.action.do]}`, by }
   } else if (found?.ok === false && waitsFor.length === 0)
     blocked = { do: 'blocked', why: found.why, by: undefined }
-  return { entry, sources, waitsFor, meaning, former, blocked }
+  return { entry, sources, waitsFor, identityInput, undocumentedInput, blocked }
 }
 
 /** Reason for each action after which the output of a row does not exist. */
@@ -194,11 +194,11 @@ const BLOCKING: Readonly<Partial<Record<RowAction['do'], string>>> = {
 const isChanging = ({ action }: PlanStep): boolean =>
   action.do === 'create' || (action.do === 'download' && action.why === 'unfinished')
 
-type PairedRow = RowMeaning & Paired
+type PairedRow = RowInput & Paired
 
 async function stepFor(paired: PairedRow, planning: Planning): Promise<PlanStep> {
   const { options, disk, matched, selected } = planning
-  const { blocked, former: _, ...row } = paired
+  const { blocked, undocumentedInput: _, ...row } = paired
   const { entry, locked, hash } = row
   const isMatched = matched.has(entry.name)
   const { force, forcePending, ...others } = options.flags
@@ -228,25 +228,25 @@ export function decideAgain(
   { lockOf, identity }: { lockOf(name: string): LockEntry | undefined } & Pick<PlanOptions, 'identity'>,
 ): PlanStep {
   const { entry, model, outputs, flags } = step
-  const found = meaningOfEntry(entry, (name) => lockOf(name)?.made)
+  const found = identityInputOf(entry, (name) => lockOf(name)?.made)
   if (!found.ok) return { ...step, action: { do: 'blocked', why: found.why, by: undefined } }
-  const { meaning } = found
+  const { identityInput } = found
   const locked = lockOf(entry.name)
   const hash = model === undefined ? undefined : hashOfRow(found, locked, (each) => identity(model, each))
   const action = decide({ hash, locked, facts: factsOf(outputs), flags })
-  return { ...step, waitsFor: [], meaning, hash, locked, ...actionOn(outputs, action) }
+  return { ...step, waitsFor: [], identityInput, hash, locked, ...actionOn(outputs, action) }
 }
 
 const SKIP: RowAction = { do: 'skip' }
 
 function withChanges(
   action: RowAction,
-  { entry, model, meaning, locked, waitsFor }: PairedRow,
+  { entry, model, identityInput, locked, waitsFor }: PairedRow,
   planning: Planning,
 ): RowAction {
   const made = locked?.made
   if (action.do !== 'create' || action.why !== 'out_of_date' || made === undefined) return action
-  const known = { ...entry, meaning: meaning ?? entry.meaning }
+  const known = { ...entry, identityInput: identityInput ?? entry.identityInput }
   const madeOf = (name: string) => planning.steps.get(name)?.locked?.made
   const now = { model, inputs: inputHashes(known, madeOf, planning.options.identity) }
   return { ...action, changed: changedInputs(made, now, waitsFor) }

@@ -2,25 +2,25 @@
 import { posix } from 'node:path'
 import { sameFileKey } from '../../host/file-system.js'
 import { writeJson } from '../../protocol/json.js'
+import { addTo } from '../../protocol/lists.js'
 import { KINDS, type Kind, type ModelInput } from '../../protocol/models.js'
 import { hashesOf, type Lock, type LockEntry } from '../lock/lock.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import type { Models } from '../manifest/sections.js'
-import { addTo } from './row-order.js'
 
 export interface Paired {
   readonly entry: ManifestEntry
   readonly locked: LockEntry | undefined
   readonly model: string | undefined
-  /** Undefined if the model or meaning is unknown. */
+  /** Undefined if the model or identity input is unknown. */
   readonly hash: string | undefined
 }
 
 interface Unpaired {
   readonly entry: ManifestEntry
   /** Undefined until the outputs that the row uses are known. */
-  readonly meaning: ModelInput | undefined
-  readonly former?: ModelInput | undefined
+  readonly identityInput: ModelInput | undefined
+  readonly undocumentedInput?: ModelInput | undefined
 }
 
 export type Pairing = ReturnType<typeof createPairing>
@@ -53,11 +53,11 @@ export function createPairing({ entries, lock, models, identity, isSelected }: P
   const renamed: { from: string; to: string }[] = []
 
   /** Returns the hashes that the run may have, by model. */
-  function readingsOf({ entry, meaning, former }: Unpaired, locked: LockEntry | undefined) {
-    const meanings = meaning === undefined ? [] : former === undefined ? [meaning] : [meaning, former]
+  function readingsOf({ entry, identityInput, undocumentedInput }: Unpaired, locked: LockEntry | undefined) {
+    const inputs = [identityInput, undocumentedInput].filter((each) => each !== undefined)
     return modelsOf
       .possible(entry, locked)
-      .flatMap((model) => meanings.map((each) => ({ model, hash: hashOf(model, each) })))
+      .flatMap((model) => inputs.map((each) => ({ model, hash: hashOf(model, each) })))
   }
 
   function paired<Row extends Unpaired>(row: Row, locked: LockEntry | undefined): Row & Paired {
@@ -65,7 +65,8 @@ export function createPairing({ entries, lock, models, identity, isSelected }: P
     const reading = readingsOf(row, locked).find(({ hash }) => known.includes(hash))
     if (reading !== undefined) return { ...row, locked, ...reading }
     const model = modelsOf.one(row.entry, locked)
-    const hash = model === undefined || row.meaning === undefined ? undefined : hashOf(model, row.meaning)
+    const hash =
+      model === undefined || row.identityInput === undefined ? undefined : hashOf(model, row.identityInput)
     return { ...row, locked, model, hash }
   }
 
@@ -125,7 +126,7 @@ function unusedName(name: string, names: ReadonlySet<string>, lock: Lock): strin
   return unused
 }
 
-/** Calls `identity` once for each model and input: all runs of a row share the object of their meaning. */
+/** Calls `identity` once for each model and input: all runs of a row share the object of their identity input. */
 function remembered(identity: PairOptions['identity']): PairOptions['identity'] {
   const byModel = new Map<string, Map<unknown, string>>()
   return (model, input) => {

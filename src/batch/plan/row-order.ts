@@ -1,4 +1,5 @@
 /** Orders rows that use other rows. Pure. Not recursive: a chain may have thousands of rows. */
+import { addTo } from '../../protocol/lists.js'
 
 export interface RowNode {
   readonly name: string
@@ -34,13 +35,6 @@ export function dependentsOf<Row extends RowNode>(rows: readonly Row[]): Readonl
   const dependents = new Map<string, Row[]>()
   for (const row of rows) for (const source of row.sources) addTo(dependents, source, row)
   return dependents
-}
-
-/** Adds a value to the list of its key. */
-export function addTo<Value>(lists: Map<string, Value[]>, key: string, value: Value): void {
-  const list = lists.get(key)
-  if (list === undefined) lists.set(key, [value])
-  else list.push(value)
 }
 
 /** Returns the length of the longest chain of rows that wait for each row. 0 if no row waits. */

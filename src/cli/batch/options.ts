@@ -1,6 +1,8 @@
-/** Checks the flags of `rushes batch`, and builds the command that continues a batch. */
+/** Checks the flags of `rushes batch`, selects the rows of `--only`, and builds the command that continues a batch. */
+import { sep } from 'node:path'
+import type { ManifestEntry } from '../../batch/manifest/index.js'
 import { usageError } from '../../errors.js'
-import { quoteWord } from '../../protocol/text.js'
+import { nearest, printable, quoteWord } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
 import { type ProgressFlags, progressFormOf } from '../flags/delivery.js'
@@ -93,7 +95,7 @@ export async function batchOptionsOf(ctx: Context, flags: BatchFlags): Promise<B
 
 export interface BatchWords {
   /** Path of the manifest, or `-` for standard input. */
-  readonly word: string
+  readonly source: string
   readonly flags: BatchFlags
 }
 
@@ -101,7 +103,7 @@ export interface BatchWords {
  * Returns the command that continues a batch, with every flag that the same rows need. Leaves out `--force` and
  * `--resubmit-unconfirmed`, which would repeat creates that this batch has already sent.
  */
-export function batchCommandLine(globals: ServiceFlags, { word, flags }: BatchWords): string {
+export function batchCommandLine(globals: ServiceFlags, { source, flags }: BatchWords): string {
   const value = (name: string, text: string | undefined) =>
     text === undefined ? [] : [name, quoteWord(text)]
   const flag = (name: string, isGiven: boolean | undefined) => (isGiven === true ? [name] : [])
@@ -116,7 +118,48 @@ export function batchCommandLine(globals: ServiceFlags, { word, flags }: BatchWo
     ...flag('--overwrite', flags.overwrite),
     ...flag('--watch', flags.watch),
     ...flag('--yes', flags.yes),
-    ...(word.startsWith('-') && word !== '-' ? ['--'] : []),
-    word === '-' ? word : quoteWord(word),
+    ...(source.startsWith('-') && source !== '-' ? ['--'] : []),
+    source === '-' ? source : quoteWord(source),
   ])
+}
+
+/**
+ * `--only <glob>`: returns a function that selects runs. A glob matches the name of the run, the name of its row (also before its
+ * placeholders are filled in), or its output.
+ */
+export async function selectorFor(
+  only: readonly string[],
+  entries: readonly ManifestEntry[],
+  separator = sep,
+): Promise<(entry: ManifestEntry) => boolean> {
+  if (only.length === 0) return () => true
+  const { default: picomatch } = await import('picomatch')
+  const matchers = only.map((glob) => {
+    // On Windows, a backslash separates folders; elsewhere it escapes the next character.
+    const pattern = separator === '\\' ? glob.replaceAll('\\', '/') : glob
+    const matches = picomatch(pattern.normalize(), { dot: true })
+    return { glob, matches: (text: string) => matches(text.normalize()) }
+  })
+  const matchesEntry = (
+    { name, rowName, template, output }: ManifestEntry,
+    matches: (text: string) => boolean,
+  ): boolean => [name, rowName, template ?? name, output].some((text) => matches(text))
+  for (const { glob, matches } of matchers)
+    if (!entries.some((entry) => matchesEntry(entry, matches))) {
+      const names = entries.flatMap(({ name, output }) => [name, output])
+      const near = groupOf(glob, entries) ?? nearest(glob, names)
+      const suggestion = near === undefined ? '' : ` Did you mean "${printable(near)}"?`
+      throw usageError(
+        `--only ${glob} does not match the name or output of any run.${suggestion}`,
+        '* matches within one folder, ** across folders.',
+      )
+    }
+  return (entry) => matchers.some(({ matches }) => matchesEntry(entry, matches))
+}
+
+/** Suggests a glob such as `icon*` for a prefix of several names. */
+function groupOf(word: string, entries: readonly ManifestEntry[]): string | undefined {
+  const longer = entries.filter(({ name }) => word !== '' && name.startsWith(word))
+  if (longer.length < 2) return undefined
+  return `${word}${longer.some(({ name }) => name.includes('/', word.length)) ? '**' : '*'}`
 }

@@ -27,11 +27,11 @@ import { openPrices, type Prices } from '../models/prices.js'
 import { readPath, readStdin } from '../process/io.js'
 import { type Missing, missingError, missingModel, modelsByKind } from '../settings/required-settings.js'
 import { plural } from '../terminal/format.js'
+import { annotate, MAX_LINE_ANNOTATIONS } from './ci-reports.js'
 import { refuseCost } from './estimates.js'
 import { adoptedLock, knownCreates } from './known-creates.js'
 import type { BatchOptions, BatchWords } from './options.js'
-import { annotate, MAX_LINE_ANNOTATIONS } from './reports.js'
-import { selectorFor } from './select-entries.js'
+import { selectorFor } from './options.js'
 
 /** File name for a manifest from standard input. Its paths are relative to the current folder. */
 const STDIN_NAME = 'rushes'
@@ -47,10 +47,10 @@ type LoadOptions = Pick<BatchOptions, 'allowOutside' | 'maxRuns'> & Pick<ImageRu
 /** Reads the manifest. Throws `usage`, with every problem as `file:line:column: message`. */
 export async function loadManifest(
   ctx: Context,
-  word: string,
+  source: string,
   options: LoadOptions,
 ): Promise<LoadedManifest> {
-  const loaded = await checkManifest(ctx, word, options)
+  const loaded = await checkManifest(ctx, source, options)
   if (loaded instanceof RushesError) throw loaded
   return loaded
 }
@@ -58,14 +58,14 @@ export async function loadManifest(
 /** Like `loadManifest`, but returns the problems of the manifest. Throws `usage` only if the file cannot be read. */
 export async function checkManifest(
   ctx: Context,
-  word: string,
+  source: string,
   { allowOutside, maxRuns, onImage }: LoadOptions,
 ): Promise<LoadedManifest | RushesError> {
-  const path = word === '-' ? STDIN_NAME : word
+  const path = source === '-' ? STDIN_NAME : source
   const bytes =
-    word === '-'
+    source === '-'
       ? await readStdin(ctx.stdin, 'the manifest', ctx.interrupts.first)
-      : await readFile(ctx, word)
+      : await readFile(ctx, source)
   const lockPath = lockFileOf(path)
   const { furtherOutputs, recorded } = factsInLock(lockPath, path)
   const models = await ctx.models()
@@ -91,10 +91,10 @@ export async function checkManifest(
   if (!read.ok) {
     for (const { line, column, message } of read.problems.slice(0, MAX_LINE_ANNOTATIONS))
       annotate(ctx, { title: 'Manifest', message, at: { path, line, column } })
-    return manifestError(word === '-' ? 'standard input' : word, read.problems)
+    return manifestError(source === '-' ? 'standard input' : source, read.problems)
   }
   for (const { line, column, message } of read.warnings.slice(0, MAX_WARNINGS))
-    ctx.out.warn(`${word === '-' ? 'standard input' : word}:${line}:${column}: ${message}.`)
+    ctx.out.warn(`${source === '-' ? 'standard input' : source}:${line}:${column}: ${message}.`)
   return { manifest: read.manifest, prices: await openPrices(ctx), lockPath }
 }
 

@@ -4,9 +4,9 @@ import type { Context } from '../context/context.js'
 import { resumeCommand } from '../runs/resume.js'
 import { tabRow } from '../terminal/format.js'
 import { alignedRow, widthsOf } from '../terminal/table.js'
+import { createJsonOutput, planRow, writeJobSummary } from './ci-reports.js'
 import { estimateJson, estimateNote, sumPlan } from './estimates.js'
 import type { PreparedBatch } from './prepare.js'
-import { createJsonOutput, planRow, writeJobSummary } from './reports.js'
 import { leftRunsJson, modelsNote, notesOf, stepCells, stepJson, summaryLine, treeRows } from './show.js'
 
 export function printPlan(ctx: Context, prepared: PreparedBatch): void {

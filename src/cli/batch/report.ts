@@ -3,20 +3,20 @@
  * Actions.
  */
 import { join, relative } from 'node:path'
-import { activeSteps, inactiveResult, type RowResult } from '../../batch/carry-out/rows.js'
 import { outputsOf } from '../../batch/lock/lock.js'
 import type { Plan, PlanStep } from '../../batch/plan/index.js'
-import { addTo } from '../../batch/plan/row-order.js'
+import { activeSteps, inactiveResult, type RowResult } from '../../batch/results/rows.js'
 import { marksOfFile, NO_MARKS } from '../../download/marks.js'
 import { RushesError, usageError } from '../../errors.js'
+import { addTo } from '../../protocol/lists.js'
 import type { FileMarks } from '../../protocol/media.js'
 import { listNames, printable } from '../../protocol/text.js'
 import { createErrorGroups, type RepeatedError } from '../../runs/error-groups.js'
 import type { Context } from '../context/context.js'
 import { formatDuration, plural } from '../terminal/format.js'
+import { annotate, createJsonOutput, MAX_LINE_ANNOTATIONS, resultRow, writeJobSummary } from './ci-reports.js'
 import { type BatchEstimate, estimateJson, estimateNote } from './estimates.js'
 import type { PreparedBatch } from './prepare.js'
-import { annotate, createJsonOutput, MAX_LINE_ANNOTATIONS, resultRow, writeJobSummary } from './reports.js'
 import { leftRunsJson } from './show.js'
 
 export interface Report {

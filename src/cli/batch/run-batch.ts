@@ -1,12 +1,12 @@
 /** Runs a plan and prints a path or an object for each row as it ends, the progress, and the summary. */
 import { dirname, relative, resolve } from 'node:path'
-import { moveFiles } from '../../batch/carry-out/move-files.js'
-import { activeSteps, needsService, type RowResult } from '../../batch/carry-out/rows.js'
 import type { BatchClaim } from '../../batch/lock/claim.js'
 import { type LockKeeper, removeLeftovers } from '../../batch/lock/file.js'
 import { type BatchLock, openLock } from '../../batch/lock/open-lock.js'
 import { inputToSend } from '../../batch/manifest/index.js'
 import type { Plan, PlanStep } from '../../batch/plan/index.js'
+import { moveFiles } from '../../batch/results/move-files.js'
+import { activeSteps, needsService, type RowResult } from '../../batch/results/rows.js'
 import { withExtension } from '../../download/file-names.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { onAbort } from '../../host/abort.js'
@@ -232,7 +232,7 @@ async function carryOutUntilStopped(ctx: Context, batch: BatchRun): Promise<Rush
   try {
     return await carryOutPlan({
       ...{ plan, keeper, folder, service, claim, interrupts },
-      manifest: prepared.word === '-' ? undefined : resolve(prepared.word),
+      manifest: prepared.source === '-' ? undefined : resolve(prepared.source),
       clock: ctx.clock,
       random: ctx.random,
       identity: identityOf,
@@ -271,8 +271,11 @@ const serviceOf = async (ctx: Context, { client, fetch }: Connection) => ({
   isLocal: ctx.globals.local,
 })
 
-function payAgain(globals: ServiceFlags, { word, flags }: BatchWords, row: string): string {
-  const command = batchCommandLine(globals, { word, flags: { ...flags, only: [], watch: false, yes: false } })
+function payAgain(globals: ServiceFlags, { source, flags }: BatchWords, row: string): string {
+  const command = batchCommandLine(globals, {
+    source,
+    flags: { ...flags, only: [], watch: false, yes: false },
+  })
   return `To create it again and pay again: \`${command} --only ${row} --force\``
 }
 

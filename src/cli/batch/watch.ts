@@ -15,6 +15,7 @@ import { listNames } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { InputEnded, openQuestions, type Questions } from '../terminal/confirm.js'
 import { plural } from '../terminal/format.js'
+import { beginReport } from './ci-reports.js'
 import { estimateOf } from './estimates.js'
 import type { BatchOptions, BatchWords } from './options.js'
 import {
@@ -26,7 +27,6 @@ import {
   refusePlan,
 } from './prepare.js'
 import { printPlan, printWork } from './print-plan.js'
-import { beginReport } from './reports.js'
 import { refuseUnwritable, runBatch } from './run-batch.js'
 import { createWatchedFiles, type WatchedFiles } from './watched-files.js'
 
@@ -53,7 +53,7 @@ const FATAL_EXIT_CODES: readonly number[] = [EXIT.bug, EXIT.key, EXIT.account, E
 
 /** Runs rounds until a signal, or until an error makes further rounds useless. Returns the exit code. */
 export async function watchBatch(ctx: Context, words: BatchWords, options: BatchOptions): Promise<number> {
-  if (words.word === '-')
+  if (words.source === '-')
     throw usageError('--watch needs a manifest file, not standard input.', 'Give the path of the manifest.')
   const asks = options.mode === 'run' && !options.yes
   const questions = asks ? openQuestions(ctx) : undefined
@@ -72,7 +72,7 @@ export async function watchBatch(ctx: Context, words: BatchWords, options: Batch
   }
   try {
     for (;;) {
-      const files = createWatchedFiles(ctx.clock, words.word)
+      const files = createWatchedFiles(ctx.clock, words.source)
       const ended = await runRound(ctx, watch, files)
       if (typeof ended === 'number') return ended
       watch.isFirst = false
@@ -106,7 +106,7 @@ async function runRound(ctx: Context, watch: WatchState, files: WatchedFiles): P
 }
 
 const namesOf = ({ words }: WatchState, { count }: WatchedFiles): string =>
-  count === 1 ? words.word : `${words.word} and ${plural(count - 1, 'image')}`
+  count === 1 ? words.source : `${words.source} and ${plural(count - 1, 'image')}`
 
 const MAX_NAMES = 3
 
@@ -142,9 +142,9 @@ async function planRound(
 ): Promise<PlannedRound | RushesError> {
   const { words, options } = watch
   // Watch the file before it is read, so that no change is missed.
-  files.add(words.word)
+  files.add(words.source)
   const loaded = await orUsage(watch, () =>
-    checkManifest(ctx, words.word, { ...options, onImage: files.add }),
+    checkManifest(ctx, words.source, { ...options, onImage: files.add }),
   )
   if (loaded instanceof RushesError) return loaded
   if (!watch.hasReport) beginReport(words.flags.report, loaded)
@@ -272,7 +272,7 @@ const createsOf = ({ plan, prices }: PreparedBatch): ReadonlySet<string> =>
   new Set(
     plan.steps.flatMap((step) => {
       const { entry, model, hash } = step
-      const paid = [entry.name, model, hash ?? entry.meaning, estimateOf(step, prices)?.millionths]
+      const paid = [entry.name, model, hash ?? entry.identityInput, estimateOf(step, prices)?.millionths]
       return step.action.do === 'create' ? [writeJson(paid)] : []
     }),
   )

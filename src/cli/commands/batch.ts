@@ -4,6 +4,7 @@ import { type Command, Option } from 'commander'
 import { claimFor } from '../../batch/lock/open-lock.js'
 import { EXIT, usageError } from '../../errors.js'
 import { asRushesError } from '../../host/interrupts.js'
+import { annotate, annotateExit, beginReport, MAX_LINE_ANNOTATIONS } from '../batch/ci-reports.js'
 import type { BatchAllowance } from '../batch/estimates.js'
 import { type BatchFlags, batchOptionsOf, MANIFEST_NAME } from '../batch/options.js'
 import {
@@ -15,7 +16,6 @@ import {
   refusePlan,
 } from '../batch/prepare.js'
 import { printPlan } from '../batch/print-plan.js'
-import { annotate, annotateExit, beginReport, MAX_LINE_ANNOTATIONS } from '../batch/reports.js'
 import { runBatch } from '../batch/run-batch.js'
 import { isAllUpToDate, stepWords } from '../batch/show.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
@@ -85,7 +85,7 @@ export async function batchCommand(ctx: Context, request: BatchRequest): Promise
 }
 
 async function doBatch(ctx: Context, { manifest, flags, onImage, allowance }: BatchRequest): Promise<number> {
-  const words = { word: manifest, flags }
+  const words = { source: manifest, flags }
   const flagged = await batchOptionsOf(ctx, flags)
   // An allowance has its own limit.
   const options = allowance ? { ...flagged, allowance, cost: { limit: undefined, used: 0 } } : flagged

@@ -98,19 +98,19 @@ async function importDocument(
 ): Promise<NewDocument> {
   const published =
     from === undefined ? await fetchPublished(ctx, address) : await readFrom(ctx, address, from)
-  const found = asked ?? kindOf(published)
-  if (found === 'other')
+  const kind = asked ?? kindOf(published)
+  if (kind === 'other')
     throw usageError(`${address.model} creates neither images nor videos, so rushes cannot run it.`)
-  if (found === undefined)
+  if (kind === undefined)
     throw usageError(
       `The schema of ${address.model} does not say what the model creates.`,
       'Add --kind image or --kind video.',
     )
   const price = address.provider === 'fal' ? await findPrice(ctx, address.model) : undefined
-  const cost = price && costOf(price, found)
+  const cost = price && costOf(price, kind)
   const date = new Date(ctx.clock.now()).toISOString().slice(0, 10)
   const schema = from === undefined || isUrl(from) ? from : resolve(from)
-  const document = createDocument({ address, published, kind: found, cost, from: schema, date })
+  const document = createDocument({ address, published, kind, cost, from: schema, date })
   const { title } = PROVIDERS[address.provider] as Provider
   const costLine =
     price === undefined

@@ -70,8 +70,8 @@ export async function createRun(session: McpSession, kind: Kind | undefined, cal
 
   function startCreate(): SessionTask {
     const { allowance } = money
-    return session.start(isDryRun ? {} : { key, delivery, requestId, allowance }, (ctx, found) =>
-      create(ctx, { ...parsed, money, kind, found }),
+    return session.start(isDryRun ? {} : { key, delivery, requestId, allowance }, (ctx, onFound) =>
+      create(ctx, { ...parsed, money, kind, onFound }),
     )
   }
 }
@@ -156,7 +156,7 @@ function joined(
 interface CreateJob extends CreateArguments {
   readonly money: SessionMoney
   readonly kind: Kind | undefined
-  readonly found: OnFound
+  readonly onFound: OnFound
 }
 
 async function create(ctx: Context, job: CreateJob): Promise<void> {
@@ -174,13 +174,13 @@ async function create(ctx: Context, job: CreateJob): Promise<void> {
   if (earlier !== undefined) {
     if (earlier.identity !== identityOf(request.model, request.input)) throw otherRequest(requestId)
     const id = idOf(earlier, requestId)
-    job.found(id, earlier.run.estimate)
+    job.onFound(id, earlier.run.estimate)
     await revisit(ctx, [id], options, { many: 'same command' })
     return
   }
   if (allowance.maxCost !== undefined && !isDryRun) await prices.renew([request.model])
   const estimate = prices.estimate({ ...request, model: request.model })
-  job.found(undefined, estimate)
+  job.onFound(undefined, estimate)
   if (isDryRun) return
   allowance.check(1, sumOf([estimate?.millionths]))
   const checked = await deliveryOf(ctx, options, { runs: 1 })

@@ -3,8 +3,8 @@ import { MAX_LABELS } from '../../protocol/labels.js'
 import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { builtInSchema } from '../../protocol/parameters.js'
 import { LOCAL_MODELS } from '../../service/names.js'
-import { IMAGES, parametersFor } from './model-arguments.js'
 import type { JsonSchema, ObjectSchema, Properties, ToolDefinition } from './tool.js'
+import { IMAGES, parametersFor } from './tool.js'
 
 export const MAX_IDS = 20
 const MAX_REQUEST_ID = 200

@@ -80,7 +80,7 @@ type JobState = Omit<Job, 'done'>
 /** Called with the estimate of the run, and with its id if it already exists. */
 export type OnFound = (id: string | undefined, estimate: RunEstimate | undefined) => void
 
-export type JobFunction = (ctx: Context, found: OnFound) => Promise<unknown>
+export type JobFunction = (ctx: Context, onFound: OnFound) => Promise<unknown>
 
 export function startJob(options: JobOptions, work: JobFunction): Job {
   let setKnown = () => {}
@@ -94,12 +94,12 @@ export function startJob(options: JobOptions, work: JobFunction): Job {
     ...{ isDone: false, isStopped: false, isAbandoned: false },
   }
   if (state.id !== undefined) setKnown()
-  const found: OnFound = (id, estimate) => {
+  const onFound: OnFound = (id, estimate) => {
     state.estimate = estimate
     state.id ??= id
     if (id !== undefined) setKnown()
   }
-  const done = work(childOf(state, options.base), found)
+  const done = work(childOf(state, options.base), onFound)
     .then(
       () => [],
       (thrown: unknown) => [asRushesError(thrown)],

@@ -130,19 +130,19 @@ export function commandAgain(
       ? { words: [], rest: others }
       : runWords(models.find(run.model)?.input ?? builtInSchema(kind), others)
   const left = areFlags || images === undefined ? rest : { ...rest, image_urls: images }
-  const model =
+  const isDefaultModel =
     run.address === LOCAL_ADDRESS && kind !== undefined && run.model === models.defaultOf(kind)?.name
-  const found = areFlags ? sources.flatMap((source) => source?.word ?? []) : []
+  const imageWords = areFlags ? sources.flatMap((source) => source?.word ?? []) : []
   return {
     command: [
       'rushes run',
       ...(kind === undefined ? ['model', quoteWord(run.model)] : [kind]),
       ...words,
-      ...found.flatMap((word) => ['-i', quoteWord(word)]),
+      ...imageWords.flatMap((word) => ['-i', quoteWord(word)]),
       ...(kind === undefined || Object.keys(left).length > 0
         ? ['--input', quoteWord(printableJson(left))]
         : []),
-      ...(kind === undefined || model ? [] : ['--model', quoteWord(run.model)]),
+      ...(kind === undefined || isDefaultModel ? [] : ['--model', quoteWord(run.model)]),
       ...run.labels.flatMap((label) => ['--label', quoteWord(label)]),
       ...(engine === undefined ? [] : ['--engine', quoteWord(typedWord(engine))]),
       ...flags,

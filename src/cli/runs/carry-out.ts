@@ -22,7 +22,6 @@ import { exitCodeOf } from '../process/exit.js'
 import { formatSeconds, GRACE_NOTE, plural } from '../terminal/format.js'
 import { createProgress, type Progress } from '../terminal/progress.js'
 import type { RunRecord } from '../terminal/run-json.js'
-import { createDownloadOrder } from './download-order.js'
 import { repeatedRuns } from './folded-errors.js'
 import { isFree } from './journal-rows.js'
 import { inOrder, openResults, type PrintOptions, printRun, recordOf } from './print-run.js'
@@ -390,4 +389,25 @@ function noteQueued({ ctx: { out, globals }, created: ids, recorder }: Runs): vo
       ? `${only} is queued. Render it${paid} with \`${wait([only])}\`.`
       : `${ids.length} runs are queued. Render them${paid} with \`${wait('all')}\`.`,
   )
+}
+
+/** Starts downloads in the order of the runs, because file names are numbered across all runs of a command. */
+function createDownloadOrder(runs: number) {
+  const begun = Array.from({ length: runs }, () => {
+    let resolve = () => {}
+    const promise = new Promise<void>((settle) => {
+      resolve = settle
+    })
+    return { promise, resolve }
+  })
+  return {
+    /** Starts the work once the work of each earlier run has started or was skipped. */
+    async begin<Result>(index: number, work: () => Promise<Result>): Promise<Result> {
+      await begun[index - 1]?.promise
+      const result = work()
+      begun[index]?.resolve()
+      return result
+    },
+    skip: (index: number) => begun[index]?.resolve(),
+  }
 }

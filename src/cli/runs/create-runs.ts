@@ -39,15 +39,15 @@ interface CreateRunsOptions {
 /** Creates the runs. Returns the exit code. Rejects with errors that occur before the first create. */
 export async function createRuns(ctx: Context, options: CreateRunsOptions): Promise<number> {
   const { out, globals } = ctx
-  const { connection, delivery, count, kind, model, wait, labels, input: meaning } = options
+  const { connection, delivery, count, kind, model, wait, labels, input: givenInput } = options
   connection.checkModel?.(model)
   const recorder = await ctx.recorder()
-  const reused = options.reuse ? await findReusable(ctx, connection.client, { model, meaning, count }) : []
+  const reused = options.reuse ? await findReusable(ctx, connection.client, { model, givenInput, count }) : []
   await options.checkLimit?.(count - reused.length)
-  const input = await withRunOutputs(ctx, connection, meaning)
+  const input = await withRunOutputs(ctx, connection, givenInput)
   const request: CreateRequest = {
-    body: input === meaning ? options.body : encodeCreate({ model, input }),
-    intent: { kind, model, input, meaning, labels, estimate: options.estimate() },
+    body: input === givenInput ? options.body : encodeCreate({ model, input }),
+    intent: { kind, model, input, identityInput: givenInput, labels, estimate: options.estimate() },
     input: withoutData(input),
   }
   const runs: RunToCarryOut[] = reused.map((run) => ({ run }))
@@ -138,8 +138,7 @@ const restHint = (missing: number, isReusing: boolean): string =>
 
 interface ReuseRequest {
   readonly model: string
-  /** The input, as given on the command line. */
-  readonly meaning: unknown
+  readonly givenInput: unknown
   readonly count: number
 }
 
@@ -152,9 +151,9 @@ interface ReuseRequest {
 async function findReusable(
   ctx: Context,
   client: Pick<ApiClient, 'get'>,
-  { model, meaning, count }: ReuseRequest,
+  { model, givenInput, count }: ReuseRequest,
 ): Promise<readonly KnownRun[]> {
-  const candidates = (await ctx.journal()).reusable(await ctx.address(), model, meaning)
+  const candidates = (await ctx.journal()).reusable(await ctx.address(), model, givenInput)
   const found: KnownRun[] = []
   const gone: string[] = []
   for (const run of candidates) {

@@ -3,6 +3,7 @@ import { marksOfFile } from '../../download/marks.js'
 import { sha256OfFile } from '../../host/files.js'
 import type { Journal, JournalFile, JournalRun } from '../../journal/index.js'
 import { sortByOutput } from '../../journal/journal-run.js'
+import { addTo } from '../../protocol/lists.js'
 import { marksText } from '../../protocol/media.js'
 import { outputPathOf } from '../../service/data-folders.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
@@ -98,11 +99,7 @@ const foundAt = (path: string, bytes: number, recorded: JournalFile | undefined)
  */
 function copiesOf(files: readonly JournalFile[]): readonly (readonly JournalFile[])[] {
   const byContent = new Map<string, JournalFile[]>()
-  for (const file of files) {
-    const copies = byContent.get(file.sha256)
-    if (copies === undefined) byContent.set(file.sha256, [file])
-    else copies.push(file)
-  }
+  for (const file of files) addTo(byContent, file.sha256, file)
   return [...byContent.values()]
 }
 

@@ -2,9 +2,10 @@
  * Builds the request of a run: merges prompt, reference images, flags and `--input`, checks them against the schema,
  * and encodes them once. A prompt stays text: it is never read as JSON or as a path.
  */
-
-import { encodeCreate } from '../../client/create.js'
+import { encodeCreate, tooLarge } from '../../client/create.js'
 import { usageError } from '../../errors.js'
+import { MAX_BODY_BYTES } from '../../protocol/limits.js'
+import { dataUrl, imageProblem, imageSourceOf, imageTypeOf } from '../../protocol/media.js'
 import { isModelName, KINDS, type Kind, type ModelDocument, type ModelInput } from '../../protocol/models.js'
 import { builtInSchema, flagsOf } from '../../protocol/parameters.js'
 import { inputProblems, unknownFields } from '../../protocol/validate.js'
@@ -12,9 +13,8 @@ import { LOCAL_MODELS } from '../../service/names.js'
 import type { Context } from '../context/context.js'
 import type { ParameterValue } from '../flags/model-flags.js'
 import { builtInDocument } from '../models/known-models.js'
-import { checkStdinUsers, decodeUtf8, readPath, readStdin, type Stdin } from '../process/io.js'
+import { checkStdinUsers, decodeUtf8, linesOf, readPath, readStdin, type Stdin } from '../process/io.js'
 import { type Missing, missingModel, modelFor, wrongKind } from '../settings/required-settings.js'
-import { referencesReadStdin, resolveReferences } from './reference-images.js'
 
 export interface RequestOptions {
   /** Kind of the model. Undefined for `rushes run model`. */
@@ -42,8 +42,8 @@ export async function buildRequest(ctx: Context, options: RequestOptions): Promi
   const { image_urls: sources, prompt: _, ...flags } = options.parameters
   const images = Array.isArray(sources) ? sources : []
   checkStdinUsers([
-    promptReadsStdin(options.prompt),
-    ...referencesReadStdin(images),
+    stdinUserOfPrompt(options.prompt),
+    ...stdinUsersOfReferences(images),
     options.input === '-' ? '--input' : undefined,
   ])
   const model = await findModel(ctx, options)
@@ -208,7 +208,7 @@ function sourceOf(options: PromptOptions): Source | undefined {
 }
 
 /** Name of the prompt for `checkStdinUsers`. Undefined if it is not read from standard input. */
-const promptReadsStdin = (options: PromptOptions): string | undefined =>
+const stdinUserOfPrompt = (options: PromptOptions): string | undefined =>
   sourceOf(options)?.value === '-' ? 'The prompt' : undefined
 
 const withoutFinalLineEnd = (text: string): string => text.replace(/\r?\n$/, '')
@@ -239,3 +239,54 @@ async function readSource({ kind, value }: Source, stdin: Stdin, signal: AbortSi
     throw usageError(`${value === '-' ? 'standard input' : value}: the prompt is not UTF-8 text.`)
   return withoutFinalLineEnd(text)
 }
+
+const stdinUsersOfReferences = (sources: readonly string[]): readonly string[] =>
+  sources.filter((source) => source === '-').map(() => '-i')
+
+/** Returns an entry of `image_urls` for each source. `-` may give several entries. Rejects with `usage`. */
+async function resolveReferences(
+  sources: readonly string[],
+  stdin: Stdin,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const resolved: string[] = []
+  for (const source of sources) {
+    if (source === '-') resolved.push(...(await readReferences(stdin, signal)))
+    else resolved.push(await resolveReference(source, signal))
+  }
+  return resolved
+}
+
+/** Reads standard input, which contains one image, or one source per line. */
+async function readReferences(stdin: Stdin, signal: AbortSignal): Promise<readonly string[]> {
+  const bytes = await readStdin(stdin, 'the reference images', signal)
+  const type = imageTypeOf(bytes)
+  if (type !== undefined) return [dataUrl(bytes, type)]
+  if (bytes.includes(0)) throw notAnImage('Standard input', bytes)
+  const resolved: string[] = []
+  for (const line of linesOf(bytes.toString('utf8'))) resolved.push(await resolveReference(line, signal))
+  return resolved
+}
+
+async function resolveReference(source: string, signal: AbortSignal): Promise<string> {
+  const form = imageSourceOf(source)
+  if (form === 'invalid url') throw usageError(`"${source}" is not a valid image URL.`)
+  // `run:` is resolved later, when the service is known: see `run-outputs.ts`.
+  if (form === 'url' || form === 'data' || form === 'run') return source
+  const bytes = await readImage(source, signal)
+  const type = imageTypeOf(bytes)
+  if (type === undefined) throw notAnImage(source, bytes)
+  return dataUrl(bytes, type)
+}
+
+const readImage = (path: string, signal: AbortSignal): Promise<Buffer> =>
+  readPath(path, {
+    signal,
+    hint: 'Give an image as a path, an http(s) URL, a data: URL, run:<id> or -.',
+    check({ size }) {
+      if (size > MAX_BODY_BYTES) throw tooLarge(`${path} has ${size} bytes`)
+    },
+  })
+
+const notAnImage = (what: string, bytes: Uint8Array) =>
+  usageError(`${what} ${imageProblem(bytes)}.`, 'The content of the file decides, not its name.')

@@ -1,6 +1,7 @@
 /** The lines that `rushes serve` prints when it starts to listen. */
 import { messageOf } from '../../errors.js'
 import { withTimeout } from '../../host/abort.js'
+import { addTo } from '../../protocol/lists.js'
 import { KINDS, type ModelDocument } from '../../protocol/models.js'
 import { printable, quoteWord, variableLine } from '../../protocol/text.js'
 import type { ModelSetEngine } from '../../service/models/model-set.js'
@@ -99,14 +100,14 @@ export async function printPayers(
   const namesByPayer = new Map<string, string[]>()
   for (const { document } of models) {
     const payer = engine.describePayer(document.name)
-    const key = `(${engine.describeEngine(document.name)}): ${payer}`
-    if (payer !== undefined) namesByPayer.set(key, [...(namesByPayer.get(key) ?? []), document.name])
+    if (payer !== undefined)
+      addTo(namesByPayer, `(${engine.describeEngine(document.name)}): ${payer}`, document.name)
   }
   for (const [payer, names] of namesByPayer) {
     const [first = ''] = names
     const options = { timeoutMs: ACCOUNT_TIMEOUT_MS, reason: () => new Error('no response'), clock }
     // Of other servers, the answer is a list of models.
-    const found = /^\((fal|replicate) /.test(payer)
+    const account = /^\((fal|replicate) /.test(payer)
       ? await withTimeout((signal) => engine.checkModel(first, signal), {
           ...options,
           signal: interrupts.first,
@@ -115,7 +116,7 @@ export async function printPayers(
     if (interrupts.first.aborted) return
     const more = names.length > 1 ? ` and ${names.length - 1} more` : ''
     out.note(
-      `${first}${more} ${payer}${found === undefined ? '' : `: ${printable(found).replace(/\.$/, '')}`}.`,
+      `${first}${more} ${payer}${account === undefined ? '' : `: ${printable(account).replace(/\.$/, '')}`}.`,
     )
   }
 }

@@ -9,7 +9,7 @@ import { type Choice, SelectField } from '../components/field.js'
 import { Icon } from '../components/icon.js'
 import { capitalized } from '../format.js'
 import { readKeyChoices } from '../keys/key-store.js'
-import { modelChoices, useModels } from '../models.js'
+import { modelChoices, useModels } from '../model-documents.js'
 import { useResource } from '../resource.js'
 
 export interface Filters {

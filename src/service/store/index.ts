@@ -10,7 +10,7 @@
 import { createAccountStore } from './accounts.js'
 import { createConsoleStore } from './console.js'
 import type { Store } from './contract.js'
-import { createFileRecords } from './files.js'
+import { createFileRecords } from './file-records.js'
 import { createQueueStore, type LeaseStore } from './queue.js'
 import { createRunStore } from './runs.js'
 import type { Database } from './sql.js'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { inToolWords } from '../../../src/cli/mcp/tool-words.js'
+import { inToolWords } from '../../../src/cli/mcp/answers.js'
 
 it.each([
   [

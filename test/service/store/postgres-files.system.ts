@@ -1,6 +1,6 @@
 /** Creates and sweeps that take the same file at the same moment. What both databases share: test/contract/file-records.ts. */
 import { expect, onTestFinished, test } from 'vitest'
-import { fileStatements } from '../../../src/service/store/files.js'
+import { fileStatements } from '../../../src/service/store/file-records.js'
 import { POSTGRES } from '../../../src/service/store/postgres/database.js'
 import { createClient } from '../../../src/service/store/postgres/driver.js'
 import { describePostgres, openTestStore, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'

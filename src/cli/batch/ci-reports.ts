@@ -1,9 +1,9 @@
 /** Reports besides the normal output: the `--report` file, and annotations and the job summary in GitHub Actions. */
 import { appendFileSync, existsSync, statSync, writeFileSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
-import { failingError, isActive, LEFT_ALONE, type RowResult } from '../../batch/carry-out/rows.js'
 import type { Manifest } from '../../batch/manifest/index.js'
 import type { PlanStep } from '../../batch/plan/index.js'
+import { failingError, isActive, LEFT_ALONE, type RowResult } from '../../batch/results/rows.js'
 import { EXIT, type RushesError, usageError } from '../../errors.js'
 import { isWithin } from '../../host/directories.js'
 import { readBeginning } from '../../host/files.js'

@@ -43,7 +43,7 @@ import {
   type NodeParts,
   type Rendering,
 } from './node.js'
-import type { ConsoleStart, Service, ServiceOptions } from './service.js'
+import type { ConsoleStart, LocalOutputFile, Service, ServiceOptions } from './service.js'
 import type { RunningStore } from './store/contract.js'
 import { openStore } from './store/open-store.js'
 import { outputKey, outputOfUrl } from './stored-run.js'
@@ -189,7 +189,7 @@ async function closeAll({
 async function findOutputFile(
   { store, storage }: NodeParts,
   url: string,
-): ReturnType<Service['findOutputFile']> {
+): Promise<LocalOutputFile | undefined> {
   const named = outputOfUrl(url)
   const output = named && (await store.findOutput(named.token, named.name))
   if (output === undefined) return undefined

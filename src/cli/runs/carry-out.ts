@@ -12,7 +12,7 @@ import type { TypicalDuration } from '../../protocol/typical-duration.js'
 import { formatBytes } from '../../protocol/units.js'
 import { type CreateRequest, type Submitted, stopsCreating } from '../../runs/create.js'
 import { deliver, deliveryError, inSharedCommits } from '../../runs/deliver.js'
-import { createErrorGroups } from '../../runs/error-groups.js'
+import { createErrorGroups, type ErrorGroups } from '../../runs/error-groups.js'
 import type { FollowedRun, KnownRun } from '../../runs/follow.js'
 import { carryOut, type Row, type StopReason } from '../../runs/index.js'
 import type { Recorder } from '../../runs/recorder.js'
@@ -22,7 +22,7 @@ import { exitCodeOf } from '../process/exit.js'
 import { formatSeconds, GRACE_NOTE, plural } from '../terminal/format.js'
 import { createProgress, type Progress } from '../terminal/progress.js'
 import type { RunRecord } from '../terminal/run-json.js'
-import { createDownloadOrder } from './download-order.js'
+import { createDownloadOrder, type DownloadOrder } from './download-order.js'
 import { repeatedRuns } from './folded-errors.js'
 import { inOrder, openResults, type PrintOptions, printRun, recordOf } from './print-run.js'
 import {
@@ -68,8 +68,8 @@ interface Runs extends CarryOutOptions {
   readonly downloader: Downloader | undefined
   readonly namer: Namer | undefined
   readonly unfinished: UnfinishedRuns
-  readonly groups: ReturnType<typeof createErrorGroups<undefined>>
-  readonly downloadOrder: ReturnType<typeof createDownloadOrder>
+  readonly groups: ErrorGroups
+  readonly downloadOrder: DownloadOrder
   readonly typicalDurations: Map<string, TypicalDuration | undefined>
   readonly errors: RushesError[]
   readonly succeeded: RunRecord[]
@@ -152,7 +152,7 @@ async function openRuns(ctx: Context, options: CarryOutOptions): Promise<Runs> {
       many: options.many,
       isRemembered: (id) => recorder.find(id) !== undefined,
     }),
-    groups: createErrorGroups<undefined>(),
+    groups: createErrorGroups(),
     downloadOrder: createDownloadOrder(options.runs.length),
     typicalDurations: new Map(),
     errors: [],

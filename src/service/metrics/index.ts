@@ -125,7 +125,7 @@ function createQueueReading(
   store: Pick<ServiceStore, 'queueLengths'>,
   clock: Clock,
 ): () => Promise<void> {
-  let reading: ReturnType<ServiceStore['queueLengths']> | undefined
+  let reading: Promise<Readonly<Record<Kind, number>>> | undefined
   return async () => {
     // Scrapes share one query, so that queries do not pile up at a database that hangs.
     reading ??= store.queueLengths().finally(() => {

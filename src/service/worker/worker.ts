@@ -21,7 +21,7 @@ import type { ServedModel } from '../models/served-model.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
 import type { Claims, Store } from '../store/contract.js'
 import type { RenderState, StoredOutput, StoredRun } from '../stored-run.js'
-import { createCanceledRuns } from './canceled-runs.js'
+import { type CanceledRuns, createCanceledRuns } from './canceled-runs.js'
 import { type RenderOptions, removeOutputs, render, withReferences } from './render.js'
 import {
   crashLimitFor,
@@ -30,6 +30,7 @@ import {
   failureOf,
   MAX_REFUSALS,
   NOT_RECORDED,
+  type Persist,
 } from './run-failure.js'
 import type { WorkerLease } from './worker-lease.js'
 
@@ -91,8 +92,8 @@ interface WorkerState {
   readonly log: Pick<Log, 'info' | 'debug'>
   readonly renderRun: typeof render
   readonly timeRender: Metrics['timeRender']
-  readonly persist: ReturnType<typeof createPersist>
-  readonly canceledRuns: ReturnType<typeof createCanceledRuns>
+  readonly persist: Persist
+  readonly canceledRuns: CanceledRuns
   /** Names of the models that servers render. */
   readonly remote: ReadonlySet<string>
   readonly closing: AbortController

@@ -238,7 +238,7 @@ function administrationOf(store: Store, clock: Clock): Omit<Administration, 'bac
   }
 }
 
-async function keyOf(store: Pick<Store, 'listKeys'>, numberOrName: string): Promise<KeyDetails> {
+async function keyOf(store: Store, numberOrName: string): Promise<KeyDetails> {
   const keys = await store.listKeys()
   const byNumber = keys.find(({ id }) => String(id) === numberOrName)
   if (byNumber !== undefined) return byNumber

@@ -125,7 +125,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const apiParts = { findKey: keys.find, rateLimiter: opened.store.rateLimiter, worker }
   const api = role === 'worker' ? undefined : createApi(node, apiParts)
   const isDataFull = () => isDiskFull(options.dataFolder)
-  const isWritable = createReadiness({ store, clock, isDiskFull: isDataFull, checkStorage: storage.check })
+  const checks = { checkDatabase: store.checkWritable, checkStorage: storage.check }
+  const isWritable = createReadiness({ ...checks, clock, isDiskFull: isDataFull })
   const app = await createApp({
     api: api?.routes,
     console: api?.console,

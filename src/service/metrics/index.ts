@@ -122,7 +122,7 @@ const QUEUE_LIMIT_MS = 1_000
 /** Returns the function that sets the gauge before each scrape. */
 function createQueueReading(
   { queueLength }: Instruments,
-  store: Pick<ServiceStore, 'queueLengths'>,
+  store: ServiceStore,
   clock: Clock,
 ): () => Promise<void> {
   let reading: Promise<Readonly<Record<Kind, number>>> | undefined

@@ -11,7 +11,7 @@
 import { rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { settlesWithin } from '../../host/abort.js'
-import type { Clock, Disarm } from '../../host/clock.js'
+import type { Disarm } from '../../host/clock.js'
 import { removeFolder } from '../../host/own-folder.js'
 import { isSystemError } from '../../host/system-error.js'
 import { JobDetached, RendererCrashed, RunCanceled } from '../engines/engine.js'
@@ -19,10 +19,10 @@ import { type Log, silentLog } from '../log.js'
 import type { Metrics } from '../metrics/index.js'
 import type { ServedModel } from '../models/served-model.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
-import type { Claims, Store } from '../store/contract.js'
+import type { Claims, RunQueue } from '../store/contract.js'
 import type { RenderState, StoredOutput, StoredRun } from '../stored-run.js'
 import { type CanceledRuns, createCanceledRuns } from './canceled-runs.js'
-import { type RenderOptions, removeOutputs, render, withReferences } from './render.js'
+import { type RenderParts, type RenderRecorders, removeOutputs, render, withReferences } from './render.js'
 import {
   crashLimitFor,
   createPersist,
@@ -39,7 +39,10 @@ export const RENDER_DEADLINE_MS = 15 * 60_000
 /** Time that `close` waits for aborted engines, for the storage and for the database. */
 const CLOSE_GRACE_MS = 3_500
 
-type QueuedRun = Pick<StoredRun, 'id' | 'model'>
+interface QueuedRun {
+  readonly id: string
+  readonly model: string
+}
 
 export interface Worker {
   /** Starts to claim runs. With `requested`, claims only runs that were created or polled through this process. */
@@ -58,38 +61,20 @@ export interface Worker {
   close(): Promise<void>
 }
 
-export interface WorkerOptions
-  extends Omit<
-    RenderOptions,
-    'clock' | 'enterOutputs' | 'saveJob' | 'adoptJob' | 'onProgress' | 'onPosition'
-  > {
+export interface WorkerOptions extends RenderParts {
   readonly references: ReferenceLoader
-  readonly store: Pick<
-    Store,
-    | 'claimRun'
-    | 'returnRuns'
-    | 'saveJob'
-    | 'adoptJob'
-    | 'addOutputFiles'
-    | 'finishRun'
-    | 'failRun'
-    | 'recordCrash'
-    | 'onQueued'
-    | 'findStopping'
-    | 'settleCanceled'
-  >
+  readonly store: RunQueue
   readonly lease: WorkerLease
-  readonly clock: Clock
   readonly concurrency: number
   readonly timeRender?: Metrics['timeRender'] | undefined
   /** Default: renders into files. */
   readonly renderRun?: typeof render
-  readonly log?: Pick<Log, 'info' | 'debug'>
+  readonly log?: Log
 }
 
 interface WorkerState {
   readonly options: WorkerOptions
-  readonly log: Pick<Log, 'info' | 'debug'>
+  readonly log: Log
   readonly renderRun: typeof render
   readonly timeRender: Metrics['timeRender']
   readonly persist: Persist
@@ -300,12 +285,7 @@ async function processRun(state: WorkerState, run: StoredRun, signal: AbortSigna
   }
 }
 
-/** What a render tells and stores before its run has ended. */
-function recordersOf(
-  state: WorkerState,
-  run: StoredRun,
-  signal: AbortSignal,
-): Pick<RenderOptions, 'enterOutputs' | 'saveJob' | 'adoptJob' | 'onProgress' | 'onPosition'> {
+function recordersOf(state: WorkerState, run: StoredRun, signal: AbortSignal): RenderRecorders {
   const { persist, options } = state
   const { store, onError } = options
   return {

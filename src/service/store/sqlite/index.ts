@@ -3,7 +3,6 @@ import { existsSync, statSync } from 'node:fs'
 import { RushesError, usageError } from '../../../errors.js'
 import { isCorruption } from '../../../host/corruption.js'
 import {
-  type DatabaseOptions,
   NewerFormat,
   type OpenDatabase,
   openDatabase,
@@ -31,7 +30,7 @@ export const MOVED = '.moved'
 /** Throws as `openSqliteStore` does. */
 export function openServiceDatabase(
   path: string,
-  options: Pick<DatabaseOptions, 'busyTimeoutMs'> = {},
+  options: { readonly busyTimeoutMs?: number } = {},
 ): OpenDatabase {
   refuseLost(path)
   try {

@@ -64,7 +64,7 @@ interface DiskOptions {
   /** Whether the files of this entry stay at their paths, because `--only` does not select its row. */
   keepsFiles(name: string): boolean
   readonly allowOutside: boolean
-  readonly fileSystem?: Pick<FileSystem, 'opensOtherSpelling'> | undefined
+  readonly fileSystem?: FileSystem | undefined
 }
 
 /** Lists each folder only once. */

@@ -47,7 +47,7 @@ export interface About {
 
 /** Returns the result of a finished job (`outcome`), or of a job that continues without the call. */
 export function runResult(
-  job: Pick<Job, 'id' | 'states'>,
+  job: Job,
   outcome: JobOutcome | undefined,
   { requestId, mustBeFinished = false }: About,
 ): RunResult {

@@ -29,7 +29,7 @@ export interface CreateBody {
 interface CreateEngine {
   readonly baseUrl: string
   readonly send: Fetch
-  readonly limiter: Pick<RateLimiter, 'holdBack'>
+  readonly limiter: RateLimiter
   readonly clock: Clock
   readonly runIdField?: string | undefined
   redact?(text: string): string

@@ -22,7 +22,7 @@ export type ModelsOutcome =
 export interface ModelsEngine {
   readonly baseUrl: string
   readonly send: Fetch
-  readonly limiter: Pick<RateLimiter, 'holdBack'>
+  readonly limiter: RateLimiter
   readonly clock: Clock
   redact?(text: string): string
 }

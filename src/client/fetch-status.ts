@@ -29,7 +29,7 @@ export type StatusOutcome =
 export interface StatusEngine {
   readonly baseUrl: string
   readonly send: Fetch
-  readonly limiter: Pick<RateLimiter, 'holdBack' | 'load'>
+  readonly limiter: RateLimiter
   readonly clock: Clock
   readonly failureStatuses: readonly string[]
   redact?(text: string): string

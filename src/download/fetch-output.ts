@@ -44,7 +44,7 @@ export interface DownloaderOptions {
   /** Returns a number in [0, 1), to spread retries. */
   readonly random: () => number
   readonly userAgent?: string | undefined
-  readonly fileSystem?: Pick<FileSystem, 'link'> | undefined
+  readonly fileSystem?: FileSystem | undefined
 }
 
 export interface OutputLink {

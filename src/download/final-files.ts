@@ -68,7 +68,7 @@ export function refuseObstacle(path: string, overwrite: boolean): void {
 export async function moveIntoPlace(
   part: string,
   { path, mayReplace }: Destination,
-  fileSystem?: Pick<FileSystem, 'link'>,
+  fileSystem?: FileSystem,
 ): Promise<void> {
   // The early check ran before the download. Without `mayReplace`, the move itself checks.
   if (mayReplace) refuseObstacle(path, mayReplace)

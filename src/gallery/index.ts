@@ -137,7 +137,7 @@ const escapeHtml = (text: string): string =>
 export function linkTo(
   folder: string,
   path: string,
-  paths: Pick<typeof posix, 'relative' | 'sep'>,
+  paths: typeof posix,
 ): { readonly name: string; readonly href: string } {
   const name = paths.relative(folder, path)
   // On Windows, the file is on another drive.

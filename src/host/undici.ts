@@ -150,7 +150,7 @@ function resume(parser: Parser): void {
 function skipContinue(
   this: Parser,
   onHeadersComplete: Parser['onHeadersComplete'],
-  ...head: Parameters<Parser['onHeadersComplete']>
+  ...head: [status: number, upgrade: boolean, keepAlive: boolean]
 ): number {
   const [status] = head
   if (status !== 100 || this.socket.destroyed) return onHeadersComplete.apply(this, head)

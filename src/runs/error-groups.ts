@@ -1,7 +1,7 @@
 /** Folds equal errors of many runs: prints the first error of each kind in full, and counts the others. */
 import type { RushesError } from '../errors.js'
 
-interface ErrorGroups<Label> {
+export interface ErrorGroups<Label = undefined> {
   /** Returns whether the error is the first of its kind. */
   add(error: RushesError, label: Label): boolean
   /** Kinds with more than one error. `more` does not contain the first error, which was already printed. */

@@ -73,7 +73,7 @@ export interface Recorder {
   end(): void
 }
 
-interface RecorderOptions extends JournalWritesOptions {
+export interface RecorderOptions extends JournalWritesOptions {
   readonly address: string
   readonly profile: string
 }

@@ -10,7 +10,7 @@ import type { Clock } from '../host/clock.js'
 import { RUNS_LIMIT } from '../protocol/limits.js'
 import { creditsOf } from '../protocol/price.js'
 import { withSeed } from './engines/seed.js'
-import type { FileStore } from './files/contract.js'
+import type { FileWriter } from './files/contract.js'
 import type { Intake } from './intake.js'
 import { createUseRecorder, storedKeyId } from './key-lookup.js'
 import type { RateLimiter } from './rate/rate-limiter.js'
@@ -57,16 +57,13 @@ const IDEMPOTENCY_KEY_MS = 24 * 3_600_000
 const MAX_SAVES = 3
 
 interface EndpointsOptions {
-  readonly store: Pick<
-    ServiceStore,
-    'addRun' | 'findCreated' | 'findRun' | 'cancelRun' | 'recordKeyUse' | 'findImage'
-  >
-  readonly intake: Pick<Intake, 'read'>
+  readonly store: ServiceStore
+  readonly intake: Intake
   readonly clock: Clock
   readonly rateLimiter: RateLimiter
   readonly worker: Pick<Worker, 'wake' | 'request' | 'stopCanceled'>
   findKey(hash: string): Promise<KeyRecord | undefined>
-  readonly inputs: Pick<FileStore, 'put' | 'remove'>
+  readonly inputs: FileWriter
   /** Called at each status request of a queued run. */
   onQueuedRun?(run: StoredRun): void
   onError(error: unknown): void

@@ -44,7 +44,7 @@ import {
   type NodeParts,
   type Rendering,
 } from './node.js'
-import type { ConsoleStart, Service, ServiceOptions } from './service.js'
+import type { ConsoleStart, LocalOutputFile, Service, ServiceOptions } from './service.js'
 import type { RunningStore } from './store/contract.js'
 import { openStore } from './store/open-store.js'
 import { outputKey, outputOfUrl } from './stored-run.js'
@@ -128,7 +128,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const apiParts = { findKey: keys.find, rateLimiter: opened.store.rateLimiter, worker }
   const api = role === 'worker' ? undefined : createApi(node, apiParts)
   const isDataFull = () => isDiskFull(options.dataFolder)
-  const isWritable = createReadiness({ store, clock, isDiskFull: isDataFull, checkStorage: storage.check })
+  const checks = { checkDatabase: store.checkWritable, checkStorage: storage.check }
+  const isWritable = createReadiness({ ...checks, clock, isDiskFull: isDataFull })
   const app = await createApp({
     api: api?.routes,
     console: api?.console,
@@ -197,7 +198,7 @@ async function closeAll({
 async function findOutputFile(
   { store, storage }: NodeParts,
   url: string,
-): ReturnType<Service['findOutputFile']> {
+): Promise<LocalOutputFile | undefined> {
   const named = outputOfUrl(url)
   const output = named && (await store.findOutput(named.token, named.name))
   if (output === undefined) return undefined

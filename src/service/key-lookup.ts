@@ -4,7 +4,7 @@
  */
 import type { KeyRecord } from './rules/key-checks.js'
 import { newKey } from './secrets.js'
-import type { Store } from './store/contract.js'
+import type { ServiceStore } from './store/contract.js'
 
 export const FIRST_ACCOUNT = { name: 'default', credits: 10_000 }
 /** No stored key has this id, since row ids start at 1. */
@@ -18,7 +18,7 @@ export interface KeyLookup {
 
 /** Creates the first account of a data folder, and its first key unless `ephemeral`. */
 export async function openKeyLookup(
-  store: Pick<Store, 'ensureAccount' | 'addFirstKey' | 'findKey'>,
+  store: ServiceStore,
   nowMs: number,
   ephemeral: boolean,
 ): Promise<KeyLookup> {

@@ -20,7 +20,7 @@ import { createReferenceFetch } from './references/reference-fetch.js'
 import { createReferenceLoader } from './references/reference-loader.js'
 import { createRetention } from './retention.js'
 import type { ServiceOptions } from './service.js'
-import type { Claims, ServiceStore, Store } from './store/contract.js'
+import type { Claims, ServiceStore } from './store/contract.js'
 import type { StoredRun } from './stored-run.js'
 import { type CreateGrace, createWorker, type Worker } from './worker/worker.js'
 import { createWorkerLease, removeAbandonedFolders } from './worker/worker-lease.js'
@@ -189,7 +189,8 @@ const LIMIT_MS = 1_000
 const CACHED_MS = 1_000
 
 interface ReadinessOptions {
-  readonly store: Pick<Store, 'checkWritable'>
+  /** Rejects if the database cannot be written. */
+  checkDatabase(): Promise<void>
   readonly clock: Clock
   isDiskFull(): boolean
   /** Rejects while files cannot be stored. Undefined for a storage that needs no check. */
@@ -201,7 +202,7 @@ interface ReadinessOptions {
  * succeeds, and the storage responds.
  */
 export function createReadiness({
-  store,
+  checkDatabase,
   clock,
   isDiskFull,
   checkStorage = async () => {},
@@ -213,9 +214,7 @@ export function createReadiness({
     checkedAtMs = clock.monotonic()
     last = isDiskFull()
       ? Promise.resolve(false)
-      : settlesWithin(LIMIT_MS, Promise.all([store.checkWritable(), checkStorage()]), clock).catch(
-          () => false,
-        )
+      : settlesWithin(LIMIT_MS, Promise.all([checkDatabase(), checkStorage()]), clock).catch(() => false)
     return last
   }
 }

@@ -37,11 +37,11 @@ interface RemovedFiles {
 
 export interface RetentionOptions {
   readonly store: FileRecords
-  readonly storage: Pick<Storage, 'outputs' | 'inputs' | 'root'>
+  readonly storage: Storage
   readonly clock: Clock
   /** Maximum age of files. If undefined, no file is removed for its age. */
   readonly retainMs: number | undefined
-  readonly log: Pick<Log, 'info'>
+  readonly log: Log
   /** Removes the work folders of workers that have ended. */
   removeWorkFolders(): Promise<void>
   /** Called once if the files belong to another database, so that nothing is removed. */

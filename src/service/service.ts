@@ -78,7 +78,7 @@ export interface ServiceOptions {
   readonly metrics?: Metrics | undefined
 }
 
-interface LocalOutputFile extends StoredOutput {
+export interface LocalOutputFile extends StoredOutput {
   readonly path: string
 }
 

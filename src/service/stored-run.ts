@@ -5,20 +5,26 @@ import { percentDecoded } from '../protocol/text.js'
 import type { StoredJob } from './engines/engine.js'
 import { isoOrNull } from './rules/times.js'
 
-/** An image that was sent as a data: URL. Its bytes are a stored file, found by its SHA-256. */
-export interface StoredImage {
+export interface ImageBytes {
   readonly sha256: string
   readonly bytes: number
+}
+
+/** An image that was sent as a data: URL. Its bytes are a stored file, found by its SHA-256. */
+export interface StoredImage extends ImageBytes {
   readonly content_type: string
 }
 
 /** The input as sent, with a `StoredImage` for each data: URL in `image_urls`. */
 export type StoredInput = Readonly<Record<string, unknown>>
 
-export interface StoredOutput {
+export interface OutputName {
   /** Secret part of the output's URL, shared by all outputs of a run. */
   readonly token: string
   readonly name: string
+}
+
+export interface StoredOutput extends OutputName {
   readonly contentType: string
   readonly bytes: number
   readonly sha256: string
@@ -93,16 +99,16 @@ export interface StoredRun {
 export const OUTPUTS_PATH = '/outputs'
 
 /** Key of an output in the file store. */
-export const outputKey = ({ token, name }: Pick<StoredOutput, 'token' | 'name'>): string => `${token}/${name}`
+export const outputKey = ({ token, name }: OutputName): string => `${token}/${name}`
 
-export const outputUrl = (baseUrl: string, { token, name }: Pick<StoredOutput, 'token' | 'name'>): string =>
+export const outputUrl = (baseUrl: string, { token, name }: OutputName): string =>
   `${baseUrl}${OUTPUTS_PATH}/${token}/${encodeURIComponent(name)}`
 
 /**
  * Returns the output that a URL identifies; undefined for other URLs. Compares only the path, since the service may
  * have sent the URL with another host or port.
  */
-export function outputOfUrl(url: string): Pick<StoredOutput, 'token' | 'name'> | undefined {
+export function outputOfUrl(url: string): OutputName | undefined {
   if (!URL.canParse(url)) return undefined
   const [name = '', token = '', folder] = new URL(url).pathname.split('/').reverse()
   return `/${folder}` === OUTPUTS_PATH ? { token, name: percentDecoded(name) } : undefined

@@ -240,14 +240,12 @@ describe('a create that was prepared', () => {
   const create = { state: 'unconfirmed', token, hash: 'h', model: 'acme/still-1', kind: 'image' } as const
   const entries = new Map([['fox', { name: 'fox', pending: create } as unknown as LockEntry]])
   const lock = { ...NO_LOCK, entries }
-  /** The plan of a second batch, which creates the row. */
-  const plan = { lock: NO_LOCK }
 
   it('cannot be sent by the first batch once a second one has taken it', async () => {
     const { recorder } = createLockable()
     recorder.prepare([token])
     const first = recorder.note({ ...INTENT, requestId: token, isPrepared: true }, 'required')
-    await takeUnsent({ recorder: async () => recorder }, { lock, plan })
+    await takeUnsent(async () => recorder, lock, NO_LOCK)
     expect(recorder.createOf(token)).toBeUndefined()
     expect(() => first.sending()).toThrow()
   })
@@ -258,7 +256,7 @@ describe('a create that was prepared', () => {
     const first = recorder.note({ ...INTENT, requestId: token, isPrepared: true }, 'required')
     first.sending()
     const take = (adopted: Pick<Lock, 'entries'>) =>
-      takeUnsent({ recorder: async () => recorder }, { lock, plan: { lock: { ...NO_LOCK, ...adopted } } })
+      takeUnsent(async () => recorder, lock, { ...NO_LOCK, ...adopted })
     await expect(take(NO_LOCK)).rejects.toThrow(
       'Another batch of this manifest has sent a create meanwhile. This one has sent nothing.',
     )

@@ -212,7 +212,7 @@ describe('the wait limit', () => {
     }
     const { fetch: send } = createWire(clock, ['hang'])
     const engine = { baseUrl: 'https://api.test', send, clock, failureStatuses: [] }
-    const limiter = { holdBack() {}, load: () => 0 }
+    const limiter = { acquire: async () => ({ settle() {} }), holdBack() {}, load: () => 0 }
     const sendAs = (_: string, onSend: () => void): typeof send => {
       return (request) => {
         onSend()
@@ -272,7 +272,7 @@ describe('a wait whose limit passed while the machine slept', () => {
     const engine = {
       baseUrl: 'https://api.test',
       send: wire.fetch,
-      limiter: { holdBack() {}, load: () => 0 },
+      limiter: { acquire: async () => ({ settle() {} }), holdBack() {}, load: () => 0 },
       clock: { ...clock, monotonic: () => clock.monotonic() + nightMs },
       failureStatuses: [],
       random: () => 0,

@@ -206,7 +206,7 @@ function createStallingStorage() {
   }
   return {
     storage: {
-      root: { find: async () => undefined, put: async () => {} },
+      root: files('root'),
       outputs: files('outputs'),
       inputs: files('inputs'),
     },

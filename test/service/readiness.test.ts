@@ -6,11 +6,9 @@ function createCheck() {
   const clock = createManualClock()
   let checks = 0
   let result: () => Promise<void> = async () => {}
-  const store = {
-    checkWritable: () => {
-      checks++
-      return result()
-    },
+  const checkDatabase = () => {
+    checks++
+    return result()
   }
   const become = (next: () => Promise<void>) => {
     result = next
@@ -19,7 +17,7 @@ function createCheck() {
   const fill = (full: boolean) => {
     isFull = full
   }
-  const isReady = createReadiness({ store, clock, isDiskFull: () => isFull })
+  const isReady = createReadiness({ checkDatabase, clock, isDiskFull: () => isFull })
   return { clock, isReady, become, fill, checks: () => checks }
 }
 

@@ -11,14 +11,24 @@ import type { RowTemplate } from './matrix.js'
 import type { Position, ReportProblem } from './nodes.js'
 import type { ManifestFolder } from './output-paths.js'
 
-export interface OutputClaim {
+/** A file that an output may become. */
+export interface FileClaim {
+  /** Absolute path of the file, with links in its folders resolved. */
+  readonly realPath: string
+  readonly kind: Kind | undefined
+}
+
+interface ImageClaim extends FileClaim {
+  readonly name: string
+  /** Number of the output. Undefined for the first one, else 2 or more. */
+  readonly number?: number
+}
+
+export interface OutputClaim extends FileClaim {
   readonly name: string
   /** Whether the manifest contains the name. False for a name derived from the output. */
   readonly isNamed: boolean
   readonly output: string
-  /** Absolute path of the file, with links in its folders resolved. */
-  readonly realPath: string
-  readonly kind: Kind | undefined
   /** Undefined for a row without a matrix. */
   readonly template: RowTemplate | undefined
   /** Reports a problem of this row. */
@@ -83,11 +93,6 @@ function findFoldersInTheWay(claims: readonly OutputClaim[]): void {
   }
 }
 
-type ImageClaim = Pick<OutputClaim, 'name' | 'realPath' | 'kind'> & {
-  /** Number of the output. Undefined for the first one, else 2 or more. */
-  readonly number?: number
-}
-
 /**
  * Returns why a row with these names cannot use the image at an absolute path. Undefined if it can. The output of
  * another row cannot be used by its path: it would change while the batch runs, and the row would be created and paid
@@ -95,7 +100,7 @@ type ImageClaim = Pick<OutputClaim, 'name' | 'realPath' | 'kind'> & {
  */
 export function outputImageProblems(
   claims: readonly ImageClaim[],
-  { realPathOf }: Pick<ManifestFolder, 'realPathOf'>,
+  { realPathOf }: ManifestFolder,
 ): (path: string, writtenPath: string, names: readonly string[]) => string | undefined {
   const files = createFileIndex(claims)
   const seen = new Map<string, ImageClaim | undefined>()
@@ -128,19 +133,22 @@ export const mayBecome = (kind: Kind | undefined, extension: string): boolean =>
 
 const OPEN_EXTENSION = /\.\{ext\}$/
 
-type FileClaim = Pick<OutputClaim, 'realPath' | 'kind'>
+export interface FileIndex<Claim> {
+  add(claim: Claim): void
+  find(file: FileClaim, isCandidate?: (claim: Claim) => boolean): Claim | undefined
+}
 
 /**
  * Finds the outputs that may become a file. Indexed by stem, because an open extension (`{ext}`) may become any
  * extension.
  */
-export function createFileIndex<Claim extends FileClaim>(claims: readonly Claim[] = []) {
+export function createFileIndex<Claim extends FileClaim>(claims: readonly Claim[] = []): FileIndex<Claim> {
   const byStem = new Map<string, Claim[]>()
   const add = (claim: Claim): void => addTo(byStem, stemKey(claim.realPath), claim)
   for (const claim of claims) add(claim)
   return {
     add,
-    find: (file: FileClaim, isCandidate: (claim: Claim) => boolean = () => true): Claim | undefined =>
+    find: (file, isCandidate = () => true) =>
       byStem.get(stemKey(file.realPath))?.find((each) => isCandidate(each) && areOneFile(each, file)),
   }
 }

@@ -158,7 +158,7 @@ function resolveOne(
 }
 
 /** Returns the names of the entries that an entry uses, without duplicates. */
-export const sourcesOf = ({ references }: Pick<ManifestEntry, 'references'>): readonly string[] => [
+export const sourcesOf = ({ references }: ManifestEntry): readonly string[] => [
   ...new Set(references.flatMap((each) => (each.from === 'row' ? [each.source] : []))),
 ]
 

@@ -165,7 +165,7 @@ interface Known {
   readonly locked: LockEntry | undefined
   /** Whether the existing files were made from the current input. */
   readonly isAsMade: boolean
-  readonly flags: Pick<RowFlags, 'overwrite'>
+  readonly flags: RowFlags
 }
 
 /** Finds the first output whose path has a file that must not be replaced. */

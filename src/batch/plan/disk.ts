@@ -15,7 +15,13 @@ import {
   outputsOf,
   placingsOf,
 } from '../lock/lock.js'
-import { createFileIndex, mayBecome, withoutExtension } from '../manifest/collisions.js'
+import {
+  createFileIndex,
+  type FileClaim,
+  type FileIndex,
+  mayBecome,
+  withoutExtension,
+} from '../manifest/collisions.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import { createManifestFolder, type ManifestFolder, numbered } from '../manifest/output-paths.js'
 import { type FileFact, isInPlace } from './decide.js'
@@ -58,7 +64,7 @@ interface DiskOptions {
   /** Whether the files of this entry stay at their paths, because `--only` does not select its row. */
   keepsFiles(name: string): boolean
   readonly allowOutside: boolean
-  readonly fileSystem?: Pick<FileSystem, 'opensOtherSpelling'> | undefined
+  readonly fileSystem?: FileSystem | undefined
 }
 
 /** Lists each folder only once. */
@@ -271,17 +277,14 @@ export function statOfLink(path: string): Stats | undefined {
  * Names the outputs of a run after the first one: `fox.png`, `fox-2.png`, `fox-3.png`. If another row has that name, as
  * with `count: 2`, uses `fox-1-2.png`. The names are the same in every batch.
  */
-function createOutputNames(
-  entries: readonly ManifestEntry[],
-  { realPathOf }: Pick<ManifestFolder, 'realPathOf'>,
-) {
-  const indexOfEntries = () =>
-    createFileIndex(entries.map((entry) => ({ entry, kind: entry.kind, realPath: realPathOf(entry.output) })))
+function createOutputNames(entries: readonly ManifestEntry[], { realPathOf }: ManifestFolder) {
   /** Created on demand: most runs have one output. */
-  let files: ReturnType<typeof indexOfEntries> | undefined
+  let files: FileIndex<FileClaim & { readonly entry: ManifestEntry }> | undefined
 
   function isTaken(file: string, entry: ManifestEntry): boolean {
-    files ??= indexOfEntries()
+    files ??= createFileIndex(
+      entries.map((each) => ({ entry: each, kind: each.kind, realPath: realPathOf(each.output) })),
+    )
     const claim = { realPath: realPathOf(file), kind: entry.kind }
     return files.find(claim, (each) => each.entry !== entry) !== undefined
   }

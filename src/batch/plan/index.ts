@@ -86,7 +86,7 @@ export interface PlanOptions {
   selects(entry: ManifestEntry): boolean
   /** Whether files outside the folder of the manifest may be moved. */
   readonly allowOutside: boolean
-  readonly fileSystem?: Pick<FileSystem, 'opensOtherSpelling'> | undefined
+  readonly fileSystem?: FileSystem | undefined
 }
 
 /** Maximum number of rows whose files are hashed at once. */

@@ -23,7 +23,13 @@ interface Unpaired {
   readonly undocumentedInput?: ModelInput | undefined
 }
 
-export type Pairing = ReturnType<typeof createPairing>
+export interface Pairing {
+  /** Pairs the rows of one level. The levels of the rows that they use must be paired first. */
+  pair<Row extends Unpaired>(rows: readonly Row[]): readonly (Row & Paired)[]
+  /** Returns the entries that no run has taken, under names that no run has. They are kept until their files are replaced. */
+  leftover(): ReadonlyMap<string, LockEntry>
+  readonly renamed: readonly { readonly from: string; readonly to: string }[]
+}
 
 interface PairOptions {
   readonly entries: readonly ManifestEntry[]
@@ -41,7 +47,7 @@ interface PairOptions {
  * model and input: the run was renamed, or rows have swapped names, and it is not paid again. (A run without a name is
  * named after its output, so moving the file renames the run.) `match` chooses among several such entries.
  */
-export function createPairing({ entries, lock, models, identity, isSelected }: PairOptions) {
+export function createPairing({ entries, lock, models, identity, isSelected }: PairOptions): Pairing {
   const names = new Set(entries.map(({ name }) => name))
   /** Entries that no run has taken. */
   const free = new Map(lock.entries)
@@ -88,7 +94,6 @@ export function createPairing({ entries, lock, models, identity, isSelected }: P
   }
 
   return {
-    /** Pairs the rows of one level. The levels of the rows that they use must be paired first. */
     pair<Row extends Unpaired>(rows: readonly Row[]): readonly (Row & Paired)[] {
       for (const { entry } of rows) waiting.delete(entry.name)
       const taken = new Map<Row, string>()
@@ -113,9 +118,7 @@ export function createPairing({ entries, lock, models, identity, isSelected }: P
       }
       return rows.map((row) => paired(row, found.get(row)))
     },
-    /** Returns the entries that no run has taken, under names that no run has. They are kept until their files are replaced. */
-    leftover: (): ReadonlyMap<string, LockEntry> =>
-      new Map([...free].map(([name, entry]) => [unusedName(name, names, lock), entry])),
+    leftover: () => new Map([...free].map(([name, entry]) => [unusedName(name, names, lock), entry])),
     renamed,
   }
 }

@@ -14,12 +14,12 @@ import { isMovingPath, movingPath } from '../plan/disk.js'
 import { type Disk, type FileFact, isInPlace, isReplaceable, type PlanStep } from '../plan/index.js'
 
 export interface MoveParts {
-  readonly disk: Pick<Disk, 'keyOf' | 'isOnePath'>
+  readonly disk: Disk
   readonly keeper: LockKeeper
   /** Absolute path of the manifest's folder. */
   readonly folder: string
   readonly signal: AbortSignal
-  readonly fileSystem?: Pick<FileSystem, 'link'> | undefined
+  readonly fileSystem?: FileSystem | undefined
 }
 
 interface Move {

@@ -78,7 +78,7 @@ interface Annotation {
 }
 
 /** Under `--json` standard error contains only JSON, so there are no annotations. */
-const isActions = ({ env, out }: Pick<Context, 'env' | 'out'>): boolean =>
+const isActions = ({ env, out }: Context): boolean =>
   variable(env, 'GITHUB_ACTIONS') === 'true' && !out.mode.json
 
 /** Prints a workflow command to standard error. GitHub shows it at the line of the manifest. */
@@ -94,7 +94,7 @@ export function annotate(ctx: Context, { title, message, at }: Annotation): void
 }
 
 /** Path relative to the root of the repository, separated by `/`. Undefined for files outside of it. */
-function pathInRepository({ env }: Pick<Context, 'env'>, path: string): string | undefined {
+function pathInRepository({ env }: Context, path: string): string | undefined {
   const root = variable(env, 'GITHUB_WORKSPACE')
   if (root === undefined) return undefined
   const inside = relative(root, resolve(path)).replaceAll('\\', '/')

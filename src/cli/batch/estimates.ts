@@ -33,7 +33,7 @@ export interface BatchEstimate extends ModelEstimate {
 
 /** Undefined without a model, or if the model has no price. */
 export const estimateOf = (
-  { entry: { kind, input }, model }: Pick<PlanStep, 'entry' | 'model'>,
+  { entry: { kind, input }, model }: PlanStep,
   prices: Prices,
 ): RunEstimate | undefined => (model === undefined ? undefined : prices.estimate({ model, kind, input }))
 
@@ -59,7 +59,7 @@ export function sumSteps(steps: readonly PlanStep[], prices: Prices): BatchEstim
 }
 
 /** Sums the estimates of all runs that a plan may create. */
-export const sumPlan = ({ steps }: Pick<Plan, 'steps'>, prices: Prices): BatchEstimate =>
+export const sumPlan = ({ steps }: Plan, prices: Prices): BatchEstimate =>
   sumSteps(
     steps.filter(({ action }) => action.do === 'create'),
     prices,
@@ -89,13 +89,13 @@ export const estimateJson = ({ runs, millionths, withoutPrice, currency, byModel
 })
 
 interface PricedPlan {
-  readonly plan: Pick<Plan, 'steps'>
+  readonly plan: Plan
   readonly prices: Prices
   readonly missing: readonly unknown[]
   readonly options: {
     readonly mode: string
     readonly cost: CostLimit
-    readonly allowance?: Pick<BatchAllowance, 'maxCost'> | undefined
+    readonly allowance?: BatchAllowance | undefined
   }
 }
 

@@ -5,40 +5,37 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { entryWith, type Lock, type LockEntry, withEntry } from '../../batch/lock/lock.js'
-import type { Plan } from '../../batch/plan/index.js'
 import { usageError } from '../../errors.js'
 import type { Recorder } from '../../runs/recorder.js'
 import type { Context } from '../context/context.js'
 import { JOURNAL_FILE } from '../settings/folders.js'
 
-export type KnownCreates = Pick<Recorder, 'createOf'>
-
 /**
  * Opens the journal if the lock file has such creates. Undefined if it has none, or if nothing is known of them: without
  * a journal, or without an address, which a plan does not need.
  */
-export async function knownCreates(ctx: Context, lock: Lock): Promise<KnownCreates | undefined> {
+export async function knownCreates(ctx: Context, lock: Lock): Promise<Recorder | undefined> {
   if (tokensIn(lock).length === 0 || !existsSync(join(ctx.stateFolder, JOURNAL_FILE))) return undefined
   const address = await ctx.address().catch(() => undefined)
   return address === undefined ? undefined : ctx.recorder()
 }
 
 /** Returns the lock with the outcomes from the journal. The same object if the journal adds none. */
-export function adoptedLock(lock: Lock, creates: KnownCreates): Lock {
+export function adoptedLock(lock: Lock, recorder: Recorder): Lock {
   let adopted = lock
   for (const [name, entry] of lock.entries) {
-    const known = adoptedEntry(entry, creates)
+    const known = adoptedEntry(entry, recorder)
     if (known !== entry) adopted = withEntry(adopted, name, known)
   }
   return adopted
 }
 
 /** Undefined if nothing was sent, and no file or failed run is known. */
-function adoptedEntry(locked: LockEntry, creates: KnownCreates): LockEntry | undefined {
+function adoptedEntry(locked: LockEntry, recorder: Recorder): LockEntry | undefined {
   const { pending } = locked
   if (pending?.state !== 'unconfirmed' || pending.token === undefined) return locked
   const { key, token, ...create } = pending
-  const known = creates.createOf(token)
+  const known = recorder.createOf(token)
   // For example, a create sent by another machine.
   if (known === undefined) return locked
   if (known.state === 'unsent') return entryWith({ ...locked, pending: undefined })
@@ -52,18 +49,19 @@ function adoptedEntry(locked: LockEntry, creates: KnownCreates): LockEntry | und
 /**
  * Removes the journal records of unsent creates before the batch runs. A batch that was suspended just before it sent
  * one of them can then no longer send it. Throws `usage` if that batch has sent it already. Resolves with whether the
- * lock file has such creates: write it next, because only its new content says that they were not sent.
+ * lock file has such creates: write `planned` next, because only its content says that they were not sent.
  */
 export async function takeUnsent(
-  ctx: Pick<Context, 'recorder'>,
-  { lock, plan }: { readonly lock: Lock; readonly plan: Pick<Plan, 'lock'> },
+  openRecorder: () => Promise<Recorder>,
+  lock: Lock,
+  planned: Lock,
 ): Promise<boolean> {
-  const left = new Set(tokensIn(plan.lock))
+  const left = new Set(tokensIn(planned))
   const resolved = tokensIn(lock).filter((token) => !left.has(token))
   if (resolved.length === 0) return false
-  const recorder = await ctx.recorder()
+  const recorder = await openRecorder()
   const runs = new Set(
-    [...plan.lock.entries.values()].flatMap(({ pending }) =>
+    [...planned.entries.values()].flatMap(({ pending }) =>
       pending?.state === 'accepted' ? [pending.run] : [],
     ),
   )

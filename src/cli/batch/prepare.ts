@@ -207,10 +207,7 @@ export async function prepare(
 }
 
 /** Throws `usage` for conflicting files, or for more runs than `--max-runs` allows. */
-export function refuseImpossible({
-  plan: { steps, counts },
-  options,
-}: Pick<PreparedBatch, 'plan' | 'options'>): void {
+export function refuseImpossible({ plan: { steps, counts }, options }: PreparedBatch): void {
   const refused = steps.flatMap(({ file, action, entry }) =>
     action.do === 'conflict' ? [`${file} (${entry.name}, line ${entry.at.line}): ${action.why}`] : [],
   )

@@ -67,7 +67,7 @@ function printSummary(ctx: Context, { plan, prices }: PricedPlan): void {
 }
 
 /** `5 runs: 3 up to date, 2 to create; at least 4 requests. Estimate: 3 credits` */
-export const planLine = ({ globals }: Pick<Context, 'globals'>, { plan, prices }: PricedPlan): string =>
+export const planLine = ({ globals }: Context, { plan, prices }: PricedPlan): string =>
   `${summaryLine(plan)}${estimateNote(sumPlan(plan, prices), globals)}`
 
 function openSteps({ steps }: Plan): readonly PlanStep[] {
@@ -81,7 +81,7 @@ function openSteps({ steps }: Plan): readonly PlanStep[] {
 const MAX_SHOWN = 20
 
 /** Warns about runs that no row uses: they may be paid for. */
-export function warnOfLeftRuns({ out, globals }: Context, { left }: Pick<Plan, 'left'>): void {
+export function warnOfLeftRuns({ out, globals }: Context, { left }: Plan): void {
   const commandFor = (run: string) => resumeCommand({ globals, delivery: ['-d'] }, 'wait', [run])
   for (const each of left.slice(0, MAX_SHOWN)) out.warn(warningOf(each, commandFor))
   const more = left.length - MAX_SHOWN

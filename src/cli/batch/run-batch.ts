@@ -55,7 +55,7 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
     if (rendered !== undefined) connection?.checkModel?.(rendered)
   }
   await checkLimits(ctx, prepared)
-  const hasUnsent = await takeUnsent(ctx, prepared)
+  const hasUnsent = await takeUnsent(ctx.recorder, prepared.lock, prepared.plan.lock)
   await removeLeftovers(lockPath)
   const lock = openLock({
     ...prepared,
@@ -119,10 +119,7 @@ const LONGEST_EXTENSION = 'webp'
  * Throws `usage` if the output of a run cannot be written, before anything is paid for. Not for files that are only
  * renamed.
  */
-export function refuseUnwritable(
-  { fileSystem }: Pick<Context, 'fileSystem'>,
-  { manifest, plan }: Pick<PreparedBatch, 'manifest' | 'plan'>,
-): void {
+export function refuseUnwritable({ fileSystem }: Context, { manifest, plan }: PreparedBatch): void {
   const checked = new Set<string>()
   for (const { entry, outputs } of activeSteps(plan).filter(needsService))
     for (const { file } of outputs) {

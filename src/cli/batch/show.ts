@@ -168,5 +168,5 @@ export function notesOf({ renamed, leftover }: Plan): readonly string[] {
 export const isAllUpToDate = ({ counts }: Plan): boolean => counts.up_to_date + counts.skip === counts.total
 
 /** All keys are always present. Unknown values are null. */
-export const leftRunsJson = ({ left }: Pick<Plan, 'left'>) =>
+export const leftRunsJson = ({ left }: Plan) =>
   left.map(({ name, run, key, why }) => ({ name, run: run ?? null, key: key ?? null, why }))

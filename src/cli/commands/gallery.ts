@@ -204,7 +204,7 @@ async function collectGallery({
   readonly dataFolder: string
 }): Promise<Collected> {
   const { limit, ...others } = filter
-  const findFiles = createFileFinder(journal.everyFile(), dataFolder)
+  const findFiles = createFileFinder(journal, dataFolder)
   const runs: GalleryRun[] = []
   const leftOut = { missing: 0, notDownloaded: 0 }
   // The limit counts only shown runs, because most runs of a journal may have no file.

@@ -28,7 +28,7 @@ export async function openCommand(ctx: Context, choice: RunChoice): Promise<numb
   checkOneWay(choice)
   const { out } = ctx
   const journal = await ctx.journal()
-  const findFiles = createFileFinder(journal.everyFile(), join(ctx.stateFolder, LOCAL_FOLDER))
+  const findFiles = createFileFinder(journal, join(ctx.stateFolder, LOCAL_FOLDER))
   const names = await readIds(choice.ids, ctx.stdin, ctx.interrupts.first)
   const errors: RushesError[] = []
   for (const name of choice.last === true ? [undefined] : names)

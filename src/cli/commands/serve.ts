@@ -232,7 +232,7 @@ const RETRY_MS = 1_000
 
 /** Retries `create` while the disk is full. Rejects on any other error and on Ctrl-C. */
 export async function createWhenDiskHasSpace<Options extends { readonly dataFolder: string }, Service>(
-  { out, clock, interrupts }: Pick<Context, 'out' | 'clock' | 'interrupts'>,
+  { out, clock, interrupts }: Context,
   create: (options: Options) => Promise<Service>,
   options: Options,
 ): Promise<Service> {

@@ -85,7 +85,7 @@ export async function showCommand(ctx: Context, { name, again, show = false }: S
 async function drawFiles(ctx: Context, run: JournalRun, journal: Journal): Promise<void> {
   const { openPictures } = await import('../runs/pictures.js')
   const { createFileFinder } = await import('../runs/find-files.js')
-  const findFiles = createFileFinder(journal.everyFile(), join(ctx.stateFolder, LOCAL_FOLDER))
+  const findFiles = createFileFinder(journal, join(ctx.stateFolder, LOCAL_FOLDER))
   const { files, missing } = await findFiles(run)
   const pictures = files.length === 0 ? undefined : await openPictures(ctx, 'flag')
   for (const { path, contentType } of files)

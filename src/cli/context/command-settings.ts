@@ -51,10 +51,10 @@ export interface CommandSettings {
 export interface CommandSettingsOptions {
   readonly globals: Globals
   readonly env: Env
-  readonly out: Pick<Output, 'warn' | 'mode'>
+  readonly out: Output
   readonly clock: Clock
   readonly signal: AbortSignal
-  readonly config: Pick<ConfigFile, 'path' | 'read' | 'profiles' | 'unreadKeys'>
+  readonly config: ConfigFile
   readonly chosenProfile: ChosenProfile
   readonly createsProfile: boolean
   readonly reportsAddress: boolean

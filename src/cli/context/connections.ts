@@ -3,7 +3,7 @@ import { usageError } from '../../errors.js'
 import type { Fetch } from '../../host/http.js'
 import type { Journal } from '../../journal/index.js'
 import { printable, shortened } from '../../protocol/text.js'
-import type { createRecorder, Recorder } from '../../runs/recorder.js'
+import type { Recorder, RecorderOptions } from '../../runs/recorder.js'
 import type { Engine } from '../../service/engines/engine.js'
 import type { ModelSetEngine } from '../../service/models/model-set.js'
 import type { AskOptions } from '../models/ask-server.js'
@@ -105,7 +105,7 @@ const FIRST_LOCK_TIMEOUT_MS = 2_000
 
 /** Throws `usage` only for a journal of a newer format. */
 export async function openRecorder(
-  options: Omit<Parameters<typeof createRecorder>[0], 'failure'>,
+  options: Omit<RecorderOptions, 'failure'>,
   openJournal: (lockTimeoutMs: number) => Promise<Journal>,
   signal: AbortSignal,
 ): Promise<Recorder> {

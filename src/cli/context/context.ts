@@ -8,6 +8,7 @@ import type { ApiClient } from '../../client/index.js'
 import type { DownloadedFile, Downloader } from '../../download/index.js'
 import { type RushesError, usageError } from '../../errors.js'
 import { type Clock, systemClock } from '../../host/clock.js'
+import type { Folders } from '../../host/directories.js'
 import { type FileSystem, systemFiles } from '../../host/file-system.js'
 import type { Fetch } from '../../host/http.js'
 import type { Interrupts } from '../../host/interrupts.js'
@@ -180,7 +181,7 @@ interface Opening {
   readonly options: ContextOptions
   readonly clock: Clock
   readonly random: () => number
-  readonly folders: ReturnType<typeof foldersOf>
+  readonly folders: Folders
   readonly settings: CommandSettings
   readonly limits: KeyLimits
   readonly closers: Shared['closers']

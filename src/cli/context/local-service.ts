@@ -93,10 +93,7 @@ export async function openLocalService({
   }
 }
 
-async function outputFiles(
-  service: Pick<Service, 'findOutputFile'>,
-  urls: readonly string[],
-): Promise<readonly DownloadedFile[]> {
+async function outputFiles(service: Service, urls: readonly string[]): Promise<readonly DownloadedFile[]> {
   const files: DownloadedFile[] = []
   for (const url of urls) {
     const found = await service.findOutputFile(url)

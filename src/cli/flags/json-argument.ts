@@ -14,7 +14,7 @@ type Words = Readonly<Record<'name' | 'hint', string>>
 
 /** Rejects with `usage` and all problems with their positions. A number that would lose digits is a problem. */
 export async function readJsonArgument(
-  ctx: Pick<Context, 'stdin' | 'interrupts'>,
+  ctx: Context,
   text: string,
   { name, hint }: Words,
 ): Promise<Readonly<Record<string, unknown>>> {
@@ -39,7 +39,7 @@ export async function readJsonArgument(
 
 /** Returns the bytes of a file or of standard input; undefined if the argument is the JSON itself. */
 async function bytesOf(
-  { stdin, interrupts }: Pick<Context, 'stdin' | 'interrupts'>,
+  { stdin, interrupts }: Context,
   text: string,
   { name, hint }: Words,
 ): Promise<Uint8Array | undefined> {

@@ -94,7 +94,7 @@ interface NewDocument extends ImportedDocument {
 async function importDocument(
   ctx: Context,
   address: ModelAddress,
-  { from, kind: asked }: Pick<ImportOptions, 'from' | 'kind'>,
+  { from, kind: asked }: ImportOptions,
 ): Promise<NewDocument> {
   const published =
     from === undefined ? await fetchPublished(ctx, address) : await readFrom(ctx, address, from)

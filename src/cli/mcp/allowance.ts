@@ -13,12 +13,26 @@ interface Limits {
   readonly currency: string
 }
 
-export type Allowance = ReturnType<typeof createAllowance>
+/** Counts the creates of a job. */
+export interface CreateAllowance {
+  /** Counts creates. Throws `usage` like `check`. */
+  take(runs: number, sum: EstimateSum): void
+  /** Uncounts creates that the service definitely did not accept. */
+  giveBack(runs: number, millionths: number): void
+}
 
-export function createAllowance({ maxRuns, maxCost, currency }: Limits) {
+export interface Allowance extends CreateAllowance {
+  readonly maxCost: number | undefined
+  readonly currency: string
+  /** Runs, and millionths if there is a limit. */
+  readonly left: { readonly runs: number; readonly millionths: number | undefined }
+  /** Throws `usage` if less is left, or if a run without a price meets `maxCost`. */
+  check(runs: number, sum: EstimateSum): void
+}
+
+export function createAllowance({ maxRuns, maxCost, currency }: Limits): Allowance {
   const left = { runs: maxRuns, millionths: maxCost }
 
-  /** Throws `usage` if less is left, or if a run without a price meets `maxCost`. */
   function check(runs: number, { millionths, withoutPrice }: EstimateSum): void {
     const hint = 'Ask the user. A new session, or `rushes mcp` with a higher limit, allows more.'
     if (runs > left.runs)
@@ -40,7 +54,7 @@ export function createAllowance({ maxRuns, maxCost, currency }: Limits) {
       )
   }
 
-  function giveBack(runs: number, { millionths }: Pick<EstimateSum, 'millionths'>): void {
+  function giveBack(runs: number, millionths: number): void {
     left.runs += runs
     if (left.millionths !== undefined) left.millionths += millionths
   }
@@ -48,15 +62,12 @@ export function createAllowance({ maxRuns, maxCost, currency }: Limits) {
   return {
     maxCost,
     currency,
-    /** Runs, and millionths if there is a limit. */
-    left: left as Readonly<typeof left>,
+    left,
     check,
-    /** Counts creates. Throws like `check`. */
-    take(runs: number, sum: EstimateSum): void {
+    take(runs, sum) {
       check(runs, sum)
-      giveBack(-runs, { millionths: -sum.millionths })
+      giveBack(-runs, -sum.millionths)
     },
-    /** Uncounts creates that the service definitely did not accept. */
     giveBack,
   }
 }
@@ -68,7 +79,7 @@ export function createShare(allowance: Allowance) {
   return {
     maxCost,
     take: (runs: number, sum: EstimateSum) => part.take(runs, sum),
-    giveBack: (...given: Parameters<Allowance['giveBack']>) => part.giveBack(...given),
+    giveBack: (runs: number, millionths: number) => part.giveBack(runs, millionths),
     /** Throws `usage` like `check`. */
     reserve(runs: number, sum: EstimateSum): void {
       allowance.take(runs, sum)
@@ -76,7 +87,7 @@ export function createShare(allowance: Allowance) {
     },
     /** Gives back the unused rest. */
     release(): void {
-      if (part !== allowance) allowance.giveBack(part.left.runs, { millionths: part.left.millionths ?? 0 })
+      if (part !== allowance) allowance.giveBack(part.left.runs, part.left.millionths ?? 0)
     },
   }
 }

@@ -8,7 +8,7 @@ import { flagOf, PARAMETER_NAMES } from '../../protocol/parameters.js'
 import { isObject } from '../../protocol/parse.js'
 import { printable } from '../../protocol/text.js'
 import { formatBytes } from '../../protocol/units.js'
-import { errorJson } from '../terminal/output.js'
+import { type ErrorJson, errorJson } from '../terminal/output.js'
 import type { Job, JobOutcome } from './job.js'
 import { type Answer, MAX_WAIT_MS, type ResultFile, shownPath } from './tool.js'
 
@@ -21,19 +21,17 @@ interface RunResult {
   readonly urls: readonly string[]
   readonly files: readonly (ResultFile & FileMarks & { readonly sha256: string })[]
   readonly request_id: string | null
-  readonly error: ErrorResult | null
+  readonly error: ErrorJson | null
 }
 
-type ErrorResult = ReturnType<typeof errorJson>['error']
-
 /** Returns the error in its `--json` form, with a hint that names tools. */
-export const errorResult = (error: RushesError): ErrorResult =>
+export const errorResult = (error: RushesError): ErrorJson =>
   errorJson(
     error.with({
       message: inToolWords(printable(error.message)),
       hint: error.hint === undefined ? undefined : inToolWords(error.hint),
     }),
-  ).error
+  )
 
 /** Codes of errors after which the run continues. */
 const CONTINUES: readonly string[] = ['wait_timeout', 'interrupted']
@@ -52,7 +50,7 @@ export interface About {
 
 /** Returns the result of a finished job (`outcome`), or of a job that continues without the call. */
 export function runResult(
-  job: Pick<Job, 'id' | 'states'>,
+  job: Job,
   outcome: JobOutcome | undefined,
   { requestId, mustBeFinished = false }: About,
 ): RunResult {

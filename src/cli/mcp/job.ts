@@ -19,7 +19,7 @@ import { once } from '../context/command-settings.js'
 import type { Context } from '../context/context.js'
 import type { InputStream, OutputStream } from '../process/io.js'
 import type { Output } from '../terminal/output.js'
-import type { Allowance } from './allowance.js'
+import type { CreateAllowance } from './allowance.js'
 
 export interface JobOptions {
   /** Context of the call that starts the job. */
@@ -29,7 +29,7 @@ export interface JobOptions {
   /** The existing run, if any. */
   readonly id?: string
   /** Counts the creates. Undefined for a job that creates nothing. */
-  readonly allowance?: Pick<Allowance, 'take' | 'giveBack'> | undefined
+  readonly allowance?: CreateAllowance | undefined
   /** Called when a run was created. */
   onAccepted?(id: string, base: Context): void
   /** Called with each status received. */
@@ -182,7 +182,7 @@ function observedNote(state: JobState, note: CreateNote, base: Context): CreateN
     },
     unsent() {
       note.unsent()
-      if (isCounted) allowance?.giveBack(1, sum)
+      if (isCounted) allowance?.giveBack(1, sum.millionths)
       isCounted = false
       setUnanswered(false)
     },

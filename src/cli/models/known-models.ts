@@ -156,7 +156,7 @@ export function createKnownModels(options: KnownModelsOptions): KnownModels {
 
   let isListReported = false
   const warned = new Set<string>()
-  function findOwn(name: string): ReturnType<typeof findAdded> {
+  function findOwn(name: string): ModelDocument | 'invalid' | undefined {
     const added = findAdded(configFolder, name)
     if (added === 'invalid' && !warned.has(name)) {
       warned.add(name)

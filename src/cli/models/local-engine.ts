@@ -14,7 +14,7 @@ import type { FurtherModel } from '../../service/models/model-set.js'
 import { PREVIEW_DOCUMENTS } from '../../service/models/served-model.js'
 import type { Env } from '../process/io.js'
 import { LOCAL_FOLDER } from '../settings/folders.js'
-import type { AskedServer, askServer } from './ask-server.js'
+import type { AskedServer, ServerAnswer } from './ask-server.js'
 import { writeOwnFile } from './own-file.js'
 
 export interface LocalEngine {
@@ -41,7 +41,7 @@ interface OpenEngineOptions {
   readonly stateFolder: string
   readonly env: Env
   /** Undefined for help and completion, which ask no server. */
-  ask?(server: AskedServer): ReturnType<typeof askServer>
+  ask?(server: AskedServer): Promise<ServerAnswer | 'refused' | 'unauthorized' | undefined>
 }
 
 /** Throws `usage` for an invalid word. A server that does not answer keeps its earlier name. */

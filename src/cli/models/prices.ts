@@ -219,7 +219,7 @@ export const sumOfRuns = (estimate: RunEstimate | undefined, count: number): Est
   sumOf(Array.from({ length: count }, () => estimate?.millionths))
 
 /** Returns the limit of `--max-cost`, in millionths; undefined if none is set. Throws `usage`. */
-export async function maxCostOf(ctx: Pick<Context, 'setting'>, flag?: string): Promise<number | undefined> {
+export async function maxCostOf(ctx: Context, flag?: string): Promise<number | undefined> {
   const text = await ctx.setting('maxCost', flag)
   return text === undefined ? undefined : parseAmount(text)
 }

@@ -33,11 +33,7 @@ type Input = Readonly<Record<string, unknown>>
 export type EarlierOutputs = Pick<Journal, 'findByOutput' | 'pathsWithContent'>
 
 /** Returns the command with the labels and the output of the run. If that file exists, with the next free name beside it. */
-export async function againOf(
-  ctx: Context,
-  journal: EarlierOutputs & Pick<Journal, 'filesOf'>,
-  run: JournalRun,
-): Promise<Again> {
+export async function againOf(ctx: Context, journal: Journal, run: JournalRun): Promise<Again> {
   const isLocal = run.address === LOCAL_ADDRESS && run.kind !== undefined
   const engine = isLocal ? readEngines(ctx.stateFolder).find(({ name }) => name === run.model) : undefined
   const models = await modelsOf(ctx, run, engine)
@@ -87,7 +83,7 @@ const isNamedById = (id: string, name: string): boolean => {
 /** The models of the run's service, which may be another one than that of the command. */
 export async function modelsOf(
   ctx: Context,
-  { address, profile }: Pick<JournalRun, 'address' | 'profile'>,
+  { address, profile }: JournalRun,
   engine?: LocalEngine,
 ): Promise<RunModels> {
   const { configFolder, stateFolder, env, globals } = ctx
@@ -187,7 +183,7 @@ function earlierOutput(journal: EarlierOutputs, run: JournalRun, image: string):
 }
 
 /** Returns the function that compares links of a run. Each `--local` process has its own port. */
-export const linkIn = ({ address }: Pick<JournalRun, 'address'>): ((link: string) => string) =>
+export const linkIn = ({ address }: JournalRun): ((link: string) => string) =>
   address === LOCAL_ADDRESS
     ? (link) => outputOfLink(link).replace(/^http:\/\/127\.0\.0\.1(:\d+)?/, '')
     : outputOfLink

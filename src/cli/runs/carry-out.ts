@@ -12,7 +12,7 @@ import type { TypicalDuration } from '../../protocol/typical-duration.js'
 import { formatBytes } from '../../protocol/units.js'
 import { type CreateRequest, type Submitted, stopsCreating } from '../../runs/create.js'
 import { deliver, deliveryError, inSharedCommits } from '../../runs/deliver.js'
-import { createErrorGroups } from '../../runs/error-groups.js'
+import { createErrorGroups, type ErrorGroups } from '../../runs/error-groups.js'
 import type { FollowedRun, KnownRun } from '../../runs/follow.js'
 import { carryOut, type Row, type StopReason } from '../../runs/index.js'
 import type { Recorder } from '../../runs/recorder.js'
@@ -68,8 +68,8 @@ interface Runs extends CarryOutOptions {
   readonly downloader: Downloader | undefined
   readonly namer: Namer | undefined
   readonly unfinished: UnfinishedRuns
-  readonly groups: ReturnType<typeof createErrorGroups<undefined>>
-  readonly downloadOrder: ReturnType<typeof createDownloadOrder>
+  readonly groups: ErrorGroups
+  readonly downloadOrder: DownloadOrder
   readonly typicalDurations: Map<string, TypicalDuration | undefined>
   readonly errors: RushesError[]
   readonly succeeded: RunRecord[]
@@ -152,7 +152,7 @@ async function openRuns(ctx: Context, options: CarryOutOptions): Promise<Runs> {
       many: options.many,
       isRemembered: (id) => recorder.find(id) !== undefined,
     }),
-    groups: createErrorGroups<undefined>(),
+    groups: createErrorGroups(),
     downloadOrder: createDownloadOrder(options.runs.length),
     typicalDurations: new Map(),
     errors: [],
@@ -391,8 +391,14 @@ function noteQueued({ ctx: { out, globals }, created: ids, recorder }: Runs): vo
   )
 }
 
+interface DownloadOrder {
+  /** Starts the work once the work of each earlier run has started or was skipped. */
+  begin<Result>(index: number, work: () => Promise<Result>): Promise<Result>
+  skip(index: number): void
+}
+
 /** Starts downloads in the order of the runs, because file names are numbered across all runs of a command. */
-function createDownloadOrder(runs: number) {
+function createDownloadOrder(runs: number): DownloadOrder {
   const begun = Array.from({ length: runs }, () => {
     let resolve = () => {}
     const promise = new Promise<void>((settle) => {
@@ -401,13 +407,12 @@ function createDownloadOrder(runs: number) {
     return { promise, resolve }
   })
   return {
-    /** Starts the work once the work of each earlier run has started or was skipped. */
-    async begin<Result>(index: number, work: () => Promise<Result>): Promise<Result> {
+    async begin(index, work) {
       await begun[index - 1]?.promise
       const result = work()
       begun[index]?.resolve()
       return result
     },
-    skip: (index: number) => begun[index]?.resolve(),
+    skip: (index) => begun[index]?.resolve(),
   }
 }

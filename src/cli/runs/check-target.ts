@@ -22,7 +22,7 @@ const SAMPLES = { id: `run_${'x'.repeat(20)}`, index: '1', kind: 'image', name: 
 
 /** Checks the target. Throws `usage`. */
 export function checkTarget(
-  { fileSystem }: Pick<Context, 'fileSystem'>,
+  { fileSystem }: Context,
   { target, overwrite, sidecar }: Delivery,
   { runs, kind, own = () => [] }: CheckTargetOptions,
 ): void {

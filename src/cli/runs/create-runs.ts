@@ -150,7 +150,7 @@ interface ReuseRequest {
  */
 async function findReusable(
   ctx: Context,
-  client: Pick<ApiClient, 'get'>,
+  client: ApiClient,
   { model, givenInput, count }: ReuseRequest,
 ): Promise<readonly KnownRun[]> {
   const candidates = (await ctx.journal()).reusable(await ctx.address(), model, givenInput)
@@ -174,7 +174,7 @@ async function findReusable(
 /** Counts the runs of the journal that `--reuse` would find, without a request. */
 export async function countReusable(
   ctx: Context,
-  { model, input }: Pick<RunRequest, 'model' | 'input'>,
+  { model, input }: RunRequest,
   count: number,
 ): Promise<number> {
   // A dry run needs no address.

@@ -22,7 +22,8 @@ export interface FoundFile {
  * Finds the files of a run at their download paths or in the data folder of `--local`. `missing` is the number of files
  * that were not found.
  */
-export function createFileFinder(everyFile: ReturnType<Journal['everyFile']>, dataFolder: string) {
+export function createFileFinder(journal: Journal, dataFolder: string) {
+  const everyFile = journal.everyFile()
   const rewritten = rewrittenPaths(everyFile)
   const hashes = new Map<string, Promise<string | undefined>>()
 
@@ -104,7 +105,7 @@ function copiesOf(files: readonly JournalFile[]): readonly (readonly JournalFile
 }
 
 /** Returns the paths to which files with different content were written. */
-function rewrittenPaths(everyFile: ReturnType<Journal['everyFile']>): ReadonlySet<string> {
+function rewrittenPaths(everyFile: ReadonlyMap<number, readonly JournalFile[]>): ReadonlySet<string> {
   const contents = new Map<string, string>()
   const rewritten = new Set<string>()
   for (const files of everyFile.values())

@@ -1,6 +1,7 @@
 /** Width and height of a picture, from the beginning of its file. */
 import { disableTypes, imageSize } from 'image-size'
 import { readBeginning } from '../../host/files.js'
+import type { Size } from '../../service/engines/sizes.js'
 
 /** Maximum number of bytes to read. In a JPEG, the size comes after embedded previews and profiles. */
 const MAX_HEAD_BYTES = 256 * 1024
@@ -14,7 +15,7 @@ disableTypes(UNUSED.split(' ') as Parameters<typeof disableTypes>[0])
  * Returns width and height as shown, with the orientation of a photograph applied. Undefined when the file cannot be
  * read.
  */
-export function pictureSizeOf(path: string): ReturnType<typeof sizeInHead> {
+export function pictureSizeOf(path: string): Size | undefined {
   try {
     return sizeInHead(readBeginning(path, FIRST_BYTES)) ?? sizeInHead(readBeginning(path, MAX_HEAD_BYTES))
   } catch {
@@ -22,7 +23,7 @@ export function pictureSizeOf(path: string): ReturnType<typeof sizeInHead> {
   }
 }
 
-function sizeInHead(bytes: Uint8Array): { readonly width: number; readonly height: number } | undefined {
+function sizeInHead(bytes: Uint8Array): Size | undefined {
   try {
     const { width, height, orientation = 1 } = imageSize(bytes)
     if (!(width > 0 && height > 0)) return undefined

@@ -47,7 +47,7 @@ export async function openResults(ctx: Context, { files, state }: RunRecord): Pr
 }
 
 /** Opens the file or page. A missing opener or browser is only a warning, because the result itself exists. */
-export async function openOrWarn(ctx: Pick<Context, 'out' | 'openResult'>, target: string): Promise<void> {
+export async function openOrWarn(ctx: Context, target: string): Promise<void> {
   try {
     await ctx.openResult(target)
   } catch (error) {

@@ -19,7 +19,7 @@ const isRunOutput = (source: unknown): source is string =>
 
 /** The parts of a `Connection` that find an output. */
 interface Source {
-  readonly client: Pick<ApiClient, 'get'>
+  readonly client: ApiClient
   /** Fetch without the API key. */
   readonly fetch: Fetch
 }
@@ -72,7 +72,7 @@ interface Reference {
 /** The URLs of the run's outputs; those of the journal if the service no longer knows the run. */
 async function urlsOf(
   ctx: Context,
-  client: Pick<ApiClient, 'get'>,
+  client: ApiClient,
   { source, id, run }: Reference,
 ): Promise<readonly string[]> {
   const state = await client.get(id, ctx.interrupts.first).catch((error: unknown) => {

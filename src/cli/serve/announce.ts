@@ -93,9 +93,9 @@ const ACCOUNT_TIMEOUT_MS = 10_000
 
 /** Prints which account pays for the runs of each engine that costs money, and its balance where the provider tells it. */
 export async function printPayers(
-  { out, clock, interrupts }: Pick<Context, 'out' | 'clock' | 'interrupts'>,
+  { out, clock, interrupts }: Context,
   models: readonly ServedModel[],
-  engine: Pick<ModelSetEngine, 'describePayer' | 'describeEngine' | 'checkModel'>,
+  engine: ModelSetEngine,
 ): Promise<void> {
   const namesByPayer = new Map<string, string[]>()
   for (const { document } of models) {

@@ -102,7 +102,7 @@ export interface StorageFlags {
  * storage refuses an operation that the service needs.
  */
 export async function openStorage(
-  { env, clock, out }: Pick<Context, 'env' | 'clock' | 'out'>,
+  { env, clock, out }: Context,
   { storage: url, storageProxy = false }: StorageFlags,
 ): Promise<Storage | undefined> {
   if (url === undefined) {

@@ -105,7 +105,7 @@ export function createOutput(options: OutputOptions): Output {
     },
     progress: (value) => writeJson({ progress: value }),
     error(error) {
-      if (mode.json) writeJson(errorJson(error))
+      if (mode.json) writeJson({ error: errorJson(error) })
       else {
         const { subject, hint } = errorTexts(error)
         for (const line of linesOf(`error: ${subject}`)) write(tinted(line, 'error:', style.err.red))
@@ -132,15 +132,22 @@ function errorTexts(error: RushesError): { readonly subject: string; readonly hi
 const tinted = (line: string, word: string, colour: (text: string) => string): string =>
   line.startsWith(word) ? `${colour(word)}${line.slice(word.length)}` : line
 
-export const errorJson = (error: RushesError) => ({
-  error: {
-    code: error.code,
-    message: error.message,
-    hint: error.hint === undefined ? null : onOneLine(error.hint),
-    http_status: error.httpStatus ?? null,
-    exit_code: error.exitCode,
-    run_id: error.runId ?? null,
-  },
+export interface ErrorJson {
+  readonly code: string
+  readonly message: string
+  readonly hint: string | null
+  readonly http_status: number | null
+  readonly exit_code: number
+  readonly run_id: string | null
+}
+
+export const errorJson = (error: RushesError): ErrorJson => ({
+  code: error.code,
+  message: error.message,
+  hint: error.hint === undefined ? null : onOneLine(error.hint),
+  http_status: error.httpStatus ?? null,
+  exit_code: error.exitCode,
+  run_id: error.runId ?? null,
 })
 
 /**

@@ -140,10 +140,7 @@ export interface KeysQuery {
   readonly before?: string | undefined
 }
 
-export const readKeys = (
-  { archived, before }: KeysQuery,
-  options: Pick<ApiRequest, 'signal'> = {},
-): Promise<KeyList> =>
+export const readKeys = ({ archived, before }: KeysQuery, options: ApiRequest = {}): Promise<KeyList> =>
   request<KeyList>('GET', CONSOLE_PATHS.keys, {
     ...options,
     query: { before, ...(archived && { archived: 'true' }) },

@@ -300,7 +300,7 @@ const LOG_COLUMNS: readonly Column<LogEntry>[] = [
   { name: 'By', render: ({ by }) => <span class="wrap">{by === 'admin' ? 'Administrator' : by}</span> },
 ]
 
-const readLog = (before?: string, options: Pick<ApiRequest, 'signal'> = {}) =>
+const readLog = (before?: string, options: ApiRequest = {}) =>
   request<KeyLog>('GET', CONSOLE_PATHS.keyLog, { query: { before }, ...options })
 
 /** What users and administrators did with the keys of the account, for its owners. */

@@ -78,7 +78,7 @@ export interface FormField {
 
 export const SOURCES = 'image_urls'
 
-export function fieldsOf(model: Pick<ModelDocument, 'input'>): readonly FormField[] {
+export function fieldsOf(model: ModelDocument): readonly FormField[] {
   const { properties, required } = model.input
   const defaults = defaultsOf(model)
   const fields = Object.entries(properties).map(([name, schema]) => ({

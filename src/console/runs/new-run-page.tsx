@@ -50,7 +50,7 @@ function EmptyForm({ models }: { readonly models: Models }) {
   return <NewRunForm form={EMPTY_FORM} models={models} />
 }
 
-function Unread({ error, reload }: Pick<Resource<unknown>, 'error' | 'reload'>) {
+function Unread({ error, reload }: Resource<unknown>) {
   return error === undefined ? <SkeletonLines /> : <ErrorNotice error={error} onRetry={reload} />
 }
 

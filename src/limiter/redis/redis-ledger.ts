@@ -20,6 +20,7 @@ import {
   type Ledger,
   type Purpose,
   type RemoteLedger,
+  type SlotAnswer,
   type TakenSlot,
 } from '../limit-ledger.js'
 import type { Limit } from '../window.js'
@@ -43,12 +44,16 @@ const DRIFT_MS = 10
 
 const RANK: Readonly<Record<Purpose, number>> = { create: 0, status: 1 }
 
-/** The argument of the script. All times are in microseconds. */
-interface ScriptStep {
+/** What every step of this process has. All times are in microseconds. */
+interface StepBase {
   readonly requests: number
   readonly window: number
   readonly lease: number
   readonly owner: string
+}
+
+/** What a step does. */
+interface StepPart {
   /** Remaining time of each slot, by id. */
   readonly slots?: Readonly<Record<string, number>>
   readonly free?: readonly string[]
@@ -62,7 +67,8 @@ interface ScriptStep {
   readonly take?: { readonly id: string; readonly rank: number }
 }
 
-type StepPart = Omit<ScriptStep, 'requests' | 'window' | 'lease' | 'owner'>
+/** The argument of the script. */
+type ScriptStep = StepBase & StepPart
 
 /** A request of this process that counts against the limit. */
 interface CountedRequest {
@@ -95,7 +101,7 @@ const inUs = (ms: number): number => Math.ceil(ms * 1_000)
 /** Returns the Redis key for an API key. */
 export const redisKeyOf = (keyHash: string): string => `rushes:limits:${keyHash}`
 
-const commonOf = (limit: Limit, owner: string) => ({
+const commonOf = (limit: Limit, owner: string): StepBase => ({
   requests: limit.requests,
   window: inUs(limit.windowMs + DRIFT_MS),
   lease: inUs(LEASE_MS),
@@ -122,7 +128,7 @@ interface LedgerState {
   /** Identifies this process. */
   readonly owner: string
   readonly windowMs: number
-  readonly common: ReturnType<typeof commonOf>
+  readonly common: StepBase
   readonly closing: AbortController
   /** Requests of this process that count. */
   readonly own: Set<CountedRequest>
@@ -264,7 +270,7 @@ function report(ledger: LedgerState, requests: Iterable<CountedRequest>): void {
   if (Object.keys(slots).length > 0) sendOnly(ledger, { slots })
 }
 
-async function take(ledger: LedgerState, purpose: Purpose): ReturnType<RedisLedger['take']> {
+async function take(ledger: LedgerState, purpose: Purpose): Promise<SlotAnswer> {
   const { machine, own, owner } = ledger
   const slot = machine.take(purpose)
   if ('retryInMs' in slot) return slot

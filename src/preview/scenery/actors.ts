@@ -141,7 +141,7 @@ const SHADES = { dawn: 0.16, day: 0.12, dusk: 0.24, night: 0.33, grey: 0.2 }
  * filters look the same but take 100 to 300 ms per figure at 1080p.
  */
 export function shade(
-  { palette, light }: Pick<Stage, 'palette' | 'light'>,
+  { palette, light }: Stage,
   figure: Figure,
   name: string,
   flip: number,

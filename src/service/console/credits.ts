@@ -26,7 +26,7 @@ export interface Credits {
 }
 
 interface CreditsOptions {
-  readonly store: Pick<ReadTurns, 'findAccount' | 'listAccountEntries' | 'listMoreEntries' | 'spendPerDay'>
+  readonly store: ReadTurns
   readonly clock: Clock
 }
 

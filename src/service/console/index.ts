@@ -33,7 +33,7 @@ export interface Console {
 
 interface ConsoleParts {
   readonly store: ServiceStore
-  readonly outputs: Pick<FileStore, 'find' | 'pathOf'>
+  readonly outputs: FileStore
   readonly clock: Clock
   readonly rateLimiter: RateLimiter
   readonly models: readonly ModelDocument[]

@@ -7,8 +7,9 @@ import { keyTermsOf } from '../rules/key-terms.js'
 import { invalidInput, Refusal } from '../rules/refusal.js'
 import { isoOrNull } from '../rules/times.js'
 import { newKey } from '../secrets.js'
-import type { AccountStore, KeyDetails } from '../store/account-store.js'
-import type { ConsoleStore, KeyLogEntry, UserRecord } from '../store/console-store.js'
+import type { KeyDetails } from '../store/account-store.js'
+import type { KeyLogEntry, UserRecord } from '../store/console-store.js'
+import type { ServiceStore } from '../store/contract.js'
 
 const PAGE_SIZE = 100
 
@@ -28,8 +29,7 @@ export interface ConsoleKeys {
 }
 
 interface ConsoleKeysOptions {
-  readonly store: Pick<AccountStore, 'addKey' | 'changeKey' | 'archiveKey'> &
-    Pick<ConsoleStore, 'listAccountKeys' | 'findAccountKey' | 'listKeyLog'>
+  readonly store: ServiceStore
   readonly clock: Clock
 }
 

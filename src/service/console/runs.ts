@@ -14,8 +14,8 @@ import { LOCAL_STATUSES } from '../../protocol/run-state.js'
 import { choiceIn, cursorIn, numberIn, type Query, textIn } from '../rules/console-requests.js'
 import { invalidInput, Refusal, refusalSaying } from '../rules/refusal.js'
 import { isoOrNull } from '../rules/times.js'
-import type { ConsoleStore, ListedRun } from '../store/console-store.js'
-import type { Store } from '../store/contract.js'
+import type { ListedRun } from '../store/console-store.js'
+import type { ServiceStore } from '../store/contract.js'
 import { aspectRatioOf, promptOf } from '../store/rows.js'
 import {
   outputUrl,
@@ -48,8 +48,7 @@ export interface ConsoleRuns {
 }
 
 interface ConsoleRunsOptions {
-  readonly store: Pick<Store, 'findRun' | 'findImage'> &
-    Pick<ConsoleStore, 'listRuns' | 'findRuns' | 'findAccount'>
+  readonly store: ServiceStore
   readonly models: readonly ModelDocument[]
   readonly hasThumbnails: boolean
   /** Returns the progress of a run that this process renders, if it reports any. */
@@ -159,7 +158,7 @@ function runSummary(
     price: run.price,
     is_refunded: run.isRefunded,
     outputs: run.status === 'succeeded' ? run.outputs.map((output) => outputBody(output, baseUrl)) : [],
-    thumbnail: hasThumbnails && canHaveThumbnail(run) ? thumbnailPath(run) : null,
+    thumbnail: hasThumbnails && canHaveThumbnail(run.outputs) ? thumbnailPath(run.id) : null,
     error: run.failure ?? null,
     created_at: new Date(run.createdAtMs).toISOString(),
     started_at: isoOrNull(run.startedAtMs),
@@ -168,17 +167,16 @@ function runSummary(
 }
 
 /** The output that the thumbnail shows. */
-export const pictureOf = ({ outputs }: Pick<StoredRun, 'outputs'>): StoredOutput | undefined =>
+export const pictureOf = (outputs: readonly StoredOutput[]): StoredOutput | undefined =>
   outputs.find(({ contentType }) => mediaTypeOf(contentType) === 'image')
 
 /** Whether the service can read the picture. It reads the formats of reference images, which do not include BMP. */
-function canHaveThumbnail(run: Pick<StoredRun, 'outputs'>): boolean {
-  const picture = pictureOf(run)
+function canHaveThumbnail(outputs: readonly StoredOutput[]): boolean {
+  const picture = pictureOf(outputs)
   return picture !== undefined && !/^image\/bmp\b/i.test(picture.contentType)
 }
 
-const thumbnailPath = ({ id }: Pick<StoredRun, 'id'>): string =>
-  CONSOLE_PATHS.thumbnail.slice(1).replace(':id', id)
+const thumbnailPath = (id: string): string => CONSOLE_PATHS.thumbnail.slice(1).replace(':id', id)
 
 /** Start of a prompt. Does not split a surrogate pair. */
 const beginning = (text: string): string =>

@@ -12,8 +12,8 @@ import { checkNewPassword, type Passwords, storedEmail } from '../rules/credenti
 import { invalidInput, Refusal, refusalSaying } from '../rules/refusal.js'
 import { hashOfKey, newSecret } from '../secrets.js'
 import type { ConsoleStart } from '../service.js'
-import type { AccountStore } from '../store/account-store.js'
-import type { ConsoleStore, SessionRecord, UserRecord, UserStore } from '../store/console-store.js'
+import type { CurrentSession, SessionRecord, UserRecord, UserStore } from '../store/console-store.js'
+import type { ServiceStore } from '../store/contract.js'
 import type { Limits } from './limits.js'
 
 export const SESSION_MS = 7 * 24 * 3_600_000
@@ -30,9 +30,6 @@ export interface Sender {
   /** Its current session. */
   readonly session: SessionRecord | undefined
 }
-
-/** Fields for a response about a session. */
-type CurrentSession = Pick<SessionRecord, 'user' | 'fromLink' | 'expiresAtMs' | 'hash'>
 
 export interface BegunSession {
   readonly token: string
@@ -67,7 +64,7 @@ export interface Sessions {
 }
 
 interface SessionsOptions {
-  readonly store: UserStore & Pick<ConsoleStore, 'findAccount'>
+  readonly store: ServiceStore
   readonly clock: Clock
   readonly passwords: Passwords
   readonly limits: Limits
@@ -178,13 +175,13 @@ export function createSessions(options: SessionsOptions): Sessions {
   }
 }
 
-const sessionBody = ({ user, fromLink, expiresAtMs, hash }: CurrentSession) => ({
-  id: sessionIdOf({ hash }),
-  email: user.email,
-  role: user.role,
-  can_set_password: fromLink,
-  has_password: user.password !== undefined,
-  expires_at: new Date(expiresAtMs).toISOString(),
+const sessionBody = (session: CurrentSession) => ({
+  id: sessionIdOf(session),
+  email: session.user.email,
+  role: session.user.role,
+  can_set_password: session.fromLink,
+  has_password: session.user.password !== undefined,
+  expires_at: new Date(session.expiresAtMs).toISOString(),
 })
 
 const listedBody = ({ id, createdAtMs, usedAtMs, address, userAgent }: SessionRecord) => ({
@@ -196,14 +193,10 @@ const listedBody = ({ id, createdAtMs, usedAtMs, address, userAgent }: SessionRe
 })
 
 /** Id of a session for the page: a part of the hash, from which the token cannot be derived. */
-export const sessionIdOf = ({ hash }: Pick<SessionRecord, 'hash'>): string => hash.slice(0, 32)
+export const sessionIdOf = ({ hash }: CurrentSession): string => hash.slice(0, 32)
 
 /** Adds a single-use sign-in link for this user, and returns its token. */
-export async function addLink(
-  store: Pick<UserStore, 'addLink'>,
-  userId: number,
-  nowMs: number,
-): Promise<string> {
+export async function addLink(store: UserStore, userId: number, nowMs: number): Promise<string> {
   const token = newSecret()
   await store.addLink({ hash: hashOfKey(token), userId, nowMs, expiresAtMs: nowMs + LINK_MS })
   return token
@@ -214,7 +207,7 @@ export async function addLink(
  * add its users.
  */
 export async function startConsole(
-  store: Pick<UserStore, 'addUser' | 'addLink' | 'listUsers'> & Pick<AccountStore, 'ensureAccount'>,
+  store: ServiceStore,
   nowMs: number,
   isFirstStart: boolean,
 ): Promise<ConsoleStart> {

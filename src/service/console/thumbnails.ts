@@ -48,8 +48,8 @@ export interface Thumbnails {
 }
 
 interface ThumbnailsOptions {
-  readonly store: Pick<ConsoleStore, 'findRuns'>
-  readonly files: Pick<FileStore, 'find' | 'pathOf'>
+  readonly store: ConsoleStore
+  readonly files: FileStore
   /** Makes one file from the picture at `input.path`. If undefined, no run has a thumbnail. */
   readonly engine: Engine | undefined
   readonly clock: Clock
@@ -101,7 +101,7 @@ export function createThumbnails({ store, files, engine, clock, onError }: Thumb
     async find(accountId, runId) {
       const [run] = await store.findRuns([runId], accountId)
       if (run === undefined) throw new Refusal('run_not_found')
-      const output = pictureOf(run)
+      const output = pictureOf(run.outputs)
       if (output === undefined || engine === undefined)
         throw refusalSaying('not_found', 'This run has no picture.')
       const file = await files.find(outputKey(output))

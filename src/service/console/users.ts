@@ -27,7 +27,7 @@ export interface ConsoleUsers {
 }
 
 interface ConsoleUsersOptions {
-  readonly store: Pick<UserStore, 'addUser' | 'addLink' | 'listUsers' | 'changeUser'>
+  readonly store: UserStore
   readonly clock: Clock
   baseUrl(): string
 }

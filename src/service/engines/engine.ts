@@ -6,7 +6,8 @@
 import type { Kind } from '../../protocol/models.js'
 
 /** One accepted run, as an engine receives it. */
-export interface RenderJob {
+/** A job without its functions, which cannot be sent to a process. To abort the job, the service ends the process. */
+export interface RemoteJob {
   readonly kind: Kind
   /** Id and model of the run, for an engine that passes them to its command. */
   readonly run?: { readonly id: string; readonly model: string }
@@ -22,6 +23,9 @@ export interface RenderJob {
    * engine may move these files. The service does not check that they contain images.
    */
   readonly references: readonly (string | undefined)[]
+}
+
+export interface RenderJob extends RemoteJob {
   /** When aborted, `render` must reject promptly with the signal's reason. */
   readonly signal: AbortSignal
   /** Reports the progress from 0 to 1. The values must not decrease. */

@@ -4,7 +4,7 @@
  */
 import { setPriority } from 'node:os'
 import { messageOf } from '../../errors.js'
-import type { Engine, RenderedFile, RenderJob } from './engine.js'
+import type { Engine, RemoteJob, RenderedFile } from './engine.js'
 
 /** Lower priority than the service, so that rendering does not delay its responses. */
 const PRIORITY = 10
@@ -56,9 +56,6 @@ function lowerPriority(): void {
     // Not permitted on this system. Rendering also works at normal priority.
   }
 }
-
-/** A job without its functions, which cannot be sent to a process. To abort the job, the service ends the process. */
-export type RemoteJob = Pick<RenderJob, 'kind' | 'run' | 'input' | 'folder' | 'references'>
 
 export type FromRenderer =
   | { readonly type: 'progress'; readonly fraction: number }

@@ -10,13 +10,14 @@ import { describeError } from '../../host/system-error.js'
 import { type ChildEnvironment, readStderrTail, rendererEnvironment } from './child-process.js'
 import {
   type Engine,
+  type RemoteJob,
   type RenderedFile,
   RendererClosed,
   RendererCrashed,
   type RenderJob,
   TooMuchMemory,
 } from './engine.js'
-import type { FromRenderer, RemoteJob } from './host.js'
+import type { FromRenderer } from './host.js'
 
 export interface ProcessEngineOptions {
   /** A module that calls `hostEngine`. */

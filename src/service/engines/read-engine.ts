@@ -13,11 +13,14 @@ export type ReadEngine = (settings: EngineSettings, document: ModelDocument) => 
 export type CreateEngine = (parts: EngineParts) => Engine
 
 /** What a node gives to all of its engines. */
-export interface EngineParts {
-  readonly env: Readonly<Record<string, string | undefined>>
+export interface ServerParts {
   readonly clock: Clock
   /** Sends requests to the servers of models. It adds no key and follows no redirect. */
   fetch(request: ServerRequest): Promise<HttpResponse>
+}
+
+export interface EngineParts extends ServerParts {
+  readonly env: Readonly<Record<string, string | undefined>>
   /** URLs of the service's database and storage, whose secrets no command gets. */
   readonly urls: readonly (string | undefined)[]
   /** Creates the built-in renderer, once for all models that use it. */

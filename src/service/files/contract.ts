@@ -35,13 +35,7 @@ export interface SignedRequest {
 
 export type FileSource = { readonly path: string } | { readonly bytes: Uint8Array }
 
-export interface FileStore {
-  /**
-   * Stores a file completely or not at all, and resolves when it is on the disk. A source file may be moved. Writes
-   * nothing if the key exists with the same size. If the storage does not respond, rejects with `StorageUnavailable`, as
-   * do all other methods.
-   */
-  put(key: string, source: FileSource, options?: PutOptions): Promise<void>
+export interface FileReader {
   /** Returns undefined only if the storage responds and does not have the file. */
   find(key: string): Promise<FoundFile | undefined>
   /**
@@ -49,10 +43,22 @@ export interface FileStore {
    * no signed URLs.
    */
   readonly signedUrl?: ((key: string, request: SignedRequest) => Promise<string>) | undefined
-  /** Returns the path of the file on this machine. Undefined for a remote store. */
-  readonly pathOf?: ((key: string) => string) | undefined
+}
+
+export interface FileWriter {
+  /**
+   * Stores a file completely or not at all, and resolves when it is on the disk. A source file may be moved. Writes
+   * nothing if the key exists with the same size. If the storage does not respond, rejects with `StorageUnavailable`, as
+   * do all other methods.
+   */
+  put(key: string, source: FileSource, options?: PutOptions): Promise<void>
   /** Removes a file. Does nothing if the key is not stored. */
   remove(key: string): Promise<void>
+}
+
+export interface FileStore extends FileReader, FileWriter {
+  /** Returns the path of the file on this machine. Undefined for a remote store. */
+  readonly pathOf?: ((key: string) => string) | undefined
   /**
    * Lists the keys of all files that were stored more than `ageMs` ago. If a file cannot be read, lists the others if
    * possible, then throws.
@@ -65,7 +71,7 @@ export const OWNER_KEY = 'database-id'
 /** The file stores of the service. */
 export interface Storage {
   /** The folder or prefix of both. The file `OWNER_KEY` in it has the id of the database whose files are here. */
-  readonly root: Pick<FileStore, 'find' | 'put'>
+  readonly root: FileStore
   readonly outputs: FileStore
   /** Images from data: URLs, each named by its SHA-256 and a random number. */
   readonly inputs: FileStore

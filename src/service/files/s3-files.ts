@@ -14,7 +14,6 @@ import {
   HeadObjectCommand,
   type HeadObjectCommandOutput,
   ListObjectsV2Command,
-  type PutObjectCommandInput,
   type S3Client,
 } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
@@ -181,7 +180,11 @@ const CONCURRENT_PARTS = 2
 /** Timeout of one part: 8 MiB at 0.6 Mbit/s. */
 const PART_TIMEOUT_MS = 120_000
 
-type UploadTarget = Pick<PutObjectCommandInput, 'Bucket' | 'Key' | 'ContentType'>
+interface UploadTarget {
+  readonly Bucket: string
+  readonly Key: string
+  readonly ContentType: string | undefined
+}
 
 /**
  * Returns a function that uploads one file, in parts if it is large, and rejects with the client's error, or with the
@@ -191,7 +194,7 @@ function createUploader(client: S3Client) {
   /** Ids of uploads that could not be aborted because the storage was unavailable, by key. */
   const abandoned = new Map<string, string>()
 
-  async function abortAbandoned({ Bucket, Key = '' }: UploadTarget): Promise<void> {
+  async function abortAbandoned({ Bucket, Key }: UploadTarget): Promise<void> {
     const UploadId = abandoned.get(Key)
     if (UploadId === undefined) return
     await client.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId })).catch((error) => {
@@ -244,7 +247,7 @@ function createUploader(client: S3Client) {
         queueSize: CONCURRENT_PARTS,
       }).done()
     } catch (error) {
-      if (uploadId !== undefined) abandoned.set(target.Key ?? '', uploadId)
+      if (uploadId !== undefined) abandoned.set(target.Key, uploadId)
       signal?.throwIfAborted()
       throw failure ?? error
     } finally {

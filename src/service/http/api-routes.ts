@@ -8,7 +8,7 @@ import { writeJson } from '../../protocol/json.js'
 import { documentJson } from '../../protocol/model-document.js'
 import type { ModelDocument } from '../../protocol/models.js'
 import type { CreatedRun, Endpoints } from '../endpoints.js'
-import type { FileStore } from '../files/contract.js'
+import type { FileReader } from '../files/contract.js'
 import { defaultDocument } from '../models/served-model.js'
 import type { Caller } from '../rules/key-checks.js'
 import { invalidInput, Refusal, refusalSaying } from '../rules/refusal.js'
@@ -25,13 +25,16 @@ import { clientAddress } from './connections.js'
 import { type BodyLimits, leaveBodiesUnread, withBody } from './request-body.js'
 import { sendStoredFile } from './stored-file.js'
 
-export interface ApiRoutes {
+interface OutputRoutes {
+  readonly files: FileReader
+  findOutput(token: string, name: string): Promise<StoredOutput | undefined>
+}
+
+export interface ApiRoutes extends OutputRoutes {
   readonly endpoints: Endpoints
   readonly bodyLimits: BodyLimits
   readonly logPrompts: boolean
   readonly models: readonly ModelDocument[]
-  readonly files: Pick<FileStore, 'find' | 'signedUrl'>
-  findOutput(token: string, name: string): Promise<StoredOutput | undefined>
   /** Base of all URLs of the service, without a trailing slash. Constant once requests arrive over a port. */
   baseUrl(): string
   /** Returns the progress of a run that this process renders, if it reports any. */
@@ -187,7 +190,7 @@ export function createStatusTurns(clock: BodyLimits['clock']) {
  */
 export async function addOutputRoutes(
   app: FastifyInstance,
-  { files, findOutput }: Pick<ApiRoutes, 'files' | 'findOutput'>,
+  { files, findOutput }: OutputRoutes,
 ): Promise<void> {
   app.route<{ Params: { token: string; name: string }; Querystring: { download?: unknown } }>({
     method: ['GET', 'HEAD'],

@@ -42,10 +42,7 @@ export function answerFor(headers: IncomingHttpHeaders, file: Representation): F
 /**
  * Compares whole seconds, since HTTP dates have no fractions. Returns undefined for an invalid date, which is ignored.
  */
-function isUnmodifiedSince(
-  date: string | undefined,
-  { modifiedAtMs }: Pick<Representation, 'modifiedAtMs'>,
-): boolean | undefined {
+function isUnmodifiedSince(date: string | undefined, { modifiedAtMs }: Representation): boolean | undefined {
   const ms = Date.parse(date ?? '')
   return Number.isNaN(ms) ? undefined : Math.floor(modifiedAtMs / 1_000) * 1_000 <= ms
 }

@@ -10,7 +10,7 @@ import type { HttpLimits } from './connections.js'
 export interface BodyLimits {
   readonly maxBytes: number
   /** At least `bodyBytes` must arrive in every `bodyMs`, until the body ends. */
-  readonly pace: Pick<HttpLimits, 'bodyMs' | 'bodyBytes'>
+  readonly pace: HttpLimits
   readonly memory: BodyMemory
   readonly clock: Clock
 }

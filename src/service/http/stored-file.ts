@@ -1,6 +1,6 @@
 /** Sends a file of a file store: an output, or a reference image. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type FileStore, StorageUnavailable } from '../files/contract.js'
+import { type FileReader, StorageUnavailable } from '../files/contract.js'
 import { Refusal } from '../rules/refusal.js'
 import type { StoredFile } from '../stored-run.js'
 import { answerFor } from './conditional-request.js'
@@ -20,7 +20,7 @@ const FILE_POLICY =
 export async function sendStoredFile(
   request: FastifyRequest,
   reply: FastifyReply,
-  files: Pick<FileStore, 'find' | 'signedUrl'>,
+  files: FileReader,
   { key, contentType, bytes, sha256, name }: StoredFile,
   isDownload = false,
 ): Promise<FastifyReply> {

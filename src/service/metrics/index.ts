@@ -122,10 +122,10 @@ const QUEUE_LIMIT_MS = 1_000
 /** Returns the function that sets the gauge before each scrape. */
 function createQueueReading(
   { queueLength }: Instruments,
-  store: Pick<ServiceStore, 'queueLengths'>,
+  store: ServiceStore,
   clock: Clock,
 ): () => Promise<void> {
-  let reading: ReturnType<ServiceStore['queueLengths']> | undefined
+  let reading: Promise<Readonly<Record<Kind, number>>> | undefined
   return async () => {
     // Scrapes share one query, so that queries do not pile up at a database that hangs.
     reading ??= store.queueLengths().finally(() => {

@@ -11,7 +11,7 @@ import { damagedFields, verificationOf } from '../store/rows.js'
 import { LEDGER } from '../store/statements.js'
 
 export interface RowsCopy {
-  readonly source: Pick<OpenDatabase, 'all' | 'get'>
+  readonly source: OpenDatabase
   readonly url: string
   /** Id by which `isImported` recognizes this copy. */
   readonly id: string
@@ -34,10 +34,7 @@ export class CommitUnknown extends RushesError {
  * Returns the id of a copy, which depends on all rows that are copied: a folder that was used after its move, for example
  * to disable a key, is not taken for the folder that was moved.
  */
-export async function copyIdOf(
-  source: Pick<OpenDatabase, 'all' | 'get'>,
-  signal: AbortSignal | undefined,
-): Promise<string> {
+export async function copyIdOf(source: OpenDatabase, signal: AbortSignal | undefined): Promise<string> {
   const hash = createHash('sha256').update(String(source.get('PRAGMA application_id')?.application_id))
   for (const table of TABLES)
     for (const page of pagesOf(source, table)) {
@@ -189,7 +186,7 @@ export interface DamagedRun {
 }
 
 /** Lists the runs whose stored JSON is damaged. */
-export function* damagedRuns(source: Pick<OpenDatabase, 'all'>): Generator<DamagedRun> {
+export function* damagedRuns(source: OpenDatabase): Generator<DamagedRun> {
   const key = ['sequence']
   const bytes = 'octet_length(input)'
   for (const page of pagesOf(source, { name: 'runs', key, bytes }))
@@ -239,7 +236,7 @@ const NUMBERED = [
 ] as const
 
 export function* pagesOf(
-  { all }: Pick<OpenDatabase, 'all'>,
+  { all }: OpenDatabase,
   { name, key, bytes = '0', convert = (row) => row }: CopiedTable,
 ): Generator<readonly Row[]> {
   const order = key.join(', ')
@@ -278,7 +275,7 @@ function countThatFit(rows: readonly Row[]): number {
 /**
  * Returns the highest number ever assigned, even if its row was removed: SQLite stores it for AUTOINCREMENT columns.
  */
-function lastAssigned({ get }: Pick<OpenDatabase, 'get'>, name: string): number {
+function lastAssigned({ get }: OpenDatabase, name: string): number {
   const [table, column] = name.split('.')
   const row = get(
     `SELECT max(coalesce((SELECT max(${column}) FROM ${table}), 0),

@@ -106,7 +106,7 @@ async function move(
 }
 
 /** Throws if another process has a lease. */
-async function refuseWorkers(store: Pick<Store, 'listWorkers'>): Promise<void> {
+async function refuseWorkers(store: Store): Promise<void> {
   if ((await store.listWorkers()).some(({ hasEnded }) => !hasEnded)) throw isRunning()
 }
 
@@ -124,7 +124,7 @@ function refuseProblems({ problems: [problem] }: Verification): void {
     )
 }
 
-const filesIn = (database: Pick<OpenDatabase, 'all'>): KnownFiles => ({
+const filesIn = (database: OpenDatabase): KnownFiles => ({
   outputs: outputsOf(database),
   images: new Map(
     database
@@ -133,7 +133,7 @@ const filesIn = (database: Pick<OpenDatabase, 'all'>): KnownFiles => ({
   ),
 })
 
-function* outputsOf(database: Pick<OpenDatabase, 'all'>): Generator<StoredOutput> {
+function* outputsOf(database: OpenDatabase): Generator<StoredOutput> {
   for (const page of pagesOf(database, OUTPUTS)) yield* page.map(outputOfRow)
 }
 

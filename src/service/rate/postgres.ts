@@ -41,7 +41,7 @@ const MARK_EVERY_MS = 1_000
 class Refused extends Error {}
 
 export function createPostgresRateLimiter(
-  { run, transaction }: Pick<Database, 'run' | 'transaction'>,
+  { run, transaction }: Database,
   clock: Clock = systemClock,
 ): RateLimiter {
   /** Returns a function that runs the statement if it was not run for this time. If it fails, a later call runs it again. */
@@ -56,17 +56,17 @@ export function createPostgresRateLimiter(
   const sweep = atMostEvery(SWEEP_EVERY_MS, REMOVE_IDLE)
   const markComplete = atMostEvery(MARK_EVERY_MS, MARK_COMPLETE)
 
-  const takeOne = async (queries: Pick<Queries, 'run'>, key: string, { requests, windowMs }: RateLimit) =>
-    (await queries.run(TAKE, key, requests, Math.round(windowMs * 1_000))) > 0
+  const takeOne = async (runOne: Queries['run'], key: string, { requests, windowMs }: RateLimit) =>
+    (await runOne(TAKE, key, requests, Math.round(windowMs * 1_000))) > 0
 
   async function takeAll(keys: readonly string[], limit: RateLimit): Promise<boolean> {
     // Use the same order for all requests, so that two requests do not wait for each other's rows.
     const inOrder = [...new Set(keys)].sort()
     const [only] = inOrder
-    if (only !== undefined && inOrder.length === 1) return await takeOne({ run }, only, limit)
+    if (only !== undefined && inOrder.length === 1) return await takeOne(run, only, limit)
     return await transaction(
       async (queries) => {
-        for (const key of inOrder) if (!(await takeOne(queries, key, limit))) throw new Refused()
+        for (const key of inOrder) if (!(await takeOne(queries.run, key, limit))) throw new Refused()
         return true
       },
       { repeatable: true },

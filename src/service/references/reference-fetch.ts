@@ -5,6 +5,7 @@ import ipaddr from 'ipaddr.js'
 import type { Clock } from '../../host/clock.js'
 import { decodedBody } from '../../host/content-encoding.js'
 import { isLoopback } from '../../host/http.js'
+import type { Network } from '../../host/undici.js'
 import { type IpNetwork, isInNetwork, parseAddress } from '../rules/networks.js'
 
 const MAX_REDIRECTS = 5
@@ -29,10 +30,10 @@ export interface ReferenceFetch {
 }
 
 export function createReferenceFetch({ privateAllowed, clock, env }: ReferenceFetchOptions): ReferenceFetch {
-  const networks = new Map<boolean, ReturnType<typeof createNetworkFor>>()
+  const networks = new Map<boolean, Promise<Network>>()
 
   /** Loads undici only for the first reference that needs it. */
-  async function createNetworkFor(allowsPrivate: boolean) {
+  async function createNetworkFor(allowsPrivate: boolean): Promise<Network> {
     const { createNetwork } = await import('../../host/undici.js')
     // A proxy would resolve the name itself, so the network for public addresses uses none.
     return createNetwork(allowsPrivate ? { env, clock } : { env: {}, clock, lookup: publicLookup })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { raceAbort, withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { isSystemError } from '../../host/system-error.js'
-import type { FileStore } from '../files/contract.js'
+import type { FileReader } from '../files/contract.js'
 import {
   outputKey,
   outputOfUrl,
@@ -23,8 +23,8 @@ export interface ReferenceLoader {
 }
 
 interface ReferenceLoaderOptions {
-  readonly inputs: Pick<FileStore, 'find'>
-  readonly outputs: Pick<FileStore, 'find'>
+  readonly inputs: FileReader
+  readonly outputs: FileReader
   readonly fetch: Pick<ReferenceFetch, 'get'>
   readonly clock: Clock
   readonly maxBytes?: typeof MAX_BYTES
@@ -101,7 +101,7 @@ export function createReferenceLoader({
 }
 
 interface OwnFile {
-  readonly files: Pick<FileStore, 'find'>
+  readonly files: FileReader
   readonly key: string
   readonly bytes: number
 }

@@ -103,6 +103,11 @@ export interface Verification {
   readonly problems: readonly string[]
 }
 
+export interface VerifiedStore extends Verification {
+  /** Ids of failed runs with an unknown outcome, without the runs that an operator has decided on. */
+  readonly unknown: readonly string[]
+}
+
 export interface AccountStore {
   /** Returns the id of the account with this name. Creates the account if it does not exist. */
   ensureAccount(account: NewAccount): Promise<number>
@@ -138,9 +143,6 @@ export interface AccountStore {
   addCredits(credits: NewCredits, check: (balance: number) => void): Promise<number | undefined>
   /** Newest first. */
   listEntries(account: string, limit: number): Promise<readonly LedgerEntry[]>
-  /**
-   * Recomputes all sums from one snapshot of the database. `unknown`: ids of failed runs with an unknown outcome, without
-   * the runs that an operator has decided on.
-   */
-  verify(): Promise<Verification & { readonly unknown: readonly string[] }>
+  /** Recomputes all sums from one snapshot of the database. */
+  verify(): Promise<VerifiedStore>
 }

@@ -28,11 +28,17 @@ export interface ListedRun extends Omit<StoredRun, 'input'> {
   readonly crashes: number
 }
 
-export interface RunFilter {
-  readonly accountId: number
-  /** Lists only runs with a smaller sequence. */
+interface Page {
+  /** Lists only rows with a smaller sequence, and only keys with a smaller id. */
   readonly before?: number | undefined
   readonly limit: number
+}
+
+export interface AccountPage extends Page {
+  readonly accountId: number
+}
+
+export interface RunFilter extends AccountPage {
   readonly status?: LocalStatus | undefined
   readonly kind?: Kind | undefined
   readonly model?: string | undefined
@@ -49,21 +55,17 @@ export interface FoundRuns {
   readonly next: number | undefined
 }
 
-export interface KeyPage {
-  readonly accountId: number
-  /** Lists only keys with a smaller id. */
-  readonly before?: number | undefined
+export interface KeyPage extends AccountPage {
   /** Lists only keys that this user created. */
   readonly userId?: number | undefined
   /** Whether to list archived keys too. */
   readonly includesArchived?: boolean
-  readonly limit: number
 }
 
 /** Maximum number of log entries of an account. */
 export const MAX_KEY_LOG = 10_000
 
-export interface KeyLogPage extends Pick<KeyPage, 'before' | 'limit'> {
+export interface KeyLogPage extends Page {
   /** Undefined: all accounts. */
   readonly accountId: number | undefined
 }
@@ -82,10 +84,7 @@ export interface KeyLogEntry {
   readonly createdAtMs: number
 }
 
-export interface EntryFilter {
-  readonly accountId: number
-  readonly before?: number | undefined
-  readonly limit: number
+export interface EntryFilter extends AccountPage {
   readonly kind?: LedgerEntryKind | undefined
   readonly keyId?: number | undefined
   /** Start (inclusive) and end (exclusive) of the period. */
@@ -170,16 +169,20 @@ export interface NewSession extends NewToken {
   readonly userAgent: string | undefined
 }
 
-export interface SessionRecord {
-  readonly id: number
+/** The fields for a response about a session. */
+export interface CurrentSession {
   readonly hash: string
   readonly user: UserRecord
   readonly fromLink: boolean
+  readonly expiresAtMs: number
+}
+
+export interface SessionRecord extends CurrentSession {
+  readonly id: number
   readonly address: string | undefined
   readonly userAgent: string | undefined
   readonly createdAtMs: number
   readonly usedAtMs: number
-  readonly expiresAtMs: number
 }
 
 /** Maximum number of users that owners can add to an account. */

@@ -1,6 +1,6 @@
 /** The console's reads of one account. */
 import { DAY_MS } from '../rules/times.js'
-import type { ConsoleStore, EntryFilter, ListedRun, RunFilter } from './console-store.js'
+import type { AccountPage, ConsoleStore, EntryFilter, ListedRun, RunFilter } from './console-store.js'
 import {
   accountSummaryOf,
   daySpendOf,
@@ -87,7 +87,7 @@ export function createConsoleStore(database: Database): ConsoleStore {
   /** `count`: maximum number of rows to scan. */
   async function floorOf(
     table: 'runs' | 'credits',
-    filter: Range,
+    filter: AccountPage,
     count: number | undefined,
   ): Promise<number | undefined> {
     if (count === undefined) return undefined
@@ -178,12 +178,10 @@ function pageOf<Item extends { readonly sequence: number }>(
   return { items, next: floor === undefined ? undefined : floor + 1 }
 }
 
-type Range = Pick<RunFilter, 'accountId' | 'before'>
-
 /** Conditions for the rows to scan: account and sequence. */
 const rangeConditions = (
   table: 'runs' | 'credits',
-  { accountId, before }: Range,
+  { accountId, before }: AccountPage,
   floor?: number,
 ): readonly Condition[] => [
   [`${table}.account_id = ?`, accountId],

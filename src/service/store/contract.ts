@@ -7,17 +7,21 @@ import type { Kind } from '../../protocol/models.js'
 import type { JobHandle, StoredJob } from '../engines/engine.js'
 import type { RateLimiter } from '../rate/rate-limiter.js'
 import type { AccountState } from '../rules/key-checks.js'
-import type { RunFailure, StoredImage, StoredInput, StoredOutput, StoredRun } from '../stored-run.js'
+import type { ImageBytes, RunFailure, StoredInput, StoredOutput, StoredRun } from '../stored-run.js'
 import type { AccountStore } from './account-store.js'
 import type { ConsoleStore, UserStore } from './console-store.js'
+
+export interface Heartbeat {
+  /** Id of the worker. */
+  readonly id: string
+  /** Time of its last heartbeat, by the database's clock. Do not compare it with another clock. */
+  readonly heartbeatAtMs: number
+}
 
 /**
  * A process that renders runs. Its row is its lease: no other worker takes its claimed runs until the lease expires.
  */
-export interface WorkerRecord {
-  readonly id: string
-  /** Time of the last heartbeat, by the database's clock. Do not compare it with another clock. */
-  readonly heartbeatAtMs: number
+export interface WorkerRecord extends Heartbeat {
   /** Whether its process is known to have ended. If false, other workers take its runs only after the lease expires. */
   readonly hasEnded: boolean
   /** Whether its connection to the database was lost. Its process has also ended, or it will reconnect. */
@@ -136,16 +140,8 @@ export interface UnknownDecision {
  */
 export type DecidedRun = 'done' | 'missing' | 'other' | 'taken'
 
-export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecords {
-  /**
-   * Adds the run, charges its price and counts it against its key, atomically. `check` receives the current state of
-   * key and account, and throws to refuse the run. It is not called for a free run without a stored key, nor for a
-   * repeated create.
-   */
-  addRun(run: NewRun, check: (account: AccountState) => void): Promise<AddedRun>
-  /** Returns the id of the run that this same request has created. */
-  findCreated(accountId: number, idempotency: Idempotency): Promise<string | undefined>
-  findRun(id: string, accountId: number): Promise<StoredRun | undefined>
+/** The runs of a worker, from the claim to the end. */
+export interface RunQueue {
   /**
    * Moves one queued run of the requested models to processing, owned by the worker. Order: the account with the fewest
    * runs in processing, then the account served longest ago; within an account, the oldest run. See `separate`.
@@ -178,12 +174,6 @@ export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecord
    */
   recordCrash(claimed: ClaimedRun, limit: CrashLimit): Promise<FailedRuns | undefined>
   /**
-   * Cancels a run, and refunds it if it is queued. A run in processing is canceled at once, and then stopped and settled by
-   * a worker. A run that has ended stays as it is. Returns undefined if the account, or any without `accountId`, has no
-   * such run.
-   */
-  cancelRun(id: string, nowMs: number, accountId?: number): Promise<CanceledRun | undefined>
-  /**
    * Finds the canceled runs of these models that must be stopped: the runs of this worker, and of workers that have
    * ended. Of other models, those that were canceled before `abandonedMs` (default: none).
    */
@@ -203,14 +193,13 @@ export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecord
     stored?: StoredJob | undefined,
   ): Promise<FailedRuns | undefined>
   /**
-   * Decides on a run whose outcome is unknown: refunds it, or returns it to the queue with the job that its provider has
-   * for it, unless it was canceled. A repeat of the same decision changes nothing.
+   * Calls `listener` when another process has queued a run, or may have. The call can be late or missing, so poll the
+   * queue too. Returns a function that removes the listener.
    */
-  decideUnknown(id: string, decision: UnknownDecision): Promise<DecidedRun>
-  findOutput(token: string, name: string): Promise<StoredOutput | undefined>
-  /** Returns the number of queued runs of each kind. Called often, so it must be fast for a queue of any length. */
-  queueLengths(): Promise<Readonly<Record<Kind, number>>>
+  onQueued?(listener: () => void): () => void
+}
 
+export interface WorkerStore {
   /** Adds this process as a worker, or renews its lease. */
   renewLease(id: string): Promise<void>
   /**
@@ -223,20 +212,35 @@ export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecord
    * processing count a crash each and return to the queue, or fail at the limit. Returns undefined if the worker was
    * not removed.
    */
-  reapWorker(
-    worker: Pick<WorkerRecord, 'id' | 'heartbeatAtMs'>,
-    limit: CrashLimit,
-    nowMs: number,
-  ): Promise<FailedRuns | undefined>
+  reapWorker(worker: Heartbeat, limit: CrashLimit, nowMs: number): Promise<FailedRuns | undefined>
   /** Removes a worker that shuts down. Its runs in processing return to the queue, and no crash is counted. */
   releaseWorker(id: string): Promise<void>
+}
 
+export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecords, RunQueue, WorkerStore {
   /**
-   * Calls `listener` when another process has queued a run, or may have. The call can be late or missing, so poll the
-   * queue too. Returns a function that removes the listener.
+   * Adds the run, charges its price and counts it against its key, atomically. `check` receives the current state of
+   * key and account, and throws to refuse the run. It is not called for a free run without a stored key, nor for a
+   * repeated create.
    */
-  onQueued?(listener: () => void): () => void
-
+  addRun(run: NewRun, check: (account: AccountState) => void): Promise<AddedRun>
+  /** Returns the id of the run that this same request has created. */
+  findCreated(accountId: number, idempotency: Idempotency): Promise<string | undefined>
+  findRun(id: string, accountId: number): Promise<StoredRun | undefined>
+  /**
+   * Cancels a run, and refunds it if it is queued. A run in processing is canceled at once, and then stopped and settled by
+   * a worker. A run that has ended stays as it is. Returns undefined if the account, or any without `accountId`, has no
+   * such run.
+   */
+  cancelRun(id: string, nowMs: number, accountId?: number): Promise<CanceledRun | undefined>
+  /**
+   * Decides on a run whose outcome is unknown: refunds it, or returns it to the queue with the job that its provider has
+   * for it, unless it was canceled. A repeat of the same decision changes nothing.
+   */
+  decideUnknown(id: string, decision: UnknownDecision): Promise<DecidedRun>
+  findOutput(token: string, name: string): Promise<StoredOutput | undefined>
+  /** Returns the number of queued runs of each kind. Called often, so it must be fast for a queue of any length. */
+  queueLengths(): Promise<Readonly<Record<Kind, number>>>
   /** Writes to the database without changing anything. Rejects if a change would fail. */
   checkWritable(): Promise<void>
   close(): Promise<void>
@@ -247,7 +251,7 @@ export interface FileName {
   readonly kind: 'input' | 'output'
   readonly key: string
   /** An image that the caller has stored under a new key. The run records it. */
-  readonly image?: Pick<StoredImage, 'sha256' | 'bytes'> | undefined
+  readonly image?: ImageBytes | undefined
 }
 
 /** Maximum number of records that one call removes. */

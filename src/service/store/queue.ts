@@ -1,6 +1,6 @@
 /** The queue: claims of workers, their leases, and what becomes of the runs of a worker that has ended. */
 import { KINDS, type Kind } from '../../protocol/models.js'
-import type { CrashLimit, FailedRuns, Store } from './contract.js'
+import type { CrashLimit, FailedRuns, Store, WorkerStore } from './contract.js'
 import { hasJob, jobOf, RUN_COLUMNS, runOfRow } from './rows.js'
 import { createFailure } from './runs.js'
 import { type Database, type Dialect, type Row, repeatable, type Transaction } from './sql.js'
@@ -100,7 +100,7 @@ export const queueStatements = (dialect: Dialect) => ({
 })
 
 /** The leases of workers, which each database proves in its own way. */
-export type LeaseStore = Pick<Store, 'renewLease' | 'extendLease' | 'listWorkers'> & {
+export type LeaseStore = Pick<WorkerStore, 'renewLease' | 'extendLease' | 'listWorkers'> & {
   /** Forgets a worker whose row is removed. */
   forget(id: string): Promise<void>
 }

@@ -31,7 +31,7 @@ export interface TransactionOptions {
 
 /** A transaction that is repeated after a lost response: `work` checks `mayHaveCommitted` or is idempotent. */
 export const repeatable = <Result>(
-  { transaction }: Pick<Database, 'transaction'>,
+  { transaction }: Database,
   work: (tx: Transaction) => Promise<Result>,
 ): Promise<Result> => transaction(work, { repeatable: true })
 

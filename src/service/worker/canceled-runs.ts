@@ -6,7 +6,7 @@ import { onAbort, settlesWithin } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { type Charge, type Engine, type JobHandle, RunCanceled, type StoredJob } from '../engines/engine.js'
 import type { ServedModel } from '../models/served-model.js'
-import type { StoppingRun, Store } from '../store/contract.js'
+import type { RunQueue, StoppingRun } from '../store/contract.js'
 
 /**
  * Time that the engine has to cancel a job, which it may first have to find: the list of a provider is read for two
@@ -17,7 +17,7 @@ const MAX_CANCEL_MS = 150_000
 const ABANDONED_AFTER_MS = 3_600_000
 
 export interface CanceledRunsOptions {
-  readonly store: Pick<Store, 'findStopping' | 'settleCanceled' | 'adoptJob'>
+  readonly store: Pick<RunQueue, 'findStopping' | 'settleCanceled' | 'adoptJob'>
   readonly clock: Clock
   readonly engine: Pick<Engine, 'cancel'>
   readonly models: readonly ServedModel[]

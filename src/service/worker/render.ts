@@ -17,14 +17,14 @@ import {
   type StoredJob,
 } from '../engines/engine.js'
 import { withoutExtraArguments } from '../engines/texts.js'
-import { type FileStore, StorageUnavailable, untilStorageAnswers } from '../files/contract.js'
+import { type FileWriter, StorageUnavailable, untilStorageAnswers } from '../files/contract.js'
 import { isDiskUnusable } from '../log.js'
 import type { ServedModel } from '../models/served-model.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
 import { newToken } from '../secrets.js'
 import { outputKey, type StoredInput, type StoredOutput, type StoredRun } from '../stored-run.js'
 
-export interface RenderOptions {
+export interface RenderParts {
   readonly engine: Engine
   /** The models that the engine renders. */
   readonly models: readonly ServedModel[]
@@ -32,7 +32,12 @@ export interface RenderOptions {
   /** Parent of the folder that the engine writes to. */
   readonly workFolder: string
   /** Storage for the complete files. */
-  readonly outputs: Pick<FileStore, 'put' | 'remove'>
+  readonly outputs: FileWriter
+  onError(error: unknown): void
+}
+
+/** What a render tells and stores before its run has ended. */
+export interface RenderRecorders {
   /** Records the outputs before they are stored. Returns false when the run no longer belongs to this worker. */
   enterOutputs(outputs: readonly StoredOutput[]): Promise<boolean>
   /** Called with the progress of the engine, from 0 to 1. */
@@ -43,7 +48,6 @@ export interface RenderOptions {
   saveJob(job: StoredJob): Promise<void>
   /** Stores a job that was found in a list. Returns false if another run has it, or may have it. */
   adoptJob(handle: JobHandle): Promise<boolean>
-  onError(error: unknown): void
 }
 
 /** The time limit of the engine. Storing the files is not limited. */
@@ -58,7 +62,7 @@ const ABORT_GRACE_MS = 500
 export async function render(
   run: StoredRun,
   references: RenderJob['references'],
-  options: RenderOptions,
+  options: RenderParts & RenderRecorders,
   limit: RenderLimit,
 ): Promise<readonly StoredOutput[]> {
   const { engine, models, clock, workFolder, outputs: stored, enterOutputs, onError } = options
@@ -107,10 +111,7 @@ export async function render(
   }
 }
 
-export async function removeOutputs(
-  outputs: readonly StoredOutput[],
-  stored: Pick<FileStore, 'remove'>,
-): Promise<void> {
+export async function removeOutputs(outputs: readonly StoredOutput[], stored: FileWriter): Promise<void> {
   for (const output of outputs) await stored.remove(outputKey(output))
 }
 
@@ -151,10 +152,7 @@ export async function withReferences<Result>(
  * Returns the input with defaults applied, as every engine gets it: without texts that a server would execute. Replaces
  * embedded images in `image_urls` by their checksums; the engine gets their bytes as references.
  */
-function inputFor(
-  { model, input }: Pick<StoredRun, 'model' | 'input'>,
-  models: readonly ServedModel[],
-): ModelInput {
+function inputFor({ model, input }: StoredRun, models: readonly ServedModel[]): ModelInput {
   const sources = input.image_urls
   const served = models.find(({ document }) => document.name === model)
   const texts = withoutExtraArguments(input) as StoredInput

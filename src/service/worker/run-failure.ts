@@ -87,14 +87,16 @@ interface PersistLimits {
   readonly signal: AbortSignal
 }
 
+export type Persist = <Value>(write: () => Promise<Value>, limits: PersistLimits) => Promise<Value>
+
 /**
  * Returns a function that retries a write after any error, because the run must not stay in `processing`. It rejects after
  * the database has refused the write `maxRefusals` times, or when the signal is aborted. If the service closes first, the
  * run returns to the queue when the lease is released.
  */
 export const createPersist =
-  (clock: Clock, onError: (error: unknown) => void) =>
-  <Value>(write: () => Promise<Value>, { maxRefusals, signal }: PersistLimits): Promise<Value> => {
+  (clock: Clock, onError: (error: unknown) => void): Persist =>
+  (write, { maxRefusals, signal }) => {
     let refusals = 0
     return retryErrors(write, {
       pauseMs(error, number) {

@@ -8,7 +8,7 @@ import type { Clock, Disarm } from '../../host/clock.js'
 import { removeFolder } from '../../host/own-folder.js'
 import { errorCode } from '../../host/system-error.js'
 import { newWorkerId } from '../secrets.js'
-import type { Store, WorkerRecord } from '../store/contract.js'
+import type { WorkerRecord, WorkerStore } from '../store/contract.js'
 import { CRASH_LIMIT } from './run-failure.js'
 
 const HEARTBEAT_MS = 5_000
@@ -39,7 +39,7 @@ export interface WorkerLease {
 }
 
 export interface WorkerLeaseOptions {
-  readonly store: Pick<Store, 'renewLease' | 'extendLease' | 'listWorkers' | 'reapWorker' | 'releaseWorker'>
+  readonly store: WorkerStore
   readonly clock: Clock
   onError(error: unknown): void
 }
@@ -168,7 +168,7 @@ export async function removeAbandonedFolders({
 }: {
   /** Folder with the work folders of all workers: `<worker>/<run>`. */
   readonly work: string
-  readonly store: Pick<Store, 'listWorkers'>
+  readonly store: WorkerStore
   readonly clock: Clock
   onError(error: unknown): void
 }): Promise<void> {

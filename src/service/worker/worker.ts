@@ -11,7 +11,7 @@
 import { rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { settlesWithin } from '../../host/abort.js'
-import type { Clock, Disarm } from '../../host/clock.js'
+import type { Disarm } from '../../host/clock.js'
 import { removeFolder } from '../../host/own-folder.js'
 import { retryErrors, stepOf } from '../../host/retry.js'
 import { describeReason, isSystemError } from '../../host/system-error.js'
@@ -21,10 +21,10 @@ import { isDiskUnusable, type Log, silentLog } from '../log.js'
 import type { Metrics } from '../metrics/index.js'
 import type { ServedModel } from '../models/served-model.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
-import type { Claims, Store } from '../store/contract.js'
+import type { Claims, RunQueue } from '../store/contract.js'
 import type { RenderState, StoredOutput, StoredRun } from '../stored-run.js'
-import { createCanceledRuns } from './canceled-runs.js'
-import { type RenderOptions, removeOutputs, render, withReferences } from './render.js'
+import { type CanceledRuns, createCanceledRuns } from './canceled-runs.js'
+import { type RenderParts, type RenderRecorders, removeOutputs, render, withReferences } from './render.js'
 import {
   crashLimitFor,
   createPersist,
@@ -32,6 +32,7 @@ import {
   failureOf,
   MAX_REFUSALS,
   NOT_RECORDED,
+  type Persist,
 } from './run-failure.js'
 import type { WorkerLease } from './worker-lease.js'
 
@@ -46,7 +47,10 @@ const DISK_STEPS_MS = [1_000, 2_000, 5_000, 10_000]
 /** A claimed run with the job that this worker has stored for it. */
 type HeldRun = { -readonly [Name in keyof StoredRun]: StoredRun[Name] }
 
-type QueuedRun = Pick<StoredRun, 'id' | 'model'>
+interface QueuedRun {
+  readonly id: string
+  readonly model: string
+}
 
 export interface Worker {
   /** Starts to claim runs. With `requested`, claims only runs that were created or polled through this process. */
@@ -73,42 +77,24 @@ export interface CreateGrace {
   onGrace?(): void
 }
 
-export interface WorkerOptions
-  extends Omit<
-    RenderOptions,
-    'clock' | 'enterOutputs' | 'saveJob' | 'adoptJob' | 'onProgress' | 'onPosition'
-  > {
+export interface WorkerOptions extends RenderParts {
   readonly references: ReferenceLoader
-  readonly store: Pick<
-    Store,
-    | 'claimRun'
-    | 'returnRuns'
-    | 'saveJob'
-    | 'adoptJob'
-    | 'addOutputFiles'
-    | 'finishRun'
-    | 'failRun'
-    | 'recordCrash'
-    | 'onQueued'
-    | 'findStopping'
-    | 'settleCanceled'
-  >
+  readonly store: RunQueue
   readonly lease: WorkerLease
-  readonly clock: Clock
   readonly concurrency: number
   readonly timeRender?: Metrics['timeRender'] | undefined
   /** Default: renders into files. */
   readonly renderRun?: typeof render
-  readonly log?: Pick<Log, 'info' | 'debug'>
+  readonly log?: Log
 }
 
 interface WorkerState {
   readonly options: WorkerOptions
-  readonly log: Pick<Log, 'info' | 'debug'>
+  readonly log: Log
   readonly renderRun: typeof render
   readonly timeRender: Metrics['timeRender']
-  readonly persist: ReturnType<typeof createPersist>
-  readonly canceledRuns: ReturnType<typeof createCanceledRuns>
+  readonly persist: Persist
+  readonly canceledRuns: CanceledRuns
   /** Names of the models that servers render. */
   readonly remote: ReadonlySet<string>
   readonly closing: AbortController
@@ -332,11 +318,7 @@ const unstored = ({ id }: HeldRun, error: unknown): StorageUnavailable =>
   })
 
 /** What a render tells and stores before its run has ended. */
-function recordersOf(
-  state: WorkerState,
-  run: HeldRun,
-  signal: AbortSignal,
-): Pick<RenderOptions, 'enterOutputs' | 'saveJob' | 'adoptJob' | 'onProgress' | 'onPosition'> {
+function recordersOf(state: WorkerState, run: HeldRun, signal: AbortSignal): RenderRecorders {
   const { persist, options } = state
   const { store, onError } = options
   return {

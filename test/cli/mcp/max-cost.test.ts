@@ -237,7 +237,7 @@ describe('an allowance', () => {
     expect(() => allowance.take(1, one)).toThrow('0.1 USD of 1 USD')
     share.take(1, one)
     share.take(1, one)
-    share.giveBack(1, one)
+    share.giveBack(1, one.millionths)
     share.release()
     expect(allowance).toMatchObject({ left: { runs: 4, millionths: 700_000 } })
   })

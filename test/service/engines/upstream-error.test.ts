@@ -31,7 +31,7 @@ describe('an answer with an error status', () => {
   })
 
   test.each(['code', 'type'])('is final when the account has no credit left: %s', (name) => {
-    const request = { method: 'POST', url: new URL('http://127.0.0.1/v1/images') } as const
+    const request = { method: 'POST', url: new URL('http://127.0.0.1/v1/images'), headers: {} } as const
     const of = (code: string) => ({ error: { message: 'You exceeded your current quota', [name]: code } })
     expect(isFinalAnswer(of('insufficient_quota'), request)).toBe(true)
     expect(isFinalAnswer(of('rate_limit_exceeded'), request)).toBe(false)

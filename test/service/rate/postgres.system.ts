@@ -52,6 +52,7 @@ describePostgres('on PostgreSQL', () => {
     })
     const limiter = createPostgresRateLimiter(
       {
+        ...database,
         ...onClock(database),
         transaction: (work, options) =>
           database.transaction((queries) => work({ ...queries, ...onClock(queries) }), options),

@@ -142,7 +142,11 @@ describePostgres('on PostgreSQL', () => {
     await third.checkWritable()
     await proxy.close()
     await expect(third.checkWritable()).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' })
-    const isReady = createReadiness({ store: third, clock: systemClock, isDiskFull: () => false })
+    const isReady = createReadiness({
+      checkDatabase: third.checkWritable,
+      clock: systemClock,
+      isDiskFull: () => false,
+    })
     expect(await isReady()).toBe(false)
   })
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { WorkerRecord } from '../../../src/service/store/contract.js'
+import type { Heartbeat, WorkerRecord } from '../../../src/service/store/contract.js'
 import { createWorkerLease } from '../../../src/service/worker/worker-lease.js'
 import { createManualClock } from '../../support/clock.js'
 
@@ -23,7 +23,7 @@ function createLeases() {
       return true
     },
     listWorkers: async () => [...rows.values()],
-    async reapWorker({ id }: Pick<WorkerRecord, 'id'>) {
+    async reapWorker({ id }: Heartbeat) {
       if (refused.has(id)) throw Object.assign(new Error(id), { code: '23514' })
       reaped.push(id)
       return rows.delete(id) ? { runs: 0, refunded: 0 } : undefined

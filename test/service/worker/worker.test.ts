@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { RendererCrashed } from '../../../src/service/engines/engine.js'
 import { createLocalFiles } from '../../../src/service/files/local-files.js'
+import { silentLog } from '../../../src/service/log.js'
 import { PREVIEW_MODELS, type ServedModel } from '../../../src/service/models/served-model.js'
 import type { ClaimRequest } from '../../../src/service/store/contract.js'
 import type { RunFailure, StoredOutput, StoredRun } from '../../../src/service/stored-run.js'
@@ -464,7 +465,11 @@ test('logs the progress of an engine at each further 10 percent', async () => {
         return instant.render(job)
       },
     },
-    log: { info: (_, message) => logged.push(message), debug: (fields) => logged.push(fields) },
+    log: {
+      ...silentLog,
+      info: (_, message) => void logged.push(message),
+      debug: (fields) => void logged.push(fields),
+    },
     store: {
       claimRun: async () => (logged.length === 0 ? RUN : undefined),
     },

@@ -112,7 +112,7 @@ interface SdcppModel {
 
 function createSdcppServer(
   upstream: Upstream,
-  { preview }: Pick<EngineParts, 'preview'>,
+  { preview }: EngineParts,
   { mode, referenceField, fieldsOf }: SdcppModel,
 ): JobServer<undefined> {
   const isFilm = mode === 'vid_gen'

@@ -12,8 +12,7 @@ import { BodyTooLarge, readText } from '../../../host/receive-text.js'
 import { retryErrors } from '../../../host/retry.js'
 import { parseJson } from '../../../protocol/parse.js'
 import { createReferenceFetch, type ReferenceFetch } from '../../references/reference-fetch.js'
-import type { RenderJob } from '../engine.js'
-import type { EngineParts } from '../read-engine.js'
+import type { ServerParts } from '../read-engine.js'
 import { type JsonAnswer, MAX_FILE_BYTES, readJsonAnswer, tooLarge } from './json-answer.js'
 import { type FormField, fileBody, formBody, jsonBody, type SourceFile } from './request-body.js'
 import { createUntilReady, type SendHooks } from './until-ready.js'
@@ -34,7 +33,7 @@ export interface UpstreamOptions {
   readonly scheme?: 'bearer' | 'basic' | 'key'
   /** Whether the model's document has a `cost`. */
   readonly hasCost?: boolean
-  readonly parts: Pick<EngineParts, 'fetch' | 'clock'>
+  readonly parts: ServerParts
 }
 
 export interface UpstreamRequest extends SendHooks {
@@ -57,8 +56,15 @@ export interface UpstreamRequest extends SendHooks {
   readonly maxBytes?: number
 }
 
-/** What a request needs of the job: `folder` for files of the answer, which get names that begin with a dot. */
-export type UpstreamJob = Pick<RenderJob, 'folder' | 'signal' | 'onSend' | 'onRefused'>
+/** What a request needs of the job. */
+export interface UpstreamJob {
+  /** For files of the answer, which get names that begin with a dot. */
+  readonly folder: string
+  readonly signal: AbortSignal
+  onSend?(): Promise<void>
+  onRefused?(): Promise<void>
+}
+
 type ReadBody<Value> = (body: AsyncIterable<Uint8Array>) => Promise<Value>
 
 /**

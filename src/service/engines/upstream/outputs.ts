@@ -12,7 +12,7 @@ import { UpstreamError } from './upstream-error.js'
  * `UpstreamError` unless each is an image, or for a video model a video. `more`: other accepted kinds, such as `audio`.
  */
 export async function publishOutputs(
-  { folder, kind }: Pick<RenderJob, 'folder' | 'kind'>,
+  { folder, kind }: RenderJob,
   paths: readonly string[],
   more: readonly string[] = [],
 ): Promise<readonly RenderedFile[]> {

@@ -34,9 +34,7 @@ export const asDataUri = (file: SourceFile): SourceFile => ({
 })
 
 /** Returns the references of a job, in order. Throws when one could not be loaded, or is not an image. */
-export async function referencesOf({
-  references,
-}: Pick<RenderJob, 'references'>): Promise<readonly SourceFile[]> {
+export async function referencesOf({ references }: RenderJob): Promise<readonly SourceFile[]> {
   return await Promise.all(references.map(referenceOf))
 }
 
@@ -61,7 +59,7 @@ const DECODABLE: readonly string[] = ['image/png', 'image/jpeg', 'image/gif', 'i
 /** Like `referencesOf`. Converts formats that not every server decodes to PNG, in the process of the built-in renderer. */
 export async function decodableReferencesOf(
   job: RenderJob,
-  preview: () => Pick<Engine, 'render'>,
+  preview: () => Engine,
 ): Promise<readonly SourceFile[]> {
   const references: SourceFile[] = []
   for (const [index, source] of (await referencesOf(job)).entries()) {

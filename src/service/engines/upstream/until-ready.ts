@@ -7,7 +7,7 @@ import { receiveText } from '../../../host/receive-text.js'
 import { type RetryDecision, retry, retryAfterMs, stepOf } from '../../../host/retry.js'
 import { isObject } from '../../../protocol/parse.js'
 import type { RenderJob } from '../engine.js'
-import type { EngineParts } from '../read-engine.js'
+import type { ServerParts } from '../read-engine.js'
 import { type CleanText, errorTextOf, failedAnswer, isFinalAnswer, UpstreamError } from './upstream-error.js'
 
 /** Time that a server has to become ready. */
@@ -58,7 +58,7 @@ interface UntilReady {
   errorOf(response: HttpResponse, signal: AbortSignal): Promise<UpstreamError>
 }
 
-export function createUntilReady(parts: Pick<EngineParts, 'fetch' | 'clock'>, clean: CleanText): UntilReady {
+export function createUntilReady(parts: ServerParts, clean: CleanText): UntilReady {
   const { clock } = parts
 
   async function untilReady(

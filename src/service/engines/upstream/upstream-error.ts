@@ -51,10 +51,7 @@ export function isTransient(error: unknown): boolean {
 }
 
 /** Whether an answer of status 503 or 429 does not come from a server that is loading or busy. */
-export function isFinalAnswer(
-  answer: unknown,
-  { method, url }: Pick<ServerRequest, 'method' | 'url'>,
-): boolean {
+export function isFinalAnswer(answer: unknown, { method, url }: ServerRequest): boolean {
   if (!isObject(answer)) return false
   const { id, status, error } = answer
   // The account of a paid service has no credit left.

@@ -12,7 +12,7 @@ import {
 import { writeJson } from '../../../protocol/json.js'
 import type { Console } from '../../console/index.js'
 import type { Page, PageFile } from '../../console/page.js'
-import type { FileStore } from '../../files/contract.js'
+import type { FileReader } from '../../files/contract.js'
 import { CONSOLE_BODIES, type Query } from '../../rules/console-requests.js'
 import { bestCoding, pagePolicy } from '../../rules/page-rules.js'
 import { Refusal } from '../../rules/refusal.js'
@@ -43,7 +43,7 @@ export interface ConsoleRoutes {
   readonly api: ApiRoutes
   readonly page: Page
   readonly publicUrl: string | undefined
-  readonly inputs: Pick<FileStore, 'find' | 'signedUrl'>
+  readonly inputs: FileReader
   /** Origin of images and videos if they are in a bucket; undefined if the service sends them. */
   outputsOrigin(): Promise<string | undefined>
 }
@@ -236,10 +236,7 @@ async function addCreateRoute(
 }
 
 /** Route of thumbnails. The page loads them with `<img>`, so the browser caches them. */
-async function addThumbnailRoute(
-  app: FastifyInstance,
-  { limits, thumbnails }: Pick<Console, 'limits' | 'thumbnails'>,
-): Promise<void> {
+async function addThumbnailRoute(app: FastifyInstance, { limits, thumbnails }: Console): Promise<void> {
   app.addHook('onRequest', async (request) => limits.countThumbnail(sessionOf(request).user.id))
   app.get<ById>(CONSOLE_PATHS.thumbnail, async (request, reply) => {
     const closed = new AbortController()

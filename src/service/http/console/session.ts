@@ -42,7 +42,7 @@ interface Visitor extends Sender {
 /** Refuses requests from other websites, and identifies the visitor of every other request in this scope. */
 export async function readVisitors(
   app: FastifyInstance,
-  sessions: Pick<Sessions, 'find'>,
+  sessions: Sessions,
   publicUrl: string | undefined,
 ): Promise<void> {
   await app.register(cookies)
@@ -120,7 +120,7 @@ const header = (value: string | readonly string[] | undefined): string | undefin
 const isRead = ({ method }: FastifyRequest): boolean => method === 'GET' || method === 'HEAD'
 
 interface AuthOptions {
-  readonly console: Pick<Console, 'sessions' | 'limits'>
+  readonly console: Console
   readonly bodyLimits: BodyLimits
   readonly publicUrl: string | undefined
 }

@@ -3,13 +3,7 @@ import { existsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { RushesError, usageError } from '../../../errors.js'
 import { isCorruption } from '../../../host/corruption.js'
-import {
-  type DatabaseOptions,
-  NewerFormat,
-  type OpenDatabase,
-  openDatabase,
-  ReplacedFile,
-} from '../../../host/database.js'
+import { NewerFormat, type OpenDatabase, openDatabase, ReplacedFile } from '../../../host/database.js'
 import { BUSY_TIMEOUT_MS, isEmpty, quarantineForeignLog, withDatabase } from '../../../host/database-file.js'
 import {
   type HeldLock,
@@ -39,7 +33,7 @@ export const MOVED = '.moved'
 /** Throws as `openSqliteStore` does. */
 export function openServiceDatabase(
   path: string,
-  options: Pick<DatabaseOptions, 'busyTimeoutMs'> = {},
+  options: { readonly busyTimeoutMs?: number } = {},
 ): OpenDatabase {
   refuseLost(path)
   try {

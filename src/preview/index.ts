@@ -10,7 +10,6 @@
 // Limits: the renderer knows about 1,500 English nouns, and writes any other subject on a card. Captions are in Latin,
 // Greek and Cyrillic script; lettering/font.ts describes the other scripts.
 import type { Engine } from '../service/engines/engine.js'
-import { imageRequest, videoRequest } from './render-request.js'
 
 export function createPreviewEngine(): Engine {
   return {
@@ -22,11 +21,11 @@ export function createPreviewEngine(): Engine {
         return [await convertReference(job)]
       }
       if (job.kind === 'image') {
-        const { renderImage } = await import('./image.js')
-        return [await renderImage(imageRequest(job.input), job)]
+        const { renderImage } = await import('./picture.js')
+        return [await renderImage(job)]
       }
       const { renderVideo } = await import('./video/film.js')
-      return [await renderVideo(videoRequest(job.input), job)]
+      return [await renderVideo(job)]
     },
   }
 }

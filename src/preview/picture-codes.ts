@@ -2,7 +2,7 @@
  * The escape codes that draw a picture in a terminal. They contain only numbers and encoded pixels, so nothing in a
  * picture reaches the terminal. Each ends below the picture, at the start of a line. Pure.
  */
-import type { Size } from './render-request.js'
+import type { Size } from './size.js'
 
 export interface Pixels extends Size {
   /** Four bytes (RGBA) for each pixel, in rows. */

@@ -9,8 +9,8 @@ import { hex } from './colour.js'
 import { drawCard } from './lettering/card.js'
 import type { Font } from './lettering/font.js'
 import type { Palette } from './palette.js'
-import { even, type Size } from './render-request.js'
-import { type Area, type Overlay, type Print, pixels } from './scenery/stage.js'
+import { type Area, centred, type Overlay, type Print, pixels } from './scenery/stage.js'
+import { even, type Size } from './size.js'
 
 // No SVG, because an SVG may contain code and refer to local files. sharp uses the name `heif` for AVIF.
 const FORMATS: ReadonlySet<string> = new Set(['jpeg', 'png', 'webp', 'gif', 'heif'])
@@ -35,20 +35,18 @@ export async function drawPrints(
     if (image !== undefined && !isTooLarge) costLeft -= image.cost
     const print =
       (image === undefined || isTooLarge ? undefined : await decode(image, room, palette)) ??
-      (await drawCard(room, font, {
-        title: `reference ${index + 1}`,
-        facts: isTooLarge ? 'is too large' : 'could not be read',
-        ...palette,
-        isBandLeft: true,
-      }))
+      (await drawCard(
+        room,
+        font,
+        palette,
+        `reference ${index + 1}`,
+        isTooLarge ? 'is too large' : 'could not be read',
+      ))
     const [column, row] = [index % columns, Math.floor(index / columns)]
     // The last row is centred.
     const inRow = Math.min(columns, references.length - row * columns)
-    prints.push({
-      ...print,
-      left: even(area.x + area.width / 2 + (column + 0.5 - inRow / 2) * across - print.width / 2),
-      top: even(area.y + (row + 0.5) * down - print.height / 2),
-    })
+    const x = area.x + area.width / 2 + (column - inRow / 2) * across
+    prints.push(centred(print, { x, y: area.y + row * down, width: across, height: down }))
   }
   return prints
 }

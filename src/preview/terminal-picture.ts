@@ -5,8 +5,8 @@ import { readFile, stat } from 'node:fs/promises'
 import { delimiter, isAbsolute, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { halfBlocks, iterm2Codes, kittyCodes } from './picture-codes.js'
-import type { Size } from './render-request.js'
 import { pixels } from './scenery/stage.js'
+import type { Size } from './size.js'
 import { openPicture } from './thumbnail.js'
 
 /** `half blocks`: each character is two pixels, one above the other, in two colours. */

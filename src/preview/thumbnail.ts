@@ -6,8 +6,8 @@ import type { Sharp } from 'sharp'
 import type { Engine, RenderedFile, RenderJob } from '../service/engines/engine.js'
 import { writeOutput } from './files.js'
 import { MAX_COST, MAX_PIXELS, readHeader } from './references.js'
-import type { Size } from './render-request.js'
 import { pixels } from './scenery/stage.js'
+import type { Size } from './size.js'
 
 /** Maximum size in pixels: sharp in the list, and good in the grid on high-density screens. */
 const SIZE = { width: 384, height: 384 }

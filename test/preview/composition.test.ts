@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { loadFont } from '../../src/preview/lettering/font.js'
 import { subjectCard } from '../../src/preview/picture.js'
-import type { Size } from '../../src/preview/render-request.js'
 import { composeScene, settingFor } from '../../src/preview/scenery/scene.js'
+import type { Size } from '../../src/preview/size.js'
 import { GROUNDS, WORDS } from '../../src/preview/vocabulary.js'
 
 const PLACES = Object.entries(WORDS.place).map(

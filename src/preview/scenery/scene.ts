@@ -3,7 +3,7 @@
 import { type Palette, paletteFor } from '../palette.js'
 import { between, pick, type Random, randomFrom } from '../random.js'
 import { type Actor, type Reading, readPrompt } from '../read-prompt.js'
-import type { Size } from '../render-request.js'
+import type { Size } from '../size.js'
 import { GROUNDS, type Ground, type Place } from '../vocabulary.js'
 import { drawActors } from './actors.js'
 import { drawCity, drawRoom } from './built.js'

@@ -1,9 +1,9 @@
 // The stage of one shot, SVG shapes, and the conversion to pixels. Coordinates are in stage units, so that one drawing
 // works at every size: the shorter side of the frame is 1000 units.
-import type Sharp from 'sharp'
+import type { Sharp } from 'sharp'
 import type { Palette } from '../palette.js'
 import type { Reading } from '../read-prompt.js'
-import type { Size } from '../render-request.js'
+import { even, type Size } from '../size.js'
 import type { Place } from '../vocabulary.js'
 
 /** What a caller chooses of a stage: distance of the camera, references, and what the camera may cut off. */
@@ -46,6 +46,13 @@ export interface Overlay extends Print {
   readonly left: number
   readonly top: number
 }
+
+/** Puts a print into the middle of an area. */
+export const centred = (print: Print, { x, y, width, height }: Area): Overlay => ({
+  ...print,
+  left: even(x + (width - print.width) / 2),
+  top: even(y + (height - print.height) / 2),
+})
 
 /** Returns y below the horizon, at `share` of the distance to the bottom. */
 export const below = ({ horizon, height }: Stage, share: number): number =>
@@ -102,15 +109,15 @@ export function glow(
 export const fill = ({ width, height }: Size, shade: string): string =>
   box([-20, -20, width + 40, height + 40], shade)
 
-/** Returns a drawing as an SVG document of exactly `size` pixels; `stage` is its size in units. */
-export const stageSvg = (size: Size, stage: Size, drawing: string): Buffer =>
-  Buffer.from(
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${size.width}" height="${size.height}" preserveAspectRatio="none"
-      viewBox="0 0 ${stage.width} ${stage.height}">${drawing}</svg>`,
-  )
+/** Turns a drawing into an opaque picture of exactly `size` pixels; `units` is its size in units. */
+export async function rasterize(size: Size, units: Size, drawing: string): Promise<Sharp> {
+  const document = `<svg xmlns="http://www.w3.org/2000/svg" width="${size.width}" height="${size.height}"
+    preserveAspectRatio="none" viewBox="0 0 ${units.width} ${units.height}">${drawing}</svg>`
+  return (await pixels())(Buffer.from(document)).removeAlpha()
+}
 
 /** Loads sharp with the first picture, without its cache: no drawing is repeated. */
-export async function pixels(): Promise<typeof Sharp> {
+export async function pixels() {
   const { default: sharp } = await import('sharp')
   sharp.cache(false)
   return sharp

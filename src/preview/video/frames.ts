@@ -1,6 +1,6 @@
 // Composes the frames of a film in I420: one byte of luma per pixel, then two colour differences at half the resolution.
 // A frame is a part of a flat stage, and opaque overlays that do not move, copied row by row.
-import type { Size } from '../render-request.js'
+import type { Size } from '../size.js'
 
 /** An opaque picture in I420. Width and height are even. */
 export interface Layer extends Size {

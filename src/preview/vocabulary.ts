@@ -18,13 +18,13 @@ export type Place = (typeof GROUNDS)[Ground][number]
 
 /** What one word says. A mood sets the light only if the prompt has neither an hour nor weather. */
 export interface Meaning {
-  hour?: Hour
-  mood?: Hour
-  season?: Season
-  weather?: Weather
-  skyEvent?: SkyEvent
-  view?: 'close' | 'wide'
-  place?: Place
+  readonly hour?: Hour | undefined
+  readonly mood?: Hour
+  readonly season?: Season
+  readonly weather?: Weather
+  readonly skyEvent?: SkyEvent
+  readonly view?: 'close' | 'wide'
+  readonly place?: Place
 }
 
 export const WORDS: Readonly<Record<keyof Meaning, Readonly<Record<string, string>>>> = {

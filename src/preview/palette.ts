@@ -50,7 +50,6 @@ const LANDS: Readonly<Record<Place, string>> = {
   table: '.55/.075/60',
   studio: '.6/.09/60',
   abstract: '.55/.12/280',
-  card: '.55/.1/260',
 }
 const SEASONS = { spring: '.7/.13/130', summer: '.64/.14/138', autumn: '.6/.13/58', winter: '.985/.008/240' }
 
@@ -58,7 +57,7 @@ export function paletteFor(reading: Reading, place: Place, random: Random): Pale
   const { season, tints } = reading
   const hour = hourFor(reading, place, random)
   const [gain, light, skies] = HOURS[hour]
-  const isPlain = place === 'abstract' || place === 'studio' || place === 'card'
+  const isPlain = place === 'abstract' || place === 'studio'
   const theme = { hue: random() * 360, strength: 1 }
   const tint = tints[0] ?? (isPlain || place === 'space' ? theme : undefined)
   // In "a turquoise sea at sunset", the hour determines the sky, and the colour changes the land.

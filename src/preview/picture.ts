@@ -7,8 +7,8 @@ import { drawCaption } from './lettering/caption.js'
 import { drawCard } from './lettering/card.js'
 import { type Font, loadFont } from './lettering/font.js'
 import { drawPrints, previewMark } from './references.js'
-import { composeScene, type Setting, settingFor } from './scenery/scene.js'
-import { type Area, centred, type Overlay, rasterize, type View } from './scenery/stage.js'
+import { composeScene, settingFor } from './scenery/scene.js'
+import { type Area, centred, type Overlay, rasterize, type Setting, type View } from './scenery/stage.js'
 import { imageSize, type Size } from './size.js'
 
 /** Draws one picture. */
@@ -100,7 +100,7 @@ function areasOf({ width, height }: Size, { actors, reading, light }: Setting, c
   if (height > width)
     return { prints: part(0.06, 0.03, 0.88, isMany ? 0.38 : 0.28), card: part(0.06, 0.46, 0.88, 0.4) }
   const across = isMany ? 0.46 : 0.36
-  const isRight = light.x > 0.5
+  const isRight = light.side > 0
   const prints = part(isRight ? 0.97 - across : 0.03, isMany ? 0.06 : 0.1, across, isMany ? 0.82 : 0.56)
   return { prints, card: part(isRight ? 0.04 : across + 0.07, 0.14, 0.89 - across, 0.66) }
 }

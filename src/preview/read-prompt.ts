@@ -6,6 +6,8 @@ import {
   ARTICLES,
   CONNECTIVES,
   emojiAsWords,
+  type Hour,
+  keysByWord,
   type Meaning,
   meaningOf,
   NEUTRAL,
@@ -19,7 +21,8 @@ export interface Actor extends Role {
   readonly count: number
 }
 
-export interface Reading extends Omit<Meaning, 'mood'> {
+export interface Reading extends Omit<Meaning, 'hour' | 'mood'> {
+  readonly hour: Hour | undefined
   /** Colours of the picture, in the order of the prompt. Excludes the colours of actors. */
   readonly tints: readonly Tint[]
   readonly isMonochrome: boolean
@@ -33,14 +36,12 @@ const MAX_ACTORS = 3
 /** Maximum number of words and characters that are read, because a prompt may be megabytes long. */
 const MAX_WORDS = 400
 const MAX_CHARACTERS = 8_000
-const COUNTS = new Map(
-  [
-    'two pair couple both',
-    'three several row trio family caravan colony',
-    'four',
-    'many herd flock swarm pack',
-  ].flatMap((words, at) => words.split(' ').map((word) => [word, at + 2] as const)),
-)
+const COUNTS = keysByWord({
+  2: 'two pair couple both',
+  3: 'three several row trio family caravan colony',
+  4: 'four',
+  5: 'many herd flock swarm pack',
+})
 const THINGS = '(?:(?:a|an|any|the)\\s+)?[\\p{L}-]+'
 const LIST = `${THINGS}(?:\\s+(?:or|nor)\\s+${THINGS})*`
 const EXCLUDED = new RegExp(
@@ -182,7 +183,7 @@ function actorsOf(phrases: readonly Phrase[]) {
       const coloured = tokens.slice(Math.max(0, at - 3), at).findLast(({ tint }) => tint !== undefined)
       if (coloured !== undefined) taken.add(coloured)
       if (!actors.some(({ icon }) => icon === role.icon))
-        actors.push({ ...role, tint: coloured?.tint, count: number ?? (isPlural ? 3 : 1) })
+        actors.push({ ...role, tint: coloured?.tint, count: Number(number ?? (isPlural ? 3 : 1)) })
       // The number belongs to the first actor of a phrase: "two dogs playing football".
       number = undefined
     }

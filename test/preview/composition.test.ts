@@ -3,7 +3,7 @@ import { loadFont } from '../../src/preview/lettering/font.js'
 import { subjectCard } from '../../src/preview/picture.js'
 import { composeScene, settingFor } from '../../src/preview/scenery/scene.js'
 import type { Size } from '../../src/preview/size.js'
-import { GROUNDS, WORDS } from '../../src/preview/vocabulary.js'
+import { WORDS } from '../../src/preview/vocabulary.js'
 
 const PLACES = Object.entries(WORDS.place).map(
   ([place, words]) => [place, words.trim().split(/\s+/)[0] ?? ''] as const,
@@ -46,11 +46,6 @@ test.each(PLACES)(
     }
   },
 )
-
-test('every place has a ground', () => {
-  const places = Object.values(GROUNDS).flat()
-  expect(places.filter((place) => place !== 'card').sort()).toEqual(PLACES.map(([place]) => place).sort())
-})
 
 test('each run of one prompt is another scene, and the same run is the same scene', () => {
   const scene = (run?: string) => sceneOf('a fox', undefined, 'wide', run)

@@ -1,6 +1,6 @@
 // Draws the other two grounds. A city is a street with rows of houses, whose windows are lit after dark. A room is a table
-// by a window, a studio with a stand, or a plain wall, with shapes for an abstract picture.
-import { type Colour, colour, hex, mix } from '../colour.js'
+// by a window, a studio with a stand, or a wall with shapes for an abstract picture.
+import { colour, hex, mix } from '../colour.js'
 import { between, type Random } from '../random.js'
 import { fillBelow, type Layers, ridge } from './land.js'
 import { below, box, circle, fade, fill, glow, many, path, type Stage, svg } from './stage.js'
@@ -27,12 +27,9 @@ export function drawCity(stage: Stage, random: Random): Layers {
     const head = circle(x, top, 13 * scale, isLit ? '#fff0cf' : hex(palette.paper))
     return halo + path(svg`M${x - 4} ${top}h8v${tall - 26}h8v26h-24v-26h8Z`, hex(palette.front)) + head
   })
-  const back =
-    houses(stage, random, below(stage, 0.1), palette.far, 430, 46, 0.1) +
-    houses(stage, random, street + 4, palette.middle, 360, 84, 0.4)
   const horizon = hex(mix(road, palette.sky[3], 0.3))
   return {
-    back,
+    back: houses(stage, random, false) + houses(stage, random, true),
     ground:
       fade('street', street, height, [0, horizon], [0.3, hex(road)], [1, foot]) +
       fillBelow(stage, () => street, 'url(#street)') +
@@ -41,18 +38,11 @@ export function drawCity(stage: Stage, random: Random): Layers {
   }
 }
 
-/** Draws a row of houses, up to `high`. `lit` is the share of lit windows. */
-function houses(
-  stage: Stage,
-  random: Random,
-  foot: number,
-  shade: Colour,
-  high: number,
-  breadth: number,
-  lit: number,
-): string {
+/** Draws a row of houses: the nearer ones, or the higher ones behind them. */
+function houses(stage: Stage, random: Random, isNear: boolean): string {
   const { palette, light, scale, reading } = stage
-  const pane = breadth * 0.14
+  const [foot, high, breadth] = isNear ? [below(stage, 0.34) + 4, 360, 84] : [below(stage, 0.1), 430, 46]
+  const [shade, lit, pane] = [isNear ? palette.middle : palette.far, isNear ? 0.4 : 0.1, breadth * 0.14]
   let drawing = ''
   for (let x = -20, width = 0; x < stage.width + 20; x += width) {
     width = between(random, breadth, breadth * 1.9) * Math.sqrt(scale)
@@ -81,14 +71,7 @@ function houses(
 export const TABLE_TOP = 0.62
 export const STAND_TOP = 0.8
 
-export function drawRoom(stage: Stage, random: Random): Layers {
-  if (stage.place === 'table') return table(stage, random)
-  if (stage.place === 'studio') return studio(stage)
-  const wall = drawWall(stage, random)
-  return { back: stage.place === 'card' ? wall : wall + shapes(stage, random), ground: '' }
-}
-
-function table(stage: Stage, random: Random): Layers {
+export function drawTable(stage: Stage, random: Random): Layers {
   const { width, height, palette, light } = stage
   const [top, plank, isNight] = [height * TABLE_TOP, palette.near, palette.hour === 'night']
   const plaster = mix(mix(palette.sky[2], plank, 0.2), palette.ink, isNight ? 0.35 : 0)
@@ -121,7 +104,7 @@ function table(stage: Stage, random: Random): Layers {
   }
 }
 
-function studio(stage: Stage): Layers {
+export function drawStudio(stage: Stage): Layers {
   const { width, height, palette, light, scale } = stage
   const plain = mix(palette.sky[2], palette.accent, 0.28)
   const [bright = '', dark = '', shape = '', floor = ''] = [
@@ -147,7 +130,7 @@ function studio(stage: Stage): Layers {
 }
 
 /** Draws discs and ribbons in the colours of the prompt. */
-function shapes(stage: Stage, random: Random): string {
+export function drawShapes(stage: Stage, random: Random): Layers {
   const { width, height, palette } = stage
   const pale = [palette.accent, palette.second].map((shade) => mix(shade, palette.paper, 0.5))
   const shades = [palette.accent, palette.second, ...pale, palette.paper]
@@ -166,19 +149,6 @@ function shapes(stage: Stage, random: Random): string {
       fillBelow(stage, line, shade),
     )
   })
-  return `${ribbons[0]}${discs}${ribbons[1]}`
-}
-
-/** Draws a wall with soft hills. */
-function drawWall(stage: Stage, random: Random): string {
-  const { height, palette } = stage
-  const shade = (amount: number) => hex(mix(palette.sky[1], palette.accent, amount))
-  const layers = [0.5, 0.7, 0.9].map((share) =>
-    fillBelow(stage, ridge(random, height * share, 140), shade(share * 0.8 - 0.12)),
-  )
-  return (
-    fade('backdrop', 0, height, [0, shade(0.18)], [1, shade(0.34)]) +
-    fill(stage, 'url(#backdrop)') +
-    layers.join('')
-  )
+  const wall = fill(stage, hex(mix(palette.sky[1], palette.accent, 0.18)))
+  return { back: `${wall}${ribbons[0]}${discs}${ribbons[1]}`, ground: '' }
 }

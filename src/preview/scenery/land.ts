@@ -40,37 +40,21 @@ export function fillBelow({ width, height }: Stage, line: Line, shade: string, o
   return path(svg`M${points.map((x) => svg`${x} ${line(x)}`).join('L')}V${height + 40}H-20Z`, shade, opacity)
 }
 
-/** Draws land below a line: lit at its edge, and mixed with `base` towards the bottom. `cap` is snow on peaks. */
-export function slope(
-  stage: Stage,
-  name: string,
-  line: Line,
-  shade: Colour,
-  base: Colour,
-  amount: number,
-  cap = shade,
-): string {
+/** Draws land below a line: lit at its edge, and turning into `end` at the bottom. `cap` is snow on peaks. */
+export function slope(stage: Stage, name: string, line: Line, shade: Colour, end: Colour, cap = shade) {
   const top = Math.min(...Array.from({ length: 40 }, (_, at) => line((at / 39) * stage.width)))
-  const end = hex(mix(shade, base, amount))
   const bottom = top + Math.max(160, (stage.height - stage.horizon) * 0.75)
   return (
-    fade(name, top, bottom, [0, hex(cap)], [0.22, hex(cap)], [0.34, hex(shade)], [1, end]) +
+    fade(name, top, bottom, [0, hex(cap)], [0.22, hex(cap)], [0.34, hex(shade)], [1, hex(end)]) +
     fillBelow(stage, line, hex(mix(cap, stage.palette.light, 0.35))) +
     fillBelow(stage, (x) => line(x) + 2.5 * stage.scale, `url(#${name})`)
   )
 }
 
 /** Draws trees along a line, in groups with gaps. */
-function trees(
-  stage: Stage,
-  random: Random,
-  line: Line,
-  isRound: boolean,
-  size: number,
-  density: number,
-  shade: Colour,
-): string {
+function trees(stage: Stage, random: Random, line: Line, isRound: boolean, size: number, shade: Colour) {
   const { palette, light, width, reading } = stage
+  const { density } = reliefOf(stage)
   const leaves = reading.season === 'spring' ? mix(shade, parseHex('#f7b9cc'), 0.75) : shade
   const snow = hex(mix(palette.near, palette.paper, 0.5))
   let drawing = ''
@@ -121,9 +105,11 @@ const RELIEFS = {
   sky: { shape: 'cloudy', heights: [130, 160, 190], trees: [0, 0, 0], density: 0 },
 } as const
 
+const reliefOf = ({ place }: Stage) => RELIEFS[place as keyof typeof RELIEFS]
+
 export function drawLand(stage: Stage, random: Random): Layers {
   const { palette, place, scale, reading } = stage
-  const relief = RELIEFS[place as keyof typeof RELIEFS]
+  const relief = reliefOf(stage)
   const isBare = relief.density === 0
   const isWhite = reading.season === 'winter' && !isBare
   const isLeafy = reading.season === undefined ? random() < 0.3 : !isWhite
@@ -139,9 +125,9 @@ export function drawLand(stage: Stage, random: Random): Layers {
     const leaf = at === 0 ? mix(palette.far, leaves, isWhite ? 0.5 : 0.3) : leaves
     const hasSnow = place === 'mountains' && at === 0 && reading.season !== 'summer'
     const cap = hasSnow ? mix(shade, palette.paper, 0.8) : shade
-    const [base, amount] = at < 2 ? [palette.sky[3], 0.42] : [palette.front, isWhite ? 0.3 : 0.5]
-    const growth = size > 0 ? trees(stage, random, line, isRound, size, relief.density, leaf) : ''
-    return growth + slope(stage, `slope-${at}`, line, shade, base, amount, cap)
+    const end = at < 2 ? mix(shade, palette.sky[3], 0.42) : mix(shade, palette.front, isWhite ? 0.3 : 0.5)
+    const growth = size > 0 ? trees(stage, random, line, isRound, size, leaf) : ''
+    return growth + slope(stage, `slope-${at}`, line, shade, end, cap)
   })
   return {
     back: (place === 'space' ? planet(stage, random) : '') + hills[0] + hills[1],

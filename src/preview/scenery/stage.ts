@@ -2,9 +2,22 @@
 // works at every size: the shorter side of the frame is 1000 units.
 import type { Sharp } from 'sharp'
 import type { Palette } from '../palette.js'
-import type { Reading } from '../read-prompt.js'
+import type { Actor, Reading } from '../read-prompt.js'
 import { even, type Size } from '../size.js'
 import type { Place } from '../vocabulary.js'
+
+/** Values that all shots of a run share. */
+export interface Setting {
+  readonly prompt: string
+  /** Seed of the random numbers. */
+  readonly seed: string
+  readonly reading: Reading
+  readonly place: Place
+  readonly palette: Palette
+  readonly actors: readonly Actor[]
+  /** Position of the sun or the moon. `side` is -1 for light from the left, 1 from the right. */
+  readonly light: { readonly x: number; readonly y: number; readonly side: -1 | 1 }
+}
 
 /** What a caller chooses of a stage: distance of the camera, references, and what the camera may cut off. */
 export interface View {
@@ -14,16 +27,11 @@ export interface View {
   readonly margin: number
 }
 
-export interface Stage extends Size, View {
+export interface Stage extends Size, View, Setting {
   /** Distance of the horizon from the top. */
   readonly horizon: number
   /** Size of objects relative to a wide shot. */
   readonly scale: number
-  readonly place: Place
-  readonly reading: Reading
-  readonly palette: Palette
-  /** Position of the sun or the moon. `side` is -1 for light from the left, 1 from the right. */
-  readonly light: { readonly x: number; readonly y: number; readonly side: -1 | 1 }
   /** Whether the subject is a thing, which is on a stand in a studio. */
   readonly isStill: boolean
   /** Whether the shore of the sea is visible, because the prompt contains a shore or the subject needs ground. */
@@ -93,14 +101,7 @@ export const fade = (name: string, top: number, bottom: number, ...list: readonl
   `${stops(list)}</linearGradient>`
 
 /** Draws a round glow. */
-export function glow(
-  name: string,
-  x: number,
-  y: number,
-  radius: number,
-  shade: string,
-  strength: number,
-): string {
+export function glow(name: string, x: number, y: number, radius: number, shade: string, strength = 1) {
   const list = stops([0, 0.3, 1].map((at) => [at, shade, strength * (1 - at) ** 2.4]))
   return `<radialGradient id="${name}">${list}</radialGradient>${circle(x, y, radius, `url(#${name})`)}`
 }

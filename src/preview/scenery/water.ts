@@ -4,9 +4,8 @@ import { between, type Random } from '../random.js'
 import { fillBelow, type Layers, ridge, slope } from './land.js'
 import { below, box, circle, fade, fill, many, path, type Stage, svg } from './stage.js'
 
-export function drawWater(stage: Stage, random: Random): Layers {
+export function drawSea(stage: Stage, random: Random): Layers {
   const { width, height, horizon, palette, scale, isAshore, light } = stage
-  if (stage.place === 'underwater') return underwater(stage, random)
   const wave = (share: number, tall: number, dark: number) => {
     const shade = hex(mix(palette.near, palette.front, dark))
     return fillBelow(stage, ridge(random, below(stage, share), tall * scale), shade, 0.42)
@@ -25,7 +24,13 @@ export function drawWater(stage: Stage, random: Random): Layers {
   })
   return {
     back:
-      slope(stage, 'shore', ridge(random, horizon + 4, 60 * scale), palette.far, palette.sky[3], 0.2) +
+      slope(
+        stage,
+        'shore',
+        ridge(random, horizon + 4, 60 * scale),
+        palette.far,
+        mix(palette.far, palette.sky[3], 0.2),
+      ) +
       fade('water', horizon, height, [0, shades[0] ?? ''], [0.35, shades[1] ?? ''], [1, shades[2] ?? '']) +
       fillBelow(stage, () => horizon, 'url(#water)') +
       glitter,
@@ -44,11 +49,11 @@ function beach(stage: Stage, random: Random): string {
   return (
     fillBelow(stage, (x) => line(x) - 9, hex(mix(palette.paper, palette.sky[3], 0.2)), 0.75) +
     fillBelow(stage, line, hex(mix(dry, palette.near, 0.42))) +
-    slope(stage, 'sand', (x) => line(x) + 34, dry, palette.front, 0.35)
+    slope(stage, 'sand', (x) => line(x) + 34, dry, mix(dry, palette.front, 0.35))
   )
 }
 
-function underwater(stage: Stage, random: Random): Layers {
+export function drawUnderwater(stage: Stage, random: Random): Layers {
   const { width, height, palette, light, scale } = stage
   const kelp = (line: (x: number) => number, count: number, isSeen: (x: number) => boolean) =>
     many(count, (at) => {
@@ -81,14 +86,14 @@ function underwater(stage: Stage, random: Random): Layers {
       fill(stage, 'url(#deep)') +
       fade('ray', 0, height, [0, hex(palette.light), 0.26], [0.9, hex(palette.light), 0]) +
       path(rays, 'url(#ray)') +
-      slope(stage, 'bed-far', far, palette.far, palette.sky[3], 0.18) +
+      slope(stage, 'bed-far', far, palette.far, mix(palette.far, palette.sky[3], 0.18)) +
       path(
         kelp(middle, width / 34, () => true),
         hex(palette.middle),
       ) +
-      slope(stage, 'bed-middle', middle, palette.middle, palette.sky[3], 0.18) +
+      slope(stage, 'bed-middle', middle, palette.middle, mix(palette.middle, palette.sky[3], 0.18)) +
       bubbles,
-    ground: slope(stage, 'bed', near, palette.near, palette.front, 0.5),
+    ground: slope(stage, 'bed', near, palette.near, mix(palette.near, palette.front, 0.5)),
     front: path(kelp(near, width / 34, isAtSide), hex(palette.front)),
   }
 }

@@ -8,21 +8,11 @@ import { FIGURES } from './figures.mjs'
 /** Width and height of the box of every icon. */
 export const ICON_BOX = 32
 
-const { icons } = FIGURES
+const bodies = new Map<string, string>()
+const byCharacters = new Map<string, string>()
 
 /** Returns the SVG elements of an icon in a box of 32 x 32. Undefined for an unknown name. */
-export function iconBody(name: string): string | undefined {
-  if (Object.hasOwn(EXTRAS, name)) return EXTRAS[name]
-  return Object.hasOwn(icons, name) ? icons[name]?.[1] : undefined
-}
-
-const byCharacters = new Map<string, string>()
-for (const [name, [codes] = ['']] of Object.entries(icons)) {
-  const plain = plainEmoji(
-    String.fromCodePoint(...codes.split('-').map((code) => Number.parseInt(code, 16) || 0)),
-  )
-  if (!byCharacters.has(plain)) byCharacters.set(plain, name)
-}
+export const iconBody = (name: string): string | undefined => bodies.get(name)
 
 /** Returns the icon of an emoji, without its skin tone, and in most cases without its gender. */
 export function iconOfEmoji(emoji: string): string | undefined {
@@ -70,7 +60,16 @@ export const EXTRAS: Readonly<Record<string, string>> = {
     '28h14l7-11.5-8.5 3.5h-11z"/><path fill="#d3d3d3" d="M30 16.5 23 28h-7v-6l5.5-2z"/>',
 }
 
-const FILL = /#[0-9a-f]{6}\b|#[0-9a-f]{3}\b/g
+for (const [name, body] of Object.entries(EXTRAS)) bodies.set(name, body)
+for (const [name, [codes, body] = ['', '']] of Object.entries(FIGURES.icons)) {
+  bodies.set(name, body)
+  const points = codes.split('-').map((code) => Number.parseInt(code, 16) || 0)
+  const plain = plainEmoji(String.fromCodePoint(...points))
+  if (!byCharacters.has(plain)) byCharacters.set(plain, name)
+}
+
+/** The colours of a drawing. */
+export const FILL = /#[0-9a-f]{6}\b|#[0-9a-f]{3}\b/g
 const NEAR = 55
 const ALIKE = 32
 const GREY = 0.035

@@ -1,5 +1,4 @@
 // Draws the caption of a frame: a band below the stage, with the prompt and the mark of the renderer.
-import { hex } from '../colour.js'
 import type { Palette } from '../palette.js'
 import { box, type Overlay, path, rasterize } from '../scenery/stage.js'
 import { even, type Size } from '../size.js'
@@ -32,10 +31,10 @@ export async function drawCaption(
   const letters = lines.map((line, at) => font.outline(line, EDGE + 22, PADDING + 31 + at * LINE, TEXT_SIZE))
   const size = { width: frame.width, height: even((lines.length * LINE + 2 * PADDING) * unit) }
   const drawing =
-    box([0, 0, width, frame.height], hex(ink)) +
-    box([EDGE, PADDING + 6, 7, lines.length * LINE - 8], hex(accent), 3) +
-    path(letters.join(''), hex(paper)) +
-    path(font.outline(MARK, width - EDGE - markWidth, PADDING + 31, MARK_SIZE), hex(paper), 0.8)
+    box([0, 0, width, frame.height], ink) +
+    box([EDGE, PADDING + 6, 7, lines.length * LINE - 8], accent, 3) +
+    path(letters.join(''), paper) +
+    path(font.outline(MARK, width - EDGE - markWidth, PADDING + 31, MARK_SIZE), paper, 0.8)
   const picture = await rasterize(size, { width, height: size.height / unit }, drawing)
   return { ...size, left: 0, top: frame.height - size.height, input: await picture.png().toBuffer() }
 }

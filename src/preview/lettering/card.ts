@@ -1,5 +1,5 @@
 // Draws a card with text: a subject without a figure, or a reference that cannot be shown.
-import { hex, mix } from '../colour.js'
+import { mix } from '../colour.js'
 import type { Palette } from '../palette.js'
 import { box, type Print, path, rasterize } from '../scenery/stage.js'
 import { even, type Size } from '../size.js'
@@ -32,10 +32,10 @@ export async function drawCard(
     font.outline(line, INSET, INSET + size * (0.86 + at * LINE_HEIGHT), size),
   )
   const drawing =
-    box([0, 0, width, height], hex(mix(paper, accent, 0.16))) +
-    box([0, 0, 20, height], hex(accent)) +
-    path(letters.join(''), hex(ink)) +
-    path(font.outline(facts, INSET, height - INSET * 0.78, factSize), hex(ink), 0.75)
+    box([0, 0, width, height], mix(paper, accent, 0.16)) +
+    box([0, 0, 20, height], accent) +
+    path(letters.join(''), ink) +
+    path(font.outline(facts, INSET, height - INSET * 0.78, factSize), ink, 0.75)
   const pixelSize = { width: even(width * unit), height: even(height * unit) }
   const picture = await rasterize(pixelSize, { width, height }, drawing)
   return { ...pixelSize, input: await picture.png().toBuffer() }

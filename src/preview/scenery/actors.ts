@@ -1,7 +1,7 @@
 // Places, sizes and lights the figures. The first actor is the subject: at a third of the width, on the side away from
 // the light. Other actors are further back, and buildings are behind all actors.
 import type { Stance } from '../cast/cast-list.js'
-import { type Figure, figureOf } from '../cast/figure.js'
+import { FILL, type Figure, figureOf } from '../cast/figure.js'
 import { colour, hex, mix, parseHex } from '../colour.js'
 import { between, type Random } from '../random.js'
 import type { Actor } from '../read-prompt.js'
@@ -42,7 +42,7 @@ function drawActor(stage: Stage, actor: Actor, index: number, random: Random): s
   const stance = isFloating && /stand|float|thing/.test(actor.stance) ? 'fly' : actor.stance
   const plain = figureOf(actor, palette.accent)
   const isSnowy = reading.season === 'winter' && actor.stance === 'landmark'
-  const figure = isSnowy ? { ...plain, drawing: plain.drawing.replace(COLOURS, whiteForGreen) } : plain
+  const figure = isSnowy ? { ...plain, drawing: plain.drawing.replace(FILL, whiteForGreen) } : plain
   const isTallFrame = height > width
   const isFar = index > 0 && actor.stance === 'landmark'
   const rank = index === 0 ? 1 : isFar ? 0.92 : TALL.test(actor.icon) ? 0.85 : 0.62
@@ -103,8 +103,6 @@ interface Spot extends Figure {
   readonly name: string
 }
 
-const COLOURS = /#[0-9a-f]{6}\b|#[0-9a-f]{3}\b/g
-
 function drawFigure(stage: Stage, spot: Spot): string {
   const { palette, place, light } = stage
   const { stance, drawing, width, height, x, foot, size, flip, air } = spot
@@ -116,7 +114,7 @@ function drawFigure(stage: Stage, spot: Spot): string {
     svg`translate(${x} ${foot}) scale(${(flip * scale).toFixed(4)} ${(down * scale).toFixed(4)})
       translate(${-width / 2} ${-base})`
   const shape = (shade: string, opacity: number, transform: string) =>
-    svg`<g opacity="${opacity}" transform="${transform}">${drawing.replace(COLOURS, shade)}</g>`
+    svg`<g opacity="${opacity}" transform="${transform}">${drawing.replace(FILL, shade)}</g>`
   const [isDay, isFlat] = [palette.hour === 'day', palette.hour === 'grey']
   const rim = size * (isFlat || isDay ? 0.006 : 0.011)
   const beside = svg`translate(${light.side * rim} ${-rim * 0.6}) ${put(1)}`
@@ -144,7 +142,7 @@ function shadeOf({ palette, light }: Stage, { name, width, height, flip, air }: 
   const [from, to] = light.side > 0 === flip > 0 ? [width, 0] : [0, width]
   const stops = (palette.hour === 'night' ? [0.45, 0.1, 0] : [1, 0.5, 0]).map((amount, at) => {
     const hazy = mix(mix(palette.ink, palette.light, amount), palette.far, Math.min(1, air * 2))
-    return `<stop offset="${at / 2}" stop-color="${hex(hazy)}"/>`
+    return svg`<stop offset="${at / 2}" stop-color="${hazy}"/>`
   })
   const ends = svg`x1="${from}" y1="${height * 0.2}" x2="${to}" y2="${height * 0.62}"`
   return `<linearGradient id="lit-${name}" gradientUnits="userSpaceOnUse" ${ends}>${stops.join('')}</linearGradient>`
@@ -154,7 +152,7 @@ function shadeOf({ palette, light }: Stage, { name, width, height, flip, air }: 
 function afloat({ palette }: Stage, { name, x, foot, size }: Spot, body: string): string {
   const ripples = [0.42, 0.34, 0.26].map((half, at) => {
     const top = foot - 3 + at * size * 0.05
-    return box([x - half * size, top, half * size * 2, size * 0.012], hex(palette.light), 3, half)
+    return box([x - half * size, top, half * size * 2, size * 0.012], palette.light, 3, half)
   })
   const above = svg`<clipPath id="above-${name}"><rect x="${x - size}" y="${foot - size * 1.2}" width="${size * 2}"
     height="${size * 1.2}"/></clipPath><g clip-path="url(#above-${name})">${body}</g>`
@@ -165,7 +163,7 @@ function afloat({ palette }: Stage, { name, x, foot, size }: Spot, body: string)
 function island({ palette, light }: Stage, x: number, foot: number, width: number): string {
   const half = (side: number) =>
     svg`M${x} ${foot}h${side * width * 0.34}q${side * width * 0.36} ${width * 0.03} ${side * width * 0.61} ${width * 0.24}H${x}Z`
-  const rock = path(half(-1) + half(1), hex(mix(palette.front, palette.middle, 0.35)))
+  const rock = path(half(-1) + half(1), mix(palette.front, palette.middle, 0.35))
   const foam = [x - width * 0.92, foot + width * 0.24 - 3, width * 1.84, 5] as const
-  return rock + path(half(light.side), hex(palette.light), 0.16) + box(foam, hex(palette.paper), 2.5, 0.35)
+  return rock + path(half(light.side), palette.light, 0.16) + box(foam, palette.paper, 2.5, 0.35)
 }

@@ -1,6 +1,7 @@
 // The stage of one shot, SVG shapes, and the conversion to pixels. Coordinates are in stage units, so that one drawing
 // works at every size: the shorter side of the frame is 1000 units.
 import type { Sharp } from 'sharp'
+import { type Colour, hex } from '../colour.js'
 import type { Palette } from '../palette.js'
 import type { Actor, Reading } from '../read-prompt.js'
 import { even, type Size } from '../size.js'
@@ -66,16 +67,23 @@ export const centred = (print: Print, { x, y, width, height }: Area): Overlay =>
 export const below = ({ horizon, height }: Stage, share: number): number =>
   horizon + (height - horizon) * share
 
-const short = (value: string | number) => (typeof value === 'number' ? Math.round(value * 100) / 100 : value)
+/** A colour, or a gradient such as `url(#air)`. */
+export type Shade = Colour | string
 
-/** Template tag for SVG. Cuts numbers to a hundredth of a unit. */
-export const svg = (texts: TemplateStringsArray, ...values: readonly (string | number)[]): string =>
-  String.raw({ raw: texts }, ...values.map(short))
+/** Cuts a number to a hundredth of a unit. */
+export const short = (value: number): number => Math.round(value * 100) / 100
 
-export const path = (data: string, fill: string, opacity = 1): string =>
+const textOf = (value: Shade | number): string | number =>
+  typeof value === 'number' ? short(value) : typeof value === 'string' ? value : hex(value)
+
+/** Template tag for SVG. Cuts numbers, and formats colours. */
+export const svg = (texts: TemplateStringsArray, ...values: readonly (Shade | number)[]): string =>
+  String.raw({ raw: texts }, ...values.map(textOf))
+
+export const path = (data: string, fill: Shade, opacity = 1): string =>
   svg`<path d="${data}" fill="${fill}" fill-opacity="${opacity}"/>`
 
-export const circle = (x: number, y: number, radius: number, fill: string, opacity = 1): string =>
+export const circle = (x: number, y: number, radius: number, fill: Shade, opacity = 1): string =>
   svg`<circle cx="${x}" cy="${y}" r="${radius}" fill="${fill}" fill-opacity="${opacity}"/>`
 
 /** Joins `count` drawings. */
@@ -85,10 +93,10 @@ export const many = (count: number, draw: (at: number) => string): string =>
 type Box = readonly [x: number, y: number, width: number, height: number]
 
 /** `round` is the radius of the corners. */
-export const box = ([x, y, width, height]: Box, fill: string, round = 0, opacity = 1): string =>
+export const box = ([x, y, width, height]: Box, fill: Shade, round = 0, opacity = 1): string =>
   svg`<rect x="${x}" y="${y}" width="${width}" height="${height}" rx="${round}" fill="${fill}" fill-opacity="${opacity}"/>`
 
-type Stop = readonly [offset: number, shade: string, opacity?: number]
+type Stop = readonly [offset: number, shade: Shade, opacity?: number]
 
 const stops = (list: readonly Stop[]): string =>
   list
@@ -101,13 +109,17 @@ export const fade = (name: string, top: number, bottom: number, ...list: readonl
   `${stops(list)}</linearGradient>`
 
 /** Draws a round glow. */
-export function glow(name: string, x: number, y: number, radius: number, shade: string, strength = 1) {
+export function glow(name: string, x: number, y: number, radius: number, shade: Shade, strength = 1) {
   const list = stops([0, 0.3, 1].map((at) => [at, shade, strength * (1 - at) ** 2.4]))
   return `<radialGradient id="${name}">${list}</radialGradient>${circle(x, y, radius, `url(#${name})`)}`
 }
 
+/** Fills the stage from `top` down to its bottom with a gradient. */
+export const floor = ({ width, height }: Size, name: string, top: number, ...list: readonly Stop[]): string =>
+  fade(name, top, height, ...list) + box([-20, top, width + 40, height - top], `url(#${name})`)
+
 /** Fills the whole stage. */
-export const fill = ({ width, height }: Size, shade: string): string =>
+export const fill = ({ width, height }: Size, shade: Shade): string =>
   box([-20, -20, width + 40, height + 40], shade)
 
 /** Turns a drawing into an opaque picture of exactly `size` pixels; `units` is its size in units. */

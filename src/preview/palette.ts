@@ -75,7 +75,8 @@ export function paletteFor(reading: Reading, place: Place, random: Random): Pale
   const land = colour(lightness, leaned.chroma * (0.45 + 0.55 * gain), leaned.hue)
   const haze = mix(sky[3], sky[2], 0.35)
   const clear = reading.actors[0]?.tint ?? tints[1] ?? tints[0]
-  const hue = clear?.hue ?? sky[0].hue + between(random, 120, 220)
+  // Red to orange, which differ from the yellow of faces.
+  const hue = clear?.hue ?? sky[0].hue + between(random, 85, 140)
   // Yellows (around 100 degrees) look muddy when they are as dark as a strong red.
   const brightness = 0.62 + 0.22 * Math.max(0, Math.cos(((hue - 100) * Math.PI) / 180)) ** 2
   return {

@@ -69,18 +69,14 @@ export async function subjectCard(
 const unitOf = ({ width, height }: Size): number => Math.min(width, height) / 1000
 
 /** `way`: how many pixels the stage is wider than the frame. `number` is the number of the shot. */
-export interface StageView {
-  readonly framing: View['framing']
-  readonly number: number
-  readonly way: number
-}
+export type StageView = Pick<View, 'framing' | 'number'> & { readonly way: number }
 
-export async function drawStage(layout: Layout, { framing, number, way }: StageView): Promise<Sharp> {
+export async function drawStage(layout: Layout, { way, ...shot }: StageView): Promise<Sharp> {
   const { setting, size, stageHeight, hasReferences } = layout
   const unit = unitOf(size)
   const stage = { width: size.width + way, height: stageHeight }
   const units = { width: stage.width / unit, height: stage.height / unit }
-  const drawing = composeScene(setting, units, number, { framing, hasReferences, margin: way / unit })
+  const drawing = composeScene(setting, units, { ...shot, hasReferences, margin: way / unit })
   const picture = await rasterize(stage, units, drawing)
   return setting.reading.isMonochrome ? picture.modulate({ saturation: 0 }) : picture
 }

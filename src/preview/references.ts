@@ -30,18 +30,13 @@ export async function drawPrints(
   // Decode one after the other: fourteen photographs at once would take almost a gigabyte. Pass bytes instead of paths:
   // the images are untrusted, and libvips has fewer decoders for bytes than for paths.
   for (const [index, file] of references.entries()) {
-    const image = await readHeader(file === undefined ? undefined : await readFile(file))
-    const isTooLarge = image !== undefined && image.cost > Math.min(MAX_COST, costLeft)
-    if (image !== undefined && !isTooLarge) costLeft -= image.cost
+    const image = file === undefined ? undefined : await readHeader(await readFile(file))
+    const fits = image !== undefined && image.cost <= Math.min(MAX_COST, costLeft)
+    if (fits) costLeft -= image.cost
+    const reason = fits || image === undefined ? 'could not be read' : 'is too large'
     const print =
-      (image === undefined || isTooLarge ? undefined : await decode(image, room, palette)) ??
-      (await drawCard(
-        room,
-        font,
-        palette,
-        `reference ${index + 1}`,
-        isTooLarge ? 'is too large' : 'could not be read',
-      ))
+      (fits ? await decode(image, room, palette) : undefined) ??
+      (await drawCard(room, font, palette, `reference ${index + 1}`, reason))
     const [column, row] = [index % columns, Math.floor(index / columns)]
     // The last row is centred.
     const inRow = Math.min(columns, references.length - row * columns)
@@ -53,12 +48,13 @@ export async function drawPrints(
 
 /** Returns the number of columns with which the shorter side of a cell is longest, and the size of a cell. */
 export function gridOf({ width, height }: Size, count: number) {
-  const grids = Array.from({ length: Math.max(1, count) }, (_, index) => {
-    const columns = index + 1
-    return { columns, across: width / columns, down: height / Math.ceil(count / columns) }
+  const grids = Array.from({ length: Math.max(1, count) }, (_, at) => {
+    const [columns, rows] = [at + 1, Math.ceil(count / (at + 1))]
+    return { columns, across: width / columns, down: height / rows }
   })
-  const shorter = ({ across, down }: { across: number; down: number }) => Math.min(across, down)
-  return grids.reduce((one, other) => (shorter(other) > shorter(one) ? other : one))
+  return grids.reduce((one, other) =>
+    Math.min(other.across, other.down) > Math.min(one.across, one.down) ? other : one,
+  )
 }
 
 export interface ImageFile {
@@ -68,8 +64,7 @@ export interface ImageFile {
 }
 
 /** Reads the header of an image. Returns undefined if the format is not supported. */
-export async function readHeader(bytes: Uint8Array | undefined): Promise<ImageFile | undefined> {
-  if (bytes === undefined || bytes.length === 0) return undefined
+export async function readHeader(bytes: Uint8Array): Promise<ImageFile | undefined> {
   const sharp = await pixels()
   try {
     const header = await sharp(bytes, { limitInputPixels: false }).metadata()
@@ -100,7 +95,7 @@ async function decode(
       .resize({ ...print, fit: 'cover' })
       .flatten({ background: '#ffffff' })
       .toColourspace('srgb')
-      .extend({ ...edges(border), background: hex(palette.paper) })
+      .extend({ top: border, bottom: border, left: border, right: border, background: hex(palette.paper) })
       .png({ compressionLevel: 0 })
       .toBuffer()
     return { input, width: print.width + 2 * border, height: print.height + 2 * border }
@@ -108,8 +103,6 @@ async function decode(
     return undefined
   }
 }
-
-const edges = (border: number) => ({ top: border, bottom: border, left: border, right: border })
 
 /** Ratios above 4:1 are cropped, because an image of 20:1 would look like a line. */
 function printSize(ratio: number, room: Size): Size {

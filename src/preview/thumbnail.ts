@@ -12,15 +12,13 @@ import type { Size } from './size.js'
 /** Maximum size in pixels: sharp in the list, and good in the grid on high-density screens. */
 const SIZE = { width: 384, height: 384 }
 
-export function createThumbnailEngine(): Engine {
-  return {
-    async render(job) {
-      const picture = await openPicture(await readFile(String(job.input.path)), SIZE)
-      const small = await picture.webp({ quality: 75 }).toBuffer()
-      return [await writeOutput(job, 'thumbnail.webp', 'image/webp', small)]
-    },
-  }
-}
+export const createThumbnailEngine = (): Engine => ({
+  async render(job) {
+    const picture = await openPicture(await readFile(String(job.input.path)), SIZE)
+    const small = await picture.webp({ quality: 75 }).toBuffer()
+    return [await writeOutput(job, 'thumbnail.webp', 'image/webp', small)]
+  },
+})
 
 /** Larger than any picture that is accepted. */
 const WHOLE = { width: MAX_PIXELS, height: MAX_PIXELS }

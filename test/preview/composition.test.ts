@@ -24,7 +24,7 @@ const sceneOf = (
   size: Size = { width: 1778, height: 900 },
   framing: 'wide' | 'middle' | 'close' = 'wide',
   run?: string,
-) => composeScene(settingFor(prompt, run), size, 1, { framing, hasReferences: false, margin: 0 })
+) => composeScene(settingFor(prompt, run), size, { framing, number: 1, hasReferences: false, margin: 0 })
 
 test('the same prompt composes the same scene, and another prompt another scene', () => {
   expect(sceneOf('a fox')).toEqual(sceneOf('a fox'))

@@ -28,15 +28,15 @@ const isSeated = ({ place }: Stage, stance: Stance) =>
 export function drawActors(stage: Stage, random: Random) {
   let [behind, onGround] = ['', '']
   for (const [index, actor] of stage.actors.entries()) {
-    const drawing = drawActor(stage, actor, index, random)
     const isFar = index > 0 && actor.stance === 'landmark' && !/table|studio/.test(stage.place)
+    const drawing = drawActor(stage, actor, index, isFar, random)
     if (isFar || isSeated(stage, actor.stance)) behind = drawing + behind
     else onGround = drawing + onGround
   }
   return { behind, onGround }
 }
 
-function drawActor(stage: Stage, actor: Actor, index: number, random: Random): string {
+function drawActor(stage: Stage, actor: Actor, index: number, isFar: boolean, random: Random): string {
   const { width, height, place, framing, hasReferences, margin, palette, reading } = stage
   const isFloating = place === 'space' || (place === 'underwater' && actor.stance !== 'thing')
   const stance = isFloating && /stand|float|thing/.test(actor.stance) ? 'fly' : actor.stance
@@ -44,7 +44,6 @@ function drawActor(stage: Stage, actor: Actor, index: number, random: Random): s
   const isSnowy = reading.season === 'winter' && actor.stance === 'landmark'
   const figure = isSnowy ? { ...plain, drawing: plain.drawing.replace(FILL, whiteForGreen) } : plain
   const isTallFrame = height > width
-  const isFar = index > 0 && actor.stance === 'landmark'
   const rank = index === 0 ? 1 : isFar ? 0.92 : TALL.test(actor.icon) ? 0.85 : 0.62
   const fit = Math.max(0.72, Math.min(1, width / 1150))
   let size = SIZES[stance][['wide', 'middle', 'close'].indexOf(framing)] ?? 0

@@ -93,10 +93,10 @@ const GROUNDS: Readonly<Partial<Record<Place, Draw>>> = {
   abstract: drawShapes,
 }
 
-/** Returns SVG elements in units. `number` is the number of the shot, which seeds the shapes of hills and clouds. */
-export function composeScene(setting: Setting, { width, height }: Size, number: number, view: View): string {
+/** Returns SVG elements in units. */
+export function composeScene(setting: Setting, { width, height }: Size, view: View): string {
   const { seed, place, actors, light } = setting
-  const random = randomFrom(`${seed}\nview ${number}`)
+  const random = randomFrom(`${seed}\nview ${view.number}`)
   const horizon = height * 0.58
   const stance = actors[0]?.stance
   const stage: Stage = {

@@ -128,7 +128,7 @@ function fog(stage: Stage): string {
   const shade = mix(stage.palette.sky[3], stage.palette.paper, 0.3)
   return many(3, (at) => {
     const [y, tall] = [below(stage, at * 0.25) - 140, stage.height * 0.34]
-    const bank = fade(`fog-${at}`, y, y + tall, [0, shade, 0], [0.5, shade, 0.5 - at * 0.08], [1, shade, 0])
+    const bank = fade(`fog-${at}`, y, y + tall, [0, shade, 0], [0.5, shade, 0.4 - at * 0.1], [1, shade, 0])
     return bank + box([-20, y, stage.width + 40, tall], `url(#fog-${at})`)
   })
 }

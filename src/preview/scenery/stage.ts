@@ -23,6 +23,8 @@ export interface Setting {
 /** What a caller chooses of a stage: distance of the camera, references, and what the camera may cut off. */
 export interface View {
   readonly framing: 'wide' | 'middle' | 'close'
+  /** Number of the shot, which seeds the shapes of hills and clouds. */
+  readonly number: number
   readonly hasReferences: boolean
   /** Units at each side that some frames of a film do not show. */
   readonly margin: number

@@ -37,11 +37,9 @@ export interface Layout {
   readonly overlays: readonly Overlay[]
 }
 
-export async function layOut(
-  setting: Setting,
-  size: Size,
-  references: readonly (string | undefined)[],
-): Promise<Layout> {
+type References = RenderJob['references']
+
+export async function layOut(setting: Setting, size: Size, references: References): Promise<Layout> {
   const { prompt, palette } = setting
   const font = await loadFont(prompt)
   const caption = await drawCaption(font, palette, prompt, size, unitOf(size))
@@ -53,16 +51,9 @@ export async function layOut(
 }
 
 /** Draws the card of a subject without a figure. */
-export async function subjectCard(
-  { reading, palette }: Setting,
-  area: Area,
-  font: Font,
-): Promise<readonly Overlay[]> {
-  const { unknownSubject, place, hour, season, weather, skyEvent } = reading
-  if (unknownSubject === undefined) return []
-  const facts = [place === 'table' ? 'room' : place, hour === 'grey' ? '' : hour, season, weather, skyEvent]
-  const line = facts.filter(Boolean).join('  ·  ')
-  return [centred(await drawCard(area, font, palette, unknownSubject, line), area)]
+export async function subjectCard({ reading, palette }: Setting, area: Area, font: Font) {
+  const title = reading.unknownSubject
+  return title === undefined ? [] : [centred(await drawCard(area, font, palette, title), area)]
 }
 
 /** Pixels of a unit: the shorter side of a frame is 1000 units. */
@@ -84,8 +75,8 @@ export async function drawStage(layout: Layout, { way, ...shot }: StageView): Pr
 /** Returns the parts of the stage for the references and for the card: side by side, or one above the other. */
 function areasOf({ width, height }: Size, { actors, reading, light }: Setting, count: number) {
   const part = (x: number, y: number, across: number, down: number): Area => ({
-    x: width * x,
-    y: height * y,
+    left: width * x,
+    top: height * y,
     width: width * across,
     height: height * down,
   })

@@ -85,19 +85,16 @@ const WORN =
   /^(coat|jacket|parka|scarf|socks|gloves|kimono|tie|hat|glasses|sunglasses|dress|shirt|jeans|boots?|heels|crown|backpack)$/
 
 function tokensOf(text: string): readonly Token[] {
-  const words = [...text.matchAll(/[\p{L}\p{M}]+/gu)].slice(0, MAX_WORDS)
+  // Gaps and words in turn.
+  const parts = text.split(/([\p{L}\p{M}]+)/u, 2 * MAX_WORDS)
+  const words = parts.filter((_, at) => at % 2 === 1)
   const tokens: Token[] = []
   for (let at = 0; at < words.length; ) {
-    const joined = (length: number) =>
-      words
-        .slice(at, at + length)
-        .map(([word]) => word)
-        .join('-')
+    const joined = (length: number) => words.slice(at, at + length).join('-')
     const isKnown = (name: string) => (roleCalled(name) ?? meaningOf(name)) !== undefined || NEUTRAL.has(name)
     const length = [3, 2].find((each) => at + each <= words.length && isKnown(joined(each))) ?? 1
     const name = joined(length)
-    const before = words[at - 1]
-    const gap = before === undefined ? '' : text.slice(before.index + before[0].length, words[at]?.index)
+    const gap = parts[2 * at] ?? ''
     // In "a penguin family", the family is a number. In "a woman in a red coat", the coat is drawn with the woman.
     const isCompany = COUNTS.has(name) && tokens.at(-1)?.role !== undefined && gap === ' '
     const isWorn = WORN.test(name) && tokens.some(({ role }) => /stand|head|bust/.test(role?.stance ?? ''))

@@ -9,7 +9,7 @@ import { hex } from './colour.js'
 import { drawCard } from './lettering/card.js'
 import type { Font } from './lettering/font.js'
 import type { Palette } from './palette.js'
-import { type Area, centred, type Overlay, type Print, pixels } from './scenery/stage.js'
+import { type Area, centred, type Overlay, pixels } from './scenery/stage.js'
 import { even, type Size } from './size.js'
 
 // No SVG, because an SVG may contain code and refer to local files. sharp uses the name `heif` for AVIF.
@@ -36,12 +36,12 @@ export async function drawPrints(
     const reason = fits || image === undefined ? 'could not be read' : 'is too large'
     const print =
       (fits ? await decode(image, room, palette) : undefined) ??
-      (await drawCard(room, font, palette, `reference ${index + 1}`, reason))
+      (await drawCard(room, font, palette, `reference ${index + 1} ${reason}`))
     const [column, row] = [index % columns, Math.floor(index / columns)]
     // The last row is centred.
     const inRow = Math.min(columns, references.length - row * columns)
-    const x = area.x + area.width / 2 + (column - inRow / 2) * across
-    prints.push(centred(print, { x, y: area.y + row * down, width: across, height: down }))
+    const left = area.left + area.width / 2 + (column - inRow / 2) * across
+    prints.push(centred(print, { left, top: area.top + row * down, width: across, height: down }))
   }
   return prints
 }
@@ -76,11 +76,7 @@ export async function readHeader(bytes: Uint8Array): Promise<ImageFile | undefin
 }
 
 /** Decodes an image to the size of its print. Returns undefined if the data after the header is corrupt. */
-async function decode(
-  { bytes, header }: ImageFile,
-  room: Size,
-  palette: Palette,
-): Promise<Print | undefined> {
+async function decode({ bytes, header }: ImageFile, room: Size, palette: Palette) {
   const sharp = await pixels()
   const { width, height, orientation = 1, exif } = header
   const [across, tall] = orientation >= 5 ? [height, width] : [width, height]

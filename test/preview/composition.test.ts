@@ -56,7 +56,7 @@ test('each run of one prompt is another scene, and the same run is the same scen
 
 test('a card shows an unknown subject inside its area: the same for one prompt, different for other words', async () => {
   const font = await loadFont('')
-  const area = { x: 100, y: 80, width: 300, height: 200 }
+  const area = { left: 100, top: 80, width: 300, height: 200 }
   const draw = (prompt: string) => subjectCard(settingFor(prompt), area, font)
   const prompts = ['treasure chest', 'toaster', 'a bridge at night', 'rot'.repeat(80), '宝箱']
   const cards = await Promise.all(prompts.map(draw))
@@ -64,10 +64,10 @@ test('a card shows an unknown subject inside its area: the same for one prompt, 
   const pictures = cards.flat().map(({ input }) => input.toString('base64'))
   expect(new Set(pictures).size).toBe(prompts.length)
   for (const { left, top, width, height } of cards.flat()) {
-    expect(left).toBeGreaterThanOrEqual(area.x - 1)
-    expect(top).toBeGreaterThanOrEqual(area.y - 1)
-    expect(left + width).toBeLessThanOrEqual(area.x + area.width + 1)
-    expect(top + height).toBeLessThanOrEqual(area.y + area.height + 1)
+    expect(left).toBeGreaterThanOrEqual(area.left - 1)
+    expect(top).toBeGreaterThanOrEqual(area.top - 1)
+    expect(left + width).toBeLessThanOrEqual(area.left + area.width + 1)
+    expect(top + height).toBeLessThanOrEqual(area.top + area.height + 1)
     expect([left, top, width, height].every((each) => each % 2 === 0)).toBe(true)
   }
   expect(await draw('a red fox')).toEqual([])

@@ -144,10 +144,7 @@ const TAILLESS = /bear|panda|koala|hamster|frog|robot/
  * Returns the figure of an actor. A third of the animals and all plain people of the icon set are only heads, and get a
  * body: an animal in its fur, a person with a coat.
  */
-export function figureOf(
-  { icon, stance, tint }: Role & { readonly tint: Tint | undefined },
-  coat: Colour,
-): Figure {
+export function figureOf({ icon, stance }: Role, tint: Tint | undefined, coat: Colour): Figure {
   const head = iconBody(icon) ?? ''
   const fur = FURS.get(icon)
   if (stance !== 'head') return { width: ICON_BOX, height: ICON_BOX, drawing: repaint(head, tint) }
@@ -156,11 +153,8 @@ export function figureOf(
 }
 
 /** Draws a sitting animal from the front. */
-function seated(
-  head: string,
-  [coat = '', belly = '', legs = '']: readonly string[],
-  hasTail: boolean,
-): string {
+function seated(head: string, fur: readonly string[], hasTail: boolean): string {
+  const [coat = '', belly = '', legs = ''] = fur
   const shade = hex(mix(parseHex(coat), colour(0.25, 0.05, 40), 0.22))
   const tail =
     `<path d="M20 50C31 53 39 44 36.5 33C34 25 27.5 30 30.5 35.5C32.5 40 27 44 20 43Z" fill="${coat}"/>` +

@@ -5,37 +5,26 @@ import { box, type Print, path, rasterize } from '../scenery/stage.js'
 import { even, type Size } from '../size.js'
 import { drawableText, type Font, wrapText } from './font.js'
 
-const TITLE_SIZES = [150, 132, 116, 102, 90, 78, 68, 60, 52, 44, 38]
+const SIZES = [150, 132, 116, 102, 90, 78, 68, 60, 52, 44, 38]
 const MAX_LINES = 4
 const LINE_HEIGHT = 1.16
-const FACT_SIZE = 38
 const INSET = 70
 
-/** Draws a card of at most this size in pixels. `facts` is a small line below the title, and may be empty. */
-export async function drawCard(
-  room: Size,
-  font: Font,
-  { paper, ink, accent }: Palette,
-  title: string,
-  facts: string,
-): Promise<Print> {
+/** Draws a card of at most this size in pixels. */
+export async function drawCard(room: Size, font: Font, palette: Palette, title: string): Promise<Print> {
   const unit = Math.min(room.width, room.height) / 600
   const inner = { width: room.width / unit - 2 * INSET, height: room.height / unit - 2 * INSET }
-  const footHeight = facts === '' ? 0 : FACT_SIZE * 2
-  const text = drawableText(title, font.has) || '…'
-  const { lines, size } = fitLines(text, { ...inner, height: inner.height - footHeight }, font)
-  const factSize = Math.min(FACT_SIZE, (FACT_SIZE * inner.width) / font.width(facts, FACT_SIZE))
-  const widths = [...lines.map((line) => font.width(line, size)), font.width(facts, factSize)]
-  const width = Math.min(inner.width, Math.max(inner.width * 0.45, ...widths)) + 2 * INSET
-  const height = lines.length * size * LINE_HEIGHT + footHeight + 2 * INSET - size * 0.16
+  const { lines, size } = fitLines(drawableText(title, font.has) || '…', inner, font)
+  const widest = Math.max(inner.width * 0.45, ...lines.map((line) => font.width(line, size)))
+  const width = Math.min(inner.width, widest) + 2 * INSET
+  const height = lines.length * size * LINE_HEIGHT + 2 * INSET - size * 0.16
   const letters = lines.map((line, at) =>
     font.outline(line, INSET, INSET + size * (0.86 + at * LINE_HEIGHT), size),
   )
   const drawing =
-    box([0, 0, width, height], mix(paper, accent, 0.16)) +
-    box([0, 0, 20, height], accent) +
-    path(letters.join(''), ink) +
-    path(font.outline(facts, INSET, height - INSET * 0.78, factSize), ink, 0.75)
+    box([0, 0, width, height], mix(palette.paper, palette.accent, 0.16)) +
+    box([0, 0, 20, height], palette.accent) +
+    path(letters.join(''), palette.ink)
   const pixelSize = { width: even(width * unit), height: even(height * unit) }
   const picture = await rasterize(pixelSize, { width, height }, drawing)
   return { ...pixelSize, input: await picture.png().toBuffer() }
@@ -49,6 +38,6 @@ function fitLines(text: string, room: Size, font: Font) {
   }
   const isWhole = (size: number) =>
     text.split(' ').every((word) => font.width(word, size) <= room.width) && wrapAt(size).join(' ') === text
-  const size = TITLE_SIZES.find(isWhole) ?? FACT_SIZE
+  const size = SIZES.find(isWhole) ?? 38
   return { lines: wrapAt(size), size }
 }

@@ -119,12 +119,7 @@ function scriptOf(passage: string): string {
  * Breaks text at spaces into at most `maxLines` lines, each no wider than `room`. Breaks a word that is longer than a
  * line. Text that does not fit ends in an ellipsis. `measure` returns the width of a text in the unit of `room`.
  */
-export function wrapText(
-  text: string,
-  room: number,
-  maxLines: number,
-  measure: (text: string) => number,
-): string[] {
+export function wrapText(text: string, room: number, maxLines: number, measure: (text: string) => number) {
   const lines: string[] = []
   let rest = text.trim()
   while (rest !== '' && lines.length < maxLines) {

@@ -40,7 +40,7 @@ function drawActor(stage: Stage, actor: Actor, index: number, isFar: boolean, ra
   const { width, height, place, framing, hasReferences, margin, palette, reading } = stage
   const isFloating = place === 'space' || (place === 'underwater' && actor.stance !== 'thing')
   const stance = isFloating && /stand|float|thing/.test(actor.stance) ? 'fly' : actor.stance
-  const plain = figureOf(actor, palette.accent)
+  const plain = figureOf(actor, actor.tint, palette.accent)
   const isSnowy = reading.season === 'winter' && actor.stance === 'landmark'
   const figure = isSnowy ? { ...plain, drawing: plain.drawing.replace(FILL, whiteForGreen) } : plain
   const isTallFrame = height > width

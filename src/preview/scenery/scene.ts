@@ -49,11 +49,8 @@ const PRODUCT = new RegExp(
 )
 const SOMEWHERE = ['mountains', 'hills', 'sea', 'forest', 'desert', 'hills', 'sea', 'city'] as const
 
-function placeFor(
-  { place, actors, season, weather, tints, view, unknownSubject }: Reading,
-  random: Random,
-  prompt: string,
-): Place {
+function placeFor(reading: Reading, random: Random, prompt: string): Place {
+  const { place, actors, season, weather, tints, view, unknownSubject } = reading
   const rolled = pick(random, SOMEWHERE)
   const [first] = actors
   const home = homes.get(first?.icon ?? '')

@@ -43,8 +43,8 @@ export interface Stage extends Size, View, Setting {
 
 /** A part of the frame. */
 export interface Area extends Size {
-  readonly x: number
-  readonly y: number
+  readonly left: number
+  readonly top: number
 }
 
 /** An opaque picture. Its size in pixels is even. */
@@ -53,16 +53,13 @@ export interface Print extends Size {
 }
 
 /** A print at a place of the frame, in pixels. All numbers are even. */
-export interface Overlay extends Print {
-  readonly left: number
-  readonly top: number
-}
+export type Overlay = Print & Area
 
 /** Puts a print into the middle of an area. */
-export const centred = (print: Print, { x, y, width, height }: Area): Overlay => ({
+export const centred = (print: Print, { left, top, width, height }: Area): Overlay => ({
   ...print,
-  left: even(x + (width - print.width) / 2),
-  top: even(y + (height - print.height) / 2),
+  left: even(left + (width - print.width) / 2),
+  top: even(top + (height - print.height) / 2),
 })
 
 /** Returns y below the horizon, at `share` of the distance to the bottom. */

@@ -112,11 +112,8 @@ export function layerFromRgb(rgb: Uint8Array, { width, height }: Size): Layer {
 /** Copies a layer into a frame at `left`, `top`, without its first `skipped` columns. All numbers are even. */
 export function copyInto(frame: Layer, layer: Layer, left: number, top: number, skipped = 0): void {
   const [pixels, layerPixels] = [frame.width * frame.height, layer.width * layer.height]
-  for (const [plane, half] of [
-    [0, 1],
-    [1, 2],
-    [1.25, 2],
-  ] as const) {
+  for (const plane of [0, 1, 1.25]) {
+    const half = plane === 0 ? 1 : 2
     const width = Math.min(layer.width - skipped, frame.width - left) / half
     for (let row = 0; row < layer.height / half; row++) {
       const from = plane * layerPixels + (row * layer.width + skipped) / half

@@ -70,7 +70,7 @@ export function readPrompt(prompt: string): Reading {
   }
 }
 
-/** One word, or up to three words that name one figure or one meaning. */
+/** One word, or up to three words, joined by hyphens, that name one figure or one meaning. */
 interface Token {
   readonly text: string
   readonly isAfterBreak: boolean
@@ -100,7 +100,7 @@ function tokensOf(text: string): readonly Token[] {
     const isWorn = WORN.test(name) && tokens.some(({ role }) => /stand|head|bust/.test(role?.stance ?? ''))
     const called = isCompany || isWorn ? undefined : roleCalled(name)
     tokens.push({
-      text: name.replaceAll('-', ' '),
+      text: name,
       isAfterBreak: BREAK.test(gap),
       role: called?.role,
       isPlural: called?.plural ?? false,
@@ -139,7 +139,7 @@ function phrasesOf(tokens: readonly Token[]): readonly Phrase[] {
 }
 
 function phraseOf(opening: readonly Token[], words: readonly Token[]): Phrase {
-  const hasArticle = opening.some(({ text }) => ARTICLES.has(text)) || words[0]?.text === 'the camera'
+  const hasArticle = opening.some(({ text }) => ARTICLES.has(text)) || words[0]?.text === 'the-camera'
   const head = words.findLastIndex((word, at) => at === 0 || !isTail(word, hasArticle))
   const tokens = words.slice(0, head + 1)
   return { opening, words, tokens, kind: kindOf(tokens) }
@@ -148,20 +148,18 @@ function phraseOf(opening: readonly Token[], words: readonly Token[]): Phrase {
 const isSeparator = ({ role, text }: Token): boolean =>
   role === undefined && (ARTICLES.has(text) || PREPOSITIONS.has(text) || CONNECTIVES.has(text))
 
-const isNeutral = ({ text }: Token): boolean => NEUTRAL.has(text.replaceAll(' ', '-'))
-
 /** Whether a word at the end of a phrase is a verb, or describes the picture: "a fox crosses", "a camel caravan". */
 function isTail(token: Token, hasArticle: boolean): boolean {
   const { role, text, meaning } = token
   if (role !== undefined || meaning?.place !== undefined) return false
   const isVerb = hasArticle && /..[^s]s$/.test(text) && meaning === undefined
-  return isVerb || /.{3}(ing|ed|ly)$/.test(text) || isNeutral(token)
+  return isVerb || /.{3}(ing|ed|ly)$/.test(text) || NEUTRAL.has(text)
 }
 
 function kindOf(words: readonly Token[]): Phrase['kind'] {
   const head = words.at(-1)
   const known = words.findLastIndex(({ role }) => role !== undefined)
-  if (head?.meaning !== undefined || head?.tint !== undefined || head === undefined || isNeutral(head))
+  if (head?.meaning !== undefined || head?.tint !== undefined || head === undefined || NEUTRAL.has(head.text))
     return known < 0 ? 'context' : 'actor'
   // "A dog playing football" has two actors; in "spaceship engine", the first noun only describes the second.
   const isActor = known >= 0 && words.slice(known + 1).some(({ text }) => /(ing|ed|s)$/.test(text))
@@ -196,7 +194,7 @@ function findUnknownSubject(phrases: readonly Phrase[], hasPlace: boolean): stri
   const lead = content.find(
     ({ kind, opening }) => kind === 'actor' || !opening.some(({ text }) => PREPOSITIONS.has(text)),
   )
-  const textOf = (phrase?: Phrase) => phrase?.tokens.map(({ text }) => text).join(' ')
+  const textOf = (phrase?: Phrase) => phrase?.tokens.map(({ text }) => text.replaceAll('-', ' ')).join(' ')
   if (lead === undefined) return hasPlace ? undefined : textOf(content[0])
   const next = phrases[phrases.indexOf(lead) + 1]
   // "A bucket of lemons" shows the lemons.

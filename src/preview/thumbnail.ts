@@ -20,12 +20,10 @@ export const createThumbnailEngine = (): Engine => ({
   },
 })
 
-/** Larger than any picture that is accepted. */
-const WHOLE = { width: MAX_PIXELS, height: MAX_PIXELS }
-
 /** Converts the reference image of a job to PNG, in its own size. */
 export async function convertReference(job: RenderJob): Promise<RenderedFile> {
-  const picture = await openPicture(await readFile(job.references[0] ?? ''), WHOLE)
+  const whole = { width: MAX_PIXELS, height: MAX_PIXELS }
+  const picture = await openPicture(await readFile(job.references[0] ?? ''), whole)
   return writeOutput(job, 'reference.png', 'image/png', await picture.png().toBuffer())
 }
 

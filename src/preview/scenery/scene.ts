@@ -7,7 +7,7 @@ import type { Size } from '../size.js'
 import { keysByWord, type Place } from '../vocabulary.js'
 import { drawActors } from './actors.js'
 import { drawCity, drawShapes, drawStudio, drawTable } from './built.js'
-import { drawLand, type Layers } from './land.js'
+import { drawLand } from './land.js'
 import { drawSky, drawWeather } from './sky.js'
 import type { Setting, Stage, View } from './stage.js'
 import { drawSea, drawUnderwater } from './water.js'
@@ -50,13 +50,14 @@ const PRODUCT = new RegExp(
 const SOMEWHERE = ['mountains', 'hills', 'sea', 'forest', 'desert', 'hills', 'sea', 'city'] as const
 
 function placeFor(reading: Reading, random: Random, prompt: string): Place {
-  const { place, actors, season, weather, tints, view, unknownSubject } = reading
+  const { place, actors, hour, season, weather, skyEvent, tints, view } = reading
   const rolled = pick(random, SOMEWHERE)
   const [first] = actors
   const home = homes.get(first?.icon ?? '')
   if (place === 'sea' && home === 'underwater') return 'underwater'
   if (place !== undefined) return place
-  if (unknownSubject !== undefined) return 'studio'
+  const isOutdoors = (hour ?? season ?? weather ?? skyEvent) !== undefined
+  if (reading.unknownSubject !== undefined) return isOutdoors ? rolled : 'studio'
   if (first === undefined)
     return !/\p{L}/u.test(prompt) || (tints.length > 0 && season === undefined) ? 'abstract' : rolled
   // A portrait shows a face, not a place, unless the prompt has weather.
@@ -78,9 +79,8 @@ function castFor({ actors }: Reading, place: Place): readonly Actor[] {
 /** Sizes of objects. */
 const SCALES: Readonly<Record<View['framing'], number>> = { wide: 1, middle: 1.25, close: 1.7 }
 
-type Draw = (stage: Stage, random: Random) => Layers
 /** The grounds; all other places are land. */
-const GROUNDS: Readonly<Partial<Record<Place, Draw>>> = {
+const GROUNDS: Readonly<Partial<Record<Place, typeof drawLand>>> = {
   sea: drawSea,
   beach: drawSea,
   underwater: drawUnderwater,

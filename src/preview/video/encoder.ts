@@ -15,14 +15,8 @@ export const FRAMES_PER_SECOND = 24
 // From 10 (best) to 51. The drawings are flat and clean: 24 shows no blocks in the sky, at 1 to 5 Mbit/s.
 const QUANTIZATION = 24
 
-export interface Encoder {
-  /** Encodes a frame in I420. */
-  add(frame: Uint8Array): void
-  /** Returns the MP4 file. */
-  finish(): Buffer
-}
-
-export async function openEncoder({ width, height }: Size): Promise<Encoder> {
+/** Opens an encoder of frames in I420. `finish` returns the MP4 file. */
+export async function openEncoder({ width, height }: Size) {
   const encoder = await loadModule().createH264MP4Encoder()
   // All encoders of a process share the files of one module.
   const outputFilename = `${randomUUID()}.mp4`
@@ -31,11 +25,11 @@ export async function openEncoder({ width, height }: Size): Promise<Encoder> {
   encoder.initialize()
   let frames = 0
   return {
-    add(frame) {
+    add(frame: Uint8Array): void {
       encoder.addFrameYuv(frame)
       frames++
     },
-    finish() {
+    finish(): Buffer {
       encoder.finalize()
       const film = fastStart(encoder.FS.readFile(outputFilename), frames, FRAMES_PER_SECOND)
       encoder.FS.unlink(outputFilename)

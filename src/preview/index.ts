@@ -10,23 +10,13 @@
 // Limits: the renderer knows about 1,500 English nouns, and writes any other subject on a card. Captions are in Latin,
 // Greek and Cyrillic script; lettering/font.ts describes the other scripts.
 import type { Engine } from '../service/engines/engine.js'
-import { imageRequest, videoRequest } from './render-request.js'
 
-export function createPreviewEngine(): Engine {
-  return {
-    async render(job) {
-      job.signal.throwIfAborted()
-      // Imported with the first job, because sharp, the font parser and the encoder take time to load.
-      if (job.input.prompt === undefined) {
-        const { convertReference } = await import('./thumbnail.js')
-        return [await convertReference(job)]
-      }
-      if (job.kind === 'image') {
-        const { renderImage } = await import('./image.js')
-        return [await renderImage(imageRequest(job.input), job)]
-      }
-      const { renderVideo } = await import('./video/film.js')
-      return [await renderVideo(videoRequest(job.input), job)]
-    },
-  }
-}
+export const createPreviewEngine = (): Engine => ({
+  async render(job) {
+    job.signal.throwIfAborted()
+    // Imported with the first job, because sharp, the font parser and the encoder take time to load.
+    if (job.input.prompt === undefined) return [await (await import('./thumbnail.js')).convertReference(job)]
+    if (job.kind === 'image') return [await (await import('./picture.js')).renderImage(job)]
+    return [await (await import('./video/film.js')).renderVideo(job)]
+  },
+})

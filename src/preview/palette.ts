@@ -50,7 +50,6 @@ const LANDS: Readonly<Record<Place, string>> = {
   table: '.55/.075/60',
   studio: '.6/.09/60',
   abstract: '.55/.12/280',
-  card: '.55/.1/260',
 }
 const SEASONS = { spring: '.7/.13/130', summer: '.64/.14/138', autumn: '.6/.13/58', winter: '.985/.008/240' }
 
@@ -58,7 +57,7 @@ export function paletteFor(reading: Reading, place: Place, random: Random): Pale
   const { season, tints } = reading
   const hour = hourFor(reading, place, random)
   const [gain, light, skies] = HOURS[hour]
-  const isPlain = place === 'abstract' || place === 'studio' || place === 'card'
+  const isPlain = place === 'abstract' || place === 'studio'
   const theme = { hue: random() * 360, strength: 1 }
   const tint = tints[0] ?? (isPlain || place === 'space' ? theme : undefined)
   // In "a turquoise sea at sunset", the hour determines the sky, and the colour changes the land.
@@ -76,7 +75,8 @@ export function paletteFor(reading: Reading, place: Place, random: Random): Pale
   const land = colour(lightness, leaned.chroma * (0.45 + 0.55 * gain), leaned.hue)
   const haze = mix(sky[3], sky[2], 0.35)
   const clear = reading.actors[0]?.tint ?? tints[1] ?? tints[0]
-  const hue = clear?.hue ?? sky[0].hue + between(random, 120, 220)
+  // Red to orange, which differ from the yellow of faces.
+  const hue = clear?.hue ?? sky[0].hue + between(random, 85, 140)
   // Yellows (around 100 degrees) look muddy when they are as dark as a strong red.
   const brightness = 0.62 + 0.22 * Math.max(0, Math.cos(((hue - 100) * Math.PI) / 180)) ** 2
   return {

@@ -2,7 +2,7 @@
  * The escape codes that draw a picture in a terminal. They contain only numbers and encoded pixels, so nothing in a
  * picture reaches the terminal. Each ends below the picture, at the start of a line. Pure.
  */
-import type { Size } from './render-request.js'
+import type { Size } from './size.js'
 
 export interface Pixels extends Size {
   /** Four bytes (RGBA) for each pixel, in rows. */
@@ -23,32 +23,23 @@ export function kittyCodes(png: Buffer): string {
 export const iterm2Codes = (png: Buffer): string =>
   `\u001b]1337;File=inline=1;size=${png.length}:${png.toString('base64')}\u0007\n`
 
-/** Returns the colour of a pixel as 0xRRGGBB. Undefined outside the picture, and for a pixel that is transparent. */
-function colourAt({ width, height, data }: Pixels, x: number, y: number): number | undefined {
-  const at = 4 * (y * width + x)
-  const [red = 0, green = 0, blue = 0, alpha = 0] = data.subarray(at, at + 4)
-  return y < height && alpha >= 128 ? (red << 16) | (green << 8) | blue : undefined
+/** Returns the parts of the colour of a pixel. Undefined outside the picture, and for a pixel that is transparent. */
+function colourAt({ width, height, data }: Pixels, x: number, y: number): readonly number[] | undefined {
+  const [red = 0, green = 0, blue = 0, alpha = 0] = data.subarray(4 * (y * width + x))
+  return y < height && alpha >= 128 ? [red, green, blue] : undefined
 }
-
-const partsOf = (colour: number): readonly [number, number, number] => [
-  colour >> 16,
-  (colour >> 8) & 255,
-  colour & 255,
-]
 
 /** Draws two rows of pixels as one line of characters. `trueColour`: 24 bits, else the nearest of 256 colours. */
 export function halfBlocks(picture: Pixels, trueColour: boolean): string {
-  const paint = (ground: 38 | 48, colour: number | undefined): string => {
-    if (colour === undefined) return `${ground + 1}`
-    const parts = partsOf(colour)
+  const paint = (ground: 38 | 48, parts: readonly number[] | undefined): string => {
+    if (parts === undefined) return `${ground + 1}`
     return trueColour ? `${ground};2;${parts.join(';')}` : `${ground};5;${nearestOf256(parts)}`
   }
   let text = ''
   for (let y = 0; y < picture.height; y += 2) {
     let last = ''
     for (let x = 0; x < picture.width; x++) {
-      const upper = colourAt(picture, x, y)
-      const lower = colourAt(picture, x, y + 1)
+      const [upper, lower] = [colourAt(picture, x, y), colourAt(picture, x, y + 1)]
       const block = upper !== undefined ? '▀' : lower !== undefined ? '▄' : ' '
       const [front, back] = block === '▄' ? [lower, upper] : [upper, lower]
       const codes = `\u001b[${paint(38, front)};${paint(48, back)}m`

@@ -6,6 +6,8 @@ import {
   ARTICLES,
   CONNECTIVES,
   emojiAsWords,
+  type Hour,
+  keysByWord,
   type Meaning,
   meaningOf,
   NEUTRAL,
@@ -19,9 +21,8 @@ export interface Actor extends Role {
   readonly count: number
 }
 
-type Meanings = { readonly [Field in Exclude<keyof Meaning, 'mood'>]: Meaning[Field] | undefined }
-
-export interface Reading extends Meanings {
+export interface Reading extends Omit<Meaning, 'hour' | 'mood'> {
+  readonly hour: Hour | undefined
   /** Colours of the picture, in the order of the prompt. Excludes the colours of actors. */
   readonly tints: readonly Tint[]
   readonly isMonochrome: boolean
@@ -35,14 +36,12 @@ const MAX_ACTORS = 3
 /** Maximum number of words and characters that are read, because a prompt may be megabytes long. */
 const MAX_WORDS = 400
 const MAX_CHARACTERS = 8_000
-const COUNTS = new Map(
-  [
-    'two pair couple both',
-    'three several row trio family caravan colony',
-    'four',
-    'many herd flock swarm pack',
-  ].flatMap((words, at) => words.split(' ').map((word) => [word, at + 2] as const)),
-)
+const COUNTS = keysByWord({
+  2: 'two pair couple both',
+  3: 'three several row trio family caravan colony',
+  4: 'four',
+  5: 'many herd flock swarm pack',
+})
 const THINGS = '(?:(?:a|an|any|the)\\s+)?[\\p{L}-]+'
 const LIST = `${THINGS}(?:\\s+(?:or|nor)\\s+${THINGS})*`
 const EXCLUDED = new RegExp(
@@ -56,27 +55,22 @@ export function readPrompt(prompt: string): Reading {
     .replace(/['’]s?\b/g, '')
     .replace(EXCLUDED, ', ')
   const tokens = tokensOf(text)
-  const first = <Field extends keyof Meaning>(field: Field): Meaning[Field] | undefined =>
-    tokens.find(({ meaning }) => meaning?.[field] !== undefined)?.meaning?.[field]
+  // Of two words with the same field, the first wins.
+  const { mood, ...meaning }: Meaning = Object.assign({}, ...tokens.map((token) => token.meaning).reverse())
   const phrases = phrasesOf(tokens)
-  const place = first('place')
   const { actors, taken } = actorsOf(phrases)
-  const unknownSubject = findUnknownSubject(phrases, place !== undefined)
+  const unknownSubject = findUnknownSubject(phrases, meaning.place !== undefined)
   return {
+    ...meaning,
+    hour: meaning.hour ?? (meaning.place === 'space' ? 'night' : mood),
     tints: tokens.flatMap((token) => (taken.has(token) || token.text === 'golden' ? [] : (token.tint ?? []))),
-    hour: first('hour') ?? (place === 'space' ? 'night' : first('mood')),
-    season: first('season'),
-    weather: first('weather'),
-    view: first('view'),
-    skyEvent: first('skyEvent'),
-    place,
     isMonochrome: /black[ -]and[ -]white|monochrome|gr[ea]yscale/.test(text),
     actors: unknownSubject === undefined ? actors.slice(0, MAX_ACTORS) : [],
     unknownSubject,
   }
 }
 
-/** One word, or up to three words that name one figure or one meaning. */
+/** One word, or up to three words, joined by hyphens, that name one figure or one meaning. */
 interface Token {
   readonly text: string
   readonly isAfterBreak: boolean
@@ -91,25 +85,22 @@ const WORN =
   /^(coat|jacket|parka|scarf|socks|gloves|kimono|tie|hat|glasses|sunglasses|dress|shirt|jeans|boots?|heels|crown|backpack)$/
 
 function tokensOf(text: string): readonly Token[] {
-  const words = [...text.matchAll(/[\p{L}\p{M}]+/gu)].slice(0, MAX_WORDS)
+  // Gaps and words in turn.
+  const parts = text.split(/([\p{L}\p{M}]+)/u, 2 * MAX_WORDS)
+  const words = parts.filter((_, at) => at % 2 === 1)
   const tokens: Token[] = []
   for (let at = 0; at < words.length; ) {
-    const joined = (length: number) =>
-      words
-        .slice(at, at + length)
-        .map(([word]) => word)
-        .join('-')
+    const joined = (length: number) => words.slice(at, at + length).join('-')
     const isKnown = (name: string) => (roleCalled(name) ?? meaningOf(name)) !== undefined || NEUTRAL.has(name)
     const length = [3, 2].find((each) => at + each <= words.length && isKnown(joined(each))) ?? 1
     const name = joined(length)
-    const before = words[at - 1]
-    const gap = before === undefined ? '' : text.slice(before.index + before[0].length, words[at]?.index)
+    const gap = parts[2 * at] ?? ''
     // In "a penguin family", the family is a number. In "a woman in a red coat", the coat is drawn with the woman.
     const isCompany = COUNTS.has(name) && tokens.at(-1)?.role !== undefined && gap === ' '
     const isWorn = WORN.test(name) && tokens.some(({ role }) => /stand|head|bust/.test(role?.stance ?? ''))
     const called = isCompany || isWorn ? undefined : roleCalled(name)
     tokens.push({
-      text: name.replaceAll('-', ' '),
+      text: name,
       isAfterBreak: BREAK.test(gap),
       role: called?.role,
       isPlural: called?.plural ?? false,
@@ -122,58 +113,53 @@ function tokensOf(text: string): readonly Token[] {
 }
 
 interface Phrase {
+  /** The words between the preceding phrase and this one. */
+  readonly opening: readonly Token[]
+  /** All words of the phrase. */
+  readonly words: readonly Token[]
+  /** The words up to the head, which comes before a verb: "crosses". */
   readonly tokens: readonly Token[]
   /** `context` for words of place, time or style only. */
   readonly kind: 'actor' | 'unknown' | 'context'
-  /** The words between the preceding phrase and this one. */
-  readonly opening: readonly string[]
-  readonly isAfterBreak: boolean
-  /** The words after the head, such as a verb: "crosses". */
-  readonly tail: readonly Token[]
 }
 
 function phrasesOf(tokens: readonly Token[]): readonly Phrase[] {
   const phrases: Phrase[] = []
-  let opening: string[] = []
-  for (let at = 0; at < tokens.length; ) {
-    const start = at
-    if (tokens[at]?.isAfterBreak) opening = []
-    if (isSeparator(tokens[at])) {
-      opening.push(tokens[at++]?.text ?? '')
-      continue
-    }
-    do at++
-    while (at < tokens.length && !tokens[at]?.isAfterBreak && !isSeparator(tokens[at]))
-    const hasArticle = opening.some((word) => ARTICLES.has(word)) || tokens[start]?.text === 'the camera'
-    let end = at
-    while (end > start + 1 && isTail(tokens[end - 1], hasArticle)) end--
-    const words = tokens.slice(start, end)
-    const isAfterBreak = tokens[start - opening.length]?.isAfterBreak ?? start === 0
-    phrases.push({ tokens: words, kind: kindOf(words), opening, isAfterBreak, tail: tokens.slice(end, at) })
-    opening = []
+  let [opening, words]: [Token[], Token[]] = [[], []]
+  for (const [at, token] of tokens.entries()) {
+    const isSeparating = isSeparator(token)
+    if (token.isAfterBreak && words.length === 0) opening = []
+    ;(isSeparating ? opening : words).push(token)
+    const next = tokens[at + 1]
+    if (words.length === 0 || !(next === undefined || next.isAfterBreak || isSeparator(next))) continue
+    phrases.push(phraseOf(opening, words))
+    ;[opening, words] = [[], []]
   }
   return phrases
 }
 
-const isSeparator = (token: Token | undefined): boolean =>
-  token?.role === undefined &&
-  [ARTICLES, PREPOSITIONS, CONNECTIVES].some((words) => words.has(token?.text ?? ''))
+function phraseOf(opening: readonly Token[], words: readonly Token[]): Phrase {
+  const hasArticle = opening.some(({ text }) => ARTICLES.has(text)) || words[0]?.text === 'the-camera'
+  const head = words.findLastIndex((word, at) => at === 0 || !isTail(word, hasArticle))
+  const tokens = words.slice(0, head + 1)
+  return { opening, words, tokens, kind: kindOf(tokens) }
+}
 
-const isNeutral = ({ text }: Token): boolean => NEUTRAL.has(text.replaceAll(' ', '-'))
+const isSeparator = ({ role, text }: Token): boolean =>
+  role === undefined && (ARTICLES.has(text) || PREPOSITIONS.has(text) || CONNECTIVES.has(text))
 
 /** Whether a word at the end of a phrase is a verb, or describes the picture: "a fox crosses", "a camel caravan". */
-function isTail(token: Token | undefined, hasArticle: boolean): boolean {
-  if (token === undefined || token.role !== undefined || token.meaning?.place !== undefined) return false
-  const { text, meaning } = token
-  const isVerb =
-    /.{3}(ing|ed|ly)$/.test(text) || (hasArticle && /..[^s]s$/.test(text) && meaning === undefined)
-  return isNeutral(token) || isVerb
+function isTail(token: Token, hasArticle: boolean): boolean {
+  const { role, text, meaning } = token
+  if (role !== undefined || meaning?.place !== undefined) return false
+  const isVerb = hasArticle && /..[^s]s$/.test(text) && meaning === undefined
+  return isVerb || /.{3}(ing|ed|ly)$/.test(text) || NEUTRAL.has(text)
 }
 
 function kindOf(words: readonly Token[]): Phrase['kind'] {
   const head = words.at(-1)
   const known = words.findLastIndex(({ role }) => role !== undefined)
-  if (head?.meaning !== undefined || head?.tint !== undefined || head === undefined || isNeutral(head))
+  if (head?.meaning !== undefined || head?.tint !== undefined || head === undefined || NEUTRAL.has(head.text))
     return known < 0 ? 'context' : 'actor'
   // "A dog playing football" has two actors; in "spaceship engine", the first noun only describes the second.
   const isActor = known >= 0 && words.slice(known + 1).some(({ text }) => /(ing|ed|s)$/.test(text))
@@ -184,20 +170,17 @@ function kindOf(words: readonly Token[]): Phrase['kind'] {
 function actorsOf(phrases: readonly Phrase[]) {
   const actors: Actor[] = []
   const taken = new Set<Token>()
-  for (const { tokens, kind, opening, tail } of phrases) {
-    let words = kind === 'actor' ? [...opening] : []
-    for (const [at, token] of tokens.entries()) {
-      const { role, isPlural, text } = token
-      words.push(text)
+  for (const { tokens, kind, opening, words } of phrases) {
+    let number = [...opening, ...words].map(({ text }) => COUNTS.get(text)).find(Boolean)
+    for (const [at, { role, isPlural }] of tokens.entries()) {
       // In "a robot cat", the second noun is the actor.
       if (kind !== 'actor' || role === undefined || tokens[at + 1]?.role !== undefined) continue
       const coloured = tokens.slice(Math.max(0, at - 3), at).findLast(({ tint }) => tint !== undefined)
       if (coloured !== undefined) taken.add(coloured)
-      if (at === tokens.length - 1) words.push(...tail.map((each) => each.text))
-      const count = words.map((word) => COUNTS.get(word)).find(Boolean) ?? (isPlural ? 3 : 1)
       if (!actors.some(({ icon }) => icon === role.icon))
-        actors.push({ ...role, tint: coloured?.tint, count })
-      words = []
+        actors.push({ ...role, tint: coloured?.tint, count: Number(number ?? (isPlural ? 3 : 1)) })
+      // The number belongs to the first actor of a phrase: "two dogs playing football".
+      number = undefined
     }
   }
   const isBackground = ({ stance }: Actor) => stance === 'thing' || stance === 'landmark'
@@ -209,15 +192,15 @@ function findUnknownSubject(phrases: readonly Phrase[], hasPlace: boolean): stri
   const content = phrases.filter(({ kind }) => kind !== 'context')
   const hasActor = content.some(({ kind }) => kind === 'actor')
   const lead = content.find(
-    ({ kind, opening }) => kind === 'actor' || !opening.some((word) => PREPOSITIONS.has(word)),
+    ({ kind, opening }) => kind === 'actor' || !opening.some(({ text }) => PREPOSITIONS.has(text)),
   )
-  const textOf = (phrase?: Phrase) => phrase?.tokens.map(({ text }) => text).join(' ')
+  const textOf = (phrase?: Phrase) => phrase?.tokens.map(({ text }) => text.replaceAll('-', ' ')).join(' ')
   if (lead === undefined) return hasPlace ? undefined : textOf(content[0])
   const next = phrases[phrases.indexOf(lead) + 1]
   // "A bucket of lemons" shows the lemons.
-  if (lead.kind === 'actor' || (next?.opening[0] === 'of' && next.kind === 'actor')) return undefined
+  if (lead.kind === 'actor' || (next?.opening[0]?.text === 'of' && next.kind === 'actor')) return undefined
   // "Golden reflections, a fox": words without an article describe a picture that has an actor or a place.
-  const isFirst = lead === phrases[0]
-  const isDescription = isFirst ? hasActor && (next?.isAfterBreak ?? true) : hasActor || hasPlace
-  return isDescription && !lead.opening.some((word) => ARTICLES.has(word)) ? undefined : textOf(lead)
+  const isAlone = next === undefined || (next.opening[0] ?? next.words[0])?.isAfterBreak
+  const isDescription = lead === phrases[0] ? hasActor && isAlone : hasActor || hasPlace
+  return isDescription && !lead.opening.some(({ text }) => ARTICLES.has(text)) ? undefined : textOf(lead)
 }

@@ -9,8 +9,8 @@ import { hex } from './colour.js'
 import { drawCard } from './lettering/card.js'
 import type { Font } from './lettering/font.js'
 import type { Palette } from './palette.js'
-import { even, type Size } from './render-request.js'
-import { type Area, type Overlay, type Print, pixels } from './scenery/stage.js'
+import { type Area, centred, type Overlay, pixels } from './scenery/stage.js'
+import { even, type Size } from './size.js'
 
 // No SVG, because an SVG may contain code and refer to local files. sharp uses the name `heif` for AVIF.
 const FORMATS: ReadonlySet<string> = new Set(['jpeg', 'png', 'webp', 'gif', 'heif'])
@@ -30,37 +30,31 @@ export async function drawPrints(
   // Decode one after the other: fourteen photographs at once would take almost a gigabyte. Pass bytes instead of paths:
   // the images are untrusted, and libvips has fewer decoders for bytes than for paths.
   for (const [index, file] of references.entries()) {
-    const image = await readHeader(file === undefined ? undefined : await readFile(file))
-    const isTooLarge = image !== undefined && image.cost > Math.min(MAX_COST, costLeft)
-    if (image !== undefined && !isTooLarge) costLeft -= image.cost
+    const image = file === undefined ? undefined : await readHeader(await readFile(file))
+    const fits = image !== undefined && image.cost <= Math.min(MAX_COST, costLeft)
+    if (fits) costLeft -= image.cost
+    const reason = fits || image === undefined ? 'could not be read' : 'is too large'
     const print =
-      (image === undefined || isTooLarge ? undefined : await decode(image, room, palette)) ??
-      (await drawCard(room, font, {
-        title: `reference ${index + 1}`,
-        facts: isTooLarge ? 'is too large' : 'could not be read',
-        ...palette,
-        isBandLeft: true,
-      }))
+      (fits ? await decode(image, room, palette) : undefined) ??
+      (await drawCard(room, font, palette, `reference ${index + 1} ${reason}`))
     const [column, row] = [index % columns, Math.floor(index / columns)]
     // The last row is centred.
     const inRow = Math.min(columns, references.length - row * columns)
-    prints.push({
-      ...print,
-      left: even(area.x + area.width / 2 + (column + 0.5 - inRow / 2) * across - print.width / 2),
-      top: even(area.y + (row + 0.5) * down - print.height / 2),
-    })
+    const left = area.left + area.width / 2 + (column - inRow / 2) * across
+    prints.push(centred(print, { left, top: area.top + row * down, width: across, height: down }))
   }
   return prints
 }
 
 /** Returns the number of columns with which the shorter side of a cell is longest, and the size of a cell. */
 export function gridOf({ width, height }: Size, count: number) {
-  const grids = Array.from({ length: Math.max(1, count) }, (_, index) => {
-    const columns = index + 1
-    return { columns, across: width / columns, down: height / Math.ceil(count / columns) }
+  const grids = Array.from({ length: Math.max(1, count) }, (_, at) => {
+    const [columns, rows] = [at + 1, Math.ceil(count / (at + 1))]
+    return { columns, across: width / columns, down: height / rows }
   })
-  const shorter = ({ across, down }: { across: number; down: number }) => Math.min(across, down)
-  return grids.reduce((one, other) => (shorter(other) > shorter(one) ? other : one))
+  return grids.reduce((one, other) =>
+    Math.min(other.across, other.down) > Math.min(one.across, one.down) ? other : one,
+  )
 }
 
 export interface ImageFile {
@@ -70,8 +64,7 @@ export interface ImageFile {
 }
 
 /** Reads the header of an image. Returns undefined if the format is not supported. */
-export async function readHeader(bytes: Uint8Array | undefined): Promise<ImageFile | undefined> {
-  if (bytes === undefined || bytes.length === 0) return undefined
+export async function readHeader(bytes: Uint8Array): Promise<ImageFile | undefined> {
   const sharp = await pixels()
   try {
     const header = await sharp(bytes, { limitInputPixels: false }).metadata()
@@ -83,11 +76,7 @@ export async function readHeader(bytes: Uint8Array | undefined): Promise<ImageFi
 }
 
 /** Decodes an image to the size of its print. Returns undefined if the data after the header is corrupt. */
-async function decode(
-  { bytes, header }: ImageFile,
-  room: Size,
-  palette: Palette,
-): Promise<Print | undefined> {
+async function decode({ bytes, header }: ImageFile, room: Size, palette: Palette) {
   const sharp = await pixels()
   const { width, height, orientation = 1, exif } = header
   const [across, tall] = orientation >= 5 ? [height, width] : [width, height]
@@ -102,7 +91,7 @@ async function decode(
       .resize({ ...print, fit: 'cover' })
       .flatten({ background: '#ffffff' })
       .toColourspace('srgb')
-      .extend({ ...edges(border), background: hex(palette.paper) })
+      .extend({ top: border, bottom: border, left: border, right: border, background: hex(palette.paper) })
       .png({ compressionLevel: 0 })
       .toBuffer()
     return { input, width: print.width + 2 * border, height: print.height + 2 * border }
@@ -110,8 +99,6 @@ async function decode(
     return undefined
   }
 }
-
-const edges = (border: number) => ({ top: border, bottom: border, left: border, right: border })
 
 /** Ratios above 4:1 are cropped, because an image of 20:1 would look like a line. */
 function printSize(ratio: number, room: Size): Size {

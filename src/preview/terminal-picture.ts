@@ -5,8 +5,8 @@ import { readFile, stat } from 'node:fs/promises'
 import { delimiter, isAbsolute, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { halfBlocks, iterm2Codes, kittyCodes } from './picture-codes.js'
-import type { Size } from './render-request.js'
 import { pixels } from './scenery/stage.js'
+import type { Size } from './size.js'
 import { openPicture } from './thumbnail.js'
 
 /** `half blocks`: each character is two pixels, one above the other, in two colours. */
@@ -30,11 +30,7 @@ const FFMPEG_LIMITS = {
 } as const
 
 /** Returns the escape codes. Rejects with the reason in plain words. `searchPath`: PATH, for ffmpeg, which the signal ends. */
-export async function drawPicture(
-  request: PictureRequest,
-  searchPath: string | undefined,
-  signal?: AbortSignal,
-): Promise<string> {
+export async function drawPicture(request: PictureRequest, searchPath?: string, signal?: AbortSignal) {
   const { path, isVideo, protocol, isTrueColour, width, height } = request
   if (!isVideo && (await stat(path)).size > MAX_BYTES) throw new Error('it is larger than 64 MiB')
   const bytes = isVideo ? await firstFrame(request, searchPath, signal) : await readFile(path)
@@ -54,10 +50,11 @@ export async function drawPicture(
 
 /** Reads the first frame as a PNG of at most this size. */
 async function firstFrame(
-  { path, width, height }: PictureRequest,
-  searchPath: string | undefined,
-  signal: AbortSignal | undefined,
+  request: PictureRequest,
+  searchPath?: string,
+  signal?: AbortSignal,
 ): Promise<Buffer> {
+  const { path, width, height } = request
   const program = findFfmpeg(searchPath)
   if (program === undefined) throw new Error('its first frame needs ffmpeg on PATH')
   const words = [

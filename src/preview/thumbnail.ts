@@ -6,28 +6,24 @@ import type { Sharp } from 'sharp'
 import type { Engine, RenderedFile, RenderJob } from '../service/engines/engine.js'
 import { writeOutput } from './files.js'
 import { MAX_COST, MAX_PIXELS, readHeader } from './references.js'
-import type { Size } from './render-request.js'
 import { pixels } from './scenery/stage.js'
+import type { Size } from './size.js'
 
 /** Maximum size in pixels: sharp in the list, and good in the grid on high-density screens. */
 const SIZE = { width: 384, height: 384 }
 
-export function createThumbnailEngine(): Engine {
-  return {
-    async render(job) {
-      const picture = await openPicture(await readFile(String(job.input.path)), SIZE)
-      const small = await picture.webp({ quality: 75 }).toBuffer()
-      return [await writeOutput(job, 'thumbnail.webp', 'image/webp', small)]
-    },
-  }
-}
-
-/** Larger than any picture that is accepted. */
-const WHOLE = { width: MAX_PIXELS, height: MAX_PIXELS }
+export const createThumbnailEngine = (): Engine => ({
+  async render(job) {
+    const picture = await openPicture(await readFile(String(job.input.path)), SIZE)
+    const small = await picture.webp({ quality: 75 }).toBuffer()
+    return [await writeOutput(job, 'thumbnail.webp', 'image/webp', small)]
+  },
+})
 
 /** Converts the reference image of a job to PNG, in its own size. */
 export async function convertReference(job: RenderJob): Promise<RenderedFile> {
-  const picture = await openPicture(await readFile(job.references[0] ?? ''), WHOLE)
+  const whole = { width: MAX_PIXELS, height: MAX_PIXELS }
+  const picture = await openPicture(await readFile(job.references[0] ?? ''), whole)
   return writeOutput(job, 'reference.png', 'image/png', await picture.png().toBuffer())
 }
 

@@ -1,33 +1,8 @@
 // The English words that set place, hour, season, weather, light and camera. Nouns: cast/cast-list.ts. Colours: colour.ts.
 import { iconOfEmoji } from './cast/figure.js'
 
-export type Hour = 'dawn' | 'day' | 'dusk' | 'night' | 'grey'
-export type Season = 'spring' | 'summer' | 'autumn' | 'winter'
-export type Weather = 'rain' | 'snow' | 'fog' | 'storm'
-export type SkyEvent = 'aurora' | 'fireworks' | 'rainbow'
-
-/** The places of each ground. A card and abstract shapes are in a room without furniture. */
-export const GROUNDS = {
-  land: ['hills', 'mountains', 'forest', 'desert', 'space', 'sky'],
-  water: ['sea', 'beach', 'underwater'],
-  city: ['city'],
-  room: ['table', 'studio', 'abstract', 'card'],
-} as const
-export type Ground = keyof typeof GROUNDS
-export type Place = (typeof GROUNDS)[Ground][number]
-
-/** What one word says. A mood sets the light only if the prompt has neither an hour nor weather. */
-export interface Meaning {
-  hour?: Hour
-  mood?: Hour
-  season?: Season
-  weather?: Weather
-  skyEvent?: SkyEvent
-  view?: 'close' | 'wide'
-  place?: Place
-}
-
-export const WORDS: Readonly<Record<keyof Meaning, Readonly<Record<string, string>>>> = {
+/** The words of each meaning. A mood sets the light only if the prompt has neither an hour nor weather. */
+export const WORDS = {
   hour: {
     dawn: 'dawn sunrise morning daybreak',
     day: 'day daytime noon midday sunny daylight sunshine sunlight afternoon blue-sky sunlit',
@@ -94,10 +69,23 @@ export const WORDS: Readonly<Record<keyof Meaning, Readonly<Record<string, strin
   },
 }
 
+export type Hour = keyof typeof WORDS.mood
+export type Place = keyof typeof WORDS.place
+
+/** What one word says. */
+export type Meaning = { readonly [Field in keyof typeof WORDS]?: keyof (typeof WORDS)[Field] }
+
+/** Returns the words of a table of lists, each with the key of its list. */
+export const keysByWord = <Key extends string>(table: Readonly<Partial<Record<Key, string>>>) =>
+  new Map(
+    (Object.entries(table) as [Key, string][]).flatMap(([key, list]) =>
+      list.split(/\s+/).map((word) => [word, key] as const),
+    ),
+  )
+
 const meanings = new Map<string, Meaning>()
 for (const [field, table] of Object.entries(WORDS))
-  for (const [value, list] of Object.entries(table))
-    for (const word of list.split(/\s+/)) meanings.set(word, { ...meanings.get(word), [field]: value })
+  for (const [word, value] of keysByWord(table)) meanings.set(word, { ...meanings.get(word), [field]: value })
 
 /** Returns the meaning of a word, or of two words joined with a hyphen. */
 export const meaningOf = (word: string): Meaning | undefined => meanings.get(word)

@@ -5,7 +5,7 @@ import { EXTRAS, figureOf, iconBody, iconOfEmoji, repaint } from '../../src/prev
 import { FIGURES, figuresAtBuild } from '../../src/preview/cast/figures.mjs'
 import { type Colour, colour, hex, mix, parseHex, TINTS } from '../../src/preview/colour.js'
 
-const headOf = (icon: string, coat: Colour) => figureOf({ icon, stance: 'head', tint: undefined }, coat)
+const headOf = (icon: string, coat: Colour) => figureOf({ icon, stance: 'head' }, undefined, coat)
 
 test('every role has a figure and is found by its own name', () => {
   for (const { icon } of ROLES) {

@@ -4,6 +4,12 @@ import { readPrompt } from '../../src/preview/read-prompt.js'
 import { settingFor } from '../../src/preview/scenery/scene.js'
 import { expectLinear } from '../support/growth.js'
 
+/** A reading with the fields that no word of the prompt has set. */
+const readingOf = (prompt: string) => ({
+  ...{ hour: undefined, place: undefined, season: undefined, weather: undefined },
+  ...readPrompt(prompt),
+})
+
 const actorsOf = (prompt: string) =>
   readPrompt(prompt).actors.map(({ icon, count }) => (count === 1 ? icon : `${count} ${icon}`))
 
@@ -26,7 +32,7 @@ test.each([
   ['a fox at golden hour', { hour: 'dusk', tints: [] }],
   ['', { hour: undefined, place: undefined, actors: [] }],
 ])('%s sets the hour, the place, the season and the weather', (prompt, expected) => {
-  expect(readPrompt(prompt)).toMatchObject(expected)
+  expect(readingOf(prompt)).toMatchObject(expected)
 })
 
 test.each([
@@ -113,8 +119,8 @@ test.each([
 })
 
 test('excluded words set no place, season, weather or colour, and the words after them do', () => {
-  expect(readPrompt('a red fox without snow')).toMatchObject({ season: undefined, weather: undefined })
-  expect(readPrompt('a fox, no rain, no green')).toMatchObject({
+  expect(readingOf('a red fox without snow')).toMatchObject({ season: undefined, weather: undefined })
+  expect(readingOf('a fox, no rain, no green')).toMatchObject({
     hour: undefined,
     weather: undefined,
     tints: [],

@@ -6,7 +6,7 @@ import { settingFor } from '../../src/preview/scenery/scene.js'
 import { referenceFiles, render } from './support/job.js'
 import { claimingPng, plainPicture } from './support/pictures.js'
 
-const AREA = { x: 10, y: 20, width: 800, height: 400 }
+const AREA = { left: 10, top: 20, width: 800, height: 400 }
 const PLAIN = { width: 2_000, height: 1_000, depth: 'uchar', isProgressive: false } as const
 
 const magenta = (width: number, height: number) => plainPicture('#ff00ff', width, height)
@@ -97,10 +97,10 @@ test.each([1, 2, 3, 5, 9, 14])(
       expect(prints).toHaveLength(count)
       for (const [index, one] of prints.entries()) {
         expect([one.left, one.top, one.width, one.height].every((each) => each % 2 === 0)).toBe(true)
-        expect(one.left).toBeGreaterThanOrEqual(area.x)
-        expect(one.left + one.width).toBeLessThanOrEqual(area.x + area.width)
-        expect(one.top).toBeGreaterThanOrEqual(area.y)
-        expect(one.top + one.height).toBeLessThanOrEqual(area.y + area.height)
+        expect(one.left).toBeGreaterThanOrEqual(area.left)
+        expect(one.left + one.width).toBeLessThanOrEqual(area.left + area.width)
+        expect(one.top).toBeGreaterThanOrEqual(area.top)
+        expect(one.top + one.height).toBeLessThanOrEqual(area.top + area.height)
         for (const other of prints.slice(index + 1)) {
           const isBeside = one.left + one.width <= other.left || other.left + other.width <= one.left
           expect(isBeside || one.top + one.height <= other.top || other.top + other.height <= one.top).toBe(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { imageSize, videoSize } from '../../src/preview/render-request.js'
+import { imageSize, videoSize } from '../../src/preview/size.js'
 
 const IMAGES: readonly [string, string, string][] = [
   ['1:1', '1024x1024', '3840x3840'],
@@ -23,18 +23,18 @@ const VIDEOS: readonly [string, string, string][] = [
 
 const shown = ({ width, height }: { width: number; height: number }) => `${width}x${height}`
 
-test.each(IMAGES)('an image of %s is %s, at high quality %s', (aspectRatio, basic, high) => {
-  expect(shown(imageSize({ aspectRatio, quality: 'basic' }))).toBe(basic)
-  expect(shown(imageSize({ aspectRatio, quality: 'high' }))).toBe(high)
+test.each(IMAGES)('an image of %s is %s, at high quality %s', (aspect_ratio, basic, high) => {
+  expect(shown(imageSize({ aspect_ratio, quality: 'basic' }))).toBe(basic)
+  expect(shown(imageSize({ aspect_ratio, quality: 'high' }))).toBe(high)
 })
 
-test.each(VIDEOS)('a video of %s is %s, at 1080p %s', (aspectRatio, standard, full) => {
-  expect(shown(videoSize({ aspectRatio, resolution: '720p' }))).toBe(standard)
-  expect(shown(videoSize({ aspectRatio, resolution: '1080p' }))).toBe(full)
+test.each(VIDEOS)('a video of %s is %s, at 1080p %s', (aspect_ratio, standard, full) => {
+  expect(shown(videoSize({ aspect_ratio, resolution: '720p' }))).toBe(standard)
+  expect(shown(videoSize({ aspect_ratio, resolution: '1080p' }))).toBe(full)
 })
 
 test('an invalid ratio is refused', () => {
-  for (const aspectRatio of ['', '16', '0:9', 'a:b', '-1:2']) {
-    expect(() => imageSize({ aspectRatio, quality: 'basic' })).toThrow(TypeError)
+  for (const aspect_ratio of ['', '16', '0:9', 'a:b', '-1:2']) {
+    expect(() => imageSize({ aspect_ratio, quality: 'basic' })).toThrow(TypeError)
   }
 })

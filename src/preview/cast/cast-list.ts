@@ -119,15 +119,11 @@ export interface Role {
 }
 
 /** All roles with their words, in the order of the list. */
-export const ROLES: readonly (Role & { readonly words: readonly string[] })[] = Object.entries(CAST).flatMap(
-  ([stance, list]) =>
-    list
-      .trim()
-      .split(/(?<![,\s])\s+/)
-      .map((entry) => {
-        const [icon = '', words] = entry.split(':')
-        return { icon, stance: stance as Stance, words: words?.split(/,\s*/) ?? [] }
-      }),
+export const ROLES = Object.entries(CAST).flatMap(([stance, list]) =>
+  list.split(/(?<![,\s])\s+/).flatMap((entry) => {
+    const [icon = '', ...words] = entry.split(/[:,]\s*/)
+    return icon === '' ? [] : { icon, stance: stance as Stance, words }
+  }),
 )
 
 const byWord = new Map<string, Role>()
@@ -136,12 +132,9 @@ for (const { icon, stance, words } of ROLES)
 
 /** Finds a role by one word, or by several words joined with hyphens, in singular or plural. */
 export function roleCalled(word: string): { readonly role: Role; readonly plural: boolean } | undefined {
-  const exact = byWord.get(word)
-  if (exact !== undefined) return { role: exact, plural: PLURALS.has(word) }
-  const role = singulars(word)
-    .map((singular) => byWord.get(singular))
-    .find(Boolean)
-  return role && { role, plural: true }
+  const name = [word, ...singulars(word)].find((each) => byWord.has(each)) ?? ''
+  const role = byWord.get(name)
+  return role && { role, plural: name !== word || PLURALS.has(word) }
 }
 
 /** Plurals that have a separate entry in the list. */

@@ -8,21 +8,11 @@ import { FIGURES } from './figures.mjs'
 /** Width and height of the box of every icon. */
 export const ICON_BOX = 32
 
-const { icons } = FIGURES
+const bodies = new Map<string, string>()
+const byCharacters = new Map<string, string>()
 
 /** Returns the SVG elements of an icon in a box of 32 x 32. Undefined for an unknown name. */
-export function iconBody(name: string): string | undefined {
-  if (Object.hasOwn(EXTRAS, name)) return EXTRAS[name]
-  return Object.hasOwn(icons, name) ? icons[name]?.[1] : undefined
-}
-
-const byCharacters = new Map<string, string>()
-for (const [name, [codes] = ['']] of Object.entries(icons)) {
-  const plain = plainEmoji(
-    String.fromCodePoint(...codes.split('-').map((code) => Number.parseInt(code, 16) || 0)),
-  )
-  if (!byCharacters.has(plain)) byCharacters.set(plain, name)
-}
+export const iconBody = (name: string): string | undefined => bodies.get(name)
 
 /** Returns the icon of an emoji, without its skin tone, and in most cases without its gender. */
 export function iconOfEmoji(emoji: string): string | undefined {
@@ -70,7 +60,16 @@ export const EXTRAS: Readonly<Record<string, string>> = {
     '28h14l7-11.5-8.5 3.5h-11z"/><path fill="#d3d3d3" d="M30 16.5 23 28h-7v-6l5.5-2z"/>',
 }
 
-const FILL = /#[0-9a-f]{6}\b|#[0-9a-f]{3}\b/g
+for (const [name, body] of Object.entries(EXTRAS)) bodies.set(name, body)
+for (const [name, [codes, body] = ['', '']] of Object.entries(FIGURES.icons)) {
+  bodies.set(name, body)
+  const points = codes.split('-').map((code) => Number.parseInt(code, 16) || 0)
+  const plain = plainEmoji(String.fromCodePoint(...points))
+  if (!byCharacters.has(plain)) byCharacters.set(plain, name)
+}
+
+/** The colours of a drawing. */
+export const FILL = /#[0-9a-f]{6}\b|#[0-9a-f]{3}\b/g
 const NEAR = 55
 const ALIKE = 32
 const GREY = 0.035
@@ -145,10 +144,7 @@ const TAILLESS = /bear|panda|koala|hamster|frog|robot/
  * Returns the figure of an actor. A third of the animals and all plain people of the icon set are only heads, and get a
  * body: an animal in its fur, a person with a coat.
  */
-export function figureOf(
-  { icon, stance, tint }: Role & { readonly tint: Tint | undefined },
-  coat: Colour,
-): Figure {
+export function figureOf({ icon, stance }: Role, tint: Tint | undefined, coat: Colour): Figure {
   const head = iconBody(icon) ?? ''
   const fur = FURS.get(icon)
   if (stance !== 'head') return { width: ICON_BOX, height: ICON_BOX, drawing: repaint(head, tint) }
@@ -157,11 +153,8 @@ export function figureOf(
 }
 
 /** Draws a sitting animal from the front. */
-function seated(
-  head: string,
-  [coat = '', belly = '', legs = '']: readonly string[],
-  hasTail: boolean,
-): string {
+function seated(head: string, fur: readonly string[], hasTail: boolean): string {
+  const [coat = '', belly = '', legs = ''] = fur
   const shade = hex(mix(parseHex(coat), colour(0.25, 0.05, 40), 0.22))
   const tail =
     `<path d="M20 50C31 53 39 44 36.5 33C34 25 27.5 30 30.5 35.5C32.5 40 27 44 20 43Z" fill="${coat}"/>` +

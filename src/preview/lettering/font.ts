@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Font as Face, Glyph, PathCommand } from 'opentype.js'
 import { packagedFile } from '../files.js'
-import { svg } from '../scenery/stage.js'
+import { short } from '../scenery/stage.js'
 
 export interface Font {
   has(character: string): boolean
@@ -40,7 +40,10 @@ export async function loadFont(text: string): Promise<Font> {
 function fontOf(faces: readonly Face[]): Font {
   const letters = new Map<string, Letter | undefined>()
   const letterOf = (character: string): Letter | undefined => {
-    if (!letters.has(character)) letters.set(character, findLetter(faces, character))
+    if (!letters.has(character)) {
+      const face = faces.find((candidate) => candidate.charToGlyphIndex(character) > 0)
+      letters.set(character, face && { face, glyph: face.charToGlyph(character) })
+    }
     return letters.get(character)
   }
   return {
@@ -75,24 +78,12 @@ function set(text: string, size: number, letterOf: (character: string) => Letter
   return { placed, width }
 }
 
-function findLetter(faces: readonly Face[], character: string): Letter | undefined {
-  const face = faces.find((candidate) => candidate.charToGlyphIndex(character) > 0)
-  return face === undefined ? undefined : { face, glyph: face.charToGlyph(character) }
-}
-
 /**
  * Replaces `toPathData` of opentype.js, which rounds 949.0000000000001 to NaN, so that the line ends at that letter.
  */
 function pathData(commands: readonly PathCommand[]): string {
-  return commands
-    .map((command) => {
-      if (command.type === 'Z') return 'Z'
-      const end = svg`${command.x} ${command.y}`
-      if (command.type === 'Q') return svg`Q${command.x1} ${command.y1} ${String(end)}`
-      if (command.type !== 'C') return command.type + end
-      return svg`C${command.x1} ${command.y1} ${command.x2} ${command.y2} ${String(end)}`
-    })
-    .join('')
+  const points = ({ type, ...numbers }: PathCommand) => type + Object.values(numbers).map(short).join(' ')
+  return commands.map(points).join('')
 }
 
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Cn}\u2028\u2029]+/gu
@@ -128,12 +119,7 @@ function scriptOf(passage: string): string {
  * Breaks text at spaces into at most `maxLines` lines, each no wider than `room`. Breaks a word that is longer than a
  * line. Text that does not fit ends in an ellipsis. `measure` returns the width of a text in the unit of `room`.
  */
-export function wrapText(
-  text: string,
-  room: number,
-  maxLines: number,
-  measure: (text: string) => number,
-): string[] {
+export function wrapText(text: string, room: number, maxLines: number, measure: (text: string) => number) {
   const lines: string[] = []
   let rest = text.trim()
   while (rest !== '' && lines.length < maxLines) {

@@ -1,9 +1,9 @@
 // Draws the other two grounds. A city is a street with rows of houses, whose windows are lit after dark. A room is a table
-// by a window, a studio with a stand, or a plain wall, with shapes for an abstract picture.
-import { type Colour, colour, hex, mix } from '../colour.js'
+// by a window, a studio with a stand, or a wall with shapes for an abstract picture.
+import { colour, mix } from '../colour.js'
 import { between, type Random } from '../random.js'
 import { fillBelow, type Layers, ridge } from './land.js'
-import { below, box, circle, fade, fill, glow, many, path, type Stage, svg } from './stage.js'
+import { below, box, circle, fade, fill, floor, glow, many, path, type Stage, svg } from './stage.js'
 
 const WARM = colour(0.88, 0.13, 78)
 
@@ -15,44 +15,30 @@ export function drawCity(stage: Stage, random: Random): Layers {
   const [street, isWhite, isLit] = [below(stage, 0.34), reading.season === 'winter', isDark(stage)]
   const asphalt = mix(palette.near, palette.front, isLit ? 0.5 : 0.15)
   const road = isWhite ? mix(asphalt, palette.paper, isLit ? 0.45 : 0.85) : asphalt
-  const foot = hex(mix(road, palette.front, isWhite ? 0.15 : 0.7))
-  const lights = [WARM, palette.accent, palette.second].map(hex)
+  const foot = mix(road, palette.front, isWhite ? 0.15 : 0.7)
+  const lights = [WARM, palette.accent, palette.second]
   const gleams = many(isLit || reading.weather === 'rain' ? 46 : 0, (at) => {
     const [x, y] = [random() * width, street + random() ** 1.5 * (height - street) * 0.8]
-    return box([x, y, 4 + random() * 10, 30 + random() * 130], lights[at % 3] ?? '', 5, 0.2)
+    return box([x, y, 4 + random() * 10, 30 + random() * 130], lights[at % 3] ?? WARM, 5, 0.2)
   })
   const lamps = [0.09, 0.91].map((share, at) => {
     const [x, top, tall] = [width * share, street + 40 - 300 * scale, 300 * scale]
     const halo = isLit ? glow(`lamp-${at}`, x, top, 150 * scale, '#ffdf9e', 0.75) : ''
-    const head = circle(x, top, 13 * scale, isLit ? '#fff0cf' : hex(palette.paper))
-    return halo + path(svg`M${x - 4} ${top}h8v${tall - 26}h8v26h-24v-26h8Z`, hex(palette.front)) + head
+    const head = circle(x, top, 13 * scale, isLit ? '#fff0cf' : palette.paper)
+    return halo + path(svg`M${x - 4} ${top}h8v${tall - 26}h8v26h-24v-26h8Z`, palette.front) + head
   })
-  const back =
-    houses(stage, random, below(stage, 0.1), palette.far, 430, 46, 0.1) +
-    houses(stage, random, street + 4, palette.middle, 360, 84, 0.4)
-  const horizon = hex(mix(road, palette.sky[3], 0.3))
+  const horizon = mix(road, palette.sky[3], 0.3)
   return {
-    back,
-    ground:
-      fade('street', street, height, [0, horizon], [0.3, hex(road)], [1, foot]) +
-      fillBelow(stage, () => street, 'url(#street)') +
-      gleams +
-      lamps.join(''),
+    back: houses(stage, random, false) + houses(stage, random, true),
+    ground: floor(stage, 'street', street, [0, horizon], [0.3, road], [1, foot]) + gleams + lamps.join(''),
   }
 }
 
-/** Draws a row of houses, up to `high`. `lit` is the share of lit windows. */
-function houses(
-  stage: Stage,
-  random: Random,
-  foot: number,
-  shade: Colour,
-  high: number,
-  breadth: number,
-  lit: number,
-): string {
+/** Draws a row of houses: the nearer ones, or the higher ones behind them. */
+function houses(stage: Stage, random: Random, isNear: boolean): string {
   const { palette, light, scale, reading } = stage
-  const pane = breadth * 0.14
+  const [foot, high, breadth] = isNear ? [below(stage, 0.34) + 4, 360, 84] : [below(stage, 0.1), 430, 46]
+  const [shade, lit, pane] = [isNear ? palette.middle : palette.far, isNear ? 0.4 : 0.1, breadth * 0.14]
   let drawing = ''
   for (let x = -20, width = 0; x < stage.width + 20; x += width) {
     width = between(random, breadth, breadth * 1.9) * Math.sqrt(scale)
@@ -62,15 +48,15 @@ function houses(
     const wall = mix(shade, random() < 0.3 ? palette.accent : palette.front, random() * 0.16)
     const roof = svg`M${x} ${top + 1}l${width / 2} ${-width * 0.4}l${width / 2} ${width * 0.4}Z`
     drawing +=
-      box([x, top, width + 1, stage.height - top], hex(wall)) +
-      box([light.x > x ? x + width - 5 : x, top, 5, foot - top], hex(palette.light), 0, 0.25)
-    if (reading.season === 'winter') drawing += box([x - 2, top - 7, width + 5, 12], hex(palette.paper), 5)
-    else if (random() < 0.3) drawing += path(roof, hex(wall))
+      box([x, top, width + 1, stage.height - top], wall) +
+      box([light.x > x ? x + width - 5 : x, top, 5, foot - top], palette.light, 0, 0.25)
+    if (reading.season === 'winter') drawing += box([x - 2, top - 7, width + 5, 12], palette.paper, 5)
+    else if (random() < 0.3) drawing += path(roof, wall)
     for (let y = top + pane * 1.4; y < foot - pane * 2; y += pane * 2.1) {
       for (let left = x + pane; left < x + width - pane * 1.4; left += pane * 1.8) {
         const isOn = random() < lit
         const glass = isOn && isDark(stage) ? WARM : mix(wall, isOn ? palette.light : palette.front, 0.28)
-        if (isOn || random() < 0.55) drawing += box([left, y, pane * 0.95, pane * 1.25], hex(glass))
+        if (isOn || random() < 0.55) drawing += box([left, y, pane * 0.95, pane * 1.25], glass)
       }
     }
   }
@@ -81,20 +67,13 @@ function houses(
 export const TABLE_TOP = 0.62
 export const STAND_TOP = 0.8
 
-export function drawRoom(stage: Stage, random: Random): Layers {
-  if (stage.place === 'table') return table(stage, random)
-  if (stage.place === 'studio') return studio(stage)
-  const wall = drawWall(stage, random)
-  return { back: stage.place === 'card' ? wall : wall + shapes(stage, random), ground: '' }
-}
-
-function table(stage: Stage, random: Random): Layers {
+export function drawTable(stage: Stage, random: Random): Layers {
   const { width, height, palette, light } = stage
   const [top, plank, isNight] = [height * TABLE_TOP, palette.near, palette.hour === 'night']
   const plaster = mix(mix(palette.sky[2], plank, 0.2), palette.ink, isNight ? 0.35 : 0)
   const grain = many(16, () => {
     const [x, y] = [random() * width - 200, top + 14 + random() ** 1.4 * (height - top)]
-    return box([x, y, between(random, 160, 620), 2.4], hex(palette.front), 1, 0.13)
+    return box([x, y, between(random, 160, 620), 2.4], palette.front, 1, 0.13)
   })
   // A window, the sky behind it, and its light on the wall.
   const across = Math.min(430, width * 0.36)
@@ -104,81 +83,57 @@ function table(stage: Stage, random: Random): Layers {
   const hill = svg`M${x} ${y + tall}v${-tall * 0.2}q${across * 0.5} ${-tall * 0.3} ${across} ${-tall * 0.06}V${y + tall}Z`
   const bars = svg`M${x - 7} ${y - 7}h${across + 14}v${tall + 14}h${-across - 14}Z
     M${x + across / 2} ${y}v${tall}M${x} ${y + tall / 2}h${across}`
-  const [bright, dark] = [mix(plank, palette.light, 0.4), mix(plank, palette.front, 0.45)].map(hex)
+  const dark = mix(plank, palette.front, 0.45)
   return {
     back:
-      fill(stage, hex(plaster)) +
-      fade('pane', y, y + tall, [0, hex(palette.sky[1])], [1, hex(palette.sky[3])]) +
+      fill(stage, plaster) +
+      fade('pane', y, y + tall, [0, palette.sky[1]], [1, palette.sky[3]]) +
       box([x, y, across, tall], 'url(#pane)') +
-      circle(x + across * 0.7, y + tall * 0.26, 32, hex(palette.light), 0.9) +
-      path(hill, hex(mix(palette.middle, palette.sky[3], 0.4))) +
-      `<path d="${bars}" fill="none" stroke="${hex(mix(palette.paper, plank, 0.12))}" stroke-width="14"/>` +
-      path(patch.join(''), hex(palette.light), isNight ? 0.07 : 0.2),
-    ground:
-      fade('board', top, height, [0, bright ?? ''], [0.25, hex(plank)], [1, dark ?? '']) +
-      fillBelow(stage, () => top, 'url(#board)') +
-      grain,
+      circle(x + across * 0.7, y + tall * 0.26, 32, palette.light, 0.9) +
+      path(hill, mix(palette.middle, palette.sky[3], 0.4)) +
+      svg`<path d="${bars}" fill="none" stroke="${mix(palette.paper, plank, 0.12)}" stroke-width="14"/>` +
+      path(patch.join(''), palette.light, isNight ? 0.07 : 0.2),
+    ground: floor(stage, 'board', top, [0, mix(plank, palette.light, 0.4)], [0.25, plank], [1, dark]) + grain,
   }
 }
 
-function studio(stage: Stage): Layers {
+export function drawStudio(stage: Stage): Layers {
   const { width, height, palette, light, scale } = stage
   const plain = mix(palette.sky[2], palette.accent, 0.28)
-  const [bright = '', dark = '', shape = '', floor = ''] = [
-    mix(plain, palette.light, 0.5),
-    mix(plain, palette.front, 0.34),
-    mix(plain, palette.second, 0.36),
-    mix(plain, palette.light, 0.12),
-  ].map(hex)
+  const [bright, dark] = [mix(plain, palette.light, 0.5), mix(plain, palette.front, 0.34)]
+  const [pale, deep] = [mix(plain, palette.light, 0.12), mix(plain, palette.front, 0.5)]
   const [x, top, across] = [width / 2, height * STAND_TOP, Math.min(width * 0.36, 330 * Math.sqrt(scale))]
-  const [deep, foot] = [across * 0.2, height * 0.74]
   const stand =
     path(svg`M${x - across} ${top}v${height}h${across * 2}v${-height}Z`, dark) +
-    svg`<ellipse cx="${x}" cy="${top}" rx="${across}" ry="${deep}" fill="${bright}"/>`
+    svg`<ellipse cx="${x}" cy="${top}" rx="${across}" ry="${across * 0.2}" fill="${bright}"/>`
   return {
     back:
       fill(stage, dark) +
-      glow('sweep', x + light.side * width * 0.16, height * 0.36, Math.max(width, height) * 0.9, bright, 1) +
-      circle(x, height * 0.44, across, shape, 0.8) +
-      fade('floor', foot, height, [0, floor], [1, hex(mix(plain, palette.front, 0.5))]) +
-      fillBelow(stage, () => foot, 'url(#floor)'),
+      glow('sweep', x + light.side * width * 0.16, height * 0.36, Math.max(width, height) * 0.9, bright) +
+      circle(x, height * 0.44, across, mix(plain, palette.second, 0.36), 0.8) +
+      floor(stage, 'floor', height * 0.74, [0, pale], [1, deep]),
     ground: stage.isStill ? stand : '',
   }
 }
 
 /** Draws discs and ribbons in the colours of the prompt. */
-function shapes(stage: Stage, random: Random): string {
+export function drawShapes(stage: Stage, random: Random): Layers {
   const { width, height, palette } = stage
   const pale = [palette.accent, palette.second].map((shade) => mix(shade, palette.paper, 0.5))
   const shades = [palette.accent, palette.second, ...pale, palette.paper]
-  const filled = (name: string, at: number, top: number, bottom: number, draw: (shade: string) => string) => {
+  const shaded = (name: string, at: number, top: number, bottom: number) => {
     const shade = shades[at % shades.length] ?? palette.accent
-    const [light, dark] = [mix(shade, palette.paper, 0.25), mix(shade, palette.ink, 0.3)].map(hex)
-    return fade(name, top, bottom, [0, light ?? ''], [1, dark ?? '']) + draw(`url(#${name})`)
+    return fade(name, top, bottom, [0, mix(shade, palette.paper, 0.25)], [1, mix(shade, palette.ink, 0.3)])
   }
   const discs = many(7, (at) => {
     const [x, y, radius] = [random() * width, between(random, 0.05, 0.8) * height, 320 - at * 38]
-    return filled(`disc-${at}`, at, y - radius, y + radius, (shade) => circle(x, y, radius, shade))
+    return shaded(`disc-${at}`, at, y - radius, y + radius) + circle(x, y, radius, `url(#disc-${at})`)
   })
   const ribbons = [0.66, 0.88].map((share, at) => {
     const line = ridge(random, height * share, between(random, 160, 360))
-    return filled(`ribbon-${at}`, 1 - at, height * 0.3, height * 1.2, (shade) =>
-      fillBelow(stage, line, shade),
-    )
+    const shade = shaded(`ribbon-${at}`, 1 - at, height * 0.3, height * 1.2)
+    return shade + fillBelow(stage, line, `url(#ribbon-${at})`)
   })
-  return `${ribbons[0]}${discs}${ribbons[1]}`
-}
-
-/** Draws a wall with soft hills. */
-function drawWall(stage: Stage, random: Random): string {
-  const { height, palette } = stage
-  const shade = (amount: number) => hex(mix(palette.sky[1], palette.accent, amount))
-  const layers = [0.5, 0.7, 0.9].map((share) =>
-    fillBelow(stage, ridge(random, height * share, 140), shade(share * 0.8 - 0.12)),
-  )
-  return (
-    fade('backdrop', 0, height, [0, shade(0.18)], [1, shade(0.34)]) +
-    fill(stage, 'url(#backdrop)') +
-    layers.join('')
-  )
+  const wall = fill(stage, mix(palette.sky[1], palette.accent, 0.18))
+  return { back: `${wall}${ribbons[0]}${discs}${ribbons[1]}`, ground: '' }
 }

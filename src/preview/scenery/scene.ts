@@ -1,29 +1,16 @@
 // Chooses place, colours, light and figures of a run, and composes one flat stage: the sky, the land with the figures on
 // it, and the weather in front. The same arguments give the same drawing.
-import { type Palette, paletteFor } from '../palette.js'
+import { paletteFor } from '../palette.js'
 import { between, pick, type Random, randomFrom } from '../random.js'
 import { type Actor, type Reading, readPrompt } from '../read-prompt.js'
-import type { Size } from '../render-request.js'
-import { GROUNDS, type Ground, type Place } from '../vocabulary.js'
+import type { Size } from '../size.js'
+import { keysByWord, type Place } from '../vocabulary.js'
 import { drawActors } from './actors.js'
-import { drawCity, drawRoom } from './built.js'
+import { drawCity, drawShapes, drawStudio, drawTable } from './built.js'
 import { drawLand } from './land.js'
 import { drawSky, drawWeather } from './sky.js'
-import type { Stage, View } from './stage.js'
-import { drawWater } from './water.js'
-
-/** Values that all shots of a run share. */
-export interface Setting {
-  readonly prompt: string
-  /** Seed of the random numbers. */
-  readonly seed: string
-  readonly reading: Reading
-  readonly place: Place
-  readonly palette: Palette
-  readonly actors: readonly Actor[]
-  /** Position of the light, as shares of the width and of the height above the horizon. */
-  readonly light: { readonly x: number; readonly y: number }
-}
+import type { Setting, Stage, View } from './stage.js'
+import { drawSea, drawUnderwater } from './water.js'
 
 /** With `runId`, runs with the same prompt get different pictures. */
 export function settingFor(prompt: string, runId?: string): Setting {
@@ -35,7 +22,8 @@ export function settingFor(prompt: string, runId?: string): Setting {
   const x = random() < 0.5 ? between(random, 0.16, 0.36) : between(random, 0.64, 0.84)
   const isLow = palette.hour === 'dusk' || palette.hour === 'dawn'
   const y = isLow ? between(random, 0.68, 0.86) : between(random, 0.18, 0.36)
-  return { prompt, seed, reading, place, palette, actors: castFor(reading, place), light: { x, y } }
+  const light = { x, y, side: x < 0.5 ? -1 : 1 } as const
+  return { prompt, seed, reading, place, palette, actors: castFor(reading, place), light }
 }
 
 /** The place of a subject if the prompt names none. */
@@ -53,11 +41,7 @@ const HOMES: Readonly<Partial<Record<Place, string>>> = {
     statue-of-liberty police-officer police-car ambulance fire-engine construction-worker`,
   table: 'cook health-worker scientist technologist teacher student office-worker',
 }
-const homes = new Map(
-  Object.entries(HOMES).flatMap(([place, icons]) =>
-    icons.split(/\s+/).map((icon) => [icon, place as Place] as const),
-  ),
-)
+const homes = keysByWord(HOMES)
 const PRODUCT = new RegExp(
   `shoe|bag|watch|phone|lotion|lipstick|gem|ring|crown|laptop|camera|perfume|sunglasses|pack|boot|trophy|shirt|dress|game|heart
   |umbrella|guitar|violin|coat|jeans|scarf|socks|gloves|kimono|necktie|hat|glasses|sandal|briefcase|skate|skis|sword|dagger
@@ -65,17 +49,15 @@ const PRODUCT = new RegExp(
 )
 const SOMEWHERE = ['mountains', 'hills', 'sea', 'forest', 'desert', 'hills', 'sea', 'city'] as const
 
-function placeFor(
-  { place, actors, season, weather, tints, view, unknownSubject }: Reading,
-  random: Random,
-  prompt: string,
-): Place {
+function placeFor(reading: Reading, random: Random, prompt: string): Place {
+  const { place, actors, hour, season, weather, skyEvent, tints, view } = reading
   const rolled = pick(random, SOMEWHERE)
   const [first] = actors
   const home = homes.get(first?.icon ?? '')
   if (place === 'sea' && home === 'underwater') return 'underwater'
   if (place !== undefined) return place
-  if (unknownSubject !== undefined) return 'card'
+  const isOutdoors = (hour ?? season ?? weather ?? skyEvent) !== undefined
+  if (reading.unknownSubject !== undefined) return isOutdoors ? rolled : 'studio'
   if (first === undefined)
     return !/\p{L}/u.test(prompt) || (tints.length > 0 && season === undefined) ? 'abstract' : rolled
   // A portrait shows a face, not a place, unless the prompt has weather.
@@ -96,31 +78,38 @@ function castFor({ actors }: Reading, place: Place): readonly Actor[] {
 
 /** Sizes of objects. */
 const SCALES: Readonly<Record<View['framing'], number>> = { wide: 1, middle: 1.25, close: 1.7 }
-const DRAWINGS = { land: drawLand, water: drawWater, city: drawCity, room: drawRoom }
 
-/** Returns SVG elements in units. `number` is the number of the shot, which seeds the shapes of hills and clouds. */
-export function composeScene(setting: Setting, { width, height }: Size, number: number, view: View): string {
-  const { seed, reading, place, palette, actors, light } = setting
-  const random = randomFrom(`${seed}\nview ${number}`)
+/** The grounds; all other places are land. */
+const GROUNDS: Readonly<Partial<Record<Place, typeof drawLand>>> = {
+  sea: drawSea,
+  beach: drawSea,
+  underwater: drawUnderwater,
+  city: drawCity,
+  table: drawTable,
+  studio: drawStudio,
+  abstract: drawShapes,
+}
+
+/** Returns SVG elements in units. */
+export function composeScene(setting: Setting, { width, height }: Size, view: View): string {
+  const { seed, place, actors, light } = setting
+  const random = randomFrom(`${seed}\nview ${view.number}`)
   const horizon = height * 0.58
-  const [first] = actors
+  const stance = actors[0]?.stance
   const stage: Stage = {
+    ...setting,
     ...view,
     width,
     height,
     horizon,
     scale: SCALES[view.framing],
-    place,
-    reading,
-    palette,
-    light: { x: light.x * width, y: light.y * horizon, side: light.x < 0.5 ? -1 : 1 },
-    isStill: first?.stance === 'thing' && !view.hasReferences,
-    isAshore: place === 'beach' || (place === 'sea' && /^(stand|head|bust|thing)$/.test(first?.stance ?? '')),
+    light: { ...light, x: light.x * width, y: light.y * horizon },
+    isStill: stance === 'thing' && !view.hasReferences,
+    isAshore: place === 'beach' || (place === 'sea' && /^(stand|head|bust|thing)$/.test(stance ?? '')),
   }
-  const ground = groundOf(place)
-  const isOutdoors = ground !== 'room' && place !== 'underwater'
-  const land = DRAWINGS[ground](stage, random)
-  const figures = drawActors(stage, actors, random)
+  const isOutdoors = !/underwater|table|studio|abstract/.test(place)
+  const land = (GROUNDS[place] ?? drawLand)(stage, random)
+  const figures = drawActors(stage, random)
   return (
     (isOutdoors ? drawSky(stage, random) : '') +
     land.back +
@@ -131,7 +120,3 @@ export function composeScene(setting: Setting, { width, height }: Size, number: 
     (isOutdoors ? drawWeather(stage, random) : '')
   )
 }
-
-const groundOf = (place: Place): Ground =>
-  (Object.keys(GROUNDS) as Ground[]).find((ground) => GROUNDS[ground].some((each) => each === place)) ??
-  'land'

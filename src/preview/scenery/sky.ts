@@ -1,11 +1,11 @@
 // Draws the sky behind the land (air, sun or moon, stars, clouds), and the weather in front of the figures.
-import { hex, mix } from '../colour.js'
+import { mix } from '../colour.js'
 import { between, type Random } from '../random.js'
 import { below, box, circle, fade, fill, glow, many, path, type Stage, svg } from './stage.js'
 
 export function drawSky(stage: Stage, random: Random): string {
   const { palette, horizon, place, width, reading } = stage
-  const [zenith = '', high = '', low = '', edge = ''] = palette.sky.map(hex)
+  const [zenith, high, low, edge] = palette.sky
   const isSpace = place === 'space'
   const stars = palette.hour === 'night' || isSpace ? Math.min(420, (width * horizon) / 4200) : 0
   const events = { aurora, fireworks, rainbow }
@@ -26,13 +26,13 @@ function sunOrMoon({ palette, light: { x, y }, scale, reading }: Stage): string 
   const isLow = palette.hour === 'dusk' || palette.hour === 'dawn'
   const radius = (isLow ? 74 : 55) * (0.75 + 0.25 * scale)
   const strength = palette.hour === 'grey' ? 0.35 : 0.7
-  const halo = glow('glow', x, y, radius * (isLow ? 8 : 6), hex(palette.light), strength)
+  const halo = glow('glow', x, y, radius * (isLow ? 8 : 6), palette.light, strength)
   if (reading.weather !== undefined) return halo
-  const dark = hex(mix(palette.light, palette.sky[1], 0.22))
+  const dark = mix(palette.light, palette.sky[1], 0.22)
   const crater = (right: number, down: number, size: number) =>
     circle(x + right * radius, y + down * radius, size * radius, dark)
   const craters = crater(-0.3, -0.25, 0.22) + crater(0.28, 0.12, 0.16) + crater(-0.1, 0.4, 0.13)
-  return halo + circle(x, y, radius, hex(palette.light), 0.96) + (palette.hour === 'night' ? craters : '')
+  return halo + circle(x, y, radius, palette.light, 0.96) + (palette.hour === 'night' ? craters : '')
 }
 
 function clouds({ width, horizon, palette, reading }: Stage, random: Random): string {
@@ -47,7 +47,7 @@ function clouds({ width, horizon, palette, reading }: Stage, random: Random): st
     const opacity = palette.hour === 'night' ? 0.22 : isHeavy ? 0.55 : 0.28 + 0.4 * nearness
     const length = (180 + 420 * nearness) * between(random, 0.7, 1.25)
     const x = ((at + random()) / count) * (width + 200) - 100
-    return path(cloud(x, y, length, random), hex(shade), opacity)
+    return path(cloud(x, y, length, random), shade, opacity)
   })
 }
 
@@ -79,7 +79,7 @@ function aurora({ width, horizon }: Stage, random: Random): string {
 }
 
 function fireworks({ width, horizon, palette, light }: Stage, random: Random): string {
-  const shades = [hex(palette.accent), '#ffd166', '#ff6b8a', '#7ee7ff', hex(palette.light)]
+  const shades = [palette.accent, '#ffd166', '#ff6b8a', '#7ee7ff', palette.light]
   const bursts = shades.map((shade, burst) => {
     const x = width * ((light.side > 0 ? 0.08 : 0.3) + (burst + between(random, 0.1, 0.7)) * 0.13)
     const [y, reach] = [horizon * between(random, 0.2, 0.55), between(random, 80, 170)]
@@ -125,10 +125,10 @@ export function drawWeather(stage: Stage, random: Random): string {
 }
 
 function fog(stage: Stage): string {
-  const shade = hex(mix(stage.palette.sky[3], stage.palette.paper, 0.3))
+  const shade = mix(stage.palette.sky[3], stage.palette.paper, 0.3)
   return many(3, (at) => {
     const [y, tall] = [below(stage, at * 0.25) - 140, stage.height * 0.34]
-    const bank = fade(`fog-${at}`, y, y + tall, [0, shade, 0], [0.5, shade, 0.5 - at * 0.08], [1, shade, 0])
+    const bank = fade(`fog-${at}`, y, y + tall, [0, shade, 0], [0.5, shade, 0.4 - at * 0.1], [1, shade, 0])
     return bank + box([-20, y, stage.width + 40, tall], `url(#fog-${at})`)
   })
 }
@@ -143,6 +143,6 @@ function rain({ palette, width, height }: Stage, random: Random, isStorm: boolea
   const [x, bends] = [width * between(random, 0.2, 0.8), Array.from({ length: 10 }, () => random() - 0.5)]
   const side = (half: number) =>
     bends.map((by, at) => svg`${x + by * 84 * Math.sqrt(at) + half * (5.5 - at * 0.5)} ${at * height * 0.05}`)
-  const bolt = path(`M${[...side(-1), ...side(1).reverse()].join('L')}Z`, hex(palette.paper), 0.92)
-  return (isStorm ? bolt : '') + path(drops, hex(mix(palette.sky[3], palette.paper, 0.5)), 0.42)
+  const bolt = path(`M${[...side(-1), ...side(1).reverse()].join('L')}Z`, palette.paper, 0.92)
+  return (isStorm ? bolt : '') + path(drops, mix(palette.sky[3], palette.paper, 0.5), 0.42)
 }

@@ -8,34 +8,33 @@
 import { randomUUID } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { packagedFile } from '../files.js'
-import type { Size } from '../render-request.js'
-import { findBox, type Track } from './mp4.js'
+import type { Size } from '../size.js'
+import { fastStart } from './mp4.js'
 
 export const FRAMES_PER_SECOND = 24
 // From 10 (best) to 51. The drawings are flat and clean: 24 shows no blocks in the sky, at 1 to 5 Mbit/s.
 const QUANTIZATION = 24
 
-export interface Encoder {
-  /** Encodes a frame in I420. */
-  add(frame: Uint8Array): void
-  finish(): Track
-}
-
-export async function openEncoder({ width, height }: Size): Promise<Encoder> {
+/** Opens an encoder of frames in I420. `finish` returns the MP4 file. */
+export async function openEncoder({ width, height }: Size) {
   const encoder = await loadModule().createH264MP4Encoder()
   // All encoders of a process share the files of one module.
   const outputFilename = `${randomUUID()}.mp4`
   const rate = { frameRate: FRAMES_PER_SECOND, groupOfPictures: FRAMES_PER_SECOND, speed: 10 }
   Object.assign(encoder, { width, height, outputFilename, ...rate, quantizationParameter: QUANTIZATION })
   encoder.initialize()
+  let frames = 0
   return {
-    add: (frame) => encoder.addFrameYuv(frame),
-    finish() {
+    add(frame: Uint8Array): void {
+      encoder.addFrameYuv(frame)
+      frames++
+    },
+    finish(): Buffer {
       encoder.finalize()
-      const track = readTrack(encoder.FS.readFile(outputFilename))
+      const film = fastStart(encoder.FS.readFile(outputFilename), frames, FRAMES_PER_SECOND)
       encoder.FS.unlink(outputFilename)
       encoder.delete()
-      return track
+      return film
     },
   }
 }
@@ -52,52 +51,4 @@ function loadModule(): EncoderModule {
     for (const listener of process.rawListeners(event))
       if (!before[index]?.includes(listener)) process.off(event, listener as () => void)
   return loaded
-}
-
-const IDR_SLICE = 5
-// Length in bytes of the fixed part of `stsd`, and of its `avc1` entry, before the boxes that they contain.
-const DESCRIPTION_HEADER = 8
-const ENTRY_HEADER = 78
-
-/**
- * Reads the frames from the encoder's file. The rest of its `moov` is not used: it comes after the data, lists no key
- * frames (so that players show garbage after a seek), declares no colour space, and contains the time of day. Throws
- * when the file is not in the format of h264-mp4-encoder 1.0.12.
- */
-function readTrack(mp4: Uint8Array): Track {
-  const table = findBox(mp4, 'moov/trak/mdia/minf/stbl')
-  const data = findBox(mp4, 'mdat')
-  const description = table && findBox(table, 'stsd')
-  const entry = description && findBox(description.subarray(DESCRIPTION_HEADER), 'avc1')
-  const parameters = entry && findBox(entry.subarray(ENTRY_HEADER), 'avcC')
-  const sizeTable = table && findBox(table, 'stsz')
-  if (data === undefined || parameters === undefined || sizeTable === undefined) {
-    throw new Error('the encoder wrote an MP4 without the boxes that are needed')
-  }
-  const sizes = readSizes(sizeTable)
-  if (sizes.reduce((sum, size) => sum + size, 0) !== data.length) {
-    throw new Error('the encoder wrote an MP4 whose frames are not side by side')
-  }
-  return { parameters, data, sizes, keyFrames: findKeyFrames(data, sizes) }
-}
-
-function readSizes(table: Buffer): number[] {
-  const same = table.readUInt32BE(4)
-  const count = table.readUInt32BE(8)
-  return Array.from({ length: count }, (_, index) => same || table.readUInt32BE(12 + index * 4))
-}
-
-function findKeyFrames(data: Buffer, sizes: readonly number[]): number[] {
-  const keyFrames: number[] = []
-  let start = 0
-  for (const [index, size] of sizes.entries()) {
-    for (let at = start; at + 4 < start + size; at += 4 + data.readUInt32BE(at)) {
-      if (((data[at + 4] ?? 0) & 0x1f) === IDR_SLICE) {
-        keyFrames.push(index + 1)
-        break
-      }
-    }
-    start += size
-  }
-  return keyFrames
 }

@@ -3,56 +3,34 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { RenderedFile, RenderJob } from '../../service/engines/engine.js'
 import { writeOutput } from '../files.js'
-import { drawBand, drawStage, type Layout, layOut } from '../picture.js'
-import { randomFrom } from '../random.js'
-import { type Size, type VideoRequest, videoSize } from '../render-request.js'
+import { drawStage, layOut, type StageView } from '../picture.js'
 import { settingFor } from '../scenery/scene.js'
-import { type Overlay, pixels, type View } from '../scenery/stage.js'
-import { type Encoder, FRAMES_PER_SECOND, openEncoder } from './encoder.js'
-import { copyInto, type Layer, layerFromRgb } from './frames.js'
-import { fastStart, type Track } from './mp4.js'
+import { type Overlay, pixels } from '../scenery/stage.js'
+import { type Size, videoSize } from '../size.js'
+import { FRAMES_PER_SECOND, openEncoder } from './encoder.js'
 
-export async function renderVideo(request: VideoRequest, job: RenderJob): Promise<RenderedFile> {
-  const size = videoSize(request)
-  const setting = settingFor(request.prompt, job.run?.id)
-  const layout = await layOut(setting, size, job.references)
-  const shots = planShots(setting.seed, request.seconds, size)
-  const track = await encode(layout, shots, job)
-  return writeOutput(job, 'film.mp4', 'video/mp4', fastStart(track, size, FRAMES_PER_SECOND))
-}
-
-async function encode(layout: Layout, shots: readonly Shot[], job: RenderJob): Promise<Track> {
-  const encoder = await openEncoder(layout.size)
-  await shoot(layout, shots, encoder, job)
-  const track = encoder.finish()
-  const frames = shots.reduce((sum, shot) => sum + shot.frames, 0)
-  if (track.sizes.length !== frames)
-    throw new Error(`the encoder wrote ${track.sizes.length} of ${frames} frames`)
-  return track
-}
-
-/** Composes and encodes all frames. */
-async function shoot(
-  layout: Layout,
-  shots: readonly Shot[],
-  encoder: Encoder,
-  { signal, onProgress }: RenderJob,
-): Promise<void> {
-  const { size } = layout
+export async function renderVideo(job: RenderJob): Promise<RenderedFile> {
+  const { input, run, references, signal, onProgress } = job
+  const size = videoSize(input)
+  const layout = await layOut(settingFor(String(input.prompt), run?.id), size, references)
+  const overlays = await Promise.all(layout.overlays.map(layerOf))
+  const shots = planShots(String(input.duration), size)
+  const draw = async (shot: Shot | undefined) => {
+    if (shot === undefined) return undefined
+    const rgb = await (await drawStage(layout, shot)).raw().toBuffer()
+    return layerFromRgb(rgb, { width: size.width + shot.way, height: layout.stageHeight })
+  }
+  const encoder = await openEncoder(size)
   const frame = { ...size, data: new Uint8Array(size.width * size.height * 1.5) }
   const total = shots.reduce((sum, shot) => sum + shot.frames, 0)
-  const draw = (shot: Shot | undefined): Promise<Layers> | undefined => {
-    const layers = shot && drawLayers(layout, shot, shots.length)
-    // The layers of the next shot are awaited later, so a rejection must not count as unhandled.
-    layers?.catch(() => {})
-    return layers
-  }
   let done = 0
   let next = draw(shots[0])
   for (const [index, shot] of shots.entries()) {
-    const { stage, overlays } = (await next) as Layers
+    const stage = await next
     next = draw(shots[index + 1])
-    for (let at = 0; at < shot.frames; at++) {
+    // Awaited later, so a rejection must not count as unhandled.
+    next.catch(() => {})
+    for (let at = 0; stage !== undefined && at < shot.frames; at++) {
       signal.throwIfAborted()
       copyInto(frame, stage, 0, 0, columnAt(shot, at))
       for (const { layer, left, top } of overlays) copyInto(frame, layer, left, top)
@@ -62,53 +40,35 @@ async function shoot(
       await nextTurn()
     }
   }
+  return writeOutput(job, 'film.mp4', 'video/mp4', encoder.finish())
 }
 
-interface Layers {
-  readonly stage: Layer
-  readonly overlays: readonly { readonly layer: Layer; readonly left: number; readonly top: number }[]
-}
-
-async function drawLayers(layout: Layout, shot: Shot, shots: number): Promise<Layers> {
+async function layerOf({ input, left, top, ...size }: Overlay) {
   const sharp = await pixels()
-  const stage = await (await drawStage(layout, shot)).removeAlpha().raw().toBuffer()
-  const overlays = [await drawBand(layout, `${shot.number} / ${shots}`), ...layout.overlays]
-  const layerOf = async (overlay: Overlay) => {
-    const rgb = await sharp(overlay.input).removeAlpha().raw().toBuffer()
-    return { ...overlay, layer: layerFromRgb(rgb, overlay) }
-  }
-  return {
-    stage: layerFromRgb(stage, { width: layout.size.width + shot.way, height: layout.stageHeight }),
-    overlays: await Promise.all(overlays.map(layerOf)),
-  }
+  const rgb = await sharp(input).removeAlpha().raw().toBuffer()
+  return { left, top, layer: layerFromRgb(rgb, size) }
 }
 
-export interface Shot {
-  /** Number of the shot, counted from 1. */
-  readonly number: number
+export interface Shot extends StageView {
   readonly frames: number
-  readonly framing: View['framing']
   /** Pixels from one frame to the next: even, because a colour difference covers two pixels. Negative to the left. */
   readonly step: number
-  /** Pixels from the first frame to the last. */
-  readonly way: number
 }
 
 const FRAMINGS = ['wide', 'middle', 'close', 'wide'] as const
-// Lengths of shots in whole seconds: the encoder sets a key frame every second, so every cut is at a key frame.
-const LENGTHS = { 5: [2, 1, 2], 10: [3, 2, 2, 3] } as const
 
 /** Plans three shots (120 frames) for 5 s, and four shots (240 frames) for 10 s. */
-export function planShots(seed: string, seconds: 5 | 10, size: Size): readonly Shot[] {
+export function planShots(duration: string, size: Size): readonly Shot[] {
   const step = Math.min(size.width, size.height) > 1000 ? 4 : 2
-  const turn = randomFrom(`${seed}\nshots`)() < 0.5 ? 0 : 1
-  return LENGTHS[seconds].map((length, index) => {
-    const frames = length * FRAMES_PER_SECOND
+  // Whole seconds: the encoder sets a key frame every second, so every cut is at a key frame.
+  const lengths = duration === '10' ? [3, 2, 2, 3] : [2, 1, 2]
+  return lengths.map((seconds, index) => {
+    const frames = seconds * FRAMES_PER_SECOND
     return {
       number: index + 1,
       frames,
       framing: FRAMINGS[index] ?? 'wide',
-      step: (index + turn) % 2 === 0 ? step : -step,
+      step: index % 2 === 0 ? step : -step,
       way: step * (frames - 1),
     }
   })
@@ -116,3 +76,49 @@ export function planShots(seed: string, seconds: 5 | 10, size: Size): readonly S
 
 /** Returns the first column of the stage that a frame shows. */
 export const columnAt = ({ step, way }: Shot, at: number): number => (step > 0 ? step * at : way + step * at)
+
+/** An opaque picture in I420: a byte of luma per pixel, then two colour differences at half the resolution. Even sides. */
+export interface Layer extends Size {
+  readonly data: Uint8Array
+}
+
+/**
+ * Converts RGB to BT.709 in limited range, which players assume from 720 lines up and the `colr` box declares. Uses
+ * exact integers: factors in 1/65536, and one colour difference for four pixels.
+ */
+export function layerFromRgb(rgb: Uint8Array, { width, height }: Size): Layer {
+  const pixels = width * height
+  const data = new Uint8Array(pixels * 1.5)
+  let half = pixels
+  for (let row = 0; row < height; row += 2) {
+    for (let column = 0; column < width; column += 2) {
+      let [red, green, blue] = [0, 0, 0]
+      for (let corner = 0; corner < 4; corner++) {
+        const at = (row + (corner >> 1)) * width + column + (corner & 1)
+        const [r, g, b] = [rgb[at * 3] as number, rgb[at * 3 + 1] as number, rgb[at * 3 + 2] as number]
+        data[at] = (r * 11966 + g * 40254 + b * 4064 + 1081328) >> 16
+        red += r
+        green += g
+        blue += b
+      }
+      data[half] = (blue * 28784 - red * 6596 - green * 22188 + 33684992) >> 18
+      data[half + pixels / 4] = (red * 28784 - green * 26145 - blue * 2639 + 33684992) >> 18
+      half++
+    }
+  }
+  return { width, height, data }
+}
+
+/** Copies a layer into a frame at `left`, `top`, without its first `skipped` columns. All numbers are even. */
+export function copyInto(frame: Layer, layer: Layer, left: number, top: number, skipped = 0): void {
+  const [pixels, layerPixels] = [frame.width * frame.height, layer.width * layer.height]
+  for (const plane of [0, 1, 1.25]) {
+    const half = plane === 0 ? 1 : 2
+    const width = Math.min(layer.width - skipped, frame.width - left) / half
+    for (let row = 0; row < layer.height / half; row++) {
+      const from = plane * layerPixels + (row * layer.width + skipped) / half
+      const to = plane * pixels + ((top / half + row) * frame.width + left) / half
+      frame.data.set(layer.data.subarray(from, from + width), to)
+    }
+  }
+}

@@ -1,135 +1,78 @@
-// Writes the MP4 file. `moov` comes first, so that playing can start during the download; it lists the key frames,
-// declares BT.709 and has no creation time, so that the same frames give the same bytes. Rejected: the encoder's `moov`
-// with shifted offsets, for the reasons at `readTrack`, and mediabunny, which always writes the time of day.
-import type { Size } from '../render-request.js'
+// Rewrites the encoder's MP4 file. `moov` comes first, so that playing can start during the download; it lists the key
+// frames (without them players show garbage after a seek), declares BT.709 and has no time of day, so that the same
+// frames give the same bytes. Rejected: mediabunny, which always writes the time of day.
 
-export interface Track {
-  /** Content of the `avcC` box. */
-  readonly parameters: Buffer
-  /** All frames in order, as length-prefixed NAL units. */
-  readonly data: Buffer
-  /** Size of each frame in bytes. */
-  readonly sizes: readonly number[]
-  /** Numbers of the frames that can be decoded without other frames, counted from 1. */
-  readonly keyFrames: readonly number[]
+/** Returns the film. The encoder got `frames` frames, and made a key frame of every `interval`th, from the first. */
+export function fastStart(mp4: Uint8Array, frames: number, interval: number): Buffer {
+  const file = Buffer.from(mp4.buffer, mp4.byteOffset, mp4.length)
+  const [type, movie, data] = ['ftyp', 'moov', 'mdat'].map((wanted) =>
+    boxesIn(file).find(({ name }) => name === wanted),
+  )
+  if (!type || !movie || !data) throw new Error('the encoder wrote an incomplete MP4')
+  const start = data.offset
+  const rewritten = (shift: number) => rewrite(movie.whole, changesOf(frames, interval, shift))
+  // The first call only measures: the length does not depend on the offsets, which have a fixed width.
+  const shift = type.whole.length + rewritten(0).length - start
+  return Buffer.concat([type.whole, rewritten(shift), data.whole])
 }
 
-const UNITY = [0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000] as const
-const UNDETERMINED_LANGUAGE = 0x55c4
+type Changes = Readonly<Record<string, (content: Buffer) => readonly Uint8Array[]>>
 
-/** Returns the file. `rate` is in frames per second. */
-export function fastStart(track: Track, size: Size, rate: number): Buffer {
-  const type = box('ftyp', Buffer.from('isom'), numbers(0x200), Buffer.from('isomiso2avc1mp41'))
-  // The first call only measures the length of `moov`. The length does not depend on the offset, which has a fixed
-  // width.
-  const head = type.length + movie(track, size, rate, 0).length + 8
-  return Buffer.concat([type, movie(track, size, rate, head), box('mdat', track.data)])
+/** Returns the new contents of the boxes that are changed. */
+function changesOf(frames: number, interval: number, shift: number): Changes {
+  const keyFrames = Array.from({ length: Math.ceil(frames / interval) }, (_, at) => at * interval + 1)
+  const bt709 = Buffer.from('nclx\0\x01\0\x01\0\x01\0')
+  const inside = (content: Buffer) => [rewrite(content, changes)]
+  const withoutTime = (content: Buffer) => [content.subarray(0, 4), Buffer.alloc(8), content.subarray(12)]
+  const changes: Changes = {
+    ...{ moov: inside, trak: inside, mdia: inside, minf: inside },
+    ...{ mvhd: withoutTime, tkhd: withoutTime, mdhd: withoutTime },
+    stbl: (content) => [...inside(content), box('stss', numbers([0, keyFrames.length, ...keyFrames]))],
+    stsd: (content) => [content.subarray(0, 8), ...inside(content.subarray(8))],
+    avc1: (content) => [content, box('colr', bt709)],
+    stco: (content) => {
+      const offsets = Array.from({ length: content.length / 4 - 2 }, (_, at) =>
+        content.readUInt32BE(8 + 4 * at),
+      )
+      return [content.subarray(0, 8), numbers(offsets.map((offset) => offset + shift))]
+    },
+    stsz(content) {
+      const written = content.readUInt32BE(8)
+      if (written !== frames) throw new Error(`the encoder wrote ${written} of ${frames} frames`)
+      return [content]
+    },
+  }
+  return changes
 }
 
-function movie(track: Track, size: Size, rate: number, offset: number): Buffer {
-  // The unit of time is 1/1000 of a frame, so that every rate and the length of the film are exact.
-  const scale = rate * 1000
-  const duration = track.sizes.length * 1000
-  const header = fullBox(
-    'mvhd',
-    0,
-    numbers(0, 0, scale, duration, 0x10000),
-    shorts(0x100, 0),
-    numbers(0, 0),
-    numbers(...UNITY),
-    numbers(0, 0, 0, 0, 0, 0, 2),
+const rewrite = (boxes: Buffer, changes: Changes): Buffer =>
+  Buffer.concat(
+    boxesIn(boxes).map(({ name, content, whole }) => {
+      const change = changes[name]
+      return change === undefined ? whole : box(name, ...change(content))
+    }),
   )
-  const trackHeader = fullBox(
-    'tkhd',
-    3,
-    numbers(0, 0, 1, 0, duration, 0, 0, 0, 0),
-    numbers(...UNITY),
-    numbers(size.width * 0x10000, size.height * 0x10000),
-  )
-  const media = box(
-    'mdia',
-    fullBox('mdhd', 0, numbers(0, 0, scale, duration), shorts(UNDETERMINED_LANGUAGE, 0)),
-    fullBox('hdlr', 0, numbers(0), Buffer.from('vide'), numbers(0, 0, 0), Buffer.from('rushes preview\0')),
-    box(
-      'minf',
-      fullBox('vmhd', 1, shorts(0, 0, 0, 0)),
-      box('dinf', fullBox('dref', 0, numbers(1), fullBox('url ', 1))),
-      sampleTable(track, size, offset),
-    ),
-  )
-  return box('moov', header, box('trak', trackHeader, media))
-}
 
-function sampleTable({ parameters, sizes, keyFrames }: Track, size: Size, offset: number): Buffer {
-  const count = sizes.length
-  return box(
-    'stbl',
-    fullBox('stsd', 0, numbers(1), sampleEntry(parameters, size)),
-    fullBox('stts', 0, numbers(1, count, 1000)),
-    fullBox('stss', 0, numbers(keyFrames.length, ...keyFrames)),
-    fullBox('stsc', 0, numbers(1, 1, count, 1)),
-    fullBox('stsz', 0, numbers(0, count, ...sizes)),
-    fullBox('stco', 0, numbers(1, offset)),
-  )
-}
-
-function sampleEntry(parameters: Buffer, size: Size): Buffer {
-  const bt709 = 1
-  const colour = box('colr', Buffer.from('nclx'), shorts(bt709, bt709, bt709), Buffer.from([0]))
-  return box(
-    'avc1',
-    shorts(0, 0, 0, 1, 0, 0),
-    numbers(0, 0, 0),
-    shorts(size.width, size.height),
-    numbers(0x480000, 0x480000, 0),
-    shorts(1),
-    Buffer.alloc(32),
-    shorts(24, 0xffff),
-    box('avcC', parameters),
-    colour,
-    box('pasp', numbers(1, 1)),
-  )
+/** Returns the boxes side by side in `bytes`. */
+function boxesIn(bytes: Buffer) {
+  const boxes: { name: string; offset: number; content: Buffer; whole: Buffer }[] = []
+  for (let offset = 0; offset < bytes.length; ) {
+    const whole = bytes.subarray(offset, offset + Math.max(8, bytes.readUInt32BE(offset)))
+    boxes.push({ name: whole.toString('latin1', 4, 8), offset, content: whole.subarray(8), whole })
+    offset += whole.length
+  }
+  return boxes
 }
 
 /** Returns a box that contains the parts. */
 function box(name: string, ...parts: readonly Uint8Array[]): Buffer {
   const length = parts.reduce((sum, part) => sum + part.length, 8)
-  return Buffer.concat([numbers(length), Buffer.from(name, 'latin1'), ...parts])
-}
-
-/** Returns a box that starts with a version and flags. */
-function fullBox(name: string, flags: number, ...parts: readonly Uint8Array[]): Buffer {
-  return box(name, numbers(flags), ...parts)
+  return Buffer.concat([numbers([length]), Buffer.from(name), ...parts])
 }
 
 /** Returns 32-bit big-endian numbers. */
-function numbers(...values: readonly number[]): Buffer {
+function numbers(values: readonly number[]): Buffer {
   const bytes = Buffer.alloc(values.length * 4)
-  for (const [index, value] of values.entries()) bytes.writeUInt32BE(value >>> 0, index * 4)
+  for (const [index, value] of values.entries()) bytes.writeUInt32BE(value, index * 4)
   return bytes
-}
-
-/** Returns 16-bit big-endian numbers. */
-function shorts(...values: readonly number[]): Buffer {
-  const bytes = Buffer.alloc(values.length * 2)
-  for (const [index, value] of values.entries()) bytes.writeUInt16BE(value, index * 2)
-  return bytes
-}
-
-/**
- * Returns the content of the box at a path such as `moov/trak/mdia`, or undefined if it is missing. Supports only boxes
- * with 32-bit lengths, which the encoder writes.
- */
-export function findBox(bytes: Uint8Array, path: string): Buffer | undefined {
-  const content = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
-  const [name = '', ...rest] = path.split('/')
-  for (let at = 0; at + 8 <= content.length; ) {
-    const length = content.readUInt32BE(at)
-    if (length < 8 || at + length > content.length) return undefined
-    const child = content.subarray(at + 8, at + length)
-    if (content.toString('latin1', at + 4, at + 8) === name)
-      return rest.length === 0 ? child : findBox(child, rest.join('/'))
-    at += length
-  }
-  return undefined
 }

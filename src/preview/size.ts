@@ -1,0 +1,53 @@
+// Computes the size of an output in pixels. The service has checked the input and applied the defaults.
+
+/**
+ * Size in pixels. Both sides are even, because H.264 in yuv420p halves them. The rule also applies to pictures, so that
+ * a picture and a film of the same ratio match.
+ */
+export interface Size {
+  readonly width: number
+  readonly height: number
+}
+
+type Input = Readonly<Record<string, unknown>>
+
+const BASIC_PIXELS = 1024 * 1024
+const HIGH_LONGER_SIDE = 3840
+
+/**
+ * `basic`: the exact ratio at the size nearest to one megapixel (1:1 is 1024x1024, 16:9 is 1376x774). `high`: the
+ * longer side is 3840, and the shorter side is rounded to an even number (21:9 is 3840x1646).
+ */
+export function imageSize({ aspect_ratio, quality }: Input): Size {
+  const [across, down] = parseRatio(aspect_ratio)
+  if (quality === 'high') return scaled(across, down, HIGH_LONGER_SIDE / Math.max(across, down))
+  return scaled(across, down, even(Math.sqrt(BASIC_PIXELS / (across * down))))
+}
+
+/**
+ * Returns the size of a film. The shorter side is 720 at 720p and 1080 at 1080p (9:16 at 720p is 720x1280, 21:9 is
+ * 1680x720).
+ */
+export function videoSize({ aspect_ratio, resolution }: Input): Size {
+  const [across, down] = parseRatio(aspect_ratio)
+  return scaled(across, down, (resolution === '1080p' ? 1080 : 720) / Math.min(across, down))
+}
+
+/** Returns both sides of a ratio such as `21:9`, reduced to 7 and 3. */
+function parseRatio(ratio: unknown): readonly [number, number] {
+  const [across = 0, down = 0] = String(ratio).split(':').map(Number)
+  if (!(across >= 1 && down >= 1)) throw new TypeError(`not an aspect ratio: ${ratio}`)
+  const divisor = greatestCommonDivisor(across, down)
+  return [across / divisor, down / divisor]
+}
+
+const greatestCommonDivisor = (one: number, other: number): number =>
+  other === 0 ? one : greatestCommonDivisor(other, one % other)
+
+const scaled = (across: number, down: number, unit: number): Size => ({
+  width: even(across * unit),
+  height: even(down * unit),
+})
+
+/** Rounds to an even number. */
+export const even = (value: number): number => Math.round(value / 2) * 2

@@ -55,16 +55,13 @@ export const isEncoded = (response: Pick<HttpResponse, 'header'>): boolean => en
  * Yields the decoded body in chunks of at most 128 KiB, so that the reader can stop at its limit. Throws an `HttpFailure`
  * if the body cannot be decoded. All bytes that can be decoded are yielded before the error.
  */
-export function decodedBody(response: Pick<HttpResponse, 'header' | 'body'>): Bytes {
+export async function* decodedBody(
+  response: Pick<HttpResponse, 'header' | 'body'>,
+): AsyncGenerator<Uint8Array> {
   const encodings = encodingsOf(response)
-  if (encodings.length > MAX_ENCODINGS) return failing(encodings)
+  if (encodings.length > MAX_ENCODINGS) throw unsupported(encodings)
   // The encodings are listed in the order in which they were applied.
-  return encodings.reduceRight((body, encoding) => decodedOnce(body, encoding), response.body)
-}
-
-// biome-ignore lint/correctness/useYield: it fails before the first chunk.
-async function* failing(encodings: readonly string[]): AsyncGenerator<Uint8Array> {
-  throw unsupported(encodings)
+  yield* encodings.reduceRight((body, encoding) => decodedOnce(body, encoding), response.body)
 }
 
 async function* decodedOnce(body: Bytes, encoding: string): AsyncGenerator<Uint8Array> {

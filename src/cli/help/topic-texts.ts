@@ -10,6 +10,7 @@ import {
 } from '../../protocol/parameters.js'
 import { PROBLEMS } from '../../protocol/problems.js'
 import { FURTHER_ENVIRONMENT, SETTINGS, type SettingRow, SHARED_ENVIRONMENT } from '../settings/table.js'
+import { wrapWords } from '../terminal/format.js'
 import { runKeyPaths } from '../terminal/run-json.js'
 
 interface ExitMeaning {
@@ -117,7 +118,7 @@ function listing(rows: readonly (readonly [string, string])[]): string {
   const width = Math.max(...rows.map(([term]) => term.length)) + 2
   return rows
     .map(([term, text]) => {
-      const [first = '', ...others] = wrapped(withoutMarkdown(text), COLUMNS - width - 2)
+      const [first = '', ...others] = wrapWords(withoutMarkdown(text), COLUMNS - width - 2)
       return [
         `  ${term.padEnd(width)}${first}`,
         ...others.map((line) => `  ${' '.repeat(width)}${line}`),
@@ -127,16 +128,6 @@ function listing(rows: readonly (readonly [string, string])[]): string {
 }
 
 const withoutMarkdown = (markdown: string): string => markdown.replace(/`/g, '').replace(/\\\|/g, '|')
-
-function wrapped(text: string, columns: number): readonly string[] {
-  const lines: string[] = []
-  for (const word of text.split(' ')) {
-    const last = lines.at(-1)
-    if (last === undefined || last.length + 1 + word.length > columns) lines.push(word)
-    else lines[lines.length - 1] = `${last} ${word}`
-  }
-  return lines
-}
 
 const settings: readonly SettingRow[] = Object.values(SETTINGS)
 
@@ -198,7 +189,7 @@ const flagsOf = (kind: Kind): string =>
 const jsonKeys = (): string => {
   const keys = runKeyPaths().map((path) => `\`${path}\``)
   const plain = 'Without `--json`: one URL per line, or with `-o`/`-d` one path per line.'
-  return wrapped(`${keys.join(', ')}. ${plain}`, 105).join('\n  ')
+  return wrapWords(`${keys.join(', ')}. ${plain}`, 105).join('\n  ')
 }
 
 /** The text of `rushes help agents`: a short reference in Markdown. */

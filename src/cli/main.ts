@@ -33,13 +33,13 @@ export async function main(options: MainOptions): Promise<number> {
   let opened: Context | undefined
   const run: CommandEnvironment['run'] = async (command, work, needs = {}) => {
     const globals = globalsOfCommand(command)
-    const output = await outputFor(options, globals)
+    const output = outputFor(options, globals)
     out = output
     exitCode = await withContext({ ...options, ...needs, globals, out: output }, work, opened)
   }
   const freshModels = async (globals: Globals) => {
     const { createContext } = await import('./context/context.js')
-    out = await outputFor(options, globals)
+    out = outputFor(options, globals)
     opened = createContext({ ...options, globals, out })
     const models = await opened.models()
     await models.refreshIfOld()
@@ -53,7 +53,7 @@ export async function main(options: MainOptions): Promise<number> {
     return exitCode
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return EXIT.ok
-    out ??= await outputFor(options, globalsOf({ json: wantsJson(argv) }))
+    out ??= outputFor(options, globalsOf({ json: wantsJson(argv) }))
     return report(thrown, out)
   } finally {
     await opened?.close()
@@ -116,14 +116,8 @@ function withHelpLater(program: Command, argv: readonly string[]): string[] {
 const isCommandPath = (program: Command, words: readonly string[]): boolean =>
   plainWords(words).length === words.length && findCommand(program, words).commands.length > 0
 
-async function outputFor(
-  { stdout, stderr, env }: MainOptions,
-  { json, quiet, debug, color }: Globals,
-): Promise<Output> {
-  const style = {
-    out: await createStyle(stdout, env, { color }),
-    err: await createStyle(stderr, env, { color }),
-  }
+function outputFor({ stdout, stderr, env }: MainOptions, { json, quiet, debug, color }: Globals): Output {
+  const style = { out: createStyle(stdout, env, { color }), err: createStyle(stderr, env, { color }) }
   const isJobLog = env.GITHUB_ACTIONS === 'true'
   const isNpx = env.npm_command === 'exec' && env.npm_lifecycle_event === 'npx'
   const program = isNpx ? 'npx rushes' : 'rushes'

@@ -15,13 +15,22 @@ export function protocolOf(env: Env, setting: string | undefined): Protocol {
   const chosen = CHOSEN[setting ?? '']
   if (chosen !== undefined) return chosen
   const has = (name: string) => variable(env, name) !== undefined
-  if (has('TMUX') || has('STY') || /^(tmux|screen)/.test(env.TERM ?? '')) return 'half blocks'
+  if (isMultiplexed(env)) return 'half blocks'
   if (has('KITTY_WINDOW_ID') || has('KONSOLE_VERSION') || /kitty|ghostty/.test(env.TERM ?? '')) return 'kitty'
-  // ssh passes on LC_TERMINAL, which iTerm2 sets. TERM_PROGRAM is that of the terminal itself.
-  const program = variable(env, 'TERM_PROGRAM') ?? variable(env, 'LC_TERMINAL') ?? ''
+  const program = programOf(env)
   if (/^ghostty/i.test(program)) return 'kitty'
   return /^(iterm|wezterm)/i.test(program) ? 'iterm2' : 'half blocks'
 }
+
+/** Whether tmux or screen is between the program and the terminal. */
+export const isMultiplexed = (env: Env): boolean =>
+  variable(env, 'TMUX') !== undefined ||
+  variable(env, 'STY') !== undefined ||
+  /^(tmux|screen)/.test(env.TERM ?? '')
+
+/** Name of the terminal. ssh passes on LC_TERMINAL, which iTerm2 sets. TERM_PROGRAM is that of the terminal itself. */
+export const programOf = (env: Env): string =>
+  variable(env, 'TERM_PROGRAM') ?? variable(env, 'LC_TERMINAL') ?? ''
 
 /** Assumed size of a character: a small one, so that the picture is not too large. */
 const [CELL_WIDTH, CELL_HEIGHT] = [8, 16]

@@ -34,6 +34,8 @@ export type Arguments = Readonly<Record<string, unknown>>
 export interface Call {
   /** Arguments, checked against the input schema. */
   readonly args: Arguments
+  /** Monotonic time of the call, in milliseconds. */
+  readonly sinceMs: number
   /** Aborted when the client cancels the call or disconnects. */
   readonly signal: AbortSignal
   /** Sends a progress notification. Ignored unless the client has asked for progress. */

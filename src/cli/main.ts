@@ -26,7 +26,7 @@ export async function main(options: MainOptions): Promise<number> {
     print(await completeLine(options.argv.slice(1), options.env))
     return EXIT.ok
   }
-  const argv = withHelpFlag(options.argv)
+  const { argv } = options
   let exitCode: number = EXIT.ok
   let out: Output | undefined
   /** Context that opened the models of the line. The command continues with it, so that it reads its key only once. */
@@ -71,13 +71,6 @@ async function programFor(
   }
   const { createModelProgram } = await import('./models/model-program.js')
   return createModelProgram({ argv, ...options })
-}
-
-/** `help run image --model acme/still-2` is `--help run image --model acme/still-2`, which takes that flag. */
-function withHelpFlag(argv: readonly string[]): readonly string[] {
-  const at = argv.indexOf('help')
-  const isForModel = plainWords(argv)[0] === 'help' && commandWord(argv) === 'run'
-  return isForModel && argv.some((word) => /^--model(=|$)/.test(word)) ? argv.with(at, '--help') : argv
 }
 
 /** Parses the line and runs its command. Throws `usage` for a line that does not parse. */

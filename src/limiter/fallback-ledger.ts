@@ -4,12 +4,11 @@
  * tried again.
  */
 import type { Clock } from '../host/clock.js'
+import { RUNS_LIMIT } from '../protocol/limits.js'
 import { createMemoryLedger, type Ledger } from './limit-ledger.js'
 import type { SharedLedger } from './shared-ledger.js'
-import type { Limit } from './window.js'
 
 interface FallbackOptions {
-  readonly limit: Limit
   readonly clock: Clock
   /** Called once, when the shared ledger fails. */
   onLost(error: unknown): void
@@ -18,9 +17,9 @@ interface FallbackOptions {
 /** Creates the combined ledger. `open` may throw if the file cannot be used. */
 export function withFallback(
   open: () => SharedLedger,
-  { limit, clock, onLost }: FallbackOptions,
+  { clock, onLost }: FallbackOptions,
 ): Ledger & Pick<SharedLedger, 'close'> {
-  const memory = createMemoryLedger(limit, clock)
+  const memory = createMemoryLedger(clock)
   let opened: SharedLedger | undefined
   let isLost = false
   let hasGranted = false
@@ -34,7 +33,7 @@ export function withFallback(
     } catch (error) {
       isLost = true
       // The slots of other processes still count, but can no longer be read.
-      if (hasGranted) memory.holdBack(limit.windowMs)
+      if (hasGranted) memory.holdBack(RUNS_LIMIT.windowMs)
       onLost(error)
       return undefined
     }

@@ -9,7 +9,6 @@ import { type Journal, LOCK_TIMEOUT_MS, openJournal, type SavedRows } from '../.
 import { withFallback } from '../../limiter/fallback-ledger.js'
 import type { Ledger } from '../../limiter/index.js'
 import { keyHashOf, openSharedLedger } from '../../limiter/shared-ledger.js'
-import { RUNS_LIMIT } from '../../protocol/limits.js'
 import { JOURNAL_FILE } from '../settings/folders.js'
 
 export const LEDGER_FILE = 'limits.db'
@@ -198,11 +197,7 @@ export function openStateLedger({ folder, clock, warn, origin, apiKey }: StateLe
     )
   }
   const keyHash = keyHashOf(origin, apiKey)
-  const ledger = withFallback(() => openSharedLedger({ path, keyHash, limit: RUNS_LIMIT, clock }), {
-    limit: RUNS_LIMIT,
-    clock,
-    onLost,
-  })
+  const ledger = withFallback(() => openSharedLedger({ path, keyHash, clock }), { clock, onLost })
   isOpening = false
   return ledger
 }

@@ -21,8 +21,6 @@ export interface StateOptions {
   warn(message: string): void
 }
 
-export const reasonOf = (error: unknown): string => describeError(error)
-
 const newerState = (folder: string, cause: NewerFormat) =>
   new RushesError(
     'usage',

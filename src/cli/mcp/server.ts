@@ -1,6 +1,6 @@
 /**
  * MCP protocol of `rushes mcp`: lists the tools, checks arguments, sends progress notifications, cancels calls, and
- * returns errors as results. Only this file imports the SDK.
+ * returns errors as results. Only this file runs code of the SDK.
  */
 import { pipeline, type Readable, Transform } from 'node:stream'
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
@@ -18,7 +18,7 @@ import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import type { ParameterSchema } from '../../protocol/models.js'
 import { findInexact } from '../../protocol/parameters.js'
 import { isObject } from '../../protocol/parse.js'
-import { nearest, shortened } from '../../protocol/text.js'
+import { didYouMean, shortened } from '../../protocol/text.js'
 import { inputProblems } from '../../protocol/validate.js'
 import type { Context } from '../context/context.js'
 import { VERSION } from '../process/version.js'
@@ -26,7 +26,6 @@ import { errorAnswer } from './answers.js'
 import {
   type Arguments,
   type Call,
-  type CallResult,
   type JsonSchema,
   nameOf,
   resultOf,
@@ -77,7 +76,7 @@ export async function serveStdio(
       checkArguments(tool.definition, args)
       return resultOf(await tool.call({ args, sinceMs, signal, progress }))
     } catch (thrown) {
-      return resultOf(errorAnswer(asRushesError(thrown))) satisfies CallResult
+      return resultOf(errorAnswer(asRushesError(thrown)))
     }
   })
 
@@ -90,10 +89,9 @@ export async function serveStdio(
 
 function unknownTool(name: string, tools: Tools): McpError {
   const names = tools.map(({ definition }) => definition.name)
-  const near = nearest(name, names)
   return new McpError(
     ErrorCode.InvalidParams,
-    `Unknown tool "${shortened(name, 60)}".${near === undefined ? '' : ` Did you mean "${near}"?`} Tools: ${names.join(', ')}.`,
+    `Unknown tool "${shortened(name, 60)}".${didYouMean(name, names)} Tools: ${names.join(', ')}.`,
   )
 }
 
@@ -142,7 +140,7 @@ export function checkArguments({ name, inputSchema }: ToolDefinition, args: Argu
   const lines = [
     ...Object.keys(args)
       .filter((each) => !Object.hasOwn(properties, each))
-      .map((each) => unknownParameter(each, known)),
+      .map((each) => `Unknown parameter "${shortened(each, 60)}".${didYouMean(each, known)}`),
     ...inputProblems(schema, args).map(({ parameter, message }) => `${nameOf(parameter)} ${message}.`),
     ...known.flatMap((each) =>
       Object.hasOwn(args, each) ? formProblems(each, properties[each], args[each]) : [],
@@ -175,11 +173,6 @@ const MAX_LEVELS = 500
 function isWithinLevels(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return true
   return levels > 0 && Object.values(value).every((each) => isWithinLevels(each, levels - 1))
-}
-
-function unknownParameter(name: string, known: readonly string[]): string {
-  const near = nearest(name, known)
-  return `Unknown parameter "${shortened(name, 60)}".${near === undefined ? '' : ` Did you mean "${near}"?`}`
 }
 
 const LINE_END = 0x0a

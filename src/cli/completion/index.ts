@@ -55,7 +55,10 @@ async function suggestionsAt(cursor: Cursor, known: LocalNames): Promise<Suggest
       return { candidates: commandsOf(command) }
     case 'topic':
       return {
-        candidates: [...commandsOf(command), ...TOPICS.map(({ name, about }) => ({ value: name, about }))],
+        candidates: [
+          ...commandsOf(command),
+          ...Object.entries(TOPICS).map(([value, about]) => ({ value, about })),
+        ],
       }
     case 'value':
       return sourceOfOption(wants.option)?.(cursor, known) ?? NOTHING

@@ -12,6 +12,7 @@ import { PROBLEMS } from '../../protocol/problems.js'
 import { FURTHER_ENVIRONMENT, SETTINGS, type SettingRow, SHARED_ENVIRONMENT } from '../settings/table.js'
 import { wrapWords } from '../terminal/format.js'
 import { runKeyPaths } from '../terminal/run-json.js'
+import type { TOPICS } from './format-help.js'
 
 interface ExitMeaning {
   readonly happened: string
@@ -88,7 +89,7 @@ export const exitRows = (): readonly (readonly [number, ExitMeaning])[] =>
   (Object.keys(EXIT) as (keyof typeof EXIT)[]).map((name) => [EXIT[name], EXIT_MEANINGS[name]])
 
 /** The text of `rushes help exit-codes`. docs/exit-codes.md has the same rows. */
-export const exitCodes = (): string => `Exit codes, and what to do:
+const exitCodes = (): string => `Exit codes, and what to do:
 
 ${listing(exitRows().map(([code, { happened, next }]) => [String(code), `${happened} -> ${next}`]))}
 
@@ -146,7 +147,7 @@ const rowsOf = (variables: Readonly<Record<string, string>>) =>
   )
 
 /** The text of `rushes help environment`. docs/environment.md has the same rows. */
-export const environment =
+const environment =
   (): string => `A flag overrides an environment variable, which overrides the config file, which
 overrides the default. An empty variable counts as unset.
 
@@ -266,7 +267,7 @@ More: \`rushes help exit-codes\`, \`rushes help environment\`, \`rushes help scr
 `
 
 /** The text of `rushes help scripting`. */
-export const SCRIPTING = `Standard output has the result and nothing else; messages go to standard error.
+const SCRIPTING = `Standard output has the result and nothing else; messages go to standard error.
 A terminal changes only how things look.
 
   rushes run image "a fox"              one output URL per line
@@ -304,3 +305,10 @@ All exit codes: rushes help exit-codes
 To test without a service, a key or costs, use --local. To test error handling,
 use rushes serve --fault.
 `
+
+export const TOPIC_TEXTS: Readonly<Record<keyof typeof TOPICS, () => string>> = {
+  'exit-codes': exitCodes,
+  environment,
+  scripting: () => SCRIPTING,
+  agents,
+}

@@ -4,7 +4,6 @@
  */
 
 import { createLimiter } from '../src/limiter/index.js'
-import { RUNS_LIMIT } from '../src/protocol/limits.js'
 import { median, row } from './table.js'
 import { floorOf, ours, plainQueue, random, tenInFlight, type Way } from './ways.js'
 
@@ -65,7 +64,7 @@ const LATENCY_MS = 50
 /** A service that answers after 50 ms, and whose runs take what they take. */
 function createWorld(durations: readonly number[]) {
   const clock = createVirtualClock()
-  const limiter = createLimiter(RUNS_LIMIT, clock)
+  const limiter = createLimiter(clock)
   const doneAt = new Map<number, number>()
   const noticedAt = new Map<number, number>()
   let requests = 0

@@ -17,7 +17,6 @@ import { type Clock, systemClock } from './host/clock.js'
 import type { Fetch } from './host/http.js'
 import { createNetwork } from './host/undici.js'
 import { createLimiter } from './limiter/index.js'
-import { RUNS_LIMIT } from './protocol/limits.js'
 import { type RunState, withoutUrls } from './protocol/run-state.js'
 
 export interface CreateClientOptions {
@@ -126,7 +125,7 @@ export function createClient(options: CreateClientOptions): Client {
     baseUrl: parseBaseUrl(options.baseUrl, { allowHttp: options.allowHttp ?? false }),
     apiKey: parseApiKey(options.apiKey, 'the option apiKey'),
     fetch: network.fetch,
-    limiter: createLimiter(RUNS_LIMIT, clock),
+    limiter: createLimiter(clock),
     clock,
     random: Math.random,
     ...(options.failureStatuses && { failureStatuses: options.failureStatuses }),

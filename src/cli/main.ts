@@ -26,20 +26,20 @@ export async function main(options: MainOptions): Promise<number> {
     print(await completeLine(options.argv.slice(1), options.env))
     return EXIT.ok
   }
-  const argv = withHelpFlag(options.argv)
+  const { argv } = options
   let exitCode: number = EXIT.ok
   let out: Output | undefined
   /** Context that opened the models of the line. The command continues with it, so that it reads its key only once. */
   let opened: Context | undefined
   const run: CommandEnvironment['run'] = async (command, work, needs = {}) => {
     const globals = globalsOfCommand(command)
-    const output = await outputFor(options, globals)
+    const output = outputFor(options, globals)
     out = output
     exitCode = await withContext({ ...options, ...needs, globals, out: output }, work, opened)
   }
   const freshModels = async (globals: Globals) => {
     const { createContext } = await import('./context/context.js')
-    out = await outputFor(options, globals)
+    out = outputFor(options, globals)
     opened = createContext({ ...options, globals, out })
     const models = await opened.models()
     await models.refreshIfOld()
@@ -53,7 +53,7 @@ export async function main(options: MainOptions): Promise<number> {
     return exitCode
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return EXIT.ok
-    out ??= await outputFor(options, globalsOf({ json: wantsJson(argv) }))
+    out ??= outputFor(options, globalsOf({ json: wantsJson(argv) }))
     return report(thrown, out)
   } finally {
     await opened?.close()
@@ -71,13 +71,6 @@ async function programFor(
   }
   const { createModelProgram } = await import('./models/model-program.js')
   return createModelProgram({ argv, ...options })
-}
-
-/** `help run image --model acme/still-2` is `--help run image --model acme/still-2`, which takes that flag. */
-function withHelpFlag(argv: readonly string[]): readonly string[] {
-  const at = argv.indexOf('help')
-  const isForModel = plainWords(argv)[0] === 'help' && commandWord(argv) === 'run'
-  return isForModel && argv.some((word) => /^--model(=|$)/.test(word)) ? argv.with(at, '--help') : argv
 }
 
 /** Parses the line and runs its command. Throws `usage` for a line that does not parse. */
@@ -116,14 +109,8 @@ function withHelpLater(program: Command, argv: readonly string[]): string[] {
 const isCommandPath = (program: Command, words: readonly string[]): boolean =>
   plainWords(words).length === words.length && findCommand(program, words).commands.length > 0
 
-async function outputFor(
-  { stdout, stderr, env }: MainOptions,
-  { json, quiet, debug, color }: Globals,
-): Promise<Output> {
-  const style = {
-    out: await createStyle(stdout, env, { color }),
-    err: await createStyle(stderr, env, { color }),
-  }
+function outputFor({ stdout, stderr, env }: MainOptions, { json, quiet, debug, color }: Globals): Output {
+  const style = { out: createStyle(stdout, env, { color }), err: createStyle(stderr, env, { color }) }
   const isJobLog = env.GITHUB_ACTIONS === 'true'
   const isNpx = env.npm_command === 'exec' && env.npm_lifecycle_event === 'npx'
   const program = isNpx ? 'npx rushes' : 'rushes'

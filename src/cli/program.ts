@@ -9,7 +9,7 @@ import { findCommand } from './help/find-command.js'
 import { GLOBAL_OPTIONS, helpFormat, TOPICS } from './help/format-help.js'
 import { VERSION } from './process/version.js'
 
-const TOPIC_NAMES = TOPICS.map(({ name }) => name)
+const TOPIC_NAMES = Object.keys(TOPICS) as (keyof typeof TOPICS)[]
 const DEFAULT_COLUMNS = 80
 
 /**
@@ -58,10 +58,11 @@ function addHelpCommand(program: Command, { print }: CommandEnvironment): void {
     .argument('[command...]', `A command and its subcommand, or a topic: ${TOPIC_NAMES.join(', ')}`)
     .addOption(new Option('--all', 'Show every option of the command'))
     .action(async (words: readonly string[]) => {
-      const topic = TOPICS.find(({ name }) => name === words[0])
+      const topic = TOPIC_NAMES.find((name) => name === words[0])
       if (topic === undefined) return findCommand(program, words, TOPIC_NAMES).outputHelp()
-      if (words.length > 1) throw usageError(`\`rushes help ${topic.name}\` takes no further words.`)
-      print(await topic.text())
+      if (words.length > 1) throw usageError(`\`rushes help ${topic}\` takes no further words.`)
+      const { TOPIC_TEXTS } = await import('./help/topic-texts.js')
+      print(TOPIC_TEXTS[topic]())
     })
   addGlobalOptions(help)
 }

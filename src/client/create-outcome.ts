@@ -22,7 +22,6 @@ import {
 
 /** Waits before two more tries, if no connection was made. */
 const UNCONNECTED_WAITS_MS = [1_000, 2_000] as const
-export const MAX_RETRY_AFTER_MS = 60_000
 
 /** The outcome of sending a create once. */
 export type CreateOutcome =
@@ -128,7 +127,7 @@ export function decideCreate(
         return {
           retryInMs: Math.max(
             stepOf(RATE_LIMITED_WAITS_MS, times),
-            retryAfterMs(outcome.answer.retryAfter, nowMs, MAX_RETRY_AFTER_MS) ?? 0,
+            retryAfterMs(outcome.answer.retryAfter, nowMs),
           ),
         }
       return { fail: notCreated(errorOfAnswer(outcome.answer)) }

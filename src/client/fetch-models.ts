@@ -6,7 +6,6 @@ import { BodyTooLarge } from '../host/receive-text.js'
 import { retryAfterMs } from '../host/retry.js'
 import { modelsUrl } from '../protocol/id.js'
 import { isObject, parseJson } from '../protocol/parse.js'
-import { MAX_RETRY_AFTER_MS } from './create-outcome.js'
 import { errorOfAnswer, isRateLimited, networkError, type RateLimiter, readAnswer } from './requests.js'
 
 export type ModelsOutcome =
@@ -43,8 +42,7 @@ export async function fetchModels(
     const answer = await readAnswer(response)
     const { status, text } = answer
     if (status === 304 && etag !== undefined) return { kind: 'unchanged' }
-    if (isRateLimited(answer))
-      limiter.holdBack(Math.max(1_000, retryAfterMs(answer.retryAfter, clock.now(), MAX_RETRY_AFTER_MS) ?? 0))
+    if (isRateLimited(answer)) limiter.holdBack(Math.max(1_000, retryAfterMs(answer.retryAfter, clock.now())))
     if (isUndecided(status))
       return { kind: 'failed', error: errorOfAnswer({ ...answer, text: redact(text) }) }
     if (status !== 200) return { kind: 'none', reason: `it answered ${status}` }

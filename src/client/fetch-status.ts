@@ -8,7 +8,6 @@ import { cancelUrl, runUrl } from '../protocol/id.js'
 import { RATE_LIMITED_WAITS_MS } from '../protocol/limits.js'
 import { parseErrorBody, parseJson, parseRun } from '../protocol/parse.js'
 import type { RunState } from '../protocol/run-state.js'
-import { MAX_RETRY_AFTER_MS } from './create-outcome.js'
 import {
   badResponse,
   errorOfAnswer,
@@ -153,7 +152,7 @@ function outcomeOf(
   }
   const error = errorOfAnswer(answer).with({ runId: id })
   if (status >= 500 || isRateLimited(answer))
-    return temporary(error, retryAfterMs(answer.retryAfter, clock.now(), MAX_RETRY_AFTER_MS) ?? 0)
+    return temporary(error, retryAfterMs(answer.retryAfter, clock.now()))
   if (status >= 400) return { kind: 'final', error }
   return temporary(
     badResponse(`The service sent an invalid response: HTTP ${status}.`, { runId: id, httpStatus: status }),

@@ -9,7 +9,7 @@ interface AttemptFailedOptions {
   readonly isRetryable: boolean
   /** The HTTP status, if it was the reason. */
   readonly status?: number | undefined
-  readonly retryAfterMs?: number | undefined
+  readonly retryAfterMs?: number
   readonly cause?: unknown
 }
 
@@ -17,10 +17,10 @@ export class AttemptFailed extends Error {
   override readonly name = 'AttemptFailed'
   readonly isRetryable: boolean
   readonly status: number | undefined
-  readonly retryAfterMs: number | undefined
+  readonly retryAfterMs: number
 
   /** `reason` must make sense after a colon: `the host answered 503`. */
-  constructor(reason: string, { isRetryable, status, retryAfterMs, cause }: AttemptFailedOptions) {
+  constructor(reason: string, { isRetryable, status, retryAfterMs = 0, cause }: AttemptFailedOptions) {
     super(shortened(printable(reason)), { cause })
     this.isRetryable = isRetryable
     this.status = status
@@ -29,7 +29,6 @@ export class AttemptFailed extends Error {
 }
 
 const WAITS_MS = [1_000, 2_000, 4_000, 8_000, 16_000] as const
-export const MAX_RETRY_AFTER_MS = 60_000
 /**
  * Range of a random factor: downloads that failed together, for example after a restart of the host, should not all
  * retry at the same moment.
@@ -41,13 +40,13 @@ export function waitAfter(failure: AttemptFailed, number: number, random: number
   if (!failure.isRetryable || number > WAITS_MS.length) return undefined
   const step = stepOf(WAITS_MS, number)
   const wait = jittered({ min: step * JITTER.min, max: step * JITTER.max }, random)
-  return Math.max(wait, Math.min(failure.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS))
+  return Math.max(wait, failure.retryAfterMs)
 }
 
 /** Returns the error for a status other than 200. */
-export function failureOfStatus(status: number, retryAfterMs: number | undefined): AttemptFailed {
+export function failureOfStatus(status: number, retryAfterMs: number): AttemptFailed {
   const isRetryable = status >= 500 || status === 408 || status === 429
-  const requestedMs = status === 429 || status === 503 ? retryAfterMs : undefined
+  const requestedMs = status === 429 || status === 503 ? retryAfterMs : 0
   return new AttemptFailed(`the host answered ${status}`, { isRetryable, status, retryAfterMs: requestedMs })
 }
 

@@ -43,7 +43,6 @@ export interface DownloaderOptions {
   readonly clock: Clock
   /** Returns a number in [0, 1), to spread retries. */
   readonly random: () => number
-  readonly userAgent?: string | undefined
   readonly fileSystem?: FileSystem | undefined
 }
 
@@ -93,7 +92,7 @@ type TryOutcome = (FetchedPart & { readonly url: string }) | AttemptFailed
  * Downloads an output to a part. Throws `download_failed` or the signal's reason. The caller moves or discards the part.
  */
 export async function fetchOutput(
-  { fetch, clock, random, userAgent }: DownloaderOptions,
+  { fetch, clock, random }: DownloaderOptions,
   { url: firstUrl, freshUrl }: OutputLink,
   { session, meter, signal, onRetry }: FetchOptions,
 ): Promise<FetchedPart & { readonly url: string }> {
@@ -107,7 +106,7 @@ export async function fetchOutput(
     if (url === undefined)
       return new AttemptFailed('the URL is not an http or https URL', { isRetryable: false })
     try {
-      const request = { fetch, url, userAgent, signal, nowMs: clock.now() }
+      const request = { fetch, url, signal, nowMs: clock.now() }
       return { ...(await transfer(request, session, meter)), url: address }
     } catch (error) {
       signal?.throwIfAborted()

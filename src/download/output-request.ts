@@ -7,7 +7,7 @@ import { decodedBody, isEncoded, UNSUPPORTED_ENCODING } from '../host/content-en
 import { type Fetch, HttpFailure, type HttpResponse } from '../host/http.js'
 import { retryAfterMs } from '../host/retry.js'
 import { printable, shortened } from '../protocol/text.js'
-import { AttemptFailed, failureOfStatus, MAX_RETRY_AFTER_MS } from './failures.js'
+import { AttemptFailed, failureOfStatus } from './failures.js'
 import { declaredLength } from './resume-plan.js'
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
@@ -16,7 +16,6 @@ const MAX_REDIRECTS = 10
 export interface OutputRequest {
   readonly fetch: Fetch
   readonly url: URL
-  readonly userAgent: string | undefined
   readonly signal: AbortSignal | undefined
   /** Wall-clock time in milliseconds, because `Retry-After` may be a date. */
   readonly nowMs: number
@@ -47,10 +46,7 @@ export async function sendRequest(request: OutputRequest): Promise<OutputRespons
     const location = REDIRECTS.has(status) ? response.header('location') : undefined
     response.discard()
     if (location === undefined)
-      throw failureOfStatus(
-        status,
-        retryAfterMs(response.header('retry-after'), request.nowMs, MAX_RETRY_AFTER_MS),
-      )
+      throw failureOfStatus(status, retryAfterMs(response.header('retry-after'), request.nowMs))
     const next = parseOutputUrl(location, url)
     if (next === undefined)
       // Do not include the location: secrets can be removed from a URL, but not from other text.
@@ -77,15 +73,11 @@ export async function isServed(request: Omit<OutputRequest, 'from'>): Promise<bo
   }
 }
 
-async function sendOnce(
-  { fetch, userAgent, signal, from, isProbe }: OutputRequest,
-  url: URL,
-): Promise<HttpResponse> {
+async function sendOnce({ fetch, signal, from, isProbe }: OutputRequest, url: URL): Promise<HttpResponse> {
   const headers = {
     accept: '*/*',
     // `identity`, so that Content-Length is the length of the file.
     'accept-encoding': 'identity',
-    ...(userAgent === undefined ? {} : { 'user-agent': userAgent }),
     ...(from === undefined ? {} : { range: `bytes=${from.bytes}-`, 'if-range': from.ifRange }),
     ...(isProbe === true && { range: 'bytes=0-0' }),
   }

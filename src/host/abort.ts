@@ -1,48 +1,19 @@
-/**
- * Helpers for abort signals: callbacks, races and timeouts. Each signal has one listener, however many callbacks there
- * are.
- */
+/** Helpers for abort signals: callbacks, races and timeouts. */
+import { setMaxListeners } from 'node:events'
 
-const callbacks = new WeakMap<AbortSignal, Set<() => void>>()
-
-/**
- * Calls `callback` when the signal is aborted, immediately if it already is. The returned function removes the
- * callback. The signal gets only one listener, because Node warns on standard error about more than ten.
- */
+/** Calls `callback` when the signal is aborted, immediately if it already is. The returned function removes the callback. */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
   if (signal === undefined) return () => {}
   if (signal.aborted) {
     callback()
     return () => {}
   }
-  const registered = callbacks.get(signal) ?? listenTo(signal)
+  // Node warns on standard error about more than ten listeners.
+  setMaxListeners(0, signal)
   // A new function for each call, so that the same callback can be registered twice.
-  const registration = () => callback()
-  registered.add(registration)
-  return () => void registered.delete(registration)
-}
-
-function listenTo(signal: AbortSignal): Set<() => void> {
-  const registered = new Set<() => void>()
-  callbacks.set(signal, registered)
-  signal.addEventListener(
-    'abort',
-    () => {
-      let failure: { readonly error: unknown } | undefined
-      for (const callback of registered) {
-        try {
-          callback()
-        } catch (error) {
-          failure ??= { error }
-        }
-      }
-      registered.clear()
-      // Throw after all callbacks were called. The error is uncaught, like an error in any listener.
-      if (failure !== undefined) throw failure.error
-    },
-    { once: true },
-  )
-  return registered
+  const listener = () => callback()
+  signal.addEventListener('abort', listener, { once: true })
+  return () => signal.removeEventListener('abort', listener)
 }
 
 /**

@@ -3,6 +3,7 @@
  * with the object, and some proxies and gateways always compress. Used for the API, the model servers and the downloads.
  */
 import type { Transform } from 'node:stream'
+import * as zlib from 'node:zlib'
 import { HttpFailure, type HttpResponse } from './http.js'
 import { errorCode } from './system-error.js'
 
@@ -19,9 +20,7 @@ const NOT_ENCODED = new Set(['', 'identity', 'none', 'aws-chunked', 'utf-8'])
 const OPTIONS = { chunkSize: 65_536 } as const
 
 /** Returns a decoder for a body that begins with `firstByte`, or undefined if this Node.js cannot decode it. */
-async function createDecoder(encoding: string, firstByte: number): Promise<Transform | undefined> {
-  // Most commands never need it, and it takes 2 ms to load.
-  const zlib = await import('node:zlib')
+function createDecoder(encoding: string, firstByte: number): Transform | undefined {
   switch (encoding) {
     case 'gzip':
     case 'x-gzip':
@@ -55,16 +54,13 @@ export const isEncoded = (response: Pick<HttpResponse, 'header'>): boolean => en
  * Yields the decoded body in chunks of at most 128 KiB, so that the reader can stop at its limit. Throws an `HttpFailure`
  * if the body cannot be decoded. All bytes that can be decoded are yielded before the error.
  */
-export function decodedBody(response: Pick<HttpResponse, 'header' | 'body'>): Bytes {
+export async function* decodedBody(
+  response: Pick<HttpResponse, 'header' | 'body'>,
+): AsyncGenerator<Uint8Array> {
   const encodings = encodingsOf(response)
-  if (encodings.length > MAX_ENCODINGS) return failing(encodings)
+  if (encodings.length > MAX_ENCODINGS) throw unsupported(encodings)
   // The encodings are listed in the order in which they were applied.
-  return encodings.reduceRight((body, encoding) => decodedOnce(body, encoding), response.body)
-}
-
-// biome-ignore lint/correctness/useYield: it fails before the first chunk.
-async function* failing(encodings: readonly string[]): AsyncGenerator<Uint8Array> {
-  throw unsupported(encodings)
+  yield* encodings.reduceRight((body, encoding) => decodedOnce(body, encoding), response.body)
 }
 
 async function* decodedOnce(body: Bytes, encoding: string): AsyncGenerator<Uint8Array> {
@@ -74,7 +70,7 @@ async function* decodedOnce(body: Bytes, encoding: string): AsyncGenerator<Uint8
     for await (const chunk of body) {
       if (chunk.byteLength === 0) continue
       if (decoder === undefined) {
-        decoder = await createDecoder(encoding, chunk[0] ?? 0)
+        decoder = createDecoder(encoding, chunk[0] ?? 0)
         if (decoder === undefined) throw unsupported([encoding])
         for (const event of ['readable', 'end', 'error']) decoder.on(event, () => wake())
       }

@@ -1,5 +1,6 @@
 /** Checks, finds and creates folders. Separate from `files.ts`, which loads more modules than most commands need. */
 import { closeSync, mkdirSync, openSync, realpathSync, statfsSync, statSync, unlinkSync } from 'node:fs'
+import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join, posix, relative, sep, win32 } from 'node:path'
 import { describeError, describeReason, errorCode } from './system-error.js'
 
@@ -124,7 +125,7 @@ export function platformFolders(
   name: string,
   env: NodeJS.ProcessEnv,
   platform: NodeJS.Platform = process.platform,
-  askSystem: () => string = systemHome,
+  askSystem: () => string = homedir,
 ): Folders {
   const { join, resolve } = platform === 'win32' ? win32 : posix
   const home = env.HOME || env.USERPROFILE || homeOf(askSystem)
@@ -145,9 +146,6 @@ export function platformFolders(
     state: resolve(xdg(env.XDG_STATE_HOME, '.local', 'state'), name),
   }
 }
-
-/** Loads `node:os` only if no variable contains the home folder. */
-const systemHome = (): string => process.getBuiltinModule('node:os').homedir()
 
 /** Node throws if the user id has no account. Container engines use `/` then, and so does this function. */
 function homeOf(askSystem: () => string): string {

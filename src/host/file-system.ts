@@ -23,10 +23,6 @@ export interface FileSystem {
    * if a file can.
    */
   nameProblem(path: string): string | undefined
-  /** Whether the mode of a file shows who can read it. */
-  readonly hasModes: boolean
-  /** Whether a folder can be flushed to disk. */
-  readonly flushesFolders: boolean
   /** Whether a file can be removed or replaced while a program has it open. */
   readonly replacesOpenFiles: boolean
 }
@@ -37,13 +33,14 @@ export function fileSystemOf(platform: NodeJS.Platform): FileSystem {
     link,
     opensOtherSpelling: exists,
     nameProblem: isWindows ? windowsNameProblem : posixNameProblem,
-    hasModes: !isWindows,
-    flushesFolders: !isWindows,
     replacesOpenFiles: !isWindows,
   }
 }
 
 export const systemFiles: FileSystem = fileSystemOf(process.platform)
+
+/** Whether the mode of a file shows who can read it, and a folder can be flushed to disk. */
+export const isPosix = process.platform !== 'win32'
 
 /** Errors of file systems without hard links (FAT, exFAT, some network and container mounts). Windows reports EISDIR. */
 const NO_LINKS = new Set([

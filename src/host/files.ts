@@ -8,7 +8,7 @@ import { copyFile, type FileHandle, lstat, open, realpath, rename, unlink } from
 import { basename, dirname, join } from 'node:path'
 import { type Clock, systemClock } from './clock.js'
 import { makeFolders } from './directories.js'
-import { type FileSystem, hasNoLinks, systemFiles } from './file-system.js'
+import { type FileSystem, hasNoLinks, isPosix, systemFiles } from './file-system.js'
 import { retry } from './retry.js'
 import { errorCode } from './system-error.js'
 
@@ -71,7 +71,7 @@ export async function flush(handle: FileHandle): Promise<void> {
 
 /** Flushes a folder, so that the names of its files survive a power failure, if the system can do that. */
 export async function flushFolder(path: string): Promise<void> {
-  if (!systemFiles.flushesFolders) return
+  if (!isPosix) return
   const handle = await open(path, 'r')
   await flush(handle).finally(() => handle.close())
 }

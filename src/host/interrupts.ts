@@ -1,5 +1,4 @@
 /** Interruptions of a command: a signal, or a reader that closed standard output; and the error for the user. */
-import { setMaxListeners } from 'node:events'
 import { EXIT, messageOf, RushesError, usageError } from '../errors.js'
 import { isCurrentFolderGone } from './system-error.js'
 
@@ -67,8 +66,6 @@ export interface InterruptSource extends Interrupts {
 
 export function createInterrupts(): InterruptSource {
   const [first, second] = [new AbortController(), new AbortController()]
-  // Each run of a command may add a listener. Node warns on standard error about more than ten.
-  setMaxListeners(0, first.signal, second.signal)
   return {
     first: first.signal,
     second: second.signal,

@@ -89,11 +89,8 @@ export async function pin(path: string, { follow = false } = {}): Promise<Pinned
   }
 }
 
-export const pinIfThere = (
-  path: string,
-  options?: { readonly follow: boolean },
-): Promise<Pinned | undefined> =>
-  pin(path, options).catch((error) => {
+export const pinIfThere = (path: string): Promise<Pinned | undefined> =>
+  pin(path).catch((error) => {
     if (errorCode(error) === 'ENOENT') return undefined
     throw error
   })

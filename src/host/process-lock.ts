@@ -86,9 +86,6 @@ export interface ProcessLock {
   end(isNamed?: boolean): void
 }
 
-/** Returns a new id. A process without a lock has an id too, but other processes cannot tell whether it runs. */
-const newId = (): string => randomBytes(8).toString('hex')
-
 export function processLockIn(folder: string): ProcessLock {
   let id: string | undefined
   let lock: HeldLock | undefined
@@ -96,7 +93,8 @@ export function processLockIn(folder: string): ProcessLock {
     folder,
     get id() {
       if (id === undefined) {
-        id = newId()
+        // A process without a lock has an id too, but other processes cannot tell whether it runs.
+        id = randomBytes(8).toString('hex')
         lock = takeLock(join(locksFolder(folder), id))
         removeOldLocks(locksFolder(folder))
       }

@@ -63,15 +63,17 @@ export const stepOf = (stepsMs: readonly number[], number: number): number =>
 export const jittered = (range: { readonly min: number; readonly max: number }, random: number): number =>
   Math.round(range.min + (range.max - range.min) * random)
 
+/** Longest time that a `Retry-After` may ask for. */
+const MAX_RETRY_AFTER_MS = 60_000
+
 /**
- * Parses a `Retry-After` header of seconds or an HTTP date (RFC 9110, 10.2.3). Returns milliseconds, at most `maxMs`,
- * or undefined if the header is missing or invalid.
+ * Parses a `Retry-After` header of seconds or an HTTP date (RFC 9110, 10.2.3). Returns milliseconds, at most a minute, and
+ * 0 if the header is missing or invalid.
  */
-export function retryAfterMs(header: string | undefined, nowMs: number, maxMs: number): number | undefined {
-  if (header === undefined) return undefined
-  const value = header.trim()
+export function retryAfterMs(header: string | undefined, nowMs: number): number {
+  const value = header?.trim() ?? ''
   // `Date.parse` accepts almost anything that ends in a number, so require a time of day.
   const date = /\d\d:\d\d:\d\d/.test(value) ? Date.parse(value) : Number.NaN
   const waitMs = /^\d+(\.\d+)?$/.test(value) ? Number(value) * 1_000 : date - nowMs
-  return Number.isNaN(waitMs) ? undefined : Math.min(Math.max(0, waitMs), maxMs)
+  return Number.isNaN(waitMs) ? 0 : Math.min(Math.max(0, waitMs), MAX_RETRY_AFTER_MS)
 }

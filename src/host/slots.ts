@@ -2,7 +2,7 @@
 import { onAbort } from './abort.js'
 
 /** Frees the slot for the next waiting call; a second call has no effect. */
-export type ReleaseSlot = () => void
+type ReleaseSlot = () => void
 
 interface SlotsOptions {
   /** Maximum number of waiting calls; a further call throws `refusal()`. Default: no limit. */
@@ -11,14 +11,13 @@ interface SlotsOptions {
 }
 
 interface WaitInLine {
-  /** An abort removes the call from the queue, and `take` rejects with the signal's reason. */
+  /** An abort removes the call from the queue, and `use` rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
   /** Ignores `maxWaiting`; for work that continues earlier work. */
   readonly isExempt?: boolean
 }
 
 export interface Slots {
-  take(options?: WaitInLine): Promise<ReleaseSlot>
   /** Starts `work` synchronously if a slot is free. `release` frees the slot before `work` has ended. */
   use<Result>(work: (release: ReleaseSlot) => Promise<Result>, options?: WaitInLine): Promise<Result>
 }
@@ -59,18 +58,11 @@ export function createSlots(
       })
     })
 
-  function takeNow({ signal, isExempt = false }: WaitInLine): ReleaseSlot | Promise<ReleaseSlot> {
-    signal?.throwIfAborted()
-    if (free > 0) return occupy()
-    if (waiting.size >= maxWaiting && !isExempt) throw refusal()
-    return wait(signal)
-  }
-
   return {
-    take: async (options = {}) => takeNow(options),
-    async use(work, options = {}) {
-      const taken = takeNow(options)
-      const release = taken instanceof Promise ? await taken : taken
+    async use(work, { signal, isExempt = false } = {}) {
+      signal?.throwIfAborted()
+      if (free <= 0 && waiting.size >= maxWaiting && !isExempt) throw refusal()
+      const release = free > 0 ? occupy() : await wait(signal)
       try {
         return await work(release)
       } finally {

@@ -5,6 +5,7 @@
  */
 import { onAbort } from '../host/abort.js'
 import type { Clock } from '../host/clock.js'
+import { RUNS_LIMIT } from '../protocol/limits.js'
 import {
   createMemoryLedger,
   type Ledger,
@@ -12,7 +13,6 @@ import {
   type RemoteLedger,
   type SlotAnswer,
 } from './limit-ledger.js'
-import type { Limit } from './window.js'
 
 export interface Grant {
   /** Call it when the request was answered or abandoned. Its slot becomes free one window later. */
@@ -28,20 +28,14 @@ export interface Limiter {
   load(): number
 }
 
-interface LimiterOptions {
-  /** Default: a memory ledger. */
-  readonly ledger?: Ledger | RemoteLedger
-}
-
 interface Waiter {
   readonly purpose: Purpose
   readonly admit: (grant: Grant) => void
 }
 
 export function createLimiter(
-  limit: Limit,
   clock: Clock,
-  { ledger = createMemoryLedger(limit, clock) }: LimiterOptions = {},
+  ledger: Ledger | RemoteLedger = createMemoryLedger(clock),
 ): Limiter {
   let alarm: AbortController | undefined
   let isAsking = false
@@ -128,7 +122,7 @@ export function createLimiter(
       ledger.holdBack(ms)
       admitAll()
     },
-    load: () => Math.min(1, ledger.usedSlots() / limit.requests),
+    load: () => Math.min(1, ledger.usedSlots() / RUNS_LIMIT.requests),
   }
 }
 

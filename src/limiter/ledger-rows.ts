@@ -4,8 +4,8 @@
  */
 import type { OpenDatabase } from '../host/database.js'
 import { ownerOf, ownerText, type RunningTest } from '../host/process-lock.js'
+import { RUNS_LIMIT } from '../protocol/limits.js'
 import type { Purpose } from './limit-ledger.js'
-import type { Limit } from './window.js'
 
 /** A released script never changes. */
 export const LEDGER_MIGRATIONS: readonly string[] = [
@@ -69,7 +69,8 @@ export const settle = (db: OpenDatabase, slot: number, nowMs: number) =>
   db.run('UPDATE places SET settled_at = ? WHERE place = ? AND settled_at IS NULL', nowMs, slot)
 
 /** Removes slots that no longer count, and replaces times from before a reboot by the current time. */
-export function removeExpired(db: OpenDatabase, keyHash: string, { windowMs }: Limit, nowMs: number): void {
+export function removeExpired(db: OpenDatabase, keyHash: string, nowMs: number): void {
+  const { windowMs } = RUNS_LIMIT
   db.run(
     `UPDATE places SET granted_at = min(granted_at, ?1), settled_at = min(settled_at, ?1)
      WHERE budget = ?2 AND (granted_at > ?1 OR settled_at > ?1)`,

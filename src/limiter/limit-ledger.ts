@@ -3,7 +3,8 @@
  * machine share, or on a Redis server that several machines share. Also the ledger of one process.
  */
 import type { Clock } from '../host/clock.js'
-import { countingSlots, type Limit, type Slot, waitMs } from './window.js'
+import { RUNS_LIMIT } from '../protocol/limits.js'
+import { countingSlots, type Slot, waitMs } from './window.js'
 
 export type Purpose = 'create' | 'status'
 
@@ -40,14 +41,14 @@ export interface RemoteLedger extends Omit<Ledger, 'take'> {
 }
 
 /** Stores the slots of this process only: for a key that no other process uses, or if no file can be shared. */
-export function createMemoryLedger(limit: Limit, clock: Clock): Ledger {
+export function createMemoryLedger(clock: Clock): Ledger {
   let slots: readonly Slot[] = []
   let heldBackUntilMs = 0
   return {
     take() {
       const nowMs = clock.monotonic()
-      slots = countingSlots(slots, limit, nowMs)
-      const retryInMs = Math.max(waitMs(slots, limit, nowMs), heldBackUntilMs - nowMs)
+      slots = countingSlots(slots, RUNS_LIMIT, nowMs)
+      const retryInMs = Math.max(waitMs(slots, RUNS_LIMIT, nowMs), heldBackUntilMs - nowMs)
       if (retryInMs > 0) return { retryInMs }
       const slot: Slot = { settledAtMs: undefined }
       slots = [...slots, slot]
@@ -64,6 +65,6 @@ export function createMemoryLedger(limit: Limit, clock: Clock): Ledger {
     holdBack(ms) {
       heldBackUntilMs = Math.max(heldBackUntilMs, clock.monotonic() + ms)
     },
-    usedSlots: () => countingSlots(slots, limit, clock.monotonic()).length,
+    usedSlots: () => countingSlots(slots, RUNS_LIMIT, clock.monotonic()).length,
   }
 }

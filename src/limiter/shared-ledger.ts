@@ -21,6 +21,7 @@ import type { Clock } from '../host/clock.js'
 import { openOrQuarantine } from '../host/corruption.js'
 import type { OpenDatabase } from '../host/database.js'
 import { processLockIn, runningIn } from '../host/process-lock.js'
+import { RUNS_LIMIT } from '../protocol/limits.js'
 import {
   countAhead,
   countUsed,
@@ -44,7 +45,7 @@ import {
   type Purpose,
   type TakenSlot,
 } from './limit-ledger.js'
-import { type Limit, waitMs } from './window.js'
+import { waitMs } from './window.js'
 
 export interface SharedLedger extends Ledger {
   close(): void
@@ -54,7 +55,6 @@ interface SharedLedgerOptions {
   readonly path: string
   /** Identifies the key; from `keyHashOf`. */
   readonly keyHash: string
-  readonly limit: Limit
   readonly clock: Clock
 }
 
@@ -78,7 +78,7 @@ const normalizeLoopback = (origin: string): string =>
 const BUSY_MS = 2_000
 
 /** Opens the ledger. Throws the errors of `openDatabase`; all methods throw those of the database. */
-export function openSharedLedger({ path, keyHash, limit, clock }: SharedLedgerOptions): SharedLedger {
+export function openSharedLedger({ path, keyHash, clock }: SharedLedgerOptions): SharedLedger {
   const file = {
     path,
     migrations: LEDGER_MIGRATIONS,
@@ -86,7 +86,7 @@ export function openSharedLedger({ path, keyHash, limit, clock }: SharedLedgerOp
     journalMode: 'TRUNCATE',
     busyTimeoutMs: BUSY_MS,
     replacementRows: () =>
-      `INSERT INTO budgets (budget, held_back_until) VALUES ('${EVERY_BUDGET}', ${clock.monotonic() + limit.windowMs})`,
+      `INSERT INTO budgets (budget, held_back_until) VALUES ('${EVERY_BUDGET}', ${clock.monotonic() + RUNS_LIMIT.windowMs})`,
   } as const
   const owner = `${process.pid}-${randomBytes(6).toString('hex')}`
   const folder = dirname(path)
@@ -104,14 +104,14 @@ export function openSharedLedger({ path, keyHash, limit, clock }: SharedLedgerOp
   function take(db: OpenDatabase, purpose: Purpose, holder: string): number | NoSlotYet {
     // Read the clock under the lock, so that no time in the file is later.
     const nowMs = clock.monotonic()
-    removeExpired(db, keyHash, limit, nowMs)
+    removeExpired(db, keyHash, nowMs)
     const slots = slotsOf(db, keyHash)
     const ahead = countAhead(db, { keyHash, owner, purpose, nowMs })
     const heldBackMs = heldBackUntil(db, keyHash) - nowMs
-    const wait = Math.max(waitMs(slots, limit, nowMs, ahead), heldBackMs <= MAX_HOLD_MS ? heldBackMs : 0)
+    const wait = Math.max(waitMs(slots, RUNS_LIMIT, nowMs, ahead), heldBackMs <= MAX_HOLD_MS ? heldBackMs : 0)
     if (wait > 0) {
       settleForDeadProcesses(db, slots, runningIn(folder), nowMs)
-      const retryInMs = Math.min(wait, limit.windowMs)
+      const retryInMs = Math.min(wait, RUNS_LIMIT.windowMs)
       saveWaiter(db, { keyHash, owner, purpose, dueAtMs: nowMs + retryInMs })
       return { retryInMs }
     }
@@ -143,7 +143,7 @@ export function openSharedLedger({ path, keyHash, limit, clock }: SharedLedgerOp
     },
     withdraw: (purpose) => shared((db) => removeWaiter(db, { keyHash, owner, purpose })),
     holdBack: (ms) => void shared((db) => holdBack(db, keyHash, ms, clock.monotonic())),
-    usedSlots: () => shared((db) => countUsed(db, keyHash, clock.monotonic() - limit.windowMs)),
+    usedSlots: () => shared((db) => countUsed(db, keyHash, clock.monotonic() - RUNS_LIMIT.windowMs)),
     close() {
       opened.close()
       lock.end(inFlight > 0)
@@ -152,7 +152,6 @@ export function openSharedLedger({ path, keyHash, limit, clock }: SharedLedgerOp
 }
 
 interface FallbackOptions {
-  readonly limit: Limit
   readonly clock: Clock
   /** Called once, when the shared ledger fails. */
   onLost(error: unknown): void
@@ -165,9 +164,9 @@ interface FallbackOptions {
  */
 export function withFallback(
   open: () => SharedLedger,
-  { limit, clock, onLost }: FallbackOptions,
+  { clock, onLost }: FallbackOptions,
 ): Ledger & Pick<SharedLedger, 'close'> {
-  const memory = createMemoryLedger(limit, clock)
+  const memory = createMemoryLedger(clock)
   let opened: SharedLedger | undefined
   let isLost = false
   let hasGranted = false
@@ -181,7 +180,7 @@ export function withFallback(
     } catch (error) {
       isLost = true
       // The slots of other processes still count, but can no longer be read.
-      if (hasGranted) memory.holdBack(limit.windowMs)
+      if (hasGranted) memory.holdBack(RUNS_LIMIT.windowMs)
       onLost(error)
       return undefined
     }

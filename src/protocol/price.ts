@@ -1,5 +1,6 @@
 /** Prices of runs by the documents of their models. Amounts are whole numbers of millionths, so that sums are exact. */
-import type { ModelDocument, ModelInput, Price } from './models.js'
+import type { ModelDocument, ModelInput, ModelSchema, Price } from './models.js'
+import { listedValues } from './parameters.js'
 
 /** Millionths of 1. */
 const UNIT = 1_000_000n
@@ -49,11 +50,20 @@ export const creditsOf = ({ price, input: schema }: Priced, input: ModelInput): 
   priceOf({ price: price && { ...price, round_up: true }, input: schema }, input) ?? 0
 
 /** Returns the values with the highest factors. Their price is the highest that a run can have. */
-export const dearestInput = ({ factors }: Price): ModelInput =>
+export const dearestInput = (price: Price, input?: ModelSchema): ModelInput => extremeInput(price, input, -1)
+
+/** Returns the values with the lowest factors. */
+export const cheapestInput = (price: Price, input?: ModelSchema): ModelInput => extremeInput(price, input, 1)
+
+/** A value without a factor is null. If the schema is known and lists only values with one, there is none. */
+const extremeInput = ({ factors }: Price, input: ModelSchema | undefined, sign: 1 | -1): ModelInput =>
   Object.fromEntries(
     Object.entries(factors).map(([name, byValue]) => {
-      const [value = '', factor = 0] = Object.entries(byValue).sort(([, a], [, b]) => b - a)[0] ?? []
-      return [name, factor > 1 ? value : null]
+      const schema = input?.properties[name]
+      const isComplete = schema && listedValues(schema)?.every((value) => Object.hasOwn(byValue, value))
+      const values: [string | null, number][] = Object.entries(byValue)
+      if (isComplete !== true) values.push([null, 1])
+      return [name, values.sort(([, a], [, b]) => sign * (a - b))[0]?.[0] ?? null]
     }),
   )
 

@@ -29,7 +29,7 @@ async function play(world: World) {
   const clock = createManualClock()
   const beganMs = clock.monotonic()
   const since = () => clock.monotonic() - beganMs
-  const limiter = createLimiter(RUNS_LIMIT, clock)
+  const limiter = createLimiter(clock)
   const service = createMemoryRateLimiter(clock)
   const doneAt = new Map<number, number>()
   const noticedAt = new Map<number, number>()

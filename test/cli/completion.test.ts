@@ -178,7 +178,7 @@ describe('commands and flags', () => {
     const walk = (command: Command, path: readonly string[]): void => {
       const help = command.createHelp()
       for (const option of help.visibleOptions(command)) {
-        if ((option.required || option.optional) && sourceOfOption(path, option) === undefined)
+        if ((option.required || option.optional) && sourceOfOption(option) === undefined)
           uncompleted.add(/[<[].+[>\]]$/.exec(option.flags)?.[0] ?? option.flags)
         const saysSo = option.description.includes('(repeatable')
         if (saysSo !== isRepeatable(option)) missing.push(`${option.flags}: repeatable?`)

@@ -1,6 +1,6 @@
 /** The protocol that a terminal gets, and how large a picture becomes. */
 import { describe, expect, it } from 'vitest'
-import { formFor, protocolOf } from '../../src/cli/runs/pictures.js'
+import { formFor, protocolOf } from '../../src/cli/terminal/terminal-graphics.js'
 
 describe('the environment names the protocol', () => {
   it.each([

@@ -3,7 +3,6 @@
 import { type ApiClient, type ClientOptions, createApiClient } from '../../src/client/index.js'
 import { type Fetch, HttpFailure, type HttpRequest } from '../../src/host/http.js'
 import { createLimiter } from '../../src/limiter/index.js'
-import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { createManualClock, type ManualClock } from '../support/clock.js'
 import { responseOf, type Scripted } from '../support/responses.js'
 
@@ -82,7 +81,7 @@ export function createBench(
   const client = createApiClient({
     baseUrl: BASE_URL,
     apiKey: KEY,
-    limiter: createLimiter(RUNS_LIMIT, clock),
+    limiter: createLimiter(clock),
     random: () => 0,
     trace: (line) => lines.push(line),
     ...options,

@@ -41,7 +41,6 @@ it.each([
   const part = partOnFullDisk()
   const request = {
     url: new URL('http://host.test/a.bin'),
-    userAgent: undefined,
     signal: undefined,
     nowMs: 0,
     alarm: systemClock.alarm,

@@ -51,11 +51,7 @@ it.each([
   )
   const url = new URL('http://host.test/a.bin')
   const meter = { restart() {}, expect() {}, receive() {}, end() {} }
-  const { bytes } = await transfer(
-    { url, fetch, userAgent: undefined, signal: undefined, nowMs: 0 },
-    session,
-    meter,
-  )
+  const { bytes } = await transfer({ url, fetch, signal: undefined, nowMs: 0 }, session, meter)
   expect(written).toEqual([64, 512, 512, 512, 448].map((kib) => kib * KIB))
   expect(bytes).toBe(from + 2_048 * KIB)
   await real.discard()

@@ -1,5 +1,5 @@
-/** Many wait for one signal, and it has one listener. */
-import { getEventListeners, once } from 'node:events'
+/** Many wait for one signal, without a warning of Node. */
+import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { onAbort, raceAbort, untilAborted, withTimeout } from '../../src/host/abort.js'
 import { systemClock } from '../../src/host/clock.js'
@@ -14,7 +14,6 @@ describe('onAbort', () => {
     const called: number[] = []
     const offs = Array.from({ length: 20 }, (_, at) => onAbort(controller.signal, () => called.push(at)))
     for (const off of offs.slice(2, 18)) off()
-    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(1)
     controller.abort()
     expect(called).toEqual([0, 1, 18, 19])
     for (const off of offs) off()
@@ -148,7 +147,10 @@ describe('withTimeout', () => {
 })
 
 // Node warns on standard error about more than ten listeners.
-it('sleeps, races and timeouts of one signal share one listener', async () => {
+it('sleeps, races and timeouts of one signal cause no warning', async () => {
+  const warnings: Error[] = []
+  const note = (warning: Error) => warnings.push(warning)
+  process.on('warning', note)
   const controller = new AbortController()
   const { signal } = controller
   const timeout = { timeoutMs: 60_000, reason: () => REASON, clock: systemClock, signal }
@@ -157,7 +159,10 @@ it('sleeps, races and timeouts of one signal share one listener', async () => {
     raceAbort(never, signal),
     withTimeout((own) => raceAbort(never, own), timeout),
   ]).flat()
-  expect(getEventListeners(signal, 'abort')).toHaveLength(1)
+  // Node emits a warning in the next turn.
+  await new Promise((resolve) => setImmediate(resolve))
+  process.off('warning', note)
+  expect(warnings).toEqual([])
   controller.abort(REASON)
   for (const each of await Promise.allSettled(all))
     expect(each).toEqual({ status: 'rejected', reason: REASON })

@@ -103,7 +103,7 @@ describe('jitter', () => {
 
 describe('Retry-After', () => {
   it.each([
-    [undefined, undefined],
+    [undefined, 0],
     ['5', 5_000],
     [' 5 ', 5_000],
     ['0.5', 500],
@@ -113,22 +113,21 @@ describe('Retry-After', () => {
     ['Thu, 01 Jan 2026 00:00:07 GMT', 7_000],
     ['Wed, 31 Dec 2025 23:59:00 GMT', 0],
     ['Fri, 01 Jan 2027 00:00:00 GMT', 60_000],
-    ['', undefined],
-    ['later', undefined],
-    ['NaN', undefined],
-    ['1e3', undefined],
-    ['5 s', undefined],
-    ['later 2099', undefined],
+    ['', 0],
+    ['later', 0],
+    ['NaN', 0],
+    ['1e3', 0],
+    ['5 s', 0],
+    ['later 2099', 0],
   ])('%j → %s', (header, expected) => {
-    expect(retryAfterMs(header, NOW_MS, MOST_MS)).toBe(expected)
+    expect(retryAfterMs(header, NOW_MS)).toBe(expected)
   })
 
   it('always gives a number from 0 to the longest wait', () => {
     const text = fc.oneof(fc.string(), fc.date({ noInvalidDate: true }).map(String), fc.double().map(String))
     fc.assert(
       fc.property(text, (header) => {
-        const waitMs = retryAfterMs(header, NOW_MS, MOST_MS)
-        if (waitMs === undefined) return
+        const waitMs = retryAfterMs(header, NOW_MS)
         expect(waitMs).toBeGreaterThanOrEqual(0)
         expect(waitMs).toBeLessThanOrEqual(MOST_MS)
       }),

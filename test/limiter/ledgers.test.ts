@@ -2,7 +2,6 @@
 import { join } from 'node:path'
 import { describe } from 'vitest'
 import { createMemoryLedger } from '../../src/limiter/limit-ledger.js'
-import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { ledgerContract } from '../contract/ledger.js'
 import { createManualClock } from '../support/clock.js'
 import { temporaryFolder } from '../support/service.js'
@@ -14,7 +13,7 @@ describe('the ledger of a process', () => {
     inexactMs: 0,
     create() {
       const clock = createManualClock()
-      return { open: () => createMemoryLedger(RUNS_LIMIT, clock), advance: clock.advance }
+      return { open: () => createMemoryLedger(clock), advance: clock.advance }
     },
   })
 })

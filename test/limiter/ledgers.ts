@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { Clock } from '../../src/host/clock.js'
 import { openSharedLedger, type SharedLedger } from '../../src/limiter/shared-ledger.js'
-import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { temporaryFolder } from '../support/service.js'
 
 /** One more process on a file: each call is a neighbour of its own. Closed when the test has ended. */
@@ -12,7 +11,7 @@ export function createTestLedger(
   path = join(temporaryFolder(), 'limits.db'),
   keyHash = 'a key',
 ): SharedLedger {
-  const ledger = openSharedLedger({ path, keyHash, limit: RUNS_LIMIT, clock })
+  const ledger = openSharedLedger({ path, keyHash, clock })
   onTestFinished(() => ledger.close())
   return ledger
 }

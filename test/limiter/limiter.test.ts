@@ -22,12 +22,12 @@ interface Bench {
 
 /** Slots like those of a Redis server: the answer comes later. */
 function createRemoteLedger(clock: ManualClock): RemoteLedger {
-  const ledger = createMemoryLedger(RUNS_LIMIT, clock)
+  const ledger = createMemoryLedger(clock)
   return { ...ledger, take: async (purpose) => ledger.take(purpose) }
 }
 
 const KINDS: readonly (readonly [string, (clock: ManualClock) => Ledger | RemoteLedger])[] = [
-  ['of this process', (clock) => createMemoryLedger(RUNS_LIMIT, clock)],
+  ['of this process', (clock) => createMemoryLedger(clock)],
   ['on another machine', createRemoteLedger],
 ]
 
@@ -42,7 +42,7 @@ describe.each(KINDS)('a limiter on a ledger %s', (_, createLedger) => {
         return clock.sleep(ms, signal)
       },
     }
-    return { clock, sleeps, limiter: createLimiter(RUNS_LIMIT, counting, { ledger: createLedger(clock) }) }
+    return { clock, sleeps, limiter: createLimiter(counting, createLedger(clock)) }
   }
 
   /** Takes slots one after the other; the grants come in the order of their names. */
@@ -175,7 +175,7 @@ describe.each(KINDS)('a limiter on a ledger %s', (_, createLedger) => {
 describe('an abort while another machine is asked for the slot', () => {
   function createAsked() {
     const clock = createManualClock()
-    const limiter = createLimiter(RUNS_LIMIT, clock, { ledger: createRemoteLedger(clock) })
+    const limiter = createLimiter(clock, createRemoteLedger(clock))
     const stop = new AbortController()
     const aborted = expect(limiter.acquire('status', stop.signal)).rejects.toBe('stop')
     // Asked, and not answered.

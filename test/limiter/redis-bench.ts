@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto'
 import { onTestFinished } from 'vitest'
 import { parseLimitsUrl, type RedisAddress } from '../../src/limiter/redis/limits-url.js'
 import { openRedisLedger, type RedisLedger, redisKeyOf } from '../../src/limiter/redis/redis-ledger.js'
-import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import type { LedgerBench } from '../contract/ledger.js'
 import { createManualClock } from '../support/clock.js'
 import { clientOf } from '../support/redis.js'
@@ -45,7 +44,6 @@ export function createRedisBench(url: string): RedisBench {
       const ledger = openRedisLedger({
         address: addressOf(url),
         keyHash: keyHashOf(key),
-        limit: RUNS_LIMIT,
         clock,
         onLost: ({ message }) => lost.push(message),
       })

@@ -51,7 +51,6 @@ function openOn(url: string, keyHash = 'test') {
   const ledger = openRedisLedger({
     address: addressOf(url),
     keyHash,
-    limit: RUNS_LIMIT,
     clock,
     onLost: ({ message }) => lost.push(message),
   })
@@ -103,7 +102,7 @@ describeRedis('slots of dead and living processes', () => {
   it('a request that is aborted while the server is asked leaves no slot there', async () => {
     const bench = createRedisBench((await startRedis()).url)
     const ledger = bench.open()
-    const limiter = createLimiter(RUNS_LIMIT, createManualClock(), { ledger })
+    const limiter = createLimiter(createManualClock(), ledger)
     await limiter.acquire('status')
     const stop = new AbortController()
     const aborted = expect(limiter.acquire('create', stop.signal)).rejects.toBe('stop')

@@ -1,14 +1,12 @@
-/** A process on a shared ledger: `node sender <path> <limit as JSON> <slots>`. It takes the slots, settles none, and is killed. */
+/** A process on a shared ledger: `node sender <path> <slots>`. It takes the slots, settles none, and is killed. */
 import { writeSync } from 'node:fs'
 import { systemClock } from '../../src/host/clock.js'
 import { createLimiter } from '../../src/limiter/index.js'
 import { openSharedLedger } from '../../src/limiter/shared-ledger.js'
-import type { Limit } from '../../src/limiter/window.js'
 
-const [path = '', text = '', slots = ''] = process.argv.slice(2)
-const limit: Limit = JSON.parse(text)
-const ledger = openSharedLedger({ path, keyHash: 'a key', limit, clock: systemClock })
-const limiter = createLimiter(limit, systemClock, { ledger })
+const [path = '', slots = ''] = process.argv.slice(2)
+const ledger = openSharedLedger({ path, keyHash: 'a key', clock: systemClock })
+const limiter = createLimiter(systemClock, ledger)
 for (let taken = 0; taken < Number(slots); taken++) {
   await limiter.acquire('status')
   writeSync(1, `${systemClock.monotonic()}\n`)

@@ -18,9 +18,7 @@ const { requests: LIMIT, windowMs: WINDOW_MS } = RUNS_LIMIT
 function createNeighbours(count: number) {
   const clock = createManualClock()
   const path = join(temporaryFolder(), 'limits.db')
-  const limiters = Array.from({ length: count }, () =>
-    createLimiter(RUNS_LIMIT, clock, { ledger: createTestLedger(clock, path) }),
-  )
+  const limiters = Array.from({ length: count }, () => createLimiter(clock, createTestLedger(clock, path)))
   return { clock, path, limiters: limiters as [Limiter, Limiter, ...Limiter[]] }
 }
 
@@ -93,11 +91,11 @@ describe('a restart of the machine', () => {
     const path = join(temporaryFolder(), 'limits.db')
     const before = createManualClock()
     await before.advance(5_000_000)
-    const old = createLimiter(RUNS_LIMIT, before, { ledger: createTestLedger(before, path) })
+    const old = createLimiter(before, createTestLedger(before, path))
     await fill(old)
     old.holdBack(30_000)
     const after = createManualClock()
-    const limiter = createLimiter(RUNS_LIMIT, after, { ledger: createTestLedger(after, path) })
+    const limiter = createLimiter(after, createTestLedger(after, path))
     await after.runUntil(limiter.acquire('create'))
     expect(after.monotonic()).toBe(WINDOW_MS)
   })
@@ -111,11 +109,9 @@ describe('real processes', () => {
 
   it('give their slots back one window after their death is noticed', async () => {
     const { clock, path, limiters } = createNeighbours(1)
-    const { stdout, signal } = spawnSync(
-      process.execPath,
-      [sender, path, JSON.stringify(RUNS_LIMIT), String(LIMIT)],
-      { encoding: 'utf8' },
-    )
+    const { stdout, signal } = spawnSync(process.execPath, [sender, path, String(LIMIT)], {
+      encoding: 'utf8',
+    })
     expect({ slots: stdout.split('\n').length - 1, signal }).toEqual({ slots: LIMIT, signal: 'SIGKILL' })
     await clock.runUntil(limiters[0].acquire('create'))
     expect(clock.monotonic()).toBe(WINDOW_MS)
@@ -131,7 +127,7 @@ it('counts the requests in flight of processes of which nothing is proven for fi
     `UPDATE places SET started_at = CASE place % 2 WHEN 0 THEN '@0badf00d0badf00d' ELSE '1@0badf00d@deadbeef' END`,
   )
   database.close()
-  const other = createLimiter(RUNS_LIMIT, clock, { ledger: createTestLedger(clock, path) })
+  const other = createLimiter(clock, createTestLedger(clock, path))
   const grantedAtMs = other.acquire('status').then(() => clock.monotonic())
   expect(await clock.runUntil(grantedAtMs)).toBe(300_000 + WINDOW_MS)
 })
@@ -165,11 +161,10 @@ describe.each<readonly [string, (path: string) => void]>([
     const path = join(temporaryFolder(), 'limits.db')
     const lost: unknown[] = []
     const ledger = withFallback(() => createTestLedger(clock, path), {
-      limit: RUNS_LIMIT,
       clock,
       onLost: (error) => lost.push(error),
     })
-    const limiter = createLimiter(RUNS_LIMIT, clock, { ledger })
+    const limiter = createLimiter(clock, ledger)
     const grant = await limiter.acquire('status')
     await clock.advance(1_000)
     damage(path)
@@ -188,7 +183,7 @@ it('a ledger whose file was damaged before is replaced once: the new one grants 
   await fill(limiters[0])
   writeFileSync(path, 'not a database '.repeat(1_000))
   const next = (keyHash: string) =>
-    createLimiter(RUNS_LIMIT, clock, { ledger: createTestLedger(clock, path, keyHash) })
+    createLimiter(clock, createTestLedger(clock, path, keyHash))
       .acquire('status')
       .then(() => clock.monotonic())
   const atMs = Promise.all([next('a key'), next('a key'), next('another key')])

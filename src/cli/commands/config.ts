@@ -74,8 +74,7 @@ async function listOrigins(ctx: Context): Promise<number> {
 }
 
 async function noteProfiles({ config, profileName, out }: Context): Promise<void> {
-  const names = new Set(['default', ...(await config.profiles())])
-  const others = [...names].filter((name) => name !== profileName)
+  const others = (await config.profiles()).filter((name) => name !== profileName)
   out.note(
     `Profile: ${printable(profileName)}. Others: ${others.length === 0 ? 'none' : others.map(printable).join(', ')}.`,
   )

@@ -77,18 +77,13 @@ async function examineService(
   report: (...findings: readonly Finding[]) => void,
 ): Promise<void> {
   const { finding, url } = await checkAddress(ctx)
+  report(finding)
+  const skip = (reason: string, ...checks: readonly string[]) =>
+    report(...[...checks, 'dns', 'connection', 'clock', 'key'].map((each) => skipped(each, reason)))
+  if (url === undefined) return skip('no service URL', 'proxy')
   const proxy = checkProxy(url, ctx.env)
-  report(finding, proxy.finding)
-  const skipReason =
-    url === undefined
-      ? 'no service URL'
-      : proxy.finding.status === 'failed'
-        ? 'the proxy setting is invalid'
-        : undefined
-  if (url === undefined || skipReason !== undefined) {
-    report(...['dns', 'connection', 'clock', 'key'].map((each) => skipped(each, skipReason ?? '')))
-    return
-  }
+  report(proxy.finding)
+  if (proxy.finding.status === 'failed') return skip('the proxy setting is invalid')
   report(await checkName(url, proxy.isUsed))
   const { findings, isReached } = await checkConnection(ctx, url, proxy.isUsed)
   report(...findings)

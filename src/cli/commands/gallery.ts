@@ -24,6 +24,7 @@ import { isHttpUrl, isObject } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { formatBytes } from '../../protocol/units.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
+import { checkStdout } from '../flags/delivery.js'
 import { createFileFinder, type FoundFile } from '../runs/find-files.js'
 import { nameOfRun } from '../runs/journal-rows.js'
 import { pictureSizeOf } from '../runs/picture-size.js'
@@ -58,7 +59,14 @@ export function register(command: Command, { run }: CommandEnvironment, gallery 
 export async function galleryCommand(ctx: Context, options: GalleryOptions): Promise<number> {
   const { out } = ctx
   const isStdout = options.output === '-'
-  if (isStdout) checkStdout(ctx, options)
+  if (isStdout) {
+    checkStdout(ctx, 'the page', PAGE_NAME)
+    if (options.open)
+      throw usageError(
+        '-o - and --open cannot be used together.',
+        `Name a file to open: -o ${PAGE_NAME} --open.`,
+      )
+  }
   const path = isStdout ? PAGE_NAME : checkPagePath(options.output, options)
   const filter = await filterOf(ctx, options)
   const journal = await ctx.journal()
@@ -102,24 +110,6 @@ export async function galleryCommand(ctx: Context, options: GalleryOptions): Pro
   else out.line(printable(path))
   if (options.open) await openOrWarn(ctx, path)
   return EXIT.ok
-}
-
-function checkStdout({ out }: Context, { open }: GalleryOptions): void {
-  if (out.stdoutIsTerminal)
-    throw usageError(
-      '-o - would write the page to the terminal.',
-      `Redirect standard output (-o - > ${PAGE_NAME}) or name a file (-o ${PAGE_NAME}).`,
-    )
-  if (out.mode.json)
-    throw usageError(
-      '-o - and --json cannot be used together: both write to standard output.',
-      'Use only one of them.',
-    )
-  if (open)
-    throw usageError(
-      '-o - and --open cannot be used together.',
-      `Name a file to open: -o ${PAGE_NAME} --open.`,
-    )
 }
 
 function notesOf({ leftOut: { missing, notDownloaded } }: Collected): readonly string[] {

@@ -1,9 +1,9 @@
 /** `rushes profile`: lists the profiles of the config file, and chooses the default one. */
 import type { Command } from 'commander'
-import { usageError } from '../../errors.js'
-import { didYouMean, printable } from '../../protocol/text.js'
+import { printable } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { settingsOf } from '../settings/config-file.js'
+import { checkProfile } from '../settings/required-settings.js'
 import { isOn, LOCAL_ADDRESS } from '../settings/table.js'
 import { printList } from '../terminal/table.js'
 
@@ -19,14 +19,9 @@ export function register(command: Command, { run }: CommandEnvironment): void {
   )
 }
 
-/** The profile `default` always exists. */
-const namesIn = async ({ config }: Context): Promise<readonly string[]> => [
-  ...new Set(['default', ...(await config.profiles())]),
-]
-
 async function listCommand(ctx: Context): Promise<number> {
   const rows = await Promise.all(
-    (await namesIn(ctx)).map(async (name) => {
+    (await ctx.config.profiles()).map(async (name) => {
       const { baseUrl, local } = settingsOf(await ctx.config.read(name), ['baseUrl', 'local'])
       const address = local !== undefined && isOn(local, `profiles.${name}.local`) ? LOCAL_ADDRESS : baseUrl
       return { name, address, isCurrent: name === ctx.profileName }
@@ -42,12 +37,7 @@ async function listCommand(ctx: Context): Promise<number> {
 
 async function useCommand(ctx: Context, name: string): Promise<number> {
   const { out, profileName, profileOrigin } = ctx
-  const names = await namesIn(ctx)
-  if (!names.includes(name))
-    throw usageError(
-      `The config file has no profile "${name}".${didYouMean(name, names)}`,
-      `Profiles: ${names.join(', ')}. Create one with \`rushes login --profile <name>\`.`,
-    )
+  checkProfile({ name, origin: '--profile' }, await ctx.config.profiles())
   await ctx.config.useProfile(name)
   out.note(
     `Commands now use the profile ${printable(name)}, unless --profile or RUSHES_PROFILE names another.`,

@@ -3,15 +3,12 @@ import { join, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import { untilAborted } from '../../host/abort.js'
-import type { Clock } from '../../host/clock.js'
 import { isDiskFull } from '../../host/directories.js'
 import { writeAtomically } from '../../host/files.js'
-import { Interruption, type SignalName } from '../../host/interrupts.js'
 import { errorCode } from '../../host/system-error.js'
 import { printable } from '../../protocol/text.js'
 import type { EngineParts } from '../../service/engines/read-engine.js'
 import { parseFault } from '../../service/faults/grammar.js'
-import type { Metrics } from '../../service/metrics/index.js'
 import { type NodeRole, ROLES } from '../../service/names.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { choiceOption, repeated, UNCOMMON, wholeNumber } from '../flags/values.js'
@@ -145,7 +142,11 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const data = resolve(options.data ?? join(stateFolder, SERVICE_FOLDER))
   const { host } = options
   const { createService } = await import('../../service/index.js')
-  const metrics = metricsPort === undefined ? undefined : await createMetrics(clock)
+  // Other services start without prom-client.
+  const metrics =
+    metricsPort === undefined
+      ? undefined
+      : (await import('../../service/metrics/index.js')).createMetrics(clock)
   const { checkListening } = await import('../../service/http/listening.js')
   await checkListening({ host, port })
   if (metricsPort !== undefined) await checkListening({ host, port: metricsPort }, '--metrics-port')
@@ -213,18 +214,9 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     out.note('Shutting down: finishing requests, returning unfinished renders to the queue.')
   } finally {
     // Ctrl-C stops immediately. SIGTERM, which service managers send, first drains the running requests.
-    await service.close({ drain: isStoppedBy(interrupts.first, 'SIGTERM') })
+    await service.close({ drain: interrupts.first.reason?.by === 'SIGTERM' })
   }
   return EXIT.ok
-}
-
-const isStoppedBy = (signal: AbortSignal, name: SignalName): boolean =>
-  signal.reason instanceof Interruption && signal.reason.by === name
-
-/** Imports the metrics only when they are enabled, so that other services start without prom-client. */
-async function createMetrics(clock: Clock): Promise<Metrics> {
-  const metrics = await import('../../service/metrics/index.js')
-  return metrics.createMetrics(clock)
 }
 
 /** Interval of retries while the disk is full. The service then starts without a manual restart once there is space. */

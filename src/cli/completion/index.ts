@@ -11,7 +11,7 @@ import { builtInSchema } from '../../protocol/parameters.js'
 import { printable } from '../../protocol/text.js'
 import type { CommandEnvironment } from '../context/context.js'
 import { commandWord, globalsOf } from '../flags/globals.js'
-import { valuesOf } from '../flags/model-flags.js'
+import { repeated } from '../flags/values.js'
 import { TOPICS } from '../help/format-help.js'
 import type { Env } from '../process/io.js'
 import { createProgram } from '../program.js'
@@ -55,10 +55,13 @@ async function suggestionsAt(cursor: Cursor, known: LocalNames): Promise<Suggest
       return { candidates: commandsOf(command) }
     case 'topic':
       return {
-        candidates: [...commandsOf(command), ...TOPICS.map(({ name, about }) => ({ value: name, about }))],
+        candidates: [
+          ...commandsOf(command),
+          ...Object.entries(TOPICS).map(([value, about]) => ({ value, about })),
+        ],
       }
     case 'value':
-      return sourceOfOption(path, wants.option)?.(cursor, known) ?? NOTHING
+      return sourceOfOption(wants.option)?.(cursor, known) ?? NOTHING
     case 'argument':
       return sourceOfArgument(path, wants.argument)?.(cursor, known) ?? NOTHING
     case 'nothing':
@@ -87,8 +90,7 @@ function flagsOf({ command, given, stem }: Cursor): readonly Completion[] {
   )
 }
 
-export const isRepeatable = ({ parseArg, argChoices }: Option): boolean =>
-  parseArg !== undefined && argChoices === undefined
+export const isRepeatable = ({ parseArg }: Option): boolean => parseArg === repeated
 
 const globalsAt = ({ given }: Cursor) =>
   globalsOf(Object.fromEntries([...given].map(([option, value]) => [option.attributeName(), value])))
@@ -201,11 +203,10 @@ const ARGUMENTS: Readonly<Record<string, SuggestionSource>> = {
 const settings = (): Suggestions =>
   suggest(CONFIG_KEYS.map((key) => ({ value: key, about: settingOfKey(key).about })))
 
-export function sourceOfOption(path: readonly string[], option: Option): SuggestionSource | undefined {
-  if (option.argChoices !== undefined) return () => words(option.argChoices ?? [])
-  const values = valuesOf(option)
+export function sourceOfOption(option: Option): SuggestionSource | undefined {
   // Values of a document are not trusted: inside an open quote, the shell would insert them unquoted.
-  if (values !== undefined && path[0] === 'run') return () => words(values.filter(isPlainWord))
+  const choices = option.argChoices?.filter(isPlainWord)
+  if (choices !== undefined) return () => words(choices)
   const [, name = ''] = /[<[](.+?)(?:\.\.\.)?[>\]]$/.exec(option.flags) ?? []
   return VALUES[option.long ?? ''] ?? VALUES[name]
 }

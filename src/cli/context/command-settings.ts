@@ -83,7 +83,7 @@ export function createCommandSettings(options: CommandSettingsOptions): CommandS
   } = options
   const profileName = chosenProfile.name
   const profile = once(async () => {
-    if (profileName !== 'default' && !createsProfile) checkProfile(chosenProfile, await config.profiles())
+    if (!createsProfile) checkProfile(chosenProfile, await config.profiles())
     for (const unreadKey of await config.unreadKeys(profileName))
       out.warn(
         `${config.path}: "${unreadKey}" is not read, and the key in it is not protected. ` +

@@ -7,7 +7,6 @@ import { usageError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
 import type { Ledger } from '../../limiter/index.js'
 import type { RedisLedger } from '../../limiter/redis/redis-ledger.js'
-import { RUNS_LIMIT } from '../../protocol/limits.js'
 
 export interface KeyLimitsOptions {
   /** Path of the state folder. */
@@ -43,7 +42,7 @@ export function createKeyLimits({ limitsUrl, isLocal, closers, ...state }: KeyLi
   return {
     async limiterFor(address, apiKey) {
       const { createLimiter } = await import('../../limiter/index.js')
-      if (isLocal) return createLimiter(RUNS_LIMIT, clock)
+      if (isLocal) return createLimiter(clock)
       const { openStateLedger } = await import('./state.js')
       const url = await limitsUrl()
       const keyOptions = { ...state, origin: new URL(address).origin, apiKey }
@@ -51,7 +50,7 @@ export function createKeyLimits({ limitsUrl, isLocal, closers, ...state }: KeyLi
       closers.push(async () => machine.close())
       const ledger =
         url === undefined ? machine : await openMachinesLimit({ ...keyOptions, url, machine, closers })
-      return recordHoldBack(createLimiter(RUNS_LIMIT, clock, { ledger }))
+      return recordHoldBack(createLimiter(clock, ledger))
     },
     rateLimitedForMs: () => Math.max(0, heldBackUntilMs - clock.monotonic()),
   }
@@ -78,7 +77,6 @@ async function openMachinesLimit(options: MachinesLimitOptions): Promise<RedisLe
   const ledger = openRedisLedger({
     address,
     keyHash: keyHashOf(origin, apiKey),
-    limit: RUNS_LIMIT,
     clock,
     machine,
     onLost: ({ message, isLasting }) =>

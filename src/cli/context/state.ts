@@ -8,7 +8,6 @@ import { describeError, isBusy } from '../../host/system-error.js'
 import { type Journal, LOCK_TIMEOUT_MS, openJournal, type SavedRows } from '../../journal/index.js'
 import type { Ledger } from '../../limiter/index.js'
 import { keyHashOf, openSharedLedger, withFallback } from '../../limiter/shared-ledger.js'
-import { RUNS_LIMIT } from '../../protocol/limits.js'
 import { JOURNAL_FILE } from '../settings/folders.js'
 
 export const LEDGER_FILE = 'limits.db'
@@ -20,8 +19,6 @@ export interface StateOptions {
   readonly lockTimeoutMs?: number | undefined
   warn(message: string): void
 }
-
-export const reasonOf = (error: unknown): string => describeError(error)
 
 const newerState = (folder: string, cause: NewerFormat) =>
   new RushesError(
@@ -197,11 +194,7 @@ export function openStateLedger({ folder, clock, warn, origin, apiKey }: StateLe
     )
   }
   const keyHash = keyHashOf(origin, apiKey)
-  const ledger = withFallback(() => openSharedLedger({ path, keyHash, limit: RUNS_LIMIT, clock }), {
-    limit: RUNS_LIMIT,
-    clock,
-    onLost,
-  })
+  const ledger = withFallback(() => openSharedLedger({ path, keyHash, clock }), { clock, onLost })
   isOpening = false
   return ledger
 }

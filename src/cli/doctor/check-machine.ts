@@ -5,15 +5,15 @@ import { EXIT } from '../../errors.js'
 import { inspectDatabase } from '../../host/corruption.js'
 import { sizeOfDatabase } from '../../host/database-file.js'
 import { reasonUnwritable } from '../../host/directories.js'
-import { systemFiles } from '../../host/file-system.js'
+import { isPosix } from '../../host/file-system.js'
 import { findProxy, isLoopback, noProxy } from '../../host/http.js'
 import { asRushesError } from '../../host/interrupts.js'
+import { describeError } from '../../host/system-error.js'
 import { JOURNAL_MIGRATIONS } from '../../journal/journal-run.js'
 import type { Kind } from '../../protocol/models.js'
 import { formatBytes } from '../../protocol/units.js'
 import { LOCAL_MODELS } from '../../service/names.js'
 import type { Context } from '../context/context.js'
-import { reasonOf } from '../context/state.js'
 import type { KnownModels } from '../models/known-models.js'
 import type { Env } from '../process/io.js'
 import { JOURNAL_FILE } from '../settings/folders.js'
@@ -38,7 +38,7 @@ export function checkStateFolder(folder: string): Finding {
 /** Warns if other users can read the file or folder. */
 function accessFinding(check: string, path: string, advice: string): Finding {
   const mode = statSync(path).mode & 0o777
-  return systemFiles.hasModes && (mode & 0o077) !== 0
+  return isPosix && (mode & 0o077) !== 0
     ? warning(check, `other users can read ${path} (mode ${mode.toString(8)})`, advice)
     : ok(check, path)
 }
@@ -53,7 +53,7 @@ export function checkDisk(name: string, path: string): Finding {
     const { bavail, bsize } = statfsSync(nearestExisting(resolve(path)))
     return diskFinding(name, bavail * bsize, path)
   } catch (error) {
-    return warning(name, `cannot read the free space: ${reasonOf(error)}`)
+    return warning(name, `cannot read the free space: ${describeError(error)}`)
   }
 }
 
@@ -125,7 +125,7 @@ async function checkOpenedJournal(ctx: Context, path: string): Promise<readonly 
           ),
     ]
   } catch (error) {
-    return [failed('journal', reasonOf(error), {}), skipped('unfinished', 'no journal')]
+    return [failed('journal', describeError(error), {}), skipped('unfinished', 'no journal')]
   }
 }
 
@@ -181,12 +181,8 @@ export async function checkAddress(ctx: Context): Promise<{ readonly finding: Fi
 }
 
 /** Checks the proxy for requests to this URL. The finding shows the proxy without its password. */
-export function checkProxy(
-  url: URL | undefined,
-  env: Env,
-): { readonly finding: Finding; readonly isUsed: boolean } {
+export function checkProxy(url: URL, env: Env): { readonly finding: Finding; readonly isUsed: boolean } {
   const notUsed = (finding: Finding) => ({ finding, isUsed: false })
-  if (url === undefined) return notUsed(skipped('proxy', 'no service URL'))
   if (isLoopback(url.hostname)) return notUsed(ok('proxy', 'none: loopback addresses never use one'))
   try {
     const proxy = findProxy(env, url.protocol)

@@ -7,7 +7,6 @@ import { isIP } from 'node:net'
 import { EXIT, messageOf, RushesError } from '../../errors.js'
 import { HttpFailure, isLoopback } from '../../host/http.js'
 import { Interruption } from '../../host/interrupts.js'
-import { RUNS_LIMIT } from '../../protocol/limits.js'
 import type { Context } from '../context/context.js'
 import { type Finding, failed, failedBy, ok, skipped, warning } from './finding.js'
 
@@ -128,7 +127,7 @@ export async function checkLimits(ctx: Context): Promise<readonly Finding[]> {
   if (address === undefined) return []
   const startedAtMs = ctx.clock.monotonic()
   try {
-    await pingRedis(address, RUNS_LIMIT, ctx.interrupts.first)
+    await pingRedis(address, ctx.interrupts.first)
     const elapsedMs = Math.round(ctx.clock.monotonic() - startedAtMs)
     return [ok(LIMITS_CHECK, `shared between machines, ${maskLimitsUrl(url)} (${elapsedMs} ms)`)]
   } catch (error) {

@@ -4,22 +4,16 @@ import type { Context } from '../context/context.js'
 import { askServer, type ServerAnswer } from '../models/ask-server.js'
 import { type Finding, ok, warning } from './finding.js'
 
-interface UsualServer {
-  readonly type: string
-  readonly port: number
-  /** Below the origin. */
-  readonly path: string
-}
-
-const USUAL: readonly UsualServer[] = [
-  { type: 'images', port: 1234, path: '/v1' },
-  { type: 'images', port: 8080, path: '/v1' },
-  { type: 'images', port: 8000, path: '/v1' },
-  { type: 'images', port: 30000, path: '/v1' },
-  { type: 'comfyui', port: 8188, path: '' },
-  { type: 'sdapi', port: 7860, path: '' },
-  { type: 'sdapi', port: 5001, path: '' },
-  { type: 'cog', port: 5000, path: '' },
+/** The path is below the origin. */
+const USUAL: readonly (readonly [type: string, port: number, path: string])[] = [
+  ['images', 1234, '/v1'],
+  ['images', 8080, '/v1'],
+  ['images', 8000, '/v1'],
+  ['images', 30000, '/v1'],
+  ['comfyui', 8188, ''],
+  ['sdapi', 7860, ''],
+  ['sdapi', 5001, ''],
+  ['cog', 5000, ''],
 ]
 
 const TIMEOUT_MS = 500
@@ -37,7 +31,7 @@ export interface FoundServer {
 export async function lookForServers(ctx: Context): Promise<readonly FoundServer[]> {
   const options = { fetch: await ctx.fetch(), clock: ctx.clock, signal: ctx.interrupts.first }
   const found = await Promise.all(
-    USUAL.map(async ({ type, port, path }): Promise<readonly FoundServer[]> => {
+    USUAL.map(async ([type, port, path]): Promise<readonly FoundServer[]> => {
       const url = `http://127.0.0.1:${port}${path}`
       const answer = await askServer({ type, url }, { ...options, timeoutMs: TIMEOUT_MS })
       if (answer === undefined || typeof answer === 'string') return []
@@ -59,7 +53,7 @@ export async function findServers(ctx: Context): Promise<readonly Finding[]> {
     return { ...ok('server', `${title ?? engine.replace(/:.*$/s, '')} at ${url}${names}`), advice }
   })
   if (findings.length > 0) return findings
-  const ports = USUAL.map(({ port }) => port).join(', ')
+  const ports = USUAL.map(([, port]) => port).join(', ')
   const advice =
     'Start one, or name it: rushes run image --local --engine images:http://<host>:<port>/v1 "a red fox"'
   return [warning('server', `no model server answers on 127.0.0.1 at the ports ${ports}`, advice)]

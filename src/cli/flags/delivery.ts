@@ -102,7 +102,11 @@ export async function deliveryOf(
     download: options.download === true || ctx.globals.local || isDownload,
     isFolder,
   })
-  if (target?.kind === 'stdout') checkStdout(ctx, runs)
+  if (target?.kind === 'stdout') {
+    checkStdout(ctx, 'image or video bytes', 'fox.png')
+    if (runs > 1)
+      throw usageError('-o - works for one run only.', 'Name the files instead: -o "fox-{index}.{ext}".')
+  }
   if (options.sidecar === true && (target === undefined || target.kind === 'stdout'))
     throw usageError(
       '--sidecar needs -d or -o: it writes a file beside each download.',
@@ -143,17 +147,16 @@ function flagsAgain(
   ]
 }
 
-function checkStdout({ out }: Context, runs: number): void {
+/** Throws `usage` where `-o -` would write `what` to a terminal or between JSON. `name`: of a file, for the hint. */
+export function checkStdout({ out }: Context, what: string, name: string): void {
   if (out.stdoutIsTerminal)
     throw usageError(
-      '-o - would write image or video bytes to the terminal.',
-      'Redirect standard output (-o - > fox.png) or name a file (-o fox.png).',
+      `-o - would write ${what} to the terminal.`,
+      `Redirect standard output (-o - > ${name}) or name a file (-o ${name}).`,
     )
   if (out.mode.json)
     throw usageError(
       '-o - and --json cannot be used together: both write to standard output.',
       'Use only one of them.',
     )
-  if (runs > 1)
-    throw usageError('-o - works for one run only.', 'Name the files instead: -o "fox-{index}.{ext}".')
 }

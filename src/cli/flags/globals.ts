@@ -15,32 +15,22 @@ export interface Globals {
   readonly engine?: string
 }
 
-interface GlobalFlag {
-  readonly flags: string
-  readonly about: string
-}
-
-const GLOBAL_FLAGS: readonly GlobalFlag[] = [
-  { flags: '--json', about: 'Print JSON; errors are JSON on standard error' },
-  { flags: '-q, --quiet', about: 'Do not print progress and notes' },
-  { flags: '--debug', about: 'Show requests and stack traces' },
-  { flags: '--no-color', about: 'Do not use colours' },
-  { flags: '--profile <name>', about: 'Use this profile of the config file' },
-  { flags: '--base-url <url>', about: 'URL of the service' },
-  { flags: '--local', about: 'Use the built-in preview service: no key, no network' },
-  {
-    flags: '--engine <spec>',
-    about: 'Run this model here: images:<url>, comfyui:<url>#<file>, fal:<name> or a command',
-  },
+const GLOBAL_FLAGS: readonly (readonly [flags: string, about: string])[] = [
+  ['--json', 'Print JSON; errors are JSON on standard error'],
+  ['-q, --quiet', 'Do not print progress and notes'],
+  ['--debug', 'Show requests and stack traces'],
+  ['--no-color', 'Do not use colours'],
+  ['--profile <name>', 'Use this profile of the config file'],
+  ['--base-url <url>', 'URL of the service'],
+  ['--local', 'Use the built-in preview service: no key, no network'],
+  ['--engine <spec>', 'Run this model here: images:<url>, comfyui:<url>#<file>, fal:<name> or a command'],
 ]
 
 export const globalOptions = (): readonly Option[] =>
-  GLOBAL_FLAGS.map(({ flags, about }) => new Option(flags, about).helpGroup('Global options:'))
+  GLOBAL_FLAGS.map((row) => new Option(...row).helpGroup('Global options:'))
 
 /** Global flags that take a value. */
-const TAKES_VALUE: readonly string[] = GLOBAL_FLAGS.filter(({ flags }) => flags.includes('<')).map(
-  ({ flags }) => flags.split(' ')[0] ?? '',
-)
+const TAKES_VALUE = GLOBAL_FLAGS.flatMap(([flags]) => (flags.includes('<') ? flags.split(' ')[0] : []))
 
 /** The words of the line, without flags and without the values of global flags. */
 export function plainWords(argv: readonly string[]): readonly string[] {

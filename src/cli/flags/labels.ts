@@ -2,11 +2,9 @@
 import { Option } from 'commander'
 import { usageError } from '../../errors.js'
 import { asLabel, labelProblem, MAX_LABELS } from '../../protocol/labels.js'
+import { repeated } from './values.js'
 
-/** Collects the values of a repeated flag. */
-const collect = (value: string, earlier: readonly string[] = []): readonly string[] => [...earlier, value]
-
-export const labelOption = (about: string): Option => new Option('--label <text>', about).argParser(collect)
+export const labelOption = (about: string): Option => new Option('--label <text>', about).argParser(repeated)
 
 /** `--label` of a command that selects runs. */
 export const labelFilter = (): Option =>

@@ -46,15 +46,9 @@ function optionOf(name: string, flag: string, schema: ParameterSchema): Option {
   return create(' <text>', joined(description, schema.maxLength === undefined ? '' : values))
 }
 
-const listedByOption = new WeakMap<Option, readonly string[]>()
-
-function withValues(option: Option, listed: readonly string[]): Option {
-  listedByOption.set(option, listed)
-  return option
-}
-
-/** The values that the schema allows, for completion. Not commander's choices, which have another error message. */
-export const valuesOf = (option: Option): readonly string[] | undefined => listedByOption.get(option)
+/** Lists the values for completion. commander does not check them: its error message is another one. */
+const withValues = (option: Option, listed: readonly string[]): Option =>
+  Object.assign(option, { argChoices: [...listed] })
 
 /** The service uses the default when a parameter is left out. It is not sent, so commander does not get it. */
 export function defaultText(schema: ParameterSchema): string {

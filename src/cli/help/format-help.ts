@@ -8,34 +8,13 @@ import { DETAILS } from './details.js'
 import { EXAMPLES } from './examples.js'
 import { argumentWords, fullName } from './find-command.js'
 
-interface Topic {
-  readonly name: string
-  readonly about: string
-  text(): Promise<string>
-}
-
-export const TOPICS: readonly Topic[] = [
-  {
-    name: 'exit-codes',
-    about: 'Exit codes and what to do about each',
-    text: async () => (await import('./topic-texts.js')).exitCodes(),
-  },
-  {
-    name: 'environment',
-    about: 'Settings, environment variables and the API key',
-    text: async () => (await import('./topic-texts.js')).environment(),
-  },
-  {
-    name: 'scripting',
-    about: 'Output formats and recipes for scripts',
-    text: async () => (await import('./topic-texts.js')).SCRIPTING,
-  },
-  {
-    name: 'agents',
-    about: 'A short reference for language models',
-    text: async () => (await import('./topic-texts.js')).agents(),
-  },
-]
+/** Names of the topics, and what each is about. */
+export const TOPICS = {
+  'exit-codes': 'Exit codes and what to do about each',
+  environment: 'Settings, environment variables and the API key',
+  scripting: 'Output formats and recipes for scripts',
+  agents: 'A short reference for language models',
+} as const
 
 export const GLOBAL_OPTIONS = 'Global options:'
 
@@ -87,7 +66,7 @@ function formatHelp(command: Command, help: Help, showsAll: boolean): string {
     ],
     ...options.filter((section) => !isHidden(section)),
     ...[...commands].map(([title, items]): Section => [title, items.map(commandRow)]),
-    ['Help topics (rushes help <topic>):', isProgram ? TOPICS.map(({ name, about }) => [name, about]) : []],
+    ['Help topics (rushes help <topic>):', isProgram ? Object.entries(TOPICS) : []],
     [GLOBAL_OPTIONS, isProgram ? globals.map(optionRow) : []],
   ]
   const hidden = options.filter(isHidden)

@@ -10,7 +10,9 @@ import {
 } from '../../protocol/parameters.js'
 import { PROBLEMS } from '../../protocol/problems.js'
 import { FURTHER_ENVIRONMENT, SETTINGS, type SettingRow, SHARED_ENVIRONMENT } from '../settings/table.js'
+import { wrapWords } from '../terminal/format.js'
 import { runKeyPaths } from '../terminal/run-json.js'
+import type { TOPICS } from './format-help.js'
 
 interface ExitMeaning {
   readonly happened: string
@@ -87,7 +89,7 @@ export const exitRows = (): readonly (readonly [number, ExitMeaning])[] =>
   (Object.keys(EXIT) as (keyof typeof EXIT)[]).map((name) => [EXIT[name], EXIT_MEANINGS[name]])
 
 /** The text of `rushes help exit-codes`. docs/exit-codes.md has the same rows. */
-export const exitCodes = (): string => `Exit codes, and what to do:
+const exitCodes = (): string => `Exit codes, and what to do:
 
 ${listing(exitRows().map(([code, { happened, next }]) => [String(code), `${happened} -> ${next}`]))}
 
@@ -117,7 +119,7 @@ function listing(rows: readonly (readonly [string, string])[]): string {
   const width = Math.max(...rows.map(([term]) => term.length)) + 2
   return rows
     .map(([term, text]) => {
-      const [first = '', ...others] = wrapped(withoutMarkdown(text), COLUMNS - width - 2)
+      const [first = '', ...others] = wrapWords(withoutMarkdown(text), COLUMNS - width - 2)
       return [
         `  ${term.padEnd(width)}${first}`,
         ...others.map((line) => `  ${' '.repeat(width)}${line}`),
@@ -127,16 +129,6 @@ function listing(rows: readonly (readonly [string, string])[]): string {
 }
 
 const withoutMarkdown = (markdown: string): string => markdown.replace(/`/g, '').replace(/\\\|/g, '|')
-
-function wrapped(text: string, columns: number): readonly string[] {
-  const lines: string[] = []
-  for (const word of text.split(' ')) {
-    const last = lines.at(-1)
-    if (last === undefined || last.length + 1 + word.length > columns) lines.push(word)
-    else lines[lines.length - 1] = `${last} ${word}`
-  }
-  return lines
-}
 
 const settings: readonly SettingRow[] = Object.values(SETTINGS)
 
@@ -155,7 +147,7 @@ const rowsOf = (variables: Readonly<Record<string, string>>) =>
   )
 
 /** The text of `rushes help environment`. docs/environment.md has the same rows. */
-export const environment =
+const environment =
   (): string => `A flag overrides an environment variable, which overrides the config file, which
 overrides the default. An empty variable counts as unset.
 
@@ -198,7 +190,7 @@ const flagsOf = (kind: Kind): string =>
 const jsonKeys = (): string => {
   const keys = runKeyPaths().map((path) => `\`${path}\``)
   const plain = 'Without `--json`: one URL per line, or with `-o`/`-d` one path per line.'
-  return wrapped(`${keys.join(', ')}. ${plain}`, 105).join('\n  ')
+  return wrapWords(`${keys.join(', ')}. ${plain}`, 105).join('\n  ')
 }
 
 /** The text of `rushes help agents`: a short reference in Markdown. */
@@ -275,7 +267,7 @@ More: \`rushes help exit-codes\`, \`rushes help environment\`, \`rushes help scr
 `
 
 /** The text of `rushes help scripting`. */
-export const SCRIPTING = `Standard output has the result and nothing else; messages go to standard error.
+const SCRIPTING = `Standard output has the result and nothing else; messages go to standard error.
 A terminal changes only how things look.
 
   rushes run image "a fox"              one output URL per line
@@ -313,3 +305,10 @@ All exit codes: rushes help exit-codes
 To test without a service, a key or costs, use --local. To test error handling,
 use rushes serve --fault.
 `
+
+export const TOPIC_TEXTS: Readonly<Record<keyof typeof TOPICS, () => string>> = {
+  'exit-codes': exitCodes,
+  environment,
+  scripting: () => SCRIPTING,
+  agents,
+}

@@ -2,6 +2,8 @@
 import { statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { EXIT, RushesError, usageError } from '../../errors.js'
+import { makeFolders } from '../../host/directories.js'
+import { writeAtomically } from '../../host/files.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
 import { readJson, writeJson } from '../../protocol/json.js'
 import type { Kind } from '../../protocol/models.js'
@@ -186,10 +188,6 @@ async function modelsFolder(ctx: Context): Promise<{ readonly path: string; read
 }
 
 export async function writeDocument(path: string, text: string): Promise<void> {
-  const [{ makeFolders }, { writeAtomically }] = await Promise.all([
-    import('../../host/directories.js'),
-    import('../../host/files.js'),
-  ])
   try {
     makeFolders(dirname(resolve(path)), 0o700)
     await writeAtomically(path, text)

@@ -9,7 +9,7 @@ import { plural } from '../terminal/format.js'
 import { type Allowance, createShare, leftJson, leftText } from './allowance.js'
 import { errorAnswer, errorResult, notReady } from './answers.js'
 import { abandon, type CollectedOutput, type JobOutcome } from './job.js'
-import type { JobKey, McpSession, SessionTask } from './session.js'
+import { type JobKey, type McpSession, moneyOf, type SessionTask, startTask, waitFor } from './session.js'
 import { type Answer, type Call, type ResultFile, shownPath } from './tool.js'
 
 /** Maximum number of rows in an answer: more would fill an agent's context. */
@@ -22,11 +22,11 @@ interface ManifestCall {
   readonly flags: BatchFlags
 }
 
-function manifestOf({ paths, allowOutside }: McpSession, { args }: Call): ManifestCall {
+function manifestOf({ state: { paths, options } }: McpSession, { args }: Call): ManifestCall {
   const only = Array.isArray(args.only) && args.only.length > 0 ? { only: args.only } : {}
   return {
     path: paths.file(String(args.manifest), 'manifest'),
-    flags: { ...only, force: args.force === true, allowOutside },
+    flags: { ...only, force: args.force === true, allowOutside: options.allowOutside },
   }
 }
 
@@ -35,20 +35,19 @@ function manifestOf({ paths, allowOutside }: McpSession, { args }: Call): Manife
  * itself.
  */
 const onImageIn =
-  ({ paths }: McpSession) =>
+  ({ state: { paths } }: McpSession) =>
   (path: string): void =>
     void paths.file(path, 'image_urls')
 
 export async function planBatch(session: McpSession, call: Call): Promise<Answer> {
-  const sinceMs = session.base.clock.monotonic()
   const { path, flags } = manifestOf(session, call)
-  const { allowance } = await session.money()
+  const { allowance } = await moneyOf(session)
   const [dryRun, onImage] = [{ ...flags, dryRun: true }, onImageIn(session)]
-  const { job } = session.start({}, (ctx) =>
+  const { job } = startTask(session, {}, (ctx) =>
     batchCommand(ctx, { manifest: path, flags: dryRun, onImage, allowance: createShare(allowance) }),
   )
   const describe = () => 'reading the manifest'
-  const waited = await session.wait(job.done, { call, sinceMs, jobs: [job], describe })
+  const waited = await waitFor(session, job.done, { call, jobs: [job], describe })
   if (waited !== 'done') {
     abandon(job)
     throw notReady('The plan', 'Call plan_batch for some of the rows, with `only`.')
@@ -96,15 +95,14 @@ interface StartedTask {
 }
 
 export async function runBatch(session: McpSession, finished: Finished, call: Call): Promise<Answer> {
-  const sinceMs = session.base.clock.monotonic()
   const { path, flags } = manifestOf(session, call)
   const { max_runs, concurrency, fail_fast, overwrite } = call.args
-  const { allowance } = await session.money()
+  const { allowance } = await moneyOf(session)
   const key = {
     name: `batch ${path}`,
     arguments: JSON.stringify([flags, max_runs, concurrency, fail_fast, overwrite]),
   }
-  await untilStopped(session, finished, { key, call, sinceMs })
+  await untilStopped(session, finished, key, call)
   const content = await contentOf(path)
   const earlier = continued(finished, key)
   const isOld = earlier?.task.job.isDone === true
@@ -112,9 +110,8 @@ export async function runBatch(session: McpSession, finished: Finished, call: Ca
   const { task } = started
   const { job } = task
   finished.set(key.name, started)
-  const waited = await session.wait(job.done, {
+  const waited = await waitFor(session, job.done, {
     call,
-    sinceMs,
     jobs: [job],
     describe: () =>
       `${plural(partsOf(job.collected.objects).rows.length, 'row')} finished, ${plural(job.created.length, 'run')} created`,
@@ -133,7 +130,7 @@ export async function runBatch(session: McpSession, finished: Finished, call: Ca
     const { runs } = allowance.left
     const most = typeof max_runs === 'number' ? Math.min(max_runs, runs) : runs
     const share = createShare(allowance)
-    return session.start({ key, allowance: share }, (ctx) =>
+    return startTask(session, { key, allowance: share }, (ctx) =>
       batchCommand(ctx, {
         allowance: share,
         manifest: path,
@@ -150,21 +147,15 @@ export async function runBatch(session: McpSession, finished: Finished, call: Ca
   }
 }
 
-interface Repeated {
-  readonly key: JobKey
-  readonly call: Call
-  readonly sinceMs: number
-}
-
 /**
  * Waits until a cancelled batch has ended: it finishes its last creates, and holds the claim on the manifest until
  * then.
  */
-async function untilStopped(session: McpSession, finished: Finished, { key, call, sinceMs }: Repeated) {
+async function untilStopped(session: McpSession, finished: Finished, key: JobKey, call: Call) {
   const task = finished.get(key.name)?.task
   if (task === undefined || !task.job.isStopped) return
   const describe = () => 'waiting until the cancelled batch has ended'
-  const waited = await session.wait(task.job.done, { call, sinceMs, jobs: [], describe })
+  const waited = await waitFor(session, task.job.done, { call, jobs: [], describe })
   if (waited !== 'done')
     throw usageError(
       'The batch of this manifest that was cancelled has not ended yet. Nothing was sent.',

@@ -19,7 +19,15 @@ import { modelFor } from '../settings/required-settings.js'
 import { leftJson, leftText } from './allowance.js'
 import { errorAnswer, notReady, runResult, runsAnswer } from './answers.js'
 import type { OnFound } from './job.js'
-import type { McpSession, SavedDelivery, SessionMoney, SessionTask } from './session.js'
+import {
+  type McpSession,
+  moneyOf,
+  type SavedDelivery,
+  type SessionMoney,
+  type SessionTask,
+  startTask,
+  waitFor,
+} from './session.js'
 import { type Answer, type Arguments, type Call, nameOf } from './tool.js'
 
 interface CreateArguments {
@@ -37,10 +45,9 @@ interface CreateArguments {
 
 /** Creates a run. `kind`: undefined for `create_model_run`, whose input is sent unchanged. */
 export async function createRun(session: McpSession, kind: Kind | undefined, call: Call): Promise<Answer> {
-  const sinceMs = session.base.clock.monotonic()
   const parsed = await argumentsOf(session, kind, call.args)
   const { requestId, delivery, wait, isDryRun } = parsed
-  const money = await session.money()
+  const money = await moneyOf(session)
   const key = {
     name: `create ${requestId}`,
     // Compared like in the journal: the order of parameters, and whether the model is named, do not matter.
@@ -48,9 +55,8 @@ export async function createRun(session: McpSession, kind: Kind | undefined, cal
   }
   const known = isDryRun ? undefined : joined(session, key, requestId)
   const { job } = known ?? startCreate()
-  await session.wait(wait ? job.done : job.known, {
+  await waitFor(session, wait ? job.done : job.known, {
     call,
-    sinceMs,
     jobs: [job],
     describe: () =>
       `${job.id ?? 'creating the run'}: ${(job.id && job.states.get(job.id)?.status) || 'waiting'}`,
@@ -70,7 +76,7 @@ export async function createRun(session: McpSession, kind: Kind | undefined, cal
 
   function startCreate(): SessionTask {
     const { allowance } = money
-    return session.start(isDryRun ? {} : { key, delivery, requestId, allowance }, (ctx, onFound) =>
+    return startTask(session, isDryRun ? {} : { key, delivery, requestId, allowance }, (ctx, onFound) =>
       create(ctx, { ...parsed, money, kind, onFound }),
     )
   }
@@ -110,7 +116,7 @@ async function argumentsOf(
     input: Array.isArray(images) ? { ...input, image_urls: images.map(imageIn(session)) } : input,
     takesImages,
     delivery: {
-      output: session.paths.output(typeof output === 'string' ? output : undefined),
+      output: session.state.paths.output(typeof output === 'string' ? output : undefined),
       overwrite: overwrite === true,
     },
   }
@@ -131,7 +137,7 @@ const modelOf = async (ctx: Context, kind: Kind | undefined, model: string | und
 
 /** Returns the absolute path of a local image, and any other reference unchanged. */
 const imageIn =
-  ({ paths }: McpSession) =>
+  ({ state: { paths } }: McpSession) =>
   (source: string): string => {
     const form = imageSourceOf(source)
     if (form === 'blank' || form === 'standard input')
@@ -148,7 +154,7 @@ function joined(
   key: NonNullable<SessionTask['key']>,
   requestId: string,
 ): SessionTask | undefined {
-  const task = session.tasks().find((each) => each.key?.name === key.name)
+  const task = [...session.state.running].find((each) => each.key?.name === key.name)
   if (task !== undefined && task.key?.arguments !== key.arguments) throw otherRequest(requestId)
   return task
 }

@@ -20,6 +20,7 @@ import type { Context } from '../context/context.js'
 import type { InputStream, OutputStream } from '../process/io.js'
 import type { Output } from '../terminal/output.js'
 import type { CreateAllowance } from './allowance.js'
+import { type Call, MAX_WAIT_MS } from './tool.js'
 
 export interface JobOptions {
   /** Context of the call that starts the job. */
@@ -205,32 +206,26 @@ function observedNote(state: JobState, note: CreateNote, base: Context): CreateN
 
 export type Waited = 'done' | 'late' | 'cancelled'
 
-interface WaitLimits {
-  readonly clock: Clock
-  /** Monotonic time of the call, in milliseconds. */
-  readonly sinceMs: number
-  readonly limitMs: number
-  /** Aborted when the client cancels the call. */
-  readonly signal: AbortSignal
-  /** Called every `everyMs` while it waits. */
-  readonly tick?: { readonly everyMs: number; call(): void }
-}
+const TICK_MS = 5_000
 
-/** Waits until the work has ended, the limit has passed, or the call is cancelled. Does not stop the work. */
+/** Waits until the work has ended, 45 s have passed since the call, or it is cancelled. Does not stop the work. */
 export async function waitAtMost(
   work: Promise<unknown>,
-  { clock, sinceMs, limitMs, signal, tick }: WaitLimits,
+  { sinceMs, signal }: Pick<Call, 'sinceMs' | 'signal'>,
+  clock: Clock,
+  onTick: () => void,
 ): Promise<Waited> {
   const late = new Error('late')
-  const stopTicks = tick && every(clock, tick.everyMs, tick.call)
+  const stopTicks = every(clock, TICK_MS, onTick)
   try {
-    const timeout = { timeoutMs: sinceMs + limitMs - clock.monotonic(), reason: () => late, clock, signal }
+    const timeoutMs = sinceMs + MAX_WAIT_MS - clock.monotonic()
+    const timeout = { timeoutMs, reason: () => late, clock, signal }
     await withTimeout((limited) => raceAbort(work, limited), timeout)
     return 'done'
   } catch (error) {
     return error === late ? 'late' : signal.aborted ? 'cancelled' : 'done'
   } finally {
-    stopTicks?.()
+    stopTicks()
   }
 }
 

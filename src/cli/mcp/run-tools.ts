@@ -22,7 +22,14 @@ import { leftJson } from './allowance.js'
 import { errorAnswer, runResult, runsAnswer } from './answers.js'
 import { MAX_IDS } from './definitions.js'
 import { abandon, type Job, type JobOutcome } from './job.js'
-import type { McpSession, SavedDelivery, SessionTask } from './session.js'
+import {
+  type McpSession,
+  moneyOf,
+  type SavedDelivery,
+  type SessionTask,
+  startTask,
+  waitFor,
+} from './session.js'
 import { type Answer, type Call, shownPath } from './tool.js'
 
 const DEFAULT_LIST = 20
@@ -44,7 +51,7 @@ interface CallDelivery extends SavedDelivery {
   readonly isNamed: boolean
 }
 
-function deliveryIn({ paths }: McpSession, { args }: Call, runs: number): CallDelivery {
+function deliveryIn({ state: { paths } }: McpSession, { args }: Call, runs: number): CallDelivery {
   const output = typeof args.output === 'string' ? args.output : undefined
   const place = paths.output(output)
   if (runs > 1 && !/[\\/]$/.test(place) && !place.includes('{id}'))
@@ -61,24 +68,25 @@ export async function followRuns(
   call: Call,
   { isDownload }: { readonly isDownload: boolean },
 ): Promise<Answer> {
-  const sinceMs = session.base.clock.monotonic()
   const ids = await idsOf(session, call)
   const requested = deliveryIn(session, call, ids.length)
-  const tasks = ids.map((id) => taskFor(session, id, requested, isDownload))
-  const jobs = tasks.map(({ job }) => job)
-  await session.wait(Promise.all(jobs.map(({ done }) => done)), {
+  const jobs = ids.map((id) => taskFor(session, id, requested, isDownload).job)
+  await waitFor(session, Promise.all(jobs.map(({ done }) => done)), {
     call,
-    sinceMs,
     jobs,
     describe: () => ids.map((id, at) => `${id}: ${jobs[at]?.states.get(id)?.status ?? 'waiting'}`).join(', '),
   })
-  const results = await Promise.all(
-    jobs.map(async (job) =>
-      runResult(job, job.isDone ? await job.done : undefined, { mustBeFinished: isDownload && job.isDone }),
-    ),
+  return answerOf(jobs, async (job) =>
+    runResult(job, job.isDone ? await job.done : undefined, { mustBeFinished: isDownload && job.isDone }),
   )
+}
+
+async function answerOf(
+  jobs: readonly Job[],
+  resultOf: (job: Job) => Promise<ReturnType<typeof runResult>>,
+): Promise<Answer> {
   const warnings = jobs.flatMap(({ collected }) => collected.warnings)
-  return runsAnswer(results, { warnings })
+  return runsAnswer(await Promise.all(jobs.map(resultOf)), { warnings })
 }
 
 /**
@@ -86,15 +94,17 @@ export async function followRuns(
  * task first.
  */
 function taskFor(session: McpSession, id: string, requested: CallDelivery, isDownload: boolean): SessionTask {
-  const active = session.tasks().find(({ job, delivery }) => job.id === id && delivery !== undefined)
-  const saved = requested.isNamed ? requested : (session.deliveryOf(id) ?? requested)
+  const active = [...session.state.running].find(
+    ({ job, delivery }) => job.id === id && delivery !== undefined,
+  )
+  const saved = requested.isNamed ? requested : (session.state.deliveries.get(id) ?? requested)
   const delivery = { output: saved.output, overwrite: requested.overwrite || saved.overwrite }
   if (active !== undefined && !isDownload && !active.job.isStopped) {
     const isSame =
       active.delivery?.output === delivery.output && active.delivery.overwrite === delivery.overwrite
     if (isSame) return active
   }
-  return session.start({ id, delivery }, async (ctx) => {
+  return startTask(session, { id, delivery }, async (ctx) => {
     if (active !== undefined && !isDownload) await active.job.done
     await refuseKeys(ctx, [id])
     const at = await contextOfAll(ctx, await selectIds(ctx, [id]))
@@ -109,27 +119,20 @@ export async function getRuns(
   tool: 'get_run' | 'cancel_run' = 'get_run',
 ): Promise<Answer> {
   const ids = await idsOf(session, call)
-  const tasks = ids.map((id) =>
-    session.start({ id }, (ctx) =>
-      tool === 'cancel_run'
-        ? cancelCommand(ctx, { ids: [id], yes: true })
-        : statusCommand(ctx, { ids: [id], exitStatus: false }),
-    ),
-  )
-  const jobs = tasks.map(({ job }) => job)
-  const waited = await session.wait(Promise.all(jobs.map(({ done }) => done)), {
+  const ask = (ctx: Context, id: string) =>
+    tool === 'cancel_run'
+      ? cancelCommand(ctx, { ids: [id], yes: true })
+      : statusCommand(ctx, { ids: [id], exitStatus: false })
+  const jobs = ids.map((id) => startTask(session, { id }, (ctx) => ask(ctx, id)).job)
+  const waited = await waitFor(session, Promise.all(jobs.map(({ done }) => done)), {
     call,
-    sinceMs: session.base.clock.monotonic(),
     jobs,
     describe: () => 'asking the service',
   })
   if (waited === 'late') for (const job of jobs) abandon(job)
-  const results = await Promise.all(
-    jobs.map(async (job) =>
-      runResult(job, waited === 'done' ? await job.done : withoutAnswer(job, tool), {}),
-    ),
+  return answerOf(jobs, async (job) =>
+    runResult(job, waited === 'done' ? await job.done : withoutAnswer(job, tool), {}),
   )
-  return runsAnswer(results, { warnings: jobs.flatMap(({ collected }) => collected.warnings) })
 }
 
 function withoutAnswer({ id, collected }: Job, tool: 'get_run' | 'cancel_run'): JobOutcome {
@@ -145,7 +148,7 @@ function withoutAnswer({ id, collected }: Job, tool: 'get_run' | 'cancel_run'): 
 
 /** Runs a command that sends no request. */
 const runLocally = (session: McpSession, work: (ctx: Context) => Promise<unknown>): Promise<JobOutcome> =>
-  session.start({}, work).job.done
+  startTask(session, {}, work).job.done
 
 export async function listRuns(session: McpSession, call: Call): Promise<Answer> {
   const { limit = DEFAULT_LIST, status, kind, model, since, everywhere = false, labels = [] } = call.args
@@ -203,8 +206,9 @@ export async function showRun(session: McpSession, call: Call): Promise<Answer> 
 /** Maximum number of models in a list. */
 const MAX_MODELS = 200
 
-export async function listModels({ base, money }: McpSession, { args }: Call): Promise<Answer> {
-  const { prices, allowance } = await money()
+export async function listModels(session: McpSession, { args }: Call): Promise<Answer> {
+  const { base } = session
+  const { prices, allowance } = await moneyOf(session)
   const models = await base.models()
   const all = models.list().map(({ document }) => document)
   if (typeof args.model === 'string') {

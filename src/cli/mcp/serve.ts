@@ -1,43 +1,44 @@
 /** Serves one MCP client until it disconnects or a signal arrives. */
 import { EXIT } from '../../errors.js'
 import { untilAborted } from '../../host/abort.js'
-import { asRushesError } from '../../host/interrupts.js'
 import { amountText } from '../../protocol/price.js'
 import type { Context } from '../context/context.js'
-import { VERSION } from '../process/version.js'
 import { modelsByKind } from '../settings/required-settings.js'
-import { errorAnswer } from './answers.js'
 import { type Finished, planBatch, runBatch } from './batch-tools.js'
 import { createRun } from './create-tools.js'
 import { definitionsFor, instructionsFor, type SessionFacts, type ToolName } from './definitions.js'
 import { followRuns, getRuns, listModels, listRuns, showRun } from './run-tools.js'
-import { connectStdio, createMcpServer } from './server.js'
-import { type McpSession, type McpSessionOptions, openSession } from './session.js'
+import { serveStdio } from './server.js'
+import {
+  closeSession,
+  firstSession,
+  type McpSession,
+  type McpSessionOptions,
+  moneyOf,
+  openSession,
+  sessionForCall,
+} from './session.js'
 import type { Answer, Call, Tools } from './tool.js'
 
 /** Returns the exit code: 0 when the client has disconnected. */
 export async function serveMcp(ctx: Context, options: McpSessionOptions): Promise<number> {
-  const { out, interrupts, clock } = ctx
-  const session = openSession(ctx, options)
+  const { out, interrupts } = ctx
+  const state = openSession(ctx, options)
   const finished: Finished = new Map()
-  const server = createMcpServer({
-    version: VERSION,
-    instructions: instructionsFor(await limitsOf(session.first)),
-    tools: async () => toolsOf(await session.forCall(), finished),
-    clock,
-    answerOfError: (thrown) => errorAnswer(asRushesError(thrown)),
-    log: out.note,
-  })
   const stdin = ctx.stdin()
   if (stdin.isTTY === true)
     out.note(
       'An MCP client starts this server and sends it messages on standard input. Press Ctrl-C to stop.',
     )
-  const { disconnected } = await connectStdio(server, { stdin, stdout: ctx.stdout })
+  const { disconnected, close } = await serveStdio(ctx, {
+    stdin,
+    instructions: instructionsFor(await limitsOf(firstSession(state))),
+    tools: async () => toolsOf(await sessionForCall(state), finished),
+  })
   await Promise.race([disconnected, untilAborted(interrupts.first)])
   const reason = interrupts.first.aborted ? interrupts.first.reason : undefined
-  await session.close(reason === undefined || reason.by === 'stdout closed' ? 'SIGHUP' : reason.by)
-  await server.close()
+  await closeSession(state, reason === undefined || reason.by === 'stdout closed' ? 'SIGHUP' : reason.by)
+  await close()
   return reason?.exitCode ?? EXIT.ok
 }
 
@@ -56,11 +57,12 @@ async function documentsOf(ctx: Context): Promise<SessionFacts['documents']> {
 }
 
 /** No limit of the estimates if the settings cannot be read: then nothing is created. */
-async function limitsOf({ base, maxRuns, money }: McpSession): Promise<Omit<SessionFacts, 'documents'>> {
-  const { allowance } = (await money().catch(() => undefined)) ?? {}
+async function limitsOf(session: McpSession): Promise<Omit<SessionFacts, 'documents'>> {
+  const { base, state } = session
+  const { allowance } = (await moneyOf(session).catch(() => undefined)) ?? {}
   const maxCost =
     allowance?.maxCost === undefined ? undefined : amountText(allowance.maxCost, allowance.currency)
-  return { maxRuns, maxCost, isLocal: base.globals.local && (await isFree(base)) }
+  return { maxRuns: state.options.maxRuns, maxCost, isLocal: base.globals.local && (await isFree(base)) }
 }
 
 /** Whether no provider charges for a model of the local service. */

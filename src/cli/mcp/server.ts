@@ -1,11 +1,10 @@
 /**
  * MCP protocol of `rushes mcp`: lists the tools, checks arguments, sends progress notifications, cancels calls, and
- * returns errors as results. Only this file imports the SDK.
+ * returns errors as results. Only this file runs code of the SDK.
  */
-import { pipeline, type Readable, Transform, type Writable } from 'node:stream'
+import { pipeline, type Readable, Transform } from 'node:stream'
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import {
   CallToolRequestSchema,
   ErrorCode,
@@ -14,16 +13,19 @@ import {
   type ServerNotification,
 } from '@modelcontextprotocol/sdk/types.js'
 import { usageError } from '../../errors.js'
+import { asRushesError } from '../../host/interrupts.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import type { ParameterSchema } from '../../protocol/models.js'
 import { findInexact } from '../../protocol/parameters.js'
 import { isObject } from '../../protocol/parse.js'
-import { nearest, shortened } from '../../protocol/text.js'
+import { didYouMean, shortened } from '../../protocol/text.js'
 import { inputProblems } from '../../protocol/validate.js'
+import type { Context } from '../context/context.js'
+import { VERSION } from '../process/version.js'
+import { errorAnswer } from './answers.js'
 import {
-  type Answer,
   type Arguments,
-  type CallResult,
+  type Call,
   type JsonSchema,
   nameOf,
   resultOf,
@@ -32,62 +34,64 @@ import {
 } from './tool.js'
 
 interface McpServerOptions {
-  readonly version: string
+  readonly stdin: Readable
   readonly instructions: string
   /** Returns the tools as they are now: their parameters follow from the documents of models. */
   tools(): Promise<Tools>
-  readonly clock: { monotonic(): number }
-  /** Returns the answer for an error of a tool, or for invalid arguments. */
-  answerOfError(thrown: unknown): Answer
-  log(text: string): void
 }
 
 interface McpServer {
-  connect(transport: Transport): Promise<void>
-  /** Resolves when the transport has closed. */
-  readonly closed: Promise<void>
+  /** Resolves when the client has disconnected. */
+  readonly disconnected: Promise<void>
   close(): Promise<void>
 }
 
-export function createMcpServer(options: McpServerOptions): McpServer {
-  const { version, instructions, tools, log } = options
-  const server = new Server({ name: 'rushes', version }, { capabilities: { tools: {} }, instructions })
+/**
+ * Serves standard input and output. Resolves when the server reads its input. The SDK closes the session if a message is
+ * larger than a body may be.
+ */
+export async function serveStdio(
+  { stdout, clock, out }: Context,
+  { stdin, instructions, tools }: McpServerOptions,
+): Promise<McpServer> {
+  const options = { capabilities: { tools: {} }, instructions }
+  const server = new Server({ name: 'rushes', version: VERSION }, options)
   const closed = new Promise<void>((resolve) => {
     server.onclose = resolve
   })
-  server.onerror = (error) => log(`Protocol error, message ignored: ${shortened(error.message, 200)}`)
+  server.onerror = (error) => out.note(`Protocol error, message ignored: ${shortened(error.message, 200)}`)
 
   server.setRequestHandler(ListToolsRequestSchema, async () => ({
     tools: (await tools()).map(({ definition }) => ({ ...definition })) as never,
   }))
 
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal, _meta, sendNotification }) => {
+    const sinceMs = clock.monotonic()
     const known = await tools()
     const tool = known.find(({ definition }) => definition.name === params.name)
     if (tool === undefined) throw unknownTool(params.name, known)
-    const progress = createProgress(_meta?.progressToken, sendNotification, options)
+    const progress = createProgress(_meta?.progressToken, sendNotification, { clock, out, sinceMs })
     try {
       const args = params.arguments ?? {}
       checkArguments(tool.definition, args)
-      return resultOf(await tool.call({ args, signal, progress }))
+      return resultOf(await tool.call({ args, sinceMs, signal, progress }))
     } catch (thrown) {
-      return resultOf(options.answerOfError(thrown)) satisfies CallResult
+      return resultOf(errorAnswer(asRushesError(thrown)))
     }
   })
 
-  return {
-    connect: (transport) => server.connect(transport),
-    closed,
-    close: () => server.close(),
-  }
+  const lines = createWholeLines(MAX_BODY_BYTES)
+  // The transport does not detect the end of its input.
+  const ended = new Promise<void>((resolve) => void pipeline(stdin, lines, () => resolve()))
+  await server.connect(new StdioServerTransport(lines, stdout, { maxBufferSize: MAX_BODY_BYTES }))
+  return { disconnected: Promise.race([ended, closed]), close: () => server.close() }
 }
 
 function unknownTool(name: string, tools: Tools): McpError {
   const names = tools.map(({ definition }) => definition.name)
-  const near = nearest(name, names)
   return new McpError(
     ErrorCode.InvalidParams,
-    `Unknown tool "${shortened(name, 60)}".${near === undefined ? '' : ` Did you mean "${near}"?`} Tools: ${names.join(', ')}.`,
+    `Unknown tool "${shortened(name, 60)}".${didYouMean(name, names)} Tools: ${names.join(', ')}.`,
   )
 }
 
@@ -98,16 +102,15 @@ function unknownTool(name: string, tools: Tools): McpError {
 function createProgress(
   progressToken: string | number | undefined,
   send: (notification: ServerNotification) => Promise<void>,
-  { clock, log }: McpServerOptions,
+  { clock, out, sinceMs }: Pick<Context, 'clock' | 'out'> & Pick<Call, 'sinceMs'>,
 ): (message: string) => void {
   if (progressToken === undefined) return () => {}
-  const startedAtMs = clock.monotonic()
   let last = 0
   return (message) => {
-    const seconds = Math.round(clock.monotonic() - startedAtMs) / 1_000
+    const seconds = Math.round(clock.monotonic() - sinceMs) / 1_000
     last = Math.max(last + 0.001, seconds)
     const params = { progressToken, progress: last, message }
-    send({ method: 'notifications/progress', params }).catch((error) => log(String(error)))
+    send({ method: 'notifications/progress', params }).catch((error) => out.note(String(error)))
   }
 }
 
@@ -137,7 +140,7 @@ export function checkArguments({ name, inputSchema }: ToolDefinition, args: Argu
   const lines = [
     ...Object.keys(args)
       .filter((each) => !Object.hasOwn(properties, each))
-      .map((each) => unknownParameter(each, known)),
+      .map((each) => `Unknown parameter "${shortened(each, 60)}".${didYouMean(each, known)}`),
     ...inputProblems(schema, args).map(({ parameter, message }) => `${nameOf(parameter)} ${message}.`),
     ...known.flatMap((each) =>
       Object.hasOwn(args, each) ? formProblems(each, properties[each], args[each]) : [],
@@ -170,26 +173,6 @@ const MAX_LEVELS = 500
 function isWithinLevels(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return true
   return levels > 0 && Object.values(value).every((each) => isWithinLevels(each, levels - 1))
-}
-
-function unknownParameter(name: string, known: readonly string[]): string {
-  const near = nearest(name, known)
-  return `Unknown parameter "${shortened(name, 60)}".${near === undefined ? '' : ` Did you mean "${near}"?`}`
-}
-
-/**
- * Serves standard input and output. Resolves when the server reads its input. `disconnected` resolves when the client
- * has disconnected. The SDK closes the session if a message is larger than a body may be.
- */
-export async function connectStdio(
-  server: McpServer,
-  { stdin, stdout }: { readonly stdin: Readable; readonly stdout: Writable },
-): Promise<{ readonly disconnected: Promise<void> }> {
-  const lines = createWholeLines(MAX_BODY_BYTES)
-  // The transport does not detect the end of its input.
-  const ended = new Promise<void>((resolve) => void pipeline(stdin, lines, () => resolve()))
-  await server.connect(new StdioServerTransport(lines, stdout, { maxBufferSize: MAX_BODY_BYTES }))
-  return { disconnected: Promise.race([ended, server.closed]) }
 }
 
 const LINE_END = 0x0a

@@ -26,7 +26,7 @@ import {
   type Waited,
   waitAtMost,
 } from './job.js'
-import { type Call, MAX_WAIT_MS } from './tool.js'
+import type { Call } from './tool.js'
 
 export interface McpSessionOptions {
   /** Absolute path of the server's folder. */
@@ -67,91 +67,56 @@ export interface SessionMoney {
 }
 
 /** The session as one call sees it. */
-export interface McpSession extends McpSessionOptions {
+export interface McpSession {
+  readonly state: SessionState
   /** Has the settings, the API key and the documents of the models of the time of the call. */
   readonly base: Context
-  readonly paths: CallPaths
-  /** Prices, and what the session may still create. Rejects with `usage` if the settings are not valid. */
-  money(): Promise<SessionMoney>
-  /** Unfinished tasks, newest last. */
-  tasks(): readonly SessionTask[]
-  start(task: NewTask, work: JobFunction): SessionTask
-  /** Output settings that were given when the run was created. */
-  deliveryOf(id: string): SavedDelivery | undefined
-  /**
-   * Waits until `work` has ended, 45 s have passed, or the client has cancelled the call. After a cancel, its jobs may
-   * stop.
-   */
-  wait(work: Promise<unknown>, options: CallWait): Promise<Waited>
-}
-
-export interface OpenSession {
-  /** The session with the settings of its start. Sends nothing. */
-  readonly first: McpSession
-  /** Returns the session for a call. Asks the service for its list of models, if it is not known or older than a day. */
-  forCall(): Promise<McpSession>
-  /** Interrupts all work, waits for responses to creates, and reports the runs that continue. */
-  close(by: SignalName): Promise<void>
 }
 
 interface CallWait {
   readonly call: Call
-  readonly sinceMs: number
   readonly jobs: readonly Job[]
   /** Text for progress notifications. */
   describe(): string
 }
 
-const TICK_MS = 5_000
 /**
  * Number of runs whose output settings are kept. Outputs of older runs go to the folder of the session, unless the call
  * gives another output.
  */
 const MAX_DELIVERIES = 1_000
 
-/** The state behind an `OpenSession`. */
-interface SessionState {
+export interface SessionState {
   readonly base: Context
   readonly options: McpSessionOptions
   readonly paths: CallPaths
   readonly settings: WatchedSettings
+  /** Unfinished tasks, newest last. */
   readonly running: Set<SessionTask>
   readonly connections: Map<Context, Promise<Connection>>
-  /** Output settings by run. */
+  /** Output settings that were given when a run was created. */
   readonly deliveries: Map<string, SavedDelivery>
   /** Runs that this session created and that have not ended, with the context of their service. */
   readonly open: Map<string, Context>
   allowance: Promise<Allowance> | undefined
 }
 
-export function openSession(base: Context, options: McpSessionOptions): OpenSession {
-  const state: SessionState = {
-    base,
-    options,
-    paths: createPaths(options.folder, options.allowOutside),
-    settings: watchSettings(base),
-    running: new Set(),
-    connections: new Map(),
-    deliveries: new Map(),
-    open: new Map(),
-    allowance: undefined,
-  }
-  return {
-    first: sessionAt(state, inSession(state, base)),
-    forCall: () => forCall(state),
-    close: (by) => close(state, by),
-  }
-}
+export const openSession = (base: Context, options: McpSessionOptions): SessionState => ({
+  base,
+  options,
+  paths: createPaths(options.folder, options.allowOutside),
+  settings: watchSettings(base),
+  running: new Set(),
+  connections: new Map(),
+  deliveries: new Map(),
+  open: new Map(),
+  allowance: undefined,
+})
 
-const sessionAt = (state: SessionState, ctx: Context): McpSession => ({
-  ...state.options,
-  base: ctx,
-  money: () => money(state, ctx),
-  paths: state.paths,
-  tasks: () => [...state.running],
-  start: (task, work) => start(state, ctx, task, work),
-  deliveryOf: (id) => state.deliveries.get(id),
-  wait: (work, options) => wait(state, work, options),
+/** The session with the settings of its start. Sends nothing. */
+export const firstSession = (state: SessionState): McpSession => ({
+  state,
+  base: inSession(state, state.base),
 })
 
 const inSession = (state: SessionState, of: Context): Context => ({
@@ -162,19 +127,21 @@ const inSession = (state: SessionState, of: Context): Context => ({
   withLocal: once(() => inSession(state, of.withLocal())),
 })
 
-async function forCall(state: SessionState): Promise<McpSession> {
-  const ctx = inSession(state, state.settings.current())
+/** Returns the session for a call. Asks the service for its list of models, if it is not known or older than a day. */
+export async function sessionForCall(state: SessionState): Promise<McpSession> {
+  const base = inSession(state, state.settings.current())
   // A document of the local service that cannot be read is reported by the call that needs it.
-  await ctx.models().then(
+  await base.models().then(
     (models) => models.refreshIfOld(),
     () => {},
   )
-  return sessionAt(state, ctx)
+  return { state, base }
 }
 
-async function money(state: SessionState, ctx: Context): Promise<SessionMoney> {
-  const prices = await openPrices(ctx)
-  state.allowance ??= openAllowance(ctx, state.options, prices)
+/** Prices, and what the session may still create. Rejects with `usage` if the settings are not valid. */
+export async function moneyOf({ state, base }: McpSession): Promise<SessionMoney> {
+  const prices = await openPrices(base)
+  state.allowance ??= openAllowance(base, state.options, prices)
   // Settings that are not valid may be corrected before the next call.
   state.allowance.catch(() => {
     state.allowance = undefined
@@ -211,13 +178,13 @@ function keepDelivery({ deliveries }: SessionState, id: string, delivery: SavedD
   if (deliveries.size > MAX_DELIVERIES && oldest !== undefined) deliveries.delete(oldest)
 }
 
-function start(state: SessionState, ctx: Context, newTask: NewTask, work: JobFunction): SessionTask {
+export function startTask({ state, base }: McpSession, newTask: NewTask, work: JobFunction): SessionTask {
   const { running, open, settings } = state
   const { key, delivery, ...jobOptions } = newTask
   const job = startJob(
     {
       ...jobOptions,
-      base: ctx,
+      base,
       onAccepted(id, at) {
         open.set(id, at)
         if (delivery !== undefined) keepDelivery(state, id, delivery)
@@ -239,10 +206,14 @@ function start(state: SessionState, ctx: Context, newTask: NewTask, work: JobFun
   return task
 }
 
-async function wait(
-  { base: { clock, out } }: SessionState,
+/**
+ * Waits until `work` has ended, 45 s have passed, or the client has cancelled the call. After a cancel, its jobs may
+ * stop.
+ */
+export async function waitFor(
+  { base: { clock, out } }: McpSession,
   work: Promise<unknown>,
-  { call, sinceMs, jobs, describe }: CallWait,
+  { call, jobs, describe }: CallWait,
 ): Promise<Waited> {
   const report = () => call.progress(describe())
   for (const job of jobs) {
@@ -250,9 +221,7 @@ async function wait(
     job.isAbandoned = false
     job.onChange = report
   }
-  const tick = { everyMs: TICK_MS, call: report }
-  const limits = { clock, sinceMs, limitMs: MAX_WAIT_MS, signal: call.signal, tick }
-  const waited = await waitAtMost(work, limits)
+  const waited = await waitAtMost(work, call, clock, report)
   for (const job of jobs) {
     job.waiters--
     if (job.onChange === report) job.onChange = undefined
@@ -273,7 +242,8 @@ function noteStillRunning({ note }: Output, job: Job): void {
   })
 }
 
-async function close(state: SessionState, by: SignalName): Promise<void> {
+/** Interrupts all work, waits for responses to creates, and reports the runs that continue. */
+export async function closeSession(state: SessionState, by: SignalName): Promise<void> {
   const { out, interrupts } = state.base
   const left = [...state.running].map(({ job }) => job)
   for (const job of left) interrupt(job, by)

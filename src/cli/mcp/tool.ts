@@ -1,6 +1,7 @@
 /** A tool of the server: its definition as data, its arguments, a call by an agent, and the result of the call. Pure. */
 import { basename } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import type { CallToolResult, ResourceLink } from '@modelcontextprotocol/sdk/types.js'
 import { writeJson } from '../../protocol/json.js'
 import type { ModelSchema, ParameterSchema } from '../../protocol/models.js'
 import { printable, printableJson, shortened, withoutControls } from '../../protocol/text.js'
@@ -36,6 +37,8 @@ export type Arguments = Readonly<Record<string, unknown>>
 export interface Call {
   /** Arguments, checked against the input schema. */
   readonly args: Arguments
+  /** Monotonic time of the call, in milliseconds. */
+  readonly sinceMs: number
   /** Aborted when the client cancels the call or disconnects. */
   readonly signal: AbortSignal
   /** Sends a progress notification. Ignored unless the client has asked for progress. */
@@ -66,24 +69,7 @@ export function nameOf(parameter: string): string {
   return `${field}${entry === undefined ? '' : ` (entry ${Number(entry) + 1})`}`
 }
 
-type Content =
-  | { readonly type: 'text'; readonly text: string }
-  | {
-      readonly type: 'resource_link'
-      readonly uri: string
-      readonly name: string
-      readonly mimeType: string
-      readonly size: number
-    }
-
-export interface CallResult {
-  readonly content: Content[]
-  readonly structuredContent: Record<string, unknown>
-  readonly isError: boolean
-  readonly [further: string]: unknown
-}
-
-export const resultOf = ({ text, structured, files = [], isError = false }: Answer): CallResult => ({
+export const resultOf = ({ text, structured, files = [], isError = false }: Answer): CallToolResult => ({
   content: [{ type: 'text', text: withoutControls(text) }, ...files.map(linkTo)],
   structuredContent: printableValue(structured) as Record<string, unknown>,
   isError,
@@ -92,7 +78,7 @@ export const resultOf = ({ text, structured, files = [], isError = false }: Answ
 /** Returns a path for display. As JSON if it contains invisible characters: without them it would name another file. */
 export const shownPath = (path: string): string => (printable(path) === path ? path : printableJson(path))
 
-const linkTo = ({ path, bytes, content_type }: ResultFile): Content => ({
+const linkTo = ({ path, bytes, content_type }: ResultFile): ResourceLink => ({
   type: 'resource_link',
   uri: pathToFileURL(path).href,
   name: basename(path),

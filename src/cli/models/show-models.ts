@@ -1,14 +1,8 @@
 /** Shows models and their parameters as tables and as JSON. */
 import { documentJson } from '../../protocol/model-document.js'
-import {
-  KINDS,
-  type Kind,
-  MODEL_INPUTS,
-  type ModelDocument,
-  type ParameterSchema,
-} from '../../protocol/models.js'
-import { describeValues, flagsOf, listedValues } from '../../protocol/parameters.js'
-import { amountText, decimalText, millionthsOf } from '../../protocol/price.js'
+import { KINDS, type Kind, MODEL_INPUTS, type ModelDocument } from '../../protocol/models.js'
+import { describeValues, flagsOf } from '../../protocol/parameters.js'
+import { amountText, cheapestInput, dearestInput, decimalText, millionthsOf } from '../../protocol/price.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { defaultText } from '../flags/model-flags.js'
 import type { Output } from '../terminal/output.js'
@@ -87,30 +81,10 @@ function priceText(document: ModelDocument, prices: Prices): string {
   if (found === undefined) return ''
   const { input } = document
   const { price, source, currency } = found
-  const millionthsBy = (sign: 1 | -1) =>
-    millionthsOf(
-      { input, price },
-      Object.fromEntries(
-        Object.entries(price.factors).map(([name, byValue]) => [
-          name,
-          cheapest(byValue, input.properties[name], sign),
-        ]),
-      ),
-    ) ?? 0
-  const [low, high] = [millionthsBy(1), millionthsBy(-1)]
+  const [low = 0, high = 0] = [cheapestInput, dearestInput].map((extreme) =>
+    millionthsOf({ input, price }, extreme(price, input)),
+  )
   const amount =
     low === high ? amountText(low, currency) : `${decimalText(low)}–${decimalText(high)} ${currency}`
   return source === 'config' ? `${amount} (config)` : amount
-}
-
-/** Returns the value with the lowest factor, or with the highest for `sign` -1; null for a value without a factor. */
-function cheapest(
-  byValue: Readonly<Record<string, number>>,
-  schema: ParameterSchema | undefined,
-  sign: 1 | -1,
-): string | null {
-  const isComplete = schema && listedValues(schema)?.every((value) => Object.hasOwn(byValue, value))
-  const values: [string | null, number][] = Object.entries(byValue)
-  if (isComplete !== true) values.push([null, 1])
-  return values.sort(([, a], [, b]) => sign * (a - b))[0]?.[0] ?? null
 }

@@ -34,10 +34,7 @@ export async function isAvailable(
   const limit = { timeoutMs: PROBE_MS, reason: () => timeoutError, clock, signal }
   const nowMs = clock.now()
   try {
-    return await withTimeout(
-      (either) => isServed({ fetch, url, userAgent: undefined, signal: either, nowMs }),
-      limit,
-    )
+    return await withTimeout((either) => isServed({ fetch, url, signal: either, nowMs }), limit)
   } catch (error) {
     if (error === timeoutError) return false
     throw error

@@ -1,7 +1,4 @@
-/**
- * `--show`: draws the results of a command in the terminal, each one below its line, in the protocol that the
- * environment names.
- */
+/** `--show`: draws the results of a command in the terminal, each one below its line. */
 import { tmpdir } from 'node:os'
 import type { DownloadedFile } from '../../download/index.js'
 import { folderTarget } from '../../download/target.js'
@@ -9,15 +6,13 @@ import { onAbort, withTimeout } from '../../host/abort.js'
 import type { Fetch } from '../../host/http.js'
 import { makeOwnFolder } from '../../host/own-folder.js'
 import { describeReason } from '../../host/system-error.js'
-import type { PictureRequest, Protocol } from '../../preview/terminal-picture.js'
 import { printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import type { Show } from '../flags/delivery.js'
-import type { Env } from '../process/io.js'
 import { variable } from '../settings/table.js'
 import type { RunRecord } from '../terminal/run-json.js'
-import type { Screen } from '../terminal/spinner.js'
 import { supportsUtf8 } from '../terminal/style.js'
+import { formFor } from '../terminal/terminal-graphics.js'
 import { linesOf, type PrintOptions } from './print-run.js'
 
 /** Maximum size of a result that is downloaded only to be drawn. */
@@ -107,44 +102,4 @@ export async function openPictures(ctx: Context, show: Show, fetch?: Fetch): Pro
     },
     draw,
   }
-}
-
-/** Values of the setting `show` that choose the protocol themselves. */
-const CHOSEN: Readonly<Record<string, Protocol>> = { kitty: 'kitty', iterm2: 'iterm2', blocks: 'half blocks' }
-
-/**
- * Chooses the protocol. The terminal gets no question: the shell would read a late reply as typed. tmux and screen
- * pass on the variables of the terminal outside, but keep only characters.
- */
-export function protocolOf(env: Env, setting: string | undefined): Protocol {
-  const chosen = CHOSEN[setting ?? '']
-  if (chosen !== undefined) return chosen
-  const has = (name: string) => variable(env, name) !== undefined
-  if (has('TMUX') || has('STY') || /^(tmux|screen)/.test(env.TERM ?? '')) return 'half blocks'
-  if (has('KITTY_WINDOW_ID') || has('KONSOLE_VERSION') || /kitty|ghostty/.test(env.TERM ?? '')) return 'kitty'
-  // ssh passes on LC_TERMINAL, which iTerm2 sets. TERM_PROGRAM is that of the terminal itself.
-  const program = variable(env, 'TERM_PROGRAM') ?? variable(env, 'LC_TERMINAL') ?? ''
-  if (/^ghostty/i.test(program)) return 'kitty'
-  return /^(iterm|wezterm)/i.test(program) ? 'iterm2' : 'half blocks'
-}
-
-/** Assumed size of a character: a small one, so that the picture is not too large. */
-const [CELL_WIDTH, CELL_HEIGHT] = [8, 16]
-/** Maximum side in pixels. */
-const MAX_SIDE = 2_000
-
-/** Returns how to draw a picture: at most as wide as the window, and half as high. */
-export function formFor(
-  env: Env,
-  setting: string | undefined,
-  screen: Screen,
-): Omit<PictureRequest, 'path' | 'isVideo'> {
-  const protocol = protocolOf(env, setting)
-  const isTrueColour = /truecolor|24bit/.test(env.COLORTERM ?? '')
-  // Some containers report a width of 0.
-  const columns = screen.columns || 80
-  const rows = Math.max(1, Math.floor((screen.rows || 24) / 2))
-  if (protocol === 'half blocks') return { protocol, isTrueColour, width: columns, height: 2 * rows }
-  const [width, height] = [Math.min(MAX_SIDE, columns * CELL_WIDTH), Math.min(MAX_SIDE, rows * CELL_HEIGHT)]
-  return { protocol, isTrueColour, width, height }
 }

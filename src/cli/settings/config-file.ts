@@ -14,7 +14,7 @@ export interface ConfigFile {
   readonly path: string
   /** Reads a profile. Returns an empty profile when it does not exist. Throws `usage` when the file cannot be read. */
   read(profile: string): Promise<RawProfile>
-  /** Returns the names of the profiles. Throws `usage` when the file cannot be read. */
+  /** Returns the names of the profiles; `default` always exists. Throws `usage` when the file cannot be read. */
   profiles(): Promise<readonly string[]>
   /**
    * Returns the paths of API keys that the user wrote into the file by hand and that rushes does not use. Throws
@@ -56,7 +56,7 @@ export function createConfigFile(folder: string): ConfigFile {
   return {
     path,
     read: async (profile) => profileIn(file(), profile),
-    profiles: async () => Object.keys(profilesIn(file())),
+    profiles: async () => [...new Set(['default', ...Object.keys(profilesIn(file()))])],
     unreadKeys: async (profile) => unreadKeysIn(file(), profile),
     defaultProfile() {
       try {

@@ -1,4 +1,5 @@
 /** The user's config folder and state folder, and the files in them. */
+import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { type Folders, platformFolders } from '../../host/directories.js'
 import type { Env } from '../process/io.js'
@@ -51,6 +52,6 @@ function fileNameOf(name: string): string {
     })
     .join('')
   if (encoded.length <= MAX_FILE_NAME_LENGTH) return encoded
-  const hash = process.getBuiltinModule('node:crypto').createHash('sha256').update(name).digest('hex')
+  const hash = createHash('sha256').update(name).digest('hex')
   return `${encoded.slice(0, MAX_FILE_NAME_LENGTH - HASH_LENGTH - 1)}.${hash.slice(0, HASH_LENGTH)}`
 }

@@ -7,7 +7,7 @@ import { MAX_KEY_LENGTH, parseApiKey } from '../../client/service-access.js'
 import { RushesError } from '../../errors.js'
 import { onAbort, raceAbort, withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
-import { systemFiles } from '../../host/file-system.js'
+import { isPosix } from '../../host/file-system.js'
 import { createFirstLine, openReadable, readFirstLine } from '../../host/first-line.js'
 import { groupIsAlive } from '../../host/process-lock.js'
 import { describeError, describeReason } from '../../host/system-error.js'
@@ -84,7 +84,7 @@ async function readKeyFile(path: string, sources: KeySources): Promise<string> {
   const timeoutMessage = `RUSHES_API_KEY_FILE: nothing was written to ${path}`
   try {
     const stats = statSync(path)
-    if (systemFiles.hasModes && stats.isFile() && (stats.mode & 0o077) !== 0)
+    if (isPosix && stats.isFile() && (stats.mode & 0o077) !== 0)
       sources.warn(`Other users can read the key file ${path}. Run \`chmod 600 ${path}\`.`)
     const stream = await openReadable(path)
     if (stream !== undefined)

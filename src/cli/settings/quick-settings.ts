@@ -3,6 +3,7 @@
  * read, and warns of nothing.
  */
 import { createHash } from 'node:crypto'
+import { parseBaseUrl } from '../../client/service-access.js'
 import type { Globals } from '../flags/globals.js'
 import type { Env } from '../process/io.js'
 import {
@@ -66,10 +67,7 @@ export function createQuickSettings(env: Env, globals: Globals): QuickSettings {
     async address() {
       if (await readOr(false, () => isLocal({ globals, env, file }))) return LOCAL_ADDRESS
       const text = await setting('baseUrl', globals.baseUrl)
-      if (text === undefined || !URL.canParse(text)) return undefined
-      // The form that `parseBaseUrl` returns, without its checks: loading them takes 2 ms.
-      const { origin, pathname } = new URL(text)
-      return `${origin}${pathname.replace(/\/+$/, '')}`
+      return text && readOr(undefined, () => parseBaseUrl(text, { allowHttp: true }))
     },
     account: async (address) => accountIn(env, await profile(), new URL(address).origin),
   }

@@ -48,10 +48,9 @@ export function missingError(missing: readonly Missing[]): RushesError {
 export function checkProfile({ name, origin }: ChosenProfile, known: readonly string[]): void {
   if (known.includes(name)) return
   const choice = origin === 'config file' ? ' Choose another default with `rushes profile use <name>`.' : ''
-  const profiles = known.length === 0 ? 'It has no profiles yet.' : `Profiles: ${known.join(', ')}.`
   throw usageError(
     `The config file has no profile "${name}".${didYouMean(name, known)}`,
-    `${profiles} Create one with \`rushes login --profile <name>\` or \`rushes config set <key> <value> ` +
+    `Profiles: ${known.join(', ')}. Create one with \`rushes login --profile <name>\` or \`rushes config set <key> <value> ` +
       `--profile <name>\`.${choice}`,
   )
 }

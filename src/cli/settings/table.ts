@@ -253,9 +253,7 @@ export interface SettingSources {
 
 export interface SettingValue {
   readonly value: string
-  /** Source of the value, for messages. */
-  readonly from: string
-  /** Source of the value, for listings: a flag, the name of a variable, `profile` or `default`. */
+  /** A flag, the name of a variable, `profile` or `default`. */
   readonly origin: string
 }
 
@@ -265,9 +263,13 @@ const kebabCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `
 export function findSetting(name: SettingName, sources: SettingSources): SettingValue | undefined {
   const found = uncheckedSetting(name, sources)
   const { check }: SettingRow = SETTINGS[name]
-  if (found !== undefined) check?.(found.value, found.origin.startsWith('--') ? found.origin : found.from)
+  if (found !== undefined) check?.(found.value, sourceOf(name, found))
   return found
 }
+
+/** Source of the value, for messages. */
+const sourceOf = (name: SettingName, { origin }: SettingValue): string =>
+  origin === 'profile' ? `the config file (${(SETTINGS[name] as SettingRow).key})` : origin
 
 /** Finds the value of a setting like `findSetting`, without checking it. */
 export function uncheckedSetting(
@@ -275,13 +277,13 @@ export function uncheckedSetting(
   { flag, env, file }: SettingSources,
 ): SettingValue | undefined {
   const { environment, key, default: byDefault }: SettingRow = SETTINGS[name]
-  const candidates: readonly (readonly [value: string | undefined, from: string, origin: string])[] = [
-    [flag, 'the command line', `--${kebabCase(name)}`],
-    [environment && variable(env, environment), environment ?? '', environment ?? ''],
-    [key && file[key], `the config file (${key})`, 'profile'],
-    [byDefault, 'the default', 'default'],
+  const candidates: readonly (readonly [value: string | undefined, origin: string])[] = [
+    [flag, `--${kebabCase(name)}`],
+    [environment && variable(env, environment), environment ?? ''],
+    [key && file[key], 'profile'],
+    [byDefault, 'default'],
   ]
-  for (const [value, from, origin] of candidates) if (value !== undefined) return { value, from, origin }
+  for (const [value, origin] of candidates) if (value !== undefined) return { value, origin }
   return undefined
 }
 
@@ -304,18 +306,18 @@ interface LocalSources {
 
 /** Whether a command uses the local service: through `--local`, RUSHES_LOCAL or the setting `local`. Throws `usage`. */
 export async function isLocal(sources: LocalSources): Promise<boolean> {
-  const { value, from } = await findLocal(sources)
-  return isOn(value, from)
+  const found = await findLocal(sources)
+  return isOn(found.value, sourceOf('local', found))
 }
 
 /** Finds the value of the setting `local`, not checked, and what decides it. */
 export async function findLocal({ globals, env, file }: LocalSources): Promise<SettingValue> {
-  const by = (value: string, origin: string) => ({ value, from: origin, origin })
-  if (globals.local) return by('on', '--local')
-  if (globals.baseUrl !== undefined) return by('off', '--base-url')
-  const fromEnvironment = variable(env, 'RUSHES_LOCAL')
-  if (fromEnvironment !== undefined) return by(fromEnvironment, 'RUSHES_LOCAL')
+  if (globals.local) return { value: 'on', origin: '--local' }
+  if (globals.baseUrl !== undefined) return { value: 'off', origin: '--base-url' }
+  const isSet = variable(env, 'RUSHES_LOCAL') !== undefined
   // A service URL in the environment overrides `local` in the config file.
-  if (variable(env, 'RUSHES_BASE_URL') !== undefined) return by('off', 'RUSHES_BASE_URL')
-  return uncheckedSetting('local', { env, file: await file() }) ?? by('off', 'default')
+  if (!isSet && variable(env, 'RUSHES_BASE_URL') !== undefined)
+    return { value: 'off', origin: 'RUSHES_BASE_URL' }
+  const found = uncheckedSetting('local', { env, file: isSet ? {} : await file() })
+  return found ?? { value: 'off', origin: 'default' }
 }

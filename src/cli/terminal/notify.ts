@@ -4,6 +4,7 @@ import { printable, shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import type { Env } from '../process/io.js'
 import { variable } from '../settings/table.js'
+import { isMultiplexed, programOf } from './terminal-graphics.js'
 
 /** Waits up to this long end before the user has turned to something else. */
 const MIN_WAIT_MS = 10_000
@@ -59,13 +60,13 @@ const SCRIPT = [
 
 /** OSC 9 of iTerm2, or OSC 777 of rxvt. tmux and screen do not pass them on. Undefined for other terminals. */
 function codeFor(env: Env, message: string): string | undefined {
-  const has = (name: string) => variable(env, name) !== undefined
   const term = env.TERM ?? ''
-  if (has('TMUX') || has('STY') || /^(tmux|screen)/.test(term)) return undefined
+  if (isMultiplexed(env)) return undefined
   if (/^(rxvt|foot)/.test(term)) return `\u001b]777;notify;rushes;${message}${STRING_END}`
-  const program = variable(env, 'TERM_PROGRAM') ?? variable(env, 'LC_TERMINAL') ?? ''
   const takesOsc9 =
-    /^(iterm|wezterm|ghostty)/i.test(program) || has('KITTY_WINDOW_ID') || /kitty|ghostty/.test(term)
+    /^(iterm|wezterm|ghostty)/i.test(programOf(env)) ||
+    variable(env, 'KITTY_WINDOW_ID') !== undefined ||
+    /kitty|ghostty/.test(term)
   return takesOsc9 ? `\u001b]9;rushes: ${message}${STRING_END}` : undefined
 }
 

@@ -2,35 +2,15 @@
  * Colours and signs of a terminal. Only this file uses chalk. Each stream has its style, because one may be a terminal
  * and the other a pipe.
  */
+import { Chalk } from 'chalk'
 import type { Env, OutputStream } from '../process/io.js'
 import { variable } from '../settings/table.js'
 
-type Paint = (text: string) => string
-
-const PAINTS = ['bold', 'dim', 'green', 'red', 'yellow'] as const
-
-export type Style = { readonly level: number } & Readonly<Record<(typeof PAINTS)[number], Paint>>
-
-/** Style without colour, for which chalk is not loaded. */
-const PLAIN: Style = {
-  level: 0,
-  ...(Object.fromEntries(PAINTS.map((name) => [name, (text: string) => text])) as Record<
-    (typeof PAINTS)[number],
-    Paint
-  >),
-}
+export type Style = InstanceType<typeof Chalk>
 
 /** Creates the style of a stream. `NO_COLOR` overrides `FORCE_COLOR`. Without both, terminals get colour. */
-export async function createStyle(
-  stream: OutputStream,
-  env: Env,
-  { color }: { color: boolean },
-): Promise<Style> {
-  const level = levelOf(stream, env, color)
-  if (level === 0) return PLAIN
-  const { Chalk } = await import('chalk')
-  return new Chalk({ level })
-}
+export const createStyle = (stream: OutputStream, env: Env, { color }: { color: boolean }): Style =>
+  new Chalk({ level: levelOf(stream, env, color) })
 
 function levelOf(stream: OutputStream, env: Env, color: boolean): 0 | 1 {
   if (!color || variable(env, 'NO_COLOR') !== undefined) return 0

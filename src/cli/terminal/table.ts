@@ -1,5 +1,5 @@
 /** Formats rows of cells, aligned in columns for a terminal. Commands load it only there: text widths take 15 ms to load. */
-import { tabRow } from './format.js'
+import { tabRow, wrapWords } from './format.js'
 import type { Output } from './output.js'
 import { columnsOf } from './text-width.js'
 
@@ -78,15 +78,12 @@ function wrapLastColumn(
   const others = widthsOf(rows)
   const room = maxColumns - others.reduce((sum, width) => sum + width + 2, 0)
   if (room < MIN_LAST_COLUMNS) return rows
-  return rows.flatMap((row) => {
-    const lines: string[] = ['']
-    for (const word of (row.at(-1) ?? '').split(' ')) {
-      const line = `${lines.at(-1)} ${word}`.trimStart()
-      if (line.length <= room) lines.splice(-1, 1, line)
-      else lines.push(word)
-    }
-    return lines.map((line, at) => [...row.slice(0, -1).map((cell) => (at === 0 ? cell : '')), line])
-  })
+  return rows.flatMap((row) =>
+    wrapWords(row.at(-1) ?? '', room).map((line, at) => [
+      ...row.slice(0, -1).map((cell) => (at === 0 ? cell : '')),
+      line,
+    ]),
+  )
 }
 
 export const alignedRow = (cells: readonly string[], widths: readonly number[]): string =>

@@ -15,6 +15,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { type Clock, every } from '../../host/clock.js'
+import { RUNS_LIMIT } from '../../protocol/limits.js'
 import {
   createMemoryLedger,
   type Ledger,
@@ -23,7 +24,6 @@ import {
   type SlotAnswer,
   type TakenSlot,
 } from '../limit-ledger.js'
-import type { Limit } from '../window.js'
 import { connectRedis, type RedisConnection, type RedisFailure, withPatience } from './connection.js'
 import type { RedisAddress } from './limits-url.js'
 
@@ -36,11 +36,8 @@ const RENEWAL_BEATS = 5
  * some time too.
  */
 const RETURNING_MS = 1_500
-/**
- * Added to the window, because the clocks of two machines drift: time servers adjust a clock by up to 0.5 ms per
- * second.
- */
-const DRIFT_MS = 10
+/** A little longer, because the clocks of two machines drift: time servers adjust a clock by up to 0.5 ms per second. */
+const WINDOW_MS = RUNS_LIMIT.windowMs + 10
 
 const RANK: Readonly<Record<Purpose, number>> = { create: 0, status: 1 }
 
@@ -80,7 +77,6 @@ interface RedisLedgerOptions {
   readonly address: RedisAddress
   /** Identifies the key; from `keyHashOf`. */
   readonly keyHash: string
-  readonly limit: Limit
   readonly clock: Clock
   /** Ledger of this machine. Default: a memory ledger of this process. */
   readonly machine?: Ledger | undefined
@@ -101,20 +97,20 @@ const inUs = (ms: number): number => Math.ceil(ms * 1_000)
 /** Returns the Redis key for an API key. */
 export const redisKeyOf = (keyHash: string): string => `rushes:limits:${keyHash}`
 
-const commonOf = (limit: Limit, owner: string): StepBase => ({
-  requests: limit.requests,
-  window: inUs(limit.windowMs + DRIFT_MS),
+const commonOf = (owner: string): StepBase => ({
+  requests: RUNS_LIMIT.requests,
+  window: inUs(WINDOW_MS),
   lease: inUs(LEASE_MS),
   owner,
 })
 
 /** Runs the script without taking a slot. Rejects with `RedisFailure`. */
-export async function pingRedis(address: RedisAddress, limit: Limit, signal: AbortSignal): Promise<void> {
+export async function pingRedis(address: RedisAddress, signal: AbortSignal): Promise<void> {
   const owner = 'doctor'
   const connection = await connectRedis(
     { address, key: redisKeyOf(owner), signal },
     // Read and write, so that missing permissions are reported.
-    { ...commonOf(limit, owner), hold: 1, free: [owner] } satisfies ScriptStep,
+    { ...commonOf(owner), hold: 1, free: [owner] } satisfies ScriptStep,
   )
   connection.close()
 }
@@ -127,7 +123,6 @@ interface LedgerState {
   readonly key: string
   /** Identifies this process. */
   readonly owner: string
-  readonly windowMs: number
   readonly common: StepBase
   readonly closing: AbortController
   /** Requests of this process that count. */
@@ -146,11 +141,10 @@ interface LedgerState {
 }
 
 export function openRedisLedger(options: RedisLedgerOptions): RedisLedger {
-  const { limit, clock, machine = createMemoryLedger(limit, clock) } = options
+  const { clock, machine = createMemoryLedger(clock) } = options
   const owner = randomBytes(9).toString('base64url')
   const ledger: LedgerState = {
-    ...{ options, clock, machine, owner, key: redisKeyOf(options.keyHash), common: commonOf(limit, owner) },
-    windowMs: limit.windowMs + DRIFT_MS,
+    ...{ options, clock, machine, owner, key: redisKeyOf(options.keyHash), common: commonOf(owner) },
     closing: new AbortController(),
     own: new Set(),
     unanswered: new Set(),
@@ -184,7 +178,7 @@ export function openRedisLedger(options: RedisLedgerOptions): RedisLedger {
     },
     usedSlots() {
       const { used, atMs } = ledger.lastAnswer
-      return Math.max(machine.usedSlots(), atMs > clock.monotonic() - limit.windowMs ? used : 0)
+      return Math.max(machine.usedSlots(), atMs > clock.monotonic() - RUNS_LIMIT.windowMs ? used : 0)
     },
     async close() {
       ledger.disarm()
@@ -264,7 +258,7 @@ function report(ledger: LedgerState, requests: Iterable<CountedRequest>): void {
   const nowMs = ledger.clock.monotonic()
   const slots: Record<string, number> = {}
   for (const { id, settledAtMs = nowMs + LEASE_MS } of requests) {
-    const restMs = settledAtMs + ledger.windowMs - nowMs
+    const restMs = settledAtMs + WINDOW_MS - nowMs
     if (restMs > 0) slots[id] = inUs(restMs)
   }
   if (Object.keys(slots).length > 0) sendOnly(ledger, { slots })
@@ -285,8 +279,8 @@ async function take(ledger: LedgerState, purpose: Purpose): Promise<SlotAnswer> 
   return { retryInMs }
 }
 
-function forgetExpired({ own, clock, windowMs }: LedgerState): void {
-  const settledAfterMs = clock.monotonic() - windowMs
+function forgetExpired({ own, clock }: LedgerState): void {
+  const settledAfterMs = clock.monotonic() - WINDOW_MS
   for (const request of own)
     if (request.settledAtMs !== undefined && request.settledAtMs <= settledAfterMs) own.delete(request)
 }

@@ -8,8 +8,8 @@ describe('a call waits', () => {
   const waiting = (work: Promise<unknown>, signal = new AbortController().signal, ticks: number[] = []) => {
     const clock = createManualClock()
     const sinceMs = clock.monotonic()
-    const tick = { everyMs: 5_000, call: () => void ticks.push(clock.monotonic()) }
-    return { clock, waited: waitAtMost(work, { clock, sinceMs, limitMs: 45_000, signal, tick }) }
+    const onTick = () => void ticks.push(clock.monotonic())
+    return { clock, waited: waitAtMost(work, { sinceMs, signal }, clock, onTick) }
   }
 
   it.each([

@@ -13,7 +13,6 @@ import { type CleanText, errorTextOf, failedAnswer, isFinalAnswer, UpstreamError
 /** Time that a server has to become ready. */
 const READY_LIMIT_MS = 600_000
 const READY_STEPS_MS = [1_000, 2_000, 4_000, 8_000, 15_000]
-const MAX_RETRY_AFTER_MS = 60_000
 const MAX_ERROR_BYTES = 65_536
 /** A server that is loading answers 503 at once. After this time, it has stopped while it had the request. */
 const MIN_DEATH_MS = 5_000
@@ -108,7 +107,7 @@ export function createUntilReady(parts: ServerParts, clean: CleanText): UntilRea
       if ('response' in outcome) return { done: outcome.response }
       const { problem, retryAfter, isFinal, pauseMs = 0 } = outcome
       if (isFinal || limitMs === 0) return { fail: problem }
-      const askedMs = retryAfterMs(retryAfter, clock.now(), MAX_RETRY_AFTER_MS) ?? 0
+      const askedMs = retryAfterMs(retryAfter, clock.now())
       const waitMs = Math.max(stepOf(READY_STEPS_MS, number), askedMs, pauseMs)
       if (clock.monotonic() - startedAtMs + waitMs <= limitMs) return { retryInMs: waitMs }
       const waited = `The model's server was not ready within ${limitMs / 60_000} minutes.`

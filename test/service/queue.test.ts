@@ -206,7 +206,7 @@ function createStallingStorage() {
   }
   return {
     storage: {
-      root: files('root'),
+      root: createLocalFiles(folder, createManualClock()),
       outputs: files('outputs'),
       inputs: files('inputs'),
     },

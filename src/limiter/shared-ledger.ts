@@ -165,7 +165,7 @@ interface FallbackOptions {
 export function withFallback(
   open: () => SharedLedger,
   { clock, onLost }: FallbackOptions,
-): Ledger & Pick<SharedLedger, 'close'> {
+): SharedLedger {
   const memory = createMemoryLedger(clock)
   let opened: SharedLedger | undefined
   let isLost = false

@@ -195,11 +195,14 @@ export interface RunDetails extends RunSummary {
   readonly service: Readonly<Record<string, unknown>>
 }
 
-export interface ConsoleKey {
+export interface LoggedKey {
   readonly id: number
   readonly name: string
   /** First characters of the secret. Null for a key created before the service stored them. */
   readonly prefix: string | null
+}
+
+export interface ConsoleKey extends LoggedKey {
   readonly disabled: boolean
   readonly spent: number
   readonly spend_limit: number | null
@@ -229,7 +232,7 @@ export interface KeyLog {
   readonly entries: readonly {
     readonly id: number
     /** With its name at that time. */
-    readonly key: Pick<ConsoleKey, 'id' | 'name' | 'prefix'>
+    readonly key: LoggedKey
     readonly action: KeyAction
     /** Names of the changed fields. */
     readonly fields: readonly string[]

@@ -54,8 +54,13 @@ const failureOf = (run: JsonObject): string | undefined =>
   text(run.message) ??
   text(run.failure_reason)
 
+interface RunUrls {
+  readonly urls: readonly string[]
+  readonly withoutUrls?: string
+}
+
 /** The URLs of a run that succeeded, or why it has none: they may be late, or the service may have withheld them. */
-function outputUrls(run: JsonObject): Pick<RunState, 'urls' | 'withoutUrls'> {
+function outputUrls(run: JsonObject): RunUrls {
   const urls = isObject(run.output) ? run.output.urls : undefined
   if (!Array.isArray(urls)) return { urls: [], withoutUrls: 'output.urls is missing' }
   if (urls.length === 0) return { urls: [], withoutUrls: 'output.urls is empty' }
@@ -74,8 +79,7 @@ export function parseRun(
   if (typeof value.status !== 'string' || value.status === '')
     return { ok: false, wrong: 'the run has no status' }
   const phase = phaseOf(value.status, furtherFailures)
-  const outputs: Pick<RunState, 'urls' | 'withoutUrls'> =
-    phase === 'succeeded' ? outputUrls(value) : { urls: [] }
+  const outputs: RunUrls = phase === 'succeeded' ? outputUrls(value) : { urls: [] }
   return {
     ok: true,
     value: {
@@ -92,7 +96,7 @@ export function parseRun(
 }
 
 /** Returns the text for how far the run is; empty if it has ended, or if the service does not say it. */
-export const progressOf = ({ phase, service }: Pick<RunState, 'phase' | 'service'>): string =>
+export const progressOf = ({ phase, service }: RunState): string =>
   phase === 'running' && isObject(service) ? progressText(service) : ''
 
 interface ErrorBody {

@@ -11,10 +11,14 @@ const LARGEST = BigInt(Number.MAX_SAFE_INTEGER)
 const bounded = (amount: bigint): number => Number(amount < LARGEST ? amount : LARGEST)
 
 /** Whether the provider of a model's engine may charge for its runs. */
-export const mayCost = ({ cost }: Pick<ModelDocument, 'cost'>): boolean =>
+export const mayCost = ({ cost }: ModelDocument): boolean =>
   cost === 'unknown' || (cost !== undefined && cost.run > 0)
 
-type Priced = Pick<ModelDocument, 'price' | 'input'>
+/** A document, or what the price of a run needs of it. */
+interface Priced {
+  readonly price?: Price | undefined
+  readonly input: ModelSchema
+}
 
 /**
  * Returns the price of a run in millionths, rounded up: `run` times the factors of the values that are sent, or of the
@@ -107,10 +111,10 @@ export function parseAmount(text: string): number | undefined {
 const defaultOf = (schema: object | undefined): unknown =>
   schema !== undefined && 'default' in schema ? schema.default : undefined
 
-/** Returns the defaults of a document: the values that the local service uses for parameters that are left out. */
-export const defaultsOf = ({ input }: Pick<ModelDocument, 'input'>): ModelInput =>
+/** Returns the defaults of a document's input: the values that the local service uses for parameters that are left out. */
+export const defaultsOf = ({ properties }: ModelSchema): ModelInput =>
   Object.fromEntries(
-    Object.entries(input.properties).flatMap(([name, schema]) => {
+    Object.entries(properties).flatMap(([name, schema]) => {
       const value = defaultOf(schema)
       return value === undefined ? [] : [[name, value]]
     }),

@@ -4,14 +4,18 @@
  */
 import { EXIT } from '../errors.js'
 
-export interface Problem {
+/** What a command makes of a problem. */
+export interface ProblemExit {
+  readonly exit: number
+  readonly hint: string
+}
+
+export interface Problem extends ProblemExit {
   readonly status: number
   /** The local service sends this as `error.message`. */
   readonly cause: string
   /** The request had no effect, and sending it again may succeed. */
   readonly retryable: boolean
-  readonly exit: number
-  readonly hint: string
 }
 
 export const PROBLEMS = {
@@ -118,7 +122,7 @@ export const problemOf = (code: string | undefined): Problem | undefined =>
  * Returns exit code and hint by HTTP status, for an error response without a known code. The interface defines no code
  * for a banned account, only the status 403.
  */
-export function problemByStatus(status: number): Pick<Problem, 'exit' | 'hint'> {
+export function problemByStatus(status: number): ProblemExit {
   if (status === 401) return { exit: EXIT.key, hint: 'Check the API key, then store it with `rushes login`.' }
   if (status === 402) return { exit: EXIT.account, hint: PROBLEMS.insufficient_balance.hint }
   if (status === 403)

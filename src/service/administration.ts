@@ -73,10 +73,13 @@ export interface Administration extends UserAdministration {
   close(): Promise<void>
 }
 
-export interface AdministrationOptions {
+export interface ServiceData {
   readonly dataFolder: string
   /** `postgres://…`. If undefined, the service uses SQLite in the data folder. */
   readonly databaseUrl?: string | undefined
+}
+
+export interface AdministrationOptions extends ServiceData {
   readonly clock: Clock
   /**
    * Whether to create data in a folder that has none. If false, such a folder is refused, since the path is probably

@@ -70,7 +70,7 @@ describe('a kept list', () => {
     ['from the future is old', 1440, true],
   ])('%s', (_, asked, old) => {
     const nowMs = 1e12
-    expect(isOld({ askedAtMs: Number.isFinite(asked) ? nowMs + asked * MINUTE : 0 }, nowMs)).toBe(old)
+    expect(isOld(Number.isFinite(asked) ? nowMs + asked * MINUTE : 0, nowMs)).toBe(old)
   })
 
   it('has the documents by their names', () => {
@@ -80,7 +80,7 @@ describe('a kept list', () => {
       expect(findKept(list, name)?.name).toBe(name)
     for (const name of ['acme/still', 'still-2', '__proto__', 'toString'])
       expect(findKept(list, name)).toBeUndefined()
-    expect(findKept({ documents: { 'a/b': '{"name":' } }, 'a/b')).toBeUndefined()
+    expect(findKept({ invalid: [], documents: { 'a/b': '{"name":' } }, 'a/b')).toBeUndefined()
   })
 
   it('leaves out what is not valid, and says it in one sentence', () => {

@@ -80,7 +80,7 @@ describe('an output of another row', () => {
       },
     })
     const old = 'https://cdn.example/a.png?sig=0'
-    sources.learn({ id: 'run_1', urls: [old] })
+    sources.learn('run_1', [old])
     expect(await sources.urlOf(REFERENCE)).toBe(old)
     expect(asked).toEqual([])
     expect(await sources.urlOf(REFERENCE)).toBe(URLS[0])

@@ -312,5 +312,5 @@ describe('an input of a document', () => {
 })
 
 it('has the defaults of its parameters', () => {
-  expect(defaultsOf(documentOf({ input: SCHEMA }))).toEqual({ size: 's', steps: 20 })
+  expect(defaultsOf(documentOf({ input: SCHEMA }).input)).toEqual({ size: 's', steps: 20 })
 })

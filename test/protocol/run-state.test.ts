@@ -5,6 +5,7 @@ import { POLL_INTERVAL_MS, RATE_LIMITED_WAITS_MS, RUNS_LIMIT } from '../../src/p
 import { isHttpUrl, parseErrorBody, parseJson, parseRun, progressOf } from '../../src/protocol/parse.js'
 import { FAILURE_STATUSES, LOCAL_MOVES, LOCAL_STATUSES, phaseOf } from '../../src/protocol/run-state.js'
 import { anyCharacter } from '../support/any-character.js'
+import { runState } from '../support/runs.js'
 
 describe('the published numbers', () => {
   it('match the published limit, interval and waits', () => {
@@ -47,8 +48,8 @@ describe('how far a run is', () => {
     [{ progress: '42 %', queue_position: null }, ''],
     [null, ''],
   ])('%j is "%s"', (service, text) => {
-    expect(progressOf({ phase: 'running', service })).toBe(text)
-    expect(progressOf({ phase: 'failed', service })).toBe('')
+    expect(progressOf(runState({ phase: 'running', service }))).toBe(text)
+    expect(progressOf(runState({ phase: 'failed', service }))).toBe('')
   })
 })
 

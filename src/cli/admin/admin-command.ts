@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import type { UserRole } from '../../protocol/console.js'
-import type { Administration, AdministrationOptions } from '../../service/administration.js'
+import type { Administration, ServiceData } from '../../service/administration.js'
 import type { Context } from '../context/context.js'
 import { wholeNumber } from '../flags/values.js'
 import { databaseUrlOf } from '../serve/flags.js'
@@ -55,10 +55,7 @@ export interface AdminCommand {
  * The data of the service. A flag overrides the variable, so `--data` selects a folder even if RUSHES_DATABASE_URL is
  * set.
  */
-function serviceOf(
-  { env, stateFolder }: Context,
-  { data, database }: AdminFlags,
-): Pick<AdministrationOptions, 'dataFolder' | 'databaseUrl'> {
+function serviceOf({ env, stateFolder }: Context, { data, database }: AdminFlags): ServiceData {
   if (data !== undefined && database !== undefined)
     throw usageError('--data and --database cannot be used together.', 'Select one service.')
   const databaseUrl = data === undefined ? databaseUrlOf(database, env) : undefined
@@ -67,7 +64,8 @@ function serviceOf(
 
 export async function perform(
   { make = false, work }: AdminCommand,
-  { ctx, flags }: Pick<AdminTask, 'ctx' | 'flags'>,
+  ctx: Context,
+  flags: AdminFlags,
   words: readonly string[],
 ): Promise<number> {
   if (ctx.globals.local || ctx.globals.baseUrl !== undefined)

@@ -5,7 +5,6 @@ import { claimPathOf, type Lock, lockPathOf, outputsOf } from '../../batch/lock/
 import { MAX_BYTES } from '../../batch/manifest/format.js'
 import {
   type FurtherOutputFile,
-  type ImageRules,
   type Manifest,
   type ManifestProblem,
   type Models,
@@ -42,7 +41,11 @@ export interface LoadedManifest {
   readonly lockPath: string
 }
 
-type LoadOptions = Pick<BatchOptions, 'allowOutside' | 'maxRuns'> & Pick<ImageRules, 'onImage'>
+interface LoadOptions {
+  readonly allowOutside: boolean
+  readonly maxRuns: number | undefined
+  onImage?(path: string): void
+}
 
 /** Reads the manifest. Throws `usage`, with every problem as `file:line:column: message`. */
 export async function loadManifest(

@@ -1,6 +1,7 @@
 /** Prints a plan: all of it on standard output, or the rows with work on standard error. */
 import type { LeftRun, Plan, PlanStep } from '../../batch/plan/index.js'
 import type { Context } from '../context/context.js'
+import type { Prices } from '../models/prices.js'
 import { resumeCommand } from '../runs/resume.js'
 import { tabRow } from '../terminal/format.js'
 import { alignedRow, widthsOf } from '../terminal/table.js'
@@ -38,7 +39,7 @@ export function reportPlan(ctx: Context, prepared: PreparedBatch, prints: boolea
       not_waited_for: leftRunsJson(plan),
     },
   })
-  const line = planLine(ctx, prepared)
+  const line = planLine(ctx, prepared.plan, prepared.prices)
   writeJobSummary(ctx, { manifest, line, hasResults: false, rows: selected.map(planRow) })
 }
 
@@ -58,16 +59,14 @@ export function printWork(ctx: Context, prepared: PreparedBatch): void {
   printSummary(ctx, prepared)
 }
 
-type PricedPlan = Pick<PreparedBatch, 'plan' | 'prices'>
-
-function printSummary(ctx: Context, { plan, prices }: PricedPlan): void {
+function printSummary(ctx: Context, { plan, prices }: PreparedBatch): void {
   const models = modelsNote(sumPlan(plan, prices))
   if (models !== undefined) ctx.out.note(models)
-  ctx.out.note(planLine(ctx, { plan, prices }))
+  ctx.out.note(planLine(ctx, plan, prices))
 }
 
 /** `5 runs: 3 up to date, 2 to create; at least 4 requests. Estimate: 3 credits` */
-export const planLine = ({ globals }: Context, { plan, prices }: PricedPlan): string =>
+export const planLine = ({ globals }: Context, plan: Plan, prices: Prices): string =>
   `${summaryLine(plan)}${estimateNote(sumPlan(plan, prices), globals)}`
 
 function openSteps({ steps }: Plan): readonly PlanStep[] {

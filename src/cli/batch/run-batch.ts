@@ -71,7 +71,7 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
   // With --watch, the plan and these runs were shown before the question.
   if (!options.watch) {
     warnOfLeftRuns(ctx, plan)
-    if (planned.counts.create > 0) ctx.out.note(planLine(ctx, { plan, prices }))
+    if (planned.counts.create > 0) ctx.out.note(planLine(ctx, plan, prices))
   }
   const progress = await createProgress(ctx, active.length, options.progress)
   const expectedDuration = createExpectation(ctx, active.length)
@@ -247,7 +247,7 @@ async function carryOutUntilStopped(ctx: Context, batch: BatchRun): Promise<Rush
       isChanged: lock.isChanged,
       onGrace: () => ctx.out.note(GRACE_NOTE),
       onStatus: (step, id, status, detail) => progress.status(id, status, step.entry.name, detail),
-      onDownloaded: (state) => sources?.learn(state),
+      onDownloaded: (state) => sources?.learn(state.id, state.urls),
       onSending: batch.onSending,
       onSent: batch.onSent,
       onResult: batch.onResult,

@@ -35,7 +35,7 @@ export function register(command: Command, { run }: CommandEnvironment, work = p
       .addOption(databaseOption())
       .action((...args: unknown[]) => {
         const words = args.filter((each) => typeof each === 'string')
-        return run(child, (ctx) => work(row, { ctx, flags: child.opts<AdminFlags>() }, words), {
+        return run(child, (ctx) => work(row, ctx, child.opts<AdminFlags>(), words), {
           ignoresLocal: true,
         })
       })

@@ -4,10 +4,8 @@
  */
 import type { Argument, Command, Option } from 'commander'
 
-export interface Cursor {
-  readonly command: Command
-  /** Names of the command and its subcommands, without `rushes`: `run`, `image`. */
-  readonly path: readonly string[]
+/** What the word at the cursor may be. */
+export interface Wanted {
   readonly wants:
     | { readonly kind: 'flag' }
     | { readonly kind: 'command' }
@@ -19,6 +17,12 @@ export interface Cursor {
   readonly lead: string
   /** Typed beginning of the completed part. */
   readonly stem: string
+}
+
+export interface Cursor extends Wanted {
+  readonly command: Command
+  /** Names of the command and its subcommands, without `rushes`: `run`, `image`. */
+  readonly path: readonly string[]
   readonly given: ReadonlyMap<Option, string | true>
   /** Arguments of the command before the cursor. */
   readonly words: readonly string[]
@@ -97,7 +101,7 @@ function createWalk(program: Command) {
     return command === program ? 'topic' : 'command'
   }
 
-  function wants(stem: string): Pick<Cursor, 'wants' | 'lead' | 'stem'> {
+  function wants(stem: string): Wanted {
     const plain = { lead: '', stem }
     if (awaiting !== undefined) return { ...plain, wants: { kind: 'value', option: awaiting } }
     if (isHelp) return { ...plain, wants: { kind: wantsAfterHelp() } }

@@ -16,7 +16,7 @@ import { TOPICS } from '../help/format-help.js'
 import type { Env } from '../process/io.js'
 import { createProgram } from '../program.js'
 import { CONFIG_KEYS, settingOfKey } from '../settings/table.js'
-import { type Cursor, cursorOf } from './cursor.js'
+import { type Cursor, cursorOf, type Wanted } from './cursor.js'
 import {
   type Completion,
   createLocalNames,
@@ -33,7 +33,7 @@ export async function completeLine(line: readonly string[], env: Env): Promise<s
     const cursor = cursorOf(program, words, line.at(-1) ?? '')
     return textOf(cursor, await suggestionsAt(cursor, createLocalNames(env, globalsAt(cursor))))
   } catch {
-    return textOf({ lead: '', stem: '' }, NOTHING)
+    return textOf({ wants: { kind: 'nothing' }, lead: '', stem: '' }, NOTHING)
   }
 }
 
@@ -95,7 +95,7 @@ export const isRepeatable = ({ parseArg }: Option): boolean => parseArg === repe
 const globalsAt = ({ given }: Cursor) =>
   globalsOf(Object.fromEntries([...given].map(([option, value]) => [option.attributeName(), value])))
 
-function textOf({ lead, stem }: Pick<Cursor, 'lead' | 'stem'>, { candidates, paths }: Suggestions): string {
+function textOf({ lead, stem }: Wanted, { candidates, paths }: Suggestions): string {
   const lines = candidates
     .filter(({ value }) => value.startsWith(stem))
     .map(({ value, about }) => `${lead}${value}\t${printable(about)}\n`)

@@ -1,14 +1,15 @@
 /** Parts of the context that are opened when a command first needs them: the local service and the recorder. */
 import { usageError } from '../../errors.js'
+import type { Clock } from '../../host/clock.js'
 import type { Fetch } from '../../host/http.js'
 import type { Journal } from '../../journal/index.js'
 import { printable, shortened } from '../../protocol/text.js'
 import type { Recorder, RecorderOptions } from '../../runs/recorder.js'
 import type { Engine } from '../../service/engines/engine.js'
 import type { ModelSetEngine } from '../../service/models/model-set.js'
-import type { AskOptions } from '../models/ask-server.js'
 import type { OpenedEngine } from '../models/local-engine.js'
 import type { LocalModelsOptions } from '../models/local-models.js'
+import type { Env } from '../process/io.js'
 import type { LocalOptions, LocalService } from './local-service.js'
 
 interface OpenLocalOptions extends Omit<LocalOptions, 'models' | 'engine'> {
@@ -24,11 +25,18 @@ interface OpenLocalOptions extends Omit<LocalOptions, 'models' | 'engine'> {
 /** Time for the list of models, which a busy server may not send. */
 const ENGINE_TIMEOUT_MS = 5_000
 
+interface OpenEngineOptions {
+  readonly env: Env
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  fetch(): Promise<Fetch>
+}
+
 /** Opens the engine of `--engine`: asks its server for the name of the model. Undefined without the flag. */
 export async function openEngine(
   flag: string | undefined,
   stateFolder: string,
-  { fetch, env, ...options }: Pick<AskOptions, 'clock' | 'signal'> & Pick<OpenLocalOptions, 'fetch' | 'env'>,
+  { fetch, env, ...options }: OpenEngineOptions,
 ): Promise<OpenedEngine | undefined> {
   if (flag === undefined) return undefined
   const [{ openLocalEngine }, { askServer }] = await Promise.all([

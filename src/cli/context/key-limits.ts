@@ -7,6 +7,7 @@ import { usageError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
 import type { Ledger } from '../../limiter/index.js'
 import type { RedisLedger } from '../../limiter/redis/redis-ledger.js'
+import type { StateLedgerOptions } from './state.js'
 
 export interface KeyLimitsOptions {
   /** Path of the state folder. */
@@ -56,10 +57,9 @@ export function createKeyLimits({ limitsUrl, isLocal, closers, ...state }: KeyLi
   }
 }
 
-interface MachinesLimitOptions extends Pick<KeyLimitsOptions, 'clock' | 'closers' | 'warn'> {
+interface MachinesLimitOptions extends StateLedgerOptions {
+  readonly closers: (() => Promise<void>)[]
   readonly url: string
-  readonly origin: string
-  readonly apiKey: string
   /** Ledger that the processes of this machine share. */
   readonly machine: Ledger
 }

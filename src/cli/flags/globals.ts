@@ -3,11 +3,8 @@ import { Option } from 'commander'
 import type { Kind } from '../../protocol/models.js'
 import { quoteWord } from '../../protocol/text.js'
 
-export interface Globals {
-  readonly json: boolean
-  readonly quiet: boolean
-  readonly debug: boolean
-  readonly color: boolean
+/** The flags that select the service, its key and its model. */
+export interface ServiceFlags {
   readonly local: boolean
   readonly profile?: string
   readonly baseUrl?: string
@@ -74,9 +71,6 @@ export function globalsOf(options: Readonly<Record<string, unknown>>, kind?: Kin
     ...(engine !== undefined && { engine }),
   }
 }
-
-/** The flags that select the service, its key and its model. */
-export type ServiceFlags = Pick<Globals, 'local' | 'profile' | 'baseUrl' | 'engine'>
 
 /** A command for the user to type next, with the global flags that select the same service and key. */
 export const commandLine = (

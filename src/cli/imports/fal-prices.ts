@@ -3,7 +3,8 @@ import type { Cost, Kind } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { PROVIDERS } from '../../service/engines/hosted/providers.js'
-import { getJson, type Network } from './published.js'
+import type { Context } from '../context/context.js'
+import { getJson } from './published.js'
 
 export interface UnitPrice {
   readonly amount: number
@@ -16,12 +17,12 @@ const MAX_ENDPOINTS = 50
 
 /** Resolves with the prices that are known, by endpoint. Rejects with the errors of `getJson`. */
 export async function fetchFalPrices(
-  network: Network,
+  ctx: Context,
   endpoints: readonly string[],
 ): Promise<ReadonlyMap<string, UnitPrice>> {
   const url = new URL(`${PROVIDERS.fal?.api}/models/pricing`)
   url.searchParams.set('endpoint_id', endpoints.slice(0, MAX_ENDPOINTS).join(','))
-  const value = await getJson(network, url)
+  const value = await getJson(ctx, url)
   const entries = isObject(value) && Array.isArray(value.prices) ? value.prices.filter(isObject) : []
   return new Map(
     entries.flatMap(({ endpoint_id: name, unit_price: amount, unit, currency = 'USD' }) => {

@@ -13,9 +13,6 @@ import type { Context } from '../context/context.js'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** What this folder needs of a command. */
-export type Network = Pick<Context, 'env' | 'fetch' | 'interrupts'>
-
 export interface ModelAddress {
   readonly provider: 'fal' | 'replicate'
   /** The endpoint of fal, or `owner/name`. */
@@ -46,14 +43,14 @@ export const keyOf = (env: Context['env'], { keyVariable = '' }: Provider): stri
 const MAX_BYTES = 8 * 1_048_576
 
 /** Resolves with the JSON; undefined for 404. Throws `network`, `bad_response`, `service_error`, or that the key was refused. */
-export async function getJson(network: Network, url: URL): Promise<unknown> {
+export async function getJson(ctx: Context, url: URL): Promise<unknown> {
   const provider = Object.values(PROVIDERS).find(
     ({ api }) => api !== undefined && new URL(api).origin === url.origin,
   )
-  const key = provider && keyOf(network.env, provider)
+  const key = provider && keyOf(ctx.env, provider)
   const headers = { accept: 'application/json', ...(key && { authorization: `${provider?.scheme} ${key}` }) }
-  const { first: signal } = network.interrupts
-  const send = await network.fetch()
+  const { first: signal } = ctx.interrupts
+  const send = await ctx.fetch()
   let response: HttpResponse
   let text: string
   try {
@@ -199,10 +196,10 @@ export function kindOfCategory(category: string): Kind | 'other' {
 }
 
 /** Asks the provider for the schema. Throws `usage` for a model that it does not have. */
-export async function fetchPublished(network: Network, address: ModelAddress): Promise<Published> {
+export async function fetchPublished(ctx: Context, address: ModelAddress): Promise<Published> {
   const { provider, model, version } = address
   const { title, api, keyVariable } = PROVIDERS[provider] as Provider
-  if (provider === 'replicate' && keyOf(network.env, PROVIDERS.replicate as Provider) === undefined)
+  if (provider === 'replicate' && keyOf(ctx.env, PROVIDERS.replicate as Provider) === undefined)
     throw new RushesError(
       'no_api_key',
       `Replicate publishes schemas only to its users, and ${keyVariable} is not set.`,
@@ -220,7 +217,7 @@ export async function fetchPublished(network: Network, address: ModelAddress): P
         ]
       : [`${api}/models/${model}${version === undefined ? '' : `/versions/${version}`}`]
   for (const url of urls) {
-    const published = readPublished(await getJson(network, new URL(url)), address)
+    const published = readPublished(await getJson(ctx, new URL(url)), address)
     if (published !== undefined) return published
   }
   throw usageError(

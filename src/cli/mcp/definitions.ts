@@ -22,13 +22,16 @@ export type ToolName =
   | 'plan_batch'
   | 'run_batch'
 
-export interface SessionFacts {
+export interface SessionLimits {
   /** Maximum number of runs that this session may create. */
   readonly maxRuns: number
   /** Largest sum of estimates of this session, such as `5 USD`. Undefined: no limit. */
   readonly maxCost?: string | undefined
   /** Whether this process renders the runs, at no cost. */
   readonly isLocal: boolean
+}
+
+export interface SessionFacts extends SessionLimits {
   /** Documents of the configured models. A kind without one has its built-in schema. */
   readonly documents: Readonly<Partial<Record<Kind, ModelDocument>>>
 }
@@ -103,17 +106,18 @@ const WRITES = {
   openWorldHint: true,
 } as const
 
-const limitOf = ({ maxRuns, maxCost }: Pick<SessionFacts, 'maxRuns' | 'maxCost'>): string =>
+const limitOf = ({ maxRuns, maxCost }: SessionLimits): string =>
   `${maxRuns} runs${maxCost === undefined ? '' : ` and estimates of ${maxCost} in all`}`
 
-const costOf = ({ isLocal, documents, ...limits }: SessionFacts): string => {
+const costOf = (facts: SessionFacts): string => {
+  const { isLocal, documents } = facts
   const isPreview = Object.values(documents).every(({ name }) => Object.values(LOCAL_MODELS).includes(name))
   const cost = !isLocal
     ? 'COSTS MONEY: each create is paid.'
     : isPreview
       ? 'Free: runs are rendered on this machine as preview drawings.'
       : 'Runs are rendered by the models that this machine is set up with, not by a paid service.'
-  return `${cost} At most ${limitOf(limits)} per session.`
+  return `${cost} At most ${limitOf(facts)} per session.`
 }
 
 const AFTERWARDS =
@@ -289,7 +293,7 @@ const BATCH = {
 } as const
 
 /** Returns instructions for the client's system prompt. */
-export const instructionsFor = (facts: Omit<SessionFacts, 'documents'>): string =>
+export const instructionsFor = (facts: SessionLimits): string =>
   [
     'rushes creates images and videos with asynchronous runs, and saves the results as files.',
     facts.isLocal

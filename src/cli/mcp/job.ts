@@ -22,15 +22,18 @@ import type { Output } from '../terminal/output.js'
 import type { CreateAllowance } from './allowance.js'
 import { type Call, MAX_WAIT_MS } from './tool.js'
 
-export interface JobOptions {
-  /** Context of the call that starts the job. */
-  readonly base: Context
+export interface JobOrigin {
   /** Request id of the create, for its row in the journal. */
   readonly requestId?: string
   /** The existing run, if any. */
   readonly id?: string
   /** Counts the creates. Undefined for a job that creates nothing. */
   readonly allowance?: CreateAllowance | undefined
+}
+
+export interface JobOptions extends JobOrigin {
+  /** Context of the call that starts the job. */
+  readonly base: Context
   /** Called when a run was created. */
   onAccepted?(id: string, base: Context): void
   /** Called with each status received. */

@@ -6,7 +6,13 @@ import type { Context } from '../context/context.js'
 import { modelsByKind } from '../settings/required-settings.js'
 import { type Finished, planBatch, runBatch } from './batch-tools.js'
 import { createRun } from './create-tools.js'
-import { definitionsFor, instructionsFor, type SessionFacts, type ToolName } from './definitions.js'
+import {
+  definitionsFor,
+  instructionsFor,
+  type SessionFacts,
+  type SessionLimits,
+  type ToolName,
+} from './definitions.js'
 import { followRuns, getRuns, listModels, listRuns, showRun } from './run-tools.js'
 import { serveStdio } from './server.js'
 import {
@@ -57,7 +63,7 @@ async function documentsOf(ctx: Context): Promise<SessionFacts['documents']> {
 }
 
 /** No limit of the estimates if the settings cannot be read: then nothing is created. */
-async function limitsOf(session: McpSession): Promise<Omit<SessionFacts, 'documents'>> {
+async function limitsOf(session: McpSession): Promise<SessionLimits> {
   const { base, state } = session
   const { allowance } = (await moneyOf(session).catch(() => undefined)) ?? {}
   const maxCost =

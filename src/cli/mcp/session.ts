@@ -21,7 +21,7 @@ import {
   interrupt,
   type Job,
   type JobFunction,
-  type JobOptions,
+  type JobOrigin,
   startJob,
   type Waited,
   waitAtMost,
@@ -56,7 +56,7 @@ export interface SavedDelivery {
   readonly overwrite: boolean
 }
 
-interface NewTask extends Pick<JobOptions, 'requestId' | 'id' | 'allowance'> {
+interface NewTask extends JobOrigin {
   readonly key?: JobKey
   readonly delivery?: SavedDelivery
 }

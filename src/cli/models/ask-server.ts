@@ -50,12 +50,11 @@ const PATHS: Readonly<Record<string, string>> = {
  */
 export async function askServer(
   { type, url, kind = 'image', key }: AskedServer,
-  rest: AskOptions,
+  options: AskOptions,
 ): Promise<ServerAnswer | 'refused' | 'unauthorized' | undefined> {
-  const options = { ...rest, key }
   const path = PATHS[type]
   if (path === undefined || !URL.canParse(url)) return undefined
-  const answer = await getJson(new URL(`${url.replace(/\/+$/, '')}/${path}`), options)
+  const answer = await getJson(new URL(`${url.replace(/\/+$/, '')}/${path}`), key, options)
   if (answer === undefined || answer === 'refused' || answer === 'unauthorized') return answer
   if (type === 'comfyui') {
     if (!isObject(answer) || !isObject(answer.system)) return undefined
@@ -67,7 +66,7 @@ export async function askServer(
   const names = list.map((each) => (isObject(each) ? (each.id ?? each.title) : undefined))
   const models = names.filter((name) => typeof name === 'string')
   if (models.length !== 1 || models[0] !== 'sd-cpp-local') return { models }
-  const native = await getJson(new URL('/sdcpp/v1/capabilities', url), options)
+  const native = await getJson(new URL('/sdcpp/v1/capabilities', url), key, options)
   const { supported_modes: listed, model } = isObject(native) ? native : {}
   // The list has the same name for every model.
   const file = isObject(model) && typeof model.stem === 'string' && model.stem !== '' ? model.stem : undefined
@@ -94,7 +93,8 @@ const MAX_BYTES = 1_048_576
 
 async function getJson(
   url: URL,
-  { fetch, clock, signal, timeoutMs, key }: AskOptions & Pick<AskedServer, 'key'>,
+  key: string | undefined,
+  { fetch, clock, signal, timeoutMs }: AskOptions,
 ): Promise<unknown> {
   const reason = () => new Error('no response')
   try {

@@ -12,15 +12,18 @@ import { keptListPath, type ListOwner } from '../settings/folders.js'
 import { plural } from '../terminal/format.js'
 import { writeOwnFile } from './own-file.js'
 
-export interface KeptList {
-  /** Time of the last answer, with or without a list, in milliseconds since the epoch; 0 without an answer. */
-  readonly askedAtMs: number
-  readonly hasList: boolean
-  readonly etag?: string | undefined
+interface ListedModels {
   /** Names of the models whose documents are not valid. */
   readonly invalid: readonly string[]
   /** The valid documents by name, as JSON: a command reads one of them. */
   readonly documents: Readonly<Record<string, string>>
+}
+
+export interface KeptList extends ListedModels {
+  /** Time of the last answer, with or without a list, in milliseconds since the epoch; 0 without an answer. */
+  readonly askedAtMs: number
+  readonly hasList: boolean
+  readonly etag?: string | undefined
 }
 
 export const NOT_ASKED: KeptList = { askedAtMs: 0, hasList: false, invalid: [], documents: {} }
@@ -43,10 +46,7 @@ export async function writeKept(stateFolder: string, owner: ListOwner, kept: Kep
 }
 
 /** Returns the document of a model. Undefined if the list does not have it, or if it is damaged. */
-export function findKept(
-  { documents }: Pick<KeptList, 'documents'>,
-  name: string,
-): ModelDocument | undefined {
+export function findKept({ documents }: ListedModels, name: string): ModelDocument | undefined {
   try {
     const text = Object.hasOwn(documents, name) ? documents[name] : undefined
     return text === undefined ? undefined : readModelDocument(readJson(text), () => {})
@@ -59,7 +59,7 @@ export function findKept(
 const MAX_MODELS = 10_000
 const MAX_REPORTED = 3
 
-interface CheckedList extends Pick<KeptList, 'invalid' | 'documents'> {
+interface CheckedList extends ListedModels {
   /** One sentence about all documents that are not valid; undefined if all are. */
   readonly warning: string | undefined
 }

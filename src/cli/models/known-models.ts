@@ -83,8 +83,7 @@ const CURRENT_MS = 5_000
 const TIMEOUT_MS = 5_000
 
 /** Whether the last answer is older than a day. The age is absolute, because the clock may go back. */
-export const isOld = ({ askedAtMs }: Pick<KeptList, 'askedAtMs'>, nowMs: number): boolean =>
-  Math.abs(nowMs - askedAtMs) >= DAY_MS
+export const isOld = (askedAtMs: number, nowMs: number): boolean => Math.abs(nowMs - askedAtMs) >= DAY_MS
 
 interface AnswerWithoutList {
   readonly kind: Exclude<ModelsOutcome['kind'], 'list'>
@@ -95,7 +94,7 @@ interface AnswerWithoutList {
 /** What to keep after an answer without a list. Documents stay until they are a day old. */
 export function afterAnswer(kept: KeptList, { kind, etag }: AnswerWithoutList, nowMs: number): KeptList {
   if (kind === 'unchanged') return kept.etag === etag ? { ...kept, askedAtMs: nowMs } : kept
-  const isRecent = kept.hasList && !isOld(kept, nowMs)
+  const isRecent = kept.hasList && !isOld(kept.askedAtMs, nowMs)
   return kind === 'failed' || isRecent ? kept : { ...NOT_ASKED, askedAtMs: nowMs }
 }
 
@@ -216,7 +215,7 @@ export function createKnownModels(options: KnownModelsOptions): KnownModels {
     const before = kept()
     // Without a writable state folder, the list is only in memory.
     read = onDisk() ?? before
-    if (isOld(read, ask.clock.now())) await refreshInTime()
+    if (isOld(read.askedAtMs, ask.clock.now())) await refreshInTime()
     return JSON.stringify(before.documents) !== JSON.stringify(kept().documents)
   }
 
@@ -237,7 +236,8 @@ export function createKnownModels(options: KnownModelsOptions): KnownModels {
         findAdded(configFolder, name) === undefined && findKept(kept(), name) !== undefined
       if (ask === undefined || !names.some(isListed)) return undefined
       if (Math.abs(ask.clock.now() - answeredAtMs) >= CURRENT_MS) await refreshInTime()
-      return names.some(isListed) && isOld(kept(), ask.clock.now()) ? kept().askedAtMs : undefined
+      const { askedAtMs } = kept()
+      return names.some(isListed) && isOld(askedAtMs, ask.clock.now()) ? askedAtMs : undefined
     },
     get hasList() {
       return local === undefined && kept().hasList

@@ -27,7 +27,7 @@ import { printable, shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { SETTINGS } from '../settings/table.js'
 import { plural } from '../terminal/format.js'
-import { builtInDocument, type KnownModel, type KnownModels } from './known-models.js'
+import { builtInDocument, type KnownModel } from './known-models.js'
 
 export interface Prices {
   /** Currency of all estimates, of the prices in the config file, and of `--max-cost`. */
@@ -51,8 +51,16 @@ export interface Prices {
 }
 
 /** A document, or a model whose input is not known. */
-interface PricedModel extends Pick<ModelDocument, 'name' | 'price' | 'cost'> {
+interface PricedModel {
+  readonly name: string
+  readonly price?: ModelDocument['price']
+  readonly cost?: ModelDocument['cost']
   readonly input?: ModelSchema
+}
+
+interface ModelFinder {
+  find(name: string): ModelDocument | undefined
+  renewListOf?(names: readonly string[]): Promise<number | undefined>
 }
 
 export interface FoundPrice {
@@ -65,9 +73,7 @@ export interface FoundPrice {
 const CREDITS = SETTINGS.currency.default
 
 /** Reads the prices for the service of the command. Warns of prices in the config file that are not valid. */
-export async function openPrices(
-  ctx: Pick<Context, 'profile' | 'setting' | 'globals' | 'models' | 'out' | 'config'>,
-): Promise<Prices> {
+export async function openPrices(ctx: Context): Promise<Prices> {
   const models = await ctx.models()
   const setting = await ctx.setting('currency')
   if (ctx.globals.local) {
@@ -84,7 +90,7 @@ export async function openPrices(
 interface PricesOptions {
   readonly currency: string
   readonly isLocal?: boolean
-  readonly models?: Pick<KnownModels, 'find'> & Partial<Pick<KnownModels, 'renewListOf'>>
+  readonly models?: ModelFinder
   /** `prices` of the profile, by name of the model. */
   readonly prices?: unknown
   warn?(problems: string): void
@@ -200,7 +206,7 @@ function readConfigPrice(
 /** Checks the value of the setting `prices`. Returns all problems. `models`: of the settings, by kind. */
 export function priceProblems(
   prices: Readonly<Record<string, unknown>>,
-  known: Pick<KnownModels, 'find'>,
+  known: ModelFinder,
   models: Readonly<Partial<Record<Kind, string>>>,
 ): readonly string[] {
   const schemaOf = (name: string) => {

@@ -1,5 +1,5 @@
 /** Computes the exit code of a command from its errors. */
-import { EXIT, type RushesError } from '../../errors.js'
+import { EXIT } from '../../errors.js'
 
 /**
  * Precedence of exit codes when there are several errors: the first in this list is the exit code. `usage` is last,
@@ -22,7 +22,7 @@ const PRECEDENCE: readonly number[] = [
 ]
 
 /** Returns 0 without errors. A code outside the list (a signal, closed standard output) has the highest precedence. */
-export function exitCodeOf(errors: readonly Pick<RushesError, 'exitCode'>[]): number {
+export function exitCodeOf(errors: readonly { readonly exitCode: number }[]): number {
   const codes = errors.map(({ exitCode }) => exitCode)
   const other = codes.find((code) => !PRECEDENCE.includes(code))
   return other ?? PRECEDENCE.find((code) => codes.includes(code)) ?? EXIT.ok

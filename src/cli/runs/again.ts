@@ -15,7 +15,7 @@ import { type LocalEngine, readEngines, typedWord } from '../models/local-engine
 import { localDocuments } from '../models/local-models.js'
 import { createQuickSettings } from '../settings/quick-settings.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
-import { isOnDisk } from './journal-rows.js'
+import { sizeOf } from './journal-rows.js'
 import { flagsFor } from './where.js'
 
 export interface Again {
@@ -28,9 +28,6 @@ export interface Again {
 }
 
 type Input = Readonly<Record<string, unknown>>
-
-/** Finds outputs of earlier runs that were used as reference images. */
-export type EarlierOutputs = Pick<Journal, 'findByOutput' | 'pathsWithContent'>
 
 /** Returns the command with the labels and the output of the run. If that file exists, with the next free name beside it. */
 export async function againOf(ctx: Context, journal: Journal, run: JournalRun): Promise<Again> {
@@ -85,7 +82,7 @@ export async function modelsOf(
   ctx: Context,
   { address, profile }: JournalRun,
   engine?: LocalEngine,
-): Promise<RunModels> {
+): Promise<KnownModels> {
   const { configFolder, stateFolder, env, globals } = ctx
   if (address !== LOCAL_ADDRESS) {
     const account = await createQuickSettings(env, { ...globals, profile }).account(address)
@@ -101,18 +98,16 @@ export async function modelsOf(
   }
 }
 
-type RunModels = Pick<KnownModels, 'find' | 'defaultOf'>
-
 interface AgainOptions {
   /** Flags that the command needs to reach the service of the run. */
   readonly flags: readonly string[]
-  readonly models: RunModels
+  readonly models: KnownModels
   /** The engine of `--engine` that the run was created with. */
   readonly engine?: LocalEngine | undefined
 }
 
 export function commandAgain(
-  journal: EarlierOutputs,
+  journal: Journal,
   run: JournalRun,
   { flags, models, engine }: AgainOptions,
 ): Again {
@@ -159,11 +154,9 @@ interface Source {
  * Returns the value of `-i` for an image of the run. Undefined if the image is neither a URL nor an image that was
  * sent.
  */
-function sourceOf(journal: EarlierOutputs, run: JournalRun, image: unknown): Source | undefined {
+function sourceOf(journal: Journal, run: JournalRun, image: unknown): Source | undefined {
   if (isSentImage(image)) {
-    const path = journal
-      .pathsWithContent(image.sha256)
-      .find((each) => isOnDisk({ path: each, bytes: image.bytes }))
+    const path = journal.pathsWithContent(image.sha256).find((each) => sizeOf(each) === image.bytes)
     return path === undefined ? { missing: lostImage(image) } : { word: path }
   }
   if (typeof image !== 'string' || !isHttpUrl(image)) return undefined
@@ -176,7 +169,7 @@ function sourceOf(journal: EarlierOutputs, run: JournalRun, image: unknown): Sou
 }
 
 /** Returns `run:<id>` if the URL is an output of an earlier run: the URL may have expired. */
-function earlierOutput(journal: EarlierOutputs, run: JournalRun, image: string): string | undefined {
+function earlierOutput(journal: Journal, run: JournalRun, image: string): string | undefined {
   const found = journal.findByOutput(run, image, linkIn(run))
   if (found === undefined) return undefined
   return found.index === 0 ? `run:${found.id}` : `run:${found.id}#${found.index + 1}`

@@ -3,7 +3,7 @@
  * errors, and derives the exit code.
  */
 import { createNamer } from '../../download/file-names.js'
-import type { Downloader, Namer } from '../../download/index.js'
+import type { DownloadedFile, Downloader, Namer } from '../../download/index.js'
 import { EXIT, type RushesError } from '../../errors.js'
 import { Interruption, interrupted } from '../../host/interrupts.js'
 import { progressOf } from '../../protocol/parse.js'
@@ -317,7 +317,7 @@ async function downloadOutputs(
   runs: Runs,
   { known, finishedAt, elapsedMs }: FollowedRun,
   state: RunState,
-): Promise<Pick<RunRecord, 'files' | 'error'>> {
+): Promise<{ readonly files: readonly DownloadedFile[]; readonly error: RushesError | undefined }> {
   const { ctx, connection, recorder, progress, namer, downloader } = runs
   const { target, overwrite, sidecar } = runs.delivery
   if (target === undefined || downloader === undefined) return { files: [], error: undefined }

@@ -51,8 +51,7 @@ export function sizeOf(path: string): number | undefined {
 }
 
 /** Whether a downloaded file still exists. Compares only the size: hashing a video would take too long. */
-export const isOnDisk = ({ path, bytes }: Pick<JournalFile, 'path' | 'bytes'>): boolean =>
-  sizeOf(path) === bytes
+export const isOnDisk = ({ path, bytes }: JournalFile): boolean => sizeOf(path) === bytes
 
 /**
  * Returns the run created last at the current address, with or without an id; the last of this machine if no service is

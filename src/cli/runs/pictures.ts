@@ -1,6 +1,5 @@
 /** `--show`: draws the results of a command in the terminal, each one below its line. */
 import { tmpdir } from 'node:os'
-import type { DownloadedFile } from '../../download/index.js'
 import { folderTarget } from '../../download/target.js'
 import { onAbort, withTimeout } from '../../host/abort.js'
 import type { Fetch } from '../../host/http.js'
@@ -20,7 +19,10 @@ const MAX_BYTES = 64 * 1_048_576
 /** For each result, with its download. */
 const TIMEOUT_MS = 60_000
 
-type DrawnFile = Pick<DownloadedFile, 'path' | 'content_type'>
+interface DrawnFile {
+  readonly path: string
+  readonly content_type: string
+}
 
 export interface Pictures {
   /** Prints the lines of a run as `printRun` does, and draws the result below each. Never rejects. */

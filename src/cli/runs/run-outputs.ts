@@ -41,7 +41,7 @@ async function urlOf(ctx: Context, { client, fetch }: Source, source: string): P
   const [, id = '', number = '1'] = RUN_OUTPUT.exec(source) ?? []
   const journal = await ctx.journal()
   const run = journal.find(await ctx.address(), id)
-  if (run === undefined) throw await unknownRun(ctx, journal, { source, id })
+  if (run === undefined) throw await unknownRun(ctx, journal, source, id)
   const urls = await urlsOf(ctx, client, { source, id, run })
   const at = Number(number) - 1
   const url = urls[at]
@@ -95,11 +95,7 @@ async function urlsOf(
   return state.urls
 }
 
-async function unknownRun(
-  ctx: Context,
-  journal: Journal,
-  { source, id }: Pick<Reference, 'source' | 'id'>,
-): Promise<RushesError> {
+async function unknownRun(ctx: Context, journal: Journal, source: string, id: string): Promise<RushesError> {
   const [elsewhere] = journal.findAtEveryAddress(id)
   if (elsewhere !== undefined) {
     const error = await livesElsewhere(ctx, id, elsewhere)

@@ -3,9 +3,9 @@
  * profile.
  */
 import { type RushesError, usageError } from '../../errors.js'
-import type { Journal, JournalRun } from '../../journal/index.js'
+import type { Journal } from '../../journal/index.js'
 import { quoteWord } from '../../protocol/text.js'
-import type { Context } from '../context/context.js'
+import type { Context, RunHome } from '../context/context.js'
 import { inTurns } from '../process/exit.js'
 import { settingsOf } from '../settings/config-file.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
@@ -13,10 +13,8 @@ import { LOCAL_ADDRESS } from '../settings/table.js'
 /** Address of this command. Undefined if none is set, or if it is invalid. */
 export const addressOr = (ctx: Context): Promise<string | undefined> => ctx.address().catch(() => undefined)
 
-type Home = Pick<JournalRun, 'address' | 'profile'>
-
 /** Returns the flags with which a command reaches the run. Empty if this context already reaches it. */
-export async function flagsFor(ctx: Context, { address, profile }: Home): Promise<readonly string[]> {
+export async function flagsFor(ctx: Context, { address, profile }: RunHome): Promise<readonly string[]> {
   if (address === LOCAL_ADDRESS) return ctx.globals.local ? [] : ['--local']
   const isOtherProfile = profile !== ctx.profileName && (await isProfile(ctx, profile))
   if (isOtherProfile && settingsOf(await ctx.config.read(profile), ['baseUrl']).baseUrl === address)
@@ -42,16 +40,16 @@ const hasNoService = async (ctx: Context): Promise<boolean> =>
   (await ctx.findAddress().catch(() => 'not valid')) === undefined
 
 /** Returns the flags for a command that asks the run's service, and creates nothing. */
-export const flagsToReach = async (ctx: Context, run: Home): Promise<readonly string[]> =>
+export const flagsToReach = async (ctx: Context, run: RunHome): Promise<readonly string[]> =>
   (await hasNoService(ctx)) ? [] : flagsFor(ctx, run)
 
-const homeOf = (ctx: Context, run: Home): Context | Promise<Context> =>
+const homeOf = (ctx: Context, run: RunHome): Context | Promise<Context> =>
   run.address === LOCAL_ADDRESS ? ctx.withLocal() : ctx.at(run)
 
 /** Returns the context of each run of `--last` and `--all`: this one, unless no service is configured. */
 export async function selectRows(
   ctx: Context,
-  runs: readonly (Home & { readonly id: string })[],
+  runs: readonly (RunHome & { readonly id: string })[],
 ): Promise<readonly SelectedRun[]> {
   const isHere = !(await hasNoService(ctx))
   return Promise.all(runs.map(async (run) => ({ id: run.id, ctx: isHere ? ctx : await homeOf(ctx, run) })))
@@ -117,7 +115,7 @@ async function contextOf(
  * Returns the error for a run that this command cannot reach. It names the run's address or profile, and the flag to
  * use.
  */
-export async function livesElsewhere(ctx: Context, id: string, run: Home): Promise<RushesError> {
+export async function livesElsewhere(ctx: Context, id: string, run: RunHome): Promise<RushesError> {
   const home = describeHome(run, await addressOr(ctx))
   const flags = (await flagsFor(ctx, run)).join(' ')
   return usageError(
@@ -126,7 +124,7 @@ export async function livesElsewhere(ctx: Context, id: string, run: Home): Promi
   )
 }
 
-const describeHome = ({ address, profile }: Home, here: string | undefined): string => {
+const describeHome = ({ address, profile }: RunHome, here: string | undefined): string => {
   if (address === here) return `with the profile ${profile}`
   const there = address === LOCAL_ADDRESS ? 'by the local service' : `at ${address}`
   return here === undefined

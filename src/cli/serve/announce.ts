@@ -21,10 +21,14 @@ export function printFault({ out }: Context, words: string): void {
   else out.note(`fault: ${words}`)
 }
 
-export interface Announcement {
+interface ConsoleAnnouncement {
   readonly url: string
   /** Result of `publicUrlOf`. */
   readonly publicUrl: string | undefined
+  readonly console: ConsoleStart | undefined
+}
+
+export interface Announcement extends ConsoleAnnouncement {
   readonly role: NodeRole
   readonly data: string
   readonly databaseUrl: string | undefined
@@ -34,10 +38,7 @@ export interface Announcement {
   /** Value of `--data` as typed. */
   readonly dataFlag: string | undefined
   readonly metricsUrl: string | undefined
-  readonly console: ConsoleStart | undefined
 }
-
-type ConsoleAnnouncement = Pick<Announcement, 'url' | 'publicUrl' | 'console'>
 
 /**
  * Prints the URL, notes and settings of the service. Standard output has the lines that make `rushes run` in another

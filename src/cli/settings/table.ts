@@ -10,7 +10,7 @@ import { isModelName } from '../../protocol/models.js'
 import { parseAmount } from '../../protocol/price.js'
 import { didYouMean } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
-import type { Globals } from '../flags/globals.js'
+import type { ServiceFlags } from '../flags/globals.js'
 import type { Env } from '../process/io.js'
 
 /**
@@ -298,7 +298,7 @@ export function addressHint(baseUrl: string): string | undefined {
 }
 
 interface LocalSources {
-  readonly globals: Pick<Globals, 'local' | 'baseUrl'>
+  readonly globals: ServiceFlags
   readonly env: Env
   /** Reads the values of the profile by config key. Called only when flags and environment do not decide. */
   file(): Promise<Readonly<Record<string, string>>>

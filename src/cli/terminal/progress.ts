@@ -41,7 +41,10 @@ const rateLimited = (ms: number): string | undefined =>
 
 const STILL_WAITING_INTERVAL_MS = 60_000
 
-type Drawing = Pick<Progress, 'end'> & { changed(run?: RunStatus): void }
+interface Drawing {
+  changed(run?: RunStatus): void
+  end(): void
+}
 
 /** How a command shows its progress, from its flags. */
 export interface ProgressForm {

@@ -150,9 +150,7 @@ export const readKeys = ({ archived, before }: KeysQuery, options: ApiRequest = 
 const MAX_CHOICES = 500
 
 /** Reads the newest keys, as choices for the key filters. Archived keys come last: runs and charges still name them. */
-export async function readKeyChoices(
-  signal: AbortSignal,
-): Promise<readonly Pick<ConsoleKey, 'id' | 'name'>[]> {
+export async function readKeyChoices(signal: AbortSignal): Promise<readonly ConsoleKey[]> {
   const keys: ConsoleKey[] = []
   let next: string | null = null
   do {
@@ -162,5 +160,5 @@ export async function readKeyChoices(
   } while (next != null && keys.length < MAX_CHOICES)
   const listed = keys.filter((key) => key.archived_at == null)
   const archived = keys.filter((key) => key.archived_at != null)
-  return [...listed, ...archived.map(({ id, name }) => ({ id, name: `${name} (archived)` }))]
+  return [...listed, ...archived.map((key) => ({ ...key, name: `${key.name} (archived)` }))]
 }

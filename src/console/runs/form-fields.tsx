@@ -80,7 +80,7 @@ export const SOURCES = 'image_urls'
 
 export function fieldsOf(model: ModelDocument): readonly FormField[] {
   const { properties, required } = model.input
-  const defaults = defaultsOf(model)
+  const defaults = defaultsOf(model.input)
   const fields = Object.entries(properties).map(([name, schema]) => ({
     name,
     label: labelOf(name),

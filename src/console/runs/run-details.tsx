@@ -32,7 +32,7 @@ export function RunDetailsCard(shown: ShownRun) {
 function RunFields({ run, document }: ShownRun) {
   const { key, input } = run
   const parameters = Object.entries(input ?? {}).filter(([name]) => name !== 'prompt' && name !== SOURCES)
-  const defaults = Object.entries(document === undefined ? {} : defaultsOf(document)).filter(
+  const defaults = Object.entries(document === undefined ? {} : defaultsOf(document.input)).filter(
     ([name]) => !Object.hasOwn(input ?? {}, name),
   )
   return (

@@ -58,7 +58,7 @@ interface ConsoleRunsOptions {
 
 export function createConsoleRuns(options: ConsoleRunsOptions): ConsoleRuns {
   const { store, models, hasThumbnails, renderStateOf, baseUrl } = options
-  const ratios = new Map(models.map((document) => [document.name, aspectRatioOf(defaultsOf(document))]))
+  const ratios = new Map(models.map((document) => [document.name, aspectRatioOf(defaultsOf(document.input))]))
   const summary = (run: RunColumns): RunSummary => {
     const aspectRatio = run.aspectRatio ?? ratios.get(run.model) ?? undefined
     const state = run.status === 'processing' ? renderStateOf(run.id) : undefined

@@ -46,7 +46,7 @@ const readPreview: ReadEngine =
   ({ preview }) => {
     const renderer = preview()
     const { input: schema } = PREVIEW_DOCUMENTS[kind]
-    const defaults = Object.entries({ prompt: '', ...defaultsOf({ input: schema }) })
+    const defaults = Object.entries({ prompt: '', ...defaultsOf(schema) })
     return {
       render(job) {
         const drawn = defaults.map(([name, standard]) => {

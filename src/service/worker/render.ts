@@ -156,7 +156,7 @@ function inputFor({ model, input }: StoredRun, models: readonly ServedModel[]): 
   const sources = input.image_urls
   const served = models.find(({ document }) => document.name === model)
   const texts = withoutExtraArguments(input) as StoredInput
-  const complete = { ...(served && defaultsOf(served.document)), ...texts }
+  const complete = { ...(served && defaultsOf(served.document.input)), ...texts }
   if (!Array.isArray(sources)) return complete
   const image_urls = sources.map((source) =>
     typeof source === 'string' ? source : `sha256:${source.sha256}`,

@@ -50,7 +50,7 @@ test.each(COMMANDS)('$server: $word', async ({ kind, word, server }) => {
   })
   const model = `rushes/preview-${kind}`
   const document = set.models.find((each) => each.document.name === model)?.document
-  const input = { ...(document && defaultsOf(document)), prompt: 'a fox' }
+  const input = { ...(document && defaultsOf(document.input)), prompt: 'a fox' }
   const files = await clock.runUntil(engine.render(jobOf({ kind, input, run: { id: 'run_1', model } })))
   expect(files.map(({ contentType }) => contentType.split('/')[0])).toEqual([kind])
 })

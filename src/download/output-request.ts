@@ -159,7 +159,7 @@ export function decoded(
   onReceived: (bytes: number) => void,
   signal: AbortSignal | undefined,
 ): Bytes {
-  const receive = isEncoded(response) ? expanded : checked
+  const receive = isEncoded(response.header) ? expanded : checked
   return receive(response, onReceived, signal)
 }
 
@@ -176,7 +176,7 @@ async function* expanded(
   const { header } = response
   let bytes = 0
   try {
-    for await (const chunk of decodedBody({ header, body: checked(response, count, signal) })) {
+    for await (const chunk of decodedBody(header, checked(response, count, signal))) {
       bytes += chunk.byteLength
       if (bytes > MAX_DECODED_BYTES && bytes > received * MAX_EXPANSION)
         throw new AttemptFailed(

@@ -50,7 +50,7 @@ export const usefulBytes = (metadata: PartMetadata | undefined, bytes: number): 
  * bytes of the file.
  */
 export function metadataOf(header: HeaderReader): PartMetadata | undefined {
-  if (isEncoded({ header })) return undefined
+  if (isEncoded(header)) return undefined
   return {
     etag: header('etag')?.trim(),
     lastModified: preciseDate(header),
@@ -95,7 +95,7 @@ export function continuationOf(
   if (status === 200) return 'restart'
   if (status === 416) return 'mismatch'
   const range = rangeOf(header)
-  if (range === undefined || isEncoded({ header }) || isOtherFile(metadata, header)) return 'mismatch'
+  if (range === undefined || isEncoded(header) || isOtherFile(metadata, header)) return 'mismatch'
   const { from, to, totalBytes } = range
   const fits =
     from === bytes &&

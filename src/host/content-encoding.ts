@@ -40,7 +40,7 @@ function createDecoder(encoding: string, firstByte: number): Transform | undefin
   }
 }
 
-const encodingsOf = ({ header }: Pick<HttpResponse, 'header'>): readonly string[] =>
+const encodingsOf = (header: HttpResponse['header']): readonly string[] =>
   (header('content-encoding') ?? '')
     .toLowerCase()
     .split(',')
@@ -48,19 +48,17 @@ const encodingsOf = ({ header }: Pick<HttpResponse, 'header'>): readonly string[
     .filter((each) => !NOT_ENCODED.has(each))
 
 /** Returns whether the body must be decoded. */
-export const isEncoded = (response: Pick<HttpResponse, 'header'>): boolean => encodingsOf(response).length > 0
+export const isEncoded = (header: HttpResponse['header']): boolean => encodingsOf(header).length > 0
 
 /**
  * Yields the decoded body in chunks of at most 128 KiB, so that the reader can stop at its limit. Throws an `HttpFailure`
  * if the body cannot be decoded. All bytes that can be decoded are yielded before the error.
  */
-export async function* decodedBody(
-  response: Pick<HttpResponse, 'header' | 'body'>,
-): AsyncGenerator<Uint8Array> {
-  const encodings = encodingsOf(response)
+export async function* decodedBody(header: HttpResponse['header'], encoded: Bytes): Bytes {
+  const encodings = encodingsOf(header)
   if (encodings.length > MAX_ENCODINGS) throw unsupported(encodings)
   // The encodings are listed in the order in which they were applied.
-  yield* encodings.reduceRight((body, encoding) => decodedOnce(body, encoding), response.body)
+  yield* encodings.reduceRight((body, encoding) => decodedOnce(body, encoding), encoded)
 }
 
 async function* decodedOnce(body: Bytes, encoding: string): AsyncGenerator<Uint8Array> {

@@ -117,10 +117,7 @@ const mountOf = ({ fd }: FileHandle): Promise<string | undefined> =>
  * Compares the mounts. Devices decide only if the mounts are unknown: in a container's overlay or a subvolume, files of
  * the same mount can have different devices.
  */
-export const isSameMount = (
-  one: Pick<Pinned, 'dev' | 'mount'>,
-  other: Pick<Pinned, 'dev' | 'mount'>,
-): boolean =>
+export const isSameMount = (one: Pinned, other: Pinned): boolean =>
   one.mount === undefined || other.mount === undefined ? one.dev === other.dev : one.mount === other.mount
 
 const isSame = (one: InodeIdentity, other: InodeIdentity): boolean =>
@@ -133,7 +130,7 @@ export async function assertInPlace(path: string, expected: InodeIdentity): Prom
 }
 
 /** Describes the object that was found instead of the expected folder. */
-export function wordsFor(found: Pinned | undefined, expected?: Pick<Pinned, 'dev' | 'uid'>): string {
+export function wordsFor(found: Pinned | undefined, expected?: InodeIdentity): string {
   if (found === undefined) return 'nothing'
   if (!found.isFolder) return found.isLink ? 'a link' : 'a file'
   if (expected !== undefined && found.dev !== expected.dev) return 'a folder on another file system'

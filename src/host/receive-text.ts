@@ -23,7 +23,7 @@ export async function receiveText(response: HttpResponse, maxBytes: number): Pro
   const raw = await receiveBytes(response.body, maxBytes)
   if (raw.failure instanceof BodyTooLarge) response.discard()
   const header = (name: string) => response.header(name)
-  if (!isEncoded({ header })) return asText(raw)
+  if (!isEncoded(header)) return asText(raw)
   const decoded = await decode(header, raw, maxBytes)
   if (decoded.failure === undefined || decoded.bytes.byteLength > 0) return asText(decoded)
   // Nothing could be decoded. If it is text, the server named an encoding that it did not apply.
@@ -44,7 +44,7 @@ async function decode(
   maxBytes: number,
 ): Promise<ReceivedBytes> {
   const decodeIn = (pieceBytes: number) =>
-    receiveBytes(decodedBody({ header, body: replayed(raw, pieceBytes) }), maxBytes)
+    receiveBytes(decodedBody(header, replayed(raw, pieceBytes)), maxBytes)
   const { byteLength } = raw.bytes
   const decoded = await decodeIn(byteLength)
   const isDamaged = decoded.failure instanceof HttpFailure && decoded.failure !== raw.failure

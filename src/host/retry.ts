@@ -31,7 +31,9 @@ export async function retry<Outcome, Value>(policy: Retry<Outcome, Value>): Prom
   }
 }
 
-interface RetriedErrors extends Pick<Retry<unknown, unknown>, 'clock' | 'signal'> {
+interface RetriedErrors {
+  readonly clock: Clock
+  readonly signal?: AbortSignal | undefined
   /** Returns the pause after an error of attempt `number` (from 1). Undefined: the error is final. */
   pauseMs(error: unknown, number: number): number | undefined
   /** Called before each pause. */

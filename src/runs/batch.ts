@@ -71,7 +71,7 @@ export interface BatchRunOptions extends EngineOptions {
   readonly manifest: string | undefined
   /** Undefined if no row needs the service. */
   readonly service: BatchService | undefined
-  readonly claim: Pick<BatchClaim, 'check' | 'lost'>
+  readonly claim: BatchClaim
   readonly identity: PlanOptions['identity']
   /** Command that continues the batch and pays for no run again: it leaves out `--force`. */
   readonly continuation: string
@@ -198,7 +198,7 @@ function report(batch: Batch, result: RowResult): void {
 /** Decides the action of a waiting row again, because the outputs that it uses now exist. */
 function resume(batch: Batch, waited: ActiveStep): void {
   const { keeper, identity } = batch
-  const step = decideAgain(waited, { lockOf: keeper.entry, identity })
+  const step = decideAgain(waited, keeper.entry, identity)
   if (isActive(step)) begin(batch, step)
   else ended(batch, inactiveResult(step))
 }
@@ -406,7 +406,7 @@ async function download(row: BatchRow, state: RunState): Promise<void> {
   }
   const made = madeOf(row, files)
   await lock.made(made)
-  const notReplaced = keptError(kept, { folder, continuation })?.with({ runId: state.id })
+  const notReplaced = keptError(kept, folder, continuation)?.with({ runId: state.id })
   const succeeded = step.action.do === 'download' ? 'downloaded' : 'created'
   endRow(row, {
     result: notReplaced === undefined ? succeeded : 'failed',
@@ -451,7 +451,7 @@ async function downloadOutputs(
       refuseOtherBytes(file, step, index)
       const { sha256, bytes, content_type } = file
       await lock.placing({ run: id, output: index + 1, sha256, bytes, content_type })
-      const destination = await destinationOf(file, places[index], { flags: step.flags, plan, folder })
+      const destination = await destinationOf(file, places[index], step.flags.overwrite, plan, folder)
       if (destination.kept !== undefined) kept.set(destination.path, destination.kept)
       return destination
     },

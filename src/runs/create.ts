@@ -20,17 +20,20 @@ interface AcceptedRun {
   readonly answeredAtMs: number
 }
 
-interface Submission {
+interface CreateService {
   readonly client: Pick<ApiClient, 'create'>
-  readonly body: Uint8Array
   readonly clock: Clock
   readonly interrupts: Interrupts
+  /** Called once, if a signal arrives while the create has no response yet. */
+  onGrace(): void
+}
+
+interface Submission extends CreateService {
+  readonly body: Uint8Array
   /** Records this create in the journal. */
   readonly note: CreateNote
   /** Called when the rate limiter allows the request, before it is recorded and sent, and again before each retry. */
   beforeSend?(): Promise<void>
-  /** Called once, if a signal arrives while the create has no response yet. */
-  onGrace(): void
 }
 
 /** The create of one run. */
@@ -55,8 +58,7 @@ export type Submitted =
   /** The command was stopped before the create was sent. */
   | { readonly is: 'unsent' }
 
-export interface CreateParts extends Pick<Submission, 'clock' | 'interrupts' | 'onGrace'> {
-  readonly client: Pick<ApiClient, 'create'>
+export interface CreateParts extends CreateService {
   readonly recorder: Pick<Recorder, 'note'>
 }
 

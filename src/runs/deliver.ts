@@ -31,18 +31,21 @@ export interface DeliverOptions
   beforeMove(file: DownloadedFile, index: number): Promise<Destination | undefined>
 }
 
-interface Delivered {
-  /** Complete files in the order of the outputs. After an interruption, in the order in which they were completed. */
-  readonly files: readonly DownloadedFile[]
+interface DeliveryErrors {
   readonly errors: readonly RushesError[]
-  readonly warnings: readonly string[]
   /** Reason that stopped the whole download, such as an `Interruption` or a closed standard output. */
   readonly thrown: unknown
 }
 
+interface Delivered extends DeliveryErrors {
+  /** Complete files in the order of the outputs. After an interruption, in the order in which they were completed. */
+  readonly files: readonly DownloadedFile[]
+  readonly warnings: readonly string[]
+}
+
 /** Returns the error for outputs that were not downloaded. `hint`: how to download them later. */
 export function deliveryError(
-  { errors, thrown }: Pick<Delivered, 'errors' | 'thrown'>,
+  { errors, thrown }: DeliveryErrors,
   runId: string,
   hint: string,
 ): RushesError | undefined {

@@ -20,7 +20,7 @@ async function read(encoding: string | undefined, body: AsyncIterable<Uint8Array
   const chunks: Uint8Array[] = []
   let error: unknown
   try {
-    for await (const chunk of decodedBody({ header: () => encoding, body })) chunks.push(chunk)
+    for await (const chunk of decodedBody(() => encoding, body)) chunks.push(chunk)
   } catch (thrown) {
     error = thrown
   }
@@ -95,7 +95,7 @@ describe('an encoded body', () => {
   it('decodes a body that grows a thousandfold in chunks, so that its reader can stop', async () => {
     const bomb = zlib.gzipSync(Buffer.alloc(64 * 1_048_576))
     let read = 0
-    for await (const chunk of decodedBody({ header: () => 'gzip', body: inChunks(bomb, 65_536) })) {
+    for await (const chunk of decodedBody(() => 'gzip', inChunks(bomb, 65_536))) {
       expect(chunk.byteLength).toBeLessThanOrEqual(131_072)
       read += chunk.byteLength
       if (read > 1_048_576) break

@@ -28,7 +28,11 @@ interface Rows {
   readonly created?: string[]
 }
 
-const HELD: BatchRunOptions['claim'] = { check: async () => {}, lost: new AbortController().signal }
+const HELD: BatchRunOptions['claim'] = {
+  check: async () => {},
+  lost: new AbortController().signal,
+  release: async () => {},
+}
 
 async function batch(
   { graph, failing = [], edited = [], claim = HELD, saved = [], created = [] }: Rows,
@@ -240,6 +244,7 @@ it('a claim that is lost after the lock file has recorded a create keeps the cre
       throw lost.signal.reason
     },
     lost: lost.signal,
+    release: async () => {},
   }
   const saved: Lock[] = []
   const created: string[] = []

@@ -47,14 +47,17 @@ export interface Made extends LockedOutput {
   readonly outputs?: readonly FurtherOutput[] | undefined
 }
 
-interface PendingCreate {
+export interface CreateFacts {
   readonly hash: string
   readonly model: string
   readonly kind: Kind | undefined
   readonly service: string | undefined
+  readonly inputs?: InputHashes | undefined
+}
+
+interface PendingCreate extends CreateFacts {
   /** Time at which the create was sent. ISO 8601 in UTC. */
   readonly sent_at: string
-  readonly inputs?: InputHashes | undefined
   readonly placing?: readonly Placing[] | undefined
 }
 

@@ -4,6 +4,7 @@
  */
 import type { LockKeeper } from './file.js'
 import {
+  type CreateFacts,
   entryWith,
   type LockEntry,
   MAX_TRIES,
@@ -17,7 +18,7 @@ export interface RowLockOptions {
   readonly keeper: LockKeeper
   readonly name: string
   /** Returns the properties of the create. Called again at each write. */
-  create(): Pick<Pending, 'hash' | 'model' | 'kind' | 'service' | 'inputs'>
+  create(): CreateFacts
   readonly clock: { now(): number }
   /** Called if the lock file could not be written after the create. The journal has the run. */
   onWriteError(error: unknown): void

@@ -123,7 +123,7 @@ export function resolveRows(
       if (reference.from !== 'row') return reference
       const found = resolveOne(reference, byName, (name) => suggest(name, entry.name))
       if (typeof found !== 'string') return found
-      const name = nameIn(reference, byName)
+      const name = nameIn(reference.source, byName)
       if (byName.has(name) || !isReported(name)) report(positionOf(item), found)
       return { ...reference, source: '' }
     })
@@ -134,7 +134,7 @@ export function resolveRows(
 }
 
 /** Returns the row name in a reference. The name itself may contain "#". */
-function nameIn({ source }: Pick<RowReference, 'source'>, byName: ByName): string {
+function nameIn(source: string, byName: ByName): string {
   const at = byName.has(source) ? -1 : source.lastIndexOf('#')
   return at === -1 ? source : source.slice(0, at)
 }
@@ -144,7 +144,7 @@ function resolveOne(
   byName: ByName,
   suggest: (name: string) => string,
 ): RowReference | string {
-  const source = nameIn({ source: written }, byName)
+  const source = nameIn(written, byName)
   const number = source === written ? '1' : written.slice(source.length + 1)
   const shortText = shortened(text, 100)
   if (source.trim() === '') return `"${shortText}" needs the name of a row: row:hero`

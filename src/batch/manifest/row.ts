@@ -21,7 +21,9 @@ import {
 import { modelOfRow, type RowModel, unknownParameters } from './row-model.js'
 import { isParameter, MAX_RUNS, OWN_FIELDS, ROW_FIELDS, type Sections, unknownMessage } from './sections.js'
 
-export interface ManifestRow extends Pick<RowModel, 'kind' | 'model'> {
+export interface ManifestRow {
+  readonly kind: Kind | undefined
+  readonly model: string | undefined
   readonly at: Position
   readonly name: string | undefined
   /** Output as written, before placeholders are filled in. */

@@ -158,7 +158,11 @@ interface Planning {
   readonly steps: Map<string, PlanStep>
 }
 
-interface RowInput extends Pick<PlanStep, 'entry' | 'sources' | 'waitsFor' | 'identityInput'> {
+interface RowInput {
+  readonly entry: ManifestEntry
+  readonly sources: readonly string[]
+  readonly waitsFor: readonly string[]
+  readonly identityInput: ModelInput | undefined
   readonly undocumentedInput: ModelInput | undefined
   readonly blocked: BlockedAction | undefined
 }
@@ -217,7 +221,7 @@ const unselectedOutput = ({ output }: ManifestEntry): PlannedOutput => ({
 
 const factsOf = (outputs: readonly PlannedOutput[]) => outputs.map(({ fact }) => fact)
 
-function actionOn(outputs: readonly PlannedOutput[], action: RowAction): Pick<PlanStep, 'action' | 'file'> {
+function actionOn(outputs: readonly PlannedOutput[], action: RowAction) {
   const at = action.do === 'download' || action.do === 'conflict' ? action.at : 0
   return { action, file: outputs[at]?.file ?? '' }
 }
@@ -225,7 +229,8 @@ function actionOn(outputs: readonly PlannedOutput[], action: RowAction): Pick<Pl
 /** Decides the action of a waiting row again, after the outputs that it uses exist. */
 export function decideAgain(
   step: PlanStep,
-  { lockOf, identity }: { lockOf(name: string): LockEntry | undefined } & Pick<PlanOptions, 'identity'>,
+  lockOf: (name: string) => LockEntry | undefined,
+  identity: PlanOptions['identity'],
 ): PlanStep {
   const { entry, model, outputs, flags } = step
   const found = identityInputOf(entry, (name) => lockOf(name)?.made)
@@ -271,7 +276,7 @@ function entriesToKeep(
 }
 
 /** Counts the rows by action. Pure. */
-export function countsOf(steps: readonly Pick<PlanStep, 'action'>[]): Counts {
+export function countsOf(steps: readonly PlanStep[]): Counts {
   const counts = {
     ...{ up_to_date: 0, create: 0, download: 0, unconfirmed: 0, failing: 0, conflict: 0, blocked: 0 },
     skip: 0,

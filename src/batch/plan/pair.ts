@@ -272,7 +272,7 @@ function haveOneText(a: ManifestEntry, b: ManifestEntry): boolean {
 }
 
 /** Returns the model of each kind for which the lock file has only one model. New rows use it too. */
-export function recordedModels({ entries }: Pick<Lock, 'entries'>): Models {
+export function recordedModels({ entries }: Lock): Models {
   const found: Partial<Record<Kind, string>> = {}
   for (const kind of KINDS) {
     const models = new Set(

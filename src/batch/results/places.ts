@@ -47,8 +47,7 @@ export async function placesFor(
   const isMore = urls.length > planned.length
   const found = isMore ? (await disk.again().lookAt(entry, locked, urls.length)).slice(planned.length) : []
   const known = knownOutputs(step)
-  if (known.length === 0)
-    for (const each of found) refuseFile(each, { overwrites: flags.overwrite, continuation })
+  if (known.length === 0) for (const each of found) refuseFile(each, flags.overwrite, continuation)
   return [...planned.slice(0, urls.length), ...found].map(({ file, name, fact }, at): Place => {
     const path = resolve(folder, file)
     const output = known[at] ?? placedOutput(step, at)
@@ -80,10 +79,7 @@ function placedOutput({ action, locked }: ActiveStep, at: number): Placing | und
   )
 }
 
-function refuseFile(
-  { file, fact }: PlannedOutput,
-  { overwrites, continuation }: Pick<PlacesOptions, 'continuation'> & { readonly overwrites: boolean },
-): void {
+function refuseFile({ file, fact }: PlannedOutput, overwrites: boolean, continuation: string): void {
   const isForeign = fact.is === 'file' && fact.known === undefined
   if (fact.is === 'missing' || isReplaceable(fact) || (overwrites && isForeign)) return
   throw new RushesError('download_failed', `${file} already exists, and is not of this row.`, {
@@ -107,9 +103,11 @@ export interface Destination {
 export async function destinationOf(
   { path, sha256 }: OutputFile,
   place: Place | undefined,
-  { flags, plan, folder }: Pick<ActiveStep, 'flags'> & { readonly plan: Plan; readonly folder: string },
+  overwrites: boolean,
+  plan: Plan,
+  folder: string,
 ): Promise<Destination> {
-  if (flags.overwrite) return { path, mayReplace: true }
+  if (overwrites) return { path, mayReplace: true }
   const found = statOfLink(path)
   // A folder or a device is never replaced: the move fails, and names it.
   if (found === undefined || !(found.isFile() || found.isSymbolicLink())) return { path, mayReplace: false }
@@ -121,7 +119,8 @@ export async function destinationOf(
 /** Returns the error for files that were kept, by the path of the result beside each one. */
 export function keptError(
   kept: ReadonlyMap<string, string>,
-  { folder, continuation }: Pick<PlacesOptions, 'folder' | 'continuation'>,
+  folder: string,
+  continuation: string,
 ): RushesError | undefined {
   const names = [...kept].map(([result, file]) => [relative(folder, result), relative(folder, file)] as const)
   const [first] = names

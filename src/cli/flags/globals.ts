@@ -12,6 +12,13 @@ export interface ServiceFlags {
   readonly engine?: string
 }
 
+export interface Globals extends ServiceFlags {
+  readonly json: boolean
+  readonly quiet: boolean
+  readonly debug: boolean
+  readonly color: boolean
+}
+
 const GLOBAL_FLAGS: readonly (readonly [flags: string, about: string])[] = [
   ['--json', 'Print JSON; errors are JSON on standard error'],
   ['-q, --quiet', 'Do not print progress and notes'],

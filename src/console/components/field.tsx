@@ -4,11 +4,14 @@ import { useId, useState } from 'preact/hooks'
 import { Button } from './button.js'
 import { Icon } from './icon.js'
 
-export interface FieldText {
-  readonly label: string
+interface Notes {
   readonly hint?: ComponentChildren
   /** Error message for the value, with the correction. */
   readonly error?: string | undefined
+}
+
+export interface FieldText extends Notes {
+  readonly label: string
   readonly isOptional?: boolean | undefined
   /** True to show the label only to screen readers, as for filters above a list. */
   readonly isLabelHidden?: boolean | undefined
@@ -44,8 +47,6 @@ export function Field(props: FieldProps) {
     </div>
   )
 }
-
-type Notes = Pick<FieldText, 'hint' | 'error'>
 
 function FieldNotes({ id, hint, error }: Notes & { readonly id: string }) {
   return (
@@ -251,7 +252,8 @@ interface RadioChoice<Value extends string> {
   readonly label: ComponentChildren
 }
 
-interface RadioGroupProps<Value extends string> extends Pick<FieldText, 'label' | 'hint' | 'error'> {
+interface RadioGroupProps<Value extends string> extends Notes {
+  readonly label: string
   readonly value: Value
   readonly choices: readonly RadioChoice<Value>[]
   readonly onChange: (value: Value) => void

@@ -128,7 +128,7 @@ export function PollingNotice({ error, retry }: Polling) {
   )
 }
 
-interface LoadedProps<Data> extends Pick<Resource<Data>, 'data' | 'error' | 'reload'> {
+interface LoadedProps<Data> extends Resource<Data> {
   /** Shown until the first response. */
   readonly placeholder?: ComponentChildren
   readonly children: (data: Data) => ComponentChildren

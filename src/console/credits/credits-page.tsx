@@ -70,7 +70,9 @@ type Day = Spend['days'][number]
 /** A bar for each day, as high as its share of the largest one. */
 function SpendChart({ days }: { readonly days: readonly Day[] }) {
   const highest = Math.max(0, ...days.map(({ credits }) => credits))
-  const summary = `${creditsAndRuns(totalOf(days))} in ${plural(days.length, 'day')}.`
+  const credits = days.reduce((sum, day) => sum + day.credits, 0)
+  const runs = days.reduce((sum, day) => sum + day.runs, 0)
+  const summary = `${creditsAndRuns(credits, runs)} in ${plural(days.length, 'day')}.`
   return (
     <div class="chart">
       <p class="chart-readout" aria-hidden="true">
@@ -82,7 +84,11 @@ function SpendChart({ days }: { readonly days: readonly Day[] }) {
         aria-label={`Spend per day. ${summary} The same figures are in the table below.`}
       >
         {days.map((day) => (
-          <span key={day.day} class="chart-day" title={`${dayName(day.day)}: ${creditsAndRuns(day)}`}>
+          <span
+            key={day.day}
+            class="chart-day"
+            title={`${dayName(day.day)}: ${creditsAndRuns(day.credits, day.runs)}`}
+          >
             {day.credits > 0 && (
               <span class="chart-bar" style={{ height: `${(100 * day.credits) / highest}%` }} />
             )}
@@ -112,13 +118,7 @@ function SpendChart({ days }: { readonly days: readonly Day[] }) {
   )
 }
 
-const creditsAndRuns = ({ credits, runs }: Pick<Day, 'credits' | 'runs'>) =>
-  `${formatCredits(credits)}, ${plural(runs, 'run')}`
-
-const totalOf = (days: readonly Day[]): Pick<Day, 'credits' | 'runs'> => ({
-  credits: days.reduce((sum, { credits }) => sum + credits, 0),
-  runs: days.reduce((sum, { runs }) => sum + runs, 0),
-})
+const creditsAndRuns = (credits: number, runs: number) => `${formatCredits(credits)}, ${plural(runs, 'run')}`
 
 const dayName = (day: string) => formatDay(`${day}T00:00:00Z`, 'UTC')
 const shortDay = (day: Day | undefined) => dayName(day?.day ?? '').replace(/, \d+$/, '')

@@ -108,7 +108,7 @@ export function createKeyActions(send: typeof request) {
 /** Returns true if the service may have carried out the request despite the error. */
 function mayHaveBeenAccepted(error: unknown): boolean {
   const { status } = error as { readonly status?: number }
-  return status === undefined || isOutcomeUnknown({ status })
+  return status === undefined || isOutcomeUnknown(status)
 }
 
 /**

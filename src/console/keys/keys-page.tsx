@@ -5,7 +5,7 @@ import { CONSOLE_PATHS, type ConsoleKey, type KeyLog } from '../../protocol/cons
 import { type KeyState, keyStateOf } from '../../protocol/credentials.js'
 import { printable } from '../../protocol/text.js'
 import { type ApiRequest, messageOf, request } from '../api.js'
-import { Button, type ButtonProps } from '../components/button.js'
+import { Button } from '../components/button.js'
 import { Badge, EmptyState, ErrorNotice, Loaded, SkeletonLines } from '../components/notice.js'
 import { Card, Page } from '../components/page.js'
 import { type Column, LoadMore, Table } from '../components/table.js'
@@ -196,7 +196,8 @@ function KeyTable({ keys, onOpen, onToggle }: KeyTableProps) {
   return <Table class="keys" caption="API keys" columns={columns} rows={keys} keyOf={({ id }) => id} />
 }
 
-interface ActionProps extends Pick<ButtonProps, 'isBusy'> {
+interface ActionProps {
+  readonly isBusy?: boolean
   readonly label: string
   readonly onClick: () => void
 }

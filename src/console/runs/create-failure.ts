@@ -3,10 +3,13 @@ import type { InputProblem } from '../../protocol/validate.js'
 import type { ApiErrorParts } from '../api.js'
 import { plural } from '../format.js'
 
-export interface CreateFailure {
+interface FailureText {
   readonly title: string
   /** What the user can do next. */
   readonly text: string
+}
+
+export interface CreateFailure extends FailureText {
   /** Messages from the service, by parameter name. */
   readonly fields: Readonly<Record<string, string>>
   /** True if the run may exist despite the failure. */
@@ -22,7 +25,7 @@ export interface FailureContext {
 
 export function failureOf(error: ApiErrorParts, { account, canResend }: FailureContext): CreateFailure {
   const { status, code, message } = error
-  if (isOutcomeUnknown(error))
+  if (isOutcomeUnknown(status))
     return unknownOutcome(
       canResend,
       status === 0
@@ -50,13 +53,10 @@ const LOOK_FIRST =
   'The form has changed since, so it creates another run, which costs credits too. Look for the first run in the list.'
 
 /** Returns true if the service may have accepted the request. */
-export const isOutcomeUnknown = ({ status }: Pick<ApiErrorParts, 'status'>): boolean =>
+export const isOutcomeUnknown = (status: number): boolean =>
   status === 0 || (status >= 200 && status < 300) || status >= 500
 
-function textOf(
-  { status, code, message, retryAfterS }: ApiErrorParts,
-  account: string,
-): Pick<CreateFailure, 'title' | 'text'> {
+function textOf({ status, code, message, retryAfterS }: ApiErrorParts, account: string): FailureText {
   switch (code) {
     case 'model_not_found':
       return {

@@ -11,11 +11,14 @@ import { createStore } from '../store.js'
 import { inputOf, type Values } from './form-fields.js'
 import { type Reference, referenceOfUrl } from './references.js'
 
-export interface Draft {
+export interface DraftContent {
   /** Name of the selected model. Undefined: the service's default. */
   readonly model?: string | undefined
   readonly values: Values
   readonly references: readonly Reference[]
+}
+
+export interface Draft extends DraftContent {
   /** Idempotency key of the content. Undefined before the first request with this content. */
   readonly key?: string | undefined
   /** Time at which the key was first sent. */
@@ -29,8 +32,6 @@ export interface Draft {
 }
 
 export const EMPTY_DRAFT: Draft = { values: {}, references: [], mayExist: false, reading: 0, number: 0 }
-
-export type DraftContent = Pick<Draft, 'model' | 'values' | 'references'>
 
 /** Other content is another request, with another key. */
 export const withContent = (draft: Draft, content: Partial<DraftContent>): Draft => ({

@@ -224,7 +224,7 @@ async function createRun(form: Form, model: ModelDocument) {
     newKey: () => crypto.randomUUID(),
     request: (draft, idempotencyKey) =>
       request<RunDetails>('POST', CONSOLE_PATHS.runs, { body: createBody(draft, model), idempotencyKey }),
-    mayExist: (error) => isOutcomeUnknown(asFailure(error)),
+    mayExist: (error) => isOutcomeUnknown(asFailure(error).status),
     refusesInput: (error) => asFailure(error).code === 'invalid_input',
   })
   // Read the balance instead of subtracting the price: other users create runs too, and an existing run costs nothing.

@@ -110,11 +110,7 @@ const TONES: Readonly<Record<LocalStatus, Tone>> = {
 }
 
 /** Shows the status with its name in the API, and the progress. */
-export function RunStatus({
-  run,
-}: {
-  readonly run: Pick<RunSummary, 'status' | 'progress' | 'queue_position'>
-}) {
+export function RunStatus({ run }: { readonly run: RunSummary }) {
   const { status } = run
   return (
     <Badge tone={TONES[status] ?? 'neutral'}>

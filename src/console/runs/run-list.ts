@@ -11,7 +11,7 @@ export interface RunList {
 export const isFinished = ({ status }: { readonly status: LocalStatus }): boolean =>
   status !== 'queued' && status !== 'processing'
 
-export const listOfPage = ({ runs, next }: Pick<RunsPage, 'runs' | 'next'>): RunList => ({
+export const listOfPage = ({ runs, next }: RunList): RunList => ({
   runs: withoutRepeats(runs),
   next,
 })

@@ -77,7 +77,7 @@ function Run({ run, polling }: { readonly run: RunDetails; readonly polling: Pol
       above={<RunNavigation id={run.id} />}
       about={
         <span class="row run-about-row">
-          <RunStatus run={{ status: run.status, progress: null, queue_position: null }} />
+          <RunStatus run={{ ...run, progress: null, queue_position: null }} />
           <span>
             {kind} ·{' '}
             <a href={linkTo('runs', { query: { model: run.model } })} title="Runs of this model">

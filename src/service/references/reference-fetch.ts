@@ -49,7 +49,7 @@ export function createReferenceFetch({ privateAllowed, clock, env }: ReferenceFe
       if (!isHttp(url) || !(allowsPrivate || mayBePublic(url))) return undefined
       const answer = await fetch({ method: 'GET', url, headers: { accept: 'image/*' }, signal })
       const location = answer.header('location')
-      if (answer.status === 200) return decodedBody(answer)
+      if (answer.status === 200) return decodedBody(answer.header, answer.body)
       answer.discard()
       if (answer.status < 300 || answer.status > 399 || location === undefined) return undefined
       url = new URL(location, url)

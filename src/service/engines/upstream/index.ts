@@ -116,7 +116,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     work: ReadBody<Value>,
   ): Promise<Value> {
     try {
-      return await work(decodedBody(response))
+      return await work(decodedBody(response.header, response.body))
     } catch (error) {
       response.discard()
       signal.throwIfAborted()

@@ -56,7 +56,7 @@ export async function readVisitors(
     const token = request.cookies[SESSION_COOKIE]
     const found = await sessions.find(token)
     checkShownSession(header(request.headers[SESSION_HEADER]), found?.record)
-    if (found?.isExtended && token !== undefined) setSessionCookie(reply, token, { isPlain })
+    if (found?.isExtended && token !== undefined) setSessionCookie(reply, token, isPlain)
     request.setDecorator<Visitor>('visitor', {
       session: found?.record,
       seen,
@@ -97,11 +97,7 @@ export function checkNotBanned({ user }: SessionRecord): void {
 
 const COOKIE = { path: '/', httpOnly: true, sameSite: 'strict' } as const
 
-const setSessionCookie = (
-  reply: FastifyReply,
-  token: string,
-  { isPlain }: Pick<Visitor, 'isPlain'>,
-): FastifyReply =>
+const setSessionCookie = (reply: FastifyReply, token: string, isPlain: boolean): FastifyReply =>
   reply.setCookie(SESSION_COOKIE, token, { ...COOKIE, secure: !isPlain, maxAge: SESSION_MS / 1_000 })
 
 export const clearSessionCookie = (reply: FastifyReply, { isPlain }: Visitor): FastifyReply =>
@@ -141,7 +137,7 @@ export async function addAuthRoutes(
   const begin = async (visitor: Visitor, reply: FastifyReply, open: () => Promise<BegunSession>) => {
     checkTransport(visitor.seen, publicUrl)
     const { token, record } = await open()
-    setSessionCookie(reply, token, visitor)
+    setSessionCookie(reply, token, visitor.isPlain)
     return await sessions.describe(record)
   }
 

@@ -1,7 +1,6 @@
 /** Creates a run: sends the create, and repeats it if `decideCreate` allows it. */
 import { messageOf, type RushesError, usageError } from '../errors.js'
-import type { Clock } from '../host/clock.js'
-import { type Fetch, HttpFailure, type HttpResponse } from '../host/http.js'
+import { HttpFailure, type HttpResponse } from '../host/http.js'
 import { BodyTooLarge } from '../host/receive-text.js'
 import { retry } from '../host/retry.js'
 import { createRunUrl } from '../protocol/id.js'
@@ -17,7 +16,7 @@ import {
   outcomeOfAnswer,
   SMALLER_BODY,
 } from './create-outcome.js'
-import { type RateLimiter, receiveAnswer } from './requests.js'
+import { type RequestParts, receiveAnswer } from './requests.js'
 
 /** Body of a create. */
 export interface CreateBody {
@@ -26,13 +25,8 @@ export interface CreateBody {
   readonly input: ModelInput
 }
 
-interface CreateEngine {
-  readonly baseUrl: string
-  readonly send: Fetch
-  readonly limiter: RateLimiter
-  readonly clock: Clock
+interface CreateEngine extends RequestParts {
   readonly runIdField?: string | undefined
-  redact?(text: string): string
   /** Called with the outcome of each attempt, before the decision to retry. */
   onOutcome?(outcome: CreateOutcome): void
   onRetry?(waitMs: number, why: 'rate-limited' | 'unconnected'): void

@@ -1,12 +1,11 @@
 /** Asks the service for its list of models. The list is an extension: another service answers in any other way. */
 import { RushesError } from '../errors.js'
-import type { Clock } from '../host/clock.js'
-import { type Fetch, HttpFailure } from '../host/http.js'
+import { HttpFailure } from '../host/http.js'
 import { BodyTooLarge } from '../host/receive-text.js'
 import { retryAfterMs } from '../host/retry.js'
 import { modelsUrl } from '../protocol/id.js'
 import { isObject, parseJson } from '../protocol/parse.js'
-import { errorOfAnswer, isRateLimited, networkError, type RateLimiter, readAnswer } from './requests.js'
+import { errorOfAnswer, isRateLimited, networkError, type RequestParts, readAnswer } from './requests.js'
 
 export type ModelsOutcome =
   /** The documents are not checked. */
@@ -18,20 +17,12 @@ export type ModelsOutcome =
   /** It is unknown whether the service has a list: a later request may get one. */
   | { readonly kind: 'failed'; readonly error: RushesError }
 
-export interface ModelsEngine {
-  readonly baseUrl: string
-  readonly send: Fetch
-  readonly limiter: RateLimiter
-  readonly clock: Clock
-  redact?(text: string): string
-}
-
 /** Statuses that say nothing about the list. The others, such as 404, mean that there is none. */
 const isUndecided = (status: number): boolean => [401, 403, 408, 429].includes(status) || status >= 500
 
 /** Sends one request. Rejects only with the signal's reason. */
 export async function fetchModels(
-  { baseUrl, send, limiter, clock, redact = (text) => text }: ModelsEngine,
+  { baseUrl, send, limiter, clock, redact = (text) => text }: RequestParts,
   etag?: string,
   signal?: AbortSignal,
 ): Promise<ModelsOutcome> {

@@ -1,7 +1,6 @@
 /** Sends one status request and classifies its response. */
 import { EXIT, RushesError } from '../errors.js'
-import type { Clock } from '../host/clock.js'
-import { type Fetch, HttpFailure } from '../host/http.js'
+import { HttpFailure } from '../host/http.js'
 import { BodyTooLarge } from '../host/receive-text.js'
 import { retry, retryAfterMs, stepOf } from '../host/retry.js'
 import { cancelUrl, runUrl } from '../protocol/id.js'
@@ -13,7 +12,7 @@ import {
   errorOfAnswer,
   isRateLimited,
   networkError,
-  type RateLimiter,
+  type RequestParts,
   readAnswer,
   type ServiceAnswer,
 } from './requests.js'
@@ -25,13 +24,8 @@ export type StatusOutcome =
   /** A later request would fail too: after 401, 402, 403, 404, an exhausted quota or any other refusal. */
   | { readonly kind: 'final'; readonly error: RushesError }
 
-export interface StatusEngine {
-  readonly baseUrl: string
-  readonly send: Fetch
-  readonly limiter: RateLimiter
-  readonly clock: Clock
+export interface StatusEngine extends RequestParts {
   readonly failureStatuses: readonly string[]
-  redact?(text: string): string
 }
 
 const MAX_REDIRECTS = 5

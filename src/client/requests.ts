@@ -15,6 +15,14 @@ export interface RateLimiter {
   load(): number
 }
 
+export interface RequestParts {
+  readonly baseUrl: string
+  readonly send: Fetch
+  readonly limiter: RateLimiter
+  readonly clock: Clock
+  redact?(text: string): string
+}
+
 export type Trace = (line: string) => void
 
 type Wrapper = (send: Fetch) => Fetch

@@ -6,7 +6,6 @@
  *     rows ─► schedule ─► create ─► follow ─► end (download) ─► further rows
  */
 import type { RushesError } from '../errors.js'
-import type { Clock } from '../host/clock.js'
 import { asRushesError, Interruption, type Interrupts } from '../host/interrupts.js'
 import { RUNS_LIMIT } from '../protocol/limits.js'
 import type { RunState } from '../protocol/run-state.js'
@@ -19,7 +18,7 @@ import {
   type RunFollower,
 } from './follow.js'
 import type { Recorder } from './recorder.js'
-import { type Polled, type PollOptions, runSchedule, type Task } from './schedule.js'
+import { type Pace, type Polled, type PollOptions, runSchedule, type Task } from './schedule.js'
 
 /** One run, from its create to its outputs. Its functions never reject, except for `request`. */
 export interface Row {
@@ -57,21 +56,12 @@ export type StopReason =
   | { readonly is: 'not finished'; readonly state: RunState }
   | { readonly is: 'signal'; readonly by: Interruption }
 
-export interface RunsOptions {
+export interface RunsOptions extends Pace {
   readonly rows: readonly Row[]
   readonly isLocal?: boolean
   readonly client: FollowParts['client'] & CreateParts['client'] & { load(): number }
   readonly recorder: FollowParts['recorder'] & CreateParts['recorder'] & Pick<Recorder, 'durations'>
-  readonly clock: Clock
   readonly interrupts: Interrupts
-  /** Ends the work. Creates in flight are awaited. */
-  readonly signal: AbortSignal
-  /** Returns a number in [0, 1). */
-  random(): number
-  /** Maximum number of runs in flight. Undefined: no limit. */
-  readonly concurrency?: number | undefined
-  /** Timeout of each run, from its creation, or from now if it already exists. Undefined: no limit. */
-  readonly timeoutMs?: number | undefined
   /** Whether this error of a create stops further creates. */
   stopsCreating(error: RushesError): boolean
   /** Whether further creates may be sent; called before each. Default: always. */

@@ -43,24 +43,27 @@ export type Polled =
 /** Tasks that can start because others have ended. Never rejects. */
 type Arrivals = Promise<readonly Task[]>
 
-export interface ScheduleOptions {
-  readonly tasks: readonly Task[]
+export interface Pace {
   readonly clock: Clock
   /** Returns a number in [0, 1). */
   random(): number
-  readonly limit: Limit
   /** Maximum number of runs in flight. Undefined: no limit. */
   readonly concurrency?: number | undefined
   /** Timeout of each run, from its creation, or from now if it already exists. Undefined: no limit. */
   readonly timeoutMs?: number | undefined
+  /** Stops the schedule. Creates in flight are awaited. */
+  readonly signal: AbortSignal
+}
+
+export interface ScheduleOptions extends Pace {
+  readonly tasks: readonly Task[]
+  readonly limit: Limit
   /** Used share of the key's rate limit, 0 to 1. */
   load(): number
   /** Durations of earlier runs of a group. */
   durationsOf(group: string): readonly number[]
   /** Whether further creates may be sent; called before each. */
   mayCreate(): boolean
-  /** Stops the schedule. Creates in flight are awaited. */
-  readonly signal: AbortSignal
 }
 
 interface Run extends InFlight {

@@ -31,27 +31,22 @@ export interface FurtherOutput extends LockedOutput {
 export type Further = Readonly<Record<string, unknown>>
 
 /** A run that has succeeded, with its first output. */
-export interface Made extends LockedOutput {
-  /** Hash of model and input: 64 hexadecimal digits. */
-  readonly hash: string
-  readonly model: string
-  readonly kind: Kind | undefined
+export interface Made extends LockedOutput, CreateFacts {
   /** Id of the run. */
   readonly run: string
-  /** Address at which the run was created. Undefined if unknown. */
-  readonly service: string | undefined
   /** ISO 8601 in UTC. */
   readonly made_at: string
-  /** Undefined in lock files of older versions. */
-  readonly inputs?: InputHashes | undefined
   readonly outputs?: readonly FurtherOutput[] | undefined
 }
 
 export interface CreateFacts {
+  /** Hash of model and input: 64 hexadecimal digits. */
   readonly hash: string
   readonly model: string
   readonly kind: Kind | undefined
+  /** Address at which the run was created. Undefined if unknown. */
   readonly service: string | undefined
+  /** Undefined in lock files of older versions. */
   readonly inputs?: InputHashes | undefined
 }
 

@@ -20,7 +20,7 @@ import { type LeftRun, leftRunsOf } from './left-runs.js'
 import { createPairing, type Paired, type Pairing } from './pair.js'
 import { levelsOf, type RowNode, withSources } from './row-order.js'
 
-export interface PlanStep {
+interface PlannedRow {
   readonly entry: ManifestEntry
   /** Names of the rows whose outputs it uses, without duplicates. */
   readonly sources: readonly string[]
@@ -29,10 +29,13 @@ export interface PlanStep {
    * the new output has the same bytes, the row may need no create.
    */
   readonly waitsFor: readonly string[]
-  /** Undefined if manifest, settings and lock file name no model: the run cannot be created. */
-  readonly model: string | undefined
   /** The input with local images and outputs of other rows replaced by their summaries. */
   readonly identityInput: ModelInput | undefined
+}
+
+export interface PlanStep extends PlannedRow {
+  /** Undefined if manifest, settings and lock file name no model: the run cannot be created. */
+  readonly model: string | undefined
   /** Hash of model and identity input. Undefined if either is unknown. */
   readonly hash: string | undefined
   readonly locked: LockEntry | undefined
@@ -158,11 +161,7 @@ interface Planning {
   readonly steps: Map<string, PlanStep>
 }
 
-interface RowInput {
-  readonly entry: ManifestEntry
-  readonly sources: readonly string[]
-  readonly waitsFor: readonly string[]
-  readonly identityInput: ModelInput | undefined
+interface RowInput extends PlannedRow {
   readonly undocumentedInput: ModelInput | undefined
   readonly blocked: BlockedAction | undefined
 }

@@ -7,14 +7,10 @@ import { printable } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { labelFilter } from '../flags/labels.js'
 import { choiceOption } from '../flags/values.js'
-import { filterOf, hereOption, serviceOption, sinceOption } from '../runs/run-selection.js'
+import { filterOf, hereOption, type SpendFilter, serviceOption, sinceOption } from '../runs/run-selection.js'
 import { printList, printTable } from '../terminal/table.js'
 
-export interface SpendOptions {
-  readonly here?: boolean
-  readonly service?: boolean
-  readonly since?: string
-  readonly label?: readonly string[]
+export interface SpendOptions extends SpendFilter {
   readonly by: SpendGrouping
 }
 

@@ -27,13 +27,18 @@ import {
 } from '../settings/table.js'
 import type { Output } from '../terminal/output.js'
 
-export interface CommandSettings {
+export interface Settings {
   profile(): Promise<RawProfile>
   setting(name: SettingName, flag?: string): Promise<string | undefined>
-  /** Returns the service's URL, or undefined when it is not set. Throws `usage` or `insecure_url`. */
-  findBaseUrl(): Promise<string | undefined>
   /** Returns the service's URL. Throws `usage`, `no_base_url` or `insecure_url`. */
   baseUrl(): Promise<string>
+  /** Whether `--local`, RUSHES_LOCAL or the setting `local` selects the local service. */
+  isLocal(): Promise<boolean>
+}
+
+export interface CommandSettings extends Settings {
+  /** Returns the service's URL, or undefined when it is not set. Throws `usage` or `insecure_url`. */
+  findBaseUrl(): Promise<string | undefined>
   /** The missing API key of a service. */
   noKeyFor(address: string): Missing
   /**
@@ -41,7 +46,6 @@ export interface CommandSettings {
    * signal's reason.
    */
   findApiKey(origin: string): Promise<string | undefined>
-  isLocal(): Promise<boolean>
   /**
    * Returns the key as a missing setting, for a command without a service URL. Empty when any source of a key is set.
    */

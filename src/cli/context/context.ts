@@ -25,17 +25,17 @@ import {
   type ConfigFile,
   chooseProfile,
   createConfigFile,
-  type RawProfile,
 } from '../settings/config-file.js'
 import { foldersOf, LOCAL_FOLDER } from '../settings/folders.js'
 import { type Missing, missingError, NO_BASE_URL } from '../settings/required-settings.js'
-import { LOCAL_ADDRESS, type SettingName } from '../settings/table.js'
+import { LOCAL_ADDRESS } from '../settings/table.js'
 import type { Output } from '../terminal/output.js'
 import {
   type CommandSettings,
   type CommandSettingsOptions,
   createCommandSettings,
   once,
+  type Settings,
 } from './command-settings.js'
 import { createKeyLimits, type KeyLimits } from './key-limits.js'
 import type { PictureParts } from './picture-parts.js'
@@ -72,7 +72,7 @@ export interface ConnectOptions {
   readonly render?: boolean
 }
 
-export interface Context extends Io {
+export interface Context extends Io, Settings {
   readonly globals: Globals
   readonly out: Output
   readonly clock: Clock
@@ -86,10 +86,6 @@ export interface Context extends Io {
   /** What the file systems of output files can do. */
   readonly fileSystem: FileSystem
   random(): number
-  profile(): Promise<RawProfile>
-  setting(name: SettingName, flag?: string): Promise<string | undefined>
-  /** Returns the service's URL. Throws `usage`, `no_base_url` or `insecure_url`. */
-  baseUrl(): Promise<string>
   /** Returns the service's name in the journal: its URL, or `local` with `--local`. */
   address(): Promise<string>
   /** Returns the address like `address`, or undefined if no service is configured. Throws `usage` or `insecure_url`. */
@@ -105,8 +101,6 @@ export interface Context extends Io {
   connect(options?: ConnectOptions): Promise<Connection>
   /** Returns one error for these missing settings and for those of the connection. */
   missingError(missing: readonly Missing[]): Promise<RushesError>
-  /** Whether `--local`, RUSHES_LOCAL or the setting `local` selects the local service. */
-  isLocal(): Promise<boolean>
   /** Returns this context with `--local`. Both share streams, files and closing. */
   withLocal(): Context
   /** Returns this context with the service of a run, and its profile unless the command or the environment names one. */

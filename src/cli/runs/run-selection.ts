@@ -68,20 +68,24 @@ export async function selectRuns(ctx: Context, choice: RunChoice): Promise<reado
   return selectRows(ctx, runs)
 }
 
-export interface FilterOptions {
-  readonly limit: string
+export interface SpendFilter {
   /** Whether only runs of the working folder, or only runs of the current service, are selected. */
   readonly here?: boolean
   readonly service?: boolean
+  /** Duration: selects runs that are not older than it. */
+  readonly since?: string
+  readonly label?: readonly string[]
+}
+
+export interface FilterOptions extends SpendFilter {
+  readonly limit: string
   /** Path of a manifest. */
   readonly manifest?: string | undefined
   readonly status?: string
   readonly kind?: string
   readonly model?: string
-  /** Durations. `since` selects runs that are not older than it, `before` selects older runs. */
-  readonly since?: string
+  /** Duration: selects runs that are older than it. */
   readonly before?: string
-  readonly label?: readonly string[]
 }
 
 export const hereOption = (): Option => new Option('--here', 'Only runs of this folder and those below it')

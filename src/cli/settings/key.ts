@@ -15,17 +15,23 @@ import type { Env } from '../process/io.js'
 import type { StoredKey } from './config-file.js'
 import { variable } from './table.js'
 
-export interface KeySources {
+interface KeyEnvironment {
   readonly env: Env
+  readonly signal: AbortSignal
+  readonly clock: Clock
+  /**
+   * Whether the command that prints the key may write to standard error. If not, an error message includes the first
+   * line of its standard error.
+   */
+  readonly showsStderr: boolean
+}
+
+export interface KeySources extends KeyEnvironment {
   /** Value of `apiKeyCommand` in the config file. */
   readonly fileCommand: string | undefined
   readonly stored: StoredKey | undefined
   /** Origin that the key will be sent to. */
   readonly origin: string
-  readonly signal: AbortSignal
-  readonly clock: Clock
-  /** Whether the command that prints the key may write to standard error. */
-  readonly showsStderr: boolean
   warn(message: string): void
 }
 
@@ -99,17 +105,9 @@ async function readKeyFile(path: string, sources: KeySources): Promise<string> {
   throw failed(`${path} is not a file or a pipe`)
 }
 
-interface KeyCommandOptions {
+interface KeyCommandOptions extends KeyEnvironment {
   /** Name of the command in error messages. */
   readonly what: string
-  readonly env: Env
-  readonly signal: AbortSignal
-  readonly clock: Clock
-  /**
-   * Whether the command may write to standard error. If not, an error message includes the first line of its standard
-   * error.
-   */
-  readonly showsStderr: boolean
   /** Maximum size of the returned line. */
   readonly maxBytes: number
 }

@@ -171,10 +171,7 @@ function finalError(address: string, failure: AttemptFailed, tries: number): Err
   })
 }
 
-interface FetchedPart {
-  readonly part: Part
-  readonly path: string
-  readonly kind: FileKind
+interface FetchedPart extends OpenedPart {
   readonly bytes: number
   readonly sha256: string
 }

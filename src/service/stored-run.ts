@@ -79,17 +79,20 @@ export const canceled = (refund: keyof typeof CANCELED_ENDS): RunFailure => ({
   message: `The run was canceled.${CANCELED_ENDS[refund]}`,
 })
 
-export interface StoredRun {
+export interface AcceptedRun {
   readonly id: string
   readonly accountId: number
   readonly model: string
   readonly kind: Kind
-  readonly status: LocalStatus
   readonly input: StoredInput
+  /** Milliseconds since the epoch, like all times. */
+  readonly createdAtMs: number
+}
+
+export interface StoredRun extends AcceptedRun {
+  readonly status: LocalStatus
   readonly outputs: readonly StoredOutput[]
   readonly failure: RunFailure | undefined
-  /** Milliseconds since the epoch, like `startedAtMs` and `finishedAtMs`. */
-  readonly createdAtMs: number
   readonly startedAtMs: number | undefined
   readonly finishedAtMs: number | undefined
   /** The job at the server of its model. Only of a claimed run. */

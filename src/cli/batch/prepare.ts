@@ -162,10 +162,7 @@ function manifestError(name: string, problems: readonly ManifestProblem[]): Rush
 }
 
 /** A plan with its manifest, lock and options. */
-export interface PreparedBatch extends BatchWords {
-  readonly manifest: Manifest
-  readonly lockPath: string
-  readonly prices: Prices
+export interface PreparedBatch extends BatchWords, LoadedManifest {
   /** The lock file, as it was read. */
   readonly lock: Lock
   /** The plan of the lock file with the outcomes that only the journal has. */

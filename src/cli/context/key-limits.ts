@@ -4,20 +4,15 @@
  */
 import type { RateLimiter } from '../../client/index.js'
 import { usageError } from '../../errors.js'
-import type { Clock } from '../../host/clock.js'
 import type { Ledger } from '../../limiter/index.js'
 import type { RedisLedger } from '../../limiter/redis/redis-ledger.js'
-import type { StateLedgerOptions } from './state.js'
+import type { StateLedgerOptions, StateOptions } from './state.js'
 
-export interface KeyLimitsOptions {
-  /** Path of the state folder. */
-  readonly folder: string
-  readonly clock: Clock
+export interface KeyLimitsOptions extends StateOptions {
   readonly isLocal: boolean
   readonly closers: (() => Promise<void>)[]
   /** Returns the URL of the Redis server that shares the limit between machines. */
   limitsUrl(): Promise<string | undefined>
-  warn(message: string): void
 }
 
 export interface KeyLimits {

@@ -25,17 +25,23 @@ export interface RemoteJob {
   readonly references: readonly (string | undefined)[]
 }
 
-export interface RenderJob extends RemoteJob {
+/** What a request to the server of a model needs of its job. */
+export interface UpstreamJob {
+  /** For files of the answer too, which get names that begin with a dot. */
+  readonly folder: string
   /** When aborted, `render` must reject promptly with the signal's reason. */
   readonly signal: AbortSignal
-  /** Reports the progress from 0 to 1. The values must not decrease. */
-  onProgress?(fraction: number): void
-  /** Reports the number of jobs before this one in the queue of a server. */
-  onPosition?(position: number): void
   /** Called before each request, or command, that may cost money. */
   onSend?(): Promise<void>
   /** Called after `onSend` when the server has certainly not accepted the request. */
   onRefused?(): Promise<void>
+}
+
+export interface RenderJob extends RemoteJob, UpstreamJob {
+  /** Reports the progress from 0 to 1. The values must not decrease. */
+  onProgress?(fraction: number): void
+  /** Reports the number of jobs before this one in the queue of a server. */
+  onPosition?(position: number): void
   /** What an earlier attempt has stored with the run. */
   readonly stored?: StoredJob | undefined
   /** Stores the job with the run. Rejects when the run no longer belongs to this worker. Undefined: it is not stored. */

@@ -7,7 +7,7 @@ import type { Kind } from '../../protocol/models.js'
 import type { JobHandle, StoredJob } from '../engines/engine.js'
 import type { RateLimiter } from '../rate/rate-limiter.js'
 import type { AccountState } from '../rules/key-checks.js'
-import type { ImageBytes, RunFailure, StoredInput, StoredOutput, StoredRun } from '../stored-run.js'
+import type { AcceptedRun, ImageBytes, RunFailure, StoredOutput, StoredRun } from '../stored-run.js'
 import type { AccountStore } from './account-store.js'
 import type { ConsoleStore, UserStore } from './console-store.js'
 
@@ -44,17 +44,11 @@ export interface Idempotency {
  */
 export type AddedRun = { readonly id: string } | { readonly refused: 'key_reused' | 'file_removed' }
 
-export interface NewRun {
-  readonly id: string
-  readonly accountId: number
+export interface NewRun extends AcceptedRun {
   /** Undefined for the ephemeral key, whose runs are free, and for a run created in the console. */
   readonly keyId: number | undefined
-  readonly model: string
-  readonly kind: Kind
-  readonly input: StoredInput
   /** In credits. Charged to the account and counted against the key. */
   readonly price: number
-  readonly createdAtMs: number
   /**
    * Files to keep until the run has ended. The caller has stored the inputs. The file of an output may be missing.
    * Default: none.

@@ -12,6 +12,7 @@ import { BodyTooLarge, readText } from '../../../host/receive-text.js'
 import { retryErrors } from '../../../host/retry.js'
 import { parseJson } from '../../../protocol/parse.js'
 import { createReferenceFetch, type ReferenceFetch } from '../../references/reference-fetch.js'
+import type { UpstreamJob } from '../engine.js'
 import type { ServerParts } from '../read-engine.js'
 import { type JsonAnswer, MAX_FILE_BYTES, readJsonAnswer, tooLarge } from './json-answer.js'
 import { type FormField, fileBody, formBody, jsonBody, type SourceFile } from './request-body.js'
@@ -54,15 +55,6 @@ export interface UpstreamRequest extends SendHooks {
   readonly sentSignal?: AbortSignal
   /** Limit of `value`; default: 4 MiB. */
   readonly maxBytes?: number
-}
-
-/** What a request needs of the job. */
-export interface UpstreamJob {
-  /** For files of the answer, which get names that begin with a dot. */
-  readonly folder: string
-  readonly signal: AbortSignal
-  onSend?(): Promise<void>
-  onRefused?(): Promise<void>
 }
 
 type ReadBody<Value> = (body: AsyncIterable<Uint8Array>) => Promise<Value>

@@ -15,14 +15,7 @@ import { isPlainName, MAX_NAME_LENGTH } from './rules/key-terms.js'
 import { parseNetwork } from './rules/networks.js'
 import { Refusal } from './rules/refusal.js'
 import { newKey } from './secrets.js'
-import type {
-  AccountRecord,
-  KeyDetails,
-  KeyTerms,
-  LedgerEntry,
-  NewKey,
-  VerifiedStore,
-} from './store/account-store.js'
+import type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, NewKey } from './store/account-store.js'
 import { callOf, fromCall } from './store/calls.js'
 import type { KeyLogEntry } from './store/console-store.js'
 import { DatabaseUnavailable, type DecidedRun, type Store } from './store/contract.js'
@@ -63,7 +56,7 @@ export interface Administration extends UserAdministration {
   /** Cancels a run of any account and model. A run that has ended stays as it is. */
   cancelRun(id: string): Promise<StoredRun>
   /** Also throws when the database is too damaged to read. */
-  verify(): Promise<VerifiedStore>
+  readonly verify: Store['verify']
   /** Refunds a failed run whose outcome is unknown. */
   refundRun(id: string): Promise<void>
   /** Follows a job of the provider as the job of a run whose outcome is unknown. */

@@ -11,6 +11,7 @@ import type { RunState } from '../../src/protocol/run-state.js'
 import { scripted } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
+import { runState } from '../support/runs.js'
 import { temporaryFolder } from '../support/service.js'
 
 const ADDRESS = 'https://api.example'
@@ -80,7 +81,7 @@ describe('an output of another row', () => {
       },
     })
     const old = 'https://cdn.example/a.png?sig=0'
-    sources.learn('run_1', [old])
+    sources.learn(runState({ id: 'run_1', urls: [old] }))
     expect(await sources.urlOf(REFERENCE)).toBe(old)
     expect(asked).toEqual([])
     expect(await sources.urlOf(REFERENCE)).toBe(URLS[0])

@@ -247,7 +247,7 @@ async function carryOutUntilStopped(ctx: Context, batch: BatchRun): Promise<Rush
       isChanged: lock.isChanged,
       onGrace: () => ctx.out.note(GRACE_NOTE),
       onStatus: (step, id, status, detail) => progress.status(id, status, step.entry.name, detail),
-      onDownloaded: (state) => sources?.learn(state.id, state.urls),
+      onDownloaded: (state) => sources?.learn(state),
       onSending: batch.onSending,
       onSent: batch.onSent,
       onResult: batch.onResult,

@@ -7,11 +7,12 @@ import { type Made, outputsOf } from '../../batch/lock/lock.js'
 import type { RowReference } from '../../batch/manifest/index.js'
 import type { ApiClient } from '../../client/index.js'
 import { RushesError, usageError } from '../../errors.js'
+import type { RunState } from '../../protocol/run-state.js'
 import { fileAsUrl, isAvailable, type OutputProbe } from '../runs/output-files.js'
 
 interface SourceUrls {
   /** Remembers the URLs of a run that this batch has followed. */
-  learn(id: string, urls: readonly string[]): void
+  learn(state: RunState): void
   /**
    * Returns the URL of an output. Rejects with `usage` if neither the service nor the disk has the output, or with the
    * signal's reason.
@@ -67,7 +68,7 @@ export function createSourceUrls(options: SourceUrlsOptions): SourceUrls {
   }
 
   return {
-    learn: (id, urls) => void known.set(id, urls),
+    learn: ({ id, urls }) => void known.set(id, urls),
     async urlOf({ text, source, output }) {
       const made = madeOf(source)
       const found = outputsOf(made)[output - 1]

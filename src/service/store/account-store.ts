@@ -103,7 +103,7 @@ export interface Verification {
   readonly problems: readonly string[]
 }
 
-export interface VerifiedStore extends Verification {
+export interface Verified extends Verification {
   /** Ids of failed runs with an unknown outcome, without the runs that an operator has decided on. */
   readonly unknown: readonly string[]
 }
@@ -144,5 +144,5 @@ export interface AccountStore {
   /** Newest first. */
   listEntries(account: string, limit: number): Promise<readonly LedgerEntry[]>
   /** Recomputes all sums from one snapshot of the database. */
-  verify(): Promise<VerifiedStore>
+  verify(): Promise<Verified>
 }

@@ -34,10 +34,6 @@ export async function loadFont(text: string): Promise<Font> {
       return opentype.parse(new Uint8Array(bytes).buffer as ArrayBuffer)
     }),
   )
-  return fontOf(faces)
-}
-
-function fontOf(faces: readonly Face[]): Font {
   const letters = new Map<string, Letter | undefined>()
   const letterOf = (character: string): Letter | undefined => {
     if (!letters.has(character)) {

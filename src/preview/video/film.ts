@@ -5,7 +5,7 @@ import type { RenderedFile, RenderJob } from '../../service/engines/engine.js'
 import { writeOutput } from '../files.js'
 import { drawStage, layOut, type StageView } from '../picture.js'
 import { settingFor } from '../scenery/scene.js'
-import { type Overlay, pixels } from '../scenery/stage.js'
+import { pixels } from '../scenery/stage.js'
 import { type Size, videoSize } from '../size.js'
 import { FRAMES_PER_SECOND, openEncoder } from './encoder.js'
 
@@ -13,7 +13,13 @@ export async function renderVideo(job: RenderJob): Promise<RenderedFile> {
   const { input, run, references, signal, onProgress } = job
   const size = videoSize(input)
   const layout = await layOut(settingFor(String(input.prompt), run?.id), size, references)
-  const overlays = await Promise.all(layout.overlays.map(layerOf))
+  const sharp = await pixels()
+  const overlays = await Promise.all(
+    layout.overlays.map(async ({ input: print, left, top, ...area }) => {
+      const rgb = await sharp(print).removeAlpha().raw().toBuffer()
+      return { left, top, layer: layerFromRgb(rgb, area) }
+    }),
+  )
   const shots = planShots(String(input.duration), size)
   const draw = async (shot: Shot | undefined) => {
     if (shot === undefined) return undefined
@@ -41,12 +47,6 @@ export async function renderVideo(job: RenderJob): Promise<RenderedFile> {
     }
   }
   return writeOutput(job, 'film.mp4', 'video/mp4', encoder.finish())
-}
-
-async function layerOf({ input, left, top, ...size }: Overlay) {
-  const sharp = await pixels()
-  const rgb = await sharp(input).removeAlpha().raw().toBuffer()
-  return { left, top, layer: layerFromRgb(rgb, size) }
 }
 
 export interface Shot extends StageView {

@@ -9,10 +9,9 @@ export function fastStart(mp4: Uint8Array, frames: number, interval: number): Bu
     boxesIn(file).find(({ name }) => name === wanted),
   )
   if (!type || !movie || !data) throw new Error('the encoder wrote an incomplete MP4')
-  const start = data.offset
   const rewritten = (shift: number) => rewrite(movie.whole, changesOf(frames, interval, shift))
   // The first call only measures: the length does not depend on the offsets, which have a fixed width.
-  const shift = type.whole.length + rewritten(0).length - start
+  const shift = type.whole.length + rewritten(0).length - data.offset
   return Buffer.concat([type.whole, rewritten(shift), data.whole])
 }
 

@@ -68,12 +68,8 @@ describe('a create', () => {
     ending(13, [
       ['create:lose', 1],
       ['create:500', 0],
-      ['create:502:acted', 1],
       ['create:reset', 0],
-      ['create:reset:head=30', 1],
       ['create:stall', 0],
-      ['create:200', 0],
-      ['create:nonsense:no-http', 1],
     ]),
   )('%s: 13, sent once, and %d runs with an unknown outcome', async (fault, runs) => {
     const ran = await tried([fault])
@@ -85,21 +81,16 @@ describe('a create', () => {
     expect(readdirSync(ran.folder)).toEqual([])
   })
 
-  it.each(
-    ending(13, [
-      ['create:nonsense', 'Please sign in'],
-      ['create:nonsense:text', 'OK'],
-      ['create:nonsense:empty', '(empty)'],
-      ['create:nonsense:list', '[]'],
-      ['create:nonsense:object', '"ok"'],
-    ]),
-  )('%s: 13, since it was accepted, with the whole response shown', async (fault, shown) => {
-    const { code, stderr, fetch } = await tried([fault])
-    expect(code).toBe(13)
-    expect(stderr).toContain('accepted the run (201), but the response contains no run id')
-    expect(stderr).toContain(shown)
-    expect(fetch.reached('create')).toBe(1)
-  })
+  it.each(ending(13, [['create:nonsense']]))(
+    '%s: 13, since it was accepted, with the whole response shown',
+    async (fault) => {
+      const { code, stderr, fetch } = await tried([fault])
+      expect(code).toBe(13)
+      expect(stderr).toContain('accepted the run (201), but the response contains no run id')
+      expect(stderr).toContain('Please sign in')
+      expect(fetch.reached('create')).toBe(1)
+    },
+  )
 
   it.each(ending(0, [['create:reset:10'], ['create:truncate'], ['create:corrupt'], ['create:stall:0']]))(
     '%s: the body of the 201 is lost, and Location in its head has the run',
@@ -110,24 +101,21 @@ describe('a create', () => {
     },
   )
 
-  it.each(['create:reset:60', 'create:truncate:60', 'create:stall:60'])(
-    '%s: the id that arrived in the torn body is kept, and the run is followed',
-    async (fault) => {
-      const withoutLocation =
-        (fetch: Fetch): Fetch =>
-        async (request) => {
-          const response = await fetch(request)
-          return { ...response, header: (name) => (name === 'location' ? undefined : response.header(name)) }
-        }
-      const ran = await tried([fault], [], withoutLocation)
-      expect(ran.code).toBe(0)
-      expect(JSON.parse((await ran.again('list', '--json')).stdout)).toMatchObject({
-        id: expect.stringMatching(runId),
-        status: 'succeeded',
-      })
-      expect(ran.fetch.reached('create')).toBe(1)
-    },
-  )
+  it('keeps the id that arrived in a body that stalls, and follows the run', async () => {
+    const withoutLocation =
+      (fetch: Fetch): Fetch =>
+      async (request) => {
+        const response = await fetch(request)
+        return { ...response, header: (name) => (name === 'location' ? undefined : response.header(name)) }
+      }
+    const ran = await tried(['create:stall:60'], [], withoutLocation)
+    expect(ran.code).toBe(0)
+    expect(JSON.parse((await ran.again('list', '--json')).stdout)).toMatchObject({
+      id: expect.stringMatching(runId),
+      status: 'succeeded',
+    })
+    expect(ran.fetch.reached('create')).toBe(1)
+  })
 
   it.each([
     ...ending(0, [['create:429:RATE_LIMITED:2', [1_000, 3_000]]] as const).map((row) => [...row, 0] as const),
@@ -182,8 +170,6 @@ describe('a wait', () => {
       ['status:500::3'],
       ['status:reset::3'],
       ['status:stall::1'],
-      ['status:truncate::3'],
-      ['status:corrupt::3'],
       ['status:nonsense::3'],
       ['latency:800ms'],
     ]),
@@ -236,14 +222,8 @@ describe('a download', () => {
   it.each(
     ending(0, [
       ['output:reset:1000:2'],
-      ['output:reset::5'],
-      ['output:reset:head=20:1'],
-      ['output:lose::1'],
       ['output:truncate::2'],
-      ['output:truncate:0:1'],
       ['output:stall:100:1'],
-      ['output:503:;retry-after=30:1'],
-      ['output:429::1'],
       ['output:expire::1'],
       ['output:expire:403:1'],
       ['output:slow:1kB'],

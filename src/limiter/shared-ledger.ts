@@ -162,10 +162,7 @@ interface FallbackOptions {
  * request has a slot in both, so slots that were granted before the failure still count. The shared ledger is not tried
  * again. `open` may throw if the file cannot be used.
  */
-export function withFallback(
-  open: () => SharedLedger,
-  { clock, onLost }: FallbackOptions,
-): SharedLedger {
+export function withFallback(open: () => SharedLedger, { clock, onLost }: FallbackOptions): SharedLedger {
   const memory = createMemoryLedger(clock)
   let opened: SharedLedger | undefined
   let isLost = false

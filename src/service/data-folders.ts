@@ -59,7 +59,7 @@ export async function openData<Opened>(
     const explained = explainDatabaseError(database, cause)
     if (explained !== undefined) throw explained
     throw new RushesError('usage', `The data folder ${root} cannot be used: ${describeReason(cause)}`, {
-      hint: 'Use another folder (--data), or fix this one.',
+      hint: 'Fix this folder, or use another one (--data; RUSHES_STATE_DIR for --local).',
       cause,
     })
   }

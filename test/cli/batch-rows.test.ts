@@ -2,8 +2,10 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
-import { OutcomeUnknown } from '../../src/service/engines/engine.js'
+import { type Engine, OutcomeUnknown } from '../../src/service/engines/engine.js'
+import { JobEnded } from '../../src/service/engines/jobs.js'
 import { scripted } from '../support/cli.js'
+import { createInstantEngine } from '../support/engines.js'
 import {
   CLIP,
   createFamily,
@@ -17,6 +19,7 @@ import {
   sha256,
 } from '../support/family.js'
 import { misfits } from '../support/schemas.js'
+import { administer } from '../support/service.js'
 
 describe('rows that use other rows', () => {
   it('wait for their outputs and use them; a second batch costs nothing', async () => {
@@ -145,14 +148,36 @@ describe('a row that fails each time', () => {
   const FAILING = { name: 'sheet', prompt: 'FAIL' }
   const OTHER = { name: 'other', prompt: 'a hen' }
 
-  it('is left out after one run that its provider may have accepted: another one could be paid twice', async () => {
-    const engine = { render: () => Promise.reject(new OutcomeUnknown('The answer was lost.')) }
-    const { run, created } = await createFamily([SHEET], { engine })
+  it('is not created again after a run that its provider may have accepted, and takes its result once it is adopted', async () => {
+    const { render } = createInstantEngine()
+    const engine: Engine = {
+      async render(job) {
+        if (job.stored?.handle !== undefined) return await render(job)
+        await job.save?.({ intent: { sentAtMs: 0, endpoint: 'draw' } })
+        throw new OutcomeUnknown('The answer was lost.')
+      },
+    }
+    const { run, created, service } = await createFamily([SHEET, { ...RUN, prompt: 'it runs' }], { engine })
     const first = await run()
     expect([first.code, created()]).toEqual([10, [SHEET.prompt]])
     expect(first.stderr).toContain('A run may exist at the provider and cost money')
-    expect(first.stderr).toMatch(/later batches skip it\.\n {2}To create it again and pay again: /)
+    expect(first.stderr).toContain('To create it again and pay again: ')
     expect([(await run()).code, created()]).toEqual([10, []])
+    const [id = ''] = /run_[0-9a-z]{20}/.exec(first.stderr) ?? []
+    const admin = await administer(service)
+    await admin.adoptRun(id, 'job_1')
+    const { code, stdout } = await run()
+    expect([code, created()]).toEqual([10, ['it runs']])
+    expect(stdout).toMatch(/sheet.png\n$/)
+  })
+
+  it('is not counted as a failure of its input when its provider refuses the key or the account', async () => {
+    const refused = new JobEnded('Exhausted balance', { status: 402 })
+    const { run, created } = await createFamily([SHEET], {
+      engine: { render: () => Promise.reject(refused) },
+    })
+    for (let times = 0; times < 4; times++)
+      expect([(await run()).code, created()]).toEqual([10, [SHEET.prompt]])
   })
 
   it('is left out after three failures of the same input with the rows that use it, until --force or another input', async () => {

@@ -84,12 +84,13 @@ export function createSimulatedProvider(random: Random, timeline: Timeline, { ha
   }
 
   /** Ends the job. Its answer may be lost. */
-  function cancel(id: string): Charge {
+  function cancel(id: string): Charge | 'succeeded' {
     const job = jobs.find((each) => each.id === id)
     if (job === undefined) return 'unknown'
     if (timeline.nowMs < job.endsAtMs) job.canceledAtMs ??= timeline.nowMs
     if (!isCalm && random.chance(0.2)) return 'unknown'
-    return isCharged(job) ? 'charged' : 'not charged'
+    if (!isCharged(job)) return 'not charged'
+    return job.canceledAtMs === undefined ? 'succeeded' : 'charged'
   }
 
   return {

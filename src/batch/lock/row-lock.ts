@@ -7,7 +7,6 @@ import {
   type CreateFacts,
   entryWith,
   type LockEntry,
-  MAX_TRIES,
   type Made,
   type Pending,
   type Placing,
@@ -45,10 +44,9 @@ export interface RowLock {
    */
   placing(file: Placing & { readonly run: string }): Promise<void>
   /**
-   * Called when the run has failed. `run`: its id, if it counts as a try. `isLast`: it is not tried again. Returns the number
-   * of tries so far.
+   * Called when the run has failed. `run`: its id, if it counts as a try. Returns the number of tries so far.
    */
-  failed(run: string | undefined, isLast?: boolean): Promise<number>
+  failed(run: string | undefined): Promise<number>
   made(made: Made): Promise<void>
 }
 
@@ -100,11 +98,11 @@ export function createRowLock({ keeper, name, create, clock, onWriteError }: Row
       placing = [...placing.filter((each) => !isSame(each, file)), file]
       await keep({ ...pendingCreate(), state: 'accepted', run: file.run })
     },
-    async failed(run, isLast = false) {
+    async failed(run) {
       const { hash, model, kind } = create()
       const { failures: earlier, ...entry } = entryNow()
       const triesBefore = earlier?.hash === hash ? earlier.tries : 0
-      const tries = run === undefined ? triesBefore : isLast ? MAX_TRIES : triesBefore + 1
+      const tries = run === undefined ? triesBefore : triesBefore + 1
       const failures = run === undefined ? earlier : { hash, model, kind, tries, run, failed_at: now() }
       await keeper.set(name, entryWith({ ...entry, pending: otherPending(), failures })).catch(onWriteError)
       return tries

@@ -300,7 +300,9 @@ function createExpectation({ clock }: Context, rows: number): () => number | und
 }
 
 function interruptedBatch({ globals }: Context, reason: Interruption, prepared: PreparedBatch): RushesError {
-  const fate = globals.local ? 'Created local runs stay queued.' : 'Created runs continue on the service.'
+  const fate = globals.local
+    ? 'Created local runs are not finished.'
+    : 'Created runs continue on the service.'
   const force = prepared.options.force
     ? ' --force is left out, because it would pay again for rows that are done.'
     : ''

@@ -16,7 +16,7 @@ import { localDocuments } from '../models/local-models.js'
 import { createQuickSettings } from '../settings/quick-settings.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { sizeOf } from './journal-rows.js'
-import { flagsFor } from './where.js'
+import { addressOr, flagsFor } from './where.js'
 
 export interface Again {
   /** One line for a POSIX shell. */
@@ -35,8 +35,19 @@ export async function againOf(ctx: Context, journal: Journal, run: JournalRun): 
   const engine = isLocal ? readEngines(ctx.stateFolder).find(({ name }) => name === run.model) : undefined
   const models = await modelsOf(ctx, run, engine)
   const output = outputOf(run, journal.filesOf(run))
-  const flags = [...output.flags, ...(await flagsFor(ctx, run))]
+  const flags = [...output.flags, ...(await flagsAgain(ctx, run))]
   return { ...commandAgain(journal, run, { flags, models, engine }), note: output.note }
+}
+
+/** The command has no other flags, so it also needs those with which this one reached the run. */
+async function flagsAgain(ctx: Context, run: JournalRun): Promise<readonly string[]> {
+  const { profile, baseUrl } = ctx.globals
+  if (run.address === LOCAL_ADDRESS) return ['--local']
+  const missing = await flagsFor(ctx, run)
+  const isHere = (await addressOr(ctx)) === run.address
+  const given = (flag: string, value: string | undefined) =>
+    value === undefined || !isHere || missing.includes(flag) ? [] : [flag, quoteWord(value)]
+  return [...missing, ...given('--profile', profile), ...given('--base-url', baseUrl)]
 }
 
 interface Output {

@@ -61,17 +61,17 @@ export interface JobServer<Result> {
   poll(handle: JobHandle, signal: AbortSignal, number: number): Promise<JobState<Result>>
   /** Fetches the outputs. After 403, 404, 409 or 410, it is called again with a fresh result. */
   outputs(result: Result, job: RenderJob, handle: JobHandle): Promise<readonly RenderedFile[]>
-  /** Cancels this job, and never another one. */
-  cancel(handle: JobHandle, signal: AbortSignal): Promise<Charge>
+  /** Cancels this job, and never another one. `succeeded`: it was too late, and the result is there. */
+  cancel(handle: JobHandle, signal: AbortSignal): Promise<Charge | 'succeeded'>
   /** Finds the jobs of a create whose answer was lost. */
   readonly lookup?: Lookup
   /** Reports the progress by other means than polls. Returns the function that ends it. */
   watch?(handle: JobHandle, job: RenderJob): () => void
 }
 
-/** Answers in a row by which a job is lost. Right after its creation, it may not be known everywhere. */
+/** Answers in a row by which a job that costs nothing is lost. Right after its creation, it may not be known everywhere. */
 const MAX_MISSING = 4
-/** Failed polls in a row by which a job that costs nothing is lost. */
+/** Failed polls in a row by which a job that costs nothing is lost, and answers by which one that costs money is not known. */
 const MAX_FAILURES = 20
 /** Pauses between the tries for outputs that are announced before they can be fetched. */
 const OUTPUT_STEPS_MS = [1_000, 2_000, 4_000, 8_000]
@@ -143,7 +143,7 @@ async function render<Result>(engine: JobEngine<Result>, job: RenderJob): Promis
   try {
     return await follow(engine, await start(engine, job), job)
   } catch (error) {
-    job.signal.throwIfAborted()
+    if (!(error instanceof OutcomeUnknown)) job.signal.throwIfAborted()
     throw error
   } finally {
     if (!(job.signal.reason instanceof RunCanceled)) engine.charges.delete(job.run?.id ?? '')
@@ -158,13 +158,13 @@ async function cancelRun<Result>(engine: JobEngine<Result>, canceled: CanceledJo
   charges.delete(id)
   const { handle, intent } = stored ?? {}
   if (known !== undefined && (known !== 'unknown' || handle !== undefined)) return known
-  if (handle !== undefined) return await cancelJob(engine, handle)
+  if (handle !== undefined) return chargeOf(await cancelJob(engine, handle))
   // The intent is stored before the request is sent.
   if (intent === undefined) return known ?? 'not charged'
   // The answer to the create was lost, and its job continues.
   const job: SearchedRun = { run: { id, model }, signal, ...(adopt && { adopt }) }
   const found = await findAgain({ lookup, job, intent, clock, isPatient: true })
-  return found === undefined ? 'unknown' : await cancelJob(engine, found)
+  return found === undefined ? 'unknown' : chargeOf(await cancelJob(engine, found))
 }
 
 /** A run with the same input has another job, also one that is looked up at the same time. */
@@ -302,8 +302,11 @@ async function follow<Result>(
   } catch (error) {
     if (!isKnown && error instanceof JobEnded) throw notKnown(handle)
     const isOver = error instanceof JobEnded || error instanceof OutcomeUnknown
-    if (isKnown && !isOver && (await mayCancel(engine, handle, job)))
-      note(engine, job, await cancelJob(engine, handle))
+    if (isKnown && !isOver && (await mayCancel(engine, handle, job))) {
+      const end = await cancelJob(engine, handle)
+      note(engine, job, chargeOf(end))
+      if (end === 'succeeded' && isTimedOut(job)) throw undecided(handle, job.signal.reason)
+    }
     throw error
   } finally {
     stopWatching?.()
@@ -338,7 +341,7 @@ interface FollowedJob extends RenderJob {
 const asSentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
 
 /** The job continues, or has its result, which an operator can still have fetched. */
-const undecided = ({ id }: JobHandle, { message }: UpstreamError): OutcomeUnknown =>
+const undecided = ({ id }: JobHandle, { message }: Error): OutcomeUnknown =>
   new OutcomeUnknown(`${asSentence(message)} Its job is ${shortened(printable(id))}.`)
 
 const notKnown = ({ id }: JobHandle): OutcomeUnknown =>
@@ -363,7 +366,8 @@ async function untilDone<Result>(
   const read = (state: JobState<Result>): { readonly result: Result } | undefined => {
     if (state.state === 'unknown') return undefined
     missing = state.state === 'missing' ? missing + 1 : 0
-    if (missing >= MAX_MISSING)
+    if (costs && missing >= MAX_FAILURES) throw notKnown(handle)
+    if (!costs && missing >= MAX_MISSING)
       throw new JobEnded(
         "The model's server no longer knows this job: it was probably restarted. Run it again.",
       )
@@ -432,7 +436,11 @@ async function fetchOutputs<Result>(
   }
   const { signal } = job
   return await retryErrors(attempt, { pauseMs, clock, signal }).catch((error: unknown) => {
-    throw error instanceof UpstreamError && isLater(error) ? undecided(handle, error) : error
+    if (!server.upstream.costs) throw error
+    if (isTimedOut(job)) throw undecided(handle, signal.reason)
+    // An error with a status is no statement on the job, but on a request for its result.
+    const isResultThere = error instanceof UpstreamError && !(error instanceof JobEnded)
+    throw isResultThere && (error.status !== undefined || isLater(error)) ? undecided(handle, error) : error
   })
 }
 
@@ -441,24 +449,31 @@ async function cancelJob<Result>(
   { server, clock }: JobParts<Result>,
   handle: JobHandle,
   waitMs = 0,
-): Promise<Charge> {
-  const work = async (signal: AbortSignal): Promise<Charge> => {
+): Promise<Charge | 'succeeded'> {
+  const work = async (signal: AbortSignal) => {
     if (waitMs > 0) await clock.sleep(waitMs, signal)
     return await server.cancel(handle, signal)
   }
   const limit = { timeoutMs: CANCEL_LIMIT_MS, reason: () => new Error('too slow'), clock }
-  const charge = await withTimeout(work, limit).catch((): Charge => 'unknown')
+  const charge = await withTimeout(work, limit).catch(() => 'unknown' as const)
   return server.upstream.costs ? charge : 'not charged'
 }
 
+const chargeOf = (end: Charge | 'succeeded'): Charge => (end === 'succeeded' ? 'charged' : end)
+
 const isDetached = ({ signal }: RenderJob): boolean => signal.aborted && signal.reason instanceof JobDetached
+
+/** Whether the time limit of the run has passed. */
+const isTimedOut = ({ signal }: RenderJob): boolean =>
+  signal.aborted && !(signal.reason instanceof JobDetached || signal.reason instanceof RunCanceled)
 
 const isMissing = ({ status }: UpstreamError): boolean => status === 404 || status === 410
 
 /** A proxy answers with a page, with text or with nothing. */
 const isOwnMissing = (error: UpstreamError): boolean => isMissing(error) && isObject(error.answer)
 
-const isRefusedKey = ({ status = 0 }: UpstreamError): boolean => [401, 402, 403].includes(status)
+/** Whether the account of the key is the reason, and not the run. */
+export const isRefusedKey = ({ status = 0 }: UpstreamError): boolean => [401, 402, 403].includes(status)
 
 const isUnreachable = ({ status = 503 }: UpstreamError): boolean => status === 503 || status === 429
 

@@ -4,9 +4,10 @@ import type { Clock } from '../../host/clock.js'
 import { FolderReplaced } from '../../host/own-folder.js'
 import { retryErrors, stepOf } from '../../host/retry.js'
 import { errorCode, isSystemError } from '../../host/system-error.js'
-import { OUTCOME_UNKNOWN } from '../../protocol/run-state.js'
+import { OUTCOME_UNKNOWN, PROVIDER_REFUSED } from '../../protocol/run-state.js'
 import { shortened, withoutControls } from '../../protocol/text.js'
 import { OutcomeUnknown, type RendererCrashed } from '../engines/engine.js'
+import { isRefusedKey, JobEnded } from '../engines/jobs.js'
 import type { CrashLimit } from '../store/contract.js'
 import type { RunFailure } from '../stored-run.js'
 
@@ -27,9 +28,14 @@ const formatLimit = (ms: number): string =>
 export function failureOf(error: unknown): RunFailure {
   const message = withoutControls(messageFor(error)).trim()
   return {
-    code: error instanceof OutcomeUnknown ? OUTCOME_UNKNOWN : 'render_failed',
+    code: codeOf(error),
     message: shortened(message === '' ? 'The engine failed without a message.' : message, MAX_MESSAGE_LENGTH),
   }
+}
+
+function codeOf(error: unknown): string {
+  if (error instanceof OutcomeUnknown) return OUTCOME_UNKNOWN
+  return error instanceof JobEnded && isRefusedKey(error) ? PROVIDER_REFUSED : 'render_failed'
 }
 
 function messageFor(error: unknown): string {

@@ -65,7 +65,7 @@ function openModel({ engine: settings, input = INPUT, clock }: ModelOptions) {
       await expect(clock.runUntil(rendering)).rejects.toThrow('canceled')
       return await engine.cancel?.({ id, model: 'acme/model', stored })
     }
-    return { id, rendering, cancel }
+    return { id, rendering, stop, cancel }
   }
   const run = async (more?: Json, images?: readonly string[]) =>
     await clock.runUntil(start(more, images).rendering)
@@ -130,6 +130,18 @@ describe('fal', () => {
     for (const name of ['prefer', 'x-fal-store-io']) expect(create?.headers[name]).toBeUndefined()
     const input = { prompt: 'a fox', num_images: 1, sync_mode: false, seed: 5 }
     expect(server.jobs[0]?.input).toEqual(input)
+  })
+
+  test('a job that has ended before the time limit of its run can be fetched later', async () => {
+    const { server, start, clock } = await openFal()
+    server.fault('GET /fal-ai', { body: { status: 'FINISHED' } }, 1_000)
+    server.fault('PUT', { status: 400, body: { status: 'ALREADY_COMPLETED' } })
+    const { rendering, stop } = start()
+    await clock.runUntil(until('a poll', () => server.count('GET /fal-ai') > 1))
+    stop.abort(new Error('The engine took longer than 5 minutes.'))
+    await expect(clock.runUntil(rendering)).rejects.toThrow(
+      /result is unknown.*longer than 5 minutes\. Its job is fal_1/,
+    )
   })
 
   test('a create whose answer is lost is found by its input, and paid for once', async () => {

@@ -350,11 +350,14 @@ describe('a job', () => {
     expect([creates(), server.canceled]).toEqual([1, []])
   })
 
-  test('fails after four 404 responses in a row, and is not created again', async () => {
-    const { server, clock, render, creates } = await open()
-    server.fault('GET /requests/', { status: 404, body: { status: 'NOT_FOUND' } }, 4)
-    await expect(clock.runUntil(render())).rejects.toThrow('no longer knows this job')
-    expect(creates()).toBe(1)
+  test.each([
+    ['fails after 4', false, 4, 'no longer knows this job'],
+    ['has an unknown outcome after 20', true, 20, 'result is unknown'],
+  ])('%s answers in a row that it is not known, with a cost: %s', async (_, hasCost, times, message) => {
+    const { server, clock, render, creates } = await open({ hasCost })
+    server.fault('GET /requests/', { status: 404, body: { status: 'NOT_FOUND' } }, times)
+    await expect(clock.runUntil(render())).rejects.toThrow(message)
+    expect([creates(), server.canceled]).toEqual([1, []])
   })
 
   test('reports its place among 12,000', async () => {
@@ -406,11 +409,24 @@ describe('a job', () => {
     expect(server.canceled).toEqual([])
   })
 
-  test('whose result is gone fails with the words of the server', async () => {
+  test('whose result is gone has an unknown outcome, with the words of the server', async () => {
     const { server, clock, render, creates } = await open()
     server.expire()
-    await expect(clock.runUntil(render())).rejects.toThrow('answered 404: gone')
+    await expect(clock.runUntil(render())).rejects.toThrow(
+      /result is unknown.*answered 404: gone\. Its job is job_1/,
+    )
     expect(creates()).toBe(1)
+  })
+
+  test('whose time limit passes before its result was fetched can be fetched later', async () => {
+    const { server, clock, render } = await open()
+    server.fault('GET /files/', { status: 500, body: 'down' }, 1_000)
+    const stop = new AbortController()
+    const rendering = render({ signal: stop.signal })
+    await clock.runUntil(until('a try', () => server.count('GET /files/') > 1))
+    stop.abort(new Error('The engine took longer than 5 minutes.'))
+    await expect(clock.runUntil(rendering)).rejects.toThrow(/result is unknown.*longer than 5 minutes/)
+    expect(server.canceled).toEqual([])
   })
 
   test('keeps no URL of another origin', async () => {

@@ -3,7 +3,7 @@ import { retryErrors } from '../../../host/retry.js'
 import { isObject } from '../../../protocol/parse.js'
 import { isPrivateHost } from '../../rules/networks.js'
 import type { JobHandle, RenderJob } from '../engine.js'
-import { acceptedJob, createJobEngine, type JobServer } from '../jobs.js'
+import { acceptedJob, createJobEngine, JobEnded, type JobServer } from '../jobs.js'
 import type { Upstream } from '../upstream/index.js'
 import type { JsonAnswer } from '../upstream/json-answer.js'
 import type { SourceFile } from '../upstream/request-body.js'
@@ -71,7 +71,7 @@ function createFalServer(settings: HostedSettings, { open, clock }: HostedParts)
         ;(await upstream.send(request, signal)).discard()
       } catch (error) {
         // 400: ALREADY_COMPLETED.
-        if (error instanceof UpstreamError && error.status === 400) return 'charged'
+        if (error instanceof UpstreamError && error.status === 400) return 'succeeded'
         throw error
       }
       // A job that runs may still end, and be charged.
@@ -116,7 +116,8 @@ const fetchResult = (
       const answer = await upstream.json({ method: 'GET', path }, job).catch((error: unknown) => {
         if (!(error instanceof UpstreamError)) throw error
         if (error.status === 400 && /in progress/i.test(error.message)) throw tooEarly()
-        throw error.status === undefined ? new BrokenTransfer(error.message, { cause: error }) : error
+        if (error.status === undefined) throw new BrokenTransfer(error.message, { cause: error })
+        throw isOwnRefusal(error) ? new JobEnded(error.message, error) : error
       })
       if (isObject(answer.value) && /^IN_(QUEUE|PROGRESS)$/.test(`${answer.value.status}`)) throw tooEarly()
       return answer
@@ -128,6 +129,13 @@ const fetchResult = (
       signal: job.signal,
     },
   )
+
+/** Whether the result of a failed job is its error, such as a 422. */
+const isOwnRefusal = ({ status = 0, answer }: UpstreamError): boolean =>
+  isObject(answer) &&
+  status >= 400 &&
+  status < 500 &&
+  ![401, 402, 403, 404, 408, 409, 410, 425, 429].includes(status)
 
 const tooEarly = (): UpstreamError => new UpstreamError('The result is not ready.', { status: 409 })
 

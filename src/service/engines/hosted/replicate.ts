@@ -1,6 +1,6 @@
 /** The engine `replicate`: predictions of Replicate, with their results fetched at once: they are deleted after an hour. */
 import { isObject } from '../../../protocol/parse.js'
-import type { Charge, JobHandle } from '../engine.js'
+import type { JobHandle } from '../engine.js'
 import { acceptedJob, createJobEngine, type JobServer, type JobState } from '../jobs.js'
 import type { Upstream } from '../upstream/index.js'
 import { readJsonValue } from '../upstream/json-answer.js'
@@ -66,14 +66,13 @@ function createReplicateServer(settings: HostedSettings, { open }: HostedParts):
       )
     },
 
-    async cancel(handle, signal): Promise<Charge> {
+    async cancel(handle, signal) {
       const path = handle.urls?.cancel ?? `predictions/${encodeURIComponent(handle.id)}/cancel`
       const answer = await upstream.value({ method: 'POST', path, isQuick: true, once: true }, signal)
       const { status, started_at: startedAt } = isObject(answer) ? answer : {}
       if (status === 'aborted' || (status === 'canceled' && startedAt === null)) return 'not charged'
-      return status === 'succeeded' || (status === 'canceled' && startedAt !== undefined)
-        ? 'charged'
-        : 'unknown'
+      if (status === 'succeeded') return 'succeeded'
+      return status === 'canceled' && startedAt !== undefined ? 'charged' : 'unknown'
     },
 
     async lookup(_, intent, signal) {

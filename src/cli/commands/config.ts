@@ -1,12 +1,17 @@
 /** `rushes config`: reads and changes the settings of a profile, except the API key. */
 import type { Command } from 'commander'
+import { parseBaseUrl } from '../../client/service-access.js'
 import { usageError } from '../../errors.js'
 import { isObject } from '../../protocol/parse.js'
 import { printable } from '../../protocol/text.js'
 import type { CommandEnvironment, CommandNeeds, Context } from '../context/context.js'
+import { readJsonArgument } from '../flags/json-argument.js'
+import { priceProblems } from '../models/prices.js'
 import { type RawProfile, settingsOf, withValue } from '../settings/config-file.js'
+import { effectiveSettings } from '../settings/effective-settings.js'
 import { modelsByKind } from '../settings/required-settings.js'
 import { addressHint, CONFIG_KEYS, maskSettings, SETTINGS, settingOfKey } from '../settings/table.js'
+import { printList } from '../terminal/table.js'
 
 export function register(command: Command, { run }: CommandEnvironment): void {
   const child = (
@@ -59,10 +64,6 @@ async function list(ctx: Context): Promise<number> {
 /** Lists the settings that apply, with the flag, the variable or the profile that sets each. */
 async function listOrigins(ctx: Context): Promise<number> {
   const { out } = ctx
-  const [{ effectiveSettings }, { printList }] = await Promise.all([
-    import('../settings/effective-settings.js'),
-    import('../terminal/table.js'),
-  ])
   const { prices } = await ctx.profile()
   printList(out, await effectiveSettings(ctx), {
     header: ['SETTING', 'VALUE', 'ORIGIN'],
@@ -104,7 +105,6 @@ async function set(ctx: Context, key = '', value = ''): Promise<number> {
     )
   setting.check?.(value, key)
   if (key === 'baseUrl') {
-    const { parseBaseUrl } = await import('../../client/service-access.js')
     const hint = addressHint(parseBaseUrl(value, { allowHttp: ctx.env.RUSHES_ALLOW_HTTP === '1' }))
     if (hint !== undefined) ctx.out.warn(hint)
   }
@@ -115,10 +115,6 @@ async function set(ctx: Context, key = '', value = ''): Promise<number> {
 
 /** Rejects with `usage` and all problems. */
 async function readPrices(ctx: Context, text: string): Promise<Readonly<Record<string, unknown>>> {
-  const [{ readJsonArgument }, { priceProblems }] = await Promise.all([
-    import('../flags/json-argument.js'),
-    import('../models/prices.js'),
-  ])
   const hint = `Example: \`rushes config set ${PRICES} '{"acme/still-1": {"run": 0.04}}'\`. Or use @${PRICES}.json.`
   const prices = await readJsonArgument(ctx, text, { name: PRICES, hint })
   const problems = priceProblems(prices, await ctx.models(), await modelsByKind(ctx))

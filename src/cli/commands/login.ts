@@ -4,15 +4,17 @@ import { type Command, Option } from 'commander'
 import type { ApiClient } from '../../client/index.js'
 import { parseApiKey } from '../../client/service-access.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
+import { readFirstLine } from '../../host/first-line.js'
 import { isUsableName } from '../../protocol/model-document.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
-import type { AskService } from '../models/known-models.js'
+import { type AskService, createKnownModels } from '../models/known-models.js'
 import { emptyStdin } from '../process/io.js'
 import { type RawProfile, settingsOf, storedKeyOf, withValue } from '../settings/config-file.js'
 import type { ListOwner } from '../settings/folders.js'
 import { MAX_LINE_BYTES } from '../settings/key.js'
+import { accountOfKey } from '../settings/quick-settings.js'
 import { MODEL_SETTINGS } from '../settings/required-settings.js'
 import { KEY_VARIABLES, SETTINGS, variable } from '../settings/table.js'
 
@@ -87,7 +89,6 @@ export function defaultsIn(listed: readonly unknown[]): ServiceModels {
 async function readKey({ stdin: openStdin, stderr, interrupts }: Context, origin: string): Promise<string> {
   const stdin = openStdin()
   if (stdin.isTTY !== true) {
-    const { readFirstLine } = await import('../../host/first-line.js')
     const line = await readFirstLine(stdin, MAX_LINE_BYTES, interrupts.first)
     if (line.trim() === '') throw emptyStdin('the API key')
     return line
@@ -130,7 +131,6 @@ async function checkKey(
             : `${error.hint ?? ''} To store the key without this check, add --no-verify.`.trim(),
       })
   }
-  const { accountOfKey } = await import('../settings/quick-settings.js')
   return listOf(ctx, { address: baseUrl, account: accountOfKey(apiKey) }, client)
 }
 
@@ -139,7 +139,6 @@ async function listOf(
   { address, account }: ListOwner,
   client: ApiClient,
 ): Promise<readonly unknown[] | undefined> {
-  const { createKnownModels } = await import('../models/known-models.js')
   let listed: readonly unknown[] | undefined
   const models: AskService['models'] = async (_, signal) => {
     // Without an ETag: the kept list does not have the invalid documents.

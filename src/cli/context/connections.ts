@@ -7,8 +7,9 @@ import { printable, shortened } from '../../protocol/text.js'
 import type { Recorder, RecorderOptions } from '../../runs/recorder.js'
 import type { Engine } from '../../service/engines/engine.js'
 import type { ModelSetEngine } from '../../service/models/model-set.js'
-import type { OpenedEngine } from '../models/local-engine.js'
-import type { LocalModelsOptions } from '../models/local-models.js'
+import { askServer } from '../models/ask-server.js'
+import { type OpenedEngine, openLocalEngine, readEngines, rememberEngine } from '../models/local-engine.js'
+import { type LocalModelsOptions, openLocalModels } from '../models/local-models.js'
 import type { Env } from '../process/io.js'
 import type { LocalOptions, LocalService } from './local-service.js'
 
@@ -39,10 +40,6 @@ export async function openEngine(
   { fetch, env, ...options }: OpenEngineOptions,
 ): Promise<OpenedEngine | undefined> {
   if (flag === undefined) return undefined
-  const [{ openLocalEngine }, { askServer }] = await Promise.all([
-    import('../models/local-engine.js'),
-    import('../models/ask-server.js'),
-  ])
   return openLocalEngine({
     ...{ flag, stateFolder, env },
     ask: async (server) =>
@@ -59,12 +56,8 @@ export async function openLocal({
   engine,
   ...options
 }: OpenLocalOptions): Promise<LocalService & { checkModel(model: string, mustExist?: boolean): void }> {
-  const [{ openLocalService }, { openLocalModels }] = await Promise.all([
-    import('./local-service.js'),
-    import('../models/local-models.js'),
-  ])
+  const { openLocalService } = await import('./local-service.js')
   const { clock, env, render, note } = options
-  const { readEngines, rememberEngine } = await import('../models/local-engine.js')
   const earlier = readEngines(stateFolder)
   const set = await openLocalModels({ ...localModels, engine: lineEngine, earlier }, render)
   const preview = await engine()

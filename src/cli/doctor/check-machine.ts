@@ -16,6 +16,7 @@ import { LOCAL_MODELS } from '../../service/names.js'
 import type { Context } from '../context/context.js'
 import type { KnownModels } from '../models/known-models.js'
 import type { Env } from '../process/io.js'
+import { effectiveSettings } from '../settings/effective-settings.js'
 import { JOURNAL_FILE } from '../settings/folders.js'
 import { MODEL_SETTINGS, modelFor, wrongKind } from '../settings/required-settings.js'
 import { addressHint, SETTINGS } from '../settings/table.js'
@@ -157,7 +158,6 @@ export async function checkConfig(ctx: Context): Promise<Finding> {
 
 /** Returns the profile, and what sets each setting that is not a default. */
 export async function describeSettings(ctx: Context): Promise<Finding> {
-  const { effectiveSettings } = await import('../settings/effective-settings.js')
   const [profile, ...settings] = await effectiveSettings(ctx)
   const set = settings.filter(({ origin }) => origin !== 'default')
   const others = set.map(({ key, origin }) => `${key} (${origin})`)

@@ -7,6 +7,8 @@ import { isIP } from 'node:net'
 import { EXIT, messageOf, RushesError } from '../../errors.js'
 import { HttpFailure, isLoopback } from '../../host/http.js'
 import { Interruption } from '../../host/interrupts.js'
+import { maskLimitsUrl, parseLimitsUrl } from '../../limiter/redis/limits-url.js'
+import { pingRedis } from '../../limiter/redis/redis-ledger.js'
 import type { Context } from '../context/context.js'
 import { type Finding, failed, failedBy, ok, skipped, warning } from './finding.js'
 
@@ -121,8 +123,6 @@ export async function checkLimits(ctx: Context): Promise<readonly Finding[]> {
     return [failedBy(LIMITS_CHECK, error)]
   }
   if (url === undefined) return []
-  const { maskLimitsUrl, parseLimitsUrl } = await import('../../limiter/redis/limits-url.js')
-  const { pingRedis } = await import('../../limiter/redis/redis-ledger.js')
   const address = parseLimitsUrl(url)
   if (address === undefined) return []
   const startedAtMs = ctx.clock.monotonic()

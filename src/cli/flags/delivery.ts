@@ -1,7 +1,8 @@
 /** Flags for the wait and for the outputs, shared by `run`, `wait` and `download`. */
 import { type Command, Option } from 'commander'
-import type { Target } from '../../download/target.js'
+import { parseTarget, type Target } from '../../download/target.js'
 import { usageError } from '../../errors.js'
+import { isFolder } from '../../host/directories.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
 import type { ProgressForm } from '../terminal/progress.js'
@@ -94,10 +95,6 @@ export async function deliveryOf(
   options: DeliveryOptions,
   { runs, isDownload = false }: DeliveryNeeds,
 ): Promise<Delivery> {
-  const [{ parseTarget }, { isFolder }] = await Promise.all([
-    import('../../download/target.js'),
-    import('../../host/directories.js'),
-  ])
   const target = parseTarget(options.output, {
     download: options.download === true || ctx.globals.local || isDownload,
     isFolder,

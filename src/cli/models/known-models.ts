@@ -4,6 +4,7 @@
  */
 import type { ModelsOutcome } from '../../client/index.js'
 import { RushesError } from '../../errors.js'
+import { withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import type { Kind, ModelDocument } from '../../protocol/models.js'
 import { builtInSchema } from '../../protocol/parameters.js'
@@ -198,7 +199,6 @@ export function createKnownModels(options: KnownModelsOptions): KnownModels {
   async function refreshInTime(): Promise<boolean> {
     if (ask === undefined) return false
     const { clock, signal } = ask
-    const { withTimeout } = await import('../../host/abort.js')
     const reason = () => new RushesError('network', 'The service did not send its list of models in time.')
     try {
       const { kind } = await withTimeout(refresh, { timeoutMs: TIMEOUT_MS, reason, clock, signal })

@@ -4,7 +4,7 @@ import type { ModelDocument } from '../../protocol/models.js'
 import type { ModelSet } from '../../service/models/model-set.js'
 import { PREVIEW_MODELS } from '../../service/models/served-model.js'
 import type { Env } from '../process/io.js'
-import type { LocalEngine } from './local-engine.js'
+import { engineLabel, furtherModel, type LocalEngine } from './local-engine.js'
 
 export interface LocalModelsOptions {
   /** Value of the setting. A relative path, which was written by hand, is relative to the config folder. */
@@ -33,17 +33,14 @@ export async function openLocalModels(
   const others = earlier.filter(({ name }) => name !== engine?.name)
   return openModelSet({
     path: path === undefined ? undefined : resolve(configFolder, path),
-    ...((engine !== undefined || others.length > 0) && { further: await furtherModels(engine, others) }),
+    ...((engine !== undefined || others.length > 0) && { further: furtherModels(engine, others) }),
     env,
     readsEngines,
     isCharged: false,
   })
 }
 
-async function furtherModels(engine: LocalEngine | undefined, others: readonly LocalEngine[]) {
-  const { engineLabel, furtherModel } = await import('./local-engine.js')
-  return [
-    ...(engine === undefined ? [] : [furtherModel(engine, engineLabel(engine))]),
-    ...others.map((each) => furtherModel(each)),
-  ]
-}
+const furtherModels = (engine: LocalEngine | undefined, others: readonly LocalEngine[]) => [
+  ...(engine === undefined ? [] : [furtherModel(engine, engineLabel(engine))]),
+  ...others.map((each) => furtherModel(each)),
+]

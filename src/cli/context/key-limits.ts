@@ -5,6 +5,7 @@
 import type { RateLimiter } from '../../client/index.js'
 import { usageError } from '../../errors.js'
 import type { Ledger } from '../../limiter/index.js'
+import { maskLimitsUrl, parseLimitsUrl } from '../../limiter/redis/limits-url.js'
 import type { RedisLedger } from '../../limiter/redis/redis-ledger.js'
 import type { StateLedgerOptions, StateOptions } from './state.js'
 
@@ -40,8 +41,9 @@ export function createKeyLimits({ limitsUrl, isLocal, closers, ...state }: KeyLi
       const { createLimiter } = await import('../../limiter/index.js')
       if (isLocal) return createLimiter(clock)
       const { openStateLedger } = await import('./state.js')
+      const { keyHashOf } = await import('../../limiter/shared-ledger.js')
       const url = await limitsUrl()
-      const keyOptions = { ...state, origin: new URL(address).origin, apiKey }
+      const keyOptions = { ...state, keyHash: keyHashOf(new URL(address).origin, apiKey) }
       const machine = openStateLedger(keyOptions)
       closers.push(async () => machine.close())
       const ledger =
@@ -61,17 +63,13 @@ interface MachinesLimitOptions extends StateLedgerOptions {
 
 /** Opens the ledger that several machines share through RUSHES_LIMITS_URL. */
 async function openMachinesLimit(options: MachinesLimitOptions): Promise<RedisLedger> {
-  const { url, origin, apiKey, machine, clock, closers, warn } = options
-  const [{ maskLimitsUrl, parseLimitsUrl }, { openRedisLedger }, { keyHashOf }] = await Promise.all([
-    import('../../limiter/redis/limits-url.js'),
-    import('../../limiter/redis/redis-ledger.js'),
-    import('../../limiter/shared-ledger.js'),
-  ])
+  const { url, keyHash, machine, clock, closers, warn } = options
+  const { openRedisLedger } = await import('../../limiter/redis/redis-ledger.js')
   const address = parseLimitsUrl(url)
   if (address === undefined) throw usageError('limitsUrl is not a valid Redis URL.')
   const ledger = openRedisLedger({
     address,
-    keyHash: keyHashOf(origin, apiKey),
+    keyHash,
     clock,
     machine,
     onLost: ({ message, isLasting }) =>

@@ -7,7 +7,7 @@ import { NewerFormat } from '../../host/database.js'
 import { describeError, isBusy } from '../../host/system-error.js'
 import { type Journal, LOCK_TIMEOUT_MS, openJournal, type SavedRows } from '../../journal/index.js'
 import type { Ledger } from '../../limiter/index.js'
-import { keyHashOf, openSharedLedger, withFallback } from '../../limiter/shared-ledger.js'
+import { openSharedLedger, withFallback } from '../../limiter/shared-ledger.js'
 import { JOURNAL_FILE } from '../settings/folders.js'
 
 export const LEDGER_FILE = 'limits.db'
@@ -173,15 +173,15 @@ export async function whenUnlocked(
 }
 
 export interface StateLedgerOptions extends StateOptions {
-  readonly origin: string
-  readonly apiKey: string
+  /** From `keyHashOf`. */
+  readonly keyHash: string
 }
 
 /**
  * Opens the ledger that all processes share. While its file cannot be used, the limit applies to this process only,
  * with a warning. Throws `usage` for a newer format.
  */
-export function openStateLedger({ folder, clock, warn, origin, apiKey }: StateLedgerOptions): Ledger & {
+export function openStateLedger({ folder, clock, warn, keyHash }: StateLedgerOptions): Ledger & {
   close(): void
 } {
   const path = join(folder, LEDGER_FILE)
@@ -193,7 +193,6 @@ export function openStateLedger({ folder, clock, warn, origin, apiKey }: StateLe
         `${error instanceof RushesError ? error.message : `Cannot use ${describeError(error, path)}.`}`,
     )
   }
-  const keyHash = keyHashOf(origin, apiKey)
   const ledger = withFallback(() => openSharedLedger({ path, keyHash, clock }), { clock, onLost })
   isOpening = false
   return ledger

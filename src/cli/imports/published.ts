@@ -3,10 +3,9 @@ import { createHash } from 'node:crypto'
 import { EXIT, messageOf, RushesError, usageError } from '../../errors.js'
 import type { HttpResponse } from '../../host/http.js'
 import { BodyTooLarge, readText } from '../../host/receive-text.js'
-import { textOfDetail } from '../../protocol/error-detail.js'
 import { readJson, writeJson } from '../../protocol/json.js'
 import type { Kind } from '../../protocol/models.js'
-import { isObject, parseErrorBody, parseJson } from '../../protocol/parse.js'
+import { isObject, parseErrorBody } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { PROVIDERS, type Provider } from '../../service/engines/hosted/providers.js'
 import type { Context } from '../context/context.js'
@@ -62,9 +61,7 @@ export async function getJson(ctx: Context, url: URL): Promise<unknown> {
     throw new RushesError(code, `${url.origin}: ${messageOf(error)}.`, { cause: error })
   }
   const { status } = response
-  const body = parseJson(text)
-  const detail = body.ok && isObject(body.value) ? textOfDetail(body.value.detail) : undefined
-  const reason = parseErrorBody(text).message ?? detail ?? ''
+  const reason = parseErrorBody(text).message ?? ''
   const words = printable(key === undefined ? reason : reason.replaceAll(key, '[key]'))
   const shown = `${url.origin} answered ${status}${words === '' ? '' : `: ${shortened(words, 200)}`}`.replace(
     /\.$/,

@@ -1,10 +1,10 @@
 /** Checks of this machine: settings, state folder, disk and journal. They send no requests and change nothing. */
 import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { EXIT } from '../../errors.js'
 import { inspectDatabase } from '../../host/corruption.js'
 import { sizeOfDatabase } from '../../host/database-file.js'
-import { reasonUnwritable } from '../../host/directories.js'
+import { nearestFolder, reasonUnwritable } from '../../host/directories.js'
 import { isPosix } from '../../host/file-system.js'
 import { findProxy, isLoopback, noProxy } from '../../host/http.js'
 import { asRushesError } from '../../host/interrupts.js'
@@ -44,14 +44,10 @@ function accessFinding(check: string, path: string, advice: string): Finding {
     : ok(check, path)
 }
 
-/** Returns the path, or its nearest existing parent. */
-const nearestExisting = (path: string): string =>
-  existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path))
-
 /** Checks the free space. `name`: `disk` for downloads, `state disk` for the journal. */
 export function checkDisk(name: string, path: string): Finding {
   try {
-    const { bavail, bsize } = statfsSync(nearestExisting(resolve(path)))
+    const { bavail, bsize } = statfsSync(nearestFolder(resolve(path, 'file')))
     return diskFinding(name, bavail * bsize, path)
   } catch (error) {
     return warning(name, `cannot read the free space: ${describeError(error)}`)

@@ -127,4 +127,3 @@ export function createLimiter(
 }
 
 export type { Ledger, Purpose, RemoteLedger } from './limit-ledger.js'
-export { createMemoryLedger } from './limit-ledger.js'

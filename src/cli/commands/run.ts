@@ -34,7 +34,7 @@ const MAX_RUNS = 10_000
 /** On a terminal, more runs than this need a confirmation. */
 const MAX_UNASKED_RUNS = 20
 
-const input = () => new Option('--input <json>', 'Whole input: JSON, @file or - (flags override its fields)')
+const INPUT = ['--input <json>', 'Whole input: JSON, @file or - (flags override its fields)'] as const
 
 export function register(command: Command, { run, model }: CommandEnvironment, runRuns = runCommand): void {
   for (const kind of KINDS) {
@@ -45,17 +45,11 @@ export function register(command: Command, { run, model }: CommandEnvironment, r
       .description(document === undefined ? schema.description : describeModel(document))
       .argument('[prompt...]', 'Text of the prompt; - reads standard input')
     for (const option of modelOptions(schema)) child.addOption(option)
-    child.addOption(
-      new Option('--prompt-file <path>', 'Read the prompt from a file; - is standard input').helpGroup(
-        'Model options:',
-      ),
-    )
-    child.addOption(
-      new Option('--model <provider/name>', 'Model to use (default: the setting of the kind)').helpGroup(
-        'Model options:',
-      ),
-    )
-    child.addOption(input().helpGroup('Model options:'))
+    const option = (flags: string, about: string) => new Option(flags, about).helpGroup('Model options:')
+    child
+      .addOption(option('--prompt-file <path>', 'Read the prompt from a file; - is standard input'))
+      .addOption(option('--model <provider/name>', 'Model to use (default: the setting of the kind)'))
+      .addOption(option(...INPUT))
     addRunOptions(child)
     child.action((words: string[], flags: RunFlags) =>
       run(child, (ctx) =>
@@ -67,7 +61,7 @@ export function register(command: Command, { run, model }: CommandEnvironment, r
     .command('model')
     .description('Create a run of any other model; its input comes from --input')
     .argument('<provider/name>', 'Identifier published for the model')
-    .addOption(input())
+    .addOption(new Option(...INPUT))
   addRunOptions(other)
   other.action((model: string, flags: RunFlags) =>
     run(other, (ctx) =>

@@ -578,7 +578,7 @@ describe('the models of --local', () => {
     })
     expect(ran).toMatchObject({ code: 0, stdout: `${home}/a.png\n` })
     expect((await run(['show', '--last', '--again', '--local'])).stdout).toBe(
-      `rushes run image x --seed 7 -o ${home}/a-2.png\n`,
+      `rushes run image x --seed 7 -o ${home}/a-2.png --local\n`,
     )
   })
 })

@@ -135,8 +135,8 @@ describe('--again', () => {
     })
   })
 
-  const again = async (home: string, id = 'r1') => {
-    const { code, stdout, stderr } = await runCli(['show', id, '--again'], { home, env: SET })
+  const again = async (home: string, id = 'r1', flags: readonly string[] = []) => {
+    const { code, stdout, stderr } = await runCli(['show', id, '--again', ...flags], { home, env: SET })
     return { code, line: stdout.replace(/\n$/, ''), stderr }
   }
 
@@ -194,7 +194,12 @@ describe('--again', () => {
       "rushes run image 'a fox' --model acme/still-1 --base-url https://a.example",
     )
     addRow(home, { id: 'r2', address: 'local', model: 'rushes/preview-image' })
-    expect((await again(home, 'r2')).line).toBe("rushes run image 'a fox' --local")
+    for (const flags of [[], ['--local']])
+      expect((await again(home, 'r2', flags)).line).toBe("rushes run image 'a fox' --local")
+    // The flags of this command are not those of the next one.
+    expect((await again(home, 'r1', ['--base-url', 'https://a.example'])).line).toBe(
+      "rushes run image 'a fox' --model acme/still-1 --base-url https://a.example",
+    )
   })
 
   it('takes images from earlier runs and from files that are still there', async () => {

@@ -69,7 +69,7 @@ async function askedForVideo(place: Place, args: object) {
 }
 
 describe.concurrent('rushes mcp', () => {
-  it('creates runs with --local, and names queued runs when the client disconnects', async () => {
+  it('creates runs with --local, and names unfinished runs when the client disconnects', async () => {
     const place = createPlace()
     const { call, client, stderr } = await connect(place, ['--local'])
     const created = await call('create_image', { prompt: 'a fox', output: 'fox.png' })
@@ -77,7 +77,7 @@ describe.concurrent('rushes mcp', () => {
     expect(readFileSync(join(place.folder, 'fox.png')).subarray(1, 4).toString()).toBe('PNG')
     const left = await call('create_video', { prompt: 'a boat', wait: false })
     await client.close()
-    await until('the last words', () => stderr().includes('is queued') || undefined)
+    await until('the last words', () => stderr().includes('is not finished') || undefined)
     expect(stderr()).toContain(`rushes wait --local ${left.structured.runs[0].id}`)
   })
 

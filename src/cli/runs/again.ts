@@ -35,7 +35,8 @@ export async function againOf(ctx: Context, journal: Journal, run: JournalRun): 
   const engine = isLocal ? readEngines(ctx.stateFolder).find(({ name }) => name === run.model) : undefined
   const models = await modelsOf(ctx, run, engine)
   const output = outputOf(run, journal.filesOf(run))
-  const flags = [...output.flags, ...(await flagsAgain(ctx, run))]
+  // `--engine` implies `--local`.
+  const flags = [...output.flags, ...(engine === undefined ? await flagsAgain(ctx, run) : [])]
   return { ...commandAgain(journal, run, { flags, models, engine }), note: output.note }
 }
 

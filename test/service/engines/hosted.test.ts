@@ -214,7 +214,13 @@ describe('fal', () => {
         result: () => ({
           status: 422,
           body: {
-            detail: [{ loc: ['body', 'prompt'], msg: `policy ${SECRET}`, type: 'content_policy_violation' }],
+            detail: [
+              {
+                loc: ['body', 'prompt'],
+                msg: `policy ${SECRET}, ${SECRET.split(':')[1]}`,
+                type: 'content_policy_violation',
+              },
+            ],
           },
         }),
       },
@@ -228,7 +234,7 @@ describe('fal', () => {
       (reason) => reason,
     )
     expect(error.message).toContain(message)
-    expect(error.message).not.toContain(SECRET)
+    expect(error.message).not.toContain('key-of-the-user')
     expect(creates()).toBe(1)
   })
 

@@ -187,6 +187,7 @@ test('a run whose end cannot be written blocks no slot, and is retried while the
   await clock.runUntil(until('the first try', () => tries() > 0))
   add('run_2')
   await clock.runUntil(until('the other run', () => changes.includes('finish run_2')))
+  await clock.runUntil(until('the longest pauses', () => tries() >= 5))
   const before = tries()
   const beforeMs = clock.monotonic()
   await clock.runUntil(until('further tries', () => tries() >= before + 12))

@@ -2,7 +2,8 @@
 import { ONE_PIXEL_PNG } from '../engines.js'
 import { createModelServer, type ModelServer, type ServerAnswer, type ServerRequest } from './http.js'
 
-export const SECRET = 'key-of-the-user-7f3a'
+/** A key of fal is an id and a secret. */
+export const SECRET = 'id-of-the-key:key-of-the-user-7f3a'
 
 export interface FalJob {
   readonly id: string

@@ -93,11 +93,19 @@ const TRANSFER_STEPS_MS = [1_000, 2_000]
 const MAX_REDIRECTS = 5
 const MAX_VALUE_BYTES = 4 * 1_048_576
 
+/** Parts of a key that are shorter could be words of a message. */
+const MIN_SECRET_LENGTH = 8
+
+/** A server may repeat the key in another form, or a part of it: a key of fal is an id and a secret. */
+function secretsIn(key: string, scheme: UpstreamOptions['scheme']): readonly string[] {
+  const parts = key.split(':').filter(({ length }) => length >= MIN_SECRET_LENGTH)
+  return [key, base64Of(key), ...(scheme === 'basic' ? [key.replace(/^[^:]*:/, '')] : parts)]
+}
+
 export function createUpstream(options: UpstreamOptions): Upstream {
   const { url: base, key, scheme, hasCost = false, parts } = options
   const { clock } = parts
-  const passwords = scheme === 'basic' && key !== undefined ? [key.replace(/^[^:]*:/, '')] : []
-  const clean = createCleanText(base, key === undefined ? [] : [key, base64Of(key), ...passwords])
+  const clean = createCleanText(base, key === undefined ? [] : secretsIn(key, scheme))
   const otherHosts = createReferenceFetch({ privateAllowed: () => false, clock, env: {} })
   const { send, get } = createRequests(options, clean, otherHosts)
 

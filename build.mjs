@@ -199,7 +199,7 @@ function notePackage(path) {
   if (folder !== undefined) bundledPackages.add(folder)
 }
 
-/** The files that the renderer reads: the fonts of the captions, and the encoder, which runs in a worker thread. */
+/** The files that the renderer reads: the fonts of the captions, and the encoder. */
 function copyParts(folder) {
   // The scripts of src/preview/lettering/font.ts.
   const subsets = ['latin', 'latin-ext', 'cyrillic', 'cyrillic-ext', 'greek', 'greek-ext', 'vietnamese']

@@ -430,7 +430,7 @@ async function fetchOutputs<Result>(
   const isLater = (error: UpstreamError) =>
     server.upstream.costs && (isTransient(error) || isUnreachable(error))
   const pauseMs = (error: unknown, number: number): number | undefined => {
-    if (!(error instanceof UpstreamError)) return undefined
+    if (!(error instanceof UpstreamError) || error instanceof JobEnded) return undefined
     if (isLater(error)) return number < MAX_OUTPUT_TRIES ? stepOf(OUTPUT_STEPS_MS, number) : undefined
     return [403, 404, 409, 410].includes(error.status ?? 0) ? OUTPUT_STEPS_MS[number - 1] : undefined
   }

@@ -305,7 +305,8 @@ async function follow<Result>(
     if (isKnown && !isOver && (await mayCancel(engine, handle, job))) {
       const end = await cancelJob(engine, handle)
       note(engine, job, chargeOf(end))
-      if (end === 'succeeded' && isTimedOut(job)) throw undecided(handle, job.signal.reason)
+      const isLeft = end === 'succeeded' || end === 'not canceled'
+      if (isLeft && isTimedOut(job)) throw undecided(handle, job.signal.reason)
     }
     throw error
   } finally {
@@ -438,28 +439,33 @@ async function fetchOutputs<Result>(
   return await retryErrors(attempt, { pauseMs, clock, signal }).catch((error: unknown) => {
     if (!server.upstream.costs) throw error
     if (isTimedOut(job)) throw undecided(handle, signal.reason)
-    // An error with a status is no statement on the job, but on a request for its result.
-    const isResultThere = error instanceof UpstreamError && !(error instanceof JobEnded)
-    throw isResultThere && (error.status !== undefined || isLater(error)) ? undecided(handle, error) : error
+    // It is no statement on the job, but on a request for its result.
+    throw error instanceof UpstreamError && !(error instanceof JobEnded) ? undecided(handle, error) : error
   })
 }
+
+/** `not canceled`: the server did not answer, or refused the cancel, so the job probably continues. */
+type CancelEnd = Charge | 'succeeded' | 'not canceled'
 
 /** Waits first if the job may be about to enter the queue. Failures are ignored: the one that led here is reported. */
 async function cancelJob<Result>(
   { server, clock }: JobParts<Result>,
   handle: JobHandle,
   waitMs = 0,
-): Promise<Charge | 'succeeded'> {
+): Promise<CancelEnd> {
   const work = async (signal: AbortSignal) => {
     if (waitMs > 0) await clock.sleep(waitMs, signal)
     return await server.cancel(handle, signal)
   }
   const limit = { timeoutMs: CANCEL_LIMIT_MS, reason: () => new Error('too slow'), clock }
-  const charge = await withTimeout(work, limit).catch(() => 'unknown' as const)
-  return server.upstream.costs ? charge : 'not charged'
+  const end = await withTimeout(work, limit).catch(() => 'not canceled' as const)
+  return server.upstream.costs ? end : 'not charged'
 }
 
-const chargeOf = (end: Charge | 'succeeded'): Charge => (end === 'succeeded' ? 'charged' : end)
+function chargeOf(end: CancelEnd): Charge {
+  if (end === 'succeeded') return 'charged'
+  return end === 'not canceled' ? 'unknown' : end
+}
 
 const isDetached = ({ signal }: RenderJob): boolean => signal.aborted && signal.reason instanceof JobDetached
 

@@ -341,7 +341,7 @@ async function end(row: BatchRow, { state, error }: FollowedRun): Promise<readon
     return row.chainLength === 0 ? [] : takeReady(row.batch)
   }
   // Keep the entry of an earlier run: only the pending create is removed.
-  const isUnknown = state !== undefined && isOutcomeUnknown(state)
+  const isUnknown = state !== undefined && isOutcomeUnknown(state) && !isCanceled(state)
   // With an unknown outcome, the run stays in the entry: a later batch asks whether its job has been adopted.
   const tries =
     state?.phase === 'failed' && !isUnknown
@@ -356,9 +356,12 @@ async function end(row: BatchRow, { state, error }: FollowedRun): Promise<readon
   return []
 }
 
+/** The job of a canceled run is never adopted. */
+const isCanceled = ({ status }: RunState): boolean => /^\s*cancell?ed\s*$/i.test(status)
+
 /** A canceled run, and one that the account of its provider refused, prove nothing about the input. */
 const isCountedFailure = (state: RunState): boolean =>
-  !/^\s*cancell?ed\s*$/i.test(state.status) && errorCodeOf(state) !== PROVIDER_REFUSED
+  !isCanceled(state) && errorCodeOf(state) !== PROVIDER_REFUSED
 
 /** Hint after the last try: a later batch skips the row. */
 const hintAfter = ({ batch }: BatchRow, { hint }: RushesError): string =>

@@ -213,7 +213,7 @@ async function start<Result>(engine: JobEngine<Result>, job: RenderJob): Promise
   } catch (error) {
     // The request may still be in flight.
     if (chosen !== undefined && !(error instanceof JobEnded) && (await mayCancel(engine, chosen, job)))
-      await cancelJob(engine, chosen, SETTLE_MS)
+      await cancelJob(engine, chosen, { waitMs: SETTLE_MS })
     throw error
   } finally {
     late.end()
@@ -303,7 +303,7 @@ async function follow<Result>(
     if (!isKnown && error instanceof JobEnded) throw notKnown(handle)
     const isOver = error instanceof JobEnded || error instanceof OutcomeUnknown
     if (isKnown && !isOver && (await mayCancel(engine, handle, job))) {
-      const end = await cancelJob(engine, handle)
+      const end = await cancelJob(engine, handle, { keepsResult: server.upstream.costs && isTimedOut(job) })
       note(engine, job, chargeOf(end))
       const isLeft = end === 'succeeded' || end === 'not canceled'
       if (isLeft && isTimedOut(job)) throw undecided(handle, job.signal.reason)
@@ -447,25 +447,27 @@ async function fetchOutputs<Result>(
 /** `not canceled`: the server did not answer, or refused the cancel, so the job probably continues. */
 type CancelEnd = Charge | 'succeeded' | 'not canceled'
 
-/** Waits first if the job may be about to enter the queue. Failures are ignored: the one that led here is reported. */
+/**
+ * Waits first if the job may be about to enter the queue. `keepsResult`: leaves a job that has succeeded, because a cancel
+ * may delete its paid result. Failures are ignored: the one that led here is reported.
+ */
 async function cancelJob<Result>(
   { server, clock }: JobParts<Result>,
   handle: JobHandle,
-  waitMs = 0,
+  { waitMs = 0, keepsResult = false } = {},
 ): Promise<CancelEnd> {
   const work = async (signal: AbortSignal) => {
     if (waitMs > 0) await clock.sleep(waitMs, signal)
-    return await server.cancel(handle, signal)
+    const last = keepsResult ? await server.poll(handle, signal, 1).catch(() => undefined) : undefined
+    return last?.state === 'done' ? 'succeeded' : await server.cancel(handle, signal)
   }
   const limit = { timeoutMs: CANCEL_LIMIT_MS, reason: () => new Error('too slow'), clock }
   const end = await withTimeout(work, limit).catch(() => 'not canceled' as const)
   return server.upstream.costs ? end : 'not charged'
 }
 
-function chargeOf(end: CancelEnd): Charge {
-  if (end === 'succeeded') return 'charged'
-  return end === 'not canceled' ? 'unknown' : end
-}
+const chargeOf = (end: CancelEnd): Charge =>
+  end === 'succeeded' ? 'charged' : end === 'not canceled' ? 'unknown' : end
 
 const isDetached = ({ signal }: RenderJob): boolean => signal.aborted && signal.reason instanceof JobDetached
 

@@ -94,11 +94,16 @@ export const errorCodeOf = ({ service }: RunState): unknown =>
 /** Whether the provider of the model may have accepted the run, so that another one may be paid twice. */
 export const isOutcomeUnknown = (state: RunState): boolean => errorCodeOf(state) === OUTCOME_UNKNOWN
 
+export const isCanceled = ({ status }: RunState): boolean => /^cancell?ed$/i.test(status.trim())
+
+/** Of a run that has failed: a canceled one, and one that its provider refused, prove nothing about the input. */
+export const isCountedFailure = (state: RunState): boolean =>
+  !isCanceled(state) && errorCodeOf(state) !== PROVIDER_REFUSED
+
 function runFailed(state: RunState, isLocal: boolean): RushesError {
-  const isCanceled = /^cancell?ed$/i.test(state.status.trim())
   const end = /^failed$/i.test(state.status) ? 'failed' : `ended with the status ${state.status}`
   const reason = state.failure === undefined ? 'the service gave no reason.' : shortened(state.failure, 2_000)
-  const message = isCanceled
+  const message = isCanceled(state)
     ? state.failure === undefined
       ? 'The run was canceled.'
       : reason

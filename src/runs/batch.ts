@@ -43,7 +43,7 @@ import { asRushesError } from '../host/interrupts.js'
 import type { RunEstimate } from '../journal/index.js'
 import type { ModelInput } from '../protocol/models.js'
 import { progressOf } from '../protocol/parse.js'
-import { errorCodeOf, isOutcomeUnknown, PROVIDER_REFUSED, type RunState } from '../protocol/run-state.js'
+import { isCanceled, isCountedFailure, isOutcomeUnknown, type RunState } from '../protocol/run-state.js'
 import { quoteWord } from '../protocol/text.js'
 import type { CreateRequest, Submitted } from './create.js'
 import { deliver, deliveryError } from './deliver.js'
@@ -341,12 +341,9 @@ async function end(row: BatchRow, { state, error }: FollowedRun): Promise<readon
     return row.chainLength === 0 ? [] : takeReady(row.batch)
   }
   // Keep the entry of an earlier run: only the pending create is removed.
-  const isUnknown = state !== undefined && isOutcomeUnknown(state)
+  const hasFailed = state?.phase === 'failed' && (isCanceled(state) || !isOutcomeUnknown(state))
   // With an unknown outcome, the run stays in the entry: a later batch asks whether its job has been adopted.
-  const tries =
-    state?.phase === 'failed' && !isUnknown
-      ? await row.lock.failed(isCountedFailure(state) ? state.id : undefined)
-      : 0
+  const tries = hasFailed ? await row.lock.failed(isCountedFailure(state) ? state.id : undefined) : 0
   // At the time limit, a 404 may come from a replica that does not know the run yet.
   const shown = error && !row.isTimedOut ? explained(row, error, state) : error
   endRow(row, {
@@ -355,10 +352,6 @@ async function end(row: BatchRow, { state, error }: FollowedRun): Promise<readon
   })
   return []
 }
-
-/** A canceled run, and one that the account of its provider refused, prove nothing about the input. */
-const isCountedFailure = (state: RunState): boolean =>
-  !/^\s*cancell?ed\s*$/i.test(state.status) && errorCodeOf(state) !== PROVIDER_REFUSED
 
 /** Hint after the last try: a later batch skips the row. */
 const hintAfter = ({ batch }: BatchRow, { hint }: RushesError): string =>

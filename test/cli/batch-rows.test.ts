@@ -228,12 +228,18 @@ describe('a row that fails each time', () => {
     expect(lock().sheet).not.toHaveProperty('failures')
   })
 
-  it('does not count runs that were canceled', async () => {
+  it.each([
+    ['', {}],
+    [
+      ', also if the outcome is unknown: such a run cannot be adopted',
+      { error: { code: 'outcome_unknown' } },
+    ],
+  ])('does not count runs that were canceled%s', async (_, fields) => {
     const { run, lock, service } = await createFamily([OTHER])
     const canceled: Fetch = async (request) => {
       const response = await service.fetch(request)
       if (request.method !== 'GET' || !request.url.pathname.includes('/runs/')) return response
-      return scripted({ status: 200, body: { id: 'run_x', status: 'Canceled' } }).fetch(request)
+      return scripted({ status: 200, body: { id: 'run_x', status: 'Canceled', ...fields } }).fetch(request)
     }
     expect((await run([], { fetch: canceled })).code).toBe(10)
     expect(lock().other).toBeUndefined()

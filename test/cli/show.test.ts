@@ -1,6 +1,6 @@
 /** `rushes show`: what the journal knows of one run, and the command that repeats it. */
 import { execFileSync } from 'node:child_process'
-import { rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Journal } from '../../src/journal/index.js'
@@ -200,6 +200,18 @@ describe('--again', () => {
     expect((await again(home, 'r1', ['--base-url', 'https://a.example'])).line).toBe(
       "rushes run image 'a fox' --model acme/still-1 --base-url https://a.example",
     )
+  })
+
+  it('names the service of a run whose profile has another one', async () => {
+    const home = temporaryFolder()
+    const profiles = { default: { baseUrl: 'https://b.example' }, work: { baseUrl: 'https://a.example' } }
+    mkdirSync(join(home, 'config'))
+    writeFileSync(join(home, 'config', 'config.json'), JSON.stringify({ profiles }))
+    addRow(home, { id: 'r1', address: 'https://b.example', profile: 'work' })
+    for (const flags of [[], ['--base-url', 'https://b.example']])
+      expect((await runCli(['show', 'r1', '--again', ...flags], { home })).stdout).toBe(
+        "rushes run image 'a fox' --model acme/still-1 --profile work --base-url https://b.example\n",
+      )
   })
 
   it('takes images from earlier runs and from files that are still there', async () => {

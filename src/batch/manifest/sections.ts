@@ -44,14 +44,6 @@ export const ROW_FIELDS: readonly string[] = [...OWN_FIELDS, ...PARAMETER_NAMES]
 
 export const isOfMatrix = (name: string): boolean => name === 'matrix' || name === 'exclude'
 
-/**
- * Fields that `defaults` may have. Rows cannot share a name, and a matrix would also expand rows without its
- * placeholders.
- */
-export const DEFAULTS_FIELDS: readonly string[] = ROW_FIELDS.filter(
-  (name) => name !== 'name' && !isOfMatrix(name),
-)
-
 /** Whether the schema has the parameter as a field of a row. Names of other fields are parameters only in `input`. */
 export const isParameter = (schema: ModelSchema | undefined, name: string): boolean =>
   schema !== undefined && Object.hasOwn(schema.properties, name) && !OWN_FIELDS.includes(name)

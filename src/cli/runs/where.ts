@@ -8,7 +8,7 @@ import { quoteWord } from '../../protocol/text.js'
 import type { Context, RunHome } from '../context/context.js'
 import { inTurns } from '../process/exit.js'
 import { settingsOf } from '../settings/config-file.js'
-import { LOCAL_ADDRESS } from '../settings/table.js'
+import { LOCAL_ADDRESS, variable } from '../settings/table.js'
 
 /** Address of this command. Undefined if none is set, or if it is invalid. */
 export const addressOr = (ctx: Context): Promise<string | undefined> => ctx.address().catch(() => undefined)
@@ -19,9 +19,14 @@ export async function flagsFor(ctx: Context, { address, profile }: RunHome): Pro
   const isOtherProfile = profile !== ctx.profileName && (await isProfile(ctx, profile))
   if (isOtherProfile && settingsOf(await ctx.config.read(profile), ['baseUrl']).baseUrl === address)
     return ['--profile', quoteWord(profile)]
+  const { globals, env } = ctx
+  // Another profile changes the address, unless a flag or a variable sets it.
+  const isKept =
+    !isOtherProfile || globals.baseUrl !== undefined || variable(env, 'RUSHES_BASE_URL') !== undefined
+  const isHere = isKept && (await addressOr(ctx)) === address
   return [
     ...(isOtherProfile ? ['--profile', quoteWord(profile)] : []),
-    ...((await addressOr(ctx)) === address ? [] : ['--base-url', quoteWord(address)]),
+    ...(isHere ? [] : ['--base-url', quoteWord(address)]),
   ]
 }
 

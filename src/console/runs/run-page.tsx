@@ -160,6 +160,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   renderer_crashed:
     'The renderer crashed each time. Run it again with a smaller size or fewer images; the log of the service says more.',
   render_failed: 'Fix the cause, then run again.',
+  provider_refused:
+    'Ask the administrator of the service: its provider refused the key or the account. The input is not the reason.',
   outcome_unknown:
     'Ask the administrator of the service, who can look for the result at the provider, or refund the run.',
   not_recorded:

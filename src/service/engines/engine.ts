@@ -5,7 +5,6 @@
  */
 import type { Kind } from '../../protocol/models.js'
 
-/** One accepted run, as an engine receives it. */
 /** A job without its functions, which cannot be sent to a process. To abort the job, the service ends the process. */
 export interface RemoteJob {
   readonly kind: Kind
@@ -37,6 +36,7 @@ export interface UpstreamJob {
   onRefused?(): Promise<void>
 }
 
+/** One accepted run, as an engine receives it. */
 export interface RenderJob extends RemoteJob, UpstreamJob {
   /** Reports the progress from 0 to 1. The values must not decrease. */
   onProgress?(fraction: number): void

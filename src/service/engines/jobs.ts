@@ -213,7 +213,7 @@ async function start<Result>(engine: JobEngine<Result>, job: RenderJob): Promise
   } catch (error) {
     // The request may still be in flight.
     if (chosen !== undefined && !(error instanceof JobEnded) && (await mayCancel(engine, chosen, job)))
-      await cancelJob(engine, chosen, SETTLE_MS)
+      await cancelJob(engine, chosen, { waitMs: SETTLE_MS })
     throw error
   } finally {
     late.end()
@@ -303,9 +303,10 @@ async function follow<Result>(
     if (!isKnown && error instanceof JobEnded) throw notKnown(handle)
     const isOver = error instanceof JobEnded || error instanceof OutcomeUnknown
     if (isKnown && !isOver && (await mayCancel(engine, handle, job))) {
-      const end = await cancelJob(engine, handle)
+      const end = await cancelJob(engine, handle, { keepsResult: server.upstream.costs && isTimedOut(job) })
       note(engine, job, chargeOf(end))
-      if (end === 'succeeded' && isTimedOut(job)) throw undecided(handle, job.signal.reason)
+      const isLeft = end === 'succeeded' || end === 'not canceled'
+      if (isLeft && isTimedOut(job)) throw undecided(handle, job.signal.reason)
     }
     throw error
   } finally {
@@ -430,7 +431,7 @@ async function fetchOutputs<Result>(
   const isLater = (error: UpstreamError) =>
     server.upstream.costs && (isTransient(error) || isUnreachable(error))
   const pauseMs = (error: unknown, number: number): number | undefined => {
-    if (!(error instanceof UpstreamError)) return undefined
+    if (!(error instanceof UpstreamError) || error instanceof JobEnded) return undefined
     if (isLater(error)) return number < MAX_OUTPUT_TRIES ? stepOf(OUTPUT_STEPS_MS, number) : undefined
     return [403, 404, 409, 410].includes(error.status ?? 0) ? OUTPUT_STEPS_MS[number - 1] : undefined
   }
@@ -438,28 +439,35 @@ async function fetchOutputs<Result>(
   return await retryErrors(attempt, { pauseMs, clock, signal }).catch((error: unknown) => {
     if (!server.upstream.costs) throw error
     if (isTimedOut(job)) throw undecided(handle, signal.reason)
-    // An error with a status is no statement on the job, but on a request for its result.
-    const isResultThere = error instanceof UpstreamError && !(error instanceof JobEnded)
-    throw isResultThere && (error.status !== undefined || isLater(error)) ? undecided(handle, error) : error
+    // It is no statement on the job, but on a request for its result.
+    throw error instanceof UpstreamError && !(error instanceof JobEnded) ? undecided(handle, error) : error
   })
 }
 
-/** Waits first if the job may be about to enter the queue. Failures are ignored: the one that led here is reported. */
+/** `not canceled`: the server did not answer, or refused the cancel, so the job probably continues. */
+type CancelEnd = Charge | 'succeeded' | 'not canceled'
+
+/**
+ * Waits first if the job may be about to enter the queue. `keepsResult`: leaves a job that has succeeded, because a cancel
+ * may delete its paid result. Failures are ignored: the one that led here is reported.
+ */
 async function cancelJob<Result>(
   { server, clock }: JobParts<Result>,
   handle: JobHandle,
-  waitMs = 0,
-): Promise<Charge | 'succeeded'> {
+  { waitMs = 0, keepsResult = false } = {},
+): Promise<CancelEnd> {
   const work = async (signal: AbortSignal) => {
     if (waitMs > 0) await clock.sleep(waitMs, signal)
-    return await server.cancel(handle, signal)
+    const last = keepsResult ? await server.poll(handle, signal, 1).catch(() => undefined) : undefined
+    return last?.state === 'done' ? 'succeeded' : await server.cancel(handle, signal)
   }
   const limit = { timeoutMs: CANCEL_LIMIT_MS, reason: () => new Error('too slow'), clock }
-  const charge = await withTimeout(work, limit).catch(() => 'unknown' as const)
-  return server.upstream.costs ? charge : 'not charged'
+  const end = await withTimeout(work, limit).catch(() => 'not canceled' as const)
+  return server.upstream.costs ? end : 'not charged'
 }
 
-const chargeOf = (end: Charge | 'succeeded'): Charge => (end === 'succeeded' ? 'charged' : end)
+const chargeOf = (end: CancelEnd): Charge =>
+  end === 'succeeded' ? 'charged' : end === 'not canceled' ? 'unknown' : end
 
 const isDetached = ({ signal }: RenderJob): boolean => signal.aborted && signal.reason instanceof JobDetached
 

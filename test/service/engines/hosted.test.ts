@@ -243,8 +243,9 @@ describe('fal', () => {
   })
 
   test('a black picture of the safety filter is a failure, unless the filter is off', async () => {
-    const { run } = await openFal({ result: black([true]) })
-    await expect(run()).rejects.toThrow("fal's safety filter removed the picture (has_nsfw_concepts)")
+    const { server, run } = await openFal({ result: black([true]) })
+    await expect(run()).rejects.toThrow(/^fal's safety filter removed the picture \(has_nsfw_concepts\)/)
+    expect(server.requests.filter(({ path }) => /requests\/[^/]*$/.test(path))).toHaveLength(1)
     expect(await run({ enable_safety_checker: false })).toHaveLength(1)
     const { run: next } = await openFal({ result: black([false]) })
     expect(await next()).toHaveLength(1)

@@ -453,6 +453,28 @@ test('a run that takes too long cancels its job by its own id', async () => {
   expect(server.canceled).toEqual(['job_1'])
 })
 
+test('a run that takes too long, and whose job cannot be canceled, can be fetched later', async () => {
+  const { server, clock, render } = await open({ polls: 50 })
+  const stop = new AbortController()
+  const rendering = render({ signal: stop.signal })
+  await clock.runUntil(until('a poll', () => (server.jobs[0]?.polls ?? 0) > 1))
+  server.fault('PUT', 'reset')
+  stop.abort(new Error('The engine took longer than 5 minutes.'))
+  await expect(clock.runUntil(rendering)).rejects.toThrow(/result is unknown.*5 minutes\. Its job is job_1/)
+  expect(server.canceled).toEqual([])
+})
+
+test('a run that takes too long leaves a job that has just succeeded: a cancel may delete its result', async () => {
+  const { server, clock, render } = await open({ polls: 50 })
+  const stop = new AbortController()
+  const rendering = render({ signal: stop.signal })
+  await clock.runUntil(until('a poll', () => (server.jobs[0]?.polls ?? 0) > 1))
+  for (const job of server.jobs) job.polls = 50
+  stop.abort(new Error('The engine took longer than 5 minutes.'))
+  await expect(clock.runUntil(rendering)).rejects.toThrow(/result is unknown.*5 minutes\. Its job is job_1/)
+  expect(server.canceled).toEqual([])
+})
+
 test('a worker that was suspended before the create, and lost the run meanwhile, sends nothing', async () => {
   const { clock, creates, render, stored } = await open()
   const save = async (job: StoredJob) => {

@@ -145,7 +145,7 @@ function withoutBlackPictures(result: unknown, { input }: RenderJob): unknown {
   const { has_nsfw_concepts: flags, images } = result
   if (!Array.isArray(flags) || !flags.includes(true)) return result
   if (flags.every((flag) => flag === true))
-    throw new UpstreamError("fal's safety filter removed the picture (has_nsfw_concepts). Change the prompt.")
+    throw new JobEnded("fal's safety filter removed the picture (has_nsfw_concepts). Change the prompt.")
   return Array.isArray(images) ? { ...result, images: images.filter((_, at) => flags[at] !== true) } : result
 }
 

@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSyn
 import { describe, expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
 import { type Engine, OutcomeUnknown } from '../../src/service/engines/engine.js'
-import { JobEnded } from '../../src/service/engines/jobs.js'
+import { JobEnded } from '../../src/service/engines/upstream/upstream-error.js'
 import { scripted } from '../support/cli.js'
 import { createInstantEngine } from '../support/engines.js'
 import {

@@ -22,7 +22,7 @@ import {
 } from './engine.js'
 import { digestsOf, findAgain, isUncertain, type Lookup, SETTLE_MS, type SearchedRun } from './outcome.js'
 import type { Upstream, UpstreamRequest } from './upstream/index.js'
-import { isTransient, UpstreamError } from './upstream/upstream-error.js'
+import { isTransient, JobEnded, UpstreamError } from './upstream/upstream-error.js'
 
 export type JobState<Result> =
   | { readonly state: 'waiting'; readonly position?: number | undefined }
@@ -81,9 +81,6 @@ const MAX_OUTPUT_TRIES = 40
 export const CANCEL_LIMIT_MS = 2_500
 const MAX_HANDLE_BYTES = 4_096
 const MAX_KNOWN_JOBS = 10_000
-
-/** There is nothing to cancel: the server has refused the job, or the job has ended without a result. */
-export class JobEnded extends UpstreamError {}
 
 /** The server accepted the request, but its answer does not name the job. */
 export class NoJobId extends UpstreamError {

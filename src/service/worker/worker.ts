@@ -42,7 +42,7 @@ export const RENDER_DEADLINE_MS = 15 * 60_000
 const CLOSE_GRACE_MS = 1_000
 
 /** Pauses between the tries to store a result on a disk that is full or damaged. */
-const DISK_STEPS_MS = [1_000, 2_000, 5_000, 10_000]
+const DISK_STEPS_MS = [1_000, 2_000, 5_000, 10_000, 30_000, 60_000]
 
 /** A claimed run with the job that this worker has stored for it. */
 type HeldRun = { -readonly [Name in keyof StoredRun]: StoredRun[Name] }

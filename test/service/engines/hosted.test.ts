@@ -234,6 +234,7 @@ describe('fal', () => {
       (reason) => reason,
     )
     expect(error.message).toContain(message)
+    expect(error).not.toBeInstanceOf(OutcomeUnknown)
     expect(error.message).not.toContain('key-of-the-user')
     expect(creates()).toBe(1)
   })

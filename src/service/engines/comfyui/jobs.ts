@@ -5,10 +5,10 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { isObject, parseJson } from '../../../protocol/parse.js'
 import type { Charge, JobHandle, RenderJob } from '../engine.js'
-import { type JobCreate, JobEnded, type JobServer } from '../jobs.js'
+import type { JobCreate, JobServer } from '../jobs.js'
 import type { SearchedRun } from '../outcome.js'
 import type { Upstream } from '../upstream/index.js'
-import { errorTextOf, UpstreamError } from '../upstream/upstream-error.js'
+import { errorTextOf, JobEnded, UpstreamError } from '../upstream/upstream-error.js'
 import {
   endOf,
   findInQueue,

@@ -3,11 +3,17 @@ import { retryErrors } from '../../../host/retry.js'
 import { isObject } from '../../../protocol/parse.js'
 import { isPrivateHost } from '../../rules/networks.js'
 import type { JobHandle, RenderJob } from '../engine.js'
-import { acceptedJob, createJobEngine, JobEnded, type JobServer } from '../jobs.js'
+import { acceptedJob, createJobEngine, type JobServer } from '../jobs.js'
 import type { Upstream } from '../upstream/index.js'
 import type { JsonAnswer } from '../upstream/json-answer.js'
 import type { SourceFile } from '../upstream/request-body.js'
-import { BrokenTransfer, errorTextOf, isTransient, UpstreamError } from '../upstream/upstream-error.js'
+import {
+  BrokenTransfer,
+  errorTextOf,
+  isTransient,
+  JobEnded,
+  UpstreamError,
+} from '../upstream/upstream-error.js'
 import type { CreateHosted, HostedParts, HostedSettings } from './index.js'
 import { earliestTime, jobsOfCreate } from './lost-creates.js'
 import { publishResult, type SentFiles, sentInput } from './media.js'

@@ -6,7 +6,7 @@ import type { Upstream } from '../upstream/index.js'
 import { type JsonAnswer, MAX_FILES } from '../upstream/json-answer.js'
 import { publishOutputs } from '../upstream/outputs.js'
 import { asDataUri, referenceOf, type SourceFile } from '../upstream/request-body.js'
-import { missingResult, UpstreamError } from '../upstream/upstream-error.js'
+import { JobEnded, missingResult } from '../upstream/upstream-error.js'
 import type { HostedSettings } from './index.js'
 
 export interface SentFiles {
@@ -74,7 +74,7 @@ export async function publishResult(
   const ofAnyKind = all.filter(({ type }) => type === undefined)
   const links = [ofKind, ofAnyKind, all].find(({ length }) => length > 0) ?? []
   if (links.length === 0) throw missingResult(answer.value, upstream.clean)
-  if (links.length > MAX_FILES) throw new UpstreamError(`The result has more than ${MAX_FILES} files.`)
+  if (links.length > MAX_FILES) throw new JobEnded(`The result has more than ${MAX_FILES} files.`)
   const paths: string[] = []
   for (const { link } of links)
     paths.push(/^https?:/i.test(link) ? await upstream.download(link, job) : await answer.file(link))

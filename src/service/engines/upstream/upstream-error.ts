@@ -91,10 +91,13 @@ export function errorTextOf(answer: unknown): string | undefined {
   return candidates.find((each): each is string => typeof each === 'string' && each.trim() !== '')
 }
 
+/** There is nothing to cancel or to fetch: the server has refused the job, or the job has ended without a result. */
+export class JobEnded extends UpstreamError {}
+
 /** The error for an answer of status 200 that has no result. */
-export function missingResult(answer: unknown, clean: CleanText): UpstreamError {
+export function missingResult(answer: unknown, clean: CleanText): JobEnded {
   const text = errorTextOf(answer)
-  return new UpstreamError(
+  return new JobEnded(
     text === undefined
       ? "The model's server answered without a result."
       : `The model's server failed: ${clean(text)}`,

@@ -26,7 +26,7 @@ import { settlesWithin } from '../host/abort.js'
 import { isDiskFull } from '../host/directories.js'
 import { startConsole } from './console/sessions.js'
 import { openData } from './data-folders.js'
-import { ANSWER_GRACE_MS } from './engines/engine.js'
+import { STOP_GRACE_MS } from './engines/engine.js'
 import { createFaults, type Faults } from './faults/index.js'
 import { StorageUnavailable } from './files/contract.js'
 import { createLocalStorage } from './files/local-files.js'
@@ -163,7 +163,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
         closeAll({ ...node, opened, rendering, api, closeHttp: () => closeApp(app, clock), grace }).catch(
           onError,
         )
-      closing ??= settlesWithin((grace.graceMs ?? ANSWER_GRACE_MS) + MAX_CLOSE_MS, closed(), clock).then(
+      closing ??= settlesWithin((grace.graceMs ?? STOP_GRACE_MS) + MAX_CLOSE_MS, closed(), clock).then(
         () => {},
       )
       await closing

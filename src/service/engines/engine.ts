@@ -137,17 +137,17 @@ export class RunCanceled extends Error {
 /** The reason with which a job is aborted when this worker stops or loses its lease: another worker follows the job. */
 export class JobDetached extends Error {
   override readonly name = 'JobDetached'
-  /** Time that a create in flight has for its answer. Default: `ANSWER_GRACE_MS`. */
+  /** Time that a create in flight has for its answer. Default: `STOP_GRACE_MS`. */
   readonly graceMs: number
 
-  constructor(message: string, graceMs: number = ANSWER_GRACE_MS) {
+  constructor(message: string, graceMs: number = STOP_GRACE_MS) {
     super(message)
     this.graceMs = graceMs
   }
 }
 
 /** With the limits of a worker that stops, a service ends within five seconds. */
-export const ANSWER_GRACE_MS = 2_500
+export const STOP_GRACE_MS = 2_500
 
 /**
  * A server that costs money may have accepted the run. It is not sent again, and its credits stay charged until an

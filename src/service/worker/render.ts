@@ -8,12 +8,12 @@ import { describeReason } from '../../host/system-error.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { defaultsOf } from '../../protocol/price.js'
 import {
-  ANSWER_GRACE_MS,
   type Engine,
   JobDetached,
   type JobHandle,
   type RenderedFile,
   type RenderJob,
+  STOP_GRACE_MS,
   type StoredJob,
 } from '../engines/engine.js'
 import { withoutExtraArguments } from '../engines/texts.js'
@@ -174,7 +174,7 @@ export async function withGracePeriod<Value>(
   clock: Clock,
 ): Promise<Value> {
   const stopped = untilAborted(signal).then(async () => {
-    const { graceMs } = signal.reason instanceof JobDetached ? signal.reason : { graceMs: ANSWER_GRACE_MS }
+    const { graceMs } = signal.reason instanceof JobDetached ? signal.reason : { graceMs: STOP_GRACE_MS }
     if (await settlesWithin(graceMs + ABORT_GRACE_MS, work, clock)) return await work
     throw signal.reason
   })

@@ -15,7 +15,7 @@ import type { Disarm } from '../../host/clock.js'
 import { removeFolder } from '../../host/own-folder.js'
 import { retryErrors, stepOf } from '../../host/retry.js'
 import { describeReason, isSystemError } from '../../host/system-error.js'
-import { ANSWER_GRACE_MS, JobDetached, RendererCrashed, RunCanceled } from '../engines/engine.js'
+import { JobDetached, RendererCrashed, RunCanceled, STOP_GRACE_MS } from '../engines/engine.js'
 import { StorageUnavailable } from '../files/contract.js'
 import { isDiskUnusable, type Log, silentLog } from '../log.js'
 import type { Metrics } from '../metrics/index.js'
@@ -139,7 +139,7 @@ export function createWorker(options: WorkerOptions): Worker {
     stopCanceled: () => void (state.claims !== undefined && canceledRuns.stop().catch(onError)),
     request: (run) => state.claims === 'requested' && wake(state, run),
     renderStateOf: (id) => state.renderStates.get(id),
-    async close({ graceMs = ANSWER_GRACE_MS, onGrace } = {}) {
+    async close({ graceMs = STOP_GRACE_MS, onGrace } = {}) {
       closing.abort()
       if ([...state.rendering].some(({ job }) => job?.intent && !job.handle)) onGrace?.()
       state.tenure.abort(new JobDetached('The service stops.', graceMs))

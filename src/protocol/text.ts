@@ -59,6 +59,9 @@ function withinLevels(value: unknown, levels: number): unknown {
   )
 }
 
+/** Ends a text with a full stop, unless it ends with a mark of its own. */
+export const asSentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
+
 /** Cuts a long text to `maxLength` characters, with an ellipsis. */
 export const shortened = (text: string, maxLength = 300): string =>
   text.length <= maxLength ? text : `${text.slice(0, maxLength - 1)}…`

@@ -1,7 +1,7 @@
 /** A run as the local service stores it, and the run object of its responses. */
 import type { Kind } from '../protocol/models.js'
 import { type LocalStatus, OUTCOME_UNKNOWN } from '../protocol/run-state.js'
-import { percentDecoded } from '../protocol/text.js'
+import { asSentence, percentDecoded } from '../protocol/text.js'
 import type { StoredJob } from './engines/engine.js'
 import { isoOrNull } from './rules/times.js'
 
@@ -59,7 +59,7 @@ const REFUNDS = {
 /** Returns the failure with this sentence, in place of an earlier one. */
 export function withRefund({ code, message }: RunFailure, refund: keyof typeof REFUNDS): RunFailure {
   const text = message.replace(/ Its price was (not )?refunded\b[^.]*\.$/, '').trimEnd()
-  return { code, message: `${text}${/[.!?]$/.test(text) ? '' : '.'}${REFUNDS[refund]}` }
+  return { code, message: `${asSentence(text)}${REFUNDS[refund]}` }
 }
 
 const CANCELED_ENDS = {

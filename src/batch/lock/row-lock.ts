@@ -43,9 +43,7 @@ export interface RowLock {
    * already has.
    */
   placing(file: Placing & { readonly run: string }): Promise<void>
-  /**
-   * Called when the run has failed. `run`: its id, if it counts as a try. Returns the number of tries so far.
-   */
+  /** Called when the run has failed. `run`: its id, if it counts as a try. Returns the number of tries so far. */
   failed(run: string | undefined): Promise<number>
   made(made: Made): Promise<void>
 }

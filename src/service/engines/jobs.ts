@@ -7,7 +7,7 @@ import { createLateSignal, withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { retry, retryErrors, stepOf } from '../../host/retry.js'
 import { isObject } from '../../protocol/parse.js'
-import { printable, shortened } from '../../protocol/text.js'
+import { asSentence, printable, shortened } from '../../protocol/text.js'
 import {
   type CanceledJob,
   type Charge,
@@ -336,8 +336,6 @@ interface FollowedJob extends RenderJob {
   onKnown(): Promise<void>
 }
 
-const asSentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
-
 /** The job continues, or has its result, which an operator can still have fetched. */
 const undecided = ({ id }: JobHandle, { message }: Error): OutcomeUnknown =>
   new OutcomeUnknown(`${asSentence(message)} Its job is ${shortened(printable(id))}.`)
@@ -436,7 +434,7 @@ async function fetchOutputs<Result>(
   return await retryErrors(attempt, { pauseMs, clock, signal }).catch((error: unknown) => {
     if (!server.upstream.costs) throw error
     if (isTimedOut(job)) throw undecided(handle, signal.reason)
-    // It is no statement on the job, but on a request for its result.
+    // The error is about a request for the result, and not about the job.
     throw error instanceof UpstreamError && !(error instanceof JobEnded) ? undecided(handle, error) : error
   })
 }

@@ -59,7 +59,7 @@ function withinLevels(value: unknown, levels: number): unknown {
   )
 }
 
-/** Ends a text with a full stop, unless it ends with a mark of its own. */
+/** Ends a text with a full stop, unless it ends with another mark. */
 export const asSentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
 
 /** Cuts a long text to `maxLength` characters, with an ellipsis. */

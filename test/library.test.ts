@@ -1,10 +1,10 @@
-/** The public interface: what a client does with invalid values, and the list of names. `npm run docs` writes docs/api.md. */
+/** The public interface: what a client does with invalid values, and the names that it exports. */
 import { existsSync, readdirSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { type CreateBody, createClient, type Fetch, type RunState, RushesError } from '../src/index.js'
 import { scripted } from './support/cli.js'
 import { ONE_PIXEL_PNG } from './support/engines.js'
-import { namesUsed, publicApi, shortened } from './support/public-api.js'
+import { namesUsed, publicApi } from './support/public-api.js'
 import { temporaryFolder } from './support/service.js'
 
 const api = publicApi()
@@ -26,19 +26,6 @@ const KNOWN = [
 const INNER = ['IMAGE_INPUT', 'InputOf', 'VIDEO_INPUT']
 
 describe('the public interface', () => {
-  it('matches the generated docs/api.md', async () => {
-    const text = `# Library API
-
-All names of \`import … from 'rushes'\`; [how to use them](library.md). Shortened: all properties are read-only, comments are first sentences,
-and constants are their keys. Editors show the rest. Changes are in the [changelog](../CHANGELOG.md).
-
-\`\`\`ts
-${api.map(({ text }) => shortened(text)).join('\n\n')}
-\`\`\`
-`
-    await expect(text).toMatchFileSnapshot('../docs/api.md')
-  })
-
   it('matches the exports of the module at run time', async () => {
     const library = await import('../dist/index.js' as string)
     const values = api.filter(({ isType }) => !isType).map(({ name }) => name)

@@ -6,7 +6,6 @@ import type { Fetch } from '../../src/host/http.js'
 import { type CliService, createCliService, type Ran, runCli, withoutList } from '../support/cli.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { type FaultyFetch, withFaults } from '../support/faults.js'
-import { read } from '../support/project.js'
 import { temporaryFolder } from '../support/service.js'
 
 /** A real PNG, and bytes behind it, so that it can break off late. */
@@ -53,7 +52,7 @@ async function tried(
 const fileOf = ({ folder }: Tried): Buffer => readFileSync(join(folder, 'fox.png'))
 const runId = /run_\w+/
 
-/** Each fault with the exit code that it ends with, which docs/faults.md says as well. */
+/** Each fault with the exit code that it ends with. */
 const EXITS = new Map<string, number>()
 function ending<Row extends readonly [fault: string, ...rest: unknown[]]>(
   exit: number,
@@ -291,17 +290,5 @@ describe('serve --fault', () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(words)
     expect(existsSync(join(home, 'state', 'service'))).toBe(false)
-  })
-})
-
-describe('docs/faults.md', () => {
-  const table = read('docs/faults.md').matchAll(/^\| (`[a-z]+:[^|]+`) \| (\d+) \| /gm)
-  const rows = [...table].flatMap(([, faults = '', exit]) =>
-    [...faults.matchAll(/`([^`]+)`/g)].map(([, fault = '']) => [fault, Number(exit)] as const),
-  )
-
-  it('has a table of exit codes, of faults that are tested above', () => {
-    expect(rows.length).toBeGreaterThan(20)
-    expect(rows.map(([fault]) => [fault, EXITS.get(fault)])).toEqual(rows)
   })
 })

@@ -70,24 +70,6 @@ function endOfText(text: string, from: number): number {
   return text.length
 }
 
-/** Returns the declaration for docs/api.md: first sentences of comments, keys of constants, no modifiers. */
-export const shortened = (text: string): string =>
-  text
-    .replace(/^( *)\/\*\*([\s\S]*?)\*\/\n/gm, (_, indent: string, comment: string) => {
-      const [sentence] = /^[\s\S]*?\.(?=\s|$)/.exec(comment.replace(/\s*\n\s*\*\s?/g, ' ').trim()) ?? [
-        comment,
-      ]
-      return `${indent}// ${sentence}\n`
-    })
-    .replace(/\breadonly |^export (declare )?/gm, '')
-    .replace(/^(const \w+: )\{\n([\s\S]*?)^\};/m, (_, head: string, body: string) => {
-      const keys = [...body.matchAll(/^ {4}(\w+)(: [^{]*?(?=;))?/gm)].map(
-        ([, key, value = '']) => key + value,
-      )
-      return `${head}{\n    ${keys.join(', ').replace(/(.{80,110},) /g, '$1\n    ')}\n}`
-    })
-    .replace(/^( {4})+/gm, (indent) => ' '.repeat(indent.length / 2))
-
 /** Returns the type names in a declaration: capitalized words outside of comments and strings. */
 export const namesUsed = (text: string): readonly string[] => [
   ...new Set(

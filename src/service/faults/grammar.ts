@@ -84,7 +84,7 @@ const REQUESTS: readonly FaultTarget[] = ['create', 'status', 'output', 'any']
 const STATUS = '<status>'
 const DEFAULT_FAILURE = 'The service injected this fault.'
 
-/** All effects. A test compares this table with docs/faults.md. */
+/** All effects. */
 export const EFFECTS: readonly EffectRow[] = [
   { name: STATUS, detail: '[code][;name=value]...[;acted]', at: REQUESTS, parse: statusEffect },
   { name: 'reset', detail: '[n | head=n | upload=n]', at: REQUESTS, parse: resetEffect },

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { RushesError } from '../../../src/errors.js'
 import { describeEffect } from '../../../src/service/faults/fault.js'
-import { EFFECTS, FAULT_TARGETS, parseFault } from '../../../src/service/faults/grammar.js'
-import { read } from '../../support/project.js'
+import { parseFault } from '../../../src/service/faults/grammar.js'
 
 const always = Number.POSITIVE_INFINITY
 const status = (code: number, more: object = {}) => ({
@@ -103,22 +102,4 @@ test.each([
 ])('%s is told as "%s"', (spec, words) => {
   const { where, effect } = parseFault(spec)
   expect(describeEffect(where, effect)).toBe(words)
-})
-
-describe('docs/faults.md', () => {
-  const rows = read('docs/faults.md').split('\n')
-
-  test.each(EFFECTS.map(({ name, detail }) => [name, detail] as const))(
-    'has a row for %s',
-    (name, detail) => {
-      const cell = detail === '' ? '' : `\`${detail.replaceAll('|', '\\|')}\``
-      expect(
-        rows.filter((row) => row.startsWith(`| \`${name}\` | ${cell} |`.replace('|  |', '| |'))),
-      ).toHaveLength(1)
-    },
-  )
-
-  test.each([...FAULT_TARGETS, 'latency'])('names the place %s', (where) => {
-    expect(rows.some((row) => row.startsWith(`| \`${where}`))).toBe(true)
-  })
 })

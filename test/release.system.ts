@@ -4,7 +4,7 @@ import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { temporaryFolder } from './support/service.js'
+import { temporaryFolder } from './support/temporary-folder.js'
 
 const FILES = ['package.json', 'package-lock.json', 'CHANGELOG.md', 'README.md', 'docs', 'deploy/release.mjs']
 const IDENTITY = { name: 'A', email: 'a@example.com' }

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { runCli } from './support/cli.js'
 import { describePostgres, temporaryDatabase } from './support/postgres.js'
 import { expectToFit } from './support/schemas.js'
-import { temporaryFolder } from './support/service.js'
+import { temporaryFolder } from './support/temporary-folder.js'
 
 describePostgres('admin-migrate', () => {
   it('accepts the printed JSON, but not with a missing or unknown key', async () => {

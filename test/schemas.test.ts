@@ -21,7 +21,7 @@ import {
 } from './support/hosted-apis.js'
 import { everyCommand, read } from './support/project.js'
 import { expectToFit, misfitsOf, nameOfAnswer, SCHEMAS, validatorOf } from './support/schemas.js'
-import { temporaryFolder } from './support/service.js'
+import { temporaryFolder } from './support/temporary-folder.js'
 
 const valuesOf = (text: string): readonly unknown[] =>
   text

@@ -5,7 +5,7 @@ import { openDatabase } from '../../src/host/database.js'
 import { hashOfKey } from '../../src/service/secrets.js'
 import { SQLITE_SCHEMA } from '../../src/service/store/sqlite/database.js'
 import { createCliService, runCli } from '../support/cli.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { dataWords, openStoreOf, runSql, storedText, usesPostgres } from '../support/test-database.js'
 
 /** `rushes admin` on the data folder of a service that runs beside it. */

@@ -11,7 +11,7 @@ import type { RunState } from '../../src/protocol/run-state.js'
 import { filesBelow } from '../support/binary.js'
 import { runCli } from '../support/cli.js'
 import { addRow, withJournal } from '../support/journal.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 /** Values of flags by their name in the help, and arguments, that are free text. */
 const WITHOUT_COMPLETION = [

@@ -13,7 +13,7 @@ import { EXIT, OWN_CODES } from '../../src/errors.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
 import { createCliService, LOOPBACK_URL, runCli } from '../support/cli.js'
 import { everyCommand } from '../support/project.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const help = async (...words: string[]): Promise<string> => {
   const { code, stdout, stderr } = await runCli(words)

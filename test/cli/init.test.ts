@@ -11,7 +11,7 @@ import { createManualClock } from '../support/clock.js'
 import { createInstantEngine } from '../support/engines.js'
 import { createComfyServer } from '../support/model-servers/comfyui.js'
 import { createSdcppServer } from '../support/model-servers/sdcpp.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 /** Command lines on a machine with these servers, by the port that they usually have. */
 function createMachine(ports: Readonly<Record<string, string>> = {}) {

@@ -12,7 +12,7 @@ import { RUN_FLAGS } from '../../src/protocol/parameters.js'
 import { createCliService, type RunOptions, runCli, SET, scripted, scriptedList } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { openMcp } from '../support/mcp.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const STILL = {
   name: 'acme/still-2',

@@ -17,7 +17,7 @@ import { createImagesServer } from '../support/model-servers/images.js'
 import { pngOf } from '../support/model-servers/pictures.js'
 import { createSdcppServer } from '../support/model-servers/sdcpp.js'
 import { createVideosServer } from '../support/model-servers/videos.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { until } from '../support/until.js'
 
 /** Command lines of one home, with the real network and a preview renderer that records its runs. */

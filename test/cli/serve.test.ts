@@ -11,7 +11,7 @@ import { runCli } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { createInstantEngine } from '../support/engines.js'
 import { createHostedApis } from '../support/hosted-apis.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 describe('the hint for a sign-in link', () => {
   it.each<[url: string, publicUrl: string | undefined, where: string, flags: string]>([

@@ -9,7 +9,7 @@ import { createPlace, rushes } from '../support/binary.js'
 import { createCliService, LOOPBACK_URL, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { processExists } from '../support/process-exists.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const NO_KEY = { ...SET, RUSHES_API_KEY: '' }
 

@@ -7,7 +7,7 @@ import type { Journal } from '../../src/journal/index.js'
 import { createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { addRow, finishedState, rowsOf } from '../support/journal.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 /** The words of a line, as a shell makes them. */
 const wordsIn = (line: string): readonly string[] =>

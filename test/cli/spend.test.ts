@@ -14,7 +14,7 @@ import { createFamilyEngine } from '../support/engines.js'
 import { withFaults } from '../support/faults.js'
 import { expectLinear, LARGER } from '../support/growth.js'
 import { finishedState, rowsOf, withJournal } from '../support/journal.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const linesOf = (text: string): readonly string[] => text.split('\n').filter((line) => line !== '')
 const objectsOf = (text: string) => linesOf(text).map((line) => JSON.parse(line))

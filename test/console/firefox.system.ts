@@ -9,7 +9,7 @@ import { sessionCookie } from '../support/console-page.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { findFirefox } from '../support/find-firefox.js'
 import { type FirefoxPage, openFirefox } from '../support/firefox.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { EMAIL, servePage } from './service-with-page.js'
 
 /** The tests here open their pages in Firefox only. */

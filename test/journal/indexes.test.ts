@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openJournal } from '../../src/journal/index.js'
 import { listStatement } from '../../src/journal/queries.js'
 import { readLabels, readRecentRuns } from '../../src/journal/readonly-queries.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const ADDRESS = 'https://api.example.com'
 

@@ -17,7 +17,7 @@ import { peakMiB, resetPeak } from '../support/process-memory.js'
 import { tableOfFigures } from '../support/proof/figures.js'
 import { hasSwift, type Swift, startSwift } from '../support/proof/swift.js'
 import { hasS3rver, startS3Store } from '../support/s3-store.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const MB = 1_048_576
 const BUCKET = 'media'

@@ -17,14 +17,8 @@ import { describePostgres, sharedPostgres, temporaryDatabase } from '../support/
 import { createPostgresProxy } from '../support/postgres-proxy.js'
 import { claimRun } from '../support/runs.js'
 import { hasS3rver, inEnvironment, startS3Store } from '../support/s3-store.js'
-import {
-  addAccount,
-  ask,
-  createTestService,
-  ended,
-  type TestService,
-  temporaryFolder,
-} from '../support/service.js'
+import { addAccount, ask, createTestService, ended, type TestService } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { runSql, type TestData } from '../support/test-database.js'
 import { until } from '../support/until.js'
 

@@ -6,7 +6,7 @@ import { WebSocket } from 'undici'
 import { expect } from 'vitest'
 import { whenOver } from './after-file.js'
 import { PATIENCE_MS } from './patience.js'
-import { temporaryFolder } from './service.js'
+import { temporaryFolder } from './temporary-folder.js'
 
 export interface FirefoxPage {
   /** Loads a URL. */

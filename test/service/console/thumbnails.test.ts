@@ -30,7 +30,8 @@ import {
   type RecordingEngine,
 } from '../../support/engines.js'
 import { sumOf } from '../../support/metrics.js'
-import { ended, type TestService, type TestServiceOptions, temporaryFolder } from '../../support/service.js'
+import { ended, type TestService, type TestServiceOptions } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const PICTURE = await sharp({ create: { width: 640, height: 320, channels: 3, background: 'teal' } })
   .png()

@@ -13,7 +13,7 @@ import { creditLedgerContract } from '../../contract/credit-ledger.js'
 import { fileRecordsContract } from '../../contract/file-records.js'
 import { storeContract } from '../../contract/store.js'
 import { userContract } from '../../contract/user-store.js'
-import { temporaryFolder } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const newPath = () => join(temporaryFolder(), 'service.db')
 

@@ -1,5 +1,5 @@
 /**
- * `npm run test:system`: what needs servers and browsers (PostgreSQL, Redis, nginx, S3, Chromium, Firefox), the packed package, other programs
+ * `npm run test:system`: what needs servers and browsers (PostgreSQL, nginx, S3, Chromium, Firefox), the packed package, other programs
  * around `rushes`, and films at full length. Tests are skipped where a part is not installed, and a line names it.
  */
 import { existsSync } from 'node:fs'
@@ -18,7 +18,6 @@ const PROGRAMS = ['nginx', 'psql', 'jq', 'make', 'python3', 'ffmpeg', 'ffprobe']
 const isThere = (name: string) => folders.some((folder) => existsSync(join(folder, name)))
 const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin']
 const missing = PROGRAMS.filter((name) => !isThere(name))
-if (!isThere('redis-server') && !process.env.REDIS_URL) missing.push('redis-server (or REDIS_URL)')
 if (findChromium() === undefined) missing.push('chromium (or CHROME_PATH)')
 if (findFirefox() === undefined) missing.push('firefox (or FIREFOX_PATH)')
 if (!hasPostgres) missing.push('PostgreSQL (test/engines, or PG_URL)')

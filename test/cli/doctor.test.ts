@@ -112,20 +112,6 @@ describe('doctor', () => {
     expect(lines.find(({ check }) => check === 'connection')?.advice).toMatch(/rushes serve/)
   })
 
-  it.each([
-    ['redis://ci:s3cret@127.0.0.1:1', 9, 'redis://***@127.0.0.1:1: connection refused'],
-    ['redis://:s3/cret@cache', 2, 'RUSHES_LIMITS_URL is not a valid Redis URL.'],
-  ])('a shared rate limit that cannot be used fails: %s', async (url, code, message) => {
-    const service = await createCliService()
-    const found = await examined(service, { env: { RUSHES_LIMITS_URL: url } })
-    expect(found.code).toBe(code)
-    expect(found.lines.find(({ check }) => check === 'rate limit')).toMatchObject({
-      status: 'failed',
-      message,
-    })
-    expect(JSON.stringify(found)).not.toContain('cret@')
-  })
-
   it('names what is unfinished, and is exit 13 for what is unconfirmed', async () => {
     const service = await createCliService({ rendering: false })
     await service.run(['run', 'image', 'a fox', '--no-wait'])

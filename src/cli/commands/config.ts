@@ -10,7 +10,7 @@ import { priceProblems } from '../models/prices.js'
 import { type RawProfile, settingsOf, withValue } from '../settings/config-file.js'
 import { effectiveSettings } from '../settings/effective-settings.js'
 import { modelsByKind } from '../settings/required-settings.js'
-import { addressHint, CONFIG_KEYS, maskSettings, SETTINGS, settingOfKey } from '../settings/table.js'
+import { addressHint, CONFIG_KEYS, SETTINGS, settingOfKey } from '../settings/table.js'
 import { printList } from '../terminal/table.js'
 
 export function register(command: Command, { run }: CommandEnvironment): void {
@@ -54,7 +54,7 @@ const jsonOf = (
 
 async function list(ctx: Context): Promise<number> {
   const profile = await ctx.profile()
-  const settings = maskSettings(settingsOf(profile, CONFIG_KEYS))
+  const settings = settingsOf(profile, CONFIG_KEYS)
   if (ctx.out.mode.json) ctx.out.json(jsonOf(profile, settings))
   else for (const [key, value] of Object.entries(settings)) ctx.out.line(`${key}=${printable(value)}`)
   await noteProfiles(ctx)
@@ -84,7 +84,7 @@ async function noteProfiles({ config, profileName, out }: Context): Promise<void
 async function get(ctx: Context, key = ''): Promise<number> {
   settingOfKey(key)
   const profile = await ctx.profile()
-  const settings = maskSettings(settingsOf(profile, [key]))
+  const settings = settingsOf(profile, [key])
   const value = settings[key]
   if (value === undefined)
     throw usageError(

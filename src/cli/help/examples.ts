@@ -67,7 +67,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes spend --since 30d'],
     ['rushes spend --by label --json', 'one line for each label, then the total'],
   ],
-  'rushes forget': [['rushes forget run_7k2m9x'], ['rushes forget --older-than 90d --yes']],
+  'rushes forget': [['rushes forget run_7k2m9x'], ['rushes forget --before 90d --yes']],
   'rushes batch': [
     ['rushes batch shots.yaml --dry-run', 'show what would be created'],
     ['rushes batch shots.yaml --max-runs 20'],

@@ -34,7 +34,7 @@ export async function effectiveSettings(ctx: Context): Promise<readonly Effectiv
         : uncheckedSetting(name, { flag: name === 'baseUrl' ? globals.baseUrl : undefined, env, file })
     if (found === undefined || row.key === undefined) continue
     const origin = found.origin === 'profile' ? `profile ${profileName}` : found.origin
-    rows.push({ key: row.key, value: row.mask?.(found.value) ?? found.value, origin })
+    rows.push({ key: row.key, value: found.value, origin })
   }
   const keyVariable = KEY_VARIABLES.find((name) => variable(env, name) !== undefined)
   const keyOrigin =

@@ -11,14 +11,7 @@ import { EXIT } from '../src/errors.js'
 import { type Fetch, HttpFailure } from '../src/host/http.js'
 import { createInterrupts } from '../src/host/interrupts.js'
 import { createCliService, type Ran, runCli } from './support/cli.js'
-import {
-  createHostedApis,
-  FAL_MODELS,
-  FAL_PRICES,
-  FAL_SCHEMA,
-  priceOf,
-  schemaOf,
-} from './support/hosted-apis.js'
+import { createHostedApis, FAL_SCHEMA, schemaOf } from './support/hosted-apis.js'
 import { everyCommand, read } from './support/project.js'
 import { expectToFit, misfitsOf, nameOfAnswer, SCHEMAS, validatorOf } from './support/schemas.js'
 import { temporaryFolder } from './support/temporary-folder.js'
@@ -73,7 +66,6 @@ const MET: Readonly<Record<string, (place: Place) => Promise<readonly unknown[]>
     await run(IMAGE, { fetch: loses })
     return valuesOf((await run(['list', '--json'])).stdout)
   },
-  init: async ({ run, folder }) => valuesOf((await run(['init', folder, '--json'])).stdout),
   gallery: async ({ run, folder }) => {
     await run([...IMAGE, '-o', `${folder}/a.png`])
     await run(IMAGE)
@@ -160,20 +152,9 @@ const MET: Readonly<Record<string, (place: Place) => Promise<readonly unknown[]>
     return [added, await run(['models', 'remove', 'a/b', '--json'])].flatMap(({ stdout }) => valuesOf(stdout))
   },
   'models-import': async () => {
-    const fetch = createHostedApis([FAL_SCHEMA, { status: 200, body: schemaOf('fal-flux-dev') }]).fetch
-    const options = { home: temporaryFolder(), fetch }
+    const { fetch } = createHostedApis([FAL_SCHEMA, { status: 200, body: schemaOf('fal-flux-dev') }])
     const line = ['models', 'import', 'fal:fal-ai/flux/dev', '--json']
-    return [await runCli(line, options), await runCli([...line, '--check'], options)].flatMap(({ stdout }) =>
-      valuesOf(stdout),
-    )
-  },
-  'models-search': async () => {
-    const body = { models: [{ endpoint_id: 'fal-ai/flux/dev', metadata: { category: 'text-to-image' } }] }
-    const { fetch } = createHostedApis(
-      [FAL_PRICES, priceOf('fal-ai/flux/dev', 0.025)],
-      [FAL_MODELS, { status: 200, body }],
-    )
-    return valuesOf((await runCli(['models', 'search', 'flux', '--json'], { fetch })).stdout)
+    return valuesOf((await runCli(line, { home: temporaryFolder(), fetch })).stdout)
   },
   doctor: async ({ run }) => [
     ...valuesOf((await run(['doctor', '--json'])).stdout),
@@ -193,11 +174,6 @@ const MET: Readonly<Record<string, (place: Place) => Promise<readonly unknown[]>
     await run(['config', 'set', 'models.image', 'acme/still-1'])
     return valuesOf((await run(['config', 'list', '--json'])).stdout)
   },
-  'config-origins': async ({ run }) => {
-    await run(['config', 'set', 'prices', '{"acme/still-1": {"run": 0.04}}'])
-    return valuesOf((await run(['config', 'list', '--show-origin', '--json'])).stdout)
-  },
-  'profile-list': async ({ run }) => valuesOf((await run(['profile', 'list', '--json'])).stdout),
   'config-get': async ({ run }) => {
     await run(['config', 'set', 'timeout', '5m'])
     return valuesOf((await run(['config', 'get', 'timeout', '--json'])).stdout)
@@ -301,16 +277,7 @@ describe('docs/schemas', () => {
   })
 
   it('contains a schema for each command that prints JSON', async () => {
-    const silent = [
-      'login',
-      'logout',
-      'completion',
-      'mcp',
-      'config set',
-      'config unset',
-      'profile use',
-      'help',
-    ]
+    const silent = ['login', 'logout', 'completion', 'mcp', 'config set', 'config unset', 'help']
     const lines = (await everyCommand())
       .filter((command) => command.commands.length === 0 && command.parent !== null)
       .map((command) => fullName(command).replace(/^rushes /, ''))

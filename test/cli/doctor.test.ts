@@ -43,7 +43,6 @@ async function examined(service: CliService, options: Parameters<CliService['run
 const WELL = {
   version: 'ok',
   config: 'ok',
-  settings: 'ok',
   'service URL': 'ok',
   proxy: 'ok',
   dns: 'ok',

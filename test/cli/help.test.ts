@@ -325,10 +325,6 @@ describe('a line that does not parse', () => {
       ['run', 'image', 'x', '--model'],
       '--model <provider/name>: the value is missing.\n  See `rushes run image --help`.',
     ],
-    [
-      ['config'],
-      '`rushes config` needs a subcommand: list, get, set, unset or path.\n  See `rushes config --help`.',
-    ],
     [['run'], '`rushes run` needs a subcommand: video, image or model.\n  See `rushes run --help`.'],
     [['status'], 'Missing run ids.\n  Give run ids or --last. `rushes list` shows the runs of this machine.'],
     [['completion', 'powershell'], 'Unknown shell "powershell". Use bash, zsh or fish.'],

@@ -33,7 +33,7 @@ import { createLocalStorage } from './files/local-files.js'
 import { closeApp, createApp } from './http/app.js'
 import { HTTP_LIMITS } from './http/connections.js'
 import { createInProcessFetch } from './http/in-process-fetch.js'
-import { isOpenToOthers, type Listening, listenOn } from './http/listening.js'
+import { addressFor, isOpenToOthers, type Listening, listenOn } from './http/listening.js'
 import { type KeyLookup, openKeyLookup } from './key-lookup.js'
 import { createErrorLog, type Log, silentLog } from './log.js'
 import {
@@ -117,7 +117,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     ...{ options, folders, events, onError },
     store: metrics?.observeStore(opened.store) ?? opened.store,
     storage: options.storage ?? createLocalStorage(folders, clock),
-    baseUrl: () => publicUrl ?? listening?.url ?? PLACEHOLDER_URL,
+    baseUrl: (request) =>
+      publicUrl ?? (request ? addressFor(request, listening) : listening?.url) ?? PLACEHOLDER_URL,
   }
   const { store, storage } = node
   const rendering = createRendering(

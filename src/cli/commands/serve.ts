@@ -199,6 +199,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     await writeAtomically(join(data, URL_FILE), `${publicUrl ?? url}\n`).catch(() => {})
     announce(ctx, {
       url,
+      host,
       publicUrl,
       data,
       console: service.console,

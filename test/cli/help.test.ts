@@ -269,7 +269,6 @@ describe('a word that is nearly right', () => {
     ],
     [['spend', '--by', 'x'], /Unknown group "x"\. Use model, day or label\./],
     [['serve', '--log-level', 'wran'], /Unknown log level "wran"\. Did you mean "warn"\?/],
-    [['serve', '--fault', 'creat:429'], /Did you mean "create"/],
     [['models', 'imag'], /Did you mean "image"\?/],
     [['config', 'get', 'baseurl'], /Unknown setting "baseurl"\. Did you mean "baseUrl"\?/],
     [['config', 'gte', 'baseUrl'], /Did you mean "get"\?/],

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { rushes, type Service, start } from '../support/binary.js'
+import { randomOutput } from '../support/engines.js'
 import { createFaultyProxy } from '../support/faults.js'
 import { personAt, quickEngines, serveQuickly } from '../support/quick-service.js'
 
@@ -34,9 +35,7 @@ it.concurrent('serve --fault reports each injected fault as JSON, and closes sta
 describe('behind a proxy', () => {
   let service: Service
   beforeAll(async () => {
-    service = await serveQuickly([
-      ...['--engine', 'image=head -c 20000 /dev/urandom > "$RUSHES_OUTPUT_DIR/a.png"'],
-    ])
+    service = await serveQuickly(['--engine', `image=${randomOutput('a.png', 20_000)}`])
   })
 
   it('only a reset upload is an unknown outcome, and a broken download resumes', async () => {

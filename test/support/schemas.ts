@@ -75,7 +75,6 @@ const SHARED: Readonly<Record<string, string>> = {
   'models remove': 'models-change',
   'models save': 'models-change',
   'admin key create': 'admin-new-key',
-  'admin key log': 'admin-key-log',
   'admin user add': 'admin-user-link',
   'admin user link': 'admin-user-link',
   'admin credits list': 'admin-credits',

@@ -188,10 +188,6 @@ const MET: Readonly<Record<string, (place: Place) => Promise<readonly unknown[]>
     await administered(place, 'key', 'set', 'first', ...terms)
     return await administered(place, 'key', 'list')
   },
-  'admin-key-log': async (place) => {
-    await administered(place, 'key', 'set', 'first', '--quota', '3')
-    return await administered(place, 'key', 'log')
-  },
   'admin-new-key': (place) => administered(place, 'key', 'create', '--account', 'default'),
   'admin-user': async (place) => {
     await administered(place, 'user', 'add', 'ann@example.com', '--account', 'default')

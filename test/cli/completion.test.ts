@@ -39,7 +39,6 @@ const WITHOUT_COMPLETION = [
     'admin credits add account',
     'admin credits add n',
     'admin credits list account',
-    'admin key archive key',
     'admin key disable key',
     'admin key enable key',
     'admin key set key',

@@ -74,7 +74,6 @@ const SHARED: Readonly<Record<string, string>> = {
   'models add': 'models-change',
   'models remove': 'models-change',
   'admin key create': 'admin-new-key',
-  'admin key log': 'admin-key-log',
   'admin user add': 'admin-user-link',
   'admin user link': 'admin-user-link',
   'admin credits list': 'admin-credits',

@@ -143,12 +143,10 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   'rushes admin key list': [['rushes admin key list'], ['rushes admin key list --account acme --json']],
   'rushes admin key disable': [['rushes admin key disable 1'], ['rushes admin key disable ci']],
   'rushes admin key enable': [['rushes admin key enable 1'], ['rushes admin key enable ci']],
-  'rushes admin key archive': [['rushes admin key archive ci'], ['rushes admin key archive 1']],
   'rushes admin key set': [
     ['rushes admin key set ci --spend-limit 500'],
     ['rushes admin key set 1 --allow-ip none --expires none', 'remove both limits'],
   ],
-  'rushes admin key log': [['rushes admin key log'], ['rushes admin key log --account acme --json']],
   'rushes admin credits': [['rushes admin credits add acme 100'], ['rushes admin credits list acme']],
   'rushes admin credits add': [
     ['rushes admin credits add acme 100'],

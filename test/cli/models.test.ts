@@ -566,7 +566,7 @@ describe('the models of --local', () => {
     expect((await run(['list', '--json'])).stdout).toBe('')
   })
 
-  it('render, and show --again repeats the run with its flags', async () => {
+  it('render a run with its flags', async () => {
     const { run, home } = await homeWith()
     writeFileSync(
       join(home, 'flux.yaml'),
@@ -577,9 +577,6 @@ describe('the models of --local', () => {
       engine: createInstantEngine(),
     })
     expect(ran).toMatchObject({ code: 0, stdout: `${home}/a.png\n` })
-    expect((await run(['show', '--last', '--again', '--local'])).stdout).toBe(
-      `rushes run image x --seed 7 -o ${home}/a-2.png --local\n`,
-    )
   })
 })
 

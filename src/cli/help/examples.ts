@@ -54,12 +54,11 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   ],
   'rushes show': [
     ['rushes show run_7k2m9x'],
-    ['rushes show run_7k2m9x --again', 'print the command that repeats it'],
     ['rushes show run_7k2m9x --show', 'draw its files in the terminal'],
   ],
   'rushes open': [['rushes open --last', 'the newest run'], ['rushes open run_7k2m9x']],
   'rushes gallery': [
-    ['rushes gallery --open', 'write gallery.html and look at it'],
+    ['rushes gallery', 'write gallery.html'],
     ['rushes gallery --kind image --since 7d -o fox/index.html'],
   ],
   'rushes spend': [

@@ -12,7 +12,7 @@ import { FURTHER_ENVIRONMENT, SETTINGS, SHARED_ENVIRONMENT } from '../../src/cli
 import { EXIT, OWN_CODES } from '../../src/errors.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
 import { createCliService, LOOPBACK_URL, runCli } from '../support/cli.js'
-import { everyCommand } from '../support/project.js'
+import { everyCommand, PARSE_ONLY } from '../support/project.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 const help = async (...words: string[]): Promise<string> => {
@@ -88,7 +88,7 @@ async function parseErrors(lines: readonly string[]): Promise<readonly string[]>
   const wrong: string[] = []
   for (const line of lines) {
     const words = wordsOf(line).slice(1)
-    const program = await createProgram(commandWord(words), { run: async () => {}, print: () => {} })
+    const program = await createProgram(commandWord(words), PARSE_ONLY)
     await program.parseAsync([...words], { from: 'user' }).catch((error: Error) => {
       wrong.push(`${line}: ${error.message}`)
     })

@@ -3,7 +3,7 @@ import { sep } from 'node:path'
 import type { OpenDatabase, SqlValue } from '../host/database.js'
 import { writeJson } from '../protocol/json.js'
 import { addTo } from '../protocol/lists.js'
-import type { RunState } from '../protocol/run-state.js'
+import { isOutcomeUnknown, OUTCOME_UNKNOWN, type RunState } from '../protocol/run-state.js'
 import type { UnknownOutcome } from './creates.js'
 import {
   FIND,
@@ -176,8 +176,9 @@ export interface StatusUpdate {
 }
 
 /**
- * Records a status. The first final status is kept; later ones only update the links. A run that succeeded without
- * links keeps the service's response.
+ * Records a status. The first final status is kept; later ones only update the links. A run of unknown outcome is an
+ * exception: it may be adopted and go on, so every later status replaces it, and success replaces every failure. A run
+ * that succeeded without links keeps the service's response.
  */
 export function recordStatus(
   db: OpenDatabase,
@@ -188,29 +189,34 @@ export function recordStatus(
   const { id, phase, status, urls, failure, finishedAt, withoutUrls, service } = state
   if (phase === 'running') {
     db.run(
-      `UPDATE runs SET status = ?, error_code = NULL, error_message = NULL
-       WHERE address = ? AND id = ? AND phase = 'going' AND (status <> ? OR error_code IS NOT NULL)`,
+      `UPDATE runs SET phase = 'going', status = ?, finished_at = NULL, elapsed_ms = NULL, error_code = NULL,
+         error_message = NULL
+       WHERE address = ? AND id = ?
+         AND (phase = 'going' AND (status <> ? OR error_code IS NOT NULL) OR error_code = ?)`,
       status,
       address,
       id,
       status,
+      OUTCOME_UNKNOWN,
     )
     return
   }
   const finishedAtMs = finishedAt === undefined ? nowMs : Date.parse(finishedAt)
   db.run(
     `UPDATE runs SET phase = ?, status = ?, finished_at = ?, elapsed_ms = coalesce(?, ? - created_at), took_ms = ?,
-       error_code = ?, error_message = ? WHERE address = ? AND id = ? AND phase = 'going'`,
+       error_code = ?, error_message = ?
+     WHERE address = ? AND id = ? AND (phase = 'going' OR phase = 'failed' AND ? = 'succeeded')`,
     phase,
     status,
     finishedAtMs,
     elapsedMs === undefined ? null : Math.round(elapsedMs),
     nowMs,
     tookMs === undefined ? null : Math.round(tookMs),
-    phase === 'failed' ? 'run_failed' : null,
+    phase === 'failed' ? (isOutcomeUnknown(state) ? OUTCOME_UNKNOWN : 'run_failed') : null,
     phase === 'failed' ? (failure ?? null) : null,
     address,
     id,
+    phase,
   )
   if (withoutUrls !== undefined)
     db.run(

@@ -43,7 +43,6 @@ async function examined(service: CliService, options: Parameters<CliService['run
 const WELL = {
   version: 'ok',
   config: 'ok',
-  settings: 'ok',
   'service URL': 'ok',
   proxy: 'ok',
   dns: 'ok',
@@ -110,20 +109,6 @@ describe('doctor', () => {
       statuses: { ...WELL, connection: 'failed', clock: 'skipped', key: 'skipped' },
     })
     expect(lines.find(({ check }) => check === 'connection')?.advice).toMatch(/rushes serve/)
-  })
-
-  it.each([
-    ['redis://ci:s3cret@127.0.0.1:1', 9, 'redis://***@127.0.0.1:1: connection refused'],
-    ['redis://:s3/cret@cache', 2, 'RUSHES_LIMITS_URL is not a valid Redis URL.'],
-  ])('a shared rate limit that cannot be used fails: %s', async (url, code, message) => {
-    const service = await createCliService()
-    const found = await examined(service, { env: { RUSHES_LIMITS_URL: url } })
-    expect(found.code).toBe(code)
-    expect(found.lines.find(({ check }) => check === 'rate limit')).toMatchObject({
-      status: 'failed',
-      message,
-    })
-    expect(JSON.stringify(found)).not.toContain('cret@')
   })
 
   it('names what is unfinished, and is exit 13 for what is unconfirmed', async () => {

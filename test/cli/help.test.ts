@@ -269,7 +269,6 @@ describe('a word that is nearly right', () => {
     ],
     [['spend', '--by', 'x'], /Unknown group "x"\. Use model, day or label\./],
     [['serve', '--log-level', 'wran'], /Unknown log level "wran"\. Did you mean "warn"\?/],
-    [['serve', '--fault', 'creat:429'], /Did you mean "create"/],
     [['models', 'imag'], /Did you mean "image"\?/],
     [['config', 'get', 'baseurl'], /Unknown setting "baseurl"\. Did you mean "baseUrl"\?/],
     [['config', 'gte', 'baseUrl'], /Did you mean "get"\?/],
@@ -324,10 +323,6 @@ describe('a line that does not parse', () => {
     [
       ['run', 'image', 'x', '--model'],
       '--model <provider/name>: the value is missing.\n  See `rushes run image --help`.',
-    ],
-    [
-      ['config'],
-      '`rushes config` needs a subcommand: list, get, set, unset or path.\n  See `rushes config --help`.',
     ],
     [['run'], '`rushes run` needs a subcommand: video, image or model.\n  See `rushes run --help`.'],
     [['status'], 'Missing run ids.\n  Give run ids or --last. `rushes list` shows the runs of this machine.'],

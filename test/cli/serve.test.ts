@@ -88,6 +88,16 @@ describe('the models of --models', () => {
   })
 })
 
+it('says that it listens on all addresses', async () => {
+  const interrupts = createInterrupts()
+  const { code, stderr } = await runCli(['serve', '--port', '0', '--host', '0.0.0.0', '--no-console'], {
+    ...{ home: temporaryFolder(), interrupts, engine: createInstantEngine() },
+    onStderr: (text) => text.includes('The API key') && interrupts.interrupt('SIGINT'),
+  })
+  expect(code).toBe(0)
+  expect(stderr).toMatch(/Listening on all addresses of this machine, here http:\/\/127\.0\.0\.1:\d+\./)
+})
+
 it('names the account that pays for hosted models once it listens, once for all of them', async () => {
   const home = temporaryFolder()
   const path = join(home, 'models.yaml')

@@ -218,6 +218,35 @@ describe('the life of a row', () => {
     })
   })
 
+  it('goes on, and succeeds, after an end of unknown outcome whose job was adopted', () => {
+    const { journal, advance } = createTestJournal()
+    accepted(journal, 'r1')
+    see(journal, 'r1', 'failed', { service: { error: { code: 'outcome_unknown' } }, failure: 'no answer' })
+    expect(journal.find(ADDRESS, 'r1')).toMatchObject({
+      ...{ phase: 'failed', error: { code: 'outcome_unknown', message: 'no answer' } },
+    })
+    advance(1_000)
+    see(journal, 'r1', 'running')
+    expect(journal.unfinished(ADDRESS)).toMatchObject([
+      { id: 'r1', status: 'processing', error: undefined, finishedAtMs: undefined },
+    ])
+    advance(1_000)
+    see(journal, 'r1', 'succeeded', { urls: ['https://x.example/1'] })
+    expect(journal.find(ADDRESS, 'r1')).toMatchObject({
+      ...{ phase: 'succeeded', elapsedMs: 2_000, urls: ['https://x.example/1'], error: undefined },
+    })
+  })
+
+  it('succeeds after a failure, but does not go on', () => {
+    const { journal } = createTestJournal()
+    accepted(journal, 'r1')
+    see(journal, 'r1', 'failed', { failure: 'no' })
+    see(journal, 'r1', 'running')
+    expect(journal.find(ADDRESS, 'r1')).toMatchObject({ phase: 'failed', error: { code: 'run_failed' } })
+    see(journal, 'r1', 'succeeded', { urls: ['https://x.example/1'] })
+    expect(journal.find(ADDRESS, 'r1')).toMatchObject({ phase: 'succeeded', error: undefined })
+  })
+
   it('keeps why it failed', () => {
     const { journal } = createTestJournal()
     accepted(journal, 'r1')

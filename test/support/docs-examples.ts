@@ -17,7 +17,6 @@ const NOT_HERE: readonly { readonly begins: string; readonly why: string }[] = [
   { begins: 'export AWS_REGION=', why: 'needs a bucket; e2e/storage.system.ts' },
   { begins: 'rushes serve --storage', why: 'needs a bucket; e2e/storage.system.ts' },
   { begins: 'rushes admin migrate --from', why: 'needs PostgreSQL; service/migrate.system.ts' },
-  { begins: 'export RUSHES_LIMITS_URL=', why: 'needs a Redis server; limiter/redis-ledger.system.ts' },
   { begins: 'aws s3 sync', why: 'needs a bucket and the tool of AWS' },
   { begins: 'npm cit', why: 'installs, and runs this very test' },
   { begins: 'npm install ./rushes', why: 'library-package.system.ts installs the packed tarball' },

@@ -60,7 +60,6 @@ const SHARED: Readonly<Record<string, string>> = {
   cancel: 'run',
   'models add': 'models-change',
   'models remove': 'models-change',
-  'models save': 'models-change',
   'admin key create': 'admin-new-key',
   'admin key log': 'admin-key-log',
   'admin user add': 'admin-user-link',
@@ -77,7 +76,7 @@ export function nameOfAnswer(argv: readonly string[], value: unknown): string {
   const isPlan = argv.includes('--check') || argv.includes('--dry-run')
   const isSummary = Object.hasOwn(Object(value), 'summary')
   if (command === 'run' && isPlan) return 'dry-run'
-  if (argv.includes('--show-origin')) return 'config-origins'
+  if (command === 'config' && second === undefined) return 'config-list'
   if (command === 'batch')
     return `batch${isPlan ? '-plan' : isSummary ? '' : '-row'}${isSummary ? '-summary' : ''}`
   const longest = [`${first} ${second} ${third}`, `${first} ${second}`, command]

@@ -13,10 +13,9 @@ import {
   checkModel,
   checkProxy,
   checkStateFolder,
-  describeSettings,
   quarantinedFilesIn,
 } from '../doctor/check-machine.js'
-import { checkConnection, checkKey, checkLimits, checkName } from '../doctor/check-service.js'
+import { checkConnection, checkKey, checkName } from '../doctor/check-service.js'
 import { type Finding, ok, skipped } from '../doctor/finding.js'
 import { exitCodeOf } from '../process/exit.js'
 import { VERSION } from '../process/version.js'
@@ -54,13 +53,11 @@ export async function doctorCommand(ctx: Context, { models }: DoctorOptions = {}
   const config = await checkConfig(ctx)
   report(config)
   const isReadable = config.status !== 'failed'
-  if (isReadable) report(await describeSettings(ctx))
   if (isReadable && !ctx.globals.local) await examineService(ctx, report)
   else {
     const reason = ctx.globals.local ? 'not needed with --local' : 'the settings cannot be read'
     report(...['service URL', 'connection', 'key'].map((each) => skipped(each, reason)))
   }
-  if (isReadable && !ctx.globals.local) report(...(await checkLimits(ctx)))
   if (isReadable) for (const kind of KINDS) report(await checkModel(ctx, kind))
   report(checkStateFolder(ctx.stateFolder))
   report(checkDisk('disk', '.'), checkDisk('state disk', ctx.stateFolder))

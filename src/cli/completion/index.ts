@@ -188,7 +188,6 @@ const ARGUMENTS: Readonly<Record<string, SuggestionSource>> = {
   'forget id or key': async (_, names) => suggestRuns(await names.everyRun()),
   'batch manifest': files,
   'gallery manifest': files,
-  'init folder': () => FOLDERS,
   'models name': modelNames,
   'models remove name': async (_, names) => words(await names.added()),
   'models add file': files,
@@ -196,7 +195,6 @@ const ARGUMENTS: Readonly<Record<string, SuggestionSource>> = {
   'config get key': () => settings(),
   'config set key': () => settings(),
   'config unset key': () => settings(),
-  'profile use name': async (_, names) => suggest(await names.profiles()),
   'admin backup file': files,
 }
 

@@ -58,7 +58,6 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes show run_7k2m9x --show', 'draw its files in the terminal'],
   ],
   'rushes open': [['rushes open --last', 'the newest run'], ['rushes open run_7k2m9x']],
-  'rushes init': [['rushes init'], ['rushes init shots', 'in another folder']],
   'rushes gallery': [
     ['rushes gallery --open', 'write gallery.html and look at it'],
     ['rushes gallery --kind image --since 7d -o fox/index.html'],
@@ -67,7 +66,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes spend --since 30d'],
     ['rushes spend --by label --json', 'one line for each label, then the total'],
   ],
-  'rushes forget': [['rushes forget run_7k2m9x'], ['rushes forget --older-than 90d --yes']],
+  'rushes forget': [['rushes forget run_7k2m9x'], ['rushes forget --before 90d --yes']],
   'rushes batch': [
     ['rushes batch shots.yaml --dry-run', 'show what would be created'],
     ['rushes batch shots.yaml --max-runs 20'],
@@ -79,16 +78,10 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes models --refresh', 'ask the service for its models'],
   ],
   'rushes models add': [['rushes models add still-2.yaml'], ['rushes models add - < still-2.json']],
-  'rushes models save': [
-    ['rushes models save flux.yaml', 'the model of the last --engine'],
-    ['rushes models save - 127.0.0.1/sd-cpp-local'],
-  ],
   'rushes models import': [
     ['rushes models import fal:fal-ai/flux/dev', 'into the folder of local.models'],
     ['rushes models import replicate:acme/still-2 --from schema.json -o still-2.yaml'],
-    ['rushes models import --check', 'what has changed since'],
   ],
-  'rushes models search': [['rushes models search image to video'], ['rushes models search upscaler --json']],
   'rushes models remove': [['rushes models remove acme/still-2'], ['rushes models remove acme/cinema-2']],
   'rushes login': [
     ['rushes login --base-url https://api.example.com'],
@@ -100,11 +93,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes config set models.image acme/still-1'],
     ['rushes config list'],
   ],
-  'rushes config list': [
-    ['rushes config list'],
-    ['rushes config list --show-origin', 'what sets each setting'],
-    ['rushes config list --profile work --json'],
-  ],
+  'rushes config list': [['rushes config list'], ['rushes config list --profile work --json']],
   'rushes config get': [['rushes config get baseUrl'], ['rushes config get models.video --profile work']],
   'rushes config set': [
     ['rushes config set baseUrl https://api.example.com'],
@@ -114,9 +103,6 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   ],
   'rushes config unset': [['rushes config unset timeout'], ['rushes config unset baseUrl --profile work']],
   'rushes config path': [['rushes config path'], ['rushes config path --json']],
-  'rushes profile': [['rushes profile list'], ['rushes profile use work']],
-  'rushes profile list': [['rushes profile list'], ['rushes profile list --json']],
-  'rushes profile use': [['rushes profile use work'], ['rushes profile use default']],
   'rushes doctor': [
     ['rushes doctor'],
     ['rushes doctor --json', 'one line for each check'],

@@ -54,7 +54,7 @@ export const readOr = async <Value>(fallback: Value, read: () => Promise<Value> 
 
 export function createQuickSettings(env: Env, globals: Globals): QuickSettings {
   const config = createConfigFile(foldersOf(env).config)
-  const { name: profileName } = chooseProfile({ flag: globals.profile, env }, config.defaultProfile)
+  const profileName = chooseProfile(globals.profile, env)
   const profile = () => readOr<RawProfile>({}, () => config.read(profileName))
   const file = async (): Promise<Readonly<Record<string, string>>> => settingsOf(await profile(), CONFIG_KEYS)
 

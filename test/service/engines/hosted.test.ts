@@ -133,6 +133,16 @@ describe('fal', () => {
     expect(server.jobs[0]?.input).toEqual(input)
   })
 
+  test('a field that the model does not declare reaches no provider, and stays in the run', async () => {
+    const { server, startService } = await openFal()
+    const { service, end } = await startService()
+    const extra = { num_images: 8, loras: [{ path: 'x' }], webhook_url: 'https://example.com/hook' }
+    const body = { model: 'acme/model', input: { prompt: 'a fox', seed: 5, ...extra } }
+    const { id } = (await ask(service, 'POST', '/api/v1/runs', body)).body
+    expect(await end(id)).toMatchObject({ status: 'succeeded', input: extra })
+    expect(server.jobs[0]?.input).toEqual({ prompt: 'a fox', seed: 5, num_images: 1, sync_mode: false })
+  })
+
   test('a job that has ended before the time limit of its run can be fetched later', async () => {
     const { server, start, clock } = await openFal()
     server.fault('GET /fal-ai', { body: { status: 'FINISHED' } }, 1_000)

@@ -1,7 +1,6 @@
 /** Checks real output against docs/schemas. Here, a key that a schema does not list is an error. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { Ajv, type ValidateFunction } from 'ajv'
-import { expect } from 'vitest'
 import { commandWord, wantsJson } from '../../src/cli/flags/globals.js'
 
 interface Schema {
@@ -48,18 +47,6 @@ export function misfits(name: string, value: unknown): readonly string[] {
   return (validate.errors ?? []).map(
     ({ instancePath, message, params }) => `${name}${instancePath} ${message} ${JSON.stringify(params)}`,
   )
-}
-
-/** Expects a value to be valid, and to be invalid without a required key or with an additional key. */
-export function expectToFit(name: string, value: unknown): void {
-  expect(misfits(name, value)).toEqual([])
-  for (const key of SCHEMAS.get(name)?.required ?? []) {
-    const { [key]: _, ...others } = value as Record<string, unknown>
-    expect(misfits(name, others), `without ${key}`).not.toEqual([])
-  }
-  // A manifest may have additional keys.
-  if (typeof value === 'object' && name !== 'manifest')
-    expect(misfits(name, { ...value, further: 1 })).not.toEqual([])
 }
 
 const nameOfSpoken = (value: object): string | undefined =>

@@ -30,6 +30,11 @@ export function brokenPromises(events: readonly Event[], promises: Promises): re
     if (!ENDED.includes(status)) problems.push(`${id} has not ended: it is ${status}`)
 
   problems.push(...wrongRuns(creates, [...stored.values()]))
+  for (const { fromMs, toMs } of only('rolling restart'))
+    for (const { prompt, status, sentMs, receivedMs } of creates)
+      if (status === 0 && sentMs > fromMs && receivedMs < toMs)
+        for (const { id } of [...stored.values()].filter((run) => run.prompt === prompt))
+          problems.push(`${id} was accepted in the rolling restart without a response`)
   problems.push(...wrongCharges([...stored.values()], entries))
   problems.push(...changedAfterEnd(polls))
 

@@ -4,7 +4,6 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ask, RUNS, type RunBody } from '../clients.js'
 import type { History } from './history.js'
 
 export interface ClientOptions {
@@ -23,6 +22,13 @@ export interface ClientOptions {
 const CREATE_PAUSE_MS = 300
 const POLL_PAUSE_MS = 700
 const RETRY_PAUSE_MS = 400
+
+const RUNS = '/api/v1/runs'
+
+interface RunBody {
+  readonly status: string
+  readonly output: { readonly urls: readonly string[] } | null
+}
 
 export async function createAndFollow(options: ClientOptions): Promise<void> {
   const { history, key, stop } = options
@@ -69,7 +75,19 @@ async function download(options: ClientOptions, id: string, { output }: RunBody)
     }
 }
 
-function askSome({ nodes, key }: ClientOptions, path: string, body?: object) {
+/** Sends a request on a new connection to a random node. Resolves with undefined if there is no response. */
+async function askSome({ nodes, key }: ClientOptions, path: string, body?: object) {
   const url = nodes[Math.floor(Math.random() * nodes.length)] ?? ''
-  return ask({ url, apiKey: key.apiKey }, path, body).catch(() => undefined)
+  try {
+    const response = await fetch(new URL(path, url), {
+      headers: { authorization: `Bearer ${key.apiKey}`, connection: 'close' },
+      signal: AbortSignal.timeout(60_000),
+      ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
+    })
+    const bytes = Buffer.from(await response.arrayBuffer())
+    const isJson = response.headers.get('content-type')?.startsWith('application/json')
+    return { status: response.status, bytes, body: isJson ? JSON.parse(bytes.toString()) : undefined }
+  } catch {
+    return undefined
+  }
 }

@@ -1,23 +1,22 @@
 /**
  * Several nodes under fire: three that answer requests and three that render, as processes on one PostgreSQL and one S3 store, with
- * 64 clients for ten minutes, while every 5 s a node is killed with -9, and database and storage are restarted once. What
- * was seen is written down, and a checker that knows nothing else reads it afterwards. `npm run proof -- nodes`;
- * PROOF_SECONDS=60 for a short one.
+ * 64 clients for ten minutes, while every 5 s a node is killed with -9, and database and storage are restarted once. Then all nodes
+ * are restarted in turn with SIGTERM. What was seen is written down, and a checker that knows nothing else reads it afterwards.
+ * `npm run proof -- nodes`; PROOF=3 for a minute.
  */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { createPlace, type Place, type Running, rushes, start } from '../support/binary.js'
-import { hasPostgres, startPostgres, type TestPostgres } from '../support/postgres.js'
-import { tableOfFigures } from '../support/proof/figures.js'
-import { brokenPromises } from '../support/proof/nodes/check-history.js'
-import { createAndFollow } from '../support/proof/nodes/clients.js'
-import { createHistory, type Event, type History } from '../support/proof/nodes/history.js'
-import { isReady, urlOf } from '../support/proof/service-runs.js'
-import { hasS3rver, type S3Store, startS3Store } from '../support/s3-store.js'
-import { until } from '../support/until.js'
+import { createPlace, isReady, type Place, type Running, rushes, start, urlOf } from '../../support/binary.js'
+import { hasPostgres, startPostgres, type TestPostgres } from '../../support/postgres.js'
+import { PROOF } from '../../support/proof.js'
+import { hasS3rver, type S3Store, startS3Store } from '../../support/s3-store.js'
+import { until } from '../../support/until.js'
+import { brokenPromises } from './check-history.js'
+import { createAndFollow } from './clients.js'
+import { createHistory, type Event, type History } from './history.js'
 
-const SECONDS = Number(process.env.PROOF_SECONDS ?? 600)
+const SECONDS = 20 * PROOF
 const CLIENTS = 64
 const KEYS = 32
 const ACCOUNTS = 8
@@ -33,14 +32,12 @@ const SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex')
 const outputOf = (prompt: string): Uint8Array => Buffer.concat([SIGNATURE, Buffer.from(`${prompt}\n`)])
 const ENGINE = `sed -n 's/.*"prompt":"\\([^"]*\\)".*/\\1/p' > "$RUSHES_OUTPUT_DIR/.prompt" && { printf '\\211PNG\\r\\n\\032\\n'; cat "$RUSHES_OUTPUT_DIR/.prompt"; } > "$RUSHES_OUTPUT_DIR/picture.png" && rm "$RUSHES_OUTPUT_DIR/.prompt"`
 
-const record = tableOfFigures()
-
 interface Node {
   readonly name: string
   readonly url: string
   /** On standard error, since its last start. */
   said(): string
-  kill(): Promise<void>
+  end(signal: 'SIGKILL' | 'SIGTERM'): Promise<number | null>
   /** On the same port. */
   restart(): Promise<void>
 }
@@ -54,9 +51,9 @@ async function startNode(place: Place, name: string, words: readonly string[]): 
     name,
     url,
     said: () => process.printed.stderr,
-    async kill() {
-      process.kill('SIGKILL')
-      await process.ended
+    async end(signal) {
+      process.kill(signal)
+      return (await process.ended).code
     },
     async restart() {
       process = launch(new URL(url).port)
@@ -118,7 +115,9 @@ describe.skipIf(!hasPostgres || !hasS3rver)('six nodes on one PostgreSQL and one
         endAtMs,
       }),
     )
-    const faults = await injectFaults({ nodes: [...api, ...workers], postgres, storage, history })
+    const fire = { nodes: [...api, ...workers], postgres, storage, history }
+    const faults = await injectFaults(fire)
+    await restartInTurn(fire)
     stop.abort()
     await Promise.all(clients)
     for (const { name, url, said } of [...api, ...workers])
@@ -130,7 +129,8 @@ describe.skipIf(!hasPostgres || !hasS3rver)('six nodes on one PostgreSQL and one
     history.add({ is: 'verified', problems: JSON.parse(verified.stdout).problems })
 
     const promises = { ...LIMIT, outputOf }
-    record('six nodes under fire', { seconds: SECONDS, ...faults, ...figuresOf(history.events) })
+    const figures = { seconds: SECONDS, ...faults, ...figuresOf(history.events) }
+    process.stdout.write(`six nodes under fire: ${JSON.stringify(figures)}\n`)
     await history.close()
     await postgres.stop()
     expect(brokenPromises(history.events, promises).slice(0, 50)).toEqual([])
@@ -168,10 +168,19 @@ async function injectFaults({ nodes, postgres, storage, history }: Fire) {
     if (node === undefined) continue
     note(`${node.name} killed`)
     counts['nodes killed']++
-    await node.kill()
+    await node.end('SIGKILL')
     await node.restart()
   }
   return counts
+}
+
+async function restartInTurn({ nodes, history }: Fire): Promise<void> {
+  const fromMs = performance.now()
+  for (const node of nodes) {
+    expect(await node.end('SIGTERM'), node.said()).toBe(0)
+    await node.restart()
+  }
+  history.add({ is: 'rolling restart', fromMs, toMs: performance.now() })
 }
 
 async function readStored(postgres: TestPostgres, database: string, history: History): Promise<void> {

@@ -54,6 +54,11 @@ describe('the checker of histories', () => {
       /run_1 was accepted, and is not stored/,
     ],
     [
+      'a response lost in a rolling restart',
+      [...GOOD, { is: 'rolling restart', fromMs: 5, toMs: 30 }],
+      /run_2 was accepted in the rolling restart without a response/,
+    ],
+    [
       'a run of another create',
       [...without(stored('run_1', 'one')), stored('run_1', 'two')],
       /prompt of another/,

@@ -244,7 +244,7 @@ describe('a journal of 20,000 runs', () => {
     }
   })
 
-  // `bench:state` measures how long it takes.
+  // `npm run bench -- state` measures how long it takes.
   it.each(['model', 'day', 'label'] as const)('sums exactly by %s, in linear time', async (by) => {
     await expectLinear(RUNS, (runs) =>
       withJournal(homeOf(runs), (journal) => {

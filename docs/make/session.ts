@@ -1,4 +1,4 @@
-// Records the picture of a terminal in the README: `node bench/run.mjs session` types the README's tour into a real shell in
+// Records the picture of a terminal in the README: `npm run bench -- session` types the README's tour into a real shell in
 // tmux, with the program in dist, and draws the screen as docs/session.svg. Needs tmux and bash, and a build.
 import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,11 +1,11 @@
-// Contact sheets of what the preview renderer draws. `node bench/run.mjs sheet` writes docs/previews.jpg, the one in the
+// Contact sheets of what the preview renderer draws. `npm run bench -- sheet` writes docs/previews.jpg, the one in the
 // README; `… sheet 9:16 /tmp/tall.jpg` draws it in another shape. To compare two versions of the renderer, run
 // `… sheet proof <folder>` with each, then `… sheet compare /tmp/both.jpg <before> <after>`.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import sharp from 'sharp'
-import { createPreviewEngine } from '../src/preview/index.js'
+import { createPreviewEngine } from '../../src/preview/index.js'
 import { type Tile, writeContactSheet } from './contact-sheet.js'
 
 /** The first twelve are the sheet of the README. */

@@ -1,6 +1,6 @@
 // Pictures side by side in one JPEG, for the docs. Each line of pictures has one height; labels are optional.
 import sharp from 'sharp'
-import { loadFont } from '../src/preview/lettering/font.js'
+import { loadFont } from '../../src/preview/lettering/font.js'
 
 export interface Tile {
   readonly image: Buffer

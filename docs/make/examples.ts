@@ -1,4 +1,4 @@
-// The pictures of docs/examples.md: `node bench/run.mjs examples` runs the manifests of examples/ with --local (after
+// The pictures of docs/examples.md: `npm run bench -- examples` runs the manifests of examples/ with --local (after
 // `node build.mjs`) and writes a contact sheet of each into docs/. With names, only these: `… examples sprites shop`.
 // `… examples product` draws the photo of the shop. For the frames of clips it needs Chromium (CHROMIUM, or on PATH).
 import { spawnSync } from 'node:child_process'
@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import sharp from 'sharp'
-import { ICON_BOX, iconBody } from '../src/preview/cast/figure.js'
+import { ICON_BOX, iconBody } from '../../src/preview/cast/figure.js'
 import { type Tile, writeContactSheet } from './contact-sheet.js'
 
 interface Example {

@@ -5,7 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { fullName } from '../src/cli/help/find-command.js'
+import { fullName } from '../src/cli/help/format-help.js'
 import { CONFIG_KEYS } from '../src/cli/settings/table.js'
 import { EXIT } from '../src/errors.js'
 import { type Fetch, HttpFailure } from '../src/host/http.js'

@@ -4,7 +4,7 @@
  */
 import { parseAst } from 'rolldown/parseAst'
 import { describe, expect, test } from 'vitest'
-import { fullName } from '../src/cli/help/find-command.js'
+import { fullName } from '../src/cli/help/format-help.js'
 import { everyCommand, pathsBelow, read } from './support/project.js'
 
 /** A phrase, and what to write instead. */

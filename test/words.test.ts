@@ -1,7 +1,6 @@
 /** The words of the program: every text in its source files that a user can read, against phrases that read badly. */
 import { parseAst } from 'rolldown/parseAst'
 import { expect, test } from 'vitest'
-import { fullName } from '../src/cli/help/format-help.js'
 import { pathsBelow, read } from './support/project.js'
 
 const UNCLEAR: readonly RegExp[] = [

@@ -109,10 +109,6 @@ const MET: Readonly<Record<string, (place: Place) => Promise<readonly unknown[]>
   warning: async ({ run }) =>
     valuesOf((await run([...IMAGE, '--dry-run', '--input', '{"colour":"red"}'])).stderr),
   debug: async ({ run }) => valuesOf((await run([...IMAGE, '--no-wait', '--debug'])).stderr),
-  progress: async ({ run, manifest, folder }) => [
-    ...valuesOf((await run([...IMAGE, '--progress', 'json', '-o', `${folder}/a.png`])).stderr),
-    ...valuesOf((await run(['batch', manifest, '--json', '--progress', 'json'])).stderr),
-  ],
   'batch-row': async ({ run, manifest }) => rowsOf(await run(['batch', manifest, '--json'])),
   'batch-summary': async ({ run, manifest }) => [
     valuesOf((await run(['batch', manifest, '--json'])).stdout).at(-1),

@@ -60,7 +60,7 @@ export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): 
   /** Prints the rows that are not created again, and returns their errors. */
   function printLeft({ steps }: Plan): readonly RushesError[] {
     return steps.flatMap((step) => {
-      if (step.action.do !== 'unconfirmed' && step.action.do !== 'failing') return []
+      if (step.action.do !== 'unconfirmed') return []
       const result = inactiveResult(step)
       const { error } = result
       if (error === undefined) return []
@@ -147,7 +147,6 @@ const WORDS = [
   ['downloaded', 'downloaded'],
   ['up_to_date', 'up to date'],
   ['failed', 'failed'],
-  ['failing', 'failing'],
   ['blocked', 'blocked'],
   ['unconfirmed', 'unconfirmed'],
   ['still_running', 'still running'],
@@ -169,7 +168,6 @@ function countRows(
     created: count('created'),
     downloaded: count('downloaded'),
     failed: count('failed'),
-    failing: count('failing') + counts.failing,
     blocked: count('blocked') + counts.blocked,
     unconfirmed: count('unconfirmed') + counts.unconfirmed,
     still_running: stillRunning,

@@ -38,7 +38,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   'rushes wait': [
     ['rushes wait --last -d', 'the newest run; download its outputs'],
     ['rushes wait run_7k2m9x --timeout 5m -o fox.png'],
-    ['rushes wait --all --notify', 'unfinished runs; notify when they have ended'],
+    ['rushes wait --all', 'unfinished runs'],
   ],
   'rushes cancel': [
     ['rushes cancel run_7k2m9x'],
@@ -70,7 +70,6 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   'rushes batch': [
     ['rushes batch shots.yaml --dry-run', 'show what would be created'],
     ['rushes batch shots.yaml --max-runs 20'],
-    ['rushes batch shots.yaml --watch', 'while you edit: asks after each change'],
     ['rushes batch shots.yaml --check', 'for CI: fail if an asset is missing'],
   ],
   'rushes models': [

@@ -31,7 +31,6 @@ import {
 } from './creates.js'
 import {
   FIND,
-  type FileToRecord,
   fileOfRow,
   JOURNAL_MIGRATIONS,
   type JournalFile,
@@ -76,7 +75,7 @@ export interface Journal {
   recordNotFound(address: string, id: string, doubt: UnknownOutcome): void
   /** Marks local runs as queued, unless they have ended: no process is rendering them. */
   recordQueued(address: string, ids: readonly string[]): void
-  recordFiles(address: string, id: string, files: readonly FileToRecord[]): void
+  recordFiles(address: string, id: string, files: readonly JournalFile[]): void
   find(address: string, id: string): JournalRun | undefined
   findByKey(key: string): JournalRun | undefined
   /** The newest row with this request id, even if its outcome is unknown. */

@@ -78,7 +78,7 @@ describe('a batch', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const [first, second, ...last] = objects(stdout)
     expect(Object.keys(first).join(' ')).toBe(
-      'name result kind model run file bytes sha256 content_type content_credentials digital_source_type error blocked_by line',
+      'name result kind model run file bytes sha256 content_type error blocked_by line',
     )
     expect(Object.keys(second)).toEqual(Object.keys(first))
     const none = {

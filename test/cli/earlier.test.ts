@@ -324,8 +324,6 @@ describe('--sidecar', () => {
       content_type: 'image/png',
       width: 1,
       height: 1,
-      content_credentials: false,
-      digital_source_type: null,
       created_at: expect.stringMatching(/Z$/),
       finished_at: expect.stringMatching(/Z$/),
       elapsed_ms: expect.any(Number),

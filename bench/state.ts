@@ -135,7 +135,6 @@ function journals(folder: string): void {
     journal.unfinished(ADDRESS)
     journal.unconfirmed(ADDRESS)
   })
-  compare('typical duration', 300, (journal) => void journal.typicalDuration(ADDRESS, 'acme/cinema-1'))
   let number = 0
   compare('of a run: intent, id, two statuses, one file', 200, (journal) => {
     const id = `new_${number++}`

@@ -49,7 +49,6 @@ function callEverything(): string {
     spend: () => [journal.spend({}, 'model'), journal.spend({}, 'day')],
     findAtEveryAddress: () => journal.findAtEveryAddress('a'),
     remove: () => journal.remove(journal.unconfirmed(ADDRESS)),
-    typicalDuration: () => journal.typicalDuration(ADDRESS, 'acme/still-1'),
     durations: () => journal.durations(ADDRESS, 'acme/still-1'),
     isCurrent: () => journal.isCurrent(),
     wasRemoved: undefined,

@@ -1,5 +1,5 @@
 /**
- * What the files of the state folder cost: `npm run bench:state`. A grant of the shared limit, alone and beside seven
+ * What the files of the state folder cost: `npm run bench -- state`. A grant of the shared limit, alone and beside seven
  * busy processes; the journal with a hundred runs and with a hundred thousand. Prints Markdown tables.
  */
 import { spawn } from 'node:child_process'

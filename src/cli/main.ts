@@ -21,11 +21,6 @@ export interface MainOptions extends Io {
 
 export async function main(options: MainOptions): Promise<number> {
   const print = (text: string) => void options.stdout.write(text)
-  if (options.argv[0] === '__complete') {
-    const { completeLine } = await import('./completion/index.js')
-    print(await completeLine(options.argv.slice(1), options.env))
-    return EXIT.ok
-  }
   const { argv } = options
   let exitCode: number = EXIT.ok
   let out: Output | undefined
@@ -46,7 +41,10 @@ export async function main(options: MainOptions): Promise<number> {
     return models
   }
   try {
-    const environment = { run, print, columns: () => options.stdout.columns }
+    const environment: CommandEnvironment = {
+      ...{ run, print, columns: () => options.stdout.columns },
+      program: () => createProgram(undefined, environment, { loadsAll: true }),
+    }
     const line = await programFor(argv, { env: options.env, environment, freshModels })
     if (argv.length === 0) line.program.outputHelp()
     else await parse(line, argv)

@@ -13,13 +13,13 @@ const TOPIC_NAMES = Object.keys(TOPICS) as (keyof typeof TOPICS)[]
 const DEFAULT_COLUMNS = 80
 
 /**
- * Creates the whole program. Only the command `named` is loaded and has its flags.
- * `showsAll`: whether help pages also show uncommon options.
+ * Creates the program. Only the command `named` is loaded and has its flags, because loading all takes longer than most
+ * commands; `loadsAll` loads all. `showsAll`: whether help pages also show uncommon options.
  */
 export async function createProgram(
   named: string | undefined,
   environment: CommandEnvironment,
-  { showsAll = false } = {},
+  { showsAll = false, loadsAll = false } = {},
 ): Promise<Command> {
   const program = new Command('rushes')
     .description('Create video and image runs, wait for them and download the results.')
@@ -40,7 +40,7 @@ export async function createProgram(
   for (const option of globalOptions()) program.addOption(option)
   for (const row of COMMANDS) {
     const command = program.command(row.name).description(row.about).helpGroup(row.group)
-    if (row.name !== named) continue
+    if (row.name !== named && !loadsAll) continue
     const { register } = await row.load()
     register(command, environment)
     addGlobalOptions(command)

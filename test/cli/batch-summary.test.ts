@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { type JobSummary, type SummaryRow, summaryText } from '../../src/cli/batch/ci-reports.js'
 import { createCliService, scripted } from '../support/cli.js'
 import { objects } from '../support/family.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const row = (name: string, more: Partial<SummaryRow> = {}): SummaryRow => ({
   cells: [name, 'create', 'never created', `${name}.png`],

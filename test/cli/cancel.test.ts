@@ -6,7 +6,7 @@ import { type CliService, createCliService, runCli, SET, scripted } from '../sup
 import { createInstantEngine } from '../support/engines.js'
 import { rowsOf } from '../support/journal.js'
 import { claimRun } from '../support/runs.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { openStoreOf } from '../support/test-database.js'
 
 const TERMINAL = { stdin: true, stdout: true, stderr: true }

@@ -6,7 +6,7 @@ import { checkProxy, diskFinding } from '../../src/cli/doctor/check-machine.js'
 import { clockFinding } from '../../src/cli/doctor/check-service.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import { type CliService, createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 interface Line {
   readonly check: string
@@ -43,7 +43,6 @@ async function examined(service: CliService, options: Parameters<CliService['run
 const WELL = {
   version: 'ok',
   config: 'ok',
-  settings: 'ok',
   'service URL': 'ok',
   proxy: 'ok',
   dns: 'ok',

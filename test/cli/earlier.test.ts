@@ -9,7 +9,7 @@ import { type CliService, createCliService, runCli, SET, scripted } from '../sup
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { addRow, rowsOf } from '../support/journal.js'
 import { responseOf } from '../support/responses.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const RUN = ['run', 'image', 'a fox']
 const posts = ({ requests }: CliService) => requests.filter(({ method }) => method === 'POST').length

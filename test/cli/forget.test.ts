@@ -6,7 +6,7 @@ import { createInterrupts } from '../../src/host/interrupts.js'
 import type { RunEstimate } from '../../src/journal/journal-run.js'
 import { createCliService, runCli, SET, scripted } from '../support/cli.js'
 import { addRow, finishedState, rowsOf, withJournal } from '../support/journal.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const NOTHING: RunEstimate = { millionths: 0, currency: 'credits' }
 interface Settings {

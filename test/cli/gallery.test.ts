@@ -18,7 +18,7 @@ import type { GalleryRun } from '../../src/gallery/index.js'
 import { createCliService, runCli } from '../support/cli.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { addRow, finishedState, withJournal } from '../support/journal.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const runsOf = (html: string): readonly GalleryRun[] =>
   JSON.parse(/<script type="application\/json" id="runs">(.*)<\/script>/.exec(html)?.[1] ?? '')

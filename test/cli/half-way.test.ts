@@ -5,7 +5,7 @@ import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import { LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
 import { bodyOf, createFamily } from '../support/family.js'
 import { rowsOf } from '../support/journal.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const RUN = ['run', 'image', 'a fox']
 const FOX = { name: 'fox', prompt: 'a fox' }

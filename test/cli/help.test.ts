@@ -12,8 +12,8 @@ import { FURTHER_ENVIRONMENT, SETTINGS, SHARED_ENVIRONMENT } from '../../src/cli
 import { EXIT, OWN_CODES } from '../../src/errors.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
 import { createCliService, LOOPBACK_URL, runCli } from '../support/cli.js'
-import { everyCommand } from '../support/project.js'
-import { temporaryFolder } from '../support/service.js'
+import { everyCommand, PARSE_ONLY } from '../support/project.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const help = async (...words: string[]): Promise<string> => {
   const { code, stdout, stderr } = await runCli(words)
@@ -88,7 +88,7 @@ async function parseErrors(lines: readonly string[]): Promise<readonly string[]>
   const wrong: string[] = []
   for (const line of lines) {
     const words = wordsOf(line).slice(1)
-    const program = await createProgram(commandWord(words), { run: async () => {}, print: () => {} })
+    const program = await createProgram(commandWord(words), PARSE_ONLY)
     await program.parseAsync([...words], { from: 'user' }).catch((error: Error) => {
       wrong.push(`${line}: ${error.message}`)
     })
@@ -269,7 +269,6 @@ describe('a word that is nearly right', () => {
     ],
     [['spend', '--by', 'x'], /Unknown group "x"\. Use model, day or label\./],
     [['serve', '--log-level', 'wran'], /Unknown log level "wran"\. Did you mean "warn"\?/],
-    [['serve', '--fault', 'creat:429'], /Did you mean "create"/],
     [['models', 'imag'], /Did you mean "image"\?/],
     [['config', 'get', 'baseurl'], /Unknown setting "baseurl"\. Did you mean "baseUrl"\?/],
     [['config', 'gte', 'baseUrl'], /Did you mean "get"\?/],
@@ -324,10 +323,6 @@ describe('a line that does not parse', () => {
     [
       ['run', 'image', 'x', '--model'],
       '--model <provider/name>: the value is missing.\n  See `rushes run image --help`.',
-    ],
-    [
-      ['config'],
-      '`rushes config` needs a subcommand: list, get, set, unset or path.\n  See `rushes config --help`.',
     ],
     [['run'], '`rushes run` needs a subcommand: video, image or model.\n  See `rushes run --help`.'],
     [['status'], 'Missing run ids.\n  Give run ids or --last. `rushes list` shows the runs of this machine.'],

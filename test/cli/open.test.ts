@@ -9,7 +9,7 @@ import { createCliService, runCli } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { createFamilyEngine } from '../support/engines.js'
 import { addRow, finishedState, rowsOf, withJournal } from '../support/journal.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const ADDRESS = 'http://127.0.0.1:1'
 

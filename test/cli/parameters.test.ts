@@ -12,7 +12,7 @@ import { builtInSchema, describeValues, flagsOf, valueOfText } from '../../src/p
 import { createCliService, LOOPBACK_URL, runCli, SET } from '../support/cli.js'
 import { createInstantEngine } from '../support/engines.js'
 import { misfits } from '../support/schemas.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const ADDED = {
   seed: { type: 'integer', description: 'where chance begins', minimum: 0, maximum: 4294967295 },

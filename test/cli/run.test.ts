@@ -6,7 +6,7 @@ import { createInterrupts } from '../../src/host/interrupts.js'
 import { createCliService, LOOPBACK_URL, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
 import { createCommandedEngine, createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { ROOT } from '../support/project.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const FILE = join(ROOT, 'package.json')
 

@@ -9,7 +9,7 @@ import { createPlace, rushes } from '../support/binary.js'
 import { createCliService, LOOPBACK_URL, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { processExists } from '../support/process-exists.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const NO_KEY = { ...SET, RUSHES_API_KEY: '' }
 
@@ -309,92 +309,22 @@ describe('a key that takes its time', () => {
   })
 })
 
-describe('profile', () => {
-  const named = async (home: string, ...argv: string[]) =>
-    (await runCli(['config', 'get', 'timeout', ...argv], { home, env: {} })).stdout
-
-  it('use chooses the profile of commands without --profile and RUSHES_PROFILE', async () => {
-    const home = temporaryFolder()
-    await runCli(['config', 'set', 'timeout', '1m'], { home })
-    await runCli(['config', 'set', 'timeout', '2m', '--profile', 'work'], { home })
-    expect(await named(home)).toBe('1m\n')
-    expect(await runCli(['profile', 'use', 'work'], { home })).toMatchObject({ code: 0, stdout: '' })
-    expect(await named(home)).toBe('2m\n')
-    expect(await named(home, '--profile', 'default')).toBe('1m\n')
-    const env = { RUSHES_PROFILE: 'default' }
-    expect((await runCli(['config', 'get', 'timeout'], { home, env })).stdout).toBe('1m\n')
-    expect((await runCli(['profile', 'list'], { home })).stdout).toBe('\tdefault\t\n*\twork\t\n')
-    expect((await runCli(['doctor'], { home })).stdout).toMatch(
-      /^ok +settings +profile work \(config file\), timeout \(profile work\)$/m,
-    )
-  })
-
-  it('use refuses a profile that the config file does not have', async () => {
-    const { code, stderr } = await runCli(['profile', 'use', 'wrok'])
-    expect(code).toBe(2)
-    expect(stderr).toContain('error: The config file has no profile "wrok".')
-  })
-
-  it('a default profile that was removed is exit 2, and the message names `profile use`', async () => {
-    const home = temporaryFolder()
-    mkdirSync(join(home, 'config'))
-    writeFileSync(join(home, 'config', 'config.json'), JSON.stringify({ profile: 'gone', profiles: {} }))
-    const { code, stderr } = await runCli(['config', 'list'], { home })
-    expect(code).toBe(2)
-    expect(stderr).toContain('rushes profile use <name>')
-    expect((await runCli(['profile', 'use', 'default'], { home })).code).toBe(0)
-    expect((await runCli(['config', 'list'], { home })).code).toBe(0)
-  })
-})
-
 describe('config', () => {
   it('sets, gets, lists and unsets, a profile apart from the others', async () => {
     const home = temporaryFolder()
     const config = (...argv: string[]) => runCli(['config', ...argv], { home })
     expect((await config('set', 'models.video', 'acme/cinema-1')).code).toBe(0)
     expect((await config('set', 'timeout', '5m', '--profile', 'work')).code).toBe(0)
-    expect((await config('list')).stdout).toBe('models.video=acme/cinema-1\n')
+    expect(await config('list')).toMatchObject({
+      stdout: 'models.video=acme/cinema-1\n',
+      stderr: 'Profile: default. Others: work.\n',
+    })
+    expect(await config()).toEqual(await config('list'))
     expect((await config('list', '--profile', 'work', '--json')).stdout).toBe('{"timeout":"5m"}\n')
     expect((await config('get', 'models.video')).stdout).toBe('acme/cinema-1\n')
     expect((await config('unset', 'models.video')).code).toBe(0)
     expect((await config('get', 'models.video')).code).toBe(2)
     expect((await config('path')).stdout).toBe(`${join(home, 'config', 'config.json')}\n`)
-  })
-
-  it('lists with --show-origin the settings that apply, with the flag, variable or profile that sets each', async () => {
-    const home = temporaryFolder()
-    const config = (...argv: string[]) =>
-      runCli(['config', ...argv], {
-        home,
-        env: { RUSHES_VIDEO_MODEL: 'acme/cinema-2', RUSHES_API_KEY: 'rk_secret' },
-      })
-    await config('set', 'models.video', 'acme/cinema-1', '--profile', 'work')
-    await config('set', 'timeout', '5m', '--profile', 'work')
-    const { code, stdout, stderr } = await config(
-      ...['list', '--show-origin', '--profile', 'work', '--base-url', LOOPBACK_URL],
-    )
-    expect({ code, stderr }).toEqual({ code: 0, stderr: 'Profile: work. Others: default.\n' })
-    expect(stdout).toBe(
-      [
-        'profile\twork\t--profile',
-        `baseUrl\t${LOOPBACK_URL}\t--base-url`,
-        'models.video\tacme/cinema-2\tRUSHES_VIDEO_MODEL',
-        'timeout\t5m\tprofile work',
-        'local\toff\t--base-url',
-        'currency\tcredits\tdefault',
-        'show\toff\tdefault',
-        'apiKey\t(not shown)\tRUSHES_API_KEY',
-        '',
-      ].join('\n'),
-    )
-  })
-
-  it('shows with --show-origin also a value that is not valid, which other commands refuse', async () => {
-    const { code, stdout } = await runCli(['config', 'list', '--show-origin'], {
-      env: { RUSHES_TIMEOUT: 'soon' },
-    })
-    expect(code).toBe(0)
-    expect(stdout).toContain('timeout\tsoon\tRUSHES_TIMEOUT\n')
   })
 
   it.each([

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { addRow, rowsOf } from '../support/journal.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 describe('show', () => {
   it('prints everything that is known of a run, tab-separated in a pipe', async () => {

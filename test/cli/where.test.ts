@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
 import { createInstantEngine } from '../support/engines.js'
 import { addRow } from '../support/journal.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const ELSEWHERE = 'http://127.0.0.1:2'
 

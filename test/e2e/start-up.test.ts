@@ -113,8 +113,6 @@ it('commands without network and service load neither', async () => {
     [['help', 'exit-codes'], 0],
     [['mcp', '--help'], 0],
     [['completion', 'bash'], 0],
-    [['__complete', 'run', 'image', '--qua'], 0],
-    [['__complete', 'wait', ''], 0],
   ]
   expect(await loadedBy(lines)).toEqual(lines.map(([, code]) => ({ code, packages: [] })))
 })

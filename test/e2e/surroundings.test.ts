@@ -15,7 +15,7 @@ import {
 } from '../support/binary.js'
 import { runCli } from '../support/cli.js'
 import { personAt, serveQuickly } from '../support/quick-service.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 let service: Service
 beforeAll(async () => {

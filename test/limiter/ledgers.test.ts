@@ -4,7 +4,7 @@ import { describe } from 'vitest'
 import { createMemoryLedger } from '../../src/limiter/limit-ledger.js'
 import { ledgerContract } from '../contract/ledger.js'
 import { createManualClock } from '../support/clock.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { createTestLedger } from './ledgers.js'
 
 describe('the ledger of a process', () => {

@@ -13,7 +13,8 @@ import type { Engine } from '../../src/service/engines/engine.js'
 import { createManualClock, type ManualClock } from './clock.js'
 import { responseOf, type Scripted } from './responses.js'
 import { misfitsOf } from './schemas.js'
-import { createTestService, type TestService, temporaryFolder } from './service.js'
+import { createTestService, type TestService } from './service.js'
+import { temporaryFolder } from './temporary-folder.js'
 
 export interface Ran {
   readonly code: number

@@ -157,7 +157,6 @@ const GIVEN: Readonly<Record<string, Given>> = {
       'key log',
       'key disable',
       'key enable',
-      'key archive',
       'key set',
     ]
       .concat('credits add', 'credits list', 'backup', 'verify', 'user add')

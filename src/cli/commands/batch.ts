@@ -63,7 +63,7 @@ function ownManifest(): string {
   if (existsSync(MANIFEST_NAME)) return MANIFEST_NAME
   throw usageError(
     `Missing manifest: this folder has no ${MANIFEST_NAME}.`,
-    'Example: rushes batch shots.yaml. To write a first manifest: `rushes init`.',
+    'Example: rushes batch shots.yaml',
   )
 }
 

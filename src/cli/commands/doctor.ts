@@ -13,7 +13,6 @@ import {
   checkModel,
   checkProxy,
   checkStateFolder,
-  describeSettings,
   quarantinedFilesIn,
 } from '../doctor/check-machine.js'
 import { checkConnection, checkKey, checkName } from '../doctor/check-service.js'
@@ -54,7 +53,6 @@ export async function doctorCommand(ctx: Context, { models }: DoctorOptions = {}
   const config = await checkConfig(ctx)
   report(config)
   const isReadable = config.status !== 'failed'
-  if (isReadable) report(await describeSettings(ctx))
   if (isReadable && !ctx.globals.local) await examineService(ctx, report)
   else {
     const reason = ctx.globals.local ? 'not needed with --local' : 'the settings cannot be read'

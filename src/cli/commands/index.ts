@@ -31,7 +31,7 @@ export const COMMANDS: readonly CommandRow[] = [
     },
     {
       name: 'models',
-      about: 'List, import and find models, or show the parameters of one',
+      about: 'List, add and import models, or show the parameters of one',
       load: () => import('./models.js'),
     },
   ]),
@@ -54,11 +54,9 @@ export const COMMANDS: readonly CommandRow[] = [
     { name: 'forget', about: 'Remove runs from the journal', load: () => import('./forget.js') },
   ]),
   ...group('Set up:', [
-    { name: 'init', about: 'Write a first manifest for `rushes batch`', load: () => import('./init.js') },
     { name: 'login', about: 'Store the API key and the service URL', load: () => import('./login.js') },
     { name: 'logout', about: 'Remove the stored API key', load: () => import('./logout.js') },
     { name: 'config', about: 'Show and change the settings', load: () => import('./config.js') },
-    { name: 'profile', about: 'List the profiles, and choose one', load: () => import('./profile.js') },
     {
       name: 'doctor',
       about: 'Check settings, models, network, API key, disk and journal',

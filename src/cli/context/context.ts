@@ -20,12 +20,7 @@ import type { Globals } from '../flags/globals.js'
 import type { AskService, KnownModels } from '../models/known-models.js'
 import type { OpenedEngine } from '../models/local-engine.js'
 import type { Env, Io } from '../process/io.js'
-import {
-  type ChosenProfile,
-  type ConfigFile,
-  chooseProfile,
-  createConfigFile,
-} from '../settings/config-file.js'
+import { type ConfigFile, chooseProfile, createConfigFile } from '../settings/config-file.js'
 import { foldersOf, LOCAL_FOLDER } from '../settings/folders.js'
 import { type Missing, missingError, NO_BASE_URL } from '../settings/required-settings.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
@@ -78,8 +73,6 @@ export interface Context extends Io, Settings {
   readonly interrupts: Interrupts
   readonly config: ConfigFile
   readonly profileName: string
-  /** What chose the profile. */
-  readonly profileOrigin: ChosenProfile['origin']
   readonly configFolder: string
   readonly stateFolder: string
   /** What the file systems of output files can do. */
@@ -137,6 +130,8 @@ export interface CommandEnvironment {
   readonly model?: ModelDocument | undefined
   /** Width of the terminal that shows the help. Undefined when standard output is not a terminal. */
   columns?(): number | undefined
+  /** Returns the program with the flags of every command. */
+  program(): Promise<Command>
   /** Runs `work` with a context and stores the exit code. */
   run(command: Command, work: (ctx: Context) => Promise<number>, needs?: CommandNeeds): Promise<void>
 }
@@ -196,23 +191,15 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
   const { closers = [], keys = new Map<string, string>() } = shared
   const folders = foldersOf(options.env)
   const config = createConfigFile(folders.config)
-  const chosenProfile = chooseProfile(
-    { flag: globals.profile, env: options.env },
-    () => options.home?.profile ?? config.defaultProfile(),
-  )
-  const opening = openingOf(
-    { ...options, config, chosenProfile, keys },
-    { ...shared, closers, keys },
-    folders,
-  )
+  const profileName = chooseProfile(globals.profile, options.env, options.home?.profile)
+  const opening = openingOf({ ...options, config, profileName, keys }, { ...shared, closers, keys }, folders)
   const { clock, random, settings, fetch, openJournal } = opening
   const { profile, setting, baseUrl, isLocal } = settings
   const ctx: Context = {
     ...options,
     clock,
     config,
-    profileName: chosenProfile.name,
-    profileOrigin: chosenProfile.origin,
+    profileName,
     configFolder: folders.config,
     stateFolder: folders.state,
     fileSystem,
@@ -273,7 +260,7 @@ function contextsByHome(options: ContextOptions, config: ConfigFile, shared: Par
 }
 
 function openingOf(
-  options: ContextOptions & Pick<CommandSettingsOptions, 'config' | 'chosenProfile' | 'keys'>,
+  options: ContextOptions & Pick<CommandSettingsOptions, 'config' | 'profileName' | 'keys'>,
   shared: Partial<Shared> & Pick<Shared, 'closers'>,
   folders: Opening['folders'],
 ): Opening {

@@ -16,7 +16,6 @@ import { LOCAL_MODELS } from '../../service/names.js'
 import type { Context } from '../context/context.js'
 import type { KnownModels } from '../models/known-models.js'
 import type { Env } from '../process/io.js'
-import { effectiveSettings } from '../settings/effective-settings.js'
 import { JOURNAL_FILE } from '../settings/folders.js'
 import { MODEL_SETTINGS, modelFor, wrongKind } from '../settings/required-settings.js'
 import { addressHint, SETTINGS } from '../settings/table.js'
@@ -150,15 +149,6 @@ export async function checkConfig(ctx: Context): Promise<Finding> {
     const { message, hint } = asRushesError(error)
     return failed('config', message, { advice: hint })
   }
-}
-
-/** Returns the profile, and what sets each setting that is not a default. */
-export async function describeSettings(ctx: Context): Promise<Finding> {
-  const [profile, ...settings] = await effectiveSettings(ctx)
-  const set = settings.filter(({ origin }) => origin !== 'default')
-  const others = set.map(({ key, origin }) => `${key} (${origin})`)
-  const name = `profile ${profile?.value} (${profile?.origin})`
-  return ok('settings', [name, ...(others.length === 0 ? ['all defaults'] : others)].join(', '))
 }
 
 /** Checks the service URL. The result includes the parsed URL when it is valid. */

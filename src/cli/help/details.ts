@@ -4,11 +4,8 @@ export const DETAILS: Readonly<Record<string, string>> = {
     'Without a name, lists the known models with their prices. Asks the service with --refresh, and if its ' +
     'list is not known or is older than a day.',
   'rushes models import':
-    'Prints the path of the document, and sets local.models if it is not set. The price of fal needs FAL_KEY, and the ' +
-    'schemas of Replicate need REPLICATE_API_TOKEN; a key is sent only to its provider. Run the model with --local.',
-  'rushes models search':
-    'The names are those of `rushes models import`. Replicate needs REPLICATE_API_TOKEN. fal publishes no numbers of ' +
-    'runs, and Replicate no prices.',
+    'Prints the path of the document, and sets local.models if it is not set. The schemas of Replicate need ' +
+    'REPLICATE_API_TOKEN; a key is sent only to its provider. Run the model with --local.',
   'rushes status':
     'Asks the service. For everything that this machine knows about a run, use `rushes show`, which sends ' +
     'no requests.',

@@ -57,7 +57,6 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes show run_7k2m9x --show', 'draw its files in the terminal'],
   ],
   'rushes open': [['rushes open --last', 'the newest run'], ['rushes open run_7k2m9x']],
-  'rushes init': [['rushes init'], ['rushes init shots', 'in another folder']],
   'rushes gallery': [
     ['rushes gallery', 'write gallery.html'],
     ['rushes gallery --kind image --since 7d -o fox/index.html'],
@@ -77,16 +76,10 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes models --refresh', 'ask the service for its models'],
   ],
   'rushes models add': [['rushes models add still-2.yaml'], ['rushes models add - < still-2.json']],
-  'rushes models save': [
-    ['rushes models save flux.yaml', 'the model of the last --engine'],
-    ['rushes models save - 127.0.0.1/sd-cpp-local'],
-  ],
   'rushes models import': [
     ['rushes models import fal:fal-ai/flux/dev', 'into the folder of local.models'],
     ['rushes models import replicate:acme/still-2 --from schema.json -o still-2.yaml'],
-    ['rushes models import --check', 'what has changed since'],
   ],
-  'rushes models search': [['rushes models search image to video'], ['rushes models search upscaler --json']],
   'rushes models remove': [['rushes models remove acme/still-2'], ['rushes models remove acme/cinema-2']],
   'rushes login': [
     ['rushes login --base-url https://api.example.com'],
@@ -98,11 +91,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes config set models.image acme/still-1'],
     ['rushes config list'],
   ],
-  'rushes config list': [
-    ['rushes config list'],
-    ['rushes config list --show-origin', 'what sets each setting'],
-    ['rushes config list --profile work --json'],
-  ],
+  'rushes config list': [['rushes config list'], ['rushes config list --profile work --json']],
   'rushes config get': [['rushes config get baseUrl'], ['rushes config get models.video --profile work']],
   'rushes config set': [
     ['rushes config set baseUrl https://api.example.com'],
@@ -112,9 +101,6 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   ],
   'rushes config unset': [['rushes config unset timeout'], ['rushes config unset baseUrl --profile work']],
   'rushes config path': [['rushes config path'], ['rushes config path --json']],
-  'rushes profile': [['rushes profile list'], ['rushes profile use work']],
-  'rushes profile list': [['rushes profile list'], ['rushes profile list --json']],
-  'rushes profile use': [['rushes profile use work'], ['rushes profile use default']],
   'rushes doctor': [
     ['rushes doctor'],
     ['rushes doctor --json', 'one line for each check'],
@@ -155,12 +141,10 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   'rushes admin key list': [['rushes admin key list'], ['rushes admin key list --account acme --json']],
   'rushes admin key disable': [['rushes admin key disable 1'], ['rushes admin key disable ci']],
   'rushes admin key enable': [['rushes admin key enable 1'], ['rushes admin key enable ci']],
-  'rushes admin key archive': [['rushes admin key archive ci'], ['rushes admin key archive 1']],
   'rushes admin key set': [
     ['rushes admin key set ci --spend-limit 500'],
     ['rushes admin key set 1 --allow-ip none --expires none', 'remove both limits'],
   ],
-  'rushes admin key log': [['rushes admin key log'], ['rushes admin key log --account acme --json']],
   'rushes admin credits': [['rushes admin credits add acme 100'], ['rushes admin credits list acme']],
   'rushes admin credits add': [
     ['rushes admin credits add acme 100'],

@@ -168,8 +168,7 @@ export const FURTHER_ENVIRONMENT = {
     'The PostgreSQL database of `rushes serve` and `rushes admin`, unless `--database` is given',
   RUSHES_ENGINE_KEY:
     'The key of the server that `--engine` names; for `https://api.openai.com`, it is `OPENAI_API_KEY`',
-  RUSHES_PROFILE:
-    'The profile of the config file, unless `--profile` is given; else `rushes profile use` chooses',
+  RUSHES_PROFILE: 'The profile of the config file, unless `--profile` is given; default `default`',
   RUSHES_CONFIG_DIR: 'The folder of the config file',
   RUSHES_STATE_DIR:
     'The folder of the [journal](journal.md), the shared rate limit and the data of the local service',
@@ -179,7 +178,7 @@ export const FURTHER_ENVIRONMENT = {
 /** Environment variables that other programs use too. */
 export const SHARED_ENVIRONMENT = {
   'FAL_KEY, REPLICATE_API_TOKEN':
-    'Keys of fal and Replicate, for `rushes models import`, `rushes models search` and their [engines](engines.md)',
+    'Keys of fal and Replicate, for `rushes models import` and their [engines](engines.md)',
   NO_COLOR: 'If set, no colour; overrides `FORCE_COLOR`',
   FORCE_COLOR: 'If set, colour even without a terminal; `0` or `false` turns colour off',
   CI: 'If set, progress is printed as lines, without a spinner',
@@ -247,10 +246,7 @@ const sourceOf = (name: SettingName, { origin }: SettingValue): string =>
   origin === 'profile' ? `the config file (${(SETTINGS[name] as SettingRow).key})` : origin
 
 /** Finds the value of a setting like `findSetting`, without checking it. */
-export function uncheckedSetting(
-  name: SettingName,
-  { flag, env, file }: SettingSources,
-): SettingValue | undefined {
+function uncheckedSetting(name: SettingName, { flag, env, file }: SettingSources): SettingValue | undefined {
   const { environment, key, default: byDefault }: SettingRow = SETTINGS[name]
   const candidates: readonly (readonly [value: string | undefined, origin: string])[] = [
     [flag, `--${kebabCase(name)}`],
@@ -286,7 +282,7 @@ export async function isLocal(sources: LocalSources): Promise<boolean> {
 }
 
 /** Finds the value of the setting `local`, not checked, and what decides it. */
-export async function findLocal({ globals, env, file }: LocalSources): Promise<SettingValue> {
+async function findLocal({ globals, env, file }: LocalSources): Promise<SettingValue> {
   if (globals.local) return { value: 'on', origin: '--local' }
   if (globals.baseUrl !== undefined) return { value: 'off', origin: '--base-url' }
   const isSet = variable(env, 'RUSHES_LOCAL') !== undefined

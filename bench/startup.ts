@@ -1,5 +1,5 @@
 /**
- * Start-up as ratios to bare Node: `npm run bench:startup`. The commands run in turns, ROUNDS times each, and medians are
+ * Start-up as ratios to bare Node: `npm run bench -- startup`. The commands run in turns, ROUNDS times each, and medians are
  * compared, so that a noisy machine affects all alike. Prints a Markdown table.
  *
  * The commands get PATH and HOME alone; with `-- environment`, all variables of the shell: where NODE_EXTRA_CA_CERTS is set,

@@ -6,7 +6,7 @@ import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import { filesBelow } from '../support/binary.js'
 import { createCliService, runCli } from '../support/cli.js'
 import { bodyOf, CLIP, createFamily, objects, RUN, SHEET, SIT } from '../support/family.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const MANIFEST = `models: { image: rushes/preview-image, video: rushes/preview-video }
 defaults: { kind: image }

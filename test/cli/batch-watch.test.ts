@@ -9,7 +9,7 @@ import { asksForList, createCliService, type RunOptions, runCli, SET } from '../
 import type { ManualClock } from '../support/clock.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { bodyOf, objects } from '../support/family.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const WAITING = /^Watching .*$/m
 const QUESTION = /^.*\[y\/N\] $/m

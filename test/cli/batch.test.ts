@@ -21,7 +21,7 @@ import { asksForList, LOOPBACK_URL, scripted } from '../support/cli.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { bodyOf, createFamily, lines, objects, type Row, RUN, SHEET, sha256 } from '../support/family.js'
 import { withJournal } from '../support/journal.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const FOX = { name: 'fox', prompt: 'a fox', output: 'icons/fox.png' }
 const HEN = { name: 'hen', prompt: 'a hen' }

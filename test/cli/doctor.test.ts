@@ -6,7 +6,7 @@ import { checkLocalService, checkProxy, diskFinding } from '../../src/cli/doctor
 import { clockFinding } from '../../src/cli/doctor/check-service.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import { type CliService, createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 interface Line {
   readonly check: string
@@ -109,20 +109,6 @@ describe('doctor', () => {
       statuses: { ...WELL, connection: 'failed', clock: 'skipped', key: 'skipped' },
     })
     expect(lines.find(({ check }) => check === 'connection')?.advice).toMatch(/rushes serve/)
-  })
-
-  it.each([
-    ['redis://ci:s3cret@127.0.0.1:1', 9, 'redis://***@127.0.0.1:1: connection refused'],
-    ['redis://:s3/cret@cache', 2, 'RUSHES_LIMITS_URL is not a valid Redis URL.'],
-  ])('a shared rate limit that cannot be used fails: %s', async (url, code, message) => {
-    const service = await createCliService()
-    const found = await examined(service, { env: { RUSHES_LIMITS_URL: url } })
-    expect(found.code).toBe(code)
-    expect(found.lines.find(({ check }) => check === 'rate limit')).toMatchObject({
-      status: 'failed',
-      message,
-    })
-    expect(JSON.stringify(found)).not.toContain('cret@')
   })
 
   it('names what is unfinished, and is exit 13 for what is unconfirmed', async () => {

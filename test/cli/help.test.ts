@@ -8,7 +8,7 @@ import { fullName } from '../../src/cli/help/format-help.js'
 import { createProgram } from '../../src/cli/program.js'
 import { createCliService, LOOPBACK_URL, runCli } from '../support/cli.js'
 import { everyCommand, PARSE_ONLY, read } from '../support/project.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const help = async (...words: string[]): Promise<string> => {
   const { code, stdout, stderr } = await runCli(words)
@@ -214,7 +214,6 @@ describe('a word that is nearly right', () => {
     ],
     [['spend', '--by', 'x'], /Unknown group "x"\. Use model, day or label\./],
     [['serve', '--log-level', 'wran'], /Unknown log level "wran"\. Did you mean "warn"\?/],
-    [['serve', '--fault', 'creat:429'], /Did you mean "create"/],
     [['models', 'imag'], /Did you mean "image"\?/],
     [['config', 'get', 'baseurl'], /Unknown setting "baseurl"\. Did you mean "baseUrl"\?/],
     [['completion', 'bsh'], /Did you mean "bash"\?/],

@@ -10,7 +10,7 @@ import { type Journal, openJournal } from '../../src/journal/index.js'
 import { createJournalWrites } from '../../src/runs/journal-writes.js'
 import { createRecorder, type Recorder } from '../../src/runs/recorder.js'
 import { finishedState } from '../support/journal.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const ADDRESS = 'https://api.example.com'
 const INTENT = { kind: 'image', model: 'acme/still-1', input: { prompt: 'a fox' } }

@@ -13,7 +13,7 @@ import { createCliService, type RunOptions, runCli, SET, scripted, scriptedList 
 import { createManualClock } from '../support/clock.js'
 import { openMcp } from '../support/mcp.js'
 import { PARSE_ONLY } from '../support/project.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const STILL = {
   name: 'acme/still-2',

@@ -7,7 +7,7 @@ import { createInstantEngine } from '../support/engines.js'
 import { withJournal } from '../support/journal.js'
 import { actionOf, manifestOf, markedPng, xmpWith } from '../support/marked-files.js'
 import { openMcp } from '../support/mcp.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const TERM = 'trainedAlgorithmicMedia'
 const BYTES = markedPng({ manifest: manifestOf(actionOf(TERM)), xmp: xmpWith(TERM) })

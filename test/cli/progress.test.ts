@@ -14,7 +14,7 @@ import { alignedRow, widthsOf } from '../../src/cli/terminal/table.js'
 import { columnsOf } from '../../src/cli/terminal/text-width.js'
 import { createCliService } from '../support/cli.js'
 import { createFamily, objects, SHEET } from '../support/family.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { until } from '../support/until.js'
 
 const board: Board = {

@@ -9,7 +9,7 @@ import { createPlace, rushes } from '../support/binary.js'
 import { createCliService, LOOPBACK_URL, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { processExists } from '../support/process-exists.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const NO_KEY = { ...SET, RUSHES_API_KEY: '' }
 
@@ -140,45 +140,6 @@ describe('local as a setting', () => {
       env: { ...SET, RUSHES_LOCAL: '1' },
     })
     expect(code).toBe(0)
-  })
-})
-
-describe('the shared rate limit as a setting', () => {
-  const URL_WITH_SECRET = 'rediss://ci:s3cret@cache.example.com:6380/2'
-
-  it('keeps user and password in the file, and never prints them', async () => {
-    const home = temporaryFolder()
-    expect(await runCli(['config', 'set', 'limitsUrl', URL_WITH_SECRET], { home })).toMatchObject({ code: 0 })
-    expect(readFileSync(join(home, 'config', 'config.json'), 'utf8')).toContain(URL_WITH_SECRET)
-    const masked = 'rediss://***@cache.example.com:6380/2'
-    const list = await runCli(['config', 'list'], { home })
-    expect(list.stdout).toBe(`limitsUrl=${masked}\n`)
-    const json = await runCli(['config', 'list', '--json'], { home })
-    expect(JSON.parse(json.stdout)).toEqual({ limitsUrl: masked })
-    const get = await runCli(['config', 'get', 'limitsUrl', '--json'], { home })
-    expect(JSON.parse(get.stdout)).toBe(masked)
-  })
-
-  it('ends with exit 2 before anything is sent when it is not valid, and is never printed', async () => {
-    const service = await createCliService()
-    const env = { RUSHES_LIMITS_URL: 'redis://:s3/cret@cache' }
-    const ran = await service.run(['run', 'image', 'a fox'], { env })
-    expect(ran).toMatchObject({ code: 2, stdout: '' })
-    expect(ran.stderr).toMatch(/^error: RUSHES_LIMITS_URL is not a valid Redis URL\.\n {2}Example: redis:/)
-    expect(ran.stderr).not.toContain('cret')
-    expect(service.requests).toEqual([])
-    const set = await service.run(['config', 'set', 'limitsUrl', 'http://s3cret'])
-    expect(set).toMatchObject({ code: 2, stderr: expect.not.stringContaining('s3cret') })
-  })
-
-  it('of a server that is away costs one warning for each command, without the password', async () => {
-    const service = await createCliService()
-    const env = { RUSHES_LIMITS_URL: 'redis://ci:s3cret@127.0.0.1:1' }
-    const { code, stderr } = await service.run(['run', 'image', 'a fox', '-n', '3'], { env })
-    expect(code).toBe(0)
-    expect(stderr.match(/warning: .*/g)).toEqual([
-      'warning: Redis server redis://***@127.0.0.1:1: connection refused. The rate limit is kept on this machine only until the server answers; other machines with this API key may cause 429 responses. Check RUSHES_LIMITS_URL (or limitsUrl) with `rushes doctor`.',
-    ])
   })
 })
 

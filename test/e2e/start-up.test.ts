@@ -15,7 +15,6 @@ const BUNDLED: Readonly<Record<string, string>> = {
   'the OpenAPI document': 'BeforeOperations',
   'the downloader': 'function createDownloader(',
   'prom-client': 'Missing mandatory help parameter',
-  iovalkey: 'Redis is already connecting/connected',
   'the AWS SDK': 'x-amz-content-sha256',
   'the MCP SDK': 'StdioServerTransport already started',
 }
@@ -125,15 +124,13 @@ it('the other commands load what they need', async () => {
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
   const port = String((taken.address() as AddressInfo).port)
   const key = { RUSHES_API_KEY: 'key', RUSHES_BASE_URL: `http://127.0.0.1:${port}` }
-  const redis = { RUSHES_LIMITS_URL: 'redis://127.0.0.1:9' }
   const steps: readonly (readonly [line: Line, packages: readonly string[]])[] = [
     [
       [['login'], 4, key, 'key'],
       ['undici', '@libsql'],
     ],
-    [[['status', '--local', 'run_1'], 6, redis], ['the service']],
+    [[['status', '--local', 'run_1'], 6], ['the service']],
     [[['serve', '--port', port], 2], []],
-    [[['login'], 4, { ...key, ...redis }, 'key'], ['iovalkey']],
     [[['serve', '--port', '0', '--metrics-port', port], 2], ['prom-client']],
     [[['serve', '--port', '0', '--storage', 's3://not a bucket'], 2], ['the AWS SDK']],
   ]

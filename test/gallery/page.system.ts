@@ -8,7 +8,7 @@ import { type GalleryFile, type GalleryRun, galleryHtml, linkTo, mediaOf } from 
 import { becomesTrue, describePages } from '../support/browser.js'
 import { ANY_IMPACT, expectAccessible } from '../support/console-page.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { tinyVideo } from '../support/tiny-video.js'
 
 const XSS = '</script><img src=x onerror=alert(1)>'

@@ -23,7 +23,7 @@ import { openOrQuarantine } from '../../src/host/corruption.js'
 import { NewerFormat, type OpenDatabase, openDatabase } from '../../src/host/database.js'
 import { installHint, sqliteUri } from '../../src/host/database-file.js'
 import { checkCopy, copyDatabase } from '../../src/service/backup.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const FIRST = 'CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT NOT NULL)'
 const SECOND = "ALTER TABLE notes ADD COLUMN kind TEXT NOT NULL DEFAULT 'plain'"

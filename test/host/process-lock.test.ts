@@ -15,7 +15,7 @@ import {
   takeLock,
 } from '../../src/host/process-lock.js'
 import { built } from '../support/built.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const FIVE_MINUTES_MS = 300_000
 const NOBODY = '0badf00d0badf00d'

@@ -6,7 +6,8 @@ import { systemClock } from '../../src/host/clock.js'
 import { openAdministration } from '../../src/service/administration.js'
 import { openStoreThread } from '../../src/service/store/open-store.js'
 import { newRun } from '../support/runs.js'
-import { addAccount, ask, createTestService, ended, temporaryFolder } from '../support/service.js'
+import { addAccount, ask, createTestService, ended } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const RUNS = '/api/v1/runs'
 const A_FOX = { model: 'rushes/preview-image', input: { prompt: 'a fox' } }

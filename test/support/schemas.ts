@@ -1,7 +1,6 @@
 /** Checks real output against docs/schemas. Here, a key that a schema does not list is an error. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { Ajv, type ValidateFunction } from 'ajv'
-import { expect } from 'vitest'
 import { commandWord, wantsJson } from '../../src/cli/flags/globals.js'
 
 interface Schema {
@@ -50,18 +49,6 @@ export function misfits(name: string, value: unknown): readonly string[] {
   )
 }
 
-/** Expects a value to be valid, and to be invalid without a required key or with an additional key. */
-export function expectToFit(name: string, value: unknown): void {
-  expect(misfits(name, value)).toEqual([])
-  for (const key of SCHEMAS.get(name)?.required ?? []) {
-    const { [key]: _, ...others } = value as Record<string, unknown>
-    expect(misfits(name, others), `without ${key}`).not.toEqual([])
-  }
-  // A manifest may have additional keys.
-  if (typeof value === 'object' && name !== 'manifest')
-    expect(misfits(name, { ...value, further: 1 })).not.toEqual([])
-}
-
 const nameOfSpoken = (value: object): string | undefined =>
   ['error', 'warning', 'debug', 'progress'].find((name) => name in value)
 
@@ -74,7 +61,6 @@ const SHARED: Readonly<Record<string, string>> = {
   'models add': 'models-change',
   'models remove': 'models-change',
   'admin key create': 'admin-new-key',
-  'admin key log': 'admin-key-log',
   'admin user add': 'admin-user-link',
   'admin user link': 'admin-user-link',
   'admin credits list': 'admin-credits',

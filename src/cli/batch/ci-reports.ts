@@ -1,10 +1,10 @@
 /** Reports besides the normal output: the `--report` file, and annotations and the job summary in GitHub Actions. */
-import { appendFileSync, existsSync, statSync, writeFileSync } from 'node:fs'
+import { appendFileSync, lstatSync, writeFileSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import type { Manifest } from '../../batch/manifest/index.js'
 import type { PlanStep } from '../../batch/plan/index.js'
 import { failingError, isActive, LEFT_ALONE, type RowResult } from '../../batch/results/rows.js'
-import { EXIT, type RushesError, usageError } from '../../errors.js'
+import { EXIT, RushesError, usageError } from '../../errors.js'
 import { isWithin } from '../../host/directories.js'
 import { readBeginning } from '../../host/files.js'
 import { describeError } from '../../host/system-error.js'
@@ -20,29 +20,45 @@ interface BatchFiles {
   readonly lockPath: string
 }
 
-/** Empties the `--report` file. Throws `usage` if it cannot be written, or if the batch needs the file. */
-export function beginReport(path: string | undefined, { manifest, lockPath }: BatchFiles): void {
-  if (path === undefined) return
+/**
+ * Creates or empties the `--report` file. Throws `usage` if it cannot be written, if the batch needs the file, or if it
+ * may be another file than an earlier report.
+ */
+export function beginReport(path: string, { manifest, lockPath }: BatchFiles): void {
   const outputs = manifest.entries.map(({ output }) => resolve(manifest.folder, output))
   if ([resolve(manifest.path), resolve(lockPath), ...outputs].includes(resolve(path)))
     throw usageError(`--report: ${path} is a file of the batch.`, 'Give the path of another file.')
-  if (existsSync(path) && !isReport(path))
-    throw usageError(`--report: ${path} exists, and is not a report.`, 'Give the path of another file.')
   try {
+    if (!canReplace(path))
+      throw usageError(`--report: ${path} exists, and is not a report.`, 'Give the path of another file.')
     writeFileSync(path, '')
   } catch (error) {
+    if (error instanceof RushesError) throw error
     throw usageError(`--report: cannot write ${describeError(error, path)}.`)
   }
 }
 
-/**
- * Whether the file may be overwritten: it is empty, contains lines of JSON, or is a device. Protects images that the
- * batch reads or has created.
- */
-function isReport(path: string): boolean {
-  if (!statSync(path).isFile()) return true
-  const first = readBeginning(path, 2).toString()
-  return first === '' || first === '{"'
+/** Longer than the first line of a report, whose texts come from the manifest. */
+const MAX_LINE_BYTES = 1024 * 1024
+
+/** Whether there is no file at the path, or an empty one, a device, or a report. Links are not followed. */
+function canReplace(path: string): boolean {
+  const found = lstatSync(path, { throwIfNoEntry: false })
+  if (found === undefined || found.isCharacterDevice() || found.isFIFO()) return true
+  if (!found.isFile()) return false
+  const [line = ''] = readBeginning(path, MAX_LINE_BYTES).toString().split('\n')
+  return line === '' ? found.size === 0 : isReportLine(line)
+}
+
+function isReportLine(line: string): boolean {
+  try {
+    const value: unknown = JSON.parse(line)
+    if (typeof value !== 'object' || value === null) return false
+    const isRow = 'name' in value && 'line' in value && ('action' in value || 'result' in value)
+    return isRow || ('summary' in value && Object.keys(value).length === 1)
+  } catch {
+    return false
+  }
 }
 
 /**

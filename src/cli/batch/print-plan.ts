@@ -26,9 +26,9 @@ export function printPlan(ctx: Context, prepared: PreparedBatch): void {
 
 /** Writes the plan to the `--report` file and to the job summary. `prints`: whether the lines of the file are also printed. */
 export function reportPlan(ctx: Context, prepared: PreparedBatch, prints: boolean): void {
-  const { plan, manifest, flags, prices } = prepared
+  const { plan, manifest, flags, prices, options } = prepared
   const estimate = sumPlan(plan, prices)
-  const json = createJsonOutput(ctx, flags.report, prints)
+  const json = createJsonOutput(ctx, options.mode === 'dry run' ? undefined : flags.report, prints)
   const selected = selectedSteps(plan)
   for (const step of selected) json(stepJson(step))
   json({

@@ -147,7 +147,7 @@ async function planRound(
     checkManifest(ctx, words.source, { ...options, onImage: files.add }),
   )
   if (loaded instanceof RushesError) return loaded
-  if (!watch.hasReport) beginReport(words.flags.report, loaded)
+  if (!watch.hasReport && words.flags.report !== undefined) beginReport(words.flags.report, loaded)
   watch.hasReport = true
   // Throws for an invalid lock file, which ends the command: no edit of the manifest can fix it.
   readLock(loaded.lockPath, loaded.manifest.path)

@@ -45,7 +45,7 @@ const ROWS: readonly (readonly [string, string])[] = [
   ['--resubmit-unconfirmed', 'Resend requests with unknown outcome (may be charged twice)'],
   ['--allow-outside', 'Allow outputs outside the folder of the manifest'],
   ['--overwrite', 'Replace files that are not in the lock file'],
-  ['--report <path>', 'Also write the lines of --json to this file'],
+  ['--report <path>', 'Also write the lines of --json to this file, except with --dry-run'],
   ['--timeout <duration>', 'How long to wait for each run: 90s, 15m, 0 for no limit (default 30m)'],
 ]
 
@@ -94,14 +94,14 @@ async function doBatch(ctx: Context, { manifest, flags, onImage, allowance }: Ba
     return await watchBatch(ctx, words, options)
   }
   const loaded = await loadManifest(ctx, manifest, { ...options, ...(onImage && { onImage }) })
-  beginReport(flags.report, loaded)
-  if (options.mode === 'check') return check(ctx, await prepare(ctx, loaded, options, words))
   if (options.mode === 'dry run') {
     const prepared = await prepare(ctx, loaded, options, words)
     printPlan(ctx, prepared)
     await refusePlan(prepared)
     return EXIT.ok
   }
+  if (flags.report !== undefined) beginReport(flags.report, loaded)
+  if (options.mode === 'check') return check(ctx, await prepare(ctx, loaded, options, words))
   // Claims the lock file before it is read. Another batch may be about to write to it, and its runs must not be paid
   // for again.
   const claim = await claimFor(claimOptionsOf(ctx, loaded.lockPath))

@@ -9,7 +9,7 @@ import { readJsonArgument } from '../flags/json-argument.js'
 import { priceProblems } from '../models/prices.js'
 import { type RawProfile, settingsOf, withValue } from '../settings/config-file.js'
 import { modelsByKind } from '../settings/required-settings.js'
-import { addressHint, CONFIG_KEYS, maskSettings, SETTINGS, settingOfKey } from '../settings/table.js'
+import { addressHint, CONFIG_KEYS, SETTINGS, settingOfKey } from '../settings/table.js'
 
 export function register(command: Command, { run }: CommandEnvironment): void {
   const child = (
@@ -47,7 +47,7 @@ const jsonOf = (
 
 async function list(ctx: Context): Promise<number> {
   const profile = await ctx.profile()
-  const settings = maskSettings(settingsOf(profile, CONFIG_KEYS))
+  const settings = settingsOf(profile, CONFIG_KEYS)
   if (ctx.out.mode.json) ctx.out.json(jsonOf(profile, settings))
   else for (const [key, value] of Object.entries(settings)) ctx.out.line(`${key}=${printable(value)}`)
   const others = (await ctx.config.profiles()).filter((name) => name !== ctx.profileName)
@@ -60,7 +60,7 @@ async function list(ctx: Context): Promise<number> {
 async function get(ctx: Context, key = ''): Promise<number> {
   settingOfKey(key)
   const profile = await ctx.profile()
-  const settings = maskSettings(settingsOf(profile, [key]))
+  const settings = settingsOf(profile, [key])
   const value = settings[key]
   if (value === undefined)
     throw usageError(

@@ -15,7 +15,7 @@ import {
   checkStateFolder,
   quarantinedFilesIn,
 } from '../doctor/check-machine.js'
-import { checkConnection, checkKey, checkLimits, checkName } from '../doctor/check-service.js'
+import { checkConnection, checkKey, checkName } from '../doctor/check-service.js'
 import { type Finding, ok, skipped } from '../doctor/finding.js'
 import { exitCodeOf } from '../process/exit.js'
 import { VERSION } from '../process/version.js'
@@ -58,7 +58,6 @@ export async function doctorCommand(ctx: Context, { models }: DoctorOptions = {}
     const reason = ctx.globals.local ? 'not needed with --local' : 'the settings cannot be read'
     report(...['service URL', 'connection', 'key'].map((each) => skipped(each, reason)))
   }
-  if (isReadable && !ctx.globals.local) report(...(await checkLimits(ctx)))
   if (isReadable) for (const kind of KINDS) report(await checkModel(ctx, kind))
   report(checkStateFolder(ctx.stateFolder))
   report(checkDisk('disk', '.'), checkDisk('state disk', ctx.stateFolder))

@@ -8,7 +8,7 @@ import { writeAtomically } from '../../host/files.js'
 import { errorCode } from '../../host/system-error.js'
 import { printable } from '../../protocol/text.js'
 import type { EngineParts } from '../../service/engines/read-engine.js'
-import { parseFault } from '../../service/faults/grammar.js'
+import { parseFault } from '../../service/http/faults.js'
 import { type NodeRole, ROLES } from '../../service/names.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { choiceOption, repeated, wholeNumber } from '../flags/values.js'
@@ -122,7 +122,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     options.metricsPort === undefined ? undefined : portOf(options.metricsPort, '--metrics-port')
   const bodyLimitBytes = sizeOf(options.bodyLimit)
   const publicUrl = options.publicUrl === undefined ? undefined : publicUrlOf(options.publicUrl)
-  const faults = (options.fault ?? []).map(parseFault)
+  const faults = options.fault?.map(parseFault)
   const modelSources = modelSourcesOf(options, env, options.role)
   const retainMs = retainedMs(options.retain)
   const databaseUrl = databaseUrlOf(options.database, env)
@@ -199,6 +199,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     await writeAtomically(join(data, URL_FILE), `${publicUrl ?? url}\n`).catch(() => {})
     announce(ctx, {
       url,
+      host,
       publicUrl,
       data,
       console: service.console,

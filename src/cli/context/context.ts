@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import type { ApiClient } from '../../client/index.js'
+import type { ApiClient, RateLimiter } from '../../client/index.js'
 import type { DownloadedFile, Downloader } from '../../download/index.js'
 import { type RushesError, usageError } from '../../errors.js'
 import { type Clock, systemClock } from '../../host/clock.js'
@@ -32,7 +32,6 @@ import {
   once,
   type Settings,
 } from './command-settings.js'
-import { createKeyLimits, type KeyLimits } from './key-limits.js'
 import type { PictureParts } from './picture-parts.js'
 import type { StateOptions } from './state.js'
 
@@ -172,7 +171,9 @@ interface Opening {
   readonly random: () => number
   readonly folders: Folders
   readonly settings: CommandSettings
-  readonly limits: KeyLimits
+  readonly state: StateOptions
+  /** Monotonic time at which requests are no longer held back after a 429. */
+  heldBackUntilMs: number
   readonly closers: Shared['closers']
   readonly fetch: Shared['fetch']
   readonly openJournal: Shared['openJournal']
@@ -194,7 +195,7 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
   const config = createConfigFile(folders.config)
   const profileName = chooseProfile(globals.profile, options.env, options.home?.profile)
   const opening = openingOf({ ...options, config, profileName, keys }, { ...shared, closers, keys }, folders)
-  const { clock, random, settings, limits, fetch, openJournal } = opening
+  const { clock, random, settings, fetch, openJournal } = opening
   const { profile, setting, baseUrl, isLocal } = settings
   const ctx: Context = {
     ...options,
@@ -231,7 +232,7 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
       const { createDownloader } = await import('../../download/index.js')
       return createDownloader({ fetch: fetchOutput, clock, random, fileSystem })
     },
-    rateLimitedForMs: limits.rateLimitedForMs,
+    rateLimitedForMs: () => Math.max(0, opening.heldBackUntilMs - clock.monotonic()),
     engine: async () => parts.engine ?? (await import('./local-service.js')).createPreviewProcess(),
     pictureParts: async () =>
       parts.pictures ?? (await import('./picture-parts.js')).createPictureParts(options.env),
@@ -274,14 +275,14 @@ function openingOf(
   const settings = createCommandSettings({ ...options, clock, signal, createsProfile, reportsAddress })
   const fetch = shared.fetch ?? once(async () => parts.fetch ?? (await openNetwork(env, clock)))
   const state = { folder: folders.state, clock, warn: out.warn }
-  const limitsUrl = () => settings.setting('limitsUrl')
   return {
     options,
     clock,
     random: parts.random ?? Math.random,
     folders,
     settings,
-    limits: createKeyLimits({ ...state, isLocal: globals.local, limitsUrl, closers }),
+    state,
+    heldBackUntilMs: 0,
     closers,
     fetch,
     openJournal: shared.openJournal ?? once(() => journalOpener(state, closers)),
@@ -340,7 +341,7 @@ async function modelsOf(opening: Opening, ctx: Context): Promise<KnownModels> {
 }
 
 async function clientFor(opening: Opening, baseUrl: string, apiKey: string): Promise<ApiClient> {
-  const { clock, random, settings, limits, fetch, options } = opening
+  const { clock, random, settings, fetch, options } = opening
   const { out } = options
   const { createApiClient } = await import('../../client/index.js')
   const failureStatuses = (await settings.setting('failureStatuses'))?.split(',') ?? []
@@ -348,13 +349,35 @@ async function clientFor(opening: Opening, baseUrl: string, apiKey: string): Pro
     baseUrl,
     apiKey,
     fetch: await fetch(),
-    limiter: await limits.limiterFor(baseUrl, apiKey),
+    limiter: await limiterFor(opening, baseUrl, apiKey),
     clock,
     random,
     failureStatuses: failureStatuses.filter((word) => word.trim() !== ''),
     runIdField: await settings.setting('runIdField'),
     trace: out.mode.debug ? out.debug : undefined,
   })
+}
+
+/**
+ * Opens the rate limit of a key, which all processes with this key share. With `--local` only this process uses the
+ * key, so its limit is not shared.
+ */
+async function limiterFor(opening: Opening, address: string, apiKey: string): Promise<RateLimiter> {
+  const { clock, state, closers, options } = opening
+  const { createLimiter } = await import('../../limiter/index.js')
+  if (options.globals.local) return createLimiter(clock)
+  const { openStateLedger } = await import('./state.js')
+  const { keyHashOf } = await import('../../limiter/shared-ledger.js')
+  const ledger = openStateLedger({ ...state, keyHash: keyHashOf(new URL(address).origin, apiKey) })
+  closers.push(async () => ledger.close())
+  const limiter = createLimiter(clock, ledger)
+  return {
+    ...limiter,
+    holdBack(ms) {
+      opening.heldBackUntilMs = Math.max(opening.heldBackUntilMs, clock.monotonic() + ms)
+      limiter.holdBack(ms)
+    },
+  }
 }
 
 async function connectRemote(opening: Opening): Promise<Connection> {

@@ -1,14 +1,12 @@
 /**
- * Checks of the service: name, connection, clock, key and shared rate limit. Sends at most two requests to the service.
+ * Checks of the service: name, connection, clock and key. Sends at most two requests to the service.
  */
 import { randomBytes } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { EXIT, messageOf, RushesError } from '../../errors.js'
+import { EXIT, RushesError } from '../../errors.js'
 import { HttpFailure, isLoopback } from '../../host/http.js'
 import { Interruption } from '../../host/interrupts.js'
-import { maskLimitsUrl, parseLimitsUrl } from '../../limiter/redis/limits-url.js'
-import { pingRedis } from '../../limiter/redis/redis-ledger.js'
 import type { Context } from '../context/context.js'
 import { type Finding, failed, failedBy, ok, skipped, warning } from './finding.js'
 
@@ -106,39 +104,5 @@ export async function checkKey(ctx: Context): Promise<Finding> {
     if (thrown instanceof RushesError && thrown.code === 'run_not_found')
       return ok('key', 'accepted by the service')
     return failedBy('key', thrown)
-  }
-}
-
-const LIMITS_CHECK = 'rate limit'
-
-/**
- * Runs the rate limit script on the Redis server of RUSHES_LIMITS_URL, without taking a slot. Returns an empty list
- * when the setting is missing.
- */
-export async function checkLimits(ctx: Context): Promise<readonly Finding[]> {
-  let url: string | undefined
-  try {
-    url = await ctx.setting('limitsUrl')
-  } catch (error) {
-    return [failedBy(LIMITS_CHECK, error)]
-  }
-  if (url === undefined) return []
-  const address = parseLimitsUrl(url)
-  if (address === undefined) return []
-  const startedAtMs = ctx.clock.monotonic()
-  try {
-    await pingRedis(address, ctx.interrupts.first)
-    const elapsedMs = Math.round(ctx.clock.monotonic() - startedAtMs)
-    return [ok(LIMITS_CHECK, `shared between machines, ${maskLimitsUrl(url)} (${elapsedMs} ms)`)]
-  } catch (error) {
-    ctx.interrupts.first.throwIfAborted()
-    return [
-      failed(LIMITS_CHECK, `${maskLimitsUrl(url)}: ${messageOf(error)}`, {
-        exitCode: EXIT.network,
-        advice:
-          'Until it answers, the rate limit is kept on this machine only. ' +
-          'Check the server and RUSHES_LIMITS_URL, or remove the setting.',
-      }),
-    ]
   }
 }

@@ -5,7 +5,6 @@
  */
 import { resolve } from 'node:path'
 import { usageError } from '../../errors.js'
-import { maskLimitsUrl, parseLimitsUrl } from '../../limiter/redis/limits-url.js'
 import { isModelName } from '../../protocol/models.js'
 import { parseAmount } from '../../protocol/price.js'
 import { didYouMean } from '../../protocol/text.js'
@@ -29,8 +28,6 @@ export interface SettingRow {
   check?(value: string, what: string): void
   /** Returns the value as the config file stores it. */
   stored?(value: string): string
-  /** Removes a secret from the value, for listings. */
-  mask?(value: string): string
 }
 
 const modelName = (value: string, what: string): void => {
@@ -45,15 +42,6 @@ const modelName = (value: string, what: string): void => {
 const address = (value: string, what: string): void => {
   if (!/^https?:\/\/./i.test(value) || !URL.canParse(value))
     throw usageError(`${what}: "${value}" is not a valid service URL.`, 'Example: https://api.example.com')
-}
-
-/** Checks a Redis URL. The message does not repeat the value, which may contain a password. */
-const limitsUrl = (value: string, what: string): void => {
-  if (parseLimitsUrl(value) === undefined)
-    throw usageError(
-      `${what} is not a valid Redis URL.`,
-      'Example: redis://user:password@redis.example.com:6379. Percent-encode special characters in the password.',
-    )
 }
 
 const ON = ['on', 'true', 'yes', '1']
@@ -154,13 +142,6 @@ export const SETTINGS = {
         )
     },
   },
-  limitsUrl: {
-    about: 'Redis server that shares the rate limit of an API key between machines',
-    environment: 'RUSHES_LIMITS_URL',
-    key: 'limitsUrl',
-    check: limitsUrl,
-    mask: maskLimitsUrl,
-  },
   failureStatuses: {
     about: 'More statuses that mean failure, separated by commas',
     environment: 'RUSHES_FAILURE_STATUSES',
@@ -233,12 +214,6 @@ export function settingOfKey(key: string): SettingRow {
     `Settings: ${CONFIG_KEYS.join(', ')}.`,
   )
 }
-
-/** The settings of a profile for printing, without secrets. */
-export const maskSettings = (settings: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
-  Object.fromEntries(
-    Object.entries(settings).map(([key, value]) => [key, settingOfKey(key).mask?.(value) ?? value]),
-  )
 
 /** Value of an environment variable. An empty variable counts as unset. */
 export const variable = (env: Env, name: string): string | undefined => env[name] || undefined

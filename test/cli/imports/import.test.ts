@@ -13,7 +13,7 @@ import {
   schemaFile,
   schemaOf,
 } from '../../support/hosted-apis.js'
-import { temporaryFolder } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const FLUX = 'fal-ai/flux/dev'
 const TOKEN = 'r8_secret'

@@ -6,7 +6,7 @@ import type { Fetch } from '../../../src/host/http.js'
 import { asksForList, createCliService, scriptedList } from '../../support/cli.js'
 import { createCommandedEngine } from '../../support/engines.js'
 import { openMcp } from '../../support/mcp.js'
-import { temporaryFolder } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const IMAGE = 'rushes/preview-image'
 

@@ -10,7 +10,8 @@ import { runCli } from '../../support/cli.js'
 import { createManualClock } from '../../support/clock.js'
 import { jobOf, readEngineOf } from '../../support/model-servers/engine.js'
 import { createImagesServer } from '../../support/model-servers/images.js'
-import { ask, createTestService, ended, temporaryFolder } from '../../support/service.js'
+import { ask, createTestService, ended } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const noFetch = () => Promise.reject(new Error('no network in this test'))
 const preview = () => ({ render: noFetch })

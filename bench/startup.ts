@@ -41,12 +41,11 @@ const CASES: readonly (readonly [string, readonly string[]])[] = [
   ['a usage error', [BINARY, 'run', 'image', '--no-such-flag']],
   ['run image --dry-run', DRY_RUN],
   ['models', [BINARY, 'models']],
-  ['completion of a flag', [BINARY, '__complete', 'run', 'image', '--qua']],
-  ['completion of an id', [BINARY, '__complete', 'wait', '']],
+  ['completion bash', [BINARY, 'completion', 'bash']],
   ['status of a run on loopback', STATUS],
 ]
 
-/** A journal with as many runs as completion reads. */
+/** A journal with many runs. */
 const journal = openJournal({
   path: join(STATE, 'journal.db'),
   now: () => Date.now(),

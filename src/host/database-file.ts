@@ -83,20 +83,6 @@ export function withDatabase<Result>(
   }
 }
 
-/** A process that ends locks the file briefly while it writes the log back. */
-const READ_TIMEOUT_MS = 200
-
-/**
- * Returns the rows of one query, for shell completion and estimates: waits at most `READ_TIMEOUT_MS`. Throws if the
- * file cannot be read.
- */
-export const readRows = (path: string, sql: string, ...values: readonly SqlValue[]): readonly Row[] =>
-  withDatabase(
-    sqliteUri(path, 'ro'),
-    READ_TIMEOUT_MS,
-    (database) => database.prepare(sql).all(values) as Row[],
-  )
-
 /** Returns the size in bytes, including the write-ahead log. */
 export const sizeOfDatabase = (path: string): number =>
   [path, `${path}-wal`].reduce((sum, each) => sum + (statSync(each, { throwIfNoEntry: false })?.size ?? 0), 0)

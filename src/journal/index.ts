@@ -29,7 +29,6 @@ import {
   type UnknownOutcome,
   unprepareCreate,
 } from './creates.js'
-import { identityOf } from './identity.js'
 import {
   FIND,
   type FileToRecord,
@@ -41,14 +40,10 @@ import {
   sortByOutput,
 } from './journal-run.js'
 import {
-  addLabels,
-  type EarlierOutput,
   everyFile,
   findAtEveryAddress,
-  findByOutput,
   type ListFilter,
   listRuns,
-  pathsWithContent,
   recordFiles,
   recordNotFound,
   recordQueued,
@@ -99,16 +94,8 @@ export interface Journal {
   list(filter: ListFilter): readonly JournalRun[]
   /** Sums the estimates of runs that match the filter; its limit is ignored. */
   spend(filter: ListFilter, by: SpendGrouping): Spend
-  /** Returns succeeded runs of the same request, newest first, but none without links. `most`: undefined for all. */
-  reusable(address: string, model: string, identityInput: unknown, most?: number): readonly JournalRun[]
-  /** Adds labels to a run. */
-  addLabels(address: string, id: string, labels: readonly string[]): void
   /** Returns the newest run with this id at each address, newest first. */
   findAtEveryAddress(id: string): readonly JournalRun[]
-  /** Returns the output that an image of the run was. `linkOf` returns equal texts for links to the same output. */
-  findByOutput(run: JournalRun, image: string, linkOf: (link: string) => string): EarlierOutput | undefined
-  /** Returns the paths to which files with this content were downloaded, newest first. */
-  pathsWithContent(sha256: string): readonly string[]
   /** Removes rows that have not changed since they were read. Downloaded files are kept. */
   remove(runs: readonly JournalRun[]): Removal
   typicalDuration(address: string, model: string): TypicalDuration | undefined
@@ -257,21 +244,7 @@ export function openJournal({
       markOrphans()
       return sumSpend(db, filter, by)
     },
-    reusable: (address, model, identityInput, most) =>
-      db
-        .all(
-          `SELECT * FROM runs WHERE phase = 'succeeded' AND identity = ? AND address = ? AND error_code IS NULL
-           ORDER BY row DESC LIMIT ?`,
-          identityOf(model, identityInput),
-          address,
-          most ?? -1,
-        )
-        .map(runOfRow),
-    addLabels: (address, id, labels) =>
-      void onRun(address, id, () => db.transaction(() => addLabels(db, address, id, labels))),
     findAtEveryAddress: (id) => findAtEveryAddress(db, id),
-    findByOutput: (run, image, linkOf) => findByOutput(db, run, image, linkOf),
-    pathsWithContent: (sha256) => pathsWithContent(db, sha256),
     remove: (runs) => removeRuns(db, runs),
     typicalDuration: (address, model) => typicalDurationOf(durationsOf(db, address, model)),
     durations: (address, model) => durationsOf(db, address, model),

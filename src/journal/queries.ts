@@ -40,52 +40,6 @@ export const findAtEveryAddress = (db: OpenDatabase, id: string): readonly Journ
     })
     .sort((one, other) => other.row - one.row)
 
-/** An output of an earlier run. `index` counts from 0. */
-export interface EarlierOutput {
-  readonly id: string
-  readonly index: number
-}
-
-/**
- * Returns the output that an image of the run was: of the newest earlier run at the same address with a link to it.
- * `linkOf` returns equal texts for links to the same output. Reads all runs.
- */
-export function findByOutput(
-  db: OpenDatabase,
-  { address, row, createdAtMs }: JournalRun,
-  image: string,
-  linkOf: (link: string) => string,
-): EarlierOutput | undefined {
-  const wanted = linkOf(image)
-  // Reading a link takes longer than searching for a part of it, which has the same characters in every form of a link.
-  const [part = ''] = (wanted.replace(/^[^/]*\/\/[^/]*/, '').match(/(?<![%\w.~-])[\w.~-]+/g) ?? []).sort(
-    (a, b) => b.length - a.length,
-  )
-  const rows = db.all(
-    `SELECT * FROM runs INDEXED BY runs_by_time WHERE address = ? AND (created_at, row) < (?, ?)
-       AND instr(urls, ?) > 0 ORDER BY created_at DESC, row DESC`,
-    address,
-    createdAtMs,
-    row,
-    part,
-  )
-  for (const { id, urls } of rows.map(runOfRow)) {
-    const index = urls.findIndex((url) => linkOf(url) === wanted)
-    if (id !== undefined && index !== -1) return { id, index }
-  }
-  return undefined
-}
-
-/** Returns the paths to which files with this content were downloaded, newest first. Reads all runs. */
-export const pathsWithContent = (db: OpenDatabase, sha256: string): readonly string[] =>
-  db
-    .all(
-      `SELECT files.path FROM runs INDEXED BY runs_by_time CROSS JOIN files ON files.row = runs.row
-       WHERE files.sha256 = ? ORDER BY runs.created_at DESC`,
-      sha256,
-    )
-    .map(({ path }) => String(path))
-
 /** Returns the files of all runs by row, in the order of their downloads. */
 export function everyFile(db: OpenDatabase): ReadonlyMap<number, readonly JournalFile[]> {
   const byRow = new Map<number, JournalFile[]>()
@@ -245,21 +199,10 @@ function recordLinks(db: OpenDatabase, address: string, id: string, urls: readon
   )
   const positions = positionsOf(before)
   for (const { file, url } of db.all('SELECT file, url FROM files WHERE row = ?', row)) {
-    const fresh = urls[positions(String(url)) ?? -1]
+    const fresh = urls[positions.get(String(url)) ?? -1]
     if (fresh !== undefined && fresh !== url)
       db.run('UPDATE files SET url = ? WHERE file = ?', fresh, Number(file))
   }
-}
-
-export function addLabels(db: OpenDatabase, address: string, id: string, labels: readonly string[]): void {
-  const found = db.get(FIND, address, id)
-  if (found === undefined) return
-  const { row, labels: before } = runOfRow(found)
-  db.run(
-    'UPDATE runs SET labels = ? WHERE row = ?',
-    JSON.stringify([...new Set([...before, ...labels])]),
-    row,
-  )
 }
 
 /** Marks all runs as queued in one transaction. */

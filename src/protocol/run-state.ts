@@ -116,7 +116,7 @@ function runFailed(state: RunState, isLocal: boolean): RushesError {
         `again. To fetch the result of its job, the operator of the service runs \`rushes admin run adopt ` +
         `${quoteWord(state.id)} <job>${isLocal ? ' --data <state folder>/local' : ''}\`.`
       : `Nothing was downloaded. ${isLocal || mentionsRefund ? '' : 'Your account shows whether it was charged. '}` +
-        `To create it again: \`rushes show ${quoteWord(state.id)} --again\`.`,
+        `\`rushes show ${quoteWord(state.id)}\` shows its input.`,
   })
 }
 

@@ -61,8 +61,6 @@ export interface Recorder {
   recordQueued(...ids: readonly string[]): void
   /** Records that the service does not know the run. */
   recordNotFound(error: RushesError, id: string): void
-  /** Adds labels to a run of an earlier command. */
-  addLabels(id: string, labels: readonly string[]): void
   recordFiles(id: string, files: readonly DownloadedFile[]): void
   /** The files of a run that earlier commands downloaded. */
   filesOf(id: string): readonly JournalFile[]
@@ -94,7 +92,6 @@ export function createRecorder({ address, profile, ...options }: RecorderOptions
       ),
     recordQueued: (...ids) => bestEffort((open) => open.recordQueued(address, ids)),
     recordNotFound: (error, id) => repeated((open) => open.recordNotFound(address, id, doubtOf(error))),
-    addLabels: (id, labels) => repeated((open) => open.addLabels(address, id, labels)),
     recordFiles: (id, files) =>
       repeated((open) =>
         open.recordFiles(

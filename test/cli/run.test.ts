@@ -127,32 +127,6 @@ describe('run against the service', () => {
   })
 })
 
-describe('--open', () => {
-  it('opens the downloaded files, and warns when that fails, since they are there', async () => {
-    const { run } = await createCliService()
-    const path = `${temporaryFolder()}/fox.png`
-    const words = ['run', 'image', 'fox', '-q', '-o', path, '--overwrite', '--open']
-    expect(await run(words)).toMatchObject({ code: 0, opened: [path], stderr: '' })
-    const openResult = async () => Promise.reject(new Error('xdg-open is not installed'))
-    const stderr = `warning: Could not open ${path}: xdg-open is not installed. The file is ${path}.\n`
-    expect(await run(words, { openResult })).toMatchObject({ code: 0, stdout: `${path}\n`, stderr })
-  })
-
-  it('opens the output URLs when nothing is downloaded, or names them', async () => {
-    const { run } = await createCliService()
-    const words = ['run', 'image', 'fox', '-q', '--open']
-    const { code, stdout, opened } = await run(words)
-    expect(opened).toEqual([expect.stringContaining(`${LOOPBACK_URL}/outputs/`)])
-    expect({ code, stdout }).toEqual({ code: 0, stdout: `${opened[0]}\n` })
-    const openResult = async () => Promise.reject(new Error('xdg-open is not installed'))
-    const failed = await run(words, { openResult })
-    expect({ code: failed.code, stderr: failed.stderr }).toEqual({
-      code: 0,
-      stderr: `warning: Could not open ${failed.stdout.trim()}: xdg-open is not installed. Open the URL in a browser.\n`,
-    })
-  })
-})
-
 describe('more than 20 runs', () => {
   const TERMINAL = { stdin: true, stderr: true }
 

@@ -98,13 +98,11 @@ describe('without a configured service', () => {
     },
   )
 
-  it('--last is the last run of this machine, and --again names its service', async () => {
+  it('--last is the last run of this machine', async () => {
     const home = withRows()
     addRow(home, { id: 'newest', address: ELSEWHERE })
     const run = (...words: string[]) => runCli(words, { home, env: {} })
     expect(JSON.parse((await run('show', '--last', '--json')).stdout).id).toBe('newest')
-    expect((await run('show', '--last', '--again')).stdout).toContain(`--base-url ${ELSEWHERE}`)
-    expect((await run('show', 'local', '--again')).stdout).toContain('--local')
     expect(await run('open', 'staged')).toMatchObject({ code: 11 })
   })
 

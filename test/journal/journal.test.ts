@@ -348,8 +348,7 @@ describe('the life of a row', () => {
     const record = (number: number, url: string) =>
       journal.recordFiles(ADDRESS, 'r1', [{ ...FILE, path: `/${number}.png`, url }])
     record(2, firstLink(2))
-    // Downloaded with a link that no recorded status has.
-    record(3, 'https://a.example/3.png?X-Amz-Signature=other')
+    record(3, firstLink(3))
     journal.recordStatus(ADDRESS, { state: finishedState('r1', [1, 2, 3].map(freshLink)) })
     record(1, freshLink(1))
     const run = journal.find(ADDRESS, 'r1')
@@ -457,22 +456,6 @@ describe('a request id', () => {
 })
 
 describe('what was run before', () => {
-  it('finds the newest finished run with the same input', () => {
-    const { journal } = createTestJournal()
-    const input = { prompt: 'a fox', quality: 'high' }
-    accepted(journal, 'old', { input })
-    accepted(journal, 'new', { input: { quality: 'high', prompt: 'a fox' } })
-    accepted(journal, 'running', { input })
-    accepted(journal, 'other', { input: { prompt: 'a hen' } })
-    accepted(journal, 'elsewhere', { input, address: 'local' })
-    for (const id of ['old', 'new', 'other']) see(journal, id, 'succeeded')
-    see(journal, 'elsewhere', 'succeeded', {}, 'local')
-    const found = (most: number) => journal.reusable(ADDRESS, 'acme/still-1', input, most).map(({ id }) => id)
-    expect(found(10)).toEqual(['new', 'old'])
-    expect(found(1)).toEqual(['new'])
-    expect(journal.reusable(ADDRESS, 'acme/still-2', input, 10)).toEqual([])
-  })
-
   it('tells what is usual from the last runs that were seen to their end', () => {
     const { journal } = createTestJournal()
     const took = (id: string, tookMs: number | undefined) => {

@@ -21,7 +21,7 @@ export interface Ran {
   readonly stdout: string
   readonly stderr: string
   readonly bytes: Buffer
-  /** Paths and URLs that --open would have opened. */
+  /** Paths and URLs that `open` would have opened. */
   readonly opened: readonly string[]
 }
 

@@ -46,7 +46,6 @@ const LINES_NOT_HERE: Readonly<Record<string, string>> = {
   'rushes run image --local --engine images:': 'needs a server of models; cli/local-engine.test.ts',
   'rushes models save': 'needs an earlier command with --engine; cli/local-engine.test.ts',
   'rushes batch shots.yaml --watch': 'e2e/batch.test.ts: waits until it is interrupted',
-  'rushes gallery --open': 'opens a program; cli/gallery.test.ts',
   'source <(rushes completion zsh)': 'for another shell; e2e/completion.test.ts',
   'rushes completion fish > ~/.config/fish/completions/rushes.fish': 'needs the folder of the shell',
 }
@@ -159,7 +158,6 @@ const GIVEN: Readonly<Record<string, Given>> = {
       'key log',
       'key disable',
       'key enable',
-      'key archive',
       'key set',
     ]
       .concat('credits add', 'credits list', 'backup', 'verify', 'user add')
@@ -190,7 +188,7 @@ interface Section {
 
 const PAGES = [
   'README.md',
-  'docs/skill/SKILL.md',
+  'skills/rushes/SKILL.md',
   ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`),
 ].filter((path) => path.endsWith('.md'))
 const SECTIONS = PAGES.flatMap(sectionsOf)

@@ -61,7 +61,6 @@ const SHARED: Readonly<Record<string, string>> = {
   'models add': 'models-change',
   'models remove': 'models-change',
   'admin key create': 'admin-new-key',
-  'admin key log': 'admin-key-log',
   'admin user add': 'admin-user-link',
   'admin user link': 'admin-user-link',
   'admin credits list': 'admin-credits',
@@ -96,12 +95,7 @@ interface Printed {
 
 /** Returns the lines printed with `--json` that are not valid JSON, or that no schema allows. */
 export function misfitsOf(argv: readonly string[], { stdout, stderr }: Printed): readonly string[] {
-  if (
-    !wantsJson(argv) ||
-    argv[0] === '__complete' ||
-    argv.some((word) => /^(-h|--help|-V|--version|help)$/.test(word))
-  )
-    return []
+  if (!wantsJson(argv) || argv.some((word) => /^(-h|--help|-V|--version|help)$/.test(word))) return []
   const check = (line: string, nameOf: (value: unknown) => string | undefined): readonly string[] => {
     try {
       const value: unknown = JSON.parse(line)

@@ -132,6 +132,8 @@ export interface CommandEnvironment {
   readonly model?: ModelDocument | undefined
   /** Width of the terminal that shows the help. Undefined when standard output is not a terminal. */
   columns?(): number | undefined
+  /** Returns the program with the flags of every command. */
+  program(): Promise<Command>
   /** Runs `work` with a context and stores the exit code. */
   run(command: Command, work: (ctx: Context) => Promise<number>, needs?: CommandNeeds): Promise<void>
 }

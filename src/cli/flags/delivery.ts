@@ -32,7 +32,6 @@ export interface DeliveryOptions extends ProgressFlags {
   readonly output?: string
   readonly overwrite?: boolean
   readonly sidecar?: boolean
-  readonly open?: boolean
   readonly show?: boolean
 }
 
@@ -55,7 +54,6 @@ const ROWS: readonly (readonly [string, string])[] = [
   ['--overwrite', 'Replace a file that exists'],
   ['--sidecar', 'Write <file>.json beside each file: model, input, run id, URL, sha256, times'],
   SHOW,
-  ['--open', 'Open the result'],
 ]
 
 export function addDeliveryOptions(command: Command, timeout = TIMEOUT): void {
@@ -72,7 +70,6 @@ export interface Delivery {
   readonly sidecar: boolean
   /** Maximum wait in ms; undefined for no limit. `once` sends one status request, and the run must be finished. */
   readonly patience: number | 'once' | undefined
-  readonly open: boolean
   readonly progress: ProgressForm
   /** Whether to draw the results in the terminal, if it can. */
   readonly show: Show | undefined
@@ -114,7 +111,6 @@ export async function deliveryOf(
     overwrite: options.overwrite === true,
     sidecar: options.sidecar === true,
     patience: isDownload && options.timeout === undefined ? 'once' : await timeoutOf(ctx, options.timeout),
-    open: options.open === true,
     progress: progressFormOf(options),
     show: options.show === true ? 'flag' : (await ctx.setting('show')) === 'off' ? undefined : 'setting',
     again: flagsAgain(isDownload ? { ...options, download: true } : options, runs),

@@ -24,7 +24,7 @@ import { createProgress, type Progress } from '../terminal/progress.js'
 import type { RunRecord } from '../terminal/run-json.js'
 import { repeatedRuns } from './folded-errors.js'
 import { isFree } from './journal-rows.js'
-import { inOrder, openResults, type PrintOptions, printRun, recordOf } from './print-run.js'
+import { inOrder, type PrintOptions, printRun, recordOf } from './print-run.js'
 import {
   createUnfinishedRuns,
   type ResumeMany,
@@ -309,7 +309,6 @@ async function end(runs: Runs, index: number, run: FollowedRun): Promise<readonl
   runs.progress.runEnded(known.id, known.name)
   if (record.error === undefined) runs.succeeded.push(record)
   runs.settle(index, { record, error: record.error })
-  if (runs.delivery.open && record.error === undefined) await openResults(runs.ctx, record)
   return []
 }
 

@@ -1,6 +1,6 @@
 /**
- * Reads settings before a command has a context: for completion, and for the model of the line. Skips what cannot be
- * read, and warns of nothing.
+ * Reads settings before a command has a context, for the model of the line. Skips what cannot be read, and warns of
+ * nothing.
  */
 import { createHash } from 'node:crypto'
 import { parseBaseUrl } from '../../client/service-access.js'

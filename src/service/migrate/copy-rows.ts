@@ -211,7 +211,6 @@ export const TABLES: readonly CopiedTable[] = [
     bytes: 'coalesce(octet_length(allowed_ips), 0)',
     convert: (row) => ({ ...row, disabled: isSet(row.disabled) }),
   },
-  { name: 'key_log', key: ['id'] },
   { name: 'users', key: ['id'] },
   {
     name: 'runs',
@@ -228,7 +227,6 @@ export const TABLES: readonly CopiedTable[] = [
 const NUMBERED = [
   'accounts.id',
   'keys.id',
-  'key_log.id',
   'users.id',
   'tokens.id',
   'runs.sequence',

@@ -4,7 +4,7 @@ import { OUTCOME_UNKNOWN } from '../../protocol/run-state.js'
 /** Columns of a key, except its hashes. Not `*`, because libsql spends most of a read on columns. */
 const KEY_COLUMNS = `keys.id, keys.account_id, keys.name, keys.prefix, keys.disabled, keys.expires_at, keys.spend_limit,
       keys.spent, keys.quota, keys.used, keys.allowed_ips, keys.rate_requests, keys.rate_window_ms, keys.created_at,
-      keys.last_used_at, keys.archived_at, keys.user_id, accounts.name AS account, accounts.banned AS banned`
+      keys.last_used_at, accounts.name AS account, accounts.banned AS banned`
 
 export const KEYS = `SELECT ${KEY_COLUMNS} FROM keys JOIN accounts ON accounts.id = keys.account_id`
 
@@ -67,10 +67,6 @@ export const LEDGER: Readonly<Record<string, string>> = {
       FROM keys LEFT JOIN (SELECT key_id, count(*) AS runs FROM runs GROUP BY key_id) AS made ON made.key_id = keys.id
     ) AS counts
     WHERE used <> made`,
-
-  keyLog: `
-    SELECT format('Entry %s of the key log names key %s, which is of another account.', key_log.id, key_id) AS problem
-    FROM key_log JOIN keys ON keys.id = key_id WHERE key_log.account_id <> keys.account_id`,
 
   charges: `
     SELECT format('Run %s costs %s, and was charged %s.', runs.id, price,

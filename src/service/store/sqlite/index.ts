@@ -20,7 +20,7 @@ import { createStore } from '../index.js'
 import type { LeaseStore } from '../queue.js'
 import { verificationOf } from '../rows.js'
 import type { Database, Row } from '../sql.js'
-import { createSqliteDatabase, SQLITE_SCHEMA } from './database.js'
+import { createSqliteDatabase, SQLITE_SCRIPTS } from './database.js'
 
 /** Throws `RushesError` (usage) if the file cannot be used or was written by another version of `rushes`. */
 export function openSqliteStore(path: string): Store {
@@ -38,7 +38,7 @@ export function openServiceDatabase(
   refuseLost(path)
   try {
     if (existsSync(path)) refuseForeign(path, options.busyTimeoutMs)
-    return openDatabase({ ...options, path, migrations: [SQLITE_SCHEMA] })
+    return openDatabase({ ...options, path, migrations: SQLITE_SCRIPTS })
   } catch (error) {
     throw explainDatabaseError(path, error) ?? error
   }

@@ -11,7 +11,7 @@ describePostgres('admin-migrate', () => {
     const from = join(temporaryFolder(), 'data')
     await runCli(['admin', 'account', 'create', 'studio', '--data', from])
     const to = await temporaryDatabase()
-    const { code, stdout } = await runCli(['admin', 'migrate', '--from', from, '--to', to, '--json'])
+    const { code, stdout } = await runCli(['admin', 'migrate', '--data', from, '--to-database', to, '--json'])
     expect(code).toBe(0)
     expectToFit('admin-migrate', JSON.parse(stdout))
   })

@@ -171,7 +171,7 @@ describe('the sections of help', () => {
     const isTopic = words[0] === 'help'
     const line = (...more: string[]) => (isTopic ? ['help', 'serve', ...more] : ['serve', '--help', ...more])
     const common = await help(...line())
-    expect(common).toContain('\n11 more options (engine, storage, server): rushes serve --help --all\n')
+    expect(common).toContain('\n10 more options (engine, storage, server): rushes serve --help --all\n')
     expect(common).toContain('\n  --port <port> ')
     expect(common).not.toContain('--trust-proxy')
     const all = await help(...line('--all'))

@@ -90,7 +90,6 @@ describe.skipIf(!hasSwift)('on OpenStack Swift', () => {
       bucket: BUCKET,
       prefix: `${count++}/`,
       clock: systemClock,
-      signsUrls: true,
       pageSize,
     })
   const signed = { method: 'GET', contentType: 'video/mp4', contentDisposition: 'inline' } as const
@@ -129,7 +128,6 @@ describe.skipIf(!hasSwift)('on OpenStack Swift', () => {
       prefix: `${count++}/`,
       // Old enough to be renewed.
       clock: { ...systemClock, now: () => Date.now() + 60_000 },
-      signsUrls: true,
     })
     const key = 'token/Größe 100% + more & "so on" #1?.png'
     await files.put(key, { bytes: Buffer.from('content') }, { contentType: 'image/png' })
@@ -199,7 +197,7 @@ describe.skipIf(!hasSwift)('on OpenStack Swift', () => {
     expect(listed.sort()).toEqual(keys)
   })
 
-  test.each([[], ['--storage-proxy']])(
+  test.each([[]])(
     'killed and restarted while runs are made, no run is lost',
     async (...flags) => {
       const engine = 'head -c 400000 /dev/urandom > "$RUSHES_OUTPUT_DIR/big.bin"; sleep 0.2'

@@ -53,9 +53,9 @@ export const DETAILS: Readonly<Record<string, string>> = {
     'Prints a single-use link, which expires in 15 minutes. The person sets a password there. No email is sent. ' +
     'A member creates runs and manages their own API keys. An owner also manages all keys, credits and users.',
   'rushes admin backup':
-    'The file appears only after the copy is complete and checked. An existing file is never replaced. ' +
+    'The file appears only after the copy is complete. An existing file is never replaced. ' +
     'Outputs and reference images are not part of it.',
   'rushes admin migrate':
-    'Stop the service first. If the command is interrupted, run it again. After the move, `service.db` is named ' +
+    'Stop the service first. The target must be empty. After the move, `service.db` is named ' +
     '`service.db.moved`, and `serve` and `admin` refuse the folder.',
 }

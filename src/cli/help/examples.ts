@@ -204,8 +204,8 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes admin backup "service-$(date +%F).db" --json'],
   ],
   'rushes admin migrate': [
-    ['rushes admin migrate --from ./service', 'to RUSHES_DATABASE_URL'],
-    ['rushes admin migrate --from ./service --storage s3://assets/rushes'],
+    ['rushes admin migrate --data ./service', 'to RUSHES_DATABASE_URL'],
+    ['rushes admin migrate --data ./service --to-storage s3://assets/rushes'],
   ],
   'rushes admin verify': [['rushes admin verify'], ['rushes admin verify --json']],
   'rushes completion': [

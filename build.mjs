@@ -85,6 +85,7 @@ function hashOfInputs() {
     'docs/openapi.json',
     'package.json',
     'package-lock.json',
+    'skills/rushes/SKILL.md',
     'tsconfig.json',
     'tsconfig.build.json',
   ]

@@ -1,6 +1,6 @@
 /** docs/schemas. `runCli` and `rushes` of test/support hold the JSON of every command line of the tests against them. */
 import { describe, expect, it } from 'vitest'
-import { fullName } from '../src/cli/help/find-command.js'
+import { fullName } from '../src/cli/help/format-help.js'
 import { CONFIG_KEYS } from '../src/cli/settings/table.js'
 import { EXIT } from '../src/errors.js'
 import { everyCommand, read } from './support/project.js'

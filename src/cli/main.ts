@@ -7,7 +7,7 @@ import { EXIT } from '../errors.js'
 import { asRushesError, Interruption, type Interrupts } from '../host/interrupts.js'
 import type { CommandEnvironment, Context, ContextOptions, ReplaceableParts } from './context/context.js'
 import { commandWord, type Globals, globalsOf, plainWords, wantsJson } from './flags/globals.js'
-import { findCommand, usageOf } from './help/find-command.js'
+import { findCommand, usageOf } from './help/usage-errors.js'
 import type { ModelProgram, ModelProgramOptions } from './models/model-program.js'
 import type { Io } from './process/io.js'
 import { createProgram, globalsOfCommand } from './program.js'
@@ -63,10 +63,7 @@ async function programFor(
   options: Omit<ModelProgramOptions, 'argv'>,
 ): Promise<ModelProgram> {
   const word = commandWord(argv)
-  if (word !== 'run') {
-    const help = { showsAll: argv.includes('--all') }
-    return { program: await createProgram(word, options.environment, help) }
-  }
+  if (word !== 'run') return { program: await createProgram(word, options.environment) }
   const { createModelProgram } = await import('./models/model-program.js')
   return createModelProgram({ argv, ...options })
 }

@@ -1,6 +1,6 @@
 /** What `rushes completion` prints; the shells themselves are in test/e2e/completion.test.ts. */
 import { expect, it } from 'vitest'
-import { fullName } from '../../src/cli/help/find-command.js'
+import { fullName } from '../../src/cli/help/format-help.js'
 import { runCli } from '../support/cli.js'
 import { everyCommand } from '../support/project.js'
 

@@ -5,10 +5,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { agents } from '../../src/cli/help/topic-texts.js'
 import { writeJson } from '../../src/protocol/json.js'
-import { type InputOf, KINDS, type ModelDocument, type ParameterSchema } from '../../src/protocol/models.js'
-import { builtInSchema, describeValues, flagsOf, valueOfText } from '../../src/protocol/parameters.js'
+import type { InputOf, ModelDocument, ParameterSchema } from '../../src/protocol/models.js'
+import { builtInSchema, valueOfText } from '../../src/protocol/parameters.js'
 import { createCliService, LOOPBACK_URL, runCli, SET } from '../support/cli.js'
 import { createInstantEngine } from '../support/engines.js'
 import { misfits } from '../support/schemas.js'
@@ -278,16 +277,6 @@ describe('a manifest', () => {
     // Without a model, a name may be mistyped.
     expect(misfits('manifest', [row])).not.toEqual([])
   })
-})
-
-// Help, `models` and completion: models.test.ts.
-it('a built-in parameter is in the help for agents', () => {
-  for (const schema of KINDS.map(builtInSchema))
-    for (const [name, flag] of flagsOf(schema)) {
-      const values = describeValues(schema.properties[name] as ParameterSchema, '|')
-      if (name === 'image_urls') expect(agents()).toContain(`\`${flag} `)
-      else if (name !== 'prompt') expect(agents()).toContain(`\`${flag} ${values}\``)
-    }
 })
 
 describe('the local service', () => {

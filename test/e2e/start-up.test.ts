@@ -110,7 +110,7 @@ it('commands without network and service load neither', async () => {
     [['run', 'image', 'a fox'], 2],
     [['models', 'image', '--json'], 0],
     [['config', 'path'], 0],
-    [['help', 'exit-codes'], 0],
+    [['help', 'agents'], 0],
     [['mcp', '--help'], 0],
     [['completion', 'bash'], 0],
   ]

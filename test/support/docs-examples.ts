@@ -187,7 +187,7 @@ interface Section {
 
 const PAGES = [
   'README.md',
-  'docs/skill/SKILL.md',
+  'skills/rushes/SKILL.md',
   ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`),
 ].filter((path) => path.endsWith('.md'))
 const SECTIONS = PAGES.flatMap(sectionsOf)

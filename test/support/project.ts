@@ -34,4 +34,4 @@ export const PARSE_ONLY: CommandEnvironment = {
 
 /** Returns all commands, starting with the program itself. */
 export const everyCommand = async (): Promise<readonly Command[]> =>
-  commandsUnder(await createProgram(undefined, PARSE_ONLY, { showsAll: true, loadsAll: true }))
+  commandsUnder(await createProgram(undefined, PARSE_ONLY, { loadsAll: true }))

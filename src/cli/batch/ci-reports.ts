@@ -10,6 +10,7 @@ import { readBeginning } from '../../host/files.js'
 import { describeError } from '../../host/system-error.js'
 import { printable, printableJson, shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
+import { EXIT_MEANINGS } from '../process/exit.js'
 import { variable } from '../settings/table.js'
 import { plural } from '../terminal/format.js'
 import { stepWords } from './show.js'
@@ -132,7 +133,7 @@ export async function annotateExit(ctx: Context, { code, isCheck, error }: Batch
   const meaning =
     isCheck && code === EXIT.runFailed
       ? 'some files are missing or out of date. To create them: rushes batch without --check'
-      : await meaningOf(code)
+      : meaningOf(code)
   const reason = error === undefined ? [] : [error.message, error.hint?.slice(0, MAX_HINT) ?? '']
   annotate(ctx, {
     title: `rushes batch: exit code ${code}`,
@@ -140,8 +141,7 @@ export async function annotateExit(ctx: Context, { code, isCheck, error }: Batch
   })
 }
 
-async function meaningOf(code: number): Promise<string> {
-  const { EXIT_MEANINGS } = await import('../help/topic-texts.js')
+function meaningOf(code: number): string {
   const names = Object.keys(EXIT) as (keyof typeof EXIT)[]
   const name = names.find((each) => EXIT[each] === code) ?? 'bug'
   const { happened, next } = EXIT_MEANINGS[name]

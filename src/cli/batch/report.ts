@@ -2,7 +2,7 @@
  * Prints the output of a batch: a path or an object for each row as it ends, a summary, and annotations for GitHub
  * Actions.
  */
-import { relative } from 'node:path'
+import { relative, resolve } from 'node:path'
 import { outputsOf } from '../../batch/lock/lock.js'
 import type { Plan, PlanStep } from '../../batch/plan/index.js'
 import { activeSteps, inactiveResult, type RowResult } from '../../batch/results/rows.js'
@@ -197,7 +197,7 @@ function repeatedError({ error: { code, exitCode }, more }: RepeatedError<string
   })
 }
 
-const displayPath = (folder: string, file: string): string => relative('.', `${folder}/${file}`) || file
+const displayPath = (folder: string, file: string): string => relative('.', resolve(folder, file)) || file
 
 function withRowName({ entry, action }: PlanStep, error: RushesError): RushesError {
   const key = action.do === 'unconfirmed' && action.key !== undefined ? `, ${action.key}` : ''

@@ -53,7 +53,7 @@ export const COMMANDS: readonly CommandRow[] = [
     { name: 'spend', about: 'Sum the estimates of runs', load: () => import('./spend.js') },
     { name: 'forget', about: 'Remove runs from the journal', load: () => import('./forget.js') },
   ]),
-  ...group('Set up:', [
+  ...group('Set up and operate:', [
     { name: 'login', about: 'Store the API key and the service URL', load: () => import('./login.js') },
     { name: 'logout', about: 'Remove the stored API key', load: () => import('./logout.js') },
     { name: 'config', about: 'Show and change the settings', load: () => import('./config.js') },
@@ -68,8 +68,6 @@ export const COMMANDS: readonly CommandRow[] = [
       load: () => import('./completion.js'),
     },
     { name: 'mcp', about: 'Run an MCP server for agents', load: () => import('./mcp.js') },
-  ]),
-  ...group('Operate:', [
     { name: 'serve', about: 'Run the local service', load: () => import('./serve.js') },
     {
       name: 'admin',

@@ -11,7 +11,7 @@ import type { EngineParts } from '../../service/engines/read-engine.js'
 import { parseFault } from '../../service/http/faults.js'
 import { type NodeRole, ROLES } from '../../service/names.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
-import { choiceOption, repeated, UNCOMMON, wholeNumber } from '../flags/values.js'
+import { choiceOption, repeated, wholeNumber } from '../flags/values.js'
 import { announce, printFault, printPayers } from '../serve/announce.js'
 import {
   databaseOption,
@@ -74,40 +74,40 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
       'Log level on standard error: silent, error, warn, info or debug',
       LOG_LEVELS,
     ).default('warn'),
-    databaseOption().helpGroup(UNCOMMON.storage),
+    databaseOption().helpGroup('Storage options:'),
     new Option(
       '--storage <url>',
       'Keep outputs and reference images in an S3 bucket, s3://bucket/prefix (default: files in --data)',
-    ).helpGroup(UNCOMMON.storage),
+    ).helpGroup('Storage options:'),
     new Option(
       '--storage-proxy',
       'Stream outputs from the bucket instead of redirecting to signed URLs',
-    ).helpGroup(UNCOMMON.storage),
+    ).helpGroup('Storage options:'),
     new Option(
       '--retain <duration>',
       'Delete outputs older than this, for example 7d (default: keep everything)',
-    ).helpGroup(UNCOMMON.storage),
+    ).helpGroup('Storage options:'),
     choiceOption(
       '--role <role>',
       'Role of this node: answer requests (api), render runs (worker), or all',
       ROLES,
     )
       .default('all')
-      .helpGroup(UNCOMMON.server),
+      .helpGroup('Server options:'),
     new Option('--body-limit <size>', 'Maximum size of a request body: 64MiB, 500kB or bytes')
       .default('64MiB')
-      .helpGroup(UNCOMMON.server),
+      .helpGroup('Server options:'),
     new Option(
       '--trust-proxy <cidr>',
       'Trust X-Forwarded-For from this IP address or CIDR range (repeatable)',
     )
       .argParser(repeated)
-      .helpGroup(UNCOMMON.server),
+      .helpGroup('Server options:'),
     new Option(
       '--metrics-port <port>',
       'Port for Prometheus metrics at /metrics; 0 for any free port (default: no metrics)',
-    ).helpGroup(UNCOMMON.server),
-    new Option('--log-prompts', 'Log prompts too, at level info').helpGroup(UNCOMMON.server),
+    ).helpGroup('Server options:'),
+    new Option('--log-prompts', 'Log prompts too, at level info').helpGroup('Server options:'),
   ]
   for (const option of options) command.addOption(option)
   command.action((flags: ServeOptions) => run(command, (ctx) => serve(ctx, flags), { ignoresLocal: true }))

@@ -9,7 +9,7 @@ import type { ModelSources } from '../../service/models/model-set.js'
 import type { NodeRole } from '../../service/names.js'
 import { parseNetwork } from '../../service/rules/networks.js'
 import type { Context } from '../context/context.js'
-import { repeated, UNCOMMON, wholeNumber } from '../flags/values.js'
+import { repeated, wholeNumber } from '../flags/values.js'
 import type { Env } from '../process/io.js'
 import { variable } from '../settings/table.js'
 
@@ -46,10 +46,10 @@ export const engineOptions = (): readonly Option[] => [
   ).argParser(repeated),
   new Option('--engine-timeout <duration>', 'Time limit for one run, except for previews; 0 for no limit')
     .default('30m')
-    .helpGroup(UNCOMMON.engine),
+    .helpGroup('Engine options:'),
   new Option('--model-name <kind=name>', 'Name of the model of this kind, as provider/name (repeatable)')
     .argParser(repeated)
-    .helpGroup(UNCOMMON.engine),
+    .helpGroup('Engine options:'),
 ]
 
 /** Returns the sources of the models that a node of this role offers or renders. */

@@ -1,59 +1,66 @@
-/** Finds a command by its words, and turns a parse error of commander into a usage error. */
+/** Usage errors for unknown commands and flags, with suggestions, and for the parse errors of commander. */
 import type { Command, CommanderError } from 'commander'
 import { type RushesError, usageError } from '../../errors.js'
 import { KINDS } from '../../protocol/models.js'
 import { builtInSchema } from '../../protocol/parameters.js'
-import { didYouMean, nearest } from '../../protocol/text.js'
+import { nearest, quoteWord } from '../../protocol/text.js'
 import { modelOptions } from '../flags/model-flags.js'
 import { orList } from '../flags/values.js'
+import { argumentWords, fullName } from './format-help.js'
 
-/** The command with its parents, for example `rushes run image`. */
-export const fullName = (command: Command): string =>
-  command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`
-
-/** The arguments as the help shows them, for example `<key>` and `<value>`. */
-export const argumentWords = ({ registeredArguments }: Command): readonly string[] =>
-  registeredArguments.map((each) => {
-    const name = each.variadic ? `${each.name()}...` : each.name()
-    return each.required ? `<${name}>` : `[${name}]`
-  })
-
-export const seeHelp = (command: Command): string => `See \`${fullName(command)} --help\`.`
+const seeHelp = (command: Command): string => `See \`${fullName(command)} --help\`.`
 
 /**
  * Finds the command that the words name. Words after a command without subcommands are its arguments. Throws `usage`
- * for an unknown command. `others`: further words that are valid as the first word, used for the suggestion.
+ * for an unknown command.
  */
-export function findCommand(
-  program: Command,
-  words: readonly string[],
-  others: readonly string[] = [],
-): Command {
+export function findCommand(program: Command, words: readonly string[]): Command {
   let command = program
-  for (const word of words) {
+  for (const [at, word] of words.entries()) {
     if (command.commands.length === 0) break
     // In `rushes config help set`, commander itself handles `help`.
     if (word === 'help' && command !== program) continue
     const child = command.commands.find((each) => each.name() === word)
     if (child === undefined && command.registeredArguments.length > 0) break
-    if (child === undefined) throw unknownCommand(command, word, others)
+    if (child === undefined) throw unknownCommand(command, words.slice(at))
     command = child
   }
   return command
 }
 
-function unknownCommand(command: Command, word: string, others: readonly string[]): RushesError {
-  const names = command.commands.map((child) => child.name())
-  if (command.parent !== null)
-    return usageError(
-      `Unknown command "${fullName(command)} ${word}".${didYouMean(word, names)}`,
-      `Subcommands: ${names.join(', ')}. ${seeHelp(command)}`,
-    )
+function unknownCommand(command: Command, words: readonly string[]): RushesError {
+  const [word = ''] = words
+  const typed = command.parent === null ? word : `${fullName(command)} ${word}`
+  const meant = meantBy(command, words)
   return usageError(
-    `Unknown command${others.length === 0 ? '' : ' or topic'} "${word}".${didYouMean(word, [...names, ...others])}`,
-    `Commands: ${names.join(', ')}.${others.length === 0 ? '' : ` Topics: ${others.join(', ')}.`} ${seeHelp(command)}`,
+    `Unknown command "${typed}".${meant === undefined ? '' : ` Did you mean \`${meant}\`?`}`,
+    seeHelp(command),
   )
 }
+
+/** Commands by the words that other programs have for them. */
+const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
+  ...[...KINDS, 'model'].map((word) => [word, `run ${word}`] as const),
+  ...Object.entries({ ls: 'list', logs: 'status', delete: 'forget', whoami: 'doctor' }),
+])
+
+/** The command that was probably meant. `words`: from the unknown one on. */
+function meantBy(command: Command, [word = '', ...more]: readonly string[]): string | undefined {
+  const name = fullName(command)
+  const other = command.parent === null ? OTHER_NAMES.get(word) : undefined
+  if (other !== undefined)
+    return [name, other, ...(other.startsWith('run ') ? more.map(quoted) : [])].join(' ')
+  const near = nearest(
+    word,
+    command.commands.map((child) => child.name()),
+  )
+  if (near !== undefined) return `${name} ${near}`
+  return name === 'rushes run' ? [name, 'image', ...[word, ...more].map(quoted)].join(' ') : undefined
+}
+
+/** In double quotes where they are enough, as in the examples. */
+const quoted = (word: string): string =>
+  /^[\w ,.'-]* [\w ,.'-]*$/.test(word) ? `"${word}"` : quoteWord(word)
 
 /** The model of a `run` line, for hints. */
 export interface NamedModel {

@@ -49,7 +49,14 @@ export function connect(path: string): Database.Database {
       installHint(process.platform, process.arch, errorCode(error)),
     )
   }
-  return new Driver(path)
+  try {
+    return new Driver(path)
+  } catch (error) {
+    // libsql names the reason only by SQLite's number.
+    if (error instanceof Error && /: 14\b/.test(error.message))
+      Object.assign(error, { code: 'SQLITE_CANTOPEN' })
+    throw error
+  }
 }
 
 /** Returns what to install. `code`: of the error. */

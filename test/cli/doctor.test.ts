@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import Database from 'libsql'
 import { describe, expect, it } from 'vitest'
-import { checkProxy, diskFinding } from '../../src/cli/doctor/check-machine.js'
+import { checkLocalService, checkProxy, diskFinding } from '../../src/cli/doctor/check-machine.js'
 import { clockFinding } from '../../src/cli/doctor/check-service.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import { type CliService, createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
@@ -139,6 +139,35 @@ describe('doctor', () => {
     expect(await examined(service)).toMatchObject({
       code: 0,
       statuses: { journal: 'ok', quarantine: 'warning' },
+    })
+  })
+
+  it('a journal that another process has locked could not be checked, and is not called damaged', async () => {
+    const service = await createCliService()
+    await service.run(['run', 'image', 'a fox'])
+    const database = new Database(join(service.home, 'state', 'journal.db'))
+    database.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+    const { code, statuses, lines } = await examined(service)
+    database.close()
+    expect({ code, statuses }).toMatchObject({ code: 0, statuses: { journal: 'warning' } })
+    expect(lines.find(({ check }) => check === 'journal')).toMatchObject({
+      message: expect.stringMatching(/^could not be checked: \S+journal\.db: locked by another process$/),
+      advice: 'Run `rushes doctor` again when the other process has ended.',
+    })
+  })
+
+  it('a database that cannot be read could not be checked, and without locks the folder must change', () => {
+    const path = join(temporaryFolder(), 'service.db')
+    mkdirSync(path)
+    expect(checkLocalService(path)).toMatchObject({
+      status: 'failed',
+      message: `could not be checked: ${path}: the file or its folder cannot be opened`,
+      advice: 'Check the disk, or set RUSHES_STATE_DIR to another folder.',
+    })
+    expect(checkLocalService(path, () => false)).toMatchObject({
+      status: 'failed',
+      message: `could not be checked: the file system of ${dirname(path)} has no locks`,
+      advice: 'Set RUSHES_STATE_DIR to a folder on a local disk.',
     })
   })
 

@@ -28,9 +28,11 @@ beforeAll(async () => {
 const locks = (folder: string): readonly string[] => readdirSync(join(folder, 'processes')).sort()
 
 describe('a process', () => {
-  it('counts as running while it holds its lock, and as ended afterwards', async () => {
+  it('counts as running while it holds its lock, also after garbage was collected, and as ended afterwards', async () => {
     const folder = temporaryFolder()
-    const child = spawn(process.execPath, [program, folder], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const child = spawn(process.execPath, ['--expose-gc', program, folder], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
     onTestFinished(() => void child.kill('SIGKILL'))
     const id = String((await once(child.stdout, 'data'))[0])
     expect(isRunning(folder, id)).toBe(true)

@@ -7,9 +7,9 @@ import type { CommandEnvironment, Context } from '../context/context.js'
 import {
   checkAddress,
   checkConfig,
-  checkDatabase,
   checkDisk,
   checkJournal,
+  checkLocalService,
   checkModel,
   checkProxy,
   checkStateFolder,
@@ -61,7 +61,7 @@ export async function doctorCommand(ctx: Context, { models }: DoctorOptions = {}
   if (isReadable) for (const kind of KINDS) report(await checkModel(ctx, kind))
   report(checkStateFolder(ctx.stateFolder))
   report(checkDisk('disk', '.'), checkDisk('state disk', ctx.stateFolder))
-  if (ctx.globals.local) report(checkDatabase('local service', join(ctx.stateFolder, 'local', 'service.db')))
+  if (ctx.globals.local) report(checkLocalService(join(ctx.stateFolder, 'local', 'service.db')))
   report(...quarantinedFilesIn(ctx.stateFolder), ...(await checkJournal(ctx)))
   return exitCodeFor(found)
 }

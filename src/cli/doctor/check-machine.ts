@@ -1,14 +1,17 @@
 /** Checks of this machine: settings, state folder, disk and journal. They send no requests and change nothing. */
+import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
-import { join, resolve } from 'node:path'
-import { EXIT } from '../../errors.js'
+import { dirname, join, resolve } from 'node:path'
+import { EXIT, RushesError } from '../../errors.js'
 import { inspectDatabase } from '../../host/corruption.js'
 import { sizeOfDatabase } from '../../host/database-file.js'
 import { nearestFolder, reasonUnwritable } from '../../host/directories.js'
 import { isPosix } from '../../host/file-system.js'
 import { findProxy, isLoopback, noProxy } from '../../host/http.js'
 import { asRushesError } from '../../host/interrupts.js'
-import { describeError } from '../../host/system-error.js'
+import { takeLock } from '../../host/process-lock.js'
+import { describeError, isBusy } from '../../host/system-error.js'
+import type { Journal } from '../../journal/index.js'
 import { JOURNAL_MIGRATIONS } from '../../journal/journal-run.js'
 import type { Kind } from '../../protocol/models.js'
 import { formatBytes } from '../../protocol/units.js'
@@ -20,7 +23,7 @@ import { JOURNAL_FILE } from '../settings/folders.js'
 import { MODEL_SETTINGS, modelFor, wrongKind } from '../settings/required-settings.js'
 import { addressHint, SETTINGS } from '../settings/table.js'
 import { plural } from '../terminal/format.js'
-import { type Finding, failed, failedBy, ok, skipped, warning } from './finding.js'
+import { type Finding, failed, failedBy, ok, warning } from './finding.js'
 
 const LOW_SPACE_BYTES = 1024 ** 3
 const MIN_SPACE_BYTES = 100 * 1024 ** 2
@@ -60,69 +63,102 @@ export function diskFinding(name: string, freeBytes: number, path: string): Find
   return freeBytes < LOW_SPACE_BYTES ? warning(name, free, advice) : ok(name, free)
 }
 
-/** Checks the integrity of a database other than the journal. */
-export function checkDatabase(name: string, path: string): Finding {
-  if (!existsSync(path)) return ok(name, 'no runs yet')
-  const { integrity } = inspectDatabase(path)
-  if (integrity === 'ok') return ok(name, `${path}, ${formatBytes(sizeOfDatabase(path))}`)
-  return failed(name, `${path} is damaged: ${integrity}`, {
-    exitCode: EXIT.serviceBroken,
-    advice: 'Move the file away. The next --local command creates a new one, without the earlier runs.',
-  })
+/** Checks the integrity of the database of the local service. */
+export function checkLocalService(path: string, probe = hasLocks): Finding {
+  const check = 'local service'
+  if (!existsSync(path)) return ok(check, 'no runs yet')
+  try {
+    const { integrity } = inspectDatabase(path)
+    if (integrity === 'ok') return ok(check, `${path}, ${formatBytes(sizeOfDatabase(path))}`)
+    return failed(check, `${path} is damaged: ${integrity}`, {
+      exitCode: EXIT.serviceBroken,
+      advice: 'Move the file away. The next --local command creates a new one, without the earlier runs.',
+    })
+  } catch (error) {
+    return uncheckedFinding(check, { path, error, probe })
+  }
 }
 
-export async function checkJournal(ctx: Context): Promise<readonly Finding[]> {
+export async function checkJournal(ctx: Context, probe = hasLocks): Promise<readonly Finding[]> {
   const path = join(ctx.stateFolder, JOURNAL_FILE)
   if (!existsSync(path)) return [ok('journal', 'empty: no runs on this machine yet')]
-  const { version, integrity } = inspectDatabase(path)
-  if (version > JOURNAL_MIGRATIONS.length)
-    return [
-      failed('journal', `${path} was written by a newer version of rushes`, {
-        advice: 'Use that version, or set RUSHES_STATE_DIR to another folder.',
-      }),
-    ]
-  if (integrity !== 'ok')
-    return [
-      failed('journal', `${path} is damaged: ${integrity}`, {
-        exitCode: EXIT.serviceBroken,
-        advice:
-          'Copy the file if you want to recover its rows. The next command renames it and creates a new journal.',
-      }),
-    ]
-  return checkOpenedJournal(ctx, path)
+  try {
+    const { version, integrity } = inspectDatabase(path)
+    if (version > JOURNAL_MIGRATIONS.length)
+      return [
+        failed('journal', `${path} was written by a newer version of rushes`, {
+          advice: 'Use that version, or set RUSHES_STATE_DIR to another folder.',
+        }),
+      ]
+    if (integrity !== 'ok')
+      return [
+        failed('journal', `${path} is damaged: ${integrity}`, {
+          exitCode: EXIT.serviceBroken,
+          advice:
+            'Copy the file if you want to recover its rows. The next command renames it and creates a new journal.',
+        }),
+      ]
+    return runFindings(await ctx.journal(), path)
+  } catch (error) {
+    return [uncheckedFinding('journal', { path, error, probe })]
+  }
 }
 
-async function checkOpenedJournal(ctx: Context, path: string): Promise<readonly Finding[]> {
-  try {
-    const journal = await ctx.journal()
-    const unfinished = journal.unfinished()
-    const unconfirmed = journal.unconfirmed()
-    return [
-      ok('journal', `${path}, ${formatBytes(sizeOfDatabase(path))}`),
-      unfinished.length === 0
-        ? ok('unfinished', 'no unfinished runs')
-        : warning(
-            'unfinished',
-            `${plural(unfinished.length, 'run')}, the oldest from ${new Date(unfinished[0]?.createdAtMs ?? 0).toISOString()}`,
-            `Wait for them with \`rushes wait ` +
-              `${unfinished.every(({ address }) => address === 'local') ? '--local ' : ''}--all\`.`,
-          ),
-      unconfirmed.length === 0
-        ? ok('unconfirmed', 'no unconfirmed runs')
-        : failed(
-            'unconfirmed',
-            unconfirmed.map(({ key, model, address }) => `${key} (${model}, ${address})`).join(', '),
-            {
-              exitCode: EXIT.outcomeUnknown,
-              advice:
-                'A run may exist and cost money. Check the runs of your account, then remove it from the journal with ' +
-                `\`rushes forget ${unconfirmed.map(({ key }) => `'${key}'`).join(' ')} --yes\`.`,
-            },
-          ),
-    ]
-  } catch (error) {
-    return [failed('journal', describeError(error), {}), skipped('unfinished', 'no journal')]
-  }
+interface Unchecked {
+  readonly path: string
+  readonly error: unknown
+  readonly probe: typeof hasLocks
+}
+
+/** Finding for a database that could not be read now, which proves no damage. */
+function uncheckedFinding(check: string, { path, error, probe }: Unchecked): Finding {
+  const cause = error instanceof RushesError ? (error.cause ?? error) : error
+  if (cause instanceof RushesError) return failedBy(check, cause)
+  const folder = dirname(path)
+  if (!probe(folder))
+    return failed(check, `could not be checked: the file system of ${folder} has no locks`, {
+      advice: 'Set RUSHES_STATE_DIR to a folder on a local disk.',
+    })
+  const message = `could not be checked: ${describeError(cause, path)}`
+  return isBusy(cause)
+    ? warning(check, message, 'Run `rushes doctor` again when the other process has ended.')
+    : failed(check, message, { advice: 'Check the disk, or set RUSHES_STATE_DIR to another folder.' })
+}
+
+/** Takes and removes a lock. True for a folder that cannot be written, which another check reports. */
+function hasLocks(folder: string): boolean {
+  if (reasonUnwritable(folder) !== undefined) return true
+  const lock = takeLock(join(folder, `doctor-${randomBytes(8).toString('hex')}`))
+  lock?.remove()
+  return lock !== undefined
+}
+
+function runFindings(journal: Journal, path: string): readonly Finding[] {
+  const unfinished = journal.unfinished()
+  const unconfirmed = journal.unconfirmed()
+  return [
+    ok('journal', `${path}, ${formatBytes(sizeOfDatabase(path))}`),
+    unfinished.length === 0
+      ? ok('unfinished', 'no unfinished runs')
+      : warning(
+          'unfinished',
+          `${plural(unfinished.length, 'run')}, the oldest from ${new Date(unfinished[0]?.createdAtMs ?? 0).toISOString()}`,
+          `Wait for them with \`rushes wait ` +
+            `${unfinished.every(({ address }) => address === 'local') ? '--local ' : ''}--all\`.`,
+        ),
+    unconfirmed.length === 0
+      ? ok('unconfirmed', 'no unconfirmed runs')
+      : failed(
+          'unconfirmed',
+          unconfirmed.map(({ key, model, address }) => `${key} (${model}, ${address})`).join(', '),
+          {
+            exitCode: EXIT.outcomeUnknown,
+            advice:
+              'A run may exist and cost money. Check the runs of your account, then remove it from the journal with ' +
+              `\`rushes forget ${unconfirmed.map(({ key }) => `'${key}'`).join(' ')} --yes\`.`,
+          },
+        ),
+  ]
 }
 
 export function quarantinedFilesIn(folder: string): readonly Finding[] {

@@ -8,8 +8,6 @@ if (deed === 'hold') {
   await store.renewLease('held')
   process.stdout.write('held\n')
   setInterval(() => {}, 1_000)
-  // Keeps the store, and so its lock, from being collected. The bundler removes a reference without an effect.
-  process.once('exit', () => store.close())
 } else {
   process.stdout.write(JSON.stringify(await store.listWorkers()))
   await store.close()

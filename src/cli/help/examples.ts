@@ -79,8 +79,8 @@ export const HELP: Readonly<Record<string, CommandHelp>> = {
   'rushes forget': {
     example: 'rushes forget --before 90d --yes',
     details:
-      'Removes the runs that you name, or all runs that match every flag. --local alone selects all local ' +
-      'runs. Downloaded files stay.',
+      'Removes the runs that you name, or all runs that match every flag. With --local or --base-url only runs of ' +
+      'that service match. Downloaded files stay.',
   },
   'rushes login': {
     example: 'rushes login --base-url https://api.example.com',

@@ -1,6 +1,6 @@
 /**
- * The pictures of docs/console.md: `node bench/run.mjs console-pictures`. With a folder, every page in two widths and both
- * colours instead: `node bench/run.mjs console-pictures /tmp/pictures`. The built program serves a new data folder, runs are
+ * The pictures of docs/console.md: `npm run bench -- console-pictures`. With a folder, every page in two widths and both
+ * colours instead: `npm run bench -- console-pictures /tmp/pictures`. The built program serves a new data folder, runs are
  * created with the preview renderer, and the system's Chromium opens the console. Needs a build and Chromium.
  */
 import { spawn } from 'node:child_process'

@@ -1,7 +1,9 @@
 /** The generated parts of the docs. `npm run docs` writes each between `<!-- generated: name -->` and `<!-- end -->`. */
 import type { Command, Option } from 'commander'
 import { globalOptions } from '../../src/cli/flags/globals.js'
+import { EXIT_MEANINGS } from '../../src/cli/process/exit.js'
 import { SETTINGS } from '../../src/cli/settings/table.js'
+import { EXIT, OWN_CODES } from '../../src/errors.js'
 import { KINDS, type ParameterSchema } from '../../src/protocol/models.js'
 import { describeValues, flagOf, PARAMETER_NAMES } from '../../src/protocol/parameters.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
@@ -56,12 +58,25 @@ const PARTS: Readonly<Record<string, () => string | Promise<string>>> = {
         ]
       }),
     ),
+  'exit codes': () =>
+    table(
+      ['exit', 'what happened', 'what to do', 'error code'],
+      Object.entries(EXIT_MEANINGS).map(([name, { happened, next }]) => {
+        const exit = EXIT[name as keyof typeof EXIT]
+        const codes = Object.entries(OWN_CODES).filter(
+          ([own, each]) => each.exit === exit || (own === 'interrupted' && SIGNALS.includes(exit)),
+        )
+        return [String(exit), happened, next, codes.map(([own]) => code(own)).join(', ')]
+      }),
+    ),
   'service codes': () =>
     table(
       ['code', 'HTTP', 'exit'],
       Object.entries(PROBLEMS).map(([name, { status, exit }]) => [code(name), String(status), String(exit)]),
     ),
 }
+
+const SIGNALS: readonly number[] = [EXIT.sighup, EXIT.sigint, EXIT.sigterm]
 
 interface Setting {
   readonly about: string

@@ -77,10 +77,8 @@ export const HELP: Readonly<Record<string, CommandHelp>> = {
     details: 'Counts the runs that were created on this machine, and sends no requests.',
   },
   'rushes forget': {
-    example: 'rushes forget --older-than 90d --yes',
-    details:
-      'Removes the runs that you name, or all runs that match every flag. --local alone selects all local ' +
-      'runs. Downloaded files stay.',
+    example: 'rushes forget --before 90d --yes',
+    details: 'Removes the runs that you name, or all runs that match every flag. Downloaded files stay.',
   },
   'rushes login': {
     example: 'rushes login --base-url https://api.example.com',

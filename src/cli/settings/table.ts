@@ -164,6 +164,7 @@ export type SettingName = keyof typeof SETTINGS
 export const FURTHER_ENVIRONMENT = {
   RUSHES_API_KEY: 'The API key',
   RUSHES_API_KEY_FILE: 'A file with the API key on its first line; other users should not be able to read it',
+  RUSHES_DATA: 'The data folder of `rushes serve` and `rushes admin`, unless `--data` is given',
   RUSHES_DATABASE_URL:
     'The PostgreSQL database of `rushes serve` and `rushes admin`, unless `--database` is given',
   RUSHES_ENGINE_KEY:

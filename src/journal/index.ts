@@ -10,7 +10,6 @@ import { dirname } from 'node:path'
 import { type OnQuarantine, openOrQuarantine, quarantine, wasRemoved } from '../host/corruption.js'
 import type { OpenDatabase, Row } from '../host/database.js'
 import { processLockIn, runningIn } from '../host/process-lock.js'
-import { MAX_RUNS, type TypicalDuration, typicalDurationOf } from '../protocol/typical-duration.js'
 import {
   accept,
   findByRequest,
@@ -31,7 +30,6 @@ import {
 } from './creates.js'
 import {
   FIND,
-  type FileToRecord,
   fileOfRow,
   JOURNAL_MIGRATIONS,
   type JournalFile,
@@ -76,7 +74,7 @@ export interface Journal {
   recordNotFound(address: string, id: string, doubt: UnknownOutcome): void
   /** Marks local runs as queued, unless they have ended: no process is rendering them. */
   recordQueued(address: string, ids: readonly string[]): void
-  recordFiles(address: string, id: string, files: readonly FileToRecord[]): void
+  recordFiles(address: string, id: string, files: readonly JournalFile[]): void
   find(address: string, id: string): JournalRun | undefined
   findByKey(key: string): JournalRun | undefined
   /** The newest row with this request id, even if its outcome is unknown. */
@@ -98,7 +96,6 @@ export interface Journal {
   findAtEveryAddress(id: string): readonly JournalRun[]
   /** Removes rows that have not changed since they were read. Downloaded files are kept. */
   remove(runs: readonly JournalRun[]): Removal
-  typicalDuration(address: string, model: string): TypicalDuration | undefined
   /** Returns the measured durations of the latest runs of a model, in milliseconds. */
   durations(address: string, model: string): readonly number[]
   /** Returns false if the file was removed or quarantined: writes are lost. */
@@ -246,7 +243,6 @@ export function openJournal({
     },
     findAtEveryAddress: (id) => findAtEveryAddress(db, id),
     remove: (runs) => removeRuns(db, runs),
-    typicalDuration: (address, model) => typicalDurationOf(durationsOf(db, address, model)),
     durations: (address, model) => durationsOf(db, address, model),
     isCurrent: () => db.isCurrent(),
     wasRemoved: () => wasRemoved(path, db.inode),
@@ -267,13 +263,16 @@ export function openJournal({
   }
 }
 
+/** Only the latest runs count, because the speed of services changes. */
+const MAX_DURATIONS = 25
+
 const durationsOf = (db: OpenDatabase, address: string, model: string): readonly number[] =>
   db
     .all(
       'SELECT took_ms FROM runs WHERE took_ms IS NOT NULL AND address = ? AND model = ? ORDER BY row DESC LIMIT ?',
       address,
       model,
-      MAX_RUNS,
+      MAX_DURATIONS,
     )
     .map(({ took_ms }) => Number(took_ms))
 

@@ -1,7 +1,6 @@
 /** Tables of the journal, and conversion of their rows to values. */
 import type { Row } from '../host/database.js'
 import { readJson } from '../protocol/json.js'
-import type { FileMarks } from '../protocol/media.js'
 
 /** A released script never changes. `test/journal/indexes.test.ts` lists which statement uses which index. */
 export const JOURNAL_MIGRATIONS: readonly string[] = [
@@ -115,6 +114,8 @@ export const JOURNAL_MIGRATIONS: readonly string[] = [
   `,
   `
   DROP INDEX IF EXISTS runs_by_identity;
+  ALTER TABLE files DROP COLUMN content_credentials;
+  ALTER TABLE files DROP COLUMN digital_source_type;
   `,
 ]
 
@@ -128,8 +129,8 @@ export const JOURNAL_MIGRATIONS: readonly string[] = [
  */
 export type JournalPhase = 'sending' | 'unconfirmed' | 'running' | 'succeeded' | 'failed'
 
-/** A file to record. */
-export interface FileToRecord extends Partial<FileMarks> {
+/** A downloaded file of a run. */
+export interface JournalFile {
   /** Absolute path. */
   readonly path: string
   readonly bytes: number
@@ -137,9 +138,6 @@ export interface FileToRecord extends Partial<FileMarks> {
   readonly url: string
   readonly content_type: string
 }
-
-/** Its marks are null in rows of earlier versions. */
-export type JournalFile = FileToRecord & FileMarks
 
 /** What a create was expected to cost. */
 export interface RunEstimate {
@@ -246,8 +244,6 @@ export const fileOfRow = (row: Row): JournalFile => ({
   sha256: text(row.sha256) ?? '',
   url: text(row.url) ?? '',
   content_type: text(row.content_type) ?? '',
-  content_credentials: row.content_credentials === null ? null : row.content_credentials === 1,
-  digital_source_type: text(row.digital_source_type) ?? null,
 })
 
 /** Sorts the files of a run by output, because downloads end in any order. Copies of one output keep their order. */

@@ -5,15 +5,7 @@ import { writeJson } from '../protocol/json.js'
 import { addTo } from '../protocol/lists.js'
 import { isOutcomeUnknown, OUTCOME_UNKNOWN, type RunState } from '../protocol/run-state.js'
 import type { UnknownOutcome } from './creates.js'
-import {
-  FIND,
-  type FileToRecord,
-  fileOfRow,
-  type JournalFile,
-  type JournalRun,
-  positionsOf,
-  runOfRow,
-} from './journal-run.js'
+import { FIND, fileOfRow, type JournalFile, type JournalRun, positionsOf, runOfRow } from './journal-run.js'
 
 /**
  * Lists all addresses by jumping from one address to the next in the index. Fast, because a machine has many runs but
@@ -238,7 +230,7 @@ export function recordFiles(
   db: OpenDatabase,
   address: string,
   id: string,
-  files: readonly FileToRecord[],
+  files: readonly JournalFile[],
   nowMs: number,
 ): void {
   const found = db.get(FIND, address, id)
@@ -249,21 +241,18 @@ export function recordFiles(
   })
 }
 
-function recordFile(db: OpenDatabase, row: number, file: FileToRecord, nowMs: number): void {
+function recordFile(db: OpenDatabase, row: number, file: JournalFile, nowMs: number): void {
   db.run(
-    `INSERT INTO files (row, path, bytes, sha256, url, content_type, content_credentials, digital_source_type, written_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    `INSERT INTO files (row, path, bytes, sha256, url, content_type, written_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (row, path) DO UPDATE SET bytes = excluded.bytes, sha256 = excluded.sha256, url = excluded.url,
-       content_type = excluded.content_type, content_credentials = excluded.content_credentials,
-       digital_source_type = excluded.digital_source_type, written_at = excluded.written_at`,
+       content_type = excluded.content_type, written_at = excluded.written_at`,
     row,
     file.path,
     file.bytes,
     file.sha256,
     file.url,
     file.content_type,
-    file.content_credentials == null ? null : Number(file.content_credentials),
-    file.digital_source_type ?? null,
     nowMs,
   )
 }

@@ -47,8 +47,6 @@ export const RUN_FLAGS: readonly string[] = [
   'sidecar',
   'overwrite',
   'show',
-  'progress',
-  'notify',
   'json',
   'quiet',
   'debug',

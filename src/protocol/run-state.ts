@@ -96,10 +96,6 @@ export const isOutcomeUnknown = (state: RunState): boolean => errorCodeOf(state)
 
 export const isCanceled = ({ status }: RunState): boolean => /^cancell?ed$/i.test(status.trim())
 
-/** Of a run that has failed: a canceled one, and one that its provider refused, prove nothing about the input. */
-export const isCountedFailure = (state: RunState): boolean =>
-  !isCanceled(state) && errorCodeOf(state) !== PROVIDER_REFUSED
-
 function runFailed(state: RunState, isLocal: boolean): RushesError {
   const end = /^failed$/i.test(state.status) ? 'failed' : `ended with the status ${state.status}`
   const reason = state.failure === undefined ? 'the service gave no reason.' : shortened(state.failure, 2_000)

@@ -20,7 +20,6 @@ import {
   type UnknownOutcome,
 } from '../journal/index.js'
 import { isObject } from '../protocol/parse.js'
-import type { TypicalDuration } from '../protocol/typical-duration.js'
 import { createJournalWrites, type JournalWrites, type JournalWritesOptions } from './journal-writes.js'
 
 /** Records the steps of one create in the journal. */
@@ -65,7 +64,6 @@ export interface Recorder {
   /** The files of a run that earlier commands downloaded. */
   filesOf(id: string): readonly JournalFile[]
   find(id: string): JournalRun | undefined
-  typicalDuration(model: string): TypicalDuration | undefined
   durations(model: string): readonly number[]
   /** Called when the command ends: retries failed writes once. Never throws. */
   end(): void
@@ -108,7 +106,6 @@ export function createRecorder({ address, profile, ...options }: RecorderOptions
       }) ?? [],
     find: (id) => read((open) => open.find(address, id)),
     durations: (model) => read((open) => open.durations(address, model)) ?? [],
-    typicalDuration: (model) => read((open) => open.typicalDuration(address, model)),
     end,
   }
 }

@@ -43,8 +43,6 @@ describe('run against the service', () => {
         sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
         url: run.output.urls[0],
         content_type: 'image/png',
-        content_credentials: false,
-        digital_source_type: null,
       },
     ])
     expect(readFileSync(`${folder}/image-1.png`).equals(ONE_PIXEL_PNG)).toBe(true)

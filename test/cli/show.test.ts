@@ -32,7 +32,6 @@ describe('show', () => {
       ['finished', expect.stringMatching(/Z$/)],
       ['elapsed', expect.stringMatching(/^\d\.\d s$/)],
       ['file', `${path} (${ONE_PIXEL_PNG.byteLength} B, image/png, 1x1)`],
-      ['marks', 'no marks of synthetic media found'],
       ['url', expect.stringMatching(/^http/)],
     ])
     rmSync(path)

@@ -455,25 +455,18 @@ describe('a request id', () => {
   })
 })
 
-describe('what was run before', () => {
-  it('tells what is usual from the last runs that were seen to their end', () => {
-    const { journal } = createTestJournal()
-    const took = (id: string, tookMs: number | undefined) => {
-      accepted(journal, id)
-      see(journal, id, 'succeeded', { tookMs })
-    }
-    took('a', 10_000)
-    took('b', 20_000)
-    took('unseen', undefined)
-    expect(journal.typicalDuration(ADDRESS, 'acme/still-1')).toBeUndefined()
-    took('c', 90_000)
-    expect(journal.typicalDuration(ADDRESS, 'acme/still-1')).toEqual({
-      ...{ medianMs: 20_000, fromMs: 20_000, toMs: 90_000, runs: 3 },
-    })
-    expect(journal.typicalDuration('local', 'acme/still-1')).toBeUndefined()
-    for (let at = 0; at < 25; at++) took(`later ${at}`, 5_000)
-    expect(journal.typicalDuration(ADDRESS, 'acme/still-1')).toMatchObject({ medianMs: 5_000, runs: 25 })
-  })
+it('has the durations of the latest runs of a model that were seen to their end', () => {
+  const { journal } = createTestJournal()
+  for (const [id, tookMs] of [
+    ['a', 10_000],
+    ['unseen', undefined],
+    ['b', 20_000],
+  ] as const) {
+    accepted(journal, id)
+    see(journal, id, 'succeeded', { tookMs })
+  }
+  expect(journal.durations(ADDRESS, 'acme/still-1')).toEqual([20_000, 10_000])
+  expect(journal.durations('local', 'acme/still-1')).toEqual([])
 })
 
 describe('several processes', () => {

@@ -45,7 +45,6 @@ const NOT_HERE: readonly { readonly begins: string; readonly why: string }[] = [
 const LINES_NOT_HERE: Readonly<Record<string, string>> = {
   'rushes run image --local --engine images:': 'needs a server of models; cli/local-engine.test.ts',
   'rushes models save': 'needs an earlier command with --engine; cli/local-engine.test.ts',
-  'rushes batch shots.yaml --watch': 'e2e/batch.test.ts: waits until it is interrupted',
   'source <(rushes completion zsh)': 'for another shell; e2e/completion.test.ts',
   'rushes completion fish > ~/.config/fish/completions/rushes.fish': 'needs the folder of the shell',
 }

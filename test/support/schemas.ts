@@ -50,7 +50,7 @@ export function misfits(name: string, value: unknown): readonly string[] {
 }
 
 const nameOfSpoken = (value: object): string | undefined =>
-  ['error', 'warning', 'debug', 'progress'].find((name) => name in value)
+  ['error', 'warning', 'debug'].find((name) => name in value)
 
 /** Commands whose lines have the schema of another one. */
 const SHARED: Readonly<Record<string, string>> = {

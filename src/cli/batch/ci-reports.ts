@@ -3,7 +3,7 @@ import { appendFileSync, lstatSync, writeFileSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import type { Manifest } from '../../batch/manifest/index.js'
 import type { PlanStep } from '../../batch/plan/index.js'
-import { failingError, isActive, LEFT_ALONE, type RowResult } from '../../batch/results/rows.js'
+import { isActive, LEFT_ALONE, type RowResult } from '../../batch/results/rows.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { isWithin } from '../../host/directories.js'
 import { readBeginning } from '../../host/files.js'
@@ -251,7 +251,6 @@ function messageOf({ action }: PlanStep, row: RowResult | undefined): string {
   if (row?.error !== undefined) return row.error.message
   if (row?.blockedBy !== undefined) return `needs ${row.blockedBy}`
   if (action.do === 'unconfirmed') return LEFT_ALONE.message
-  if (action.do === 'failing') return failingError(action).message
   if (action.do !== 'blocked') return ''
   return action.by === undefined ? action.why : `needs ${action.by}`
 }

@@ -19,7 +19,7 @@ import { printPlan } from '../batch/print-plan.js'
 import { runBatch } from '../batch/run-batch.js'
 import { isAllUpToDate, stepWords } from '../batch/show.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
-import { progressOptions, timeoutOption } from '../flags/delivery.js'
+import { timeoutOption } from '../flags/delivery.js'
 import { repeated } from '../flags/values.js'
 
 export interface BatchRequest {
@@ -34,10 +34,8 @@ export interface BatchRequest {
 const ROWS: readonly (readonly [string, string])[] = [
   ['--check', 'Change nothing; exit with 10 if a file is missing or out of date; needs no key'],
   ['--dry-run', 'Print the plan and change nothing'],
-  ['--watch', 'Plan again when the manifest or a local image changes, and ask before creating runs'],
-  ['--yes', 'With --watch: create runs without asking'],
   ['--only <glob>', 'Only runs whose name or output matches, and the runs that they use (repeatable)'],
-  ['--force', 'Create runs again even if they are up to date, or have failed three times'],
+  ['--force', 'Create runs again even if they are up to date'],
   ['--max-runs <n>', 'Exit with 2 if more than n runs would be created'],
   ['--max-cost <amount>', 'Exit with 2 if the estimate is higher, or if a run has no price'],
   ['--concurrency <n>', 'Maximum number of runs at the same time (default: no limit)'],
@@ -55,8 +53,7 @@ export function register(command: Command, { run }: CommandEnvironment, batch = 
     const option = new Option(flags, about)
     command.addOption(flags.startsWith('--only') ? option.argParser(repeated) : option)
   }
-  for (const option of [timeoutOption('How long to wait for each run'), ...progressOptions()])
-    command.addOption(option)
+  command.addOption(timeoutOption('How long to wait for each run'))
   command.action((given: string | undefined, flags: BatchFlags) =>
     run(command, (ctx) => batch(ctx, { manifest: given ?? ownManifest(), flags })),
   )
@@ -88,11 +85,7 @@ async function doBatch(ctx: Context, { manifest, flags, onImage, allowance }: Ba
   const words = { source: manifest, flags }
   const flagged = await batchOptionsOf(ctx, flags)
   // An allowance has its own limit.
-  const options = allowance ? { ...flagged, allowance, cost: { limit: undefined, used: 0 } } : flagged
-  if (options.watch) {
-    const { watchBatch } = await import('../batch/watch.js')
-    return await watchBatch(ctx, words, options)
-  }
+  const options = allowance ? { ...flagged, allowance, maxCost: undefined } : flagged
   const loaded = await loadManifest(ctx, manifest, { ...options, ...(onImage && { onImage }) })
   if (options.mode === 'dry run') {
     const prepared = await prepare(ctx, loaded, options, words)

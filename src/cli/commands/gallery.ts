@@ -231,7 +231,7 @@ const describeRun = (run: JournalRun, folder: string): Omit<GalleryRun, 'files'>
 const USUAL_RATIO = 16 / 9
 
 function describeFile({ input }: JournalRun, file: FoundFile, folder: string): GalleryFile {
-  const { path, bytes, contentType, marks } = file
+  const { path, bytes, contentType } = file
   const media = mediaOf(path, contentType)
   const pixels = media === 'image' ? pictureSizeOf(path) : undefined
   const requestedRatio = ratioOf(isObject(input) ? input.aspect_ratio : undefined)
@@ -244,7 +244,6 @@ function describeFile({ input }: JournalRun, file: FoundFile, folder: string): G
     ...pixels,
     media,
     size: formatBytes(bytes),
-    marks: marks || undefined,
     ratio: Math.round(ratio * 1_000) / 1_000,
     isOpened: canBeOpened(path),
   }

@@ -99,8 +99,6 @@ export interface Context extends Io, Settings {
   at(home: RunHome): Promise<Context>
   /** Creates a context for one part of a long command. The caller closes it. Both share streams, settings and API keys. */
   separate(): Context
-  /** Creates a context that reads settings and API key again. Both share streams, network, journal and closing. */
-  renewed(): Context
   /** Creates a fetch function that sends no API key. */
   fetch(): Promise<Fetch>
   /** Creates a client for a URL and a key that are not in the settings. */
@@ -227,7 +225,6 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
     }),
     at: contextsByHome(options, config, { closers, openJournal, fetch }),
     separate: () => createContext(options, { keys }),
-    renewed: () => createContext(options, { closers, openJournal, fetch }),
     async downloader(fetchOutput) {
       const { createDownloader } = await import('../../download/index.js')
       return createDownloader({ fetch: fetchOutput, clock, random, fileSystem })

@@ -1,4 +1,4 @@
-/** What a session of `rushes mcp` sees of keys, settings, documents and manifests that change while it runs. */
+/** What a session of `rushes mcp` sees of documents and manifests that change while it runs. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -6,60 +6,8 @@ import type { Fetch } from '../../../src/host/http.js'
 import { asksForList, createCliService, scriptedList } from '../../support/cli.js'
 import { createCommandedEngine } from '../../support/engines.js'
 import { openMcp } from '../../support/mcp.js'
-import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const IMAGE = 'rushes/preview-image'
-
-describe('a session', () => {
-  it('uses a key that was stored after a call that found none', async () => {
-    const service = await createCliService()
-    const env = { RUSHES_API_KEY: '' }
-    const mcp = await openMcp(service, { env })
-    const before = await mcp.call('create_image', { prompt: 'a fox' })
-    expect(before.structured.error.code).toBe('no_api_key')
-    expect((await service.run(['login'], { env, stdin: service.apiKey })).code).toBe(0)
-    expect((await mcp.call('create_image', { prompt: 'a fox' })).structured.runs[0].state).toBe('succeeded')
-  })
-
-  it('uses a key that replaced a refused one, from a file and from a command', async () => {
-    const service = await createCliService()
-    const path = join(temporaryFolder(), 'key')
-    const sources = [{ RUSHES_API_KEY_FILE: path }, { RUSHES_API_KEY_COMMAND: `cat "${path}"` }]
-    for (const source of sources) {
-      writeFileSync(path, 'rk_no_such_key', { mode: 0o600 })
-      const mcp = await openMcp(service, { env: { RUSHES_API_KEY: '', ...source } })
-      const before = await mcp.call('create_image', { prompt: 'a fox' })
-      expect(before.structured.error.exit_code).toBe(4)
-      writeFileSync(path, service.apiKey)
-      const after = await mcp.call('create_image', { prompt: 'a fox' })
-      expect(after.structured.runs?.[0].state).toBe('succeeded')
-    }
-  })
-
-  it('uses a changed setting, and keeps its limits', async () => {
-    const service = await createCliService()
-    const mcp = await openMcp(service, { env: { RUSHES_IMAGE_MODEL: '' }, words: ['--max-runs', '1'] })
-    const before = await mcp.call('create_image', { prompt: 'a fox' })
-    expect(before.structured.error.message).toBe('Not set: image model.')
-    await service.run(['config', 'set', 'models.image', IMAGE])
-    expect((await mcp.call('create_image', { prompt: 'a fox' })).structured.runs[0].state).toBe('succeeded')
-    const second = await mcp.call('create_image', { prompt: 'a hen' })
-    expect(second.structured.error.message).toMatch(/^This session may create 1 run in all; 0 left/)
-  })
-
-  it('creates nothing under a limit in another currency than the prices have now', async () => {
-    const service = await createCliService()
-    const set = (key: string, value: string) => service.run(['config', 'set', key, value])
-    await set('prices', JSON.stringify({ [IMAGE]: { run: 1 } }))
-    const mcp = await openMcp(service, { words: ['--max-cost', '5'] })
-    expect((await mcp.call('create_image', { prompt: 'a fox' })).structured.estimate_left_in_session).toBe(4)
-    await set('currency', 'USD')
-    const { structured } = await mcp.call('create_image', { prompt: 'a hen' })
-    expect(structured.error.message).toBe(
-      'The limit of this session is in credits, but the prices are in USD now. Nothing was sent.',
-    )
-  })
-})
 
 describe('the list of models of a session', () => {
   async function openListed(words: readonly string[] = []) {

@@ -77,12 +77,4 @@ describe.skipIf(!hasS3rver || process.platform === 'win32')('serve --storage', (
     for (const text of [stdout, stderr, run.stderr, list.stdout, journal])
       expect(text).not.toContain('X-Amz-')
   })
-
-  test('resumes a download with --storage-proxy, where only the service contacts the bucket', async () => {
-    const { seen, stored, place } = await serving('--storage-proxy')
-    expect(await rushes(place, ['run', 'image', 'a fox', '-o', 'fox.bin'])).toMatchObject({ code: 0 })
-    expect(readFileSync(join(place.folder, 'fox.bin')).equals(stored.bytes)).toBe(true)
-    expect(seen.map(({ headers }) => headers.range)).toEqual([undefined, `bytes=${CUT_AT}-${BYTES - 1}`])
-    for (const { headers } of seen) expect(headers.authorization).toMatch(/^AWS4-HMAC-SHA256 /)
-  })
 })

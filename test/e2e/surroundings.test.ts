@@ -152,6 +152,11 @@ it.skipIf(process.platform !== 'linux').concurrent(
       place.with({ PATH: path }),
       'rushes run image -q fox -o fox.png && rushes open -q --last && cat opened',
     )
-    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'fox.png\nfox.png\n', stderr: '' })
+    const opened = join(place.folder, 'fox.png')
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: ['fox.png', opened, opened, ''].join('\n'),
+      stderr: '',
+    })
   },
 )

@@ -59,7 +59,7 @@ export const COMMANDS: readonly CommandRow[] = [
     { name: 'config', about: 'Show and change the settings', load: () => import('./config.js') },
     {
       name: 'doctor',
-      about: 'Check settings, models, network, API key, disk and journal',
+      about: 'Check config, address, models, a request, key, disk and journal',
       load: () => import('./doctor.js'),
     },
     {

@@ -24,7 +24,6 @@ import {
   portOf,
   publicUrlOf,
   retainedMs,
-  type StorageFlags,
   sizeOf,
   URL_FILE,
 } from '../serve/flags.js'
@@ -34,11 +33,12 @@ import { SERVICE_FOLDER } from '../settings/folders.js'
 const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const
 type LogLevel = (typeof LOG_LEVELS)[number]
 
-export interface ServeOptions extends EngineFlags, StorageFlags {
+export interface ServeOptions extends EngineFlags {
   readonly port: string
   readonly host: string
   readonly data?: string
   readonly database?: string
+  readonly storage?: string
   readonly concurrency?: string
   readonly publicUrl?: string
   readonly bodyLimit: string
@@ -78,10 +78,6 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
     new Option(
       '--storage <url>',
       'Keep outputs and reference images in an S3 bucket, s3://bucket/prefix (default: files in --data)',
-    ).helpGroup('Storage options:'),
-    new Option(
-      '--storage-proxy',
-      'Stream outputs from the bucket instead of redirecting to signed URLs',
     ).helpGroup('Storage options:'),
     new Option(
       '--retain <duration>',
@@ -150,7 +146,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const { checkListening } = await import('../../service/http/listening.js')
   await checkListening({ host, port })
   if (metricsPort !== undefined) await checkListening({ host, port: metricsPort }, '--metrics-port')
-  const storage = await openStorage(ctx, options)
+  const storage = await openStorage(ctx, options.storage)
   const preview = await ctx.engine()
   const hasConsole = options.console && options.role !== 'worker'
   const page = hasConsole ? await readConsolePage() : undefined

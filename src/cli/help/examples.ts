@@ -77,10 +77,10 @@ export const HELP: Readonly<Record<string, CommandHelp>> = {
     details: 'Counts the runs that were created on this machine, and sends no requests.',
   },
   'rushes forget': {
-    example: 'rushes forget --older-than 90d --yes',
+    example: 'rushes forget --before 90d --yes',
     details:
-      'Removes the runs that you name, or all runs that match every flag. --local alone selects all local ' +
-      'runs. Downloaded files stay.',
+      'Removes the runs that you name, or all runs that match every flag. With --local or --base-url only runs of ' +
+      'that service match. Downloaded files stay.',
   },
   'rushes login': {
     example: 'rushes login --base-url https://api.example.com',
@@ -157,13 +157,13 @@ export const HELP: Readonly<Record<string, CommandHelp>> = {
   'rushes admin backup': {
     example: 'rushes admin backup service-backup.db',
     details:
-      'The file appears only after the copy is complete and checked. An existing file is never replaced. ' +
+      'The file appears only after the copy is complete. An existing file is never replaced. ' +
       'Outputs and reference images are not part of it.',
   },
   'rushes admin migrate': {
-    example: 'rushes admin migrate --from ./service --storage s3://assets/rushes',
+    example: 'rushes admin migrate --data ./service --to-storage s3://assets/rushes',
     details:
-      'Stop the service first. If the command is interrupted, run it again. After the move, `service.db` is named ' +
+      'Stop the service first. The target must be empty. After the move, `service.db` is named ' +
       '`service.db.moved`, and `serve` and `admin` refuse the folder.',
   },
   'rushes admin verify': { example: 'rushes admin verify' },

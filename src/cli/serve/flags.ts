@@ -92,26 +92,17 @@ function byKind(flag: string, words: readonly string[]): Partial<Record<Kind, st
   return found
 }
 
-export interface StorageFlags {
-  readonly storage?: string
-  readonly storageProxy?: boolean
-}
-
 /**
  * Opens the storage of the flag, or returns undefined without the flag. Loads the AWS SDK. Also throws `usage` when the
  * storage refuses an operation that the service needs.
  */
 export async function openStorage(
   { env, clock, out }: Context,
-  { storage: url, storageProxy = false }: StorageFlags,
+  url: string | undefined,
 ): Promise<Storage | undefined> {
-  if (url === undefined) {
-    if (storageProxy)
-      throw usageError('--storage-proxy needs --storage.', 'Example: --storage s3://bucket/prefix')
-    return undefined
-  }
+  if (url === undefined) return undefined
   const { openS3Storage } = await import('../../service/files/s3-storage.js')
-  return await openS3Storage({ url, proxy: storageProxy, env, clock, warn: out.warn })
+  return await openS3Storage({ url, env, clock, warn: out.warn })
 }
 
 const MIN_RETENTION_MS = 60_000

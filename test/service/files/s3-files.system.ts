@@ -29,7 +29,7 @@ function open({ pageSize = undefined as number | undefined, prefix = 'team/outpu
   clients.push(client)
   const work = join(temporaryFolder(), 'work')
   mkdirSync(work)
-  const options = { client, bucket: store.bucket, prefix, clock: systemClock, signsUrls: true, pageSize }
+  const options = { client, bucket: store.bucket, prefix, clock: systemClock, pageSize }
   const takeAway = () => {
     answer(404, error('NoSuchBucket'))
     return () => store.intercept(undefined)

@@ -18,8 +18,8 @@ const MAX_DECODING_SECONDS = 20
 /** Opens an untrusted picture, turned upright. Throws if it has too many pixels or its header is corrupt. */
 export async function openPicture(bytes: Uint8Array) {
   const sharp = await pixels()
-  const header = await sharp(bytes, { limitInputPixels: false })
-    .metadata()
+  const header = await Promise.resolve()
+    .then(() => sharp(bytes, { limitInputPixels: false }).metadata())
     .catch(() => undefined)
   const most = MAX_PIXELS[header?.format ?? '']
   if (header === undefined || most === undefined) throw new Error('unknown or damaged picture format')

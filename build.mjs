@@ -19,7 +19,7 @@ if (!fs.existsSync(join(root, 'src'))) process.exit(0)
 
 /** Modules of one chunk: a chunk takes as long to load as 20 KB of code, and each `run` line needs all of these. */
 const SETTINGS =
-  /src[\\/]cli[\\/](settings[\\/](config-file|folders|quick-settings|required-settings)|completion[\\/]cursor|models[\\/]model-program)\.ts$/
+  /src[\\/]cli[\\/](settings[\\/](config-file|folders|quick-settings|required-settings)|models[\\/]model-program)\.ts$/
 
 /** Written last, and replaced with the folder as a whole. */
 const STAMP = 'inputs.sha256'
@@ -85,6 +85,7 @@ function hashOfInputs() {
     'docs/openapi.json',
     'package.json',
     'package-lock.json',
+    'skills/rushes/SKILL.md',
     'tsconfig.json',
     'tsconfig.build.json',
   ]

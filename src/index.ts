@@ -240,7 +240,6 @@ export {
   type RushesErrorOptions,
 } from './errors.js'
 export { type Fetch, HttpFailure, type HttpRequest, type HttpResponse } from './host/http.js'
-export type { FileMarks } from './protocol/media.js'
 export {
   type ImageInput,
   KINDS,

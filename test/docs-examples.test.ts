@@ -6,7 +6,7 @@ import { namedModels } from '../src/service/models/served-model.js'
 import { createCliService, LOOPBACK_URL } from './support/cli.js'
 import { EXAMPLES, isPlain, plainLines, uselessEntries, withId } from './support/docs-examples.js'
 import { createFamilyEngine } from './support/engines.js'
-import { temporaryFolder } from './support/service.js'
+import { temporaryFolder } from './support/temporary-folder.js'
 
 const MODELS = { image: 'acme/still-1', video: 'acme/cinema-1' }
 

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 
 const [, frontMatter = '', body = ''] =
   /^---\n([\s\S]*?)\n---\n([\s\S]*)$/.exec(
-    readFileSync(fileURLToPath(new URL('../docs/skill/SKILL.md', import.meta.url)), 'utf8'),
+    readFileSync(fileURLToPath(new URL('../skills/rushes/SKILL.md', import.meta.url)), 'utf8'),
   ) ?? []
 
 test('the skill states its name and a description of at most 1,024 characters', () => {

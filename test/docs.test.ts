@@ -5,7 +5,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { exitRows } from '../src/cli/help/topic-texts.js'
+import { EXIT_MEANINGS } from '../src/cli/process/exit.js'
 import { FURTHER_ENVIRONMENT, SETTINGS, SHARED_ENVIRONMENT } from '../src/cli/settings/table.js'
 import { EXIT, OWN_CODES } from '../src/errors.js'
 import { PROBLEMS } from '../src/protocol/problems.js'
@@ -96,7 +96,8 @@ describe('docs/exit-codes.md', () => {
         .filter(([code, own]) => own.exit === exit || (code === 'interrupted' && signals.includes(exit)))
         .map(([code]) => `\`${code}\``)
         .join(', ')
-    const rows = exitRows().map(([exit, { happened, next }]) => {
+    const rows = Object.entries(EXIT_MEANINGS).map(([name, { happened, next }]) => {
+      const exit = EXIT[name as keyof typeof EXIT]
       const codes = codesOf(exit)
       return `| ${exit} | ${happened} | ${next} |${codes && ` ${codes}`} |\n`
     })

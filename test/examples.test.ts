@@ -12,7 +12,7 @@ import { entriesOf } from './batch/folder.js'
 import { createCliService } from './support/cli.js'
 import { createFamilyEngine, ONE_PIXEL_PNG } from './support/engines.js'
 import { blocksOf, copyTo, PAGE, ROOT } from './support/example-manifests.js'
-import { temporaryFolder } from './support/service.js'
+import { temporaryFolder } from './support/temporary-folder.js'
 
 interface Edit {
   /** The first cell of its row on the page. */

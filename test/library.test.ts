@@ -5,7 +5,7 @@ import { type CreateBody, createClient, type Fetch, type RunState, RushesError }
 import { scripted } from './support/cli.js'
 import { ONE_PIXEL_PNG } from './support/engines.js'
 import { namesUsed, publicApi, shortened } from './support/public-api.js'
-import { temporaryFolder } from './support/service.js'
+import { temporaryFolder } from './support/temporary-folder.js'
 
 const api = publicApi()
 

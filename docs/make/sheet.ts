@@ -1,4 +1,4 @@
-// Contact sheets of what the preview renderer draws. `node bench/run.mjs sheet` writes docs/previews.jpg, the one in the
+// Contact sheets of what the preview renderer draws. `npm run bench -- sheet` writes docs/previews.jpg, the one in the
 // README. To judge two versions of the renderer, run `… sheet draw <folder>` with each, which draws forty prompts in three
 // shapes, then `… sheet compare both.png <before> <after>`: one line a prompt.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'

@@ -23,7 +23,6 @@ import { Shell } from './shell/shell.js'
 import { FirstPasswordPage, LinkPage, SignInPage } from './sign-in/sign-in-page.js'
 import { useStore } from './store.js'
 import { applyTheme } from './theme.js'
-import { UsersPage } from './users/users-page.js'
 
 function App() {
   const route = useRoute()
@@ -51,20 +50,17 @@ function Entrance({ route }: { readonly route: Route }) {
   if (route.page === 'link') return <FirstPasswordPage />
   return (
     <Shell session={session} page={route.page}>
-      <ErrorBoundary key={`${route.page}/${route.param}`}>
-        {pageOf(route, session.role === 'owner')}
-      </ErrorBoundary>
+      <ErrorBoundary key={`${route.page}/${route.param}`}>{pageOf(route)}</ErrorBoundary>
     </Shell>
   )
 }
 
-function pageOf({ page, param, query }: Route, isOwner: boolean): ComponentChildren {
+function pageOf({ page, param, query }: Route): ComponentChildren {
   if (page === 'runs') return param === undefined ? <RunsPage query={query} /> : <RunPage id={param} />
   if (page === 'new') return <NewRunPage query={query} />
-  if (page === 'keys') return <KeysPage query={query} />
-  if (page === 'credits' && isOwner) return <CreditsPage query={query} />
+  if (page === 'keys') return <KeysPage />
+  if (page === 'credits') return <CreditsPage query={query} />
   if (page === 'account') return <AccountPage />
-  if (page === 'users' && isOwner) return <UsersPage />
   return <MissingPage />
 }
 

@@ -2,7 +2,7 @@
 import { useLayoutEffect, useState } from 'preact/hooks'
 import { percentDecoded } from '../protocol/text.js'
 
-export const PAGES = ['runs', 'new', 'keys', 'credits', 'users', 'account', 'link'] as const
+export const PAGES = ['runs', 'new', 'keys', 'credits', 'account', 'link'] as const
 export type PageName = (typeof PAGES)[number]
 
 export interface Route {

@@ -27,9 +27,6 @@ export const AUTH_PATHS = {
  */
 export const SESSION_HEADER = 'x-rushes-session'
 
-/** A member creates runs and manages the keys that they created; an owner also manages all keys, credits and users. */
-export type UserRole = 'owner' | 'member'
-
 export interface SignIn {
   readonly email: string
   readonly password: string
@@ -55,7 +52,6 @@ export interface Session {
   /** Value for `SESSION_HEADER`. It is not the session token. */
   readonly id: string
   readonly email: string
-  readonly role: UserRole
   readonly account: { readonly name: string; readonly balance: number; readonly banned: boolean }
   /** True if the session was started by a sign-in link: the password can be set without the current one. */
   readonly can_set_password: boolean
@@ -69,7 +65,7 @@ export interface Session {
 
 /**
  * Console endpoints. All of them need a session (otherwise 401 `not_signed_in`). Requests that change data also need
- * the service's own `Origin` (otherwise 403 `foreign_origin`). Those for owners respond to a member with 403 `owner_only`.
+ * the service's own `Origin` (otherwise 403 `foreign_origin`).
  * For an object of another account, the service responds with 404 `not_found` or `run_not_found`.
  */
 export const CONSOLE_PATHS = {
@@ -89,24 +85,13 @@ export const CONSOLE_PATHS = {
   /** GET → the image at this index of `image_urls`, if it was sent as data. 404 `not_found`, 410 `gone`. */
   reference: '/api/console/runs/:id/references/:position',
   /**
-   * GET `?before=<cursor>&archived=true` → `KeyList`: at most 100 keys, newest first; archived ones only on request. A member
-   * gets, changes and archives only the keys that they created: others are 404.
+   * GET `?before=<cursor>` → `KeyList`: at most 100 keys, newest first.
    * POST `KeyTermsBody` with a name → 201 `NewKeyAnswer`.
    */
   keys: '/api/console/keys',
   /** PATCH `KeyTermsBody` → `ConsoleKey`. */
   key: '/api/console/keys/:id',
-  /** POST → 200 `ConsoleKey`. Disables the key for good, and leaves it out of the list. */
-  archive: '/api/console/keys/:id/archive',
-  /** For owners. GET `?before=<cursor>` → `KeyLog`: at most 100 entries, newest first. */
-  keyLog: '/api/console/key-log',
-  /** For owners. GET → `UserList`: at most 200 users. POST `InvitedUser` → 201 `Invitation`. */
-  users: '/api/console/users',
-  /** For owners. PATCH `{role}` → 204. DELETE → 204. Refuses the user of the session. */
-  user: '/api/console/users/:id',
-  /** For owners. POST → 201 `Invitation`. Only for a user without a password. */
-  userLink: '/api/console/users/:id/link',
-  /** For owners, like `csv` and `spend`. GET with the query `EntriesQuery` → `EntriesPage`. */
+  /** GET with the query `EntriesQuery` → `EntriesPage`. */
   credits: '/api/console/credits',
   /** GET with the fields `kind`, `key`, `from` and `to` of `EntriesQuery` → all matching entries as text/csv. */
   csv: '/api/console/credits.csv',
@@ -216,30 +201,11 @@ export interface ConsoleKey extends LoggedKey {
   readonly created_at: string
   /** Accurate to the minute. */
   readonly last_used_at: string | null
-  /** Null unless the key is archived, that is, disabled for good. */
-  readonly archived_at: string | null
 }
 
 export interface KeyList {
   readonly keys: readonly ConsoleKey[]
   /** Value of `before` for the next page; null on the last page. */
-  readonly next: string | null
-}
-
-export type KeyAction = 'created' | 'changed' | 'disabled' | 'enabled' | 'archived'
-
-export interface KeyLog {
-  readonly entries: readonly {
-    readonly id: number
-    /** With its name at that time. */
-    readonly key: LoggedKey
-    readonly action: KeyAction
-    /** Names of the changed fields. */
-    readonly fields: readonly string[]
-    /** Email of a user, or `admin` for an administrator. */
-    readonly by: string
-    readonly created_at: string
-  }[]
   readonly next: string | null
 }
 
@@ -290,32 +256,6 @@ export interface EntriesPage {
 /** Charges minus refunds for each UTC day, oldest first. Days without charges are included. */
 export interface Spend {
   readonly days: readonly { readonly day: string; readonly credits: number; readonly runs: number }[]
-}
-
-export interface ConsoleUser {
-  readonly id: number
-  readonly email: string
-  readonly role: UserRole
-  readonly has_password: boolean
-  /** Number of sessions that have not expired. */
-  readonly sessions: number
-  readonly last_seen_at: string | null
-  readonly created_at: string
-}
-
-export interface UserList {
-  readonly users: readonly ConsoleUser[]
-}
-
-export interface InvitedUser {
-  readonly email: string
-  readonly role: UserRole
-}
-
-export interface Invitation {
-  readonly user: ConsoleUser
-  /** Signs in once, within 15 minutes. No later response contains it. */
-  readonly link: string
 }
 
 export interface SessionList {

@@ -17,7 +17,6 @@ import { Refusal } from './rules/refusal.js'
 import { newKey } from './secrets.js'
 import type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, NewKey } from './store/account-store.js'
 import { callOf, fromCall } from './store/calls.js'
-import type { KeyLogEntry } from './store/console-store.js'
 import { DatabaseUnavailable, type DecidedRun, type Store } from './store/contract.js'
 import { explainDatabaseError, MOVED, openSqliteStore } from './store/sqlite/index.js'
 import type { StoredRun } from './stored-run.js'
@@ -25,7 +24,7 @@ import { createUserAdministration, type UserAdministration } from './user-admini
 
 export type { Backup } from './backup.js'
 export type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, Verification } from './store/account-store.js'
-export type { KeyLogEntry, UserDetails } from './store/console-store.js'
+export type { UserDetails } from './store/console-store.js'
 export type { UserWithLink } from './user-administration.js'
 
 /**
@@ -45,10 +44,6 @@ export interface Administration extends UserAdministration {
   keys(account?: string): Promise<readonly KeyDetails[]>
   /** `key` is the key's number, or its name if only one key has that name. Changes only the terms that are present. */
   changeKey(key: string, terms: Partial<KeyTerms>): Promise<KeyDetails>
-  /** Disables the key for good. An archived key can no longer be changed. */
-  archiveKey(key: string): Promise<KeyDetails>
-  /** Lists who created, changed and archived keys, of all accounts or of one, newest first. */
-  keyLog(account: string | undefined, limit?: number): Promise<readonly KeyLogEntry[]>
   /** A negative amount removes credits; the balance cannot fall below 0. */
   addCredits(account: string, amount: number): Promise<AccountRecord>
   /** Lists ledger entries, newest first. */
@@ -62,7 +57,7 @@ export interface Administration extends UserAdministration {
   /** Follows a job of the provider as the job of a run whose outcome is unknown. */
   adoptRun(id: string, jobId: string): Promise<void>
   /** Copies the database into a new file, which appears under its name only when it is complete. */
-  backup(path: string, signal?: AbortSignal): Promise<Backup>
+  backup(path: string): Promise<Backup>
   close(): Promise<void>
 }
 
@@ -95,7 +90,7 @@ export async function openAdministration(options: AdministrationOptions): Promis
   const explain = (error: unknown) => explainDatabaseError(database, error)
   return {
     ...administrationOf(explaining(store, explain), clock),
-    backup: (path, signal) => explained(explain, writeBackup({ database, path, signal })),
+    backup: (path) => writeBackup(database, path),
   }
 }
 
@@ -177,24 +172,9 @@ function administrationOf(store: Store, clock: Clock): Omit<Administration, 'bac
     },
     async changeKey(key, terms) {
       checkTerms(terms)
-      const { id, account, name, archivedAtMs } = await keyOf(store, key)
-      if (archivedAtMs !== undefined)
-        throw usageError(
-          `Key ${id} (${name}) is archived and cannot be changed.`,
-          'Create another one with `rushes admin key create`.',
-        )
-      await explainTooManyKeys(account, store.changeKey(id, terms, { nowMs: clock.now() }))
+      const { id, account } = await keyOf(store, key)
+      await explainTooManyKeys(account, store.changeKey(id, terms))
       return await keyOf(store, String(id))
-    },
-    async archiveKey(key) {
-      const { id } = await keyOf(store, key)
-      await store.archiveKey(id, { nowMs: clock.now() })
-      return await keyOf(store, String(id))
-    },
-
-    async keyLog(account, limit = Number.MAX_SAFE_INTEGER) {
-      const accountId = account === undefined ? undefined : (await accountOf(account)).id
-      return await store.listKeyLog({ accountId, limit })
     },
 
     async addCredits(account, amount) {
@@ -239,8 +219,7 @@ async function keyOf(store: Store, numberOrName: string): Promise<KeyDetails> {
   const byNumber = keys.find(({ id }) => String(id) === numberOrName)
   if (byNumber !== undefined) return byNumber
   const named = keys.filter(({ name }) => name === numberOrName)
-  const listed = named.filter(({ archivedAtMs }) => archivedAtMs === undefined)
-  const [found, ...others] = listed.length > 0 ? listed : named
+  const [found, ...others] = named
   if (found === undefined)
     throw usageError(`Key ${numberOrName} does not exist.`, 'List the keys with `rushes admin key list`.')
   if (others.length > 0)

@@ -10,6 +10,7 @@ import { OWNER_KEY, type Storage } from './files/contract.js'
 import type { ApiRoutes } from './http/api-routes.js'
 import { HTTP_LIMITS } from './http/connections.js'
 import type { ConsoleRoutes } from './http/console/index.js'
+import type { BaseUrl } from './http/listening.js'
 import { createBodyMemory } from './http/request-body.js'
 import { createIntake } from './intake.js'
 import type { KeyLookup } from './key-lookup.js'
@@ -37,7 +38,7 @@ export interface NodeParts {
   readonly storage: Storage
   readonly folders: DataFolders
   readonly events: Log
-  baseUrl(): string
+  baseUrl: BaseUrl
   onError(error: unknown): void
 }
 

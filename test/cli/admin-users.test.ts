@@ -23,7 +23,7 @@ describe('admin user', () => {
     const { code, stdout, stderr } = await add('  Ann@Example.COM ')
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(LINK) })
     expect(stderr).toBe(
-      'Added ann@example.com to account default, as owner. Single-use link; expires in 15 minutes. They set a password there. If the service has another URL, add --public-url.\n',
+      'Added ann@example.com to account default. Single-use link; expires in 15 minutes. They set a password there. If the service has another URL, add --public-url.\n',
     )
     const token = tokenOf(stdout)
     expect(await storedText(service)).not.toContain(token)
@@ -36,12 +36,6 @@ describe('admin user', () => {
     })
     expect(await store.useLink(hashOfKey(token), nowMs)).toBeUndefined()
     await store.close()
-  })
-
-  it('gives a user the role that --role names', async () => {
-    const { admin, add } = await createAdmin()
-    await add(ANN, '--role', 'member')
-    expect((await admin('user', 'list')).stdout).toMatch(/\tann@example\.com\t.*\tmember\n$/)
   })
 
   it('the link begins with the URL of the service', async () => {
@@ -75,12 +69,12 @@ describe('admin user', () => {
     const store = await openStoreOf(service)
     const ann = await store.findUser(ANN)
     await store.setPassword(ann?.id ?? 0, 'scrypt', 's')
-    const annRow = `${ann?.id}\tann@example.com\tdefault\tset\t1\tT\tT\towner\n`
+    const annRow = `${ann?.id}\tann@example.com\tdefault\tset\t1\tT\tT\n`
     expect(await rows()).toContain(annRow)
-    expect(await rows()).toMatch(/\d\tbob@example\.com\tacme\t-\t0\t-\tT\towner\n$/)
+    expect(await rows()).toMatch(/\d\tbob@example\.com\tacme\t-\t0\t-\tT\n$/)
     const listed = (await admin('user', 'list', '--json')).stdout.trimEnd().split('\n')
     expect(JSON.parse(listed.at(-2) ?? '')).toEqual({
-      ...{ id: ann?.id, email: ANN, account: 'default', role: 'owner', has_password: true, sessions: 1 },
+      ...{ id: ann?.id, email: ANN, account: 'default', has_password: true, sessions: 1 },
       last_seen_at: expect.any(String),
       created_at: expect.any(String),
     })
@@ -138,7 +132,6 @@ describe('admin user, wrongly used', () => {
       ['add', 'x@example.com', '--account', 'default', '--public-url', 'example.com'],
       /--public-url: "example\.com" is not an http or https URL/,
     ],
-    [['add', 'x@example.com', '--account', 'default', '--role', 'admin'], /admin[\s\S]*owner, member/],
     [
       ['link', ANN, '--public-url', 'https://example.com/?a=1'],
       /must not contain a query or a fragment[\s\S]*https:\/\/example\.com\/runs/,

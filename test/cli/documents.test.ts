@@ -8,7 +8,7 @@ import { readModelDocument } from '../../src/protocol/model-document.js'
 import { type CliService, createCliService, scriptedList } from '../support/cli.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { openMcp } from '../support/mcp.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const STILL = {
   name: 'rushes/preview-image',

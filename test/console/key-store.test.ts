@@ -102,20 +102,6 @@ describe('changes of keys', () => {
     expect(keysStore.get()?.keys).toEqual([key(1, { disabled: true }), key(2, { name: 'CI' })])
   })
 
-  it('archiving leaves a key as it was when the service refuses', async () => {
-    keysStore.set(() => list([1, 2]))
-    const { sent, actions } = heldRequests()
-    const archived = actions.archive(key(1))
-    const refused = actions.archive(key(2))
-    await Promise.resolve()
-    const gone = key(1, { disabled: true, archived_at: '2026-11-22T12:00:00Z' })
-    sent[0]?.answer(gone)
-    sent[1]?.refuse({ status: 400, code: 'invalid_input' })
-    await archived
-    await expect(refused).rejects.toMatchObject({ status: 400 })
-    expect(keysStore.get()?.keys).toEqual([gone, key(2)])
-  })
-
   it('changes of one key are sent in turn, so a disabled key is not shown as active', async () => {
     keysStore.set(() => list([1]))
     const { sent, actions } = heldRequests()

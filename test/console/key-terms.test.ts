@@ -34,7 +34,7 @@ const key = (more: Partial<ConsoleKey> = {}): ConsoleKey => ({
     created_at: '2026-01-01T00:00:00Z',
     last_used_at: null,
   },
-  ...{ archived_at: null, ...more },
+  ...more,
 })
 
 const fields = (more: Partial<KeyFields>): KeyFields => ({ ...NO_TERMS, name: 'ci', ...more })
@@ -127,7 +127,6 @@ it.each<[Partial<ConsoleKey>, KeyState]>([
   [{}, 'active'],
   [{ expires_at: '2026-11-22T12:00:01Z', spend_limit: 5, spent: 4, quota: 2, used: 1 }, 'active'],
   [{ disabled: true, expires_at: '2020-01-01T00:00:00Z' }, 'disabled'],
-  [{ disabled: true, archived_at: '2026-11-01T00:00:00Z' }, 'archived'],
   [{ expires_at: '2026-11-22T12:00:00Z' }, 'expired'],
   [{ spend_limit: 5, spent: 5, quota: 1, used: 1 }, 'spend limit reached'],
   [{ spend_limit: 0 }, 'spend limit reached'],

@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { describePages } from '../support/browser.js'
-import { refusal, setBanned, withStore } from '../support/console.js'
+import { setBanned, withStore } from '../support/console.js'
 import { holdAnswers, openSignedIn, type ServedConsole, serveConsole } from '../support/console-page.js'
 import { ask } from '../support/service.js'
 
@@ -113,47 +113,6 @@ describePages('API keys in the console', (pages) => {
     expect(await statusWith(service, secret)).toBe(401)
     await page.getByRole('button', { name: 'Enable CI' }).click()
     await row.getByText('Active').waitFor()
-  })
-
-  it('can be archived once disabled, and are then refused by the API and shown only on request', async () => {
-    const service = await serveConsole()
-    const { page } = await openSignedIn(pages, service, '#/keys')
-    const secret = await createKey(page, 'laptop')
-    await page.getByRole('button', { name: 'I have copied it' }).click()
-    const row = rowOf(page, 'laptop')
-    const buttons = row.getByRole('button')
-    await expect.poll(() => buttons.allInnerTexts()).toEqual(['Edit', 'Disable'])
-    await page.getByRole('button', { name: 'Disable laptop' }).click()
-    await row.getByText('Disabled').waitFor()
-    expect(await buttons.allInnerTexts()).toEqual(['Edit', 'Enable', 'Archive'])
-
-    const dialog = page.getByRole('dialog', { name: 'Archive "laptop"?' })
-    await page.getByRole('button', { name: 'Archive laptop' }).click()
-    await dialog.getByText('An archived key cannot be used or enabled again.').waitFor()
-    await dialog.getByRole('button', { name: 'Cancel' }).click()
-    await dialog.waitFor({ state: 'detached' })
-    expect(await row.getByText('Disabled').isVisible()).toBe(true)
-
-    await page.getByRole('button', { name: 'Archive laptop' }).click()
-    await dialog.getByRole('button', { name: 'Archive key' }).click()
-    await row.waitFor({ state: 'detached' })
-    expect(await page.getByRole('dialog').count()).toBe(0)
-    await page.reload()
-    await rowOf(page, 'first').waitFor()
-    expect(await row.count()).toBe(0)
-
-    const showArchived = page.getByRole('checkbox', { name: 'Show archived' })
-    await showArchived.check()
-    await row.getByText('Archived', { exact: true }).waitFor()
-    expect(await buttons.count()).toBe(0)
-    // The address keeps the choice.
-    await page.reload()
-    await row.getByText('Archived', { exact: true }).waitFor()
-    await showArchived.uncheck()
-    await row.waitFor({ state: 'detached' })
-
-    const answer = await ask(service, 'GET', '/api/v1/runs/run_none', undefined, { key: secret })
-    expect(answer).toMatchObject(refusal(401, 'invalid_api_key'))
   })
 
   it('cannot be created for a banned account, and the page says why', async () => {

@@ -144,7 +144,7 @@ describePages('the page of a run', (pages) => {
     inEnvironment(store.env)
     const storage = await openS3Storage({
       url: `s3://${store.bucket}/team`,
-      ...{ proxy: false, env: process.env, clock: systemClock, warn: () => {} },
+      ...{ env: process.env, clock: systemClock, warn: () => {} },
     })
     const service = await servePage(pages, { storage })
     const run = await service.create({ prompt: 'a fox', image_urls: [SENT] })

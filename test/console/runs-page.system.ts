@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { openDatabase } from '../../src/host/database.js'
 import { namedModels } from '../../src/service/models/served-model.js'
-import { SQLITE_SCHEMA } from '../../src/service/store/sqlite/database.js'
+import { SQLITE_SCRIPTS } from '../../src/service/store/sqlite/database.js'
 import { becomesTrue, describePages } from '../support/browser.js'
 import { withStore } from '../support/console.js'
 import { runSql } from '../support/test-database.js'
@@ -38,7 +38,7 @@ const gridOf = (page: Page) =>
 
 /** Finished runs as one transaction, since creating them one by one takes a minute. */
 function fill({ dataFolder }: PageService, count: number): void {
-  const database = openDatabase({ path: `${dataFolder}/service.db`, migrations: [SQLITE_SCHEMA] })
+  const database = openDatabase({ path: `${dataFolder}/service.db`, migrations: SQLITE_SCRIPTS })
   database.run(
     `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
      INSERT INTO runs (id, account_id, model, kind, input, prompt, price, status, created_at, started_at, finished_at)
@@ -328,7 +328,7 @@ describePages('the list of runs', (pages) => {
     })
     await withStore(service, async (store) => {
       const keys = await store.listAccountKeys({ accountId: 1, limit: 100 })
-      await store.changeKey(keys[0]?.id ?? 0, { name: `key ${XSS}` }, { nowMs: 0 })
+      await store.changeKey(keys[0]?.id ?? 0, { name: `key ${XSS}` })
     })
     await service.create({ prompt: `${XSS} \u202egnp.exe\u2066` })
     await service.create({ prompt: `FAIL ${XSS}` })

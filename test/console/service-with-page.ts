@@ -25,7 +25,7 @@ import {
 } from '../support/console-page.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { createQuickPasswords } from '../support/passwords.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { databaseUrlOf } from '../support/test-database.js'
 import { tinyVideo } from '../support/tiny-video.js'
 

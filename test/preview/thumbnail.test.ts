@@ -7,7 +7,7 @@ import { createThumbnailEngine } from '../../src/preview/thumbnail.js'
 import type { Engine, RenderJob } from '../../src/service/engines/engine.js'
 import { createProcessEngine } from '../../src/service/engines/process.js'
 import { built } from '../support/built.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { claimingPng, plainPicture } from './support/pictures.js'
 
 const teal = (width: number, height: number) => plainPicture('#008080', width, height)

@@ -4,9 +4,8 @@
  */
 import type { Command, Help, Option } from 'commander'
 import { globalOptions } from '../../src/cli/flags/globals.js'
-import { DETAILS } from '../../src/cli/help/details.js'
-import { EXAMPLES } from '../../src/cli/help/examples.js'
-import { argumentWords, fullName } from '../../src/cli/help/find-command.js'
+import { HELP } from '../../src/cli/help/examples.js'
+import { argumentWords, fullName } from '../../src/cli/help/format-help.js'
 import { commandsUnder, everyCommand } from './project.js'
 
 const COLUMNS = 120
@@ -22,7 +21,7 @@ export async function commandsPage(page: string): Promise<string> {
     const heading = `${name.split(' ').length > 2 ? '###' : '##'} ${name}`
     const parts = [
       heading,
-      examplesOf(command),
+      exampleOf(command),
       descriptionOf(command),
       listOf(command, shown),
       kept.get(name) ?? '',
@@ -46,20 +45,20 @@ const isGroup = (command: Command): boolean =>
 
 /** A group inside a group, which has nothing to explain: its commands have a section each. */
 const isHeadless = (command: Command): boolean =>
-  isGroup(command) && command.parent?.parent !== null && DETAILS[fullName(command)] === undefined
+  isGroup(command) && command.parent?.parent !== null && HELP[fullName(command)]?.details === undefined
 
-/** The examples of the help, without comments. A group has none, and a command of `rushes admin key` and the like has one. */
-function examplesOf(command: Command): string {
+/** The example of the help. A group has none. */
+function exampleOf(command: Command): string {
   if (isGroup(command)) return ''
-  const name = fullName(command)
-  const lines = (EXAMPLES[name] ?? []).map(([line]) => line)
-  const shown = lines.slice(0, name.split(' ').length > 3 ? 1 : undefined).join('\n')
+  const shown = HELP[fullName(command)]?.example ?? ''
   return `\`\`\`${shown.includes('<(') ? 'bash' : 'sh'}\n${shown}\n\`\`\``
 }
 
 function descriptionOf(command: Command): string {
   const usage = `\`${[fullName(command), ...argumentWords(command)].join(' ')}\`: `
-  const sentences = [command.description().replace(/\.?$/, '.'), DETAILS[fullName(command)]].filter(Boolean)
+  const sentences = [command.description().replace(/\.?$/, '.'), HELP[fullName(command)]?.details].filter(
+    Boolean,
+  )
   const text = `${command.registeredArguments.length > 0 ? usage : ''}${sentences.join(' ')}`
   return helpOf(command).boxWrap(text, COLUMNS)
 }

@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers'
 import type { Clock } from '../../src/host/clock.js'
 import type { HttpRequest } from '../../src/host/http.js'
 import { readText } from '../../src/host/receive-text.js'
-import { AUTH_PATHS, CONSOLE_PATHS, type UserRole } from '../../src/protocol/console.js'
+import { AUTH_PATHS, CONSOLE_PATHS } from '../../src/protocol/console.js'
 import { RUNS_PATH } from '../../src/protocol/id.js'
 import type { Page, PageFile } from '../../src/service/console/page.js'
 import { addLink } from '../../src/service/console/sessions.js'
@@ -141,13 +141,12 @@ export async function addUser(
   { clock, ...data }: UserTarget,
   email: string,
   account = 'default',
-  role: UserRole = 'owner',
 ): Promise<string> {
   return await withStore(data, async (store) => {
     const nowMs = clock.now()
     const accountId = await store.ensureAccount({ name: account, credits: 10_000, nowMs })
     const userId =
-      (await store.addUser({ email, accountId, role, nowMs })) ?? (await store.findUser(email))?.id ?? 0
+      (await store.addUser({ email, accountId, nowMs })) ?? (await store.findUser(email))?.id ?? 0
     return await addLink(store, userId, nowMs)
   })
 }

@@ -17,7 +17,6 @@ const NOT_HERE: readonly { readonly begins: string; readonly why: string }[] = [
   { begins: 'export AWS_REGION=', why: 'needs a bucket; e2e/storage.system.ts' },
   { begins: 'rushes serve --storage', why: 'needs a bucket; e2e/storage.system.ts' },
   { begins: 'rushes admin migrate --from', why: 'needs PostgreSQL; service/migrate.system.ts' },
-  { begins: 'export RUSHES_LIMITS_URL=', why: 'needs a Redis server; limiter/redis-ledger.system.ts' },
   { begins: 'aws s3 sync', why: 'needs a bucket and the tool of AWS' },
   { begins: 'npm cit', why: 'installs, and runs this very test' },
   { begins: 'npm install ./rushes', why: 'library-package.system.ts installs the packed tarball' },
@@ -46,8 +45,6 @@ const NOT_HERE: readonly { readonly begins: string; readonly why: string }[] = [
 const LINES_NOT_HERE: Readonly<Record<string, string>> = {
   'rushes run image --local --engine images:': 'needs a server of models; cli/local-engine.test.ts',
   'rushes models save': 'needs an earlier command with --engine; cli/local-engine.test.ts',
-  'rushes batch shots.yaml --watch': 'e2e/batch.test.ts: waits until it is interrupted',
-  'rushes gallery --open': 'opens a program; cli/gallery.test.ts',
   'source <(rushes completion zsh)': 'for another shell; e2e/completion.test.ts',
   'rushes completion fish > ~/.config/fish/completions/rushes.fish': 'needs the folder of the shell',
 }
@@ -160,7 +157,6 @@ const GIVEN: Readonly<Record<string, Given>> = {
       'key log',
       'key disable',
       'key enable',
-      'key archive',
       'key set',
     ]
       .concat('credits add', 'credits list', 'backup', 'verify', 'user add')
@@ -191,7 +187,7 @@ interface Section {
 
 const PAGES = [
   'README.md',
-  'docs/skill/SKILL.md',
+  'skills/rushes/SKILL.md',
   ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`),
 ].filter((path) => path.endsWith('.md'))
 const SECTIONS = PAGES.flatMap(sectionsOf)

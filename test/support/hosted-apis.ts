@@ -1,4 +1,4 @@
-/** The endpoints of fal and Replicate for schemas, prices, search and accounts, behind a `fetch`. They run no models. */
+/** The endpoints of fal and Replicate for schemas and accounts, behind a `fetch`. They run no models. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Fetch, HttpFailure, type HttpRequest } from '../../src/host/http.js'
@@ -25,14 +25,8 @@ export interface HostedApis {
 }
 
 export const FAL_SCHEMA = 'https://fal.ai/api/openapi/queue/openapi.json?endpoint_id='
-export const FAL_PRICES = 'https://api.fal.ai/v1/models/pricing?endpoint_id='
 export const FAL_MODELS = 'https://api.fal.ai/v1/models?'
 export const REPLICATE = 'https://api.replicate.com/v1/'
-
-export const priceOf = (endpoint: string, amount: number, unit = 'image'): Answer => ({
-  status: 200,
-  body: { prices: [{ endpoint_id: endpoint, unit_price: amount, unit, currency: 'USD' }] },
-})
 
 export function createHostedApis(...routes: [start: string, answer: Answer | string][]): HostedApis {
   const requests: HttpRequest[] = []

@@ -5,7 +5,6 @@
 import { join } from 'node:path'
 import { Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
-import type { UserRole } from '../../protocol/console.js'
 import type { Administration, ServiceData } from '../../service/administration.js'
 import type { Context } from '../context/context.js'
 import { wholeNumber } from '../flags/values.js'
@@ -17,7 +16,6 @@ export interface AdminFlags {
   readonly data?: string
   readonly database?: string
   readonly account?: string
-  readonly all?: boolean
   readonly allowIp?: readonly string[]
   readonly balance?: string
   readonly expires?: string
@@ -27,7 +25,6 @@ export interface AdminFlags {
   readonly publicUrl?: string
   readonly quota?: string
   readonly rate?: string
-  readonly role?: UserRole
   readonly spendLimit?: string
 }
 

@@ -19,22 +19,15 @@ export const userCommands: readonly AdminCommand[] = [
   {
     usage: 'add <email>',
     about: 'Let a person sign in to the console',
-    options: () => [
-      new Option('--account <account>', 'Account of the user (required)'),
-      new Option(
-        '--role <role>',
-        'Owner or member (default: owner for the first user of the account)',
-      ).choices(['owner', 'member']),
-      urlOption(),
-    ],
+    options: () => [new Option('--account <account>', 'Account of the user (required)'), urlOption()],
     async work(work, email = '') {
-      const { account, role } = work.flags
+      const { account } = work.flags
       if (account === undefined) throw await missingAccount(email)
       const base = baseOf(work)
-      const added = await work.admin.addUser(email, account, role)
+      const added = await work.admin.addUser(email, account)
       printLink(work, base, added)
       work.ctx.out.note(
-        `Added ${added.user.email} to account ${added.user.account}, as ${added.user.role}. ` +
+        `Added ${added.user.email} to account ${added.user.account}. ` +
           `Single-use link; expires in 15 minutes. They set a password there.${otherUrlNote(work)}`,
       )
     },
@@ -112,14 +105,13 @@ const userJson = (user: UserDetails) => ({
   id: user.id,
   email: user.email,
   account: user.account,
-  role: user.role,
   has_password: user.password !== undefined,
   sessions: user.sessions,
   last_seen_at: isoOrNull(user.lastSeenAtMs),
   created_at: isoTime(user.createdAtMs),
 })
 
-const USER_HEADER = ['ID', 'EMAIL', 'ACCOUNT', 'PASSWORD', 'SESSIONS', 'LAST SEEN', 'CREATED', 'ROLE']
+const USER_HEADER = ['ID', 'EMAIL', 'ACCOUNT', 'PASSWORD', 'SESSIONS', 'LAST SEEN', 'CREATED']
 
 const userCells = (user: UserDetails): readonly string[] => [
   String(user.id),
@@ -129,5 +121,4 @@ const userCells = (user: UserDetails): readonly string[] => [
   String(user.sessions),
   isoOrNull(user.lastSeenAtMs) ?? NONE,
   isoTime(user.createdAtMs),
-  user.role,
 ]

@@ -17,7 +17,7 @@ import { setTheme, THEMES, themeStore } from '../theme.js'
 import { PasswordForm } from './password-form.js'
 
 export function AccountPage() {
-  const { email, role, account, has_password: hasPassword, expires_at: expiresAt } = useSession()
+  const { email, account, has_password: hasPassword, expires_at: expiresAt } = useSession()
   return (
     <Page title="Account">
       <div class="settings">
@@ -30,8 +30,6 @@ export function AccountPage() {
               <span class="wrap">{account.name}</span>
               {account.banned ? <Badge tone="bad">Banned</Badge> : <Badge tone="good">Active</Badge>}
             </dd>
-            <dt>Role</dt>
-            <dd>{capitalized(role)}</dd>
             <dt>Session ends</dt>
             <dd>
               <Time at={expiresAt} />; extended on use

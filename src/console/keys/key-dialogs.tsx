@@ -1,11 +1,11 @@
-/** Dialogs that create, edit and archive an API key, and notices about new and lost secrets, shown on every page. */
+/** Dialogs that create and edit an API key, and notices about new and lost secrets, shown on every page. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ConsoleKey, KeyTermsBody } from '../../protocol/console.js'
 import { printable, quoteWord } from '../../protocol/text.js'
 import { isStartingOver } from '../api.js'
 import { Button } from '../components/button.js'
 import { CodeBlock } from '../components/copy.js'
-import { ConfirmDialog, Dialog, DialogActions } from '../components/dialog.js'
+import { Dialog, DialogActions } from '../components/dialog.js'
 import { Form, TextAreaField, TextField } from '../components/field.js'
 import { ErrorNotice, Notice } from '../components/notice.js'
 import { showToast } from '../components/toast.js'
@@ -15,7 +15,6 @@ import { useSession } from '../session.js'
 import { useStore } from '../store.js'
 import {
   awaitedSecretsStore,
-  keyActions,
   lostSecretsStore,
   type NewSecret,
   type SecretRequest,
@@ -118,30 +117,6 @@ export function KeyDialog({ of: key, onSubmit, onSaved, onClose }: KeyDialogProp
         </DialogActions>
       </Form>
     </Dialog>
-  )
-}
-
-interface ConfirmKeyProps {
-  readonly of: ConsoleKey
-  readonly onClose: () => void
-}
-
-export function ArchiveDialog({ of: key, onClose }: ConfirmKeyProps) {
-  const name = printable(key.name)
-  return (
-    <ConfirmDialog
-      title={`Archive "${name}"?`}
-      action="Archive key"
-      kind="danger"
-      name={`archive ${key.id}`}
-      onClose={onClose}
-      onConfirm={() => keyActions.archive(key).then(() => showToast(`"${name}" is archived.`))}
-    >
-      <p>
-        An archived key cannot be used or enabled again. It leaves this list; its runs and charges keep its
-        name.
-      </p>
-    </ConfirmDialog>
   )
 }
 

@@ -99,9 +99,6 @@ export function createKeyActions(send: typeof request) {
     /** Rejects if the service refused the change. Rejects with `ChangeUnknown` if there was no valid response. */
     change: (key: ConsoleKey, body: KeyTermsBody): Promise<void> =>
       applyChange(key, () => send('PATCH', CONSOLE_PATHS.key, { params: { id: key.id }, body })),
-    /** Rejects as `change` does. */
-    archive: (key: ConsoleKey): Promise<void> =>
-      applyChange(key, () => send('POST', CONSOLE_PATHS.archive, { params: { id: key.id } })),
   }
 }
 
@@ -133,32 +130,20 @@ function createKeyQueue() {
 
 export const keyActions = createKeyActions(request)
 
-export interface KeysQuery {
-  /** Whether to read archived keys too. */
-  readonly archived: boolean
-  /** Cursor of the previous page. */
-  readonly before?: string | undefined
-}
-
-export const readKeys = ({ archived, before }: KeysQuery, options: ApiRequest = {}): Promise<KeyList> =>
-  request<KeyList>('GET', CONSOLE_PATHS.keys, {
-    ...options,
-    query: { before, ...(archived && { archived: 'true' }) },
-  })
+export const readKeys = (before?: string, options: ApiRequest = {}): Promise<KeyList> =>
+  request<KeyList>('GET', CONSOLE_PATHS.keys, { ...options, query: { before } })
 
 /** Maximum length of a usable list of choices. An account can have more keys, but most of those are disabled. */
 const MAX_CHOICES = 500
 
-/** Reads the newest keys, as choices for the key filters. Archived keys come last: runs and charges still name them. */
+/** Reads the newest keys, as choices for the key filters. */
 export async function readKeyChoices(signal: AbortSignal): Promise<readonly ConsoleKey[]> {
   const keys: ConsoleKey[] = []
   let next: string | null = null
   do {
-    const page = await readKeys({ archived: true, before: next ?? undefined }, { signal })
+    const page = await readKeys(next ?? undefined, { signal })
     keys.push(...page.keys)
     next = page.next
   } while (next != null && keys.length < MAX_CHOICES)
-  const listed = keys.filter((key) => key.archived_at == null)
-  const archived = keys.filter((key) => key.archived_at != null)
-  return [...listed, ...archived.map((key) => ({ ...key, name: `${key.name} (archived)` }))]
+  return keys
 }

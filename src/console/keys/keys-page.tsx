@@ -1,22 +1,21 @@
-/** Page with the API keys: shows limits and usage; creates, edits, disables and archives keys; and their log, for owners. */
+/** Page with the API keys: shows limits and usage; creates, edits and disables keys. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { CONSOLE_PATHS, type ConsoleKey, type KeyLog } from '../../protocol/console.js'
+import type { ConsoleKey } from '../../protocol/console.js'
 import { type KeyState, keyStateOf } from '../../protocol/credentials.js'
 import { printable } from '../../protocol/text.js'
-import { type ApiRequest, messageOf, request } from '../api.js'
+import { messageOf } from '../api.js'
 import { Button } from '../components/button.js'
-import { Badge, EmptyState, ErrorNotice, Loaded, SkeletonLines } from '../components/notice.js'
+import { Badge, EmptyState, ErrorNotice, SkeletonLines } from '../components/notice.js'
 import { Card, Page } from '../components/page.js'
 import { type Column, LoadMore, Table } from '../components/table.js'
 import { Time, useNow } from '../components/time.js'
 import { showToast } from '../components/toast.js'
-import { capitalized, formatNumber } from '../format.js'
+import { formatNumber } from '../format.js'
 import { actionState, actionStore, runAction, useAction, useResource } from '../resource.js'
-import { linkTo, navigate } from '../routes.js'
 import { useSession } from '../session.js'
 import { useStore } from '../store.js'
-import { ArchiveDialog, KeyDialog } from './key-dialogs.js'
+import { KeyDialog } from './key-dialogs.js'
 import {
   ChangeUnknown,
   keyActions,
@@ -27,15 +26,13 @@ import {
   withPage,
 } from './key-store.js'
 
-type KeyDialogKind = 'edit' | 'archive'
-type OpenDialog = { readonly kind: 'create' } | { readonly kind: KeyDialogKind; readonly key: ConsoleKey }
+type OpenDialog = { readonly kind: 'create' } | { readonly kind: 'edit'; readonly key: ConsoleKey }
 
-export function KeysPage({ query }: { readonly query: Readonly<Record<string, string>> }) {
-  const { account, role } = useSession()
-  const archived = query.archived === 'true'
+export function KeysPage() {
+  const { account } = useSession()
   const { data, error, isLoading, reload } = useResource(
-    (signal) => readKeys({ archived }, { signal }),
-    [archived],
+    (signal) => readKeys(undefined, { signal }),
+    [],
     keysStore,
   )
   const [lostSecrets, lostChanges] = [useStore(lostSecretsStore).length, useStore(lostChangesStore)]
@@ -43,10 +40,10 @@ export function KeysPage({ query }: { readonly query: Readonly<Record<string, st
     // Reload the list, which shows whether the service carried out the requests.
     if (lostSecrets + lostChanges > 0) reload()
   }, [lostSecrets, lostChanges])
-  const more = useAction(() => readMore(archived), { name: `more keys ${archived}` })
+  const more = useAction(readMore, { name: 'more keys' })
   const [open, setOpen] = useState<OpenDialog>()
   const close = () => setOpen(undefined)
-  const keys = data?.keys.filter((key) => archived || key.archived_at == null)
+  const keys = data?.keys
 
   const newKey = (
     <Button kind="primary" icon="plus" disabled={account.banned} onClick={() => setOpen({ kind: 'create' })}>
@@ -57,21 +54,7 @@ export function KeysPage({ query }: { readonly query: Readonly<Record<string, st
     <Page
       title="API keys"
       about="Programs use an API key to create runs. Create a separate key for each program."
-      actions={
-        <>
-          <label class="checkbox">
-            <input
-              type="checkbox"
-              checked={archived}
-              onChange={() =>
-                navigate(linkTo('keys', { query: archived ? {} : { archived: 'true' } }), { replace: true })
-              }
-            />
-            Show archived
-          </label>
-          {newKey}
-        </>
-      }
+      actions={newKey}
     >
       <ErrorNotice error={error} onRetry={reload} />
       {(data !== undefined || error === undefined) && (
@@ -83,13 +66,12 @@ export function KeysPage({ query }: { readonly query: Readonly<Record<string, st
               Create one, then use it with <code>rushes login</code> or as <code>RUSHES_API_KEY</code>.
             </EmptyState>
           ) : (
-            <KeyTable keys={keys} onOpen={(kind, key) => setOpen({ kind, key })} onToggle={toggle} />
+            <KeyTable keys={keys} onEdit={(key) => setOpen({ kind: 'edit', key })} onToggle={toggle} />
           )}
           <ErrorNotice error={more.error} />
           {data?.next != null && <LoadMore action={more} disabled={isLoading} />}
         </Card>
       )}
-      {role === 'owner' && <KeyLogCard />}
       {open?.kind === 'create' && <KeyDialog onSubmit={keyActions.create} onClose={close} />}
       {open?.kind === 'edit' && (
         <KeyDialog
@@ -99,15 +81,14 @@ export function KeysPage({ query }: { readonly query: Readonly<Record<string, st
           onClose={close}
         />
       )}
-      {open?.kind === 'archive' && <ArchiveDialog of={open.key} onClose={close} />}
     </Page>
   )
 }
 
-async function readMore(archived: boolean): Promise<void> {
+async function readMore(): Promise<void> {
   const before = keysStore.get()?.next
   if (before == null) return
-  const page = await readKeys({ archived, before })
+  const page = await readKeys(before)
   keysStore.set((list) => list && withPage(list, before, page))
 }
 
@@ -149,11 +130,11 @@ function Meter({ value, max }: MeterProps) {
 
 interface KeyTableProps {
   readonly keys: readonly ConsoleKey[]
-  readonly onOpen: (kind: KeyDialogKind, key: ConsoleKey) => void
+  readonly onEdit: (key: ConsoleKey) => void
   readonly onToggle: (key: ConsoleKey) => void
 }
 
-function KeyTable({ keys, onOpen, onToggle }: KeyTableProps) {
+function KeyTable({ keys, onEdit, onToggle }: KeyTableProps) {
   const now = useNow()
   useStore(actionStore)
   const columns: readonly Column<ConsoleKey>[] = [
@@ -175,19 +156,15 @@ function KeyTable({ keys, onOpen, onToggle }: KeyTableProps) {
       align: 'right',
       class: 'key-buttons',
       render: (key) => {
-        const state = stateOf(key, now)
-        if (state === 'archived') return null
         const name = printable(key.name)
-        const isOver = state === 'disabled' || state === 'expired'
         return (
           <div class="key-actions">
-            <Action label={`Edit ${name}`} onClick={() => onOpen('edit', key)} />
+            <Action label={`Edit ${name}`} onClick={() => onEdit(key)} />
             <Action
               label={`${key.disabled ? 'Enable' : 'Disable'} ${name}`}
               isBusy={actionState(toggleName(key)).isBusy}
               onClick={() => onToggle(key)}
             />
-            {isOver && <Action label={`Archive ${name}`} onClick={() => onOpen('archive', key)} />}
           </div>
         )
       },
@@ -234,11 +211,6 @@ function KeyName({ of: key, now }: { readonly of: ConsoleKey; readonly now: numb
       </span>
     ),
     key.rate != null && <span>Rate limit {key.rate}</span>,
-    key.archived_at != null && (
-      <span>
-        Archived <Time at={key.archived_at} />
-      </span>
-    ),
   ]
   const present = notes.filter((note) => note !== false)
   return (
@@ -260,7 +232,6 @@ const KEY_STATES: Readonly<
   Record<KeyState, { readonly label: string; readonly tone: 'good' | 'neutral' | 'warn' | 'bad' }>
 > = {
   active: { label: 'Active', tone: 'good' },
-  archived: { label: 'Archived', tone: 'neutral' },
   disabled: { label: 'Disabled', tone: 'neutral' },
   expired: { label: 'Expired', tone: 'bad' },
   'spend limit reached': { label: 'Spend limit reached', tone: 'warn' },
@@ -276,72 +247,6 @@ export const stateOf = (key: ConsoleKey, now: number): KeyState =>
       spendLimit: key.spend_limit ?? undefined,
       used: key.used,
       quota: key.quota ?? undefined,
-      archivedAtMs: key.archived_at == null ? undefined : Date.parse(key.archived_at),
     },
     now,
   )
-
-type LogEntry = KeyLog['entries'][number]
-
-const LOG_COLUMNS: readonly Column<LogEntry>[] = [
-  { name: 'Time', class: 'nowrap', render: ({ created_at }) => <Time at={created_at} /> },
-  {
-    name: 'Key',
-    render: ({ key }) => (
-      <span class="wrap">
-        {printable(key.name)} {key.prefix !== null && <span class="mono muted">{key.prefix}…</span>}
-      </span>
-    ),
-  },
-  {
-    name: 'Change',
-    render: ({ action, fields }) =>
-      [capitalized(action), fields.join(', ').replaceAll('_', ' ')].filter(Boolean).join(' '),
-  },
-  { name: 'By', render: ({ by }) => <span class="wrap">{by === 'admin' ? 'Administrator' : by}</span> },
-]
-
-const readLog = (before?: string, options: ApiRequest = {}) =>
-  request<KeyLog>('GET', CONSOLE_PATHS.keyLog, { query: { before }, ...options })
-
-/** What users and administrators did with the keys of the account, for its owners. */
-function KeyLogCard() {
-  const [isShown, setShown] = useState(false)
-  return (
-    <Card
-      isFlush
-      title="Log"
-      about="Who created, changed and archived keys."
-      actions={
-        <Button size="small" onClick={() => setShown(!isShown)}>
-          {isShown ? 'Hide log' : 'Show log'}
-        </Button>
-      }
-    >
-      {isShown && <KeyLogTable />}
-    </Card>
-  )
-}
-
-function KeyLogTable() {
-  // Each change of a key is a new entry.
-  const keys = useStore(keysStore)?.keys
-  const log = useResource((signal) => readLog(undefined, { signal }), [keys])
-  const { data, set } = log
-  const more = useAction(async () => {
-    const before = data?.next
-    if (before == null) return
-    const page = await readLog(before)
-    set((now) => (now.next === before ? { ...page, entries: [...now.entries, ...page.entries] } : now))
-  })
-  return (
-    <>
-      <Loaded {...log} error={log.error ?? more.error}>
-        {({ entries }) => (
-          <Table caption="Key log" columns={LOG_COLUMNS} rows={entries} keyOf={({ id }) => id} />
-        )}
-      </Loaded>
-      {data?.next != null && <LoadMore action={more} disabled={log.isLoading} />}
-    </>
-  )
-}

@@ -16,15 +16,13 @@ interface NavigationItem {
   readonly page: PageName
   readonly label: string
   readonly icon: IconName
-  readonly isForOwners?: boolean
 }
 
 const NAVIGATION: readonly NavigationItem[] = [
   { page: 'runs', label: 'Runs', icon: 'runs' },
   { page: 'new', label: 'New run', icon: 'plus' },
   { page: 'keys', label: 'API keys', icon: 'key' },
-  { page: 'credits', label: 'Credits', icon: 'credits', isForOwners: true },
-  { page: 'users', label: 'Users', icon: 'users', isForOwners: true },
+  { page: 'credits', label: 'Credits', icon: 'credits' },
   { page: 'account', label: 'Account', icon: 'user' },
 ]
 
@@ -45,7 +43,7 @@ export function Shell({ session, page, children }: ShellProps) {
         <a class="brand-link" href={linkTo('runs')} aria-label="rushes, runs">
           <Brand />
         </a>
-        <Navigation page={page} isOwner={session.role === 'owner'} />
+        <Navigation page={page} />
         <Footer session={session} />
       </header>
       <main class="main" ref={main} tabIndex={-1}>
@@ -57,11 +55,11 @@ export function Shell({ session, page, children }: ShellProps) {
   )
 }
 
-function Navigation({ page, isOwner }: { readonly page: PageName | undefined; readonly isOwner: boolean }) {
+function Navigation({ page }: { readonly page: PageName | undefined }) {
   return (
     <nav class="navigation" aria-label="Pages">
       <ul>
-        {NAVIGATION.filter(({ isForOwners }) => isOwner || !isForOwners).map((item) => (
+        {NAVIGATION.map((item) => (
           <li key={item.page}>
             <a href={linkTo(item.page)} aria-current={item.page === page ? 'page' : undefined}>
               <Icon name={item.icon} size={18} />
@@ -74,10 +72,10 @@ function Navigation({ page, isOwner }: { readonly page: PageName | undefined; re
   )
 }
 
-function Footer({ session: { email, role, account } }: { readonly session: Session }) {
+function Footer({ session: { email, account } }: { readonly session: Session }) {
   return (
     <div class="sidebar-foot">
-      <a class="balance" href={linkTo(role === 'owner' ? 'credits' : 'account')}>
+      <a class="balance" href={linkTo('credits')}>
         <span class="balance-label">Balance</span>
         <strong>{formatNumber(account.balance)}</strong> <span class="balance-unit">credits</span>
       </a>

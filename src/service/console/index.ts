@@ -18,7 +18,6 @@ import { createLimits, type Limits, withReadTurns } from './limits.js'
 import { type ConsoleRuns, createConsoleRuns } from './runs.js'
 import { createSessions, type Sessions } from './sessions.js'
 import { createThumbnails, type Thumbnails } from './thumbnails.js'
-import { type ConsoleUsers, createConsoleUsers } from './users.js'
 
 export interface Console {
   readonly models: readonly ModelDocument[]
@@ -28,7 +27,6 @@ export interface Console {
   readonly thumbnails: Thumbnails
   readonly keys: ConsoleKeys
   readonly credits: Credits
-  readonly users: ConsoleUsers
 }
 
 interface ConsoleParts {
@@ -61,6 +59,5 @@ export function createConsole(parts: ConsoleParts): Console {
     thumbnails: createThumbnails({ ...parts, files: outputs, engine: thumbnailEngine }),
     keys: createConsoleKeys(inTurns),
     credits: createCredits(inTurns),
-    users: createConsoleUsers(inTurns),
   }
 }

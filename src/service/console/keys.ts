@@ -1,31 +1,26 @@
 /** The API keys of an account, which users manage on the console. Without HTTP. */
 import type { Clock } from '../../host/clock.js'
-import type { ConsoleKey, KeyList, KeyLog, KeyTermsBody, NewKeyAnswer } from '../../protocol/console.js'
+import type { ConsoleKey, KeyList, KeyTermsBody, NewKeyAnswer } from '../../protocol/console.js'
 import { formatRate } from '../rate/rate-limiter.js'
-import { choiceIn, cursorIn, idIn, type Query } from '../rules/console-requests.js'
+import { cursorIn, idIn, type Query } from '../rules/console-requests.js'
 import { keyTermsOf } from '../rules/key-terms.js'
-import { invalidInput, Refusal } from '../rules/refusal.js'
+import { Refusal } from '../rules/refusal.js'
 import { isoOrNull } from '../rules/times.js'
 import { newKey } from '../secrets.js'
 import type { KeyDetails } from '../store/account-store.js'
-import type { KeyLogEntry, UserRecord } from '../store/console-store.js'
+import type { UserRecord } from '../store/console-store.js'
 import type { ServiceStore } from '../store/contract.js'
 
 const PAGE_SIZE = 100
 
 /**
- * `user` is the signed-in user: a member sees and changes only the keys that they created. `id` is an unchecked value of a
- * request. All functions throw `Refusal`: 404 for any other key, 400 for a change of an archived key, 409 for one active key
- * too many.
+ * `id` is an unchecked value of a request. All functions throw `Refusal`: 404 for a key of another account, 409 for one active
+ * key too many.
  */
 export interface ConsoleKeys {
   list(user: UserRecord, query: Query): Promise<KeyList>
   create(user: UserRecord, body: KeyTermsBody & { readonly name: string }): Promise<NewKeyAnswer>
   change(user: UserRecord, id: string, body: KeyTermsBody): Promise<ConsoleKey>
-  /** Disables the key for good, and leaves it out of lists. */
-  archive(user: UserRecord, id: string): Promise<ConsoleKey>
-  /** Returns who created, changed and archived keys of the account. For owners. */
-  log(user: UserRecord, query: Query): Promise<KeyLog>
 }
 
 interface ConsoleKeysOptions {
@@ -36,19 +31,14 @@ interface ConsoleKeysOptions {
 export function createConsoleKeys({ store, clock }: ConsoleKeysOptions): ConsoleKeys {
   async function find(user: UserRecord, id: string): Promise<KeyDetails> {
     const key = await store.findAccountKey(idIn(id), user.accountId)
-    const isShown = user.role === 'owner' || key?.userId === user.id
-    if (key === undefined || !isShown) throw new Refusal('not_found')
+    if (key === undefined) throw new Refusal('not_found')
     return key
   }
 
   return {
-    async list({ id, role, accountId }, query) {
+    async list({ accountId }, query) {
       const before = cursorIn(query, 'before')
-      const includesArchived = choiceIn(query, 'archived', ['true', 'false']) === 'true'
-      const found = await store.listAccountKeys({
-        ...{ accountId, before, limit: PAGE_SIZE + 1, includesArchived },
-        userId: role === 'owner' ? undefined : id,
-      })
+      const found = await store.listAccountKeys({ accountId, before, limit: PAGE_SIZE + 1 })
       const { items, next } = pageOf(found)
       return { keys: items.map(keyBody), next }
     },
@@ -61,32 +51,16 @@ export function createConsoleKeys({ store, clock }: ConsoleKeysOptions): Console
         ...secret,
         name: body.name,
         accountId: user.accountId,
-        userId: user.id,
-        by: user.email,
         nowMs,
       })
       return { key: keyBody(await find(user, String(id))), api_key: apiKey }
     },
 
     async change(user, id, body) {
-      const nowMs = clock.now()
-      const terms = keyTermsOf(body, nowMs)
+      const terms = keyTermsOf(body, clock.now())
       const key = await find(user, id)
-      if (!(await store.changeKey(key.id, terms, { nowMs, by: user.email }))) throw isArchived()
+      await store.changeKey(key.id, terms)
       return keyBody(await find(user, id))
-    },
-
-    async archive(user, id) {
-      const key = await find(user, id)
-      await store.archiveKey(key.id, { nowMs: clock.now(), by: user.email })
-      return keyBody(await find(user, id))
-    },
-
-    async log({ accountId }, query) {
-      const before = cursorIn(query, 'before')
-      const found = await store.listKeyLog({ accountId, before, limit: PAGE_SIZE + 1 })
-      const { items, next } = pageOf(found)
-      return { entries: items.map(logBody), next }
     },
   }
 }
@@ -96,13 +70,6 @@ function pageOf<Row extends { readonly id: number }>(found: readonly Row[]) {
   const items = found.slice(0, PAGE_SIZE)
   return { items, next: found.length > PAGE_SIZE ? String(items.at(-1)?.id) : null }
 }
-
-const logBody = ({ id, key, action, fields, by, createdAtMs }: KeyLogEntry) => ({
-  ...{ id, key: { ...key, prefix: key.prefix ?? null }, action, fields, by },
-  created_at: new Date(createdAtMs).toISOString(),
-})
-
-const isArchived = () => invalidInput('This key is archived and cannot be changed. Create another one.')
 
 const keyBody = (key: KeyDetails): ConsoleKey => ({
   id: key.id,
@@ -118,5 +85,4 @@ const keyBody = (key: KeyDetails): ConsoleKey => ({
   rate: key.rate === undefined ? null : formatRate(key.rate),
   created_at: new Date(key.createdAtMs).toISOString(),
   last_used_at: isoOrNull(key.usedAtMs),
-  archived_at: isoOrNull(key.archivedAtMs),
 })

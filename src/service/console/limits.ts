@@ -75,8 +75,6 @@ export function withReadTurns(store: ServiceStore): ReadTurns {
     listRuns: (filter) => inTurn(filter.accountId, () => store.listRuns(filter)),
     findRuns: (ids, accountId) => inTurn(accountId, () => store.findRuns(ids, accountId)),
     listAccountKeys: (page) => inTurn(page.accountId, () => store.listAccountKeys(page)),
-    listKeyLog: (page) => inTurn(page.accountId ?? 0, () => store.listKeyLog(page)),
-    listUsers: (nowMs, accountId) => inTurn(accountId ?? 0, () => store.listUsers(nowMs, accountId)),
     listAccountEntries: (filter) => inTurn(filter.accountId, () => store.listAccountEntries(filter)),
     spendPerDay: (accountId, fromMs) => inTurn(accountId, () => store.spendPerDay(accountId, fromMs)),
     listMoreEntries: (filter) =>

@@ -178,7 +178,6 @@ export function createSessions(options: SessionsOptions): Sessions {
 const sessionBody = (session: CurrentSession) => ({
   id: sessionIdOf(session),
   email: session.user.email,
-  role: session.user.role,
   can_set_password: session.fromLink,
   has_password: session.user.password !== undefined,
   expires_at: new Date(session.expiresAtMs).toISOString(),

@@ -70,8 +70,6 @@ const email = {
 const password = { type: 'string', maxLength: MAX_PASSWORD_LENGTH } as const
 const secret = { type: 'string', maxLength: MAX_SECRET_LENGTH } as const
 
-const role = { type: 'string', enum: ['owner', 'member'] } as const
-
 const object = <Properties extends object>(
   properties: Properties,
   required: readonly (keyof Properties)[] = [],
@@ -111,8 +109,6 @@ export const CONSOLE_BODIES = {
   // Refuse unknown fields: otherwise the client would assume that they were set.
   newKey: { ...object(keyTerms, ['name']), additionalProperties: false },
   changedKey: { ...object(keyTerms), additionalProperties: false },
-  invitedUser: object({ email, role }, ['email', 'role']),
-  changedUser: { ...object({ role }, ['role']), additionalProperties: false },
 } as const
 
 /** A validation error of Ajv. */

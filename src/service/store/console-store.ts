@@ -2,7 +2,6 @@
  * The store's contract for the console's data, for one account at a time. Each function takes a bounded time, even for
  * a large account.
  */
-import type { KeyAction, UserRole } from '../../protocol/console.js'
 import type { Kind } from '../../protocol/models.js'
 import type { LocalStatus } from '../../protocol/run-state.js'
 import type { StoredRun } from '../stored-run.js'
@@ -55,35 +54,6 @@ export interface FoundRuns {
   readonly next: number | undefined
 }
 
-export interface KeyPage extends AccountPage {
-  /** Lists only keys that this user created. */
-  readonly userId?: number | undefined
-  /** Whether to list archived keys too. */
-  readonly includesArchived?: boolean
-}
-
-/** Maximum number of log entries of an account. */
-export const MAX_KEY_LOG = 10_000
-
-export interface KeyLogPage extends Page {
-  /** Undefined: all accounts. */
-  readonly accountId: number | undefined
-}
-
-/** What an administrator or a user did with a key. */
-export interface KeyLogEntry {
-  readonly id: number
-  readonly account: string
-  /** With its name at that time. */
-  readonly key: KeyName & { readonly prefix: string | undefined }
-  readonly action: KeyAction
-  /** Names of the changed fields, as in the console's JSON. Only of the action `changed`. */
-  readonly fields: readonly string[]
-  /** Email of a user, or `admin`. */
-  readonly by: string
-  readonly createdAtMs: number
-}
-
 export interface EntryFilter extends AccountPage {
   readonly kind?: LedgerEntryKind | undefined
   readonly keyId?: number | undefined
@@ -120,11 +90,9 @@ export interface ConsoleStore {
   /** Returns the runs in any order. Omits runs of other accounts. */
   findRuns(ids: readonly string[], accountId: number): Promise<readonly ListedRun[]>
   /** Newest first. */
-  listAccountKeys(page: KeyPage): Promise<readonly KeyDetails[]>
+  listAccountKeys(page: AccountPage): Promise<readonly KeyDetails[]>
   /** Returns undefined if the account has no key with this id. */
   findAccountKey(id: number, accountId: number): Promise<KeyDetails | undefined>
-  /** Newest first. */
-  listKeyLog(page: KeyLogPage): Promise<readonly KeyLogEntry[]>
   /** Newest first. */
   listAccountEntries(filter: EntryFilter): Promise<FoundEntries>
   /** Oldest day first. Omits days without entries. */
@@ -141,7 +109,6 @@ export interface UserRecord {
   readonly account: string
   /** Whether the account is banned. */
   readonly banned: boolean
-  readonly role: UserRole
   /** Hashed password (rules/credentials.ts). Undefined until the user sets one. */
   readonly password: string | undefined
   readonly createdAtMs: number
@@ -185,36 +152,22 @@ export interface SessionRecord extends CurrentSession {
   readonly usedAtMs: number
 }
 
-/** Maximum number of users that owners can add to an account. */
+/** Maximum number of users of an account. */
 export const MAX_ACCOUNT_USERS = 200
 
 /**
  * Expired sessions and links are not found. Removing a user also removes the user's sessions and links.
  */
 export interface UserStore {
-  /**
-   * Returns the id, or undefined if the email is taken. Throws if the account does not exist. Without a role, the first
-   * user of an account is an owner, and others are members.
-   */
+  /** Returns the id, or undefined if the email is taken. Throws if the account does not exist. */
   addUser(user: {
     readonly email: string
     readonly accountId: number
-    readonly role?: UserRole | undefined
     readonly nowMs: number
   }): Promise<number | undefined>
   findUser(email: string): Promise<UserRecord | undefined>
   /** Oldest first. All users, or at most `MAX_ACCOUNT_USERS` of an account. */
   listUsers(nowMs: number, accountId?: number): Promise<readonly UserDetails[]>
-  /**
-   * Changes the role of another user of the account, or removes the user (and their sessions and links). Returns false
-   * if the account does not have this user, or if `byId` is no longer an owner of it: so the account keeps an owner.
-   */
-  changeUser(change: {
-    readonly id: number
-    readonly byId: number
-    readonly accountId: number
-    readonly role: UserRole | 'removed'
-  }): Promise<boolean>
   /** Returns false if no user has this email. */
   removeUser(email: string): Promise<boolean>
   /**

@@ -5,7 +5,6 @@ import {
   accountSummaryOf,
   daySpendOf,
   keyDetailsOfRow,
-  keyLogEntryOf,
   listedEntryOf,
   listedRunOf,
   runSummaryOf,
@@ -40,17 +39,7 @@ export const consoleStatements = ({ inList, index }: Dialect) => ({
 
   outputsOfRuns: `SELECT * FROM outputs WHERE run_id ${inList('$1')} ORDER BY run_id, position`,
 
-  // With the condition of the index keys_listed, so that a page does not read the archived keys that it skips. `+ 0` keeps the
-  // planner on the index keys_of_user.
-  listAccountKeys: (includesArchived: boolean, isOfUser: boolean) => `
-    ${KEYS} WHERE keys.account_id${isOfUser ? ' + 0' : ''} = $1 AND keys.id < $2
-      ${includesArchived ? '' : 'AND keys.archived_at IS NULL'} ${isOfUser ? 'AND keys.user_id = $4' : ''}
-    ORDER BY keys.id DESC LIMIT $3`,
-
-  listKeyLog: (isOfAccount: boolean) => `
-    SELECT key_log.*, keys.prefix, accounts.name AS account
-    FROM key_log JOIN keys ON keys.id = key_log.key_id JOIN accounts ON accounts.id = key_log.account_id
-    WHERE key_log.id < $1${isOfAccount ? ' AND key_log.account_id = $3' : ''} ORDER BY key_log.id DESC LIMIT $2`,
+  listAccountKeys: `${KEYS} WHERE keys.account_id = $1 AND keys.id < $2 ORDER BY keys.id DESC LIMIT $3`,
 
   findAccountKey: `${KEYS} WHERE keys.id = $1 AND keys.account_id = $2`,
 
@@ -115,24 +104,11 @@ export function createConsoleStore(database: Database): ConsoleStore {
       const known = ids.filter((id) => !hasNul(id))
       return await runsOf(await all(SQL.findRuns, known, accountId))
     },
-    async listAccountKeys({
-      accountId,
-      before = Number.MAX_SAFE_INTEGER,
-      limit,
-      includesArchived = false,
-      userId,
-    }) {
-      const statement = SQL.listAccountKeys(includesArchived, userId !== undefined)
-      const values = [accountId, before, limit, ...(userId === undefined ? [] : [userId])]
-      return (await all(statement, ...values)).map(keyDetailsOfRow)
-    },
+    listAccountKeys: async ({ accountId, before = Number.MAX_SAFE_INTEGER, limit }) =>
+      (await all(SQL.listAccountKeys, accountId, before, limit)).map(keyDetailsOfRow),
     async findAccountKey(id, accountId) {
       const row = await get(SQL.findAccountKey, id, accountId)
       return row && keyDetailsOfRow(row)
-    },
-    async listKeyLog({ accountId, before = Number.MAX_SAFE_INTEGER, limit }) {
-      const values = [before, limit, ...(accountId === undefined ? [] : [accountId])]
-      return (await all(SQL.listKeyLog(accountId !== undefined), ...values)).map(keyLogEntryOf)
     },
     async listAccountEntries(filter) {
       const { limit, kind, keyId, fromMs, untilMs } = filter

@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto'
 import { MAX_ACTIVE_KEYS } from '../../protocol/credentials.js'
 import { readJson } from '../../protocol/json.js'
 import type { Kind } from '../../protocol/models.js'
-import { parseJson } from '../../protocol/parse.js'
 import type { LocalStatus } from '../../protocol/run-state.js'
 import type { StoredJob } from '../engines/engine.js'
 import type { AccountState, KeyRecord } from '../rules/key-checks.js'
@@ -20,7 +19,6 @@ import type {
 } from './account-store.js'
 import type {
   DaySpend,
-  KeyLogEntry,
   KeyName,
   ListedEntry,
   ListedRun,
@@ -29,7 +27,7 @@ import type {
   UserRecord,
 } from './console-store.js'
 import type { NewRun } from './contract.js'
-import { hasNul, type Row, type SqlValue } from './sql.js'
+import type { Row, SqlValue } from './sql.js'
 
 const textOr = (value: unknown): string | undefined => (value === null ? undefined : String(value))
 
@@ -62,7 +60,6 @@ export const keyDetailsOfRow = (row: Row): KeyDetails => ({
   ...limitsOf(row),
   id: Number(row.id),
   account: String(row.account),
-  userId: numberOr(row.user_id),
   name: String(row.name),
   prefix: textOr(row.prefix),
   spendLimit: numberOr(row.spend_limit),
@@ -71,7 +68,6 @@ export const keyDetailsOfRow = (row: Row): KeyDetails => ({
   used: Number(row.used),
   createdAtMs: Number(row.created_at),
   usedAtMs: numberOr(row.last_used_at),
-  archivedAtMs: numberOr(row.archived_at),
 })
 
 /** Throws `Refusal` if the account has `MAX_ACTIVE_KEYS` active keys. */
@@ -182,16 +178,6 @@ export const listedRunOf = (row: Row, run: Omit<StoredRun, 'input'>): ListedRun 
 
 export const listedEntryOf = (row: Row): ListedEntry => ({ ...ledgerEntryOfRow(row), key: keyNameOf(row) })
 
-export const keyLogEntryOf = (row: Row): KeyLogEntry => ({
-  id: Number(row.id),
-  account: String(row.account),
-  key: { id: Number(row.key_id), name: String(row.key_name), prefix: textOr(row.prefix) },
-  action: row.action as KeyLogEntry['action'],
-  fields: String(row.fields).split(' ').filter(Boolean),
-  by: String(row.actor),
-  createdAtMs: Number(row.created_at),
-})
-
 /** `row.at`: the start of the day, in milliseconds. */
 export const daySpendOf = (row: Row): DaySpend => ({
   day: dayOf(Number(row.at)),
@@ -205,7 +191,6 @@ export const userOfRow = (row: Row): UserRecord => ({
   accountId: Number(row.account_id),
   account: String(row.account),
   banned: isSet(row.banned),
-  role: row.role === 'member' ? 'member' : 'owner',
   password: textOr(row.password),
   createdAtMs: Number(row.user_created_at),
 })
@@ -308,15 +293,6 @@ function parsedOr<Value>(text: unknown, damaged: Value): Value {
     return damaged
   }
 }
-
-/** Fields of a run whose stored JSON is damaged. */
-export const damagedFields = (row: Row): readonly string[] =>
-  ['input', 'failure', 'job'].filter((name) => {
-    const text = row[name]
-    if (text === null) return false
-    const { ok } = parseJson(String(text))
-    return !ok || hasNul(String(text))
-  })
 
 /** Finds the other runs with a job, or with a create at its endpoint that had no answer. Ids have any length. */
 export const jobKeyOf = ({ handle, intent }: StoredJob): string | null =>

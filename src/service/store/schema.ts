@@ -1,6 +1,6 @@
-/** Format 1 of the service's database. */
+/** The formats of the service's database. A script never changes; a new format appends one. */
 
-export const FORMAT = 1
+export const FORMAT = 2
 
 /** What SQLite and PostgreSQL write differently. */
 export interface SchemaTypes {
@@ -20,7 +20,20 @@ export interface SchemaTypes {
   readonly more: string
 }
 
-export const schemaOf = ({
+/** One script for each format, to be run one after the other. */
+export const scriptsOf = (types: SchemaTypes): readonly string[] => [format1(types), FORMAT_2]
+
+const FORMAT_2 = `
+DROP TABLE key_log;
+DROP INDEX keys_of_user;
+DROP INDEX keys_listed;
+ALTER TABLE keys DROP COLUMN archived_at;
+ALTER TABLE keys DROP COLUMN user_id;
+ALTER TABLE users DROP COLUMN role;
+UPDATE format SET version = 2;
+`
+
+const format1 = ({
   sequence,
   integer,
   boolean,
@@ -37,7 +50,7 @@ CREATE TABLE format (
   checked_at  ${integer} NOT NULL DEFAULT 0,
   database_id text NOT NULL
 )${options};
-INSERT INTO format (version, database_id) VALUES (${FORMAT}, ${randomId});
+INSERT INTO format (version, database_id) VALUES (1, ${randomId});
 
 CREATE TABLE accounts (
   id         ${sequence},

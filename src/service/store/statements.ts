@@ -4,7 +4,7 @@ import { OUTCOME_UNKNOWN } from '../../protocol/run-state.js'
 /** Columns of a key, except its hashes. Not `*`, because libsql spends most of a read on columns. */
 const KEY_COLUMNS = `keys.id, keys.account_id, keys.name, keys.prefix, keys.disabled, keys.expires_at, keys.spend_limit,
       keys.spent, keys.quota, keys.used, keys.allowed_ips, keys.rate_requests, keys.rate_window_ms, keys.created_at,
-      keys.last_used_at, keys.archived_at, keys.user_id, accounts.name AS account, accounts.banned AS banned`
+      keys.last_used_at, accounts.name AS account, accounts.banned AS banned`
 
 export const KEYS = `SELECT ${KEY_COLUMNS} FROM keys JOIN accounts ON accounts.id = keys.account_id`
 
@@ -42,15 +42,6 @@ export const LEDGER: Readonly<Record<string, string>> = {
     ) AS sums
     WHERE balance <> entries`,
 
-  overdrafts: `
-    SELECT format('Account %s was %s below zero after entry %s.', name, -balance, sequence) AS problem
-    FROM (
-      SELECT accounts.name, credits.sequence, credits.amount,
-        sum(amount) OVER (PARTITION BY account_id ORDER BY sequence) AS balance
-      FROM credits JOIN accounts ON accounts.id = credits.account_id
-    ) AS balances
-    WHERE balance < 0 AND amount < 0`,
-
   spends: `
     SELECT format('Key %s has spent %s, and its entries sum to %s.', id, spent, entries) AS problem
     FROM (
@@ -59,18 +50,6 @@ export const LEDGER: Readonly<Record<string, string>> = {
         ON charged.key_id = keys.id
     ) AS sums
     WHERE spent <> entries`,
-
-  uses: `
-    SELECT format('Key %s was used %s times, and made %s runs.', id, used, made) AS problem
-    FROM (
-      SELECT keys.id, used, coalesce(made.runs, 0) AS made
-      FROM keys LEFT JOIN (SELECT key_id, count(*) AS runs FROM runs GROUP BY key_id) AS made ON made.key_id = keys.id
-    ) AS counts
-    WHERE used <> made`,
-
-  keyLog: `
-    SELECT format('Entry %s of the key log names key %s, which is of another account.', key_log.id, key_id) AS problem
-    FROM key_log JOIN keys ON keys.id = key_id WHERE key_log.account_id <> keys.account_id`,
 
   charges: `
     SELECT format('Run %s costs %s, and was charged %s.', runs.id, price,

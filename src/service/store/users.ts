@@ -4,7 +4,7 @@ import { sessionOfRow, userDetailsOfRow, userOfRow } from './rows.js'
 import { type Database, type Dialect, hasNul, repeatable, type SqlValue, type Transaction } from './sql.js'
 
 /** Columns of a user and its account, with names that differ from the columns of the joined table. */
-const USER_COLUMNS = `users.id AS user_id, users.email, users.account_id, users.role, users.password,
+const USER_COLUMNS = `users.id AS user_id, users.email, users.account_id, users.password,
       users.created_at AS user_created_at, accounts.name AS account, accounts.banned`
 
 const USERS = 'users JOIN accounts ON accounts.id = users.account_id'
@@ -17,15 +17,10 @@ const SESSIONS = `
 /** Maximum number of expired tokens that a new token removes, so that its transaction stays short. */
 const MAX_EXPIRED = 500
 
-const sqlOf = ({ lock, lockFree }: Dialect) => ({
+const sqlOf = ({ lockFree }: Dialect) => ({
   addUser: `
-    INSERT INTO users (email, account_id, created_at, role)
-    VALUES ($1, $2, $3, coalesce($4, CASE WHEN EXISTS (SELECT 1 FROM users WHERE account_id = $2) THEN 'member' ELSE 'owner' END))
+    INSERT INTO users (email, account_id, created_at) VALUES ($1, $2, $3)
     ON CONFLICT (email) DO NOTHING RETURNING id`,
-
-  lockAccount: `SELECT id FROM accounts WHERE id = $1${lock()}`,
-
-  setRole: `UPDATE users SET role = $2 WHERE id = $1`,
 
   findUser: `SELECT ${USER_COLUMNS} FROM ${USERS} WHERE users.email = $1`,
 
@@ -95,10 +90,9 @@ export function createUserStore(database: Database): UserStore {
   }
 
   return {
-    addUser: ({ email, accountId, role = null, nowMs }) =>
+    addUser: ({ email, accountId, nowMs }) =>
       transaction(async (tx) => {
-        await tx.get(SQL.lockAccount, accountId)
-        const row = await tx.get(SQL.addUser, email.toLowerCase(), accountId, nowMs, role)
+        const row = await tx.get(SQL.addUser, email.toLowerCase(), accountId, nowMs)
         return row && Number(row.id)
       }),
     async findUser(email) {
@@ -109,17 +103,6 @@ export function createUserStore(database: Database): UserStore {
       const values = accountId === undefined ? [nowMs] : [nowMs, accountId]
       return (await all(SQL.listUsers(accountId !== undefined), ...values)).map(userDetailsOfRow)
     },
-    changeUser: ({ id, byId, accountId, role }) =>
-      transaction(async (tx) => {
-        // Owners who change each other do so one after the other.
-        await tx.get(SQL.lockAccount, accountId)
-        const [by, user] = [await tx.get(SQL.findUserById, byId), await tx.get(SQL.findUserById, id)]
-        if (by === undefined || by.role !== 'owner' || id === byId) return false
-        if ([by, user].some((each) => Number(each?.account_id) !== accountId)) return false
-        if (role !== 'removed') return (await tx.run(SQL.setRole, id, role)) > 0
-        await tx.run(SQL.endTokens, id, '')
-        return (await tx.run(SQL.removeUser, id)) > 0
-      }),
     async removeUser(email) {
       if (hasNul(email)) return false
       return await transaction(async (tx) => {

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createPreviewEngine } from '../../../src/preview/index.js'
 import type { RenderJob } from '../../../src/service/engines/engine.js'
-import { temporaryFolder } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 /** Files with these bytes, as the service saves references. */
 export function referenceFiles(images: readonly (Uint8Array | undefined)[]): readonly (string | undefined)[] {

@@ -5,7 +5,8 @@ import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from '
 import { describe, expect, test } from 'vitest'
 import { readPage } from '../../../src/service/console/page.js'
 import { createBrowser, createConsoleService, load } from '../../support/console.js'
-import { createTestService, temporaryFolder } from '../../support/service.js'
+import { createTestService } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const INDEX = `<!doctype html><title>Runs</title>${'<p>'.repeat(200)}`
 const SCRIPT = `export const text = ${JSON.stringify('x'.repeat(2_000))}`

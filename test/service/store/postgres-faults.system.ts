@@ -84,7 +84,7 @@ describePostgres('on PostgreSQL', () => {
     const database = createDatabase({ url, maxConnections: 1 })
     onTestFinished(() => database.close())
     const insert = (account: number | null) =>
-      `INSERT INTO users (email, account_id, role, created_at) VALUES ('ann@example.com', ${account}, 'owner', 1)`
+      `INSERT INTO users (email, account_id, created_at) VALUES ('ann@example.com', ${account}, 1)`
     for (const [statement, code] of [
       [insert(1), '23505'],
       [insert(null), '23502'],

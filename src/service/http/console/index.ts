@@ -3,12 +3,7 @@
  */
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import {
-  CONSOLE_PATHS,
-  type InvitedUser,
-  type KeyTermsBody,
-  type UserRole,
-} from '../../../protocol/console.js'
+import { CONSOLE_PATHS, type KeyTermsBody } from '../../../protocol/console.js'
 import { writeJson } from '../../../protocol/json.js'
 import type { Console } from '../../console/index.js'
 import type { Page, PageFile } from '../../console/page.js'
@@ -31,7 +26,6 @@ import { sendStoredFile } from '../stored-file.js'
 import {
   addAuthRoutes,
   checkNotBanned,
-  checkOwner,
   clearSessionCookie,
   readVisitors,
   sessionOf,
@@ -120,7 +114,7 @@ async function addDataRoutes(app: FastifyInstance, options: ConsoleRoutes): Prom
   readJsonBodies(app, options.api.bodyLimits)
   const inTurn = createStatusTurns(options.api.bodyLimits.clock)
   app.addHook('onRequest', async (request) => limits.countRequest(sessionOf(request).user.id))
-  await app.register(addOwnerRoutes, options)
+  await app.register(addCreditsRoutes, options)
 
   // Serialized once: the models stay the same until the service ends.
   const list = tagged(writeJson({ models }))
@@ -153,7 +147,6 @@ async function addDataRoutes(app: FastifyInstance, options: ConsoleRoutes): Prom
     { schema: { body: CONSOLE_BODIES.changedKey } },
     (request) => keys.change(userOf(request), request.params.id, request.body),
   )
-  app.post<ById>(CONSOLE_PATHS.archive, (request) => keys.archive(userOf(request), request.params.id))
 
   app.get(CONSOLE_PATHS.sessions, (request) => sessions.list(sessionOf(request)))
   app.delete<ById>(CONSOLE_PATHS.session, async (request, reply) => {
@@ -164,13 +157,11 @@ async function addDataRoutes(app: FastifyInstance, options: ConsoleRoutes): Prom
   })
 }
 
-/** Routes of the page's data for the owners of an account: credits, users, and the log of keys. */
-async function addOwnerRoutes(
+/** Routes of the balance and the ledger. */
+async function addCreditsRoutes(
   app: FastifyInstance,
-  { console: { credits, keys, users } }: ConsoleRoutes,
+  { console: { credits } }: ConsoleRoutes,
 ): Promise<void> {
-  app.addHook('onRequest', async (request) => checkOwner(sessionOf(request)))
-
   app.get(CONSOLE_PATHS.credits, (request) => credits.entries(...selected(request)))
   app.get(CONSOLE_PATHS.spend, (request) => credits.spend(...selected(request)))
   app.get(CONSOLE_PATHS.csv, async (request, reply) => {
@@ -179,29 +170,6 @@ async function addOwnerRoutes(
     const first = await parts.next()
     reply.header('content-disposition', 'attachment; filename="credits.csv"').type('text/csv; charset=utf-8')
     return Readable.from(prepended(first.value ?? '', parts), { objectMode: false })
-  })
-
-  app.get(CONSOLE_PATHS.keyLog, (request) => keys.log(userOf(request), request.query as Query))
-  app.get(CONSOLE_PATHS.users, (request) => users.list(userOf(request)))
-  app.post<{ Body: InvitedUser }>(
-    CONSOLE_PATHS.users,
-    { schema: { body: CONSOLE_BODIES.invitedUser } },
-    async (request, reply) => users.invite(creator(request, reply), request.body),
-  )
-  app.post<ById>(CONSOLE_PATHS.userLink, async (request, reply) =>
-    users.inviteAgain(creator(request, reply), request.params.id),
-  )
-  app.patch<ById & { Body: { readonly role: UserRole } }>(
-    CONSOLE_PATHS.user,
-    { schema: { body: CONSOLE_BODIES.changedUser } },
-    async (request, reply) => {
-      await users.change(userOf(request), request.params.id, request.body.role)
-      return reply.code(204).send()
-    },
-  )
-  app.delete<ById>(CONSOLE_PATHS.user, async (request, reply) => {
-    await users.change(userOf(request), request.params.id, 'removed')
-    return reply.code(204).send()
   })
 }
 

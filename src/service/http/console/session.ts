@@ -85,11 +85,6 @@ export function sessionOf(request: FastifyRequest): SessionRecord {
   return session
 }
 
-/** Throws `Refusal` (403) for a member. */
-export function checkOwner({ user }: SessionRecord): void {
-  if (user.role !== 'owner') throw new Refusal('owner_only')
-}
-
 /** Throws `Refusal` (403) if the account is banned. */
 export function checkNotBanned({ user }: SessionRecord): void {
   if (user.banned) throw new Refusal('account_banned')

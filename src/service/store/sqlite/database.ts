@@ -1,6 +1,6 @@
 /** The store's statements and transactions on SQLite. */
 import type { OpenDatabase, SqlValue as SqliteValue } from '../../../host/database.js'
-import { schemaOf } from '../schema.js'
+import { scriptsOf } from '../schema.js'
 import type { Database, Dialect, Queries, SqlValue } from '../sql.js'
 
 const REFUSED = "'the ledger of credits is only ever added to'"
@@ -8,8 +8,8 @@ const REFUSED = "'the ledger of credits is only ever added to'"
 /** Expression for the id of a database. */
 export const SQLITE_RANDOM_ID = 'lower(hex(randomblob(16)))'
 
-/** Format 1. `INTEGER PRIMARY KEY AUTOINCREMENT`: no number is given again, also that of a removed row. */
-export const SQLITE_SCHEMA = schemaOf({
+/** `INTEGER PRIMARY KEY AUTOINCREMENT`: no number is given again, also that of a removed row. */
+export const SQLITE_SCRIPTS = scriptsOf({
   sequence: 'INTEGER PRIMARY KEY AUTOINCREMENT',
   integer: 'INTEGER',
   boolean: 'INTEGER',
@@ -44,10 +44,8 @@ export interface SqliteDatabase extends Database {
   close(): Promise<void>
 }
 
-/** `isAlone`: whether the caller starts no call in this thread before the last one has ended. */
-export function createSqliteDatabase(open: OpenDatabase, { isAlone }: { isAlone: boolean }): SqliteDatabase {
+export function createSqliteDatabase(open: OpenDatabase): SqliteDatabase {
   function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (isAlone) return work()
     const result = last.then(work)
     last = result.catch(() => {})
     return result

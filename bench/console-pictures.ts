@@ -94,10 +94,10 @@ async function createRun(url: string, key: string, model: string, input: object)
 
 /** With the font that comes first on many systems, whatever this one has. */
 function fontFaces(): string {
-  const faces = [400, 500, 600].map((weight) => {
-    const file = readFileSync(resolve(`@fontsource/inter/files/inter-latin-${weight}-normal.woff2`))
-    const source = `data:font/woff2;base64,${file.toString('base64')}`
-    return `@font-face { font-family: Inter; font-weight: ${weight}; src: url(${source}) }`
+  const faces = ['400Regular', '500Medium', '600SemiBold'].map((style) => {
+    const file = readFileSync(resolve(`@expo-google-fonts/inter/${style}/Inter_${style}.ttf`))
+    const source = `data:font/ttf;base64,${file.toString('base64')}`
+    return `@font-face { font-family: Inter; font-weight: ${style.slice(0, 3)}; src: url(${source}) }`
   })
   return `${faces.join('\n')}\n:root { --sans: Inter, sans-serif }`
 }

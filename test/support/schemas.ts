@@ -75,6 +75,7 @@ const SHARED: Readonly<Record<string, string>> = {
   'models remove': 'models-change',
   'models save': 'models-change',
   'admin key create': 'admin-new-key',
+  'admin run list': 'admin-run',
   'admin user add': 'admin-user-link',
   'admin user link': 'admin-user-link',
   'admin credits list': 'admin-credits',

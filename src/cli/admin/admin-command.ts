@@ -2,9 +2,11 @@
  * Shared by the commands of `rushes admin`: opening the data of a service, and the cells and JSON values of their
  * lists.
  */
+
 import { join } from 'node:path'
 import { Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
+import type { LocalStatus } from '../../protocol/run-state.js'
 import type { Administration, ServiceData } from '../../service/administration.js'
 import type { Context } from '../context/context.js'
 import { wholeNumber } from '../flags/values.js'
@@ -26,6 +28,7 @@ export interface AdminFlags {
   readonly quota?: string
   readonly rate?: string
   readonly spendLimit?: string
+  readonly status?: LocalStatus
 }
 
 /** Arguments of an admin command that is running. */

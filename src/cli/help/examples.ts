@@ -184,7 +184,14 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes admin user link ann@example.com'],
     ['rushes admin user link ann@example.com --public-url https://b.de'],
   ],
-  'rushes admin run': [['rushes admin run refund run_3f2a'], ['rushes admin run adopt run_3f2a video_17']],
+  'rushes admin run': [
+    ['rushes admin run list --status failed'],
+    ['rushes admin run adopt run_3f2a video_17'],
+  ],
+  'rushes admin run list': [
+    ['rushes admin run list --account acme --status failed'],
+    ['rushes admin run list --limit 0 --json'],
+  ],
   'rushes admin run refund': [
     ['rushes admin run refund run_3f2a'],
     ['rushes admin run refund run_3f2a --data ./data'],

@@ -1,7 +1,7 @@
 /**
  * Load of test/proof/abuse.proof.ts on the console's sign-in: each password check uses one core for 110 ms, and 32 MiB.
  */
-import { AUTH_PATHS } from '../../../src/protocol/console.js'
+import { AUTH_PATHS } from '../console.js'
 import { type Figures, outcomeOf, type Target, tally } from './requests.js'
 
 const AT_ONCE = 50

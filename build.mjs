@@ -18,16 +18,16 @@ if (!fs.existsSync(join(root, 'src'))) process.exit(0)
 
 /** Modules of one chunk: a chunk takes as long to load as 20 KB of code, and each `run` line needs all of these. */
 const SETTINGS =
-  /src[\\/]cli[\\/](settings[\\/](config-file|folders|quick-settings|required-settings)|completion[\\/]cursor|models[\\/]model-program)\.ts$/
+  /src[\\/]cli[\\/](settings[\\/](config-file|folders|quick-settings|required-settings)|models[\\/]model-program)\.ts$/
 
 /** Written last, and replaced with the folder as a whole. */
 const STAMP = 'inputs.sha256'
 const inputs = hashOfInputs()
 if (readIfThere(join(root, 'dist', STAMP)) === inputs) process.exit(0)
 
-const [{ rolldown }, { figuresAtBuild }] = await Promise.all([
+const [{ rolldown }, { emojiAtBuild }] = await Promise.all([
   import('rolldown'),
-  import('./src/preview/cast/figures.mjs'),
+  import('./src/preview/emoji.mjs'),
 ])
 
 const { resolve } = createRequire(import.meta.url)
@@ -84,6 +84,7 @@ function hashOfInputs() {
     'docs/openapi.json',
     'package.json',
     'package-lock.json',
+    'skills/rushes/SKILL.md',
     'tsconfig.json',
     'tsconfig.build.json',
   ]
@@ -113,7 +114,7 @@ async function bundle(input, format) {
     // Needed by `codeSplitting`. The programs export more than their sources.
     ...(format === 'cjs' && { preserveEntrySignatures: 'allow-extension' }),
     external: [/^node:/, 'pg-native', ...Object.keys(dependencies)],
-    plugins: [textFiles(), figuresAtBuild()],
+    plugins: [textFiles(), emojiAtBuild()],
     logLevel: 'warn',
     // Otherwise it warns on a slow machine.
     checks: { bundlerTimings: false },
@@ -156,13 +157,10 @@ function notePackage(path) {
   if (folder !== undefined) bundledPackages.add(folder)
 }
 
-/** The files that the renderer reads: the fonts of the captions, and the encoder. */
+/** The files that the renderer reads: the font of the captions, and the encoder. */
 function copyParts(folder) {
-  // The scripts of src/preview/lettering/font.ts.
-  const subsets = ['latin', 'latin-ext', 'cyrillic', 'cyrillic-ext', 'greek', 'greek-ext', 'vietnamese']
-  const fonts = subsets.map((subset) => `inter-${subset}-500-normal.woff`)
   const parts = [
-    ...fonts.map((name) => [name, resolve(`@fontsource/inter/files/${name}`)]),
+    ['inter.ttf', resolve('@expo-google-fonts/inter/500Medium/Inter_500Medium.ttf')],
     ['h264-mp4-encoder.cjs', resolve('h264-mp4-encoder')],
   ]
   fs.mkdirSync(folder)

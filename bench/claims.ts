@@ -1,5 +1,5 @@
 /**
- * What a claim from a long queue costs: `npm run bench:claims`, or `npm run bench:claims -- postgres`. 100,000 queued runs of
+ * What a claim from a long queue costs: `npm run bench -- claims`, or `npm run bench -- claims postgres`. 100,000 queued runs of
  * one or more accounts and models, and the time of one claim with its commit. Prints a Markdown table.
  */
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
- * The pictures of docs/console.md: `node bench/run.mjs console-pictures`. With a folder, every page and state in two widths and both
- * colours instead: `node bench/run.mjs console-pictures /tmp/pictures`. The built program serves a new data folder, runs are
+ * The pictures of docs/console.md: `npm run bench -- console-pictures`. With a folder, every page and state in two widths and both
+ * colours instead: `npm run bench -- console-pictures /tmp/pictures`. The built program serves a new data folder, runs are
  * created with the preview renderer, and the system's Chromium opens the console. Needs a build and Chromium.
  */
 import { spawn } from 'node:child_process'
@@ -154,10 +154,10 @@ async function createRun(key: string, model: string, input: object): Promise<voi
 
 /** With the font that comes first on many systems, whatever this one has. */
 function fontFaces(): string {
-  const faces = [400, 500, 600].map((weight) => {
-    const file = readFileSync(resolve(`@fontsource/inter/files/inter-latin-${weight}-normal.woff2`))
-    const source = `data:font/woff2;base64,${file.toString('base64')}`
-    return `@font-face { font-family: Inter; font-weight: ${weight}; src: url(${source}) }`
+  const faces = ['400Regular', '500Medium', '600SemiBold'].map((style) => {
+    const file = readFileSync(resolve(`@expo-google-fonts/inter/${style}/Inter_${style}.ttf`))
+    const source = `data:font/ttf;base64,${file.toString('base64')}`
+    return `@font-face { font-family: Inter; font-weight: ${style.slice(0, 3)}; src: url(${source}) }`
   })
   return `${faces.join('\n')}\n:root { --sans: Inter, sans-serif }`
 }

@@ -82,18 +82,6 @@ export function mediaTypeOf(contentType: string): MediaType {
   return type === 'video' || type === 'audio' ? type : 'file'
 }
 
-/** What a file says about its origin. Not verified. */
-export interface FileMarks {
-  /** Whether it has Content Credentials (a C2PA manifest). Null: not known. */
-  readonly content_credentials: boolean | null
-  /** Term of the IPTC's digital source types, such as `trainedAlgorithmicMedia`. Null: none was found. */
-  readonly digital_source_type: string | null
-}
-
-/** Returns the marks as text, for example `Content Credentials, trainedAlgorithmicMedia`; empty without marks. */
-export const marksText = ({ content_credentials, digital_source_type }: FileMarks): string =>
-  [content_credentials === true && 'Content Credentials', digital_source_type].filter(Boolean).join(', ')
-
 export type ImageSource = 'blank' | 'data' | 'url' | 'invalid url' | 'run' | 'row' | 'standard input' | 'path'
 
 /** Returns the form of an entry of `image_urls`, as typed: the same for flags, manifests and tools. */

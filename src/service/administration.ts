@@ -63,7 +63,7 @@ export interface Administration extends UserAdministration {
   /** Follows a job of the provider as the job of a run whose outcome is unknown. */
   adoptRun(id: string, jobId: string): Promise<void>
   /** Copies the database into a new file, which appears under its name only when it is complete. */
-  backup(path: string, signal?: AbortSignal): Promise<Backup>
+  backup(path: string): Promise<Backup>
   close(): Promise<void>
 }
 
@@ -106,7 +106,7 @@ export async function openAdministration(options: AdministrationOptions): Promis
   const explain = (error: unknown) => explainDatabaseError(database, error)
   return {
     ...administrationOf(explaining(store, explain), clock),
-    backup: (path, signal) => explained(explain, writeBackup({ database, path, signal })),
+    backup: (path) => writeBackup(database, path),
   }
 }
 

@@ -4,7 +4,6 @@
  *
  *   http/         Fastify: routes and responses, without rules
  *   rules/        pure: keys, rate limit, request bodies, prices, addresses
- *   faults/       injected errors (`serve --fault`)
  *   intake.ts     request bodies and answers of models' servers, large ones in a separate thread
  *   endpoints.ts  the two endpoints without HTTP
  *   web/          the console: its pages and sign-in; their components are in src/console
@@ -26,13 +25,13 @@ import { settlesWithin } from '../host/abort.js'
 import { isDiskFull } from '../host/directories.js'
 import { openData } from './data-folders.js'
 import { STOP_GRACE_MS } from './engines/engine.js'
-import { createFaults, type Faults } from './faults/index.js'
 import { StorageUnavailable } from './files/contract.js'
 import { createLocalStorage } from './files/local-files.js'
 import { closeApp, createApp } from './http/app.js'
 import { HTTP_LIMITS } from './http/connections.js'
+import { createFaults, withFailures } from './http/faults.js'
 import { createInProcessFetch } from './http/in-process-fetch.js'
-import { isOpenToOthers, type Listening, listenOn } from './http/listening.js'
+import { addressFor, isOpenToOthers, type Listening, listenOn } from './http/listening.js'
 import { type KeyLookup, openKeyLookup } from './key-lookup.js'
 import { createErrorLog, type Log, silentLog } from './log.js'
 import {
@@ -55,9 +54,6 @@ const PLACEHOLDER_URL = 'http://localhost'
 
 /** Time limit for all steps of closing, after the time for answers to creates. */
 const MAX_CLOSE_MS = 2_000
-
-const faultsOf = ({ faults = [], clock, onFault }: ServiceOptions): Faults | undefined =>
-  faults.length === 0 ? undefined : createFaults({ faults, clock, ...(onFault && { onFault }) })
 
 interface Opened {
   readonly store: RunningStore
@@ -94,8 +90,18 @@ interface Running extends NodeParts {
 }
 
 /** Throws `RushesError` (usage) when the data folder cannot be used, or a later version wrote it. */
-export async function createService(options: ServiceOptions): Promise<Service> {
-  const { clock, logging, metrics, role = 'all', trustedProxies = [], log = () => {} } = options
+export async function createService(given: ServiceOptions): Promise<Service> {
+  const {
+    clock,
+    logging,
+    metrics,
+    role = 'all',
+    trustedProxies = [],
+    log = () => {},
+    onFault = () => {},
+  } = given
+  const faults = given.faults && createFaults(given.faults, clock, onFault)
+  const options = faults === undefined ? given : { ...given, engine: withFailures(given.engine, faults) }
   const publicUrl = options.publicUrl?.replace(/\/+$/, '')
   let listening: Listening | undefined
   let closing: Promise<void> | undefined
@@ -117,7 +123,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     ...{ options, folders, events, onError },
     store: metrics?.observeStore(opened.store) ?? opened.store,
     storage: options.storage ?? createLocalStorage(folders, clock),
-    baseUrl: () => publicUrl ?? listening?.url ?? PLACEHOLDER_URL,
+    baseUrl: (request) =>
+      publicUrl ?? (request ? addressFor(request, listening) : listening?.url) ?? PLACEHOLDER_URL,
   }
   const { store, storage } = node
   const rendering = createRendering(
@@ -133,7 +140,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const app = await createApp({
     api: api?.routes,
     console: api?.console,
-    faults: faultsOf(options),
+    faults,
     isReady: async () => !isClosing() && (await isWritable()),
     limits: { ...HTTP_LIMITS, ...options.httpLimits },
     isDraining: () => draining,

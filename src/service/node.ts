@@ -9,6 +9,7 @@ import { createEndpoints } from './endpoints.js'
 import { OWNER_KEY, type Storage } from './files/contract.js'
 import type { ApiRoutes } from './http/api-routes.js'
 import { HTTP_LIMITS } from './http/connections.js'
+import type { BaseUrl } from './http/listening.js'
 import { createBodyMemory } from './http/request-body.js'
 import { createIntake } from './intake.js'
 import type { KeyLookup } from './key-lookup.js'
@@ -39,7 +40,7 @@ export interface NodeParts {
   readonly storage: Storage
   readonly folders: DataFolders
   readonly events: Log
-  baseUrl(): string
+  baseUrl: BaseUrl
   onError(error: unknown): void
 }
 

@@ -2,9 +2,9 @@
 import type { Clock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
 import type { Engine } from './engines/engine.js'
-import type { Fault } from './faults/fault.js'
 import type { Storage } from './files/contract.js'
 import type { HttpLimits } from './http/connections.js'
+import type { Fault } from './http/faults.js'
 import type { Address } from './http/listening.js'
 import type { Logging } from './http/operations.js'
 import type { Metrics } from './metrics/index.js'
@@ -40,7 +40,7 @@ export interface ServiceOptions {
   readonly ephemeralKey?: boolean | undefined
   /** Environment variables that configure the proxy for reference images. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
-  /** Faults to inject into requests over the port (`--fault`). */
+  /** Faults to inject into requests over the port, and into runs (`--fault`). */
   readonly faults?: readonly Fault[] | undefined
   /** Called for each injected fault with a description, such as `create answered 429`. */
   readonly onFault?: ((words: string) => void) | undefined

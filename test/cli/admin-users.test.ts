@@ -38,6 +38,16 @@ describe('admin user', () => {
     await store.close()
   })
 
+  it('adds a user to the only account without --account', async () => {
+    const { admin } = await createAdmin()
+    expect((await admin('user', 'add', 'ann@example.com')).stderr).toContain('to account default.')
+    await admin('account', 'create', 'acme')
+    expect(await admin('user', 'add', 'bob@example.com')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('Missing --account.'),
+    })
+  })
+
   it('the link begins with the URL of the service', async () => {
     const { add, admin } = await createAdmin()
     expect((await add('a@example.com', '--public-url', 'https://rushes.example.com/media//')).stdout).toMatch(
@@ -110,6 +120,7 @@ describe('admin user, wrongly used', () => {
     const created = await createAdmin()
     admin = created.admin
     await created.add(ANN)
+    await admin('account', 'create', 'acme')
     before = await list()
   })
 
@@ -122,7 +133,7 @@ describe('admin user, wrongly used', () => {
     ],
     [
       ['add', 'x@example.com', '--account', 'nobody'],
-      /Account nobody does not exist\.[\s\S]*Accounts: default\./,
+      /Account nobody does not exist\.[\s\S]*Accounts: default, acme\./,
     ],
     [
       ['add', 'ANN@example.com', '--account', 'default'],

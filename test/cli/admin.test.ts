@@ -5,7 +5,7 @@ import { openDatabase } from '../../src/host/database.js'
 import { hashOfKey } from '../../src/service/secrets.js'
 import { SQLITE_SCRIPTS } from '../../src/service/store/sqlite/database.js'
 import { createCliService, runCli } from '../support/cli.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { dataWords, openStoreOf, runSql, storedText, usesPostgres } from '../support/test-database.js'
 
 /** `rushes admin` on the data folder of a service that runs beside it. */
@@ -308,19 +308,13 @@ describe.skipIf(usesPostgres)('admin backup, beside a running service', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600)
     expect(readdirSync(dirname(file))).toEqual([basename(file)])
     const json = await admin('backup', `${file}.2`, '--json')
-    expect(JSON.parse(json.stdout)).toEqual({
-      path: `${file}.2`,
-      bytes: statSync(`${file}.2`).size,
-      ...{ accounts: 1, entries: 2, runs: 1, credits: 9_999, problems: [] },
-    })
+    expect(JSON.parse(json.stdout)).toEqual({ path: `${file}.2`, bytes: statSync(`${file}.2`).size })
   })
 
   it.each<[name: string, target: (folder: string) => string, says: RegExp]>([
-    ['standard output', () => '-', /cannot be written to standard output/],
     ['a file that exists', (folder) => join(folder, 'there.db'), /there\.db already exists\./],
-    ['a folder', (folder) => folder, /is a folder\.\n.*\/service\.db/],
-    ['no folder', (folder) => join(folder, 'no', 'b.db'), /\/no: no such folder/],
-    ['an empty name', () => '', /name of the backup is empty/],
+    ['a folder', (folder) => folder, /already exists\./],
+    ['no folder', (folder) => join(folder, 'no', 'b.db'), /Cannot write the backup .*no such file/],
   ])('refuses %s, and leaves nothing', async (_name, target, says) => {
     const folder = temporaryFolder()
     writeFileSync(join(folder, 'there.db'), 'kept')
@@ -329,16 +323,6 @@ describe.skipIf(usesPostgres)('admin backup, beside a running service', () => {
     expect(stderr).toMatch(says)
     expect(readdirSync(folder)).toEqual(['there.db'])
     expect(readFileSync(join(folder, 'there.db'), 'utf8')).toBe('kept')
-  })
-
-  it('copies wrong balances too, and warns of them', async () => {
-    const { service, admin } = await createAdmin()
-    await runSql(service, 'UPDATE accounts SET balance = 7')
-    const file = join(temporaryFolder(), 'b.db')
-    const { code, stderr } = await admin('backup', file)
-    expect(code).toBe(0)
-    expect(stderr).toContain('warning: The copy is complete, but 1 balance does not match the ledger.')
-    expect(existsSync(file)).toBe(true)
   })
 })
 
@@ -382,15 +366,6 @@ describe.skipIf(usesPostgres)('admin on a file that is no database of a service'
     writeFileSync(path, bytes)
     return (...words: string[]) => runCli(['admin', ...words, '--data', data])
   }
-
-  it('verify reports what SQLite finds, as sentences', async () => {
-    const admin = await damagedAt('credits')
-    const { code, stdout, stderr } = await admin('verify')
-    expect(code).toBe(8)
-    expect(stdout).toMatch(/^The database is damaged: /)
-    expect(stderr).toMatch(/problems? found in the database/)
-    expect(stderr).toContain('docs/operations.md')
-  })
 
   it('a page that a command meets is exit 2', async () => {
     const admin = await damagedAt('accounts')

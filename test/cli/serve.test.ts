@@ -11,7 +11,7 @@ import { runCli } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { createInstantEngine } from '../support/engines.js'
 import { createHostedApis } from '../support/hosted-apis.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 describe('the hint for a sign-in link', () => {
   it.each<[url: string, publicUrl: string | undefined, where: string, flags: string]>([
@@ -86,6 +86,16 @@ describe('the models of --models', () => {
     )
     expect(stderr).not.toContain('Listening')
   })
+})
+
+it('says that it listens on all addresses', async () => {
+  const interrupts = createInterrupts()
+  const { code, stderr } = await runCli(['serve', '--port', '0', '--host', '0.0.0.0', '--no-console'], {
+    ...{ home: temporaryFolder(), interrupts, engine: createInstantEngine() },
+    onStderr: (text) => text.includes('The API key') && interrupts.interrupt('SIGINT'),
+  })
+  expect(code).toBe(0)
+  expect(stderr).toMatch(/Listening on all addresses of this machine, here http:\/\/127\.0\.0\.1:\d+\./)
 })
 
 it('names the account that pays for hosted models once it listens, once for all of them', async () => {

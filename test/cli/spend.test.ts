@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'libsql'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
+import type { Fetch } from '../../src/host/http.js'
 import { type Intent, type Journal, type JournalRun, openJournal } from '../../src/journal/index.js'
 import { JOURNAL_MIGRATIONS } from '../../src/journal/journal-run.js'
 import { ENGINE_TYPES } from '../../src/service/engines/index.js'
@@ -14,7 +15,7 @@ import { createFamilyEngine } from '../support/engines.js'
 import { withFaults } from '../support/faults.js'
 import { expectLinear, LARGER } from '../support/growth.js'
 import { finishedState, rowsOf, withJournal } from '../support/journal.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const linesOf = (text: string): readonly string[] => text.split('\n').filter((line) => line !== '')
 const objectsOf = (text: string) => linesOf(text).map((line) => JSON.parse(line))
@@ -243,7 +244,7 @@ describe('a journal of 20,000 runs', () => {
     }
   })
 
-  // `bench:state` measures how long it takes.
+  // `npm run bench -- state` measures how long it takes.
   it.each(['model', 'day', 'label'] as const)('sums exactly by %s, in linear time', async (by) => {
     await expectLinear(RUNS, (runs) =>
       withJournal(homeOf(runs), (journal) => {
@@ -298,9 +299,10 @@ describe('of runs at a service', () => {
       engine: createFamilyEngine(),
       concurrency: 8,
     })
-    const fetch = withFaults(service.fetch, [], service.clock)
     const env = { RUSHES_IMAGE_MODEL: STILL.name, RUSHES_VIDEO_MODEL: FILM.name }
-    const run = (...words: readonly string[]) => service.run(words, { fetch, env })
+    const losing = withFaults(service.fetch, ['create:lose'], service.clock)
+    const runWith = (fetch: Fetch, ...words: readonly string[]) => service.run(words, { fetch, env })
+    const run = (...words: readonly string[]) => runWith(service.fetch, ...words)
     expect((await run('models', '--refresh')).code).toBe(0)
 
     let created = 0
@@ -310,8 +312,8 @@ describe('of runs at a service', () => {
       const fails = at % 5 === 2
       const isLost = at % 7 === 3
       const count = isLost ? 1 : 1 + (at % 2)
-      if (isLost) fetch.next('create', 'lose')
-      const { code } = await run(
+      const { code } = await runWith(
+        isLost ? losing : service.fetch,
         ...['run', kind, fails && !isLost ? `FAIL ${at}` : `a fox ${at}`, ...flags, '-n', String(count)],
         ...(LABELS[at % LABELS.length] ?? []).flatMap((label) => ['--label', label]),
         ...(at % 3 === 0 ? ['--no-wait'] : []),

@@ -1,6 +1,6 @@
 /**
  * The library as another project has it: the packed tarball is unpacked into its node_modules, beside what the package
- * says that it needs and nothing else. What `npm install` makes of it is in test/proof/library.proof.ts.
+ * says that it needs and nothing else.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'

@@ -17,7 +17,7 @@ afterAll(() => Promise.all(clients.map((client) => client.close())))
 let [service, slow]: readonly Service[] = []
 beforeAll(async () => {
   service = await serveQuickly()
-  slow = await serveQuickly([...quickEngines(), '--fault', 'create:delay:3s'])
+  slow = await serveQuickly([...quickEngines(), '--fault', 'latency:3s'])
 })
 
 /** With the journal where `rowsOf` looks for it. */

@@ -15,15 +15,14 @@ import {
   writeSync,
 } from 'node:fs'
 import { createRequire } from 'node:module'
-import { basename, dirname, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import Database from 'libsql'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openOrQuarantine } from '../../src/host/corruption.js'
 import { NewerFormat, type OpenDatabase, openDatabase } from '../../src/host/database.js'
 import { installHint, sqliteUri } from '../../src/host/database-file.js'
-import { checkCopy, copyDatabase } from '../../src/service/backup.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const FIRST = 'CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT NOT NULL)'
 const SECOND = "ALTER TABLE notes ADD COLUMN kind TEXT NOT NULL DEFAULT 'plain'"
@@ -212,36 +211,6 @@ describe('a file', () => {
     expect([add(database, 'b'), database.isCurrent()]).toEqual([1, true])
     writeFileSync(path, bytesOfAnother())
     expect(database.isCurrent()).toBe(false)
-  })
-})
-
-describe('a copy', () => {
-  it('has everything that was committed, in one file, and is another database', () => {
-    const path = newPath()
-    const database = open(path)
-    add(database, 'a')
-    const copy = `${path}.it's a copy`
-    writeFileSync(copy, '', { mode: 0o600 })
-    copyDatabase(path, copy)
-    add(database, 'b')
-    expect(checkCopy(copy, ['SELECT text FROM notes'])).toMatchObject([[{ text: 'a' }]])
-    expect(modeOf(copy)).toBe('600')
-    expect(readdirSync(dirname(path)).filter((name) => name.startsWith(basename(copy)))).toEqual([
-      basename(copy),
-    ])
-    copyFileSync(copy, path)
-    expect(database.isCurrent()).toBe(false)
-  })
-
-  it('rejects a damaged copy', () => {
-    const path = newPath()
-    const database = open(path)
-    for (let n = 0; n < 50; n++) add(database, 'x'.repeat(1_000))
-    database.close()
-    overwrite(path, Buffer.alloc(4_096, 0x5a), 8_192)
-    expect(() => checkCopy(path, [])).toThrow(
-      expect.objectContaining({ code: expect.stringMatching(/^SQLITE_CORRUPT/) }),
-    )
   })
 })
 

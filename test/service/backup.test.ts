@@ -1,12 +1,14 @@
 /** The backup of a service that is at work: consistent, complete under its name, or not there. */
-import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/host/clock.js'
 import { openAdministration } from '../../src/service/administration.js'
 import { openStoreThread } from '../../src/service/store/open-store.js'
+import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { newRun } from '../support/runs.js'
-import { addAccount, ask, createTestService, ended, temporaryFolder } from '../support/service.js'
+import { addAccount, ask, createTestService, ended } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const RUNS = '/api/v1/runs'
 const A_FOX = { model: 'rushes/preview-image', input: { prompt: 'a fox' } }
@@ -36,7 +38,10 @@ test('a backup taken while runs are accepted has every earlier run with its char
   for (let n = 0; n < 5; n++) {
     const before = accepted
     const path = join(data, `backup-${n}.db`)
-    const { runs, entries, credits, problems } = await admin.backup(path)
+    await admin.backup(path)
+    const copy = await openSqliteStore(path)
+    const { runs, entries, credits, problems } = await copy.verify()
+    await copy.close()
     expect(runs).toBeGreaterThanOrEqual(before)
     expect(runs).toBeLessThanOrEqual(accepted + adding.length)
     expect({ entries, credits, problems }).toEqual({
@@ -64,18 +69,6 @@ test('a backup restored into a new folder has the same accounts, keys and runs',
     { name: 'default' },
     { name: 'acme', runs: 1 },
   ])
-})
-
-test('an interrupted backup leaves no file', async () => {
-  const service = await createTestService()
-  const folder = temporaryFolder()
-  const admin = await administer(service.dataFolder)
-  const interrupt = new AbortController()
-  const backup = admin.backup(join(folder, 'b.db'), interrupt.signal)
-  while (readdirSync(folder).length === 0) await new Promise(setImmediate)
-  interrupt.abort(new Error('stop'))
-  await expect(backup).rejects.toThrow('stop')
-  expect(readdirSync(folder)).toEqual([])
 })
 
 test('a backup does not overwrite a file that another process creates meanwhile', async () => {

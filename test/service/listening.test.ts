@@ -69,6 +69,29 @@ test('a service on a port works as in process, and its output URLs begin with it
     expect(head.headers[name]).toBe(get.headers[name])
 })
 
+test('on all addresses, URLs begin with the host that the client asked for', async () => {
+  const service = await createTestService({ publicUrl: undefined })
+  const { url } = await service.service.listen({ host: '0.0.0.0', port: 0 })
+  const { port } = new URL(url)
+  const ask = async (method: string, path: string, host: string, body?: string) => {
+    const headers = { authorization: `Bearer ${service.apiKey}`, host }
+    return await send(Number(port), { method, path, headers, ...(body !== undefined && { body }) })
+  }
+  const created = await ask('POST', RUNS, `studio.lan:${port}`, A_FOX)
+  expect(created.headers.location).toMatch(new RegExp(`^http://studio\\.lan:${port}/api/v1/runs/`))
+  const { id } = JSON.parse(created.text)
+  await ended({ ...service, baseUrl: url }, id)
+  for (const [host, base] of [
+    [`studio.lan:${port}`, `http://studio.lan:${port}`],
+    [`10.0.0.7:${port}`, `http://10.0.0.7:${port}`],
+    ['"><script>', url],
+  ] as const) {
+    const { output } = JSON.parse((await ask('GET', `${RUNS}/${id}`, host)).text)
+    expect(output.urls).toEqual([expect.stringContaining(`${base}/outputs/`)])
+  }
+  expect((await ask('GET', '/api/v1/openapi.json', 'studio.lan')).text).toContain('"http://studio.lan"')
+})
+
 test('refuses a request without a key before its body arrives, and closes the connection', async () => {
   const line = dial(shared.baseUrl)
   line.send(`POST ${RUNS} HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n{"model"`)

@@ -14,14 +14,8 @@ import { LOCAL_MODELS } from '../../src/service/names.js'
 import { openapiText } from '../../src/service/openapi.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { createDocumentCheck } from '../support/openapi.js'
-import {
-  addAccount,
-  ask,
-  createTestService,
-  TEST_BASE_URL,
-  type TestService,
-  temporaryFolder,
-} from '../support/service.js'
+import { addAccount, ask, createTestService, TEST_BASE_URL, type TestService } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const DATA_URL = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
 const FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }

@@ -24,7 +24,8 @@ import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { createManualClock } from '../support/clock.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { claimRun, newRun } from '../support/runs.js'
-import { ask, createTestService, ended, temporaryFolder } from '../support/service.js'
+import { ask, createTestService, ended } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { until } from '../support/until.js'
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')

@@ -22,7 +22,8 @@ import { removeAbandonedFolders } from '../../src/service/worker/worker-lease.js
 import { createManualClock } from '../support/clock.js'
 import { createInstantEngine } from '../support/engines.js'
 import { claimRun } from '../support/runs.js'
-import { createTestService, finished, temporaryFolder } from '../support/service.js'
+import { createTestService, finished } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { until } from '../support/until.js'
 
 const RETAIN_MS = 60_000

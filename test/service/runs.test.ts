@@ -44,7 +44,7 @@ test('a run is accepted, rendered and shown', async () => {
   expect(service.complaints).toEqual([])
 })
 
-test('the engine gets the defaults, and the run shows what was sent', async () => {
+test('the engine gets declared fields and defaults, and the run shows what was sent', async () => {
   const engine = createInstantEngine()
   const service = await createTestService({ engine })
   const image = await finished(service, A_FOX)
@@ -67,7 +67,6 @@ test('the engine gets the defaults, and the run shows what was sent', async () =
         aspect_ratio: '16:9',
         resolution: '1080p',
         duration: '5',
-        mood: { calm: true },
       },
     },
   ])

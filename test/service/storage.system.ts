@@ -22,8 +22,8 @@ const A_FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
 const DATA_URL = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
 const WITH_IMAGE = { model: LOCAL_MODELS.image, input: { prompt: 'a fox', image_urls: [DATA_URL] } }
 
-const openStorage = (url: string, { proxy = false, warn = (_: string) => {}, env = process.env } = {}) =>
-  openS3Storage({ url, proxy, env, clock: systemClock, warn })
+const openStorage = (url: string, { warn = (_: string) => {}, env = process.env } = {}) =>
+  openS3Storage({ url, env, clock: systemClock, warn })
 
 describe.skipIf(!hasS3rver)('a service with a bucket', () => {
   let store: S3Store
@@ -32,14 +32,11 @@ describe.skipIf(!hasS3rver)('a service with a bucket', () => {
     inEnvironment(store.env)
   })
 
-  async function createStoredService({
-    proxy = false,
-    ...options
-  }: TestServiceOptions & { proxy?: boolean } = {}) {
-    const storage = await openStorage(`s3://${store.bucket}/team`, { proxy })
+  async function createStoredService(options: TestServiceOptions = {}) {
+    const storage = await openStorage(`s3://${store.bucket}/team`)
     return await createTestService({ ...options, storage })
   }
-  async function createOutput(options: TestServiceOptions & { proxy?: boolean } = {}) {
+  async function createOutput(options: TestServiceOptions = {}) {
     const bytes = Buffer.from('abcdefghij')
     const engine = createInstantEngine({ bytes, files: ['clip.mp4'], contentType: 'video/mp4' })
     const service = await createStoredService({ engine, ...options })
@@ -72,16 +69,6 @@ describe.skipIf(!hasS3rver)('a service with a bucket', () => {
     const { header } = await get(await createOutput(), {}, 'HEAD')
     const signed = await fetch(header('location') ?? '', { method: 'HEAD' })
     expect([signed.status, signed.headers.get('content-length')]).toEqual([200, '10'])
-  })
-
-  // The other conditions: outputs.test.ts.
-  test('streams the whole output, or a range of it, with --storage-proxy', async () => {
-    const output = await createOutput({ proxy: true })
-    const whole = await get(output)
-    expect([whole.status, whole.text]).toEqual([200, 'abcdefghij'])
-    expect(whole.header('etag')).toMatch(/^"[0-9a-f]{64}"$/)
-    const range = { range: 'bytes=4-', 'if-range': whole.header('etag') ?? '' }
-    expect(await get(output, range)).toMatchObject({ status: 206, text: 'efghij' })
   })
 
   test('stores embedded images with their type, and passes them and earlier outputs to the engine', async () => {
@@ -218,26 +205,23 @@ describe.skipIf(!hasS3rver)('a service with a bucket', () => {
     })
   })
 
-  test.each([false, true])(
-    'creates thumbnails of files in the bucket for the console (proxy: %s)',
-    async (proxy) => {
-      const service = await createConsoleService({
-        storage: await openStorage(`s3://${store.bucket}/team`, { proxy }),
-        rendering: true,
-        engine: createInstantEngine(),
-        thumbnailEngine: createThumbnailEngine(),
-      })
-      const browser = await signInByLink(service)
-      const id = await createInConsole(browser)
-      await ended(service, id)
-      const path = `/runs/${id}/thumbnail`
-      const { status, header, body } = await browser.get(path)
-      expect([status, header('content-type'), body.slice(0, 4)]).toEqual([200, 'image/webp', 'RIFF'])
-      for (const key of store.keys()) store.remove(key)
-      expect((await browser.get(path)).status).toBe(410)
-      expect(service.complaints).toEqual([])
-    },
-  )
+  test('creates thumbnails of files in the bucket for the console', async () => {
+    const service = await createConsoleService({
+      storage: await openStorage(`s3://${store.bucket}/team`),
+      rendering: true,
+      engine: createInstantEngine(),
+      thumbnailEngine: createThumbnailEngine(),
+    })
+    const browser = await signInByLink(service)
+    const id = await createInConsole(browser)
+    await ended(service, id)
+    const path = `/runs/${id}/thumbnail`
+    const { status, header, body } = await browser.get(path)
+    expect([status, header('content-type'), body.slice(0, 4)]).toEqual([200, 'image/webp', 'RIFF'])
+    for (const key of store.keys()) store.remove(key)
+    expect((await browser.get(path)).status).toBe(410)
+    expect(service.complaints).toEqual([])
+  })
 })
 
 test.each<[url: string, bucket: string, prefix: string]>([

@@ -1,4 +1,5 @@
 /** `rushes admin backup`, `verify` and `migrate`: commands for the whole database. */
+import { join } from 'node:path'
 import { type Command, Option } from 'commander'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { printable } from '../../protocol/text.js'
@@ -6,6 +7,7 @@ import { formatBytes } from '../../protocol/units.js'
 import { nameOf } from '../../service/store/postgres/connection-errors.js'
 import type { Context } from '../context/context.js'
 import { databaseUrlOf, openStorage } from '../serve/flags.js'
+import { SERVICE_FOLDER } from '../settings/folders.js'
 import { plural } from '../terminal/format.js'
 import type { AdminCommand, AdminTask } from './admin-command.js'
 
@@ -15,26 +17,16 @@ export const backupCommand: AdminCommand = {
   work: backUp,
 }
 
-async function backUp({ ctx: { out, interrupts }, admin }: AdminTask, file = ''): Promise<void> {
-  const { path, bytes, accounts, entries, runs, credits, problems } = await admin.backup(
-    file,
-    interrupts.first,
-  )
-  if (out.mode.json) out.json({ path, bytes, accounts, entries, runs, credits, problems })
+async function backUp({ ctx: { out }, admin }: AdminTask, file = ''): Promise<void> {
+  const { path, bytes } = await admin.backup(file)
+  if (out.mode.json) out.json({ path, bytes })
   else out.line(path)
-  if (problems.length > 0)
-    out.warn(
-      `The copy is complete, but ${plural(problems.length, 'balance does', 'balances do')} not match the ledger. ` +
-        `See \`rushes admin verify\`.`,
-    )
-  out.note(
-    `${printable(path)}: ${plural(runs, 'run')}, ${plural(accounts, 'account')}, ${formatBytes(bytes)}, checked.`,
-  )
+  out.note(`${printable(path)}: ${formatBytes(bytes)}. Copy the files of the service beside it.`)
 }
 
 export const verifyCommand: AdminCommand = {
   usage: 'verify',
-  about: 'Check the database, recompute every balance and report differences',
+  about: 'Recompute every balance, and name differences and runs of unknown outcome',
   work: verify,
 }
 
@@ -68,83 +60,55 @@ async function verify({ ctx: { out }, admin }: AdminTask): Promise<void> {
     'service_error',
     `${plural(problems.length, 'problem')} found in the database (${totals}).`,
     {
-      hint:
-        'Copy the data folder first: another program or a faulty disk may have changed it. ' +
-        'Then compare it with a backup (docs/operations.md).',
+      hint: 'Another program may have changed the data. Compare it with a backup (docs/operations.md).',
     },
   )
 }
 
-const PROGRESS_EVERY = 1_000
-
 /** Flags of `rushes admin migrate`. */
 export interface MigrateFlags {
-  readonly from?: string
-  readonly to?: string
-  readonly storage?: string
-  readonly allowMissing?: boolean
+  readonly data?: string
+  readonly toDatabase?: string
+  readonly toStorage?: string
 }
 
 export const addMigrateFlags = (command: Command): Command =>
   command
-    .description('Move the data of a service from its folder to PostgreSQL')
-    .addOption(new Option('--from <folder>', 'Data folder of the service, which is stopped (required)'))
+    .description('Move the data of a stopped service from its folder to PostgreSQL')
+    .addOption(new Option('--data <folder>', 'Data folder of the service (default: in the state folder)'))
     .addOption(
-      new Option('--to <url>', 'Empty PostgreSQL database, postgres://… (default: RUSHES_DATABASE_URL)'),
+      new Option(
+        '--to-database <url>',
+        'Empty PostgreSQL database, postgres://… (default: RUSHES_DATABASE_URL)',
+      ),
     )
-    .addOption(new Option('--storage <url>', 'Copy outputs and inputs to this bucket, s3://bucket/prefix'))
-    .addOption(new Option('--allow-missing', 'Also move outputs whose file is missing'))
+    .addOption(new Option('--to-storage <url>', 'Copy outputs and inputs to this bucket, s3://bucket/prefix'))
 
-export async function migrate(
-  ctx: Context,
-  { from, to: toFlag, storage: storageUrl, allowMissing }: MigrateFlags,
-): Promise<number> {
-  const { out, interrupts, env } = ctx
-  const to = databaseUrlOf(toFlag, env)
-  if (from === undefined || to === undefined)
-    throw usageError(
-      from === undefined ? 'Missing --from.' : 'Missing --to.',
-      'Give the data folder with --from, and the database in RUSHES_DATABASE_URL or with --to.',
-    )
-  const storage = await openStorage(ctx, { ...(storageUrl !== undefined && { storage: storageUrl }) })
+export async function migrate(ctx: Context, { data, toDatabase, toStorage }: MigrateFlags): Promise<number> {
+  const { out, interrupts, env, stateFolder } = ctx
+  const databaseUrl = databaseUrlOf(toDatabase, env)
+  if (databaseUrl === undefined)
+    throw usageError('Missing --to-database.', 'Give the URL there, or in RUSHES_DATABASE_URL.')
+  const dataFolder = data ?? join(stateFolder, SERVICE_FOLDER)
+  const storage = await openStorage(ctx, toStorage)
   try {
-    const { migrateData } = await import('../../service/migrate/index.js')
-    const { accounts, entries, runs, credits, outputs, files, damaged } = await migrateData({
-      dataFolder: from,
-      databaseUrl: to,
-      storage,
-      allowMissing,
-      signal: interrupts.first,
-      onProgress: (count) => count % PROGRESS_EVERY === 0 && out.note(`${count} files copied`),
-    })
-    if (out.mode.json) out.json({ accounts, entries, runs, credits, outputs, files: files ?? null, damaged })
-    else out.line(nameOf(to))
+    const { migrateData } = await import('../../service/migrate.js')
+    const migration = { dataFolder, databaseUrl, storage, signal: interrupts.first }
+    const { accounts, entries, runs, credits, files } = await migrateData(migration)
+    if (out.mode.json) out.json({ accounts, entries, runs, credits, files: files ?? null })
+    else out.line(nameOf(databaseUrl))
     out.note(
-      `${plural(accounts, 'account')}, ${plural(runs, 'run')}, ${plural(outputs, 'output')}, ` +
-        `${plural(credits, 'credit')}: all sums match.`,
+      `${plural(accounts, 'account')}, ${plural(runs, 'run')}, ${plural(credits, 'credit')}: all sums match.`,
     )
-    if (files === undefined)
-      out.note(`The files stay in ${from}: start the service with --database and --data ${from}.`)
-    else
-      out.note(
-        `${plural(files.copied, 'file')} copied (${formatBytes(files.bytes)}), ${files.present} there already, ` +
-          `${files.missing} missing. Start the service with --database and --storage.`,
-      )
     out.note(
-      `The database in ${from} is now service.db.moved: \`serve\` and \`admin\` refuse it. Keep it until the new service works.`,
+      files === undefined
+        ? `The files stay in ${dataFolder}: start the service with --database and --data ${dataFolder}.`
+        : `${plural(files, 'file')} in the bucket. Start the service with --database and --storage.`,
     )
-    for (const { id, fields } of damaged)
-      out.warn(`${printable(id)}: its stored ${fields.join(' and ')} is damaged, and was moved as it is.`)
-    if (damaged.length === 0) return EXIT.ok
-    throw new RushesError(
-      'service_error',
-      `The data was moved, and the stored data of ${plural(damaged.length, 'run')} is damaged.`,
-      {
-        hint:
-          'A run whose input is damaged fails and is refunded when a worker takes it. ' +
-          'Compare the runs with a backup (docs/operations.md).',
-      },
+    out.note(
+      `The database in ${dataFolder} is now service.db.moved: \`serve\` and \`admin\` refuse it. Keep it until the new service works.`,
     )
+    return EXIT.ok
   } finally {
     storage?.close?.()
   }

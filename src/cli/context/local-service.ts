@@ -2,7 +2,6 @@
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import type { DownloadedFile } from '../../download/index.js'
-import { marksOfFile } from '../../download/marks.js'
 import type { Clock } from '../../host/clock.js'
 import { describeError } from '../../host/system-error.js'
 import { ANSWER_GRACE_MS } from '../../runs/create.js'
@@ -99,7 +98,7 @@ async function outputFiles(service: Service, urls: readonly string[]): Promise<r
     const found = await service.findOutputFile(url)
     if (found === undefined) continue
     const { path, bytes, sha256, contentType: content_type } = found
-    files.push({ path, bytes, sha256, url, content_type, ...marksOfFile(path) })
+    files.push({ path, bytes, sha256, url, content_type })
   }
   return files
 }

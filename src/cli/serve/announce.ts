@@ -4,6 +4,7 @@ import { withTimeout } from '../../host/abort.js'
 import { addTo } from '../../protocol/lists.js'
 import { KINDS, type ModelDocument } from '../../protocol/models.js'
 import { printable, quoteWord, variableLine } from '../../protocol/text.js'
+import { isOnAllAddresses } from '../../service/http/listening.js'
 import type { ModelSetEngine } from '../../service/models/model-set.js'
 import { defaultDocument, type ServedModel } from '../../service/models/served-model.js'
 import type { NodeRole } from '../../service/names.js'
@@ -30,6 +31,7 @@ interface ConsoleAnnouncement {
 }
 
 export interface Announcement extends ConsoleAnnouncement {
+  readonly host: string
   readonly role: NodeRole
   readonly data: string
   readonly databaseUrl: string | undefined
@@ -46,7 +48,7 @@ export interface Announcement extends ConsoleAnnouncement {
  * terminal use this service.
  */
 export function announce({ out }: Context, announcement: Announcement): void {
-  const { url, role, data, databaseUrl, apiKey, models, dataFlag, metricsUrl } = announcement
+  const { url, host, role, data, databaseUrl, apiKey, models, dataFlag, metricsUrl } = announcement
   const link = linkOf(announcement)
   const image = defaultDocument(models, 'image')?.name ?? ''
   const video = defaultDocument(models, 'video')?.name ?? ''
@@ -63,7 +65,8 @@ export function announce({ out }: Context, announcement: Announcement): void {
     })
     return
   }
-  const headline = role === 'worker' ? `Rendering runs, health checks on ${url}` : `Listening on ${url}`
+  const where = isOnAllAddresses(host) ? `all addresses of this machine, here ${url}` : url
+  const headline = role === 'worker' ? `Rendering runs, health checks on ${where}` : `Listening on ${where}`
   out.note(`${headline}. Press Ctrl-C to stop.`)
   out.note(`Data in ${data}; it is kept when the service stops.`)
   if (databaseUrl !== undefined) out.note(`Database: ${nameOf(databaseUrl)}`)
@@ -81,12 +84,12 @@ export function announce({ out }: Context, announcement: Announcement): void {
   if (models.length > KINDS.length)
     out.note(`These are the default models. To list all ${models.length}: \`rushes models --refresh\`.`)
   const dataWords = dataFlag === undefined ? '' : ` --data ${quoteWord(dataFlag)}`
-  const where = databaseUrl === undefined ? dataWords : ' --database <url>'
-  for (const line of consoleLines(announcement, where)) out.note(line)
+  const admin = databaseUrl === undefined ? dataWords : ' --database <url>'
+  for (const line of consoleLines(announcement, admin)) out.note(line)
   out.note(
     apiKey === undefined
       ? 'The API key (RUSHES_API_KEY) was shown on the first start. ' +
-          `Create a new one with \`rushes admin key create --account default${where}\`.`
+          `Create a new one with \`rushes admin key create --account default${admin}\`.`
       : 'The API key is shown only once. Then try `rushes run image "a fox"`.',
   )
 }

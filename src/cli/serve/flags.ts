@@ -1,4 +1,5 @@
 /** The flags of `rushes serve`; `rushes admin` has some of them too. Functions that check a value throw `usage`. */
+import { join } from 'node:path'
 import { Option } from 'commander'
 import { usageError } from '../../errors.js'
 import { isModelName, KINDS, type Kind } from '../../protocol/models.js'
@@ -9,8 +10,9 @@ import type { ModelSources } from '../../service/models/model-set.js'
 import type { NodeRole } from '../../service/names.js'
 import { parseNetwork } from '../../service/rules/networks.js'
 import type { Context } from '../context/context.js'
-import { repeated, UNCOMMON, wholeNumber } from '../flags/values.js'
+import { repeated, wholeNumber } from '../flags/values.js'
 import type { Env } from '../process/io.js'
+import { SERVICE_FOLDER } from '../settings/folders.js'
 import { variable } from '../settings/table.js'
 
 const DATABASE_VARIABLE = 'RUSHES_DATABASE_URL'
@@ -27,6 +29,9 @@ export const databaseOption = (): Option =>
  */
 export const databaseUrlOf = (flag: string | undefined, env: Env): string | undefined =>
   flag ?? variable(env, DATABASE_VARIABLE)
+
+export const dataFolderOf = (flag: string | undefined, { env, stateFolder }: Context): string =>
+  flag ?? variable(env, 'RUSHES_DATA') ?? join(stateFolder, SERVICE_FOLDER)
 
 export interface EngineFlags {
   readonly models?: string
@@ -46,10 +51,10 @@ export const engineOptions = (): readonly Option[] => [
   ).argParser(repeated),
   new Option('--engine-timeout <duration>', 'Time limit for one run, except for previews; 0 for no limit')
     .default('30m')
-    .helpGroup(UNCOMMON.engine),
+    .helpGroup('Engine options:'),
   new Option('--model-name <kind=name>', 'Name of the model of this kind, as provider/name (repeatable)')
     .argParser(repeated)
-    .helpGroup(UNCOMMON.engine),
+    .helpGroup('Engine options:'),
 ]
 
 /** Returns the sources of the models that a node of this role offers or renders. */
@@ -92,26 +97,17 @@ function byKind(flag: string, words: readonly string[]): Partial<Record<Kind, st
   return found
 }
 
-export interface StorageFlags {
-  readonly storage?: string
-  readonly storageProxy?: boolean
-}
-
 /**
  * Opens the storage of the flag, or returns undefined without the flag. Loads the AWS SDK. Also throws `usage` when the
  * storage refuses an operation that the service needs.
  */
 export async function openStorage(
   { env, clock, out }: Context,
-  { storage: url, storageProxy = false }: StorageFlags,
+  url: string | undefined,
 ): Promise<Storage | undefined> {
-  if (url === undefined) {
-    if (storageProxy)
-      throw usageError('--storage-proxy needs --storage.', 'Example: --storage s3://bucket/prefix')
-    return undefined
-  }
+  if (url === undefined) return undefined
   const { openS3Storage } = await import('../../service/files/s3-storage.js')
-  return await openS3Storage({ url, proxy: storageProxy, env, clock, warn: out.warn })
+  return await openS3Storage({ url, env, clock, warn: out.warn })
 }
 
 const MIN_RETENTION_MS = 60_000

@@ -9,7 +9,7 @@ import type { StoredInput } from '../stored-run.js'
 
 const MAX_SEED = 2 ** 31 - 1
 
-const SEED: ParameterSchema = {
+export const SEED: ParameterSchema = {
   type: 'integer',
   minimum: 0,
   maximum: MAX_SEED,

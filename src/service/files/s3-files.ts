@@ -37,8 +37,6 @@ export interface S3FilesOptions {
   /** Empty, or ends with a slash. */
   readonly prefix: string
   readonly clock: Clock
-  /** Whether clients read outputs directly from the storage, with signed URLs. */
-  readonly signsUrls: boolean
   /** Maximum number of keys in one response of a list. Default: the storage's default, usually 1,000. */
   readonly pageSize?: number | undefined
 }
@@ -46,14 +44,7 @@ export interface S3FilesOptions {
 const bytesOf = async (source: FileSource): Promise<number> =>
   'bytes' in source ? source.bytes.byteLength : (await stat(source.path)).size
 
-export function createS3Files({
-  client,
-  bucket,
-  prefix,
-  clock,
-  signsUrls,
-  pageSize,
-}: S3FilesOptions): FileStore {
+export function createS3Files({ client, bucket, prefix, clock, pageSize }: S3FilesOptions): FileStore {
   const upload = createUploader(client)
   const objectAt = (key: string) => ({ Bucket: bucket, Key: `${prefix}${key}` })
 
@@ -117,20 +108,15 @@ export function createS3Files({
         }
       )
     },
-    ...(signsUrls && {
-      async signedUrl(key, { method, contentType, contentDisposition }) {
-        const request = {
-          ...objectAt(key),
-          ResponseContentType: contentType,
-          ResponseContentDisposition: contentDisposition,
-        }
-        const command = method === 'HEAD' ? new HeadObjectCommand(request) : new GetObjectCommand(request)
-        return await orStorageError(
-          'Signing a URL',
-          getSignedUrl(client, command, { expiresIn: SIGNED_FOR_S }),
-        )
-      },
-    }),
+    async signedUrl(key, { method, contentType, contentDisposition }) {
+      const request = {
+        ...objectAt(key),
+        ResponseContentType: contentType,
+        ResponseContentDisposition: contentDisposition,
+      }
+      const command = method === 'HEAD' ? new HeadObjectCommand(request) : new GetObjectCommand(request)
+      return await orStorageError('Signing a URL', getSignedUrl(client, command, { expiresIn: SIGNED_FOR_S }))
+    },
     async remove(key) {
       await orStorageError('DeleteObject', client.send(new DeleteObjectCommand(objectAt(key))))
     },

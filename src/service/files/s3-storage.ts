@@ -34,8 +34,6 @@ const DEFAULT_REGION = 'us-east-1'
 export interface S3StorageOptions {
   /** For example, `s3://bucket/prefix`. */
   readonly url: string
-  /** Stream outputs through the service instead of redirecting to signed URLs. */
-  readonly proxy: boolean
   readonly env: Readonly<Record<string, string | undefined>>
   readonly clock: Clock
   warn(message: string): void
@@ -48,11 +46,10 @@ interface BucketPath {
 }
 
 /** Throws `RushesError` (usage) if the URL is invalid or the storage refuses an operation that the service needs. */
-export async function openS3Storage({ url, proxy, env, clock, warn }: S3StorageOptions): Promise<Storage> {
+export async function openS3Storage({ url, env, clock, warn }: S3StorageOptions): Promise<Storage> {
   const { bucket, prefix } = parseStorageUrl(url)
   const client = await createClient(env)
-  const files = (folder: string) =>
-    createS3Files({ client, bucket, prefix: `${prefix}${folder}`, clock, signsUrls: !proxy })
+  const files = (folder: string) => createS3Files({ client, bucket, prefix: `${prefix}${folder}`, clock })
   try {
     await checkAccess(client, { bucket, prefix }, url, warn)
   } catch (error) {

@@ -23,6 +23,7 @@ import {
 } from '../stored-run.js'
 import { isKnownTag } from './conditional-request.js'
 import { clientAddress } from './connections.js'
+import type { BaseUrl } from './listening.js'
 import { type BodyLimits, leaveBodiesUnread, withBody } from './request-body.js'
 import { sendStoredFile } from './stored-file.js'
 
@@ -36,8 +37,7 @@ export interface ApiRoutes extends OutputRoutes {
   readonly bodyLimits: BodyLimits
   readonly logPrompts: boolean
   readonly models: readonly ModelDocument[]
-  /** Base of all URLs of the service, without a trailing slash. Constant once requests arrive over a port. */
-  baseUrl(): string
+  readonly baseUrl: BaseUrl
   /** Returns the progress of a run that this process renders, if it reports any. */
   renderStateOf(id: string): RenderState | undefined
 }
@@ -56,7 +56,7 @@ export async function addRunRoutes(app: FastifyInstance, routes: ApiRoutes): Pro
   ): Promise<string> {
     const body = await inTurn(accountId, async () => {
       const run = await find()
-      return writeJson(runObject(run, baseUrl(), renderStateOf(run.id)))
+      return writeJson(runObject(run, baseUrl(reply.request), renderStateOf(run.id)))
     })
     reply.header('cache-control', 'no-store').type('application/json; charset=utf-8')
     return body
@@ -79,9 +79,9 @@ export async function addRunRoutes(app: FastifyInstance, routes: ApiRoutes): Pro
     if (created.isRepeated) reply.header('idempotent-replayed', 'true')
     reply
       .code(201)
-      .header('location', `${baseUrl()}${RUNS_PATH}/${created.run.id}`)
+      .header('location', `${baseUrl(request)}${RUNS_PATH}/${created.run.id}`)
       .header('cache-control', 'no-store')
-    return runObject(created.run, baseUrl())
+    return runObject(created.run, baseUrl(request))
   })
 
   app.get<{ Params: { id: string } }>(`${RUNS_PATH}/:id`, async (request, reply) => {
@@ -206,16 +206,18 @@ export async function addOutputRoutes(
  * or runs.
  */
 export async function addOpenapiRoute(app: FastifyInstance, { models, baseUrl }: ApiRoutes): Promise<void> {
-  let rendered: ({ readonly baseUrl: string } & TaggedJson) | undefined
+  let rendered: ({ readonly base: string } & TaggedJson) | undefined
 
-  async function render() {
-    if (rendered?.baseUrl === baseUrl()) return rendered
+  async function render(base: string) {
+    if (rendered?.base === base) return rendered
     // Load it at the first request, since most services never get one.
     const { openapiText } = await import('../openapi.js')
-    const text = openapiText({ models, baseUrl: baseUrl() })
-    rendered = { baseUrl: baseUrl(), ...tagged(text) }
+    const text = openapiText({ models, baseUrl: base })
+    rendered = { base, ...tagged(text) }
     return rendered
   }
 
-  app.get(OPENAPI_PATH, async (request, reply) => sendTagged(request, reply, await render(), 'no-cache'))
+  app.get(OPENAPI_PATH, async (request, reply) =>
+    sendTagged(request, reply, await render(baseUrl(request)), 'no-cache'),
+  )
 }

@@ -7,12 +7,11 @@ import { type FastifyInstance, fastify, LogController } from 'fastify'
 import { settlesWithin } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { writeJson } from '../../protocol/json.js'
-import type { Faults } from '../faults/index.js'
 import { createNetworkMatcher } from '../rules/networks.js'
 import { type ApiRoutes, addOpenapiRoute, addOutputRoutes, addRunRoutes } from './api-routes.js'
 import { closeAfter, drain, HTTP_LIMITS, type HttpLimits, limitPipelining } from './connections.js'
 import { refusalOf, sendNoApi, sendNotFound, sendRefusal } from './error-responses.js'
-import { addFaultHooks } from './fault-hooks.js'
+import { addFaultHooks, type Faults } from './faults.js'
 import {
   addHealthRoutes,
   type HttpMetrics,

@@ -1,7 +1,7 @@
 /** Listens on an address, and determines who can reach it. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type RushesError, usageError } from '../../errors.js'
 import { isLoopback } from '../../host/http.js'
 import { describeReason, errorCode } from '../../host/system-error.js'
@@ -14,8 +14,25 @@ export interface Address {
 
 export interface Listening {
   readonly host: string
-  /** Without a trailing slash. */
+  /** Without a trailing slash. On all addresses, the one by which this machine reaches it. */
   readonly url: string
+}
+
+/** Whether the service listens on all addresses of the machine. */
+export const isOnAllAddresses = (host: string): boolean => ['0.0.0.0', '::', ''].includes(host)
+
+/** Returns the base of the URLs in the response to a request, without a trailing slash. */
+export type BaseUrl = (request?: Pick<FastifyRequest, 'host' | 'protocol'>) => string
+
+/**
+ * Returns the address that the service listens on. On all addresses, it is the one that the client asked for.
+ */
+export function addressFor(
+  { host, protocol }: Pick<FastifyRequest, 'host' | 'protocol'>,
+  listening: Listening | undefined,
+): string | undefined {
+  const isKnown = listening === undefined || !isOnAllAddresses(listening.host)
+  return isKnown || !/^[\w.:[\]-]+$/.test(host) ? listening?.url : `${protocol}://${host}`
 }
 
 /**

@@ -2,6 +2,7 @@
 
 import { KINDS, type Kind, type ModelDocument, type ModelSchema } from '../../protocol/models.js'
 import { builtInSchema } from '../../protocol/parameters.js'
+import { SEED } from '../engines/seed.js'
 import { LOCAL_MODELS } from '../names.js'
 
 export interface ServedModel {
@@ -18,14 +19,14 @@ export interface ServedModel {
   readonly note?: string | undefined
 }
 
-/** Adds defaults, which the interface does not publish, to a built-in schema. */
+/** Adds defaults, which the interface does not publish, and a seed to a built-in schema. */
 function withDefaults(kind: Kind, defaults: Readonly<Record<string, string>>): ModelSchema {
   const schema = builtInSchema(kind)
   const properties = Object.entries(schema.properties).map(([name, each]) => [
     name,
     Object.hasOwn(defaults, name) ? { ...each, default: defaults[name] } : each,
   ])
-  return { ...schema, properties: Object.fromEntries(properties) }
+  return { ...schema, properties: { ...Object.fromEntries(properties), seed: SEED } }
 }
 
 /** The documents of the built-in preview models, with the prices in credits of docs/service.md. */

@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto'
 import { MAX_ACTIVE_KEYS } from '../../protocol/credentials.js'
 import { readJson } from '../../protocol/json.js'
 import type { Kind } from '../../protocol/models.js'
-import { parseJson } from '../../protocol/parse.js'
 import type { LocalStatus } from '../../protocol/run-state.js'
 import type { StoredJob } from '../engines/engine.js'
 import type { AccountState, KeyRecord } from '../rules/key-checks.js'
@@ -28,7 +27,7 @@ import type {
   UserRecord,
 } from './console-store.js'
 import type { NewRun } from './contract.js'
-import { hasNul, type Row, type SqlValue } from './sql.js'
+import type { Row, SqlValue } from './sql.js'
 
 const textOr = (value: unknown): string | undefined => (value === null ? undefined : String(value))
 
@@ -294,15 +293,6 @@ function parsedOr<Value>(text: unknown, damaged: Value): Value {
     return damaged
   }
 }
-
-/** Fields of a run whose stored JSON is damaged. */
-export const damagedFields = (row: Row): readonly string[] =>
-  ['input', 'failure', 'job'].filter((name) => {
-    const text = row[name]
-    if (text === null) return false
-    const { ok } = parseJson(String(text))
-    return !ok || hasNul(String(text))
-  })
 
 /** Finds the other runs with a job, or with a create at its endpoint that had no answer. Ids have any length. */
 export const jobKeyOf = ({ handle, intent }: StoredJob): string | null =>

@@ -42,15 +42,6 @@ export const LEDGER: Readonly<Record<string, string>> = {
     ) AS sums
     WHERE balance <> entries`,
 
-  overdrafts: `
-    SELECT format('Account %s was %s below zero after entry %s.', name, -balance, sequence) AS problem
-    FROM (
-      SELECT accounts.name, credits.sequence, credits.amount,
-        sum(amount) OVER (PARTITION BY account_id ORDER BY sequence) AS balance
-      FROM credits JOIN accounts ON accounts.id = credits.account_id
-    ) AS balances
-    WHERE balance < 0 AND amount < 0`,
-
   spends: `
     SELECT format('Key %s has spent %s, and its entries sum to %s.', id, spent, entries) AS problem
     FROM (
@@ -59,14 +50,6 @@ export const LEDGER: Readonly<Record<string, string>> = {
         ON charged.key_id = keys.id
     ) AS sums
     WHERE spent <> entries`,
-
-  uses: `
-    SELECT format('Key %s was used %s times, and made %s runs.', id, used, made) AS problem
-    FROM (
-      SELECT keys.id, used, coalesce(made.runs, 0) AS made
-      FROM keys LEFT JOIN (SELECT key_id, count(*) AS runs FROM runs GROUP BY key_id) AS made ON made.key_id = keys.id
-    ) AS counts
-    WHERE used <> made`,
 
   charges: `
     SELECT format('Run %s costs %s, and was charged %s.', runs.id, price,

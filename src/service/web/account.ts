@@ -63,7 +63,7 @@ export function addAccountRoutes(app: FastifyInstance, site: Site): void {
     const by = site.proof(request)
     const token = await addLink(store, id, clock.now(), { lifetimeMs: INVITATION_MS, by })
     reply.header('cache-control', 'no-store')
-    const link = `${site.options.baseUrl()}${linkPath(token)}`
+    const link = `${site.options.baseUrl(request)}${linkPath(token)}`
     return await sendAccountPage(site, request, reply, { invitation: { email, link } })
   }
 

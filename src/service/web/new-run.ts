@@ -140,7 +140,7 @@ class NewRunForms {
   async #sourceOf(value: string, request: FastifyRequest): Promise<string> {
     const { accountId, id: userId } = this.#site.session(request).user
     const { storage, baseUrl } = this.#site.options
-    if (value.startsWith(`${OUTPUTS_PATH}/`)) return `${baseUrl()}${value}`
+    if (value.startsWith(`${OUTPUTS_PATH}/`)) return `${baseUrl(request)}${value}`
     const kept = this.files.find(userId, value.slice(KEPT.length))
     if (value.startsWith(KEPT) && kept !== undefined) return dataUrl(kept.bytes, kept.type)
     const [, id = '', position] = /^\/runs\/([^/]+)\/references\/(\d+)$/.exec(value) ?? []
@@ -213,7 +213,7 @@ export function addNewRunRoutes(app: FastifyInstance, site: Site): void {
       const { from = '', model, reference = [] } = request.query
       const run = from === '' ? undefined : await store.findRun(from, site.account(request))
       const { image_urls: images, ...input } = run?.input ?? {}
-      const { kept, urls } = sourcesOf(from, images, baseUrl())
+      const { kept, urls } = sourcesOf(from, images, baseUrl(request))
       const view = await forms.view(request, {
         model: forms.model(run?.model ?? model),
         values: { ...textsOf(input), image_urls: urls.join('\n') },

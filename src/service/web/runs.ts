@@ -260,7 +260,7 @@ async function runView(site: Site, request: FastifyRequest, id: string): Promise
     input: run.input,
     crashes: listed.crashes,
     document: findDocument(models, run.model),
-    baseUrl: baseUrl(),
+    baseUrl: baseUrl(request),
   }
 }
 

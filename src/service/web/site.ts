@@ -1,6 +1,7 @@
 /** What all pages have in common: the user of a request, forms, and how HTML is sent. */
 import { gzipSync } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { BaseUrl } from '../http/listening.js'
 import { type Frame, linkTo, MessagePage, renderPage, renderPart } from '../../console/index.js'
 import type { Clock } from '../../host/clock.js'
 import type { ModelDocument } from '../../protocol/models.js'
@@ -32,7 +33,7 @@ export interface SiteOptions {
   readonly clock: Clock
   readonly publicUrl: string | undefined
   /** Base of all URLs of the service, without a trailing slash. */
-  baseUrl(): string
+  readonly baseUrl: BaseUrl
   /** Returns the progress of a run that this process renders, if it reports any. */
   renderStateOf(id: string): RenderState | undefined
   /** Origin of images and videos if they are in a bucket; undefined if the service sends them. */

@@ -22,7 +22,13 @@ import { isDiskUnusable } from '../log.js'
 import type { ServedModel } from '../models/served-model.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
 import { newToken } from '../secrets.js'
-import { outputKey, type StoredInput, type StoredOutput, type StoredRun } from '../stored-run.js'
+import {
+  outputKey,
+  type StoredImage,
+  type StoredInput,
+  type StoredOutput,
+  type StoredRun,
+} from '../stored-run.js'
 
 export interface RenderParts {
   readonly engine: Engine
@@ -149,16 +155,19 @@ export async function withReferences<Result>(
 }
 
 /**
- * Returns the input with defaults applied, as every engine gets it: without texts that a server would execute. Replaces
- * embedded images in `image_urls` by their checksums; the engine gets their bytes as references.
+ * Returns the input as every engine gets it: the fields that the model declares, with defaults applied, and without texts
+ * that a server would execute. Others are kept with the run, and a provider might charge for them. Replaces embedded images
+ * in `image_urls` by their checksums; the engine gets their bytes as references.
  */
 function inputFor({ model, input }: StoredRun, models: readonly ServedModel[]): ModelInput {
-  const sources = input.image_urls
-  const served = models.find(({ document }) => document.name === model)
+  const schema = models.find(({ document }) => document.name === model)?.document.input
+  const isDeclared = ([name]: [string, unknown]) => Object.hasOwn(schema?.properties ?? {}, name)
   const texts = withoutExtraArguments(input) as StoredInput
-  const complete = { ...(served && defaultsOf(served.document.input)), ...texts }
+  const declared = Object.fromEntries(Object.entries(texts).filter(isDeclared))
+  const complete = { ...(schema && defaultsOf(schema)), ...declared }
+  const sources = complete.image_urls
   if (!Array.isArray(sources)) return complete
-  const image_urls = sources.map((source) =>
+  const image_urls = sources.map((source: string | StoredImage) =>
     typeof source === 'string' ? source : `sha256:${source.sha256}`,
   )
   return { ...complete, image_urls }

@@ -16,7 +16,8 @@ import { createEngineOf, jobOf } from '../../support/model-servers/engine.js'
 import { createFalServer, type FalOptions, SECRET } from '../../support/model-servers/fal.js'
 import type { ServerFault } from '../../support/model-servers/http.js'
 import { createReplicateServer, type ReplicateOptions } from '../../support/model-servers/replicate.js'
-import { ask, createTestService, ended, type TestService, temporaryFolder } from '../../support/service.js'
+import { ask, createTestService, ended, type TestService } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { until } from '../../support/until.js'
 
 const INPUT = {
@@ -130,6 +131,16 @@ describe('fal', () => {
     for (const name of ['prefer', 'x-fal-store-io']) expect(create?.headers[name]).toBeUndefined()
     const input = { prompt: 'a fox', num_images: 1, sync_mode: false, seed: 5 }
     expect(server.jobs[0]?.input).toEqual(input)
+  })
+
+  test('a field that the model does not declare reaches no provider, and stays in the run', async () => {
+    const { server, startService } = await openFal()
+    const { service, end } = await startService()
+    const extra = { num_images: 8, loras: [{ path: 'x' }], webhook_url: 'https://example.com/hook' }
+    const body = { model: 'acme/model', input: { prompt: 'a fox', seed: 5, ...extra } }
+    const { id } = (await ask(service, 'POST', '/api/v1/runs', body)).body
+    expect(await end(id)).toMatchObject({ status: 'succeeded', input: extra })
+    expect(server.jobs[0]?.input).toEqual({ prompt: 'a fox', seed: 5, num_images: 1, sync_mode: false })
   })
 
   test('a job that has ended before the time limit of its run can be fetched later', async () => {

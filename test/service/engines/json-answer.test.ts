@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { beforeAll, expect, test } from 'vitest'
 import { readJsonAnswer, readJsonValue } from '../../../src/service/engines/upstream/json-answer.js'
 import { built } from '../../support/built.js'
-import { temporaryFolder } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 let program: string
 beforeAll(async () => {

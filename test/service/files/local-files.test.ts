@@ -5,7 +5,7 @@ import { StorageUnavailable } from '../../../src/service/files/contract.js'
 import { createLocalFiles } from '../../../src/service/files/local-files.js'
 import { filesContract } from '../../contract/files.js'
 import { createManualClock } from '../../support/clock.js'
-import { temporaryFolder } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 function open() {
   const root = temporaryFolder()

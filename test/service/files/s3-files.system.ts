@@ -9,7 +9,7 @@ import { type FileStore, StorageUnavailable } from '../../../src/service/files/c
 import { createS3Files } from '../../../src/service/files/s3-files.js'
 import { filesContract, readStored } from '../../contract/files.js'
 import { hasS3rver, type S3Store, startS3Store } from '../../support/s3-store.js'
-import { temporaryFolder } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const MB = 1_048_576
 
@@ -29,7 +29,7 @@ function open({ pageSize = undefined as number | undefined, prefix = 'team/outpu
   clients.push(client)
   const work = join(temporaryFolder(), 'work')
   mkdirSync(work)
-  const options = { client, bucket: store.bucket, prefix, clock: systemClock, signsUrls: true, pageSize }
+  const options = { client, bucket: store.bucket, prefix, clock: systemClock, pageSize }
   const takeAway = () => {
     answer(404, error('NoSuchBucket'))
     return () => store.intercept(undefined)

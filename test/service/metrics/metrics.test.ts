@@ -23,8 +23,8 @@ import {
   finished,
   type TestService,
   type TestServiceOptions,
-  temporaryFolder,
 } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const RUNS = '/api/v1/runs'
 const FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a secret fox' } }

@@ -8,7 +8,7 @@ import type { ModelDocument } from '../../../src/protocol/models.js'
 import { creditsOf, priceOf } from '../../../src/protocol/price.js'
 import { ENGINE_TYPES } from '../../../src/service/engines/index.js'
 import { readModels } from '../../../src/service/models/read-models.js'
-import { temporaryFolder } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { IMAGE_WORKFLOW } from '../engines/comfyui-workflows.js'
 
 type Files = Readonly<Record<string, string>>

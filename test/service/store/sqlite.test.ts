@@ -14,7 +14,7 @@ import { fileRecordsContract } from '../../contract/file-records.js'
 import { storeContract } from '../../contract/store.js'
 import { userContract } from '../../contract/user-store.js'
 import { OLD_ROWS } from '../../support/old-rows.js'
-import { temporaryFolder } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const newPath = () => join(temporaryFolder(), 'service.db')
 

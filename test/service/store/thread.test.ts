@@ -7,7 +7,7 @@ import type { NewRun } from '../../../src/service/store/contract.js'
 import { openStoreThread } from '../../../src/service/store/open-store.js'
 import { openSqliteStore } from '../../../src/service/store/sqlite/index.js'
 import { claimRun, newRun as createNewRun } from '../../support/runs.js'
-import { temporaryFolder } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const newPath = () => join(temporaryFolder(), 'service.db')
 

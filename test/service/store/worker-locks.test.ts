@@ -9,7 +9,7 @@ import type { Store } from '../../../src/service/store/contract.js'
 import { openSqliteStore } from '../../../src/service/store/sqlite/index.js'
 import { built } from '../../support/built.js'
 import { containers } from '../../support/containers.js'
-import { temporaryFolder } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const LIMIT = { crashes: 3, failure: { code: 'renderer_crashed', message: 'gave up' } }
 

@@ -7,8 +7,7 @@ const store = openSqliteStore(join(data, 'service.db'))
 if (deed === 'hold') {
   await store.renewLease('held')
   process.stdout.write('held\n')
-  // Keeps the store referenced: if it were collected as garbage, its connection would end, and so would its lock.
-  setInterval(() => void store, 1_000)
+  setInterval(() => {}, 1_000)
 } else {
   process.stdout.write(JSON.stringify(await store.listWorkers()))
   await store.close()

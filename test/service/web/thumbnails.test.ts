@@ -13,7 +13,8 @@ import {
 } from '../../../src/service/engines/engine.js'
 import { createConsoleService, createInConsole, load, signInByLink } from '../../support/console.js'
 import { createInstantEngine, type InstantEngineOptions } from '../../support/engines.js'
-import { ended, temporaryFolder } from '../../support/service.js'
+import { ended } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const PICTURE = await sharp({ create: { width: 640, height: 320, channels: 3, background: 'teal' } })
   .png()

@@ -32,8 +32,6 @@ CREATE UNLOGGED TABLE rates (
 ALTER TABLE rates ALTER COLUMN times SET STORAGE EXTERNAL;
 -- The time since which no request is missing. It is gone when the table was emptied.
 INSERT INTO rates (key, times, expires_at) VALUES ('', '{}', 0);
--- Of the migration from a data folder that filled these tables, so that a lost commit can be looked up.
-ALTER TABLE format ADD COLUMN migration text;
 `,
 })
 

@@ -44,10 +44,8 @@ export interface SqliteDatabase extends Database {
   close(): Promise<void>
 }
 
-/** `isAlone`: whether the caller starts no call in this thread before the last one has ended. */
-export function createSqliteDatabase(open: OpenDatabase, { isAlone }: { isAlone: boolean }): SqliteDatabase {
+export function createSqliteDatabase(open: OpenDatabase): SqliteDatabase {
   function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (isAlone) return work()
     const result = last.then(work)
     last = result.catch(() => {})
     return result

@@ -18,7 +18,6 @@ import { observed } from '../calls.js'
 import type { Store, WorkerRecord } from '../contract.js'
 import { createStore } from '../index.js'
 import type { LeaseStore } from '../queue.js'
-import { verificationOf } from '../rows.js'
 import type { Database, Row } from '../sql.js'
 import { createSqliteDatabase, SQLITE_SCRIPTS } from './database.js'
 
@@ -81,9 +80,8 @@ function refuseLost(path: string): void {
     )
 }
 
-/** `isAlone`: see `createSqliteDatabase`. */
-export function storeOf(open: OpenDatabase, { isAlone = false } = {}): Store {
-  const database = createSqliteDatabase(open, { isAlone })
+export function storeOf(open: OpenDatabase): Store {
+  const database = createSqliteDatabase(open)
   const leases = createLeases(database, open.path)
   const store = createStore(database, leases)
 
@@ -102,33 +100,12 @@ export function storeOf(open: OpenDatabase, { isAlone = false } = {}): Store {
 
   return {
     ...observed(store, assertions),
-    async verify() {
-      const corruption = await findCorruption(database)
-      const ledger = await store.verify().catch((error) => {
-        // The corruption is already reported.
-        if (corruption.length === 0) throw error
-        return { ...verificationOf([]), unknown: [] }
-      })
-      return {
-        ...ledger,
-        problems: [...corruption.map((line) => `The database is damaged: ${line}.`), ...ledger.problems],
-      }
-    },
     async close() {
       await database.close()
       leases.end()
     },
   }
 }
-
-/**
- * Returns the result of the integrity check. Asks for one row only, because SQLite fails after its first row if a page
- * cannot be read.
- */
-const findCorruption = async ({ get }: Database): Promise<readonly string[]> =>
-  String((await get('PRAGMA integrity_check(1)'))?.integrity_check)
-    .split('\n')
-    .filter((line) => line !== 'ok' && !line.startsWith('***'))
 
 /** Explains an error of the database. Returns undefined for other errors. */
 export function explainDatabaseError(path: string, error: unknown): RushesError | undefined {

@@ -44,7 +44,7 @@ if (port === null) throw new Error('this file is the entry of a thread')
 const { path, role } = workerData as StoreThreadData
 const database = openServiceDatabase(path, { busyTimeoutMs: BUSY_TIMEOUT_MS })
 if (role !== 'change') database.get('PRAGMA query_only = ON')
-const callStore = callOf(withBudgetCheck(storeOf(database, { isAlone: true })))
+const callStore = callOf(withBudgetCheck(storeOf(database)))
 
 interface PendingChange {
   readonly request: Numbered<StoreCall>

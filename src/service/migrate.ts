@@ -1,0 +1,181 @@
+/**
+ * Moves the data of a stopped service from its data folder to an empty PostgreSQL database, and its files to a storage.
+ * All rows go in one transaction, while the folder's database is locked. Then that is renamed to `service.db.moved`, which a
+ * process that has it open notices before its next change.
+ */
+import { existsSync, renameSync } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
+import { join, relative, sep } from 'node:path'
+import { usageError } from '../errors.js'
+import { onAbort } from '../host/abort.js'
+import type { OpenDatabase, Row } from '../host/database.js'
+import { isBusy } from '../host/system-error.js'
+import { DATABASE_NAME, type DataFolders, openData } from './data-folders.js'
+import type { FileStore, Storage } from './files/contract.js'
+import type { Verification } from './store/account-store.js'
+import { nameOf } from './store/postgres/connection-errors.js'
+import { type Client, createClient } from './store/postgres/driver.js'
+import { openSchema } from './store/postgres/open-schema.js'
+import { verificationOf } from './store/rows.js'
+import { explainDatabaseError, MOVED, openServiceDatabase } from './store/sqlite/index.js'
+import { LEDGER } from './store/statements.js'
+
+export interface Migration {
+  readonly dataFolder: string
+  readonly databaseUrl: string
+  /** Storage for the files. If undefined, the files stay in the data folder. */
+  readonly storage: Storage | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface Migrated extends Verification {
+  /** Number of files in the storage. Undefined without one. */
+  readonly files: number | undefined
+}
+
+const BUSY_MS = 500
+
+/** Throws `RushesError` (usage), and has then changed neither folder nor database. */
+export async function migrateData(migration: Migration): Promise<Migrated> {
+  const { dataFolder, databaseUrl, storage, signal } = migration
+  const path = join(dataFolder, DATABASE_NAME)
+  if (!existsSync(path) && !existsSync(`${path}${MOVED}`))
+    throw usageError(
+      `${dataFolder} contains no data of a local service.`,
+      'Give its data folder with --data.',
+    )
+  const { folders, opened: source } = await openData(dataFolder, () =>
+    openServiceDatabase(path, { busyTimeoutMs: BUSY_MS }),
+  )
+  try {
+    leaveWal(source)
+    return await source.transaction(async () => {
+      const files = storage && (await copyFiles(folders, storage, signal))
+      const verification = await copyRows(source, databaseUrl, signal)
+      renameSync(path, `${path}${MOVED}`)
+      return { ...verification, files }
+    })
+  } catch (error) {
+    throw explainDatabaseError(path, error) ?? error
+  } finally {
+    source.close()
+  }
+}
+
+/** Makes the file complete without its log. Throws while another process has it open. */
+function leaveWal(source: OpenDatabase): void {
+  try {
+    source.get('PRAGMA journal_mode = DELETE')
+  } catch (error) {
+    if (!isBusy(error)) throw error
+    throw usageError(
+      'A service works on this data.',
+      'Stop it first, so that no run is lost. Then run the command again.',
+    )
+  }
+}
+
+async function copyRows(
+  source: OpenDatabase,
+  url: string,
+  signal: AbortSignal | undefined,
+): Promise<Verification> {
+  const expected = verificationOf(Object.values(LEDGER).map((sql) => source.all(sql)))
+  refuseProblems(expected)
+  await openSchema(url)
+  const client = createClient(url)
+  // The error also rejects the running statement.
+  client.on('error', () => {})
+  await client.connect()
+  // Also ends a statement that waits for a lock.
+  const forget = onAbort(signal, () => void client.end().catch(() => {}))
+  try {
+    await client.query('BEGIN; SET LOCAL search_path = rushes; LOCK TABLE accounts IN EXCLUSIVE MODE')
+    if ((await client.query('SELECT 1 FROM accounts LIMIT 1')).rows.length > 0)
+      throw usageError(
+        `${nameOf(url)} already has the data of a service; nothing was changed.`,
+        'Use an empty database, or drop its schema first: `DROP SCHEMA rushes CASCADE` removes everything in it.',
+      )
+    for (const { name } of source.all(TABLES)) await copyTable(source, client, String(name), signal)
+    await client.query(
+      `UPDATE runs SET status = 'queued', started_at = NULL, owner = '' WHERE status = 'processing'`,
+    )
+    const results = []
+    for (const sql of Object.values(LEDGER)) results.push((await client.query(sql)).rows)
+    const copied = verificationOf(results)
+    refuseProblems(copied)
+    forget()
+    signal?.throwIfAborted()
+    await client.query('COMMIT')
+    return copied
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw error
+  } finally {
+    forget()
+    await client.end().catch(() => {})
+  }
+}
+
+/** In the order in which they were created: a row follows the rows that it refers to. */
+const TABLES = `
+  SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('format', 'workers', 'sqlite_sequence') ORDER BY rowid`
+
+/** The input of a run can have 0.8 MB. */
+const PAGE_ROWS = 50
+
+async function copyTable(
+  source: OpenDatabase,
+  client: Client,
+  table: string,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const columns = source.all(`SELECT name, pk FROM pragma_table_info('${table}')`)
+  const list = columns.map(({ name }) => name).join(', ')
+  const page = (after: unknown): readonly Row[] =>
+    source.all(
+      `SELECT rowid AS row_number, ${list} FROM ${table} WHERE rowid > ?1 ORDER BY rowid LIMIT ${PAGE_ROWS}`,
+      Number(after),
+    )
+  // The rows get the types of the table's columns.
+  const insert = `INSERT INTO ${table} (${list}) SELECT ${list} FROM json_populate_recordset(null::${table}, $1)`
+  for (let rows = page(-1); rows.length > 0; rows = page(rows.at(-1)?.row_number)) {
+    signal?.throwIfAborted()
+    await client.query(insert, [JSON.stringify(rows)])
+  }
+  // SQLite keeps the highest number that a table has given, also of a row that was removed.
+  const last = source.get('SELECT seq FROM sqlite_sequence WHERE name = ?1', table)?.seq
+  const key = columns.find(({ pk }) => pk === 1)?.name
+  if (last !== undefined)
+    await client.query('SELECT setval(pg_get_serial_sequence($1, $2), $3)', [table, key, last])
+}
+
+function refuseProblems({ problems: [problem] }: Verification): void {
+  if (problem !== undefined)
+    throw usageError(
+      `The data has problems, so it was not moved: ${problem}`,
+      'See all of them with `rushes admin verify --data <folder>`.',
+    )
+}
+
+/** Copies the files under their keys, except those that the storage has. */
+async function copyFiles(
+  folders: DataFolders,
+  storage: Storage,
+  signal: AbortSignal | undefined,
+): Promise<number> {
+  const copyFolder = async (folder: string, store: FileStore): Promise<number> => {
+    const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+    const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+    for (const path of paths) {
+      signal?.throwIfAborted()
+      const key = relative(folder, path).split(sep).join('/')
+      const { size } = await stat(path)
+      if ((await store.find(key))?.bytes !== size) await store.put(key, { path }, { signal })
+    }
+    return paths.length
+  }
+  return (
+    (await copyFolder(folders.outputs, storage.outputs)) + (await copyFolder(folders.inputs, storage.inputs))
+  )
+}

@@ -44,7 +44,9 @@ describe('the source', () => {
     ['open', 'src/cli/'],
     ['prom-client', 'src/service/metrics/'],
     ['@modelcontextprotocol/sdk', 'src/cli/mcp/'],
-    ['fastify', 'src/service/http/'],
+    ['fastify', 'src/service/'],
+    ['preact', 'src/console/'],
+    ['preact-render-to-string', 'src/console/'],
     ['sharp', 'src/preview/'],
   ])('imports %s only in %s', (name, place) => {
     const importers = SOURCES.filter(({ imports }) =>

@@ -1,11 +1,11 @@
 /**
- * The pictures of docs/console.md: `npm run bench -- console-pictures`. With a folder, every page in two widths and both
+ * The pictures of docs/console.md: `npm run bench -- console-pictures`. With a folder, every page and state in two widths and both
  * colours instead: `npm run bench -- console-pictures /tmp/pictures`. The built program serves a new data folder, runs are
  * created with the preview renderer, and the system's Chromium opens the console. Needs a build and Chromium.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -30,60 +30,120 @@ const IMAGES = [
   'a desert road with a lone cactus',
   'a tea house in a bamboo forest',
 ] as const
+const RATIOS = ['16:9', '1:1', '3:4', '16:9', '21:9', '2:3', '4:3', '16:9'] as const
 const VIDEO = 'a paper boat drifts down a rainy street'
+const LONG = `<b>"A very long prompt"</b> about a lighthouse keeper who ${'walks up and down the stairs '.repeat(120)}${'x'.repeat(300)}`
 
-/** Names, limits, and the number of runs of `IMAGES` that each creates. */
+/** Terms of keys as texts of their form, and the number of runs of `IMAGES` that each creates. */
 const KEYS = [
-  { terms: { name: 'Website thumbnails', spend_limit: 10, quota: 100 }, runs: 4 },
-  { terms: { name: 'CI nightly', spend_limit: 3, allowed_ips: ['127.0.0.0/8', '10.0.0.0/8'] }, runs: 3 },
-  { terms: { name: 'Old laptop', expires_at: '2030-01-01T00:00:00Z' }, runs: 1 },
+  { terms: { name: 'Website thumbnails', spend_limit: '10', quota: '100' }, runs: 4 },
+  { terms: { name: 'CI nightly', spend_limit: '3', allowed_ips: '127.0.0.0/8\n10.0.0.0/8' }, runs: 3 },
+  { terms: { name: 'Old laptop', expires_at: '2030-01-01' }, runs: 1 },
 ] as const
 
-const { url, models, browser, signIn, close } = await serveConsole()
+/** Further models: four outputs, an end with an error, and no end. */
+const script = (work: string) => `#!/bin/sh\ncat > /dev/null\n${work}\n`
+const SCRIPTS = {
+  four: 'for n in 1 2 3 4; do cp "$(dirname "$0")/picture.png" "$RUSHES_OUTPUT_DIR/$n.png"; done',
+  broken: 'echo "CUDA out of memory. Tried to allocate 2.00 GiB" >&2; exit 1',
+  endless: 'sleep 600',
+} as const
+
+const folder = mkdtempSync(join(tmpdir(), 'rushes-console-'))
+const [target] = process.argv.slice(2)
+const { url, models, browser, link, close } = await serveConsole(target !== undefined)
 
 try {
   // The policy of the page would refuse the font that is put into it.
   const context = await browser.newContext({ viewport: SIZE, deviceScaleFactor: SCALE, bypassCSP: true })
   const page = await context.newPage()
-  await signIn(page)
+  await page.goto(link)
+  await page.getByRole('button', { name: 'Sign in with this link' }).click()
+  await page.waitForURL('**/account')
 
-  const prompts = [...IMAGES]
-  for (const { terms, runs } of KEYS) {
-    const { api_key: key } = await send(page, 'POST', 'api/console/keys', terms)
-    for (const prompt of prompts.splice(0, runs))
-      await createRun(url, key, models.image, { prompt, aspect_ratio: '16:9' })
+  /** Sends a form of the page, with its session. Returns the answer. */
+  const send = async (path: string, fields: Readonly<Record<string, string>> = {}) => {
+    const form = { form_key: crypto.randomUUID(), ...fields }
+    const answer = await context.request.post(url + path, { form, headers: { origin: url } })
+    if (!answer.ok()) throw new Error(`${path}: ${answer.status()} ${await answer.text()}`)
+    return answer
   }
-  await send(page, 'POST', 'api/console/runs', { model: models.video, input: { prompt: VIDEO } })
-  await send(page, 'POST', 'api/console/keys', { name: 'Render farm' })
-  await allEnded(page)
-  const { keys } = await send(page, 'GET', 'api/console/keys')
-  const laptop = keys.find(({ name }: { name: string }) => name === 'Old laptop')
-  await send(page, 'PATCH', `api/console/keys/${laptop.id}`, { disabled: true })
 
-  const [folder] = process.argv.slice(2)
-  if (folder === undefined) {
-    await takePicture(page, `${url}/#/runs`, 'light', 'docs/console-light.jpg')
-    await takePicture(page, `${url}/#/keys`, 'dark', 'docs/console-dark.jpg')
+  const states: Record<string, string> = {}
+  if (target !== undefined) states['runs-empty'] = await htmlOf('/runs')
+  const prompts = IMAGES.map((prompt, at) => ({ prompt, aspect_ratio: RATIOS[at] }))
+  for (const { terms, runs } of KEYS) {
+    const [key = ''] = /rk_[\w-]{43}/.exec(await (await send('/keys', terms)).text()) ?? []
+    for (const input of prompts.splice(0, runs)) await createRun(key, models.image, input)
+  }
+  await send('/runs', { model: models.video, prompt: VIDEO })
+  await send('/keys', { name: 'Render farm' })
+  await allEnded()
+  await send('/keys/4/disable')
+  const film = await newest()
+
+  if (target === undefined) {
+    await takePicture(page, '/runs', 'light', 'docs/console-light.jpg')
+    await takePicture(page, '/keys', 'dark', 'docs/console-dark.jpg')
   } else {
-    mkdirSync(folder, { recursive: true })
-    const { runs } = await send(page, 'GET', 'api/console/runs')
-    const pages = ['runs', 'new', 'keys', 'credits', 'account'].map((name) => [name, name] as const)
-    for (const [name, path] of [
-      ...pages,
-      ['film', `runs/${runs[0].id}`] as const,
-      ['run', `runs/${runs[1].id}`] as const,
-    ])
+    const create = async (fields: Readonly<Record<string, string>>) => (await send('/runs', fields)).url()
+    const picture = await create({ model: models.image, prompt: 'a castle in the fog', aspect_ratio: '3:2' })
+    const four = await create({ model: 'test/four', prompt: 'four of a kind' })
+    const failed = await create({ model: 'test/broken', prompt: LONG })
+    await allEnded()
+    const canceled = await create({ model: 'test/endless', prompt: 'a run that is canceled' })
+    await send(`${new URL(canceled).pathname}/cancel`)
+    const running = await create({ model: 'test/endless', prompt: 'a run that goes on and on' })
+    await create({ model: models.image, prompt: 'a'.repeat(200) })
+    const paths = {
+      runs: '/runs',
+      grid: '/runs?view=grid',
+      none: '/runs?view=list&search=zebra',
+      film,
+      picture,
+      four,
+      failed,
+      canceled,
+      running,
+      new: '/new',
+      'new-video': `/new?model=${models.video}`,
+      again: `/new?from=${new URL(picture).pathname.split('/').at(-1)}`,
+      keys: '/keys',
+      key: '/keys/new',
+      credits: '/credits',
+      account: '/account',
+      missing: '/runs/run_none',
+    }
+    mkdirSync(target, { recursive: true })
+    for (const [name, path] of Object.entries(paths))
       for (const width of [1280, 390])
         for (const scheme of ['light', 'dark'] as const) {
           await page.setViewportSize({ width, height: 860 })
-          await takePicture(page, `${url}/#/${path}`, scheme, join(folder, `${name}-${width}-${scheme}.jpg`))
+          await takePicture(page, path, scheme, join(target, `${name}-${width}-${scheme}.png`))
         }
+    await context.clearCookies()
+    for (const scheme of ['light', 'dark'] as const)
+      await takePicture(page, '/runs', scheme, join(target, `sign-in-${scheme}.png`))
+  }
+
+  async function htmlOf(path: string): Promise<string> {
+    const answer = await context.request.get(url + path)
+    return await answer.text()
+  }
+
+  async function newest(): Promise<string> {
+    return `/runs/${/id="(run_\w+)"/.exec(await htmlOf('/runs'))?.[1]}`
+  }
+
+  /** Waits until all runs have ended. */
+  async function allEnded(): Promise<void> {
+    while (/name="at"/.test(await htmlOf('/runs'))) await page.waitForTimeout(500)
   }
 } finally {
   await close()
 }
 
-async function createRun(url: string, key: string, model: string, input: object): Promise<void> {
+async function createRun(key: string, model: string, input: object): Promise<void> {
   const response = await fetch(`${url}/api/v1/runs`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -104,28 +164,55 @@ function fontFaces(): string {
 
 async function takePicture(
   page: Page,
-  url: string,
+  path: string,
   colorScheme: 'light' | 'dark',
-  target: string,
+  file: string,
 ): Promise<void> {
   await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-  await page.goto(url)
-  await page.reload({ waitUntil: 'networkidle' })
+  await page.goto(new URL(path, url).href)
   await page.addStyleTag({ content: fontFaces() })
   await page.evaluate('document.fonts.ready.then(() => true)')
-  await page.waitForTimeout(500)
-  const picture = await page.screenshot({ type: 'png' })
-  await sharp(picture).jpeg({ quality: 78, mozjpeg: true }).toFile(target)
-  console.log(target, Math.round(readFileSync(target).length / 1000), 'KB')
+  await page.waitForFunction(
+    '[...document.images].every(({ complete, loading }) => complete || loading === "lazy")',
+  )
+  await page.waitForTimeout(1_000)
+  const isDocs = file.endsWith('.jpg')
+  const picture = await page.screenshot({ type: 'png', fullPage: !isDocs })
+  if (isDocs) await sharp(picture).jpeg({ quality: 78, mozjpeg: true }).toFile(file)
+  else writeFileSync(file, picture)
+  console.log(file, Math.round(readFileSync(file).length / 1000), 'KB')
+}
+
+/** Documents of models whose engines are scripts. */
+async function writeModels(): Promise<string> {
+  const at = join(folder, 'models')
+  mkdirSync(at)
+  await sharp({ create: { width: 640, height: 640, channels: 3, background: '#4a7' } })
+    .png()
+    .toFile(join(at, 'picture.png'))
+  for (const [name, work] of Object.entries(SCRIPTS)) {
+    writeFileSync(join(at, `${name}.sh`), script(work), { mode: 0o700 })
+    writeFileSync(
+      join(at, `${name}.yaml`),
+      `name: test/${name}\nkind: image\nengine:\n  type: command\n  command: ${join(at, `${name}.sh`)}\nprice: { run: 2 }\n`,
+    )
+  }
+  // They replace the models of the service.
+  for (const kind of ['image', 'video'])
+    writeFileSync(
+      join(at, `${kind}.yaml`),
+      `name: rushes/preview-${kind}\nkind: ${kind}\ndefault: true\nengine:\n  type: preview\nprice: { run: ${kind === 'image' ? 1 : 5} }\n`,
+    )
+  return at
 }
 
 /** The built program on a free port, with a folder of its own. */
-async function serveConsole() {
-  const folder = mkdtempSync(join(tmpdir(), 'rushes-console-'))
+async function serveConsole(hasFurtherModels: boolean) {
   const data = join(folder, 'data')
+  const further = hasFurtherModels ? ['--models', await writeModels()] : []
   const service = spawn(
     process.execPath,
-    ['bin/rushes.cjs', 'serve', '--json', '--port', '0', '--data', data],
+    ['bin/rushes.cjs', 'serve', '--json', '--port', '0', '--data', data, ...further],
     {
       env: { ...process.env, HOME: folder, RUSHES_STATE_DIR: join(folder, 'state') },
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -138,35 +225,12 @@ async function serveConsole() {
   const [line] = await once(createInterface({ input: service.stdout }), 'line')
   const { url, models, console: link } = JSON.parse(line)
   return {
-    ...{ url: String(url), models, data, browser },
-    /** As the first user. The link works once. */
-    async signIn(page: Page): Promise<void> {
-      await page.goto(link)
-      await page.getByRole('button', { name: 'Sign in with this link' }).click()
-      await page.getByRole('button', { name: 'Skip' }).click()
-    },
+    ...{ url: String(url), models, link: String(link), browser },
     async close(): Promise<void> {
       await browser.close()
       service.kill()
       await once(service, 'exit')
       rmSync(folder, { recursive: true, force: true })
     },
-  }
-}
-
-/** A request of the page itself, with its session. */
-async function send(page: Page, method: string, path: string, body?: object) {
-  const headers = { 'content-type': 'application/json' }
-  const sent = JSON.stringify([path, { method, headers, body: body && JSON.stringify(body) }])
-  // biome-ignore lint/suspicious/noExplicitAny: an answer of any endpoint
-  return await page.evaluate<any>(`fetch(...${sent}).then((response) => response.json())`)
-}
-
-/** Waits until all runs have ended. */
-async function allEnded(page: Page): Promise<void> {
-  for (;;) {
-    const { runs } = await send(page, 'GET', 'api/console/runs')
-    if (runs.every(({ finished_at: at }: { finished_at: string | null }) => at !== null)) return
-    await page.waitForTimeout(500)
   }
 }

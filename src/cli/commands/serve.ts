@@ -131,7 +131,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   for (const warning of models.warnings) out.warn(`${warning}.`)
   for (const { document, note } of models.models)
     if (note !== undefined) out.note(`${document.name}: ${printable(note)}.`)
-  const { createThumbnailProcess, defaultConcurrency, readConsolePage } = await import(
+  const { createThumbnailProcess, defaultConcurrency, readConsoleFiles } = await import(
     '../context/local-service.js'
   )
   const concurrency =
@@ -152,7 +152,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const storage = await openStorage(ctx, options.storage)
   const preview = await ctx.engine()
   const hasConsole = options.console && options.role !== 'worker'
-  const page = hasConsole ? await readConsolePage() : undefined
+  const page = hasConsole ? await readConsoleFiles() : undefined
   if (hasConsole && page === undefined)
     out.warn('The console is off: its files are missing from this installation of rushes.')
   const engine = models.createEngine({

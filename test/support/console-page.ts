@@ -74,6 +74,8 @@ export async function expectAccessible(page: BrowserPage, impacts = SERIOUS): Pr
     .filter(({ impact }) => impacts.includes(impact))
     .map(({ id, nodes }) => ({ id, at: nodes.map(({ html, failureSummary }) => [html, failureSummary]) }))
   expect(found).toEqual([])
-  const tooMuch = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
+  const tooMuch = await page.evaluate(
+    'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+  )
   expect([page.url(), tooMuch]).toEqual([page.url(), 0])
 }

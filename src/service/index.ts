@@ -6,7 +6,7 @@
  *   rules/        pure: keys, rate limit, request bodies, prices, addresses
  *   intake.ts     request bodies and answers of models' servers, large ones in a separate thread
  *   endpoints.ts  the two endpoints without HTTP
- *   console/      the console: sign-in, and the requests of its page
+ *   web/          the console: its pages and sign-in; their components are in src/console
  *   node.ts       wires the parts that answer requests and the parts that render runs
  *   openapi.ts    the API as an OpenAPI document
  *   store/        the database: a small contract, implemented for SQLite and PostgreSQL
@@ -23,7 +23,6 @@
  */
 import { settlesWithin } from '../host/abort.js'
 import { isDiskFull } from '../host/directories.js'
-import { startConsole } from './console/sessions.js'
 import { openData } from './data-folders.js'
 import { STOP_GRACE_MS } from './engines/engine.js'
 import { StorageUnavailable } from './files/contract.js'
@@ -47,6 +46,7 @@ import type { ConsoleStart, LocalOutputFile, Service, ServiceOptions } from './s
 import type { RunningStore } from './store/contract.js'
 import { openStore } from './store/open-store.js'
 import { outputKey, outputOfUrl } from './stored-run.js'
+import { startConsole } from './web/sessions.js'
 import type { CreateGrace } from './worker/worker.js'
 
 /** Base of output URLs while the service neither listens nor has a public URL. */

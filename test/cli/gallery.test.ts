@@ -65,7 +65,10 @@ it('of a manifest shows its results alone, and is exit 2 for one without runs', 
   expect(ids()).toEqual(['run_1'])
   const { code, stderr } = await gallery('other.yaml')
   expect(code).toBe(2)
-  expect(stderr).toContain('error: other.yaml: the journal of this machine has no runs of this manifest.')
+  expect(stderr).toContain('error: other.yaml: no such file.')
+  const other = join(folder, 'other.yaml')
+  writeFileSync(other, 'runs: []')
+  expect((await gallery(other)).stderr).toContain('the journal of this machine has no runs of this manifest.')
 })
 
 const sha256 = (content: string): string => createHash('sha256').update(content).digest('hex')

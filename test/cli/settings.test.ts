@@ -37,7 +37,7 @@ describe('login', () => {
     expect((await service.run(['run', 'image', 'fox'], { env })).code).toBe(4)
   })
 
-  it('asks for the URL of the service if none is set', async () => {
+  it('needs the URL of the service without a terminal', async () => {
     const env = { RUSHES_API_KEY: '', RUSHES_BASE_URL: '' }
     const ran = await runCli(['login'], { env, stdin: 'rk_mine\n' })
     expect(ran).toMatchObject({ code: 2, stdout: '' })

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, truncateSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -110,6 +110,9 @@ async function createWith(onAdd: (store: Store, attempt: number) => Promise<unkn
   const opened = openSqliteStore(join(folder, 'service.db'))
   onTestFinished(() => opened.close())
   const accountId = await opened.ensureAccount({ name: 'default', credits: 10, nowMs: 0 })
+  const userId = (await opened.addUser({ email: 'ann@example.com', accountId, nowMs: 0 })) ?? 0
+  const from = { fromLink: false, address: undefined, userAgent: undefined }
+  await opened.addSession({ hash: 's', userId, ...from, nowMs: 0, expiresAtMs: 1 })
   const store = withBudgetCheck(opened)
   mkdirSync(join(folder, 'inputs'))
   let attempts = 0
@@ -132,7 +135,7 @@ async function createWith(onAdd: (store: Store, attempt: number) => Promise<unkn
   const body = [Buffer.from(JSON.stringify(ORDER))]
   const balance = async () => (await opened.findAccount(accountId))?.balance
   return {
-    create: () => endpoints.createWithoutKey(accountId, body),
+    create: () => endpoints.createWithoutKey(accountId, body, randomUUID(), { session: 's', nowMs: 0 }),
     balance,
     inputs: join(folder, 'inputs'),
     store: opened,
@@ -211,7 +214,7 @@ test('a prompt that looks like a data URL stays text', async () => {
   const service = await createTestService()
   const input = { prompt: 'data:;base64,!!', style: 'data:,x' }
   const { body } = await ask(service, 'POST', '/api/v1/runs', { model: LOCAL_MODELS.image, input })
-  expect((await ended(service, body.id)).input).toEqual(input)
+  expect((await ended(service, body.id)).input).toMatchObject(input)
 })
 
 test('an image that cannot be fetched is left out, and the run succeeds', async () => {

@@ -19,6 +19,7 @@ import { printPlan } from '../batch/print-plan.js'
 import { runBatch } from '../batch/run-batch.js'
 import { isAllUpToDate, stepWords } from '../batch/show.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
+import { timeoutOption } from '../flags/delivery.js'
 import { repeated } from '../flags/values.js'
 
 export interface BatchRequest {
@@ -43,7 +44,6 @@ const ROWS: readonly (readonly [string, string])[] = [
   ['--allow-outside', 'Allow outputs outside the folder of the manifest'],
   ['--overwrite', 'Replace files that are not in the lock file'],
   ['--report <path>', 'Also write the lines of --json to this file, except with --dry-run'],
-  ['--timeout <duration>', 'How long to wait for each run: 90s, 15m, 0 for no limit (default 30m)'],
 ]
 
 export function register(command: Command, { run }: CommandEnvironment, batch = batchCommand): void {
@@ -53,6 +53,7 @@ export function register(command: Command, { run }: CommandEnvironment, batch = 
     const option = new Option(flags, about)
     command.addOption(flags.startsWith('--only') ? option.argParser(repeated) : option)
   }
+  command.addOption(timeoutOption('How long to wait for each run'))
   command.action((given: string | undefined, flags: BatchFlags) =>
     run(command, (ctx) => batch(ctx, { manifest: given ?? ownManifest(), flags })),
   )

@@ -1,5 +1,5 @@
 /** `rushes gallery`: writes one HTML page with the results on this machine. It sends no requests. */
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { dirname, join, posix, relative, resolve, sep, win32 } from 'node:path'
 import { type Command, Option } from 'commander'
 import { withWriteErrors } from '../../download/failures.js'
@@ -63,7 +63,9 @@ export async function galleryCommand(ctx: Context, options: GalleryOptions): Pro
   const { manifest } = filter
   if (manifest !== undefined && journal.list({ manifest, limit: 1 }).length === 0)
     throw usageError(
-      `${printable(options.manifest ?? '')}: the journal of this machine has no runs of this manifest.`,
+      existsSync(manifest)
+        ? `${printable(options.manifest ?? '')}: the journal of this machine has no runs of this manifest.`
+        : `${printable(options.manifest ?? '')}: no such file.`,
       'Create them with `rushes batch`, or leave out the name to show all results.',
     )
   const collected = await collectGallery({

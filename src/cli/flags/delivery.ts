@@ -5,6 +5,7 @@ import { usageError } from '../../errors.js'
 import { isFolder } from '../../host/directories.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
+import { SETTINGS } from '../settings/table.js'
 
 export interface DeliveryOptions {
   readonly timeout?: string
@@ -15,7 +16,9 @@ export interface DeliveryOptions {
   readonly show?: boolean
 }
 
-const TIMEOUT = 'How long to wait: 90s, 15m, 0 for no limit (default 30m)'
+/** `standard`: the wait without the flag, if it is not that of the settings. */
+export const timeoutOption = (what: string, standard: string = SETTINGS.timeout.default): Option =>
+  new Option('--timeout <duration>', `${what}: 90s, 15m, 0 for no limit (default: ${standard})`)
 
 /** `flag`: a note says why no picture can be drawn. */
 export type Show = 'flag' | 'setting'
@@ -36,9 +39,9 @@ const ROWS: readonly (readonly [string, string])[] = [
   SHOW,
 ]
 
-export function addDeliveryOptions(command: Command, timeout = TIMEOUT): void {
-  for (const [flags, about] of [['--timeout <duration>', timeout] as const, ...ROWS])
-    command.addOption(new Option(flags, about).helpGroup('Result options:'))
+export function addDeliveryOptions(command: Command, timeout = timeoutOption('How long to wait')): void {
+  const rows = ROWS.map(([flags, about]) => new Option(flags, about))
+  for (const option of [timeout, ...rows]) command.addOption(option.helpGroup('Result options:'))
 }
 
 /** The flags after validation. */

@@ -1,4 +1,5 @@
 /** The flags of `rushes serve`; `rushes admin` has some of them too. Functions that check a value throw `usage`. */
+import { join } from 'node:path'
 import { Option } from 'commander'
 import { usageError } from '../../errors.js'
 import { isModelName, KINDS, type Kind } from '../../protocol/models.js'
@@ -11,6 +12,7 @@ import { parseNetwork } from '../../service/rules/networks.js'
 import type { Context } from '../context/context.js'
 import { repeated, wholeNumber } from '../flags/values.js'
 import type { Env } from '../process/io.js'
+import { SERVICE_FOLDER } from '../settings/folders.js'
 import { variable } from '../settings/table.js'
 
 const DATABASE_VARIABLE = 'RUSHES_DATABASE_URL'
@@ -27,6 +29,9 @@ export const databaseOption = (): Option =>
  */
 export const databaseUrlOf = (flag: string | undefined, env: Env): string | undefined =>
   flag ?? variable(env, DATABASE_VARIABLE)
+
+export const dataFolderOf = (flag: string | undefined, { env, stateFolder }: Context): string =>
+  flag ?? variable(env, 'RUSHES_DATA') ?? join(stateFolder, SERVICE_FOLDER)
 
 export interface EngineFlags {
   readonly models?: string

@@ -13,7 +13,6 @@ const FURTHER = {
   foreign_origin: { status: 403, cause: 'The request comes from another website.' },
   https_required: { status: 403, cause: 'Signing in needs HTTPS, except on this machine.' },
   account_banned: { status: 403, cause: 'The account is banned.' },
-  session_changed: { status: 409, cause: 'This browser is now signed in as another user.' },
   too_many_keys: {
     status: 409,
     cause: `The account has ${MAX_ACTIVE_KEYS} active API keys, and can have no more. Disable one that is not used any more.`,

@@ -74,6 +74,7 @@ export const ROUTES: Readonly<Record<StoreMethod, StoreRoute>> = {
 
   findImage: 'read',
   removeOldFiles: 'change',
+  removeOutputs: 'change',
   findUnknownFiles: 'lookup',
   databaseId: 'read',
 

@@ -10,6 +10,7 @@ import type { AccountState } from '../rules/key-checks.js'
 import type { AcceptedRun, ImageBytes, RunFailure, StoredOutput, StoredRun } from '../stored-run.js'
 import type { AccountStore } from './account-store.js'
 import type { ConsoleStore, UserStore } from './console-store.js'
+import type { SessionProof } from './sql.js'
 
 export interface Heartbeat {
   /** Id of the worker. */
@@ -47,6 +48,8 @@ export type AddedRun = { readonly id: string } | { readonly refused: 'key_reused
 export interface NewRun extends AcceptedRun {
   /** Undefined for the ephemeral key, whose runs are free, and for a run created in the console. */
   readonly keyId: number | undefined
+  /** Of a user who creates the run on the console. */
+  readonly by?: SessionProof | undefined
   /** In credits. Charged to the account and counted against the key. */
   readonly price: number
   /**
@@ -226,7 +229,12 @@ export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecord
    * a worker. A run that has ended stays as it is. Returns undefined if the account, or any without `accountId`, has no
    * such run.
    */
-  cancelRun(id: string, nowMs: number, accountId?: number): Promise<CanceledRun | undefined>
+  cancelRun(
+    id: string,
+    nowMs: number,
+    accountId?: number,
+    by?: SessionProof,
+  ): Promise<CanceledRun | undefined>
   /**
    * Decides on a run whose outcome is unknown: refunds it, or returns it to the queue with the job that its provider has
    * for it, unless it was canceled. A repeat of the same decision changes nothing.
@@ -264,6 +272,11 @@ export interface FileRecords {
    * The caller removes the files, and repeats the call while it returns `MAX_REMOVED`.
    */
   removeOldFiles(kind: FileName['kind'], beforeMs: number): Promise<readonly string[]>
+  /**
+   * Removes the records of the outputs of a run, except those that an unfinished run needs, and returns their keys. The caller
+   * removes the files.
+   */
+  removeOutputs(runId: string, accountId: number, by: SessionProof): Promise<readonly string[]>
   /** Returns the keys that have no record and that no unfinished run needs. */
   findUnknownFiles(kind: FileName['kind'], keys: readonly string[]): Promise<readonly string[]>
   /** Returns the random id of this database. A backup has a new one. */

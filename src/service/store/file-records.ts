@@ -1,7 +1,7 @@
 /** Records of files and of the runs that need them. */
 import { outputKey } from '../stored-run.js'
 import { MAX_REMOVED, type Store } from './contract.js'
-import { type Database, type Dialect, repeatable } from './sql.js'
+import { checkSession, type Database, type Dialect, repeatable } from './sql.js'
 import { ADD_RUN_FILE } from './statements.js'
 
 const IS_UNUSED = `NOT EXISTS (SELECT 1 FROM run_files WHERE run_files.kind = files.kind AND run_files.key = files.key)`
@@ -19,6 +19,12 @@ export const fileStatements = ({ inList, list, lock, lockFree }: Dialect) => ({
 
   // A separate statement, so that it sees creates that were committed before the rows were locked.
   removeOld: `DELETE FROM files WHERE kind = $1 AND key ${inList('$2')} AND ${IS_UNUSED} RETURNING key`,
+
+  removeOutputs: `
+    DELETE FROM files WHERE kind = 'output' AND ${IS_UNUSED} AND key IN (
+      SELECT token || '/' || outputs.name FROM outputs JOIN runs ON runs.id = run_id
+      WHERE run_id = $1 AND account_id + 0 = $2
+    ) RETURNING key`,
 
   findUnknown: `
     SELECT value AS key FROM ${list('$2', 'listed')}
@@ -50,6 +56,12 @@ export function createFileRecords(database: Database) {
         return keys.length === 0
           ? []
           : (await tx.all(SQL.removeOld, kind, keys)).map(({ key }) => String(key))
+      }),
+    // A repeat after a lost response finds no records. `findUnknownFiles` then finds the files.
+    removeOutputs: (runId, accountId, by) =>
+      repeatable(database, async (tx) => {
+        await checkSession(tx, dialect, by)
+        return (await tx.all(SQL.removeOutputs, runId, accountId)).map(({ key }) => String(key))
       }),
     findUnknownFiles: async (kind, keys) =>
       (await all(SQL.findUnknown, kind, keys)).map(({ key }) => String(key)),

@@ -165,7 +165,7 @@ export const outputOfRow = (row: Row): StoredOutput => ({
 const keyNameOf = ({ key_id, key_name }: Row): KeyName | undefined =>
   key_id === null ? undefined : { id: Number(key_id), name: String(key_name) }
 
-export const listedRunOf = (row: Row, run: Omit<StoredRun, 'input'>): ListedRun => ({
+export const listedRunOf = (row: Row, run: Omit<StoredRun, 'input'>): Omit<ListedRun, 'isRemoved'> => ({
   ...run,
   sequence: Number(row.sequence),
   prompt: textOr(row.prompt),

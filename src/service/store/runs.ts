@@ -27,7 +27,15 @@ import {
   RUN_COLUMNS,
   runOfRow,
 } from './rows.js'
-import { type Database, type Dialect, hasNul, type Row, repeatable, type Transaction } from './sql.js'
+import {
+  checkSession,
+  type Database,
+  type Dialect,
+  hasNul,
+  type Row,
+  repeatable,
+  type Transaction,
+} from './sql.js'
 import { ADD_RUN_FILE, MOVE_BALANCE } from './statements.js'
 
 /** Minimum age at which the age of an image is renewed: frequent creates with one image write nothing. */
@@ -154,7 +162,11 @@ export function createRunStore(database: Database) {
   const SQL = runStatements(dialect)
   const fail = createFailure(dialect)
   return {
-    addRun: (run, check) => repeatable(database, (tx) => addRun(tx, SQL, run, check)),
+    addRun: (run, check) =>
+      repeatable(database, async (tx) => {
+        if (run.by !== undefined) await checkSession(tx, dialect, run.by)
+        return await addRun(tx, SQL, run, check)
+      }),
     async findCreated(accountId, { key, request, sinceMs }) {
       const row = await get(SQL.createdBefore, accountId, key, sinceMs)
       return row?.request === request ? String(row.id) : undefined
@@ -192,10 +204,13 @@ export function createRunStore(database: Database) {
         const row = await tx.get(SQL.lockRendering, id, owner)
         return row && (await fail(tx, [row], failure, nowMs))
       }),
-    cancelRun: async (id, nowMs, accountId) =>
+    cancelRun: async (id, nowMs, accountId, by) =>
       hasNul(id)
         ? undefined
-        : await repeatable(database, (tx) => cancelRun(tx, SQL, { id, nowMs, accountId })),
+        : await repeatable(database, async (tx) => {
+            if (by !== undefined) await checkSession(tx, dialect, by)
+            return await cancelRun(tx, SQL, { id, nowMs, accountId })
+          }),
     findStopping: async (worker, models, abandonedMs = 0) =>
       (await all(SQL.findStopping, worker, models, abandonedMs)).map(({ id, model, owner, job }) => ({
         id: String(id),

@@ -7,6 +7,7 @@ import { dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
 import { fullName, withGeneratedParts } from './support/generated-docs.js'
+import { manifestSchema } from './support/manifest-schema.js'
 import { everyCommand, pathsBelow, ROOT, read } from './support/project.js'
 
 const PAGES = [
@@ -28,6 +29,12 @@ test.each(PAGES.filter((page) => read(page).includes('<!-- generated: ')))(
     await expect(await withGeneratedParts(read(page))).toMatchFileSnapshot(`../${page}`)
   },
 )
+
+test('docs/schemas/manifest.json is generated', async () => {
+  await expect(`${JSON.stringify(manifestSchema(), null, 1)}\n`).toMatchFileSnapshot(
+    '../docs/schemas/manifest.json',
+  )
+})
 
 describe('commands and flags', () => {
   /** Flags of models in the examples. */

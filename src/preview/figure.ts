@@ -20,8 +20,10 @@ export function repaint(body: string, tint: Oklch | undefined, isPerson = false)
   if (tint === undefined) return body
   const shades = (body.match(FILL) ?? []).map((text) => oklch(text) as Oklch)
   const isSkin = ({ c, h = 0 }: Oklch) => isPerson && (c <= GREY || (h > 50 && h < 100))
-  // The first fill is at the bottom, and usually the body.
-  const main = shades.find((shade) => shade.c > GREY && !isSkin(shade))
+  const coloured = shades.filter((shade) => shade.c > GREY && !isSkin(shade))
+  const countAlike = ({ h }: Oklch) => coloured.filter((shade) => Math.abs(turn(h, shade.h)) < 25).length
+  // The most frequent hue. Of two, the first is at the bottom, and usually the body.
+  const main = coloured.toSorted((one, other) => countAlike(other) - countAlike(one))[0]
   const isPlain = tint.c < 0.05 || main === undefined
   // A figure that is already close to the colour is not changed: "a red fox" stays orange.
   if (!isPlain && Math.abs(turn(main.h, tint.h)) < 25) return body
@@ -33,7 +35,7 @@ export function repaint(body: string, tint: Oklch | undefined, isPerson = false)
   return body.replace(FILL, (text) => {
     const shade = oklch(text) as Oklch
     if (!isMain(shade)) return text
-    if (isPlain) return hexOf({ ...tint, l: tint.l - (lightest - shade.l) * 0.5 })
+    if (isPlain) return hexOf({ ...tint, l: tint.l - (lightest - shade.l) * 0.5, c: Math.min(0.12, tint.c) })
     const l = shade.l + (tint.l - lightest) * 0.35
     return hexOf({
       ...tint,
@@ -79,7 +81,7 @@ function drawActor(stage: Stage, { name, tint, count }: Actor, stance: Stance, i
     { wide: 0.75, middle: 1, close: 1.4 }[framing] *
     (index > 0 ? 0.8 : 1) *
     (isLarge ? 1.25 : 1) *
-    (isTallFrame ? (count + index > 1 ? 0.8 : 1.1) : 1)
+    (isTallFrame ? (count + index > 1 ? 0.85 : 1.25) : 1)
   const side = hasReferences && !isTallFrame ? [0.27, 0.12] : [0.37, 0.73]
   const isCentral = index === 0 && !hasReferences && /studio|table/.test(place)
   const centre = isCentral ? 0.5 : light.side > 0 ? (side[index] ?? 0.5) : 1 - (side[index] ?? 0.5)
@@ -111,7 +113,7 @@ function footOf(stage: Stage, stance: Stance, size: number, index: number): numb
   if (place === 'studio' && /face|head/.test(stance)) return height * 0.44 + size * 0.5
   if (stance === 'fly') return horizon * 0.5 + size * 0.5
   // The caption hides the lower edge of a figure that ends at the chest.
-  if (stance === 'bust') return height + size * 0.02
+  if (stance === 'bust' || (place === 'city' && /face|head/.test(stance))) return height + size * 0.02
   if (stance === 'float') return below(stage, 0.55)
   return below(stage, stance === 'landmark' ? 0.55 - index * 0.25 : 0.8 - index * 0.08)
 }
@@ -137,7 +139,7 @@ function drawFigure(
   const flip = x < width * 0.47 ? -1 : 1
   // Figures have an empty edge of two units. What floats is in the water up to four units above it.
   const put = (down: number) =>
-    svg`transform="translate(${x} ${foot}) scale(${flip * size} ${down * size}) scale(.03125) translate(-16 ${isAfloat ? -26 : -30})"`
+    svg`transform="translate(${x} ${foot + (stance === 'face' ? size * 0.07 : 0)}) scale(${flip * size} ${down * size}) scale(.03125) translate(-16 ${isAfloat ? -26 : -30})"`
   const shape = (shade: string, opacity: number, at: string) =>
     `<g opacity="${opacity}" ${at}>${body.replace(FILL, shade)}</g>`
   const [isDay, isFlat] = [palette.hour === 'day', palette.hour === 'grey']
@@ -160,7 +162,7 @@ function drawFigure(
   const mound = svg`<path d="M-1.1.1q.4-.02.6-.17q.45-.3 1 .02q.2.12.6.15Z" transform="translate(${x} ${foot}) scale(${size * (place === 'sea' ? 0.62 : 1)})"
     fill="${place === 'sea' ? mix(palette.front, palette.middle, 0.3) : mix(palette.near, palette.light, 0.12)}"/>`
   if (place === 'sea' && stance === 'landmark') return lit + mound
-  if (/face|head/.test(stance)) return /studio|table/.test(place) ? lit : lit + mound
+  if (/face|head/.test(stance)) return /studio|table|city/.test(place) ? lit : lit + mound
   if (/fly|bust/.test(stance)) return lit
   const lean = svg`translate(${x} ${foot}) skewX(${light.side * (isDay ? -28 : -48)}) translate(${-x} ${-foot})`
   return `<g transform="${lean}">${shape(palette.front, isFlat ? 0.16 : 0.3, put(isDay ? -0.2 : -0.34))}</g>${lit}`

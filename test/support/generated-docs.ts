@@ -24,14 +24,13 @@ export async function withGeneratedParts(page: string): Promise<string> {
 
 const PARTS: Readonly<Record<string, () => string | Promise<string>>> = {
   commands: async () =>
-    table(
-      ['command', 'what it does', 'flags'],
-      (await everyCommand()).map((command) => [
-        code([fullName(command), ...argumentsOf(command)].join(' ')),
-        command.description(),
-        shownOptions(command).map(flagCell).join(', '),
-      ]),
-    ),
+    (await everyCommand())
+      .map((command) => {
+        const line = `* ${code([fullName(command), ...argumentsOf(command)].join(' '))}: ${command.description().replace(/\.$/, '')}`
+        const flags = shownOptions(command).map(flagCell).join(', ')
+        return `${line}${flags && `. ${flags}`}\n`
+      })
+      .join(''),
   settings: () =>
     table(
       ['setting', 'variable', 'config key', 'default'],

@@ -2,7 +2,7 @@
 
 import { KINDS, type Kind, type ModelDocument, type ModelSchema } from '../../protocol/models.js'
 import { builtInSchema } from '../../protocol/parameters.js'
-import { SEED } from '../engines/seed.js'
+import { withSeedParameter } from '../engines/seed.js'
 import { LOCAL_MODELS } from '../names.js'
 
 export interface ServedModel {
@@ -19,14 +19,14 @@ export interface ServedModel {
   readonly note?: string | undefined
 }
 
-/** Adds defaults, which the interface does not publish, and a seed to a built-in schema. */
+/** Adds defaults, which the interface does not publish, to a built-in schema. */
 function withDefaults(kind: Kind, defaults: Readonly<Record<string, string>>): ModelSchema {
   const schema = builtInSchema(kind)
   const properties = Object.entries(schema.properties).map(([name, each]) => [
     name,
     Object.hasOwn(defaults, name) ? { ...each, default: defaults[name] } : each,
   ])
-  return { ...schema, properties: { ...Object.fromEntries(properties), seed: SEED } }
+  return { ...schema, properties: Object.fromEntries(properties) }
 }
 
 /** The documents of the built-in preview models, with the prices in credits of docs/service.md. */
@@ -53,7 +53,13 @@ export const namedModels = (names: Partial<Readonly<Record<Kind, string>>>): rea
     document: { ...PREVIEW_DOCUMENTS[kind], name: names[kind] ?? PREVIEW_DOCUMENTS[kind].name },
   }))
 
-export const PREVIEW_MODELS: readonly ServedModel[] = namedModels({})
+/** Returns the document of a model that the preview renderer draws, with its seed. */
+export const previewDocument = (document: ModelDocument): ModelDocument =>
+  withSeedParameter(document, { type: 'preview' }, [])
+
+export const PREVIEW_MODELS: readonly ServedModel[] = namedModels({}).map(({ document }) => ({
+  document: previewDocument(document),
+}))
 
 export const findDocument = (models: readonly ModelDocument[], name: string): ModelDocument | undefined =>
   models.find((document) => document.name === name)

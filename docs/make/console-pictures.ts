@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Page } from 'playwright-core'
 import sharp from 'sharp'
-import { findChromium } from '../test/support/find-chromium.js'
+import { findChromium } from '../../test/support/find-chromium.js'
 
 const { resolve } = createRequire(import.meta.url)
 // Not bundled: it finds its own files by their place.

@@ -159,7 +159,7 @@ function drawFigure(
       ${foot + 0.05 * size}h${size * 0.68}M${x - 0.26 * size} ${foot + 0.1 * size}h${size * 0.52}" stroke="${palette.light}"
       stroke-width="${size * 0.012}" stroke-opacity=".4" stroke-linecap="round"/>`
   // A hillock or a snowdrift hides the lower edge of a head, and rocks that of a building in the sea.
-  const low = stance === 'head' ? 0 : 0.08
+  const low = stance === 'head' ? 0.11 : 0.08
   const mound = svg`<path d="M-1.1.1q.4-.02.6-.17q.45-.3 1 .02q.2.12.6.15Z" transform="translate(${x} ${foot + size * low}) scale(${size * (place === 'sea' ? 0.62 : 1)})"
     fill="${place === 'sea' ? mix(palette.front, palette.middle, 0.3) : mix(palette.near, palette.light, 0.12)}"/>`
   if (place === 'sea' && stance === 'landmark') return lit + mound

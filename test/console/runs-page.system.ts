@@ -41,8 +41,8 @@ function fill({ dataFolder }: PageService, count: number): void {
   const database = openDatabase({ path: `${dataFolder}/service.db`, migrations: [SQLITE_SCHEMA] })
   database.run(
     `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
-     INSERT INTO runs (id, account_id, model, kind, input, prompt, price, status, created_at, started_at, finished_at)
-     SELECT 'run_' || n, 1, 'rushes/preview-image', 'image', json_object('prompt', 'fox ' || n), 'fox ' || n, 0, 'failed', 1760000000000 + n * 1000, 1760000000000 + n * 1000, 1760000000500 + n * 1000
+     INSERT INTO runs (id, account_id, model, kind, input, prompt, price, status, turn, created_at, started_at, finished_at)
+     SELECT 'run_' || n, 1, 'rushes/preview-image', 'image', json_object('prompt', 'fox ' || n), 'fox ' || n, 0, 'failed', 0, 1760000000000 + n * 1000, 1760000000000 + n * 1000, 1760000000500 + n * 1000
      FROM numbers`,
     count,
   )

@@ -8,7 +8,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { CreateBucketCommand, ListMultipartUploadsCommand, S3Client } from '@aws-sdk/client-s3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { systemClock } from '../../src/host/clock.js'
 import type { FileStore } from '../../src/service/files/contract.js'
 import { createS3Files } from '../../src/service/files/s3-files.js'
 import { filesContract, readStored } from '../contract/files.js'
@@ -89,7 +88,6 @@ describe.skipIf(!hasSwift)('on OpenStack Swift', () => {
       client: s3,
       bucket: BUCKET,
       prefix: `${count++}/`,
-      clock: systemClock,
       pageSize,
     })
   const signed = { method: 'GET', contentType: 'video/mp4', contentDisposition: 'inline' } as const
@@ -127,7 +125,6 @@ describe.skipIf(!hasSwift)('on OpenStack Swift', () => {
       bucket: BUCKET,
       prefix: `${count++}/`,
       // Old enough to be renewed.
-      clock: { ...systemClock, now: () => Date.now() + 60_000 },
     })
     const key = 'token/Größe 100% + more & "so on" #1?.png'
     await files.put(key, { bytes: Buffer.from('content') }, { contentType: 'image/png' })
@@ -188,42 +185,30 @@ describe.skipIf(!hasSwift)('on OpenStack Swift', () => {
     expect(left.Uploads ?? []).toEqual([])
   })
 
-  test('lists all pages', async () => {
-    const files = filesWith(client, 7)
-    const keys = Array.from({ length: 30 }, (_, at) => `${String(at).padStart(2, '0')}/a.png`)
-    await Promise.all(keys.map((key) => files.put(key, { bytes: Buffer.from('x') })))
-    const listed: string[] = []
-    for await (const key of files.listOlder(-60_000)) listed.push(key)
-    expect(listed.sort()).toEqual(keys)
+  test.each([[]])('killed and restarted while runs are made, no run is lost', async (...flags) => {
+    const engine = 'head -c 400000 /dev/urandom > "$RUSHES_OUTPUT_DIR/big.bin"; sleep 0.2'
+    const { service, place } = await serving(environment(), engine, '--concurrency', '4', ...flags)
+    const created = rushes(place, ['run', 'image', 'a fox', '-n', '15', '-d', '--json', '--timeout', '5m'])
+    await service.prints('stdout', /./)
+    await new Promise((resolve) => setTimeout(resolve, 2_500))
+    await swift.stop()
+    const stoppedAt = performance.now()
+    await new Promise((resolve) => setTimeout(resolve, 4_000))
+    await swift.start()
+    const awaySeconds = Math.round((performance.now() - stoppedAt) / 100) / 10
+    const { code, stdout, stderr } = await created
+    expect([code, stderr]).toEqual([0, expect.any(String)])
+    const runs = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(runs).toHaveLength(15)
+    const sums = new Set<string>()
+    for (const { files } of runs) for (const { sha256 } of files) sums.add(sha256)
+    expect(sums.size).toBe(15)
+    note(`Swift away${flags.join('')}`, { 'seconds away': awaySeconds, runs: runs.length, failed: 0 })
+    const left = await client.send(new ListMultipartUploadsCommand({ Bucket: BUCKET }))
+    expect(left.Uploads ?? []).toEqual([])
+    expect(await endOf(service)).toMatchObject({ code: 0 })
   })
-
-  test.each([[]])(
-    'killed and restarted while runs are made, no run is lost',
-    async (...flags) => {
-      const engine = 'head -c 400000 /dev/urandom > "$RUSHES_OUTPUT_DIR/big.bin"; sleep 0.2'
-      const { service, place } = await serving(environment(), engine, '--concurrency', '4', ...flags)
-      const created = rushes(place, ['run', 'image', 'a fox', '-n', '15', '-d', '--json', '--timeout', '5m'])
-      await service.prints('stdout', /./)
-      await new Promise((resolve) => setTimeout(resolve, 2_500))
-      await swift.stop()
-      const stoppedAt = performance.now()
-      await new Promise((resolve) => setTimeout(resolve, 4_000))
-      await swift.start()
-      const awaySeconds = Math.round((performance.now() - stoppedAt) / 100) / 10
-      const { code, stdout, stderr } = await created
-      expect([code, stderr]).toEqual([0, expect.any(String)])
-      const runs = stdout
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line))
-      expect(runs).toHaveLength(15)
-      const sums = new Set<string>()
-      for (const { files } of runs) for (const { sha256 } of files) sums.add(sha256)
-      expect(sums.size).toBe(15)
-      note(`Swift away${flags.join('')}`, { 'seconds away': awaySeconds, runs: runs.length, failed: 0 })
-      const left = await client.send(new ListMultipartUploadsCommand({ Bucket: BUCKET }))
-      expect(left.Uploads ?? []).toEqual([])
-      expect(await endOf(service)).toMatchObject({ code: 0 })
-    },
-  )
 })

@@ -18,6 +18,7 @@ import type { ListedRun } from '../store/console-store.js'
 import type { ServiceStore } from '../store/contract.js'
 import { aspectRatioOf, promptOf } from '../store/rows.js'
 import {
+  inputKey,
   outputUrl,
   type RenderState,
   runObject,
@@ -118,8 +119,13 @@ export function createConsoleRuns(options: ConsoleRunsOptions): ConsoleRuns {
       const image: unknown = Array.isArray(sources) ? sources[Number(position)] : undefined
       if (!isSentImage(image)) throw refusalSaying('not_found', 'The run was sent no image with this number.')
       const { sha256, bytes, content_type: contentType } = image
-      const key = (await store.findImage(sha256)) ?? sha256
-      return { key, contentType, bytes, sha256, name: `reference-${Number(position) + 1}` }
+      return {
+        key: inputKey(id, sha256),
+        contentType,
+        bytes,
+        sha256,
+        name: `reference-${Number(position) + 1}`,
+      }
     },
 
     created(run, price) {

@@ -18,7 +18,7 @@ import { ENTRY_COLUMNS, KEYS } from './statements.js'
  * Only the needed columns, because libsql spends most of a read on columns. The refund is not an EXISTS, for which
  * PostgreSQL may read all refunds.
  */
-const RUN_COLUMNS = `${STORED_RUN_COLUMNS}, runs.sequence, runs.key_id, prompt, aspect_ratio, price, attempts, failure,
+const RUN_COLUMNS = `${STORED_RUN_COLUMNS}, runs.sequence, runs.key_id, prompt, aspect_ratio, price, crashes, failure,
       keys.name AS key_name,
       (SELECT amount FROM credits WHERE credits.run_id = runs.id AND credits.kind = 'refund') AS refund`
 const JOIN_KEY = 'LEFT JOIN keys ON keys.id = runs.key_id'

@@ -8,8 +8,6 @@ export interface SchemaTypes {
   readonly sequence: string
   readonly integer: string
   readonly boolean: string
-  /** Type of the column `slot` of a worker. */
-  readonly slot: string
   /** Expression for a random text. */
   readonly randomId: string
   /** Options of a table. */
@@ -24,7 +22,6 @@ export const schemaOf = ({
   sequence,
   integer,
   boolean,
-  slot,
   randomId,
   options,
   changing,
@@ -47,14 +44,6 @@ CREATE TABLE accounts (
   banned     ${boolean} NOT NULL DEFAULT false,
   created_at ${integer} NOT NULL
 )${changing};
-
--- The number of the turn in which a run of the account was last taken from the queue. Apart from accounts, so that a claim waits
--- for no create.
-CREATE TABLE turns (
-  account_id ${integer} PRIMARY KEY REFERENCES accounts (id),
-  served     ${integer} NOT NULL
-)${changing};
-CREATE INDEX turns_served ON turns (served);
 
 -- Only the SHA-256 of a key is kept, in hex. Archived keys stay disabled.
 CREATE TABLE keys (
@@ -101,14 +90,6 @@ CREATE TABLE key_log (
 )${options};
 CREATE INDEX key_log_of_account ON key_log (account_id, id);
 
--- A row is a lease of a process that renders runs.
-CREATE TABLE workers (
-  id           text PRIMARY KEY,
-  -- On PostgreSQL, the number of the advisory lock that the worker holds while it is connected.
-  slot         ${slot},
-  heartbeat_at ${integer} NOT NULL
-)${changing};
-
 -- input and failure are JSON in text: PostgreSQL's JSON types refuse \\u0000 and half surrogate pairs.
 CREATE TABLE runs (
   sequence        ${sequence},
@@ -122,10 +103,15 @@ CREATE TABLE runs (
   aspect_ratio    text,
   price           ${integer} NOT NULL,
   status          text NOT NULL CHECK (status IN ('queued', 'processing', 'succeeded', 'failed', 'canceled')),
-  -- The worker that renders the run, or rendered it last. Empty while the run is queued.
+  -- Its place in the queue of its model: behind the last queued run of its account, else level with the head.
+  turn            ${integer} NOT NULL,
+  -- The lease: the worker that renders the run, the number of its claim, and the end by the clock of the database. A worker
+  -- that claims its own lost run is another owner. Empty while the run is queued.
   owner           text NOT NULL DEFAULT '',
-  -- Renders that crashed.
-  attempts        ${integer} NOT NULL DEFAULT 0,
+  attempt         ${integer} NOT NULL DEFAULT 0,
+  lease_until     ${integer} NOT NULL DEFAULT 0,
+  -- Leases that ran out, and renders that crashed.
+  crashes         ${integer} NOT NULL DEFAULT 0,
   -- Canceled while it was rendered: a worker still has to stop the engine, and to decide on the refund.
   stopping        ${boolean} NOT NULL DEFAULT false,
   failure         text,
@@ -136,18 +122,23 @@ CREATE TABLE runs (
   created_at      ${integer} NOT NULL,
   started_at      ${integer},
   finished_at     ${integer},
+  -- Its files: kept, being removed, or removed.
+  files           text NOT NULL DEFAULT 'kept' CHECK (files IN ('kept', 'removing', 'removed')),
   -- Chosen by the client, and the SHA-256 of model and input that it sent with it.
   idempotency_key text,
   request         text,
   -- Up to 0.8 MB. The last column, because SQLite reads a row up to the column that it needs.
   input           text NOT NULL
-)${options};
+)${changing};
 CREATE INDEX runs_repeatable ON runs (account_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
-CREATE INDEX runs_rendering ON runs (owner, account_id) WHERE status = 'processing';
+-- lease_until is in no index, so that a renewal stays inside its page.
+CREATE INDEX runs_leased ON runs (owner) WHERE status = 'processing';
+CREATE INDEX runs_turn ON runs (model, turn, sequence) WHERE status = 'queued';
+CREATE INDEX runs_with_files ON runs (finished_at) WHERE finished_at IS NOT NULL AND files <> 'removed';
 CREATE INDEX runs_stopping ON runs (owner) WHERE stopping;
 CREATE INDEX runs_of_job ON runs (job_key) WHERE job_key IS NOT NULL;
 -- With the kind, so that the queued runs of each kind are counted in the index alone.
-CREATE INDEX runs_queued ON runs (model, account_id, sequence, kind) WHERE status = 'queued';
+CREATE INDEX runs_queued ON runs (model, account_id, turn, kind) WHERE status = 'queued';
 -- With all that a list can be filtered by, so that the rows which it skips are not read.
 CREATE INDEX runs_of_account ON runs (account_id, sequence, status, kind, model, key_id);
 
@@ -206,26 +197,4 @@ CREATE TABLE tokens (
 )${options};
 CREATE INDEX tokens_of_user ON tokens (user_id, kind);
 CREATE INDEX tokens_expiring ON tokens (expires_at);
-
--- Outputs, and images that came as data: URLs. A row follows its file and is removed before it. A key is not used again.
-CREATE TABLE files (
-  kind    text NOT NULL CHECK (kind IN ('input', 'output')),
-  key     text NOT NULL,
-  sha256  text NOT NULL,
-  bytes   ${integer} NOT NULL,
-  -- The time from which its age counts.
-  used_at ${integer} NOT NULL,
-  PRIMARY KEY (kind, key)
-)${options};
-CREATE INDEX files_by_age ON files (kind, used_at);
-CREATE UNIQUE INDEX files_by_content ON files (sha256) WHERE kind = 'input';
-
--- The files that a run needs until it has ended: its references, and outputs that are being stored.
-CREATE TABLE run_files (
-  run_id text NOT NULL REFERENCES runs (id),
-  kind   text NOT NULL,
-  key    text NOT NULL,
-  PRIMARY KEY (run_id, kind, key)
-)${options};
-CREATE INDEX run_files_of_file ON run_files (kind, key);
 ${more}`

@@ -85,8 +85,8 @@ describe('credits', () => {
       )
     await runSql(
       service,
-      `INSERT INTO runs (id, account_id, model, kind, price, status, created_at, input)
-       SELECT 'run_old', id, 'acme/model', 'image', 1, 'failed', 1, '{}' FROM accounts WHERE name = 'rich'`,
+      `INSERT INTO runs (id, account_id, model, kind, price, status, turn, created_at, input)
+       SELECT 'run_old', id, 'acme/model', 'image', 1, 'failed', 0, 1, '{}' FROM accounts WHERE name = 'rich'`,
     )
     await add('refund', 1)
     await add('added', 50_001)

@@ -152,16 +152,13 @@ describe('the page', () => {
     const { makeDataFolders } = await import('../../../src/service/data-folders.js')
     const { createManualClock } = await import('../../support/clock.js')
     const clock = createManualClock()
-    const local = createLocalStorage(await makeDataFolders(temporaryFolder()), clock)
+    const local = createLocalStorage((await makeDataFolders(temporaryFolder())).files, clock)
     const storage = { asked: 0 }
     const signedUrl = () => {
       storage.asked++
       return sign()
     }
-    const service = await serve(
-      {},
-      { clock, storage: { ...local, outputs: { ...local.outputs, signedUrl } } },
-    )
+    const service = await serve({}, { clock, storage: { ...local, files: { ...local.files, signedUrl } } })
     return { service, storage }
   }
 })

@@ -1,5 +1,5 @@
 /** The images that were sent with a run, as the console shows them. */
-import { readdirSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { CONSOLE_PATHS } from '../../../src/protocol/console.js'
@@ -63,7 +63,6 @@ test('a reference image needs a session of the account, and a position that has 
 
 test('a removed reference image is 410', async () => {
   const { service, browser, id } = await createRun()
-  const inputs = join(service.dataFolder, 'inputs')
-  for (const name of readdirSync(inputs)) rmSync(join(inputs, name), { recursive: true })
+  rmSync(join(service.dataFolder, 'files', id), { recursive: true })
   expect(await browser.get(pathTo(id, 1))).toMatchObject(refusal(410, 'gone'))
 })

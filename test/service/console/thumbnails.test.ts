@@ -13,7 +13,7 @@ import {
   RendererCrashed,
   type RenderJob,
 } from '../../../src/service/engines/engine.js'
-import { createMetrics } from '../../../src/service/metrics/index.js'
+import { createMetrics } from '../../../src/service/metrics.js'
 import { createManualClock } from '../../support/clock.js'
 import {
   type Browser,
@@ -128,8 +128,9 @@ test('a queued run has no thumbnail, nor has any run without a thumbnail engine'
 test('the thumbnail of a removed file is 410, also with a matching ETag', async () => {
   const { service, browser, thumbnail } = await createThumbnail()
   const etag = (await read(service, browser, thumbnail)).header('etag') ?? ''
-  const outputs = join(service.dataFolder, 'outputs')
-  for (const token of await readdir(outputs)) await rm(join(outputs, token), { recursive: true })
+  const files = join(service.dataFolder, 'files')
+  for (const name of await readdir(files))
+    if (name.startsWith('run_')) await rm(join(files, name), { recursive: true })
   expect(await refused(browser, thumbnail)).toEqual([410, 'gone', 'no-store'])
   expect((await read(service, browser, thumbnail, { 'if-none-match': etag })).status).toBe(410)
 })

@@ -10,7 +10,6 @@ import { accountContract } from '../../contract/account-store.js'
 import { cancelContract } from '../../contract/cancels.js'
 import { consoleContract } from '../../contract/console-store.js'
 import { creditLedgerContract } from '../../contract/credit-ledger.js'
-import { fileRecordsContract } from '../../contract/file-records.js'
 import { storeContract } from '../../contract/store.js'
 import { userContract } from '../../contract/user-store.js'
 import { temporaryFolder } from '../../support/service.js'
@@ -24,7 +23,6 @@ function writeEmpty(path: string): string {
 
 storeContract(() => openSqliteStore(newPath()))
 cancelContract(() => openSqliteStore(newPath()))
-fileRecordsContract(() => openSqliteStore(newPath()))
 accountContract(() => openSqliteStore(newPath()))
 userContract(() => openSqliteStore(newPath()))
 consoleContract(() => openSqliteStore(newPath()))

@@ -1,5 +1,5 @@
 /**
- * What a claim from a long queue costs: `npm run bench:claims`, or `npm run bench:claims -- postgres`. 100,000 queued runs of
+ * What a claim from a long queue costs: `npm run bench -- claims`, or `npm run bench -- claims postgres`. 100,000 queued runs of
  * one or more accounts and models, and the time of one claim with its commit. Prints a Markdown table.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { openDatabase } from '../src/host/database.js'
 import type { Store } from '../src/service/store/contract.js'
 import { openPostgresStore } from '../src/service/store/postgres/index.js'
-import { SQLITE_SCHEMA } from '../src/service/store/sqlite/database.js'
+import { SQLITE_SCRIPTS } from '../src/service/store/sqlite/database.js'
 import { openSqliteStore } from '../src/service/store/sqlite/index.js'
 import { startPostgres } from '../test/support/postgres-server.js'
 import { median, row } from './table.js'
@@ -38,7 +38,7 @@ async function fillSqlite(queue: Queue): Promise<Filled> {
   const { accounts, models } = queue
   const folder = mkdtempSync(join(tmpdir(), 'rushes-bench-'))
   const path = join(folder, 'service.db')
-  const database = openDatabase({ path, migrations: [SQLITE_SCHEMA] })
+  const database = openDatabase({ path, migrations: SQLITE_SCRIPTS })
   database.transaction(() => {
     for (let id = 1; id <= accounts; id++)
       database.run('INSERT INTO accounts (id, name, created_at) VALUES (?1, ?2, 0)', id, `account ${id}`)

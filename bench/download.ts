@@ -1,19 +1,15 @@
 /**
- * Downloads from loopback: `npm run bench:download`. Seconds and peak memory of one download in a process of its own, by size;
+ * Downloads from loopback: `npm run bench -- download`. Seconds and peak memory of one download in a process of its own, by size;
  * then `rushes download` as a whole process and `curl`, in turns, from the same local service: one file of 1 GiB, and 200
  * small files. rushes asks for the run first, computes the SHA-256 of every file and syncs it to the disk before it gets its
- * name; curl does none of that. Two scripts (`download-script.ts`) show where the difference comes from: they have the same
- * network code and four downloads at a time, but no status request, no journal and nothing to resume. Prints Markdown tables.
- * /
+ * name; curl does none of that. Prints Markdown tables.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { downloadInChild } from '../test/download/big.js'
-import { fetchAll, isScript } from './download-script.js'
 import { median } from './table.js'
 
 const SIZES_MIB = [1, 300, 2_048]
@@ -89,7 +85,6 @@ async function besideCurl(): Promise<void> {
   ] as const) {
     const made = rushes('run', kind, 'x', '--model', `rushes/preview-${kind}`, '--json')
     const { id, output } = JSON.parse(made) as { id: string; output: { urls: readonly string[] } }
-    const self = fileURLToPath(import.meta.url)
     const ways: readonly Way[] = [
       { name: 'curl', program: 'curl', words: ['-sS', '--fail', '--remote-name-all', ...output.urls] },
       {
@@ -97,11 +92,6 @@ async function besideCurl(): Promise<void> {
         program: process.execPath,
         words: [BINARY, 'download', id, '-q', '-o', './{index}.{ext}'],
       },
-      ...(kind === 'image' ? (['plain', 'safe'] as const) : []).map((script) => ({
-        name: `a ${script} script`,
-        program: process.execPath,
-        words: [self, script, ...output.urls],
-      })),
     ]
     const found = new Map(ways.map((way) => [way, { seconds: [] as number[], peakMiB: 0 }]))
     for (let round = 0; round <= ROUNDS; round++)
@@ -127,13 +117,9 @@ async function besideCurl(): Promise<void> {
   await once(child, 'exit')
 }
 
-const [word, ...urls] = process.argv.slice(2)
 try {
-  if (isScript(word)) await fetchAll(word, urls)
-  else {
-    if (word !== 'curl') await alone()
-    await besideCurl()
-  }
+  await alone()
+  await besideCurl()
 } finally {
   rmSync(home, { recursive: true, force: true })
 }

@@ -1,5 +1,5 @@
 // Seconds and peak memory of the preview renderer, one child process per picture, so that nothing is warm and nothing is
-// shared: `npm run bench:render`. A word narrows it: `npm run bench:render -- 1080p`. Prints Markdown tables.
+// shared: `npm run bench -- render`. A word narrows it: `npm run bench -- render 1080p`. Prints Markdown tables.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'

@@ -1,21 +1,27 @@
 /**
- * Runs one benchmark: `node bench/run.mjs <name> [words]`. Node 20 runs no TypeScript, so it is bundled first, into a
+ * Runs one benchmark, or a program of docs/make that draws a picture: `npm run bench -- <name> [words]`. Node 20 runs no TypeScript, so it is bundled first, into a
  * folder below `node_modules`, where packages are found. It runs in a process of its own, from the project's root, and
  * may start itself again for measurements apart.
  */
 import { spawn } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { readdirSync, readFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
+import { emojiAtBuild } from '../src/preview/emoji.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const [name = '', ...words] = process.argv.slice(2)
-const source = join(root, 'bench', `${name}.ts`)
+const programs = ['bench', 'docs/make'].flatMap((folder) =>
+  readdirSync(join(root, folder))
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => join(root, folder, file)),
+)
+const source = programs.find((path) => basename(path) === `${name}.ts`)
 
-if (!/^[a-z-]+$/.test(name) || !existsSync(source)) {
-  const names = readdirSync(join(root, 'bench')).flatMap((file) => /^(.+)\.ts$/.exec(file)?.slice(1) ?? [])
+if (source === undefined) {
+  const names = programs.map((path) => basename(path, '.ts'))
   console.error(`Which benchmark? ${names.join(', ')}`)
   process.exit(2)
 }
@@ -36,7 +42,7 @@ const bundle = await rolldown({
   input: { [name]: source },
   platform: 'node',
   external: [/^node:/, 'pg-native', ...Object.keys(dependencies)],
-  plugins: [textFiles],
+  plugins: [textFiles, emojiAtBuild()],
 })
 await bundle.write({
   dir: folder,

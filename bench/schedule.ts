@@ -1,5 +1,5 @@
 /**
- * The scheduler of batches against what else one would do, in simulated time over many draws: `npm run bench:schedule`. The real
+ * The scheduler of batches against what else one would do, in simulated time over many draws: `npm run bench -- schedule`. The real
  * limiter and the real scheduler, on a clock that jumps from event to event. Prints Markdown tables.
  */
 
@@ -119,8 +119,7 @@ async function measure(way: Way, draws: readonly (readonly number[])[]) {
 }
 
 const WAYS: readonly (readonly [string, Way])[] = [
-  ['rushes', ours()],
-  ['rushes, having seen runs before', ours([15_000, 20_000, 25_000])],
+  ['rushes', ours],
   ['ten in flight', tenInFlight],
   ['plain queue', plainQueue],
 ]
@@ -137,10 +136,8 @@ for (const [runs, spread, draw, draws] of [
   if (process.argv[2] === 'films' && runs !== 20) continue
   const drawn = Array.from({ length: draws }, () => Array.from({ length: runs }, draw))
   for (const [name, way] of WAYS) {
-    const known =
-      name.includes('seen') && runs === 20 ? ours([70_000, 90_000, 110_000, 130_000, 150_000, 170_000]) : way
     if (runs === 1_000 && name === 'plain queue') continue
-    const { seconds, ratio, requests, delay } = await measure(known, drawn)
+    const { seconds, ratio, requests, delay } = await measure(way, drawn)
     row(runs, spread, name, seconds.toFixed(0), ratio.toFixed(3), requests, delay.toFixed(2))
   }
 }

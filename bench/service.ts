@@ -1,13 +1,16 @@
 /**
- * What the local service answers a second: `npm run bench:service`. Creates and status calls, beside a bare Fastify
- * route that parses and answers JSON, on the same machine in the same run; then creates while a film is rendered.
+ * What the local service answers a second: `npm run bench -- service`. Creates and status calls, beside a bare Fastify
+ * route that parses and answers JSON, on the same machine in the same run.
  * The servers are processes of their own; the load is spoken over raw sockets, since a real client costs more than
  * most answers. Every key has its limit of 20 requests in 10 s, so there are many keys. Prints Markdown tables.
- * `npm run bench:service -- film` measures the creates beside a film alone, `-- postgres` creates and status calls with 64
- * connections, one account each, on a PostgreSQL of this machine.
+ * `npm run bench -- service postgres` measures creates and status calls with 64 connections, one account each, on a PostgreSQL of
+ * this machine.
  */
 
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -16,35 +19,136 @@ import { newKey } from '../src/service/secrets.js'
 import { openPostgresStore } from '../src/service/store/postgres/index.js'
 import { openServiceDatabase, openSqliteStore } from '../src/service/store/sqlite/index.js'
 import { startPostgres } from '../test/support/postgres-server.js'
-import {
-  best,
-  cellsOf,
-  createText,
-  dial,
-  expectStatus,
-  type Figures,
-  figuresOf,
-  flood as floodPort,
-  type Line,
-  RUN,
-  started,
-  statusText,
-} from './load.js'
-import { row } from './table.js'
+import { quantile, row } from './table.js'
 
 const SECONDS = 4
 const ROUNDS = 3
-/** `npm run bench:service -- 100`: with a hundred connections. */
+/** `npm run bench -- service 100`: with a hundred connections. */
 const CONNECTIONS = Number(process.argv[2]) || 16
 const KEYS = 24_000
 const ACCOUNTS = 64
 const KEYS_OF_ACCOUNT = 80
-const STEADY_PER_SECOND = 50
-const STEADY_SECONDS = 20
-const FILM_BODY = JSON.stringify({
-  model: 'rushes/preview-video',
-  input: { prompt: 'a fox runs', resolution: '1080p', duration: '10' },
-})
+const RUN = {
+  id: 'run_01234567890123456789',
+  model: 'rushes/preview-image',
+  status: 'queued',
+  input: { prompt: 'a red fox in fresh snow, dawn, long shadows', quality: 'high' },
+  output: null,
+  error: null,
+  created_at: '2026-01-01T00:00:00.000Z',
+  started_at: null,
+  finished_at: null,
+}
+const CREATE_BODY = JSON.stringify({ model: RUN.model, input: RUN.input })
+interface Server {
+  readonly port: number
+  end(): Promise<void>
+}
+
+async function started(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<Server> {
+  const child: ChildProcess = spawn(process.execPath, argv, { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const [line] = child.stdout === null ? [''] : await once(child.stdout, 'data')
+  const { url } = JSON.parse(String(line))
+  return {
+    port: Number(new URL(url).port),
+    async end() {
+      child.kill('SIGTERM')
+      await once(child, 'exit')
+    },
+  }
+}
+
+const bearer = (key: string): string => `Authorization: Bearer ${key}\r\n`
+const createText = (key: string): string =>
+  `POST /api/v1/runs HTTP/1.1\r\nHost: localhost\r\n${bearer(key)}Content-Type: application/json\r\n` +
+  `Content-Length: ${Buffer.byteLength(CREATE_BODY)}\r\n\r\n${CREATE_BODY}`
+const statusText = (key: string, id: string): string =>
+  `GET /api/v1/runs/${id} HTTP/1.1\r\nHost: localhost\r\n${bearer(key)}\r\n`
+
+interface Line {
+  /** Sends one request; the status, the body and how long they took. */
+  ask(text: string): Promise<{ readonly status: number; readonly body: string; readonly ms: number }>
+  end(): void
+}
+
+async function dial(port: number): Promise<Line> {
+  const socket: Socket = connect({ port, host: '127.0.0.1', noDelay: true })
+  await once(socket, 'connect')
+  let heard = ''
+  let answered: () => void = () => {}
+  socket.setEncoding('latin1')
+  socket.on('data', (text: string) => {
+    heard += text
+    const head = heard.indexOf('\r\n\r\n')
+    if (head < 0) return
+    const length = Number(/\r\ncontent-length: (\d+)/i.exec(heard)?.[1])
+    if (heard.length >= head + 4 + length) answered()
+  })
+  return {
+    ask: (text) =>
+      new Promise((resolve) => {
+        const began = performance.now()
+        answered = () => {
+          const ms = performance.now() - began
+          const [status, body] = [Number(heard.slice(9, 12)), heard.slice(heard.indexOf('\r\n\r\n') + 4)]
+          heard = ''
+          resolve({ status, body, ms })
+        }
+        socket.write(text)
+      }),
+    end: () => void socket.destroy(),
+  }
+}
+
+interface Figures {
+  readonly perSecond: number
+  readonly p50: number
+  readonly p99: number
+}
+
+function figuresOf(ms: readonly number[], elapsedMs: number): Figures {
+  const perSecond = (ms.length / elapsedMs) * 1_000
+  return { perSecond, p50: quantile(ms, 0.5), p99: quantile(ms, 0.99) }
+}
+
+function expectStatus(wanted: number, { status, body }: { status: number; body: string }): void {
+  if (status !== wanted) throw new Error(`answered ${status}: ${body}`)
+}
+
+interface Flood {
+  readonly port: number
+  readonly connections: number
+  /** That every answer must have. */
+  readonly status: number
+  next(): string
+}
+
+/** As fast as it goes: every connection asks again as soon as it was answered. */
+async function flood({ port, connections, status, next }: Flood): Promise<Figures> {
+  const lines = await Promise.all(Array.from({ length: connections }, () => dial(port)))
+  const ms: number[] = []
+  const began = performance.now()
+  const endAt = began + SECONDS * 1_000
+  await Promise.all(
+    lines.map(async (line) => {
+      while (performance.now() < endAt) {
+        const answer = await line.ask(next())
+        expectStatus(status, answer)
+        ms.push(answer.ms)
+      }
+      line.end()
+    }),
+  )
+  return figuresOf(ms, performance.now() - began)
+}
+
+const cellsOf = ({ perSecond, p50, p99 }: Figures): readonly string[] => [
+  perSecond.toFixed(0),
+  p50.toFixed(2),
+  p99.toFixed(2),
+]
+const best = (figures: readonly Figures[]): Figures =>
+  figures.reduce((one, other) => (other.perSecond > one.perSecond ? other : one))
 
 /** The yardstick: what Fastify itself makes of such requests, with nothing behind it. */
 async function beBare(): Promise<void> {
@@ -56,35 +160,6 @@ async function beBare(): Promise<void> {
   app.get('/api/v1/runs/:id', async (request) => ({ ...RUN, id: (request.params as { id: string }).id }))
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
   process.stdout.write(`${JSON.stringify({ url })}\n`)
-}
-
-const flood = (
-  port: number,
-  status: number,
-  next: () => string,
-  connections = CONNECTIONS,
-): Promise<Figures> => floodPort({ port, connections, status, next, seconds: SECONDS })
-
-/** At a steady rate, whatever becomes of the answers, while `going` says so. */
-async function steady(port: number, next: () => string, going: () => boolean): Promise<Figures> {
-  const idle: Line[] = await Promise.all(Array.from({ length: CONNECTIONS }, () => dial(port)))
-  const ms: number[] = []
-  const asked: Promise<void>[] = []
-  const began = performance.now()
-  while (going()) {
-    const line = idle.pop() ?? (await dial(port))
-    asked.push(
-      line.ask(next()).then((answer) => {
-        expectStatus(201, answer)
-        ms.push(answer.ms)
-        idle.push(line)
-      }),
-    )
-    await new Promise((resolve) => setTimeout(resolve, 1_000 / STEADY_PER_SECOND))
-  }
-  await Promise.all(asked)
-  for (const line of idle) line.end()
-  return figuresOf(ms, performance.now() - began)
 }
 
 const keysIn = (data: string) => addKeys(join(data, 'service.db'))
@@ -103,10 +178,6 @@ async function main(): Promise<void> {
   const idle = ['--engine', 'image=sleep 600', '--engine', 'video=sleep 600']
   if (process.argv[2] === 'postgres') {
     await onPostgres([...serve, ...idle], env)
-    return rmSync(folder, { recursive: true, force: true })
-  }
-  if (process.argv[2] === 'film') {
-    await whileRendering(serve, idle, env)
     return rmSync(folder, { recursive: true, force: true })
   }
   const keys = await keysIn(data)
@@ -129,7 +200,7 @@ async function main(): Promise<void> {
   const found = new Map<string, Figures[]>(measures.map(([name]) => [name, []]))
   for (let round = 0; round <= ROUNDS; round++)
     for (const [name, server, status, next] of measures) {
-      const figures = await flood(server.port, status, next)
+      const figures = await flood({ port: server.port, connections: CONNECTIONS, status, next })
       // The first round warms the machine code.
       if (round > 0) found.get(name)?.push(figures)
     }
@@ -142,7 +213,6 @@ async function main(): Promise<void> {
   }
   await bare.end()
   await service.end()
-  await whileRendering(serve, idle, env)
   rmSync(folder, { recursive: true, force: true })
 }
 
@@ -181,58 +251,11 @@ async function onPostgres(serve: readonly string[], env: NodeJS.ProcessEnv): Pro
   for (const [name, status, text] of measures) {
     const found: Figures[] = []
     for (let round = 0; round <= ROUNDS; round++)
-      found.push(await flood(service.port, status, text, ACCOUNTS))
+      found.push(await flood({ port: service.port, connections: ACCOUNTS, status, next: text }))
     row(name, ...cellsOf(best(found.slice(1))))
   }
   await service.end()
   await postgres.stop()
-}
-
-/**
- * Creates of pictures while one film of 1080p is rendered: the film is the only thing that fits. Before, the same while
- * nothing is rendered: a disk or a machine that is busy otherwise delays both.
- */
-async function whileRendering(
-  serve: readonly string[],
-  idle: readonly string[],
-  env: NodeJS.ProcessEnv,
-): Promise<void> {
-  console.log(`\n${STEADY_PER_SECOND} creates a second:\n`)
-  row('', 'a second', 'p50 ms', 'p99 ms', '')
-  row('---', '--:', '--:', '--:', '--:')
-  // A data folder for each: in the other the queue is full of pictures, which would be rendered first.
-  const begin = async (name: string, engines: readonly string[]) => {
-    const data = join(env.HOME ?? '', name)
-    const [own = '', ...keys] = await keysIn(data)
-    const service = await started([...serve.with(serve.indexOf('--data') + 1, data), ...engines], env)
-    let turn = 0
-    const next = () => createText(keys[turn++ % keys.length] ?? '')
-    return { own, service, creates: (going: () => boolean) => steady(service.port, next, going) }
-  }
-
-  const still = await begin('still', idle)
-  const endAt = performance.now() + STEADY_SECONDS * 1_000
-  row('while nothing is rendered', ...cellsOf(await still.creates(() => performance.now() < endAt)), '')
-  await still.service.end()
-
-  const { own, service, creates } = await begin('film', [])
-  // Each on a connection of its own: the one before may not be answered yet.
-  const ask = async (text: string) => {
-    const line = await dial(service.port)
-    const { body } = await line.ask(text)
-    line.end()
-    return JSON.parse(body)
-  }
-  const { id } = await ask(createText(own, FILM_BODY))
-  let status = 'queued'
-  const watch = setInterval(async () => {
-    status = (await ask(statusText(own, id))).status ?? status
-  }, 1_000)
-  while (status === 'queued') await new Promise((resolve) => setTimeout(resolve, 50))
-  const figures = await creates(() => status === 'processing')
-  clearInterval(watch)
-  row('while a film of 1080p is rendered', ...cellsOf(figures), `the film: ${status}`)
-  await service.end()
 }
 
 if (process.argv[2] === 'bare') await beBare()

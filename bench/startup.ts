@@ -1,5 +1,5 @@
 /**
- * Start-up as ratios to bare Node: `npm run bench:startup`. The commands run in turns, ROUNDS times each, and medians are
+ * Start-up as ratios to bare Node: `npm run bench -- startup`. The commands run in turns, ROUNDS times each, and medians are
  * compared, so that a noisy machine affects all alike. Prints a Markdown table.
  *
  * The commands get PATH and HOME alone; with `-- environment`, all variables of the shell: where NODE_EXTRA_CA_CERTS is set,
@@ -41,12 +41,11 @@ const CASES: readonly (readonly [string, readonly string[]])[] = [
   ['a usage error', [BINARY, 'run', 'image', '--no-such-flag']],
   ['run image --dry-run', DRY_RUN],
   ['models', [BINARY, 'models']],
-  ['completion of a flag', [BINARY, '__complete', 'run', 'image', '--qua']],
-  ['completion of an id', [BINARY, '__complete', 'wait', '']],
+  ['completion bash', [BINARY, 'completion', 'bash']],
   ['status of a run on loopback', STATUS],
 ]
 
-/** A journal with as many runs as completion reads. */
+/** A journal with many runs. */
 const journal = openJournal({
   path: join(STATE, 'journal.db'),
   now: () => Date.now(),

@@ -1,5 +1,5 @@
 /**
- * What the files of the state folder cost: `npm run bench:state`. A grant of the shared limit, alone and beside seven
+ * What the files of the state folder cost: `npm run bench -- state`. A grant of the shared limit, alone and beside seven
  * busy processes; the journal with a hundred runs and with a hundred thousand. Prints Markdown tables.
  */
 import { spawn } from 'node:child_process'
@@ -135,7 +135,6 @@ function journals(folder: string): void {
     journal.unfinished(ADDRESS)
     journal.unconfirmed(ADDRESS)
   })
-  compare('typical duration', 300, (journal) => void journal.typicalDuration(ADDRESS, 'acme/cinema-1'))
   let number = 0
   compare('of a run: intent, id, two statuses, one file', 200, (journal) => {
     const id = `new_${number++}`

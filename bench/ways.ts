@@ -35,32 +35,29 @@ export type Way = (world: World, runs: number) => Promise<unknown>
 /** The pace of the client, when at most half of the budget is in use. */
 const NEXT = { soonestMs: 1_000, latestMs: 2_000 }
 
-/** `known`: how long earlier runs of the model took, in ms. */
-export const ours =
-  (known: readonly number[] = []): Way =>
-  (world, runs) => {
-    const taskOf = (run: number): Task => ({
-      group: 'one',
-      create: async () => {
-        await world.create(run)
-        return world.clock.monotonic()
-      },
-      poll: async ({ isUrgent }) =>
-        (await world.poll(run, isUrgent))
-          ? { is: 'over', durationMs: world.durationMs(run) }
-          : { is: 'running', next: NEXT },
-    })
-    return runSchedule({
-      tasks: Array.from({ length: runs }, (_, run) => taskOf(run)),
-      clock: world.clock,
-      limit: RUNS_LIMIT,
-      load: world.load,
-      durationsOf: () => known,
-      random,
-      mayCreate: () => true,
-      signal: new AbortController().signal,
-    })
-  }
+export const ours: Way = (world, runs) => {
+  const taskOf = (run: number): Task => ({
+    group: 'one',
+    create: async () => {
+      await world.create(run)
+      return world.clock.monotonic()
+    },
+    poll: async ({ isUrgent }) =>
+      (await world.poll(run, isUrgent))
+        ? { is: 'over', durationMs: world.durationMs(run) }
+        : { is: 'running', next: NEXT },
+  })
+  return runSchedule({
+    tasks: Array.from({ length: runs }, (_, run) => taskOf(run)),
+    clock: world.clock,
+    limit: RUNS_LIMIT,
+    load: world.load,
+    durationsOf: () => [],
+    random,
+    mayCreate: () => true,
+    signal: new AbortController().signal,
+  })
+}
 
 /** Ten at a time, every one asked about after a fixed pause. */
 export const tenInFlight: Way = async (world, runs) => {

@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createPlace, type Place, rushes, type Service, serve } from './support/binary.js'
+import { randomOutput } from './support/engines.js'
 import { ask, hasNginx, type Nginx, type Reply, startFakeNode, startNginx } from './support/nginx.js'
 import { until } from './support/until.js'
 
@@ -23,12 +24,7 @@ describe.skipIf(!hasNginx)('nginx in front of two nodes', () => {
   const node = (port = 0) =>
     serve(place, [
       ...['--data', data, '--port', String(port), '--public-url', PUBLIC_URL],
-      ...[
-        '--trust-proxy',
-        '127.0.0.1',
-        '--engine',
-        'image=head -c 20000000 /dev/urandom > $RUSHES_OUTPUT_DIR/a.png',
-      ],
+      ...['--trust-proxy', '127.0.0.1', '--engine', `image=${randomOutput('a.png', 20_000_000)}`],
     ])
   const newKey = async (...flags: readonly string[]): Promise<string> => {
     const words = ['admin', 'key', 'create', '--account', 'default', '--rate', '10000/1s', '--data', data]

@@ -1,17 +1,16 @@
 /** What a user would take for the same work. Each command makes `fox-1.png`, `fox-2.png` and so on in its working folder. */
 import { writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { named } from './install.js'
 
 export const RUSHES = resolve('bin/rushes.cjs')
-export const SCRIPTS = resolve('bench/peers/scripts')
+const SCRIPTS = resolve('bench/peers')
 
 export interface Tool {
   readonly name: string
   /** Where its interface begins on the adapter. */
   readonly path: string
   /** The command for runs of these prompts, all of them at once; it may write files into its working folder first. */
-  command(prompts: readonly string[], folder: string, installed: string): readonly string[]
+  command(prompts: readonly string[], folder: string): readonly string[]
   /** What a user does to have the result of a run whose process was killed. */
   readonly pickUp?: readonly string[]
   /** Further settings of its script. */
@@ -56,15 +55,15 @@ export const curl: Tool = {
 }
 
 export const replicate: Tool = {
-  name: named('replicate'),
+  name: 'replicate 1.4.0',
   path: '/v1',
-  command: (prompts, _, installed) => [process.execPath, join(installed, 'replicate.mjs'), ...prompts],
+  command: (prompts) => [process.execPath, join(SCRIPTS, 'replicate.mjs'), ...prompts],
 }
 
 export const fal: Tool = {
-  name: named('@fal-ai/client'),
+  name: '@fal-ai/client 1.10.1',
   path: '/fal',
-  command: (prompts, _, installed) => [process.execPath, join(installed, 'fal.mjs'), ...prompts],
+  command: (prompts) => [process.execPath, join(SCRIPTS, 'fal.mjs'), ...prompts],
 }
 
 /** Set by somebody who knows the limit: a library's run of 2 s costs three or four requests, and two a second are allowed. */

@@ -7,7 +7,7 @@ import { EXIT } from '../errors.js'
 import { asRushesError, Interruption, type Interrupts } from '../host/interrupts.js'
 import type { CommandEnvironment, Context, ContextOptions, ReplaceableParts } from './context/context.js'
 import { commandWord, type Globals, globalsOf, plainWords, wantsJson } from './flags/globals.js'
-import { findCommand, usageOf } from './help/find-command.js'
+import { findCommand, usageOf } from './help/usage-errors.js'
 import type { ModelProgram, ModelProgramOptions } from './models/model-program.js'
 import type { Io } from './process/io.js'
 import { createProgram, globalsOfCommand } from './program.js'
@@ -21,11 +21,6 @@ export interface MainOptions extends Io {
 
 export async function main(options: MainOptions): Promise<number> {
   const print = (text: string) => void options.stdout.write(text)
-  if (options.argv[0] === '__complete') {
-    const { completeLine } = await import('./completion/index.js')
-    print(await completeLine(options.argv.slice(1), options.env))
-    return EXIT.ok
-  }
   const { argv } = options
   let exitCode: number = EXIT.ok
   let out: Output | undefined
@@ -46,7 +41,10 @@ export async function main(options: MainOptions): Promise<number> {
     return models
   }
   try {
-    const environment = { run, print, columns: () => options.stdout.columns }
+    const environment: CommandEnvironment = {
+      ...{ run, print, columns: () => options.stdout.columns },
+      program: () => createProgram(undefined, environment, { loadsAll: true }),
+    }
     const line = await programFor(argv, { env: options.env, environment, freshModels })
     if (argv.length === 0) line.program.outputHelp()
     else await parse(line, argv)
@@ -65,10 +63,7 @@ async function programFor(
   options: Omit<ModelProgramOptions, 'argv'>,
 ): Promise<ModelProgram> {
   const word = commandWord(argv)
-  if (word !== 'run') {
-    const help = { showsAll: argv.includes('--all') }
-    return { program: await createProgram(word, options.environment, help) }
-  }
+  if (word !== 'run') return { program: await createProgram(word, options.environment) }
   const { createModelProgram } = await import('./models/model-program.js')
   return createModelProgram({ argv, ...options })
 }

@@ -1,25 +1,23 @@
 /** Builds the commander program: names, flags and help. It runs no command. */
 import { Command, Option } from 'commander'
-import { usageError } from '../errors.js'
 import { KINDS } from '../protocol/models.js'
 import { COMMANDS } from './commands/index.js'
 import type { CommandEnvironment } from './context/context.js'
 import { type Globals, globalOptions, globalsOf } from './flags/globals.js'
-import { findCommand } from './help/find-command.js'
-import { GLOBAL_OPTIONS, helpFormat, TOPICS } from './help/format-help.js'
+import { GLOBAL_OPTIONS, HELP_FORMAT } from './help/format-help.js'
+import { findCommand } from './help/usage-errors.js'
 import { VERSION } from './process/version.js'
 
-const TOPIC_NAMES = Object.keys(TOPICS) as (keyof typeof TOPICS)[]
 const DEFAULT_COLUMNS = 80
 
 /**
- * Creates the whole program. Only the command `named` is loaded and has its flags.
- * `showsAll`: whether help pages also show uncommon options.
+ * Creates the program. Only the command `named` is loaded and has its flags, because loading all takes longer than most
+ * commands; `loadsAll` loads all.
  */
 export async function createProgram(
   named: string | undefined,
   environment: CommandEnvironment,
-  { showsAll = false } = {},
+  { loadsAll = false } = {},
 ): Promise<Command> {
   const program = new Command('rushes')
     .description('Create video and image runs, wait for them and download the results.')
@@ -27,7 +25,7 @@ export async function createProgram(
     .version(VERSION, '-V, --version', 'Print the version')
     .addHelpOption(helpOption())
     .helpCommand(false)
-    .configureHelp(helpFormat({ showsAll }))
+    .configureHelp(HELP_FORMAT)
     .exitOverride()
     // Set before the commands are added, because each command copies it when it is created.
     .configureOutput({
@@ -40,7 +38,7 @@ export async function createProgram(
   for (const option of globalOptions()) program.addOption(option)
   for (const row of COMMANDS) {
     const command = program.command(row.name).description(row.about).helpGroup(row.group)
-    if (row.name !== named) continue
+    if (row.name !== named && !loadsAll) continue
     const { register } = await row.load()
     register(command, environment)
     addGlobalOptions(command)
@@ -54,15 +52,12 @@ const helpOption = () => new Option('-h, --help', 'Print this help').helpGroup(G
 function addHelpCommand(program: Command, { print }: CommandEnvironment): void {
   const help = program
     .command('help')
-    .description('Print the help of a command or a topic')
-    .argument('[command...]', `A command and its subcommand, or a topic: ${TOPIC_NAMES.join(', ')}`)
-    .addOption(new Option('--all', 'Show every option of the command'))
+    .description('Print the help of a command')
+    .argument('[command...]', 'A command and its subcommand; agents prints a reference for language models')
     .action(async (words: readonly string[]) => {
-      const topic = TOPIC_NAMES.find((name) => name === words[0])
-      if (topic === undefined) return findCommand(program, words, TOPIC_NAMES).outputHelp()
-      if (words.length > 1) throw usageError(`\`rushes help ${topic}\` takes no further words.`)
-      const { TOPIC_TEXTS } = await import('./help/topic-texts.js')
-      print(TOPIC_TEXTS[topic]())
+      if (words.join(' ') !== 'agents') return findCommand(program, words).outputHelp()
+      const { default: skill } = await import('../../skills/rushes/SKILL.md?raw')
+      print(skill)
     })
   addGlobalOptions(help)
 }

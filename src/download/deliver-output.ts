@@ -26,7 +26,6 @@ import {
   moveIntoPlace,
   refuseObstacle,
 } from './final-files.js'
-import { marksOfFile } from './marks.js'
 import { createPart } from './part-file.js'
 
 export interface DeliveredOutput {
@@ -74,7 +73,7 @@ export async function deliverToFile(options: DownloaderOptions, job: DeliveryJob
   const session = createSession(job)
   try {
     const { part, path, kind, bytes, sha256, url } = await fetchOutput(options, source, { ...job, session })
-    const file = { path, bytes, sha256, url, content_type: kind.contentType, ...marksOfFile(part.path) }
+    const file = { path, bytes, sha256, url, content_type: kind.contentType }
     const to = (await job.beforeMove?.(file)) ?? { path, mayReplace: overwrite }
     await moveIntoPlace(part.path, to, options.fileSystem)
     const warning = misnamed(path, kind)

@@ -8,11 +8,9 @@ import { extname, resolve } from 'node:path'
 import type { FileSystem } from '../host/file-system.js'
 import { moveWithoutReplacing, replaceFile, sha256OfFile } from '../host/files.js'
 import { addTo } from '../protocol/lists.js'
-import type { FileMarks } from '../protocol/media.js'
 import { printable } from '../protocol/text.js'
 import { describeFileError, downloadFailed, withWriteErrors } from './failures.js'
 import { withExtension } from './file-names.js'
-import { marksOfFile } from './marks.js'
 
 export interface Obstacle {
   /** For example `fox.mp4 already exists`. */
@@ -89,7 +87,7 @@ export interface Destination {
 }
 
 /** One entry of `files` in the JSON output. */
-export interface DownloadedFile extends FileMarks {
+export interface DownloadedFile {
   /** The path as the user wrote it: a relative path stays relative. `-` for standard output. */
   readonly path: string
   readonly bytes: number
@@ -100,20 +98,17 @@ export interface DownloadedFile extends FileMarks {
   readonly content_type: string
 }
 
-/** A file of an earlier command. Its marks are read again, because earlier versions did not record them. */
-export type EarlierFile = Omit<DownloadedFile, keyof FileMarks>
-
 /** Files of earlier commands by path, so that each of many outputs does not need to be compared with each file. */
 export interface EarlierFiles {
   /** Files by absolute path. Several commands may have downloaded a file to the same path. */
-  readonly byPath: ReadonlyMap<string, readonly EarlierFile[]>
+  readonly byPath: ReadonlyMap<string, readonly DownloadedFile[]>
   /** Extensions of the files, without dots. */
   readonly extensions: ReadonlySet<string>
 }
 
 /** Indexes `files`, whose paths must be absolute. */
-export function earlierFilesOf(files: readonly EarlierFile[]): EarlierFiles {
-  const byPath = new Map<string, EarlierFile[]>()
+export function earlierFilesOf(files: readonly DownloadedFile[]): EarlierFiles {
+  const byPath = new Map<string, DownloadedFile[]>()
   for (const file of files) addTo(byPath, file.path, file)
   return { byPath, extensions: new Set(files.map(({ path }) => extname(path).slice(1))) }
 }
@@ -129,12 +124,12 @@ export async function findUnchanged(
 ): Promise<DownloadedFile | undefined> {
   for (const path of new Set([...extensions].map((extension) => withExtension(name, extension))))
     for (const file of byPath.get(resolve(path)) ?? [])
-      if (await isUnchanged(file, signal)) return { ...file, path, ...marksOfFile(path) }
+      if (await isUnchanged(file, signal)) return { ...file, path }
   return undefined
 }
 
 async function isUnchanged(
-  { path, bytes, sha256 }: EarlierFile,
+  { path, bytes, sha256 }: DownloadedFile,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
   try {

@@ -17,7 +17,7 @@ import { createProgress, type DownloadProgress } from './download-progress.js'
 import { downloadFailed } from './failures.js'
 import type { DownloaderOptions, OutputLink, RetryNotice } from './fetch-output.js'
 import { createNamer, type Namer, type OutputToName } from './file-names.js'
-import { type Destination, type DownloadedFile, type EarlierFile, earlierFilesOf } from './final-files.js'
+import { type Destination, type DownloadedFile, earlierFilesOf } from './final-files.js'
 import type { Target } from './target.js'
 
 export type { DownloadProgress } from './download-progress.js'
@@ -54,7 +54,7 @@ export interface DownloadOptions {
   /** Whether to replace existing files; a function decides per output. */
   readonly overwrite?: boolean | ((output: RunOutput) => boolean) | undefined
   /** Files that earlier commands downloaded, with absolute paths. A file that is unchanged is not downloaded again. */
-  readonly earlier?: readonly EarlierFile[] | undefined
+  readonly earlier?: readonly DownloadedFile[] | undefined
   /**
    * Called when a file is complete, before it gets its final name. May return another final path. A rejection fails the
    * download of this file.

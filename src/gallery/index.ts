@@ -29,8 +29,6 @@ export interface GalleryFile {
   readonly height?: number | undefined
   /** Width / height. An estimate, until the browser has loaded the file. */
   readonly ratio: number
-  /** Marks of synthetic media as text, for example `Content Credentials, trainedAlgorithmicMedia`. */
-  readonly marks?: string | undefined
   /** Whether the page links to the file. */
   readonly isOpened: boolean
 }

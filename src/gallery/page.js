@@ -120,9 +120,6 @@ function tileOf(item, variants) {
       'aria-label': `${KIND_WORDS[item.media]}${at}: ${titleOf(item)}`,
     },
     shown,
-    ...(item.marks
-      ? [element('span', { class: 'marked', title: `${item.marks} (not verified)` }, 'Marked')]
-      : []),
   )
   setRatio(button, item.ratio, 1)
   shown.addEventListener('load', () => setRatio(button, shown.naturalWidth, shown.naturalHeight))
@@ -253,7 +250,7 @@ function show(item) {
 }
 
 const factsOf = (item, variants) => {
-  const { run, name, href, isOpened, width, height, size, marks, output } = item
+  const { run, name, href, isOpened, width, height, size, output } = item
   return [
     ['Row', run.row],
     ['Manifest', run.manifest],
@@ -270,7 +267,6 @@ const factsOf = (item, variants) => {
     // No link to a file that could contain scripts, such as HTML or SVG.
     ['File', isOpened ? element('a', { href, target: '_blank', rel: 'noopener' }, name) : name],
     ['Size', width === undefined ? size : `${width} × ${height}, ${size}`],
-    ['Marks', marks && `${marks} (not verified)`],
   ]
 }
 

@@ -4,7 +4,6 @@
  */
 import { copyFileSync, existsSync, linkSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { RushesError } from '../errors.js'
 import { createDatabase, type DatabaseOptions, type OpenDatabase, openDatabase } from './database.js'
 import {
   exclusively,
@@ -209,7 +208,10 @@ interface Inspection {
   readonly integrity: string
 }
 
-/** Checks a file without writing to it. */
+/**
+ * Checks a file without writing to it. Throws the error of a file that cannot be read now, for example because it is
+ * locked: that proves nothing about its content.
+ */
 export function inspectDatabase(path: string): Inspection {
   const reason = reasonCorrupt(path)
   if (reason !== undefined) return { version: 0, integrity: reason }
@@ -223,8 +225,7 @@ export function inspectDatabase(path: string): Inspection {
       }
     })
   } catch (error) {
-    // The SQLite package cannot be loaded.
-    if (error instanceof RushesError) throw error
+    if (!isCorruption(error)) throw error
     return { version: 0, integrity: describeReason(error) }
   }
 }

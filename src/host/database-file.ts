@@ -49,7 +49,14 @@ export function connect(path: string): Database.Database {
       installHint(process.platform, process.arch, errorCode(error)),
     )
   }
-  return new Driver(path)
+  try {
+    return new Driver(path)
+  } catch (error) {
+    // libsql names the reason only by SQLite's number.
+    if (error instanceof Error && /: 14\b/.test(error.message))
+      Object.assign(error, { code: 'SQLITE_CANTOPEN' })
+    throw error
+  }
 }
 
 /** Returns what to install. `code`: of the error. */
@@ -82,20 +89,6 @@ export function withDatabase<Result>(
     database.close()
   }
 }
-
-/** A process that ends locks the file briefly while it writes the log back. */
-const READ_TIMEOUT_MS = 200
-
-/**
- * Returns the rows of one query, for shell completion and estimates: waits at most `READ_TIMEOUT_MS`. Throws if the
- * file cannot be read.
- */
-export const readRows = (path: string, sql: string, ...values: readonly SqlValue[]): readonly Row[] =>
-  withDatabase(
-    sqliteUri(path, 'ro'),
-    READ_TIMEOUT_MS,
-    (database) => database.prepare(sql).all(values) as Row[],
-  )
 
 /** Returns the size in bytes, including the write-ahead log. */
 export const sizeOfDatabase = (path: string): number =>

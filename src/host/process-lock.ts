@@ -20,6 +20,9 @@ export interface HeldLock {
   remove(): void
 }
 
+/** Keeps the connections referenced: one that is collected as garbage closes its file, which releases the lock. */
+const held = new Set<SqliteConnection>()
+
 /** How long to wait for a process that tests this lock. */
 const BUSY_MS = 100
 
@@ -37,12 +40,17 @@ export function takeLock(path: string): HeldLock | undefined {
     removeLock(path)
     return undefined
   }
-  const held = database
+  const connection = database
+  held.add(connection)
+  const release = () => {
+    held.delete(connection)
+    connection.close()
+  }
   return {
-    release: () => held.close(),
+    release,
     remove() {
       removeLock(path)
-      held.close()
+      release()
       // Windows cannot remove an open file.
       if (!systemFiles.replacesOpenFiles) removeLock(path)
     },

@@ -10,7 +10,6 @@ import { dirname } from 'node:path'
 import { type OnQuarantine, openOrQuarantine, quarantine, wasRemoved } from '../host/corruption.js'
 import type { OpenDatabase, Row } from '../host/database.js'
 import { processLockIn, runningIn } from '../host/process-lock.js'
-import { MAX_RUNS, type TypicalDuration, typicalDurationOf } from '../protocol/typical-duration.js'
 import {
   accept,
   findByRequest,
@@ -29,10 +28,8 @@ import {
   type UnknownOutcome,
   unprepareCreate,
 } from './creates.js'
-import { identityOf } from './identity.js'
 import {
   FIND,
-  type FileToRecord,
   fileOfRow,
   JOURNAL_MIGRATIONS,
   type JournalFile,
@@ -41,14 +38,10 @@ import {
   sortByOutput,
 } from './journal-run.js'
 import {
-  addLabels,
-  type EarlierOutput,
   everyFile,
   findAtEveryAddress,
-  findByOutput,
   type ListFilter,
   listRuns,
-  pathsWithContent,
   recordFiles,
   recordNotFound,
   recordQueued,
@@ -81,7 +74,7 @@ export interface Journal {
   recordNotFound(address: string, id: string, doubt: UnknownOutcome): void
   /** Marks local runs as queued, unless they have ended: no process is rendering them. */
   recordQueued(address: string, ids: readonly string[]): void
-  recordFiles(address: string, id: string, files: readonly FileToRecord[]): void
+  recordFiles(address: string, id: string, files: readonly JournalFile[]): void
   find(address: string, id: string): JournalRun | undefined
   findByKey(key: string): JournalRun | undefined
   /** The newest row with this request id, even if its outcome is unknown. */
@@ -99,19 +92,10 @@ export interface Journal {
   list(filter: ListFilter): readonly JournalRun[]
   /** Sums the estimates of runs that match the filter; its limit is ignored. */
   spend(filter: ListFilter, by: SpendGrouping): Spend
-  /** Returns succeeded runs of the same request, newest first, but none without links. `most`: undefined for all. */
-  reusable(address: string, model: string, identityInput: unknown, most?: number): readonly JournalRun[]
-  /** Adds labels to a run. */
-  addLabels(address: string, id: string, labels: readonly string[]): void
   /** Returns the newest run with this id at each address, newest first. */
   findAtEveryAddress(id: string): readonly JournalRun[]
-  /** Returns the output that an image of the run was. `linkOf` returns equal texts for links to the same output. */
-  findByOutput(run: JournalRun, image: string, linkOf: (link: string) => string): EarlierOutput | undefined
-  /** Returns the paths to which files with this content were downloaded, newest first. */
-  pathsWithContent(sha256: string): readonly string[]
   /** Removes rows that have not changed since they were read. Downloaded files are kept. */
   remove(runs: readonly JournalRun[]): Removal
-  typicalDuration(address: string, model: string): TypicalDuration | undefined
   /** Returns the measured durations of the latest runs of a model, in milliseconds. */
   durations(address: string, model: string): readonly number[]
   /** Returns false if the file was removed or quarantined: writes are lost. */
@@ -257,23 +241,8 @@ export function openJournal({
       markOrphans()
       return sumSpend(db, filter, by)
     },
-    reusable: (address, model, identityInput, most) =>
-      db
-        .all(
-          `SELECT * FROM runs WHERE phase = 'succeeded' AND identity = ? AND address = ? AND error_code IS NULL
-           ORDER BY row DESC LIMIT ?`,
-          identityOf(model, identityInput),
-          address,
-          most ?? -1,
-        )
-        .map(runOfRow),
-    addLabels: (address, id, labels) =>
-      void onRun(address, id, () => db.transaction(() => addLabels(db, address, id, labels))),
     findAtEveryAddress: (id) => findAtEveryAddress(db, id),
-    findByOutput: (run, image, linkOf) => findByOutput(db, run, image, linkOf),
-    pathsWithContent: (sha256) => pathsWithContent(db, sha256),
     remove: (runs) => removeRuns(db, runs),
-    typicalDuration: (address, model) => typicalDurationOf(durationsOf(db, address, model)),
     durations: (address, model) => durationsOf(db, address, model),
     isCurrent: () => db.isCurrent(),
     wasRemoved: () => wasRemoved(path, db.inode),
@@ -294,13 +263,16 @@ export function openJournal({
   }
 }
 
+/** Only the latest runs count, because the speed of services changes. */
+const MAX_DURATIONS = 25
+
 const durationsOf = (db: OpenDatabase, address: string, model: string): readonly number[] =>
   db
     .all(
       'SELECT took_ms FROM runs WHERE took_ms IS NOT NULL AND address = ? AND model = ? ORDER BY row DESC LIMIT ?',
       address,
       model,
-      MAX_RUNS,
+      MAX_DURATIONS,
     )
     .map(({ took_ms }) => Number(took_ms))
 

@@ -1,8 +1,6 @@
 /** Tables of the journal, and conversion of their rows to values. */
 import type { Row } from '../host/database.js'
 import { readJson } from '../protocol/json.js'
-import type { FileMarks } from '../protocol/media.js'
-import { outputOfLink } from '../protocol/output-link.js'
 
 /** A released script never changes. `test/journal/indexes.test.ts` lists which statement uses which index. */
 export const JOURNAL_MIGRATIONS: readonly string[] = [
@@ -114,6 +112,11 @@ export const JOURNAL_MIGRATIONS: readonly string[] = [
   -- Working folder of the command that created the run.
   ALTER TABLE runs ADD COLUMN folder TEXT;
   `,
+  `
+  DROP INDEX IF EXISTS runs_by_identity;
+  ALTER TABLE files DROP COLUMN content_credentials;
+  ALTER TABLE files DROP COLUMN digital_source_type;
+  `,
 ]
 
 /**
@@ -126,8 +129,8 @@ export const JOURNAL_MIGRATIONS: readonly string[] = [
  */
 export type JournalPhase = 'sending' | 'unconfirmed' | 'running' | 'succeeded' | 'failed'
 
-/** A file to record. */
-export interface FileToRecord extends Partial<FileMarks> {
+/** A downloaded file of a run. */
+export interface JournalFile {
   /** Absolute path. */
   readonly path: string
   readonly bytes: number
@@ -135,9 +138,6 @@ export interface FileToRecord extends Partial<FileMarks> {
   readonly url: string
   readonly content_type: string
 }
-
-/** Its marks are null in rows of earlier versions. */
-export type JournalFile = FileToRecord & FileMarks
 
 /** What a create was expected to cost. */
 export interface RunEstimate {
@@ -244,25 +244,19 @@ export const fileOfRow = (row: Row): JournalFile => ({
   sha256: text(row.sha256) ?? '',
   url: text(row.url) ?? '',
   content_type: text(row.content_type) ?? '',
-  content_credentials: row.content_credentials === null ? null : row.content_credentials === 1,
-  digital_source_type: text(row.digital_source_type) ?? null,
 })
 
 /** Sorts the files of a run by output, because downloads end in any order. Copies of one output keep their order. */
 export function sortByOutput(files: readonly JournalFile[], { urls }: JournalRun): readonly JournalFile[] {
   const positions = positionsOf(urls)
-  const positionOf = ({ url }: JournalFile) => positions(url) ?? urls.length
+  const positionOf = ({ url }: JournalFile) => positions.get(url) ?? urls.length
   return files
     .map((file) => ({ file, position: positionOf(file) }))
     .sort((a, b) => a.position - b.position)
     .map(({ file }) => file)
 }
 
-/** Returns a function from a link to the position of its output, from 0. A link that was signed again may differ. */
-export function positionsOf(urls: readonly string[]): (url: string) => number | undefined {
-  const positions = new Map<string, number>()
-  for (const linkOf of [(url: string) => url, outputOfLink])
-    for (const [position, url] of urls.entries())
-      if (!positions.has(linkOf(url))) positions.set(linkOf(url), position)
-  return (url) => positions.get(url) ?? positions.get(outputOfLink(url))
-}
+/** Returns the position of each link among the outputs, from 0. */
+export const positionsOf = (urls: readonly string[]): ReadonlyMap<string, number> =>
+  // Of equal links, the first one counts.
+  new Map(urls.map((url, position) => [url, position] as const).reverse())

@@ -3,17 +3,9 @@ import { sep } from 'node:path'
 import type { OpenDatabase, SqlValue } from '../host/database.js'
 import { writeJson } from '../protocol/json.js'
 import { addTo } from '../protocol/lists.js'
-import type { RunState } from '../protocol/run-state.js'
+import { isOutcomeUnknown, OUTCOME_UNKNOWN, type RunState } from '../protocol/run-state.js'
 import type { UnknownOutcome } from './creates.js'
-import {
-  FIND,
-  type FileToRecord,
-  fileOfRow,
-  type JournalFile,
-  type JournalRun,
-  positionsOf,
-  runOfRow,
-} from './journal-run.js'
+import { FIND, fileOfRow, type JournalFile, type JournalRun, positionsOf, runOfRow } from './journal-run.js'
 
 /**
  * Lists all addresses by jumping from one address to the next in the index. Fast, because a machine has many runs but
@@ -39,52 +31,6 @@ export const findAtEveryAddress = (db: OpenDatabase, id: string): readonly Journ
       return row === undefined ? [] : [runOfRow(row)]
     })
     .sort((one, other) => other.row - one.row)
-
-/** An output of an earlier run. `index` counts from 0. */
-export interface EarlierOutput {
-  readonly id: string
-  readonly index: number
-}
-
-/**
- * Returns the output that an image of the run was: of the newest earlier run at the same address with a link to it.
- * `linkOf` returns equal texts for links to the same output. Reads all runs.
- */
-export function findByOutput(
-  db: OpenDatabase,
-  { address, row, createdAtMs }: JournalRun,
-  image: string,
-  linkOf: (link: string) => string,
-): EarlierOutput | undefined {
-  const wanted = linkOf(image)
-  // Reading a link takes longer than searching for a part of it, which has the same characters in every form of a link.
-  const [part = ''] = (wanted.replace(/^[^/]*\/\/[^/]*/, '').match(/(?<![%\w.~-])[\w.~-]+/g) ?? []).sort(
-    (a, b) => b.length - a.length,
-  )
-  const rows = db.all(
-    `SELECT * FROM runs INDEXED BY runs_by_time WHERE address = ? AND (created_at, row) < (?, ?)
-       AND instr(urls, ?) > 0 ORDER BY created_at DESC, row DESC`,
-    address,
-    createdAtMs,
-    row,
-    part,
-  )
-  for (const { id, urls } of rows.map(runOfRow)) {
-    const index = urls.findIndex((url) => linkOf(url) === wanted)
-    if (id !== undefined && index !== -1) return { id, index }
-  }
-  return undefined
-}
-
-/** Returns the paths to which files with this content were downloaded, newest first. Reads all runs. */
-export const pathsWithContent = (db: OpenDatabase, sha256: string): readonly string[] =>
-  db
-    .all(
-      `SELECT files.path FROM runs INDEXED BY runs_by_time CROSS JOIN files ON files.row = runs.row
-       WHERE files.sha256 = ? ORDER BY runs.created_at DESC`,
-      sha256,
-    )
-    .map(({ path }) => String(path))
 
 /** Returns the files of all runs by row, in the order of their downloads. */
 export function everyFile(db: OpenDatabase): ReadonlyMap<number, readonly JournalFile[]> {
@@ -176,8 +122,9 @@ export interface StatusUpdate {
 }
 
 /**
- * Records a status. The first final status is kept; later ones only update the links. A run that succeeded without
- * links keeps the service's response.
+ * Records a status. The first final status is kept; later ones only update the links. A run of unknown outcome is an
+ * exception: it may be adopted and go on, so every later status replaces it, and success replaces every failure. A run
+ * that succeeded without links keeps the service's response.
  */
 export function recordStatus(
   db: OpenDatabase,
@@ -188,29 +135,34 @@ export function recordStatus(
   const { id, phase, status, urls, failure, finishedAt, withoutUrls, service } = state
   if (phase === 'running') {
     db.run(
-      `UPDATE runs SET status = ?, error_code = NULL, error_message = NULL
-       WHERE address = ? AND id = ? AND phase = 'going' AND (status <> ? OR error_code IS NOT NULL)`,
+      `UPDATE runs SET phase = 'going', status = ?, finished_at = NULL, elapsed_ms = NULL, error_code = NULL,
+         error_message = NULL
+       WHERE address = ? AND id = ?
+         AND (phase = 'going' AND (status <> ? OR error_code IS NOT NULL) OR error_code = ?)`,
       status,
       address,
       id,
       status,
+      OUTCOME_UNKNOWN,
     )
     return
   }
   const finishedAtMs = finishedAt === undefined ? nowMs : Date.parse(finishedAt)
   db.run(
     `UPDATE runs SET phase = ?, status = ?, finished_at = ?, elapsed_ms = coalesce(?, ? - created_at), took_ms = ?,
-       error_code = ?, error_message = ? WHERE address = ? AND id = ? AND phase = 'going'`,
+       error_code = ?, error_message = ?
+     WHERE address = ? AND id = ? AND (phase = 'going' OR phase = 'failed' AND ? = 'succeeded')`,
     phase,
     status,
     finishedAtMs,
     elapsedMs === undefined ? null : Math.round(elapsedMs),
     nowMs,
     tookMs === undefined ? null : Math.round(tookMs),
-    phase === 'failed' ? 'run_failed' : null,
+    phase === 'failed' ? (isOutcomeUnknown(state) ? OUTCOME_UNKNOWN : 'run_failed') : null,
     phase === 'failed' ? (failure ?? null) : null,
     address,
     id,
+    phase,
   )
   if (withoutUrls !== undefined)
     db.run(
@@ -239,21 +191,10 @@ function recordLinks(db: OpenDatabase, address: string, id: string, urls: readon
   )
   const positions = positionsOf(before)
   for (const { file, url } of db.all('SELECT file, url FROM files WHERE row = ?', row)) {
-    const fresh = urls[positions(String(url)) ?? -1]
+    const fresh = urls[positions.get(String(url)) ?? -1]
     if (fresh !== undefined && fresh !== url)
       db.run('UPDATE files SET url = ? WHERE file = ?', fresh, Number(file))
   }
-}
-
-export function addLabels(db: OpenDatabase, address: string, id: string, labels: readonly string[]): void {
-  const found = db.get(FIND, address, id)
-  if (found === undefined) return
-  const { row, labels: before } = runOfRow(found)
-  db.run(
-    'UPDATE runs SET labels = ? WHERE row = ?',
-    JSON.stringify([...new Set([...before, ...labels])]),
-    row,
-  )
 }
 
 /** Marks all runs as queued in one transaction. */
@@ -289,7 +230,7 @@ export function recordFiles(
   db: OpenDatabase,
   address: string,
   id: string,
-  files: readonly FileToRecord[],
+  files: readonly JournalFile[],
   nowMs: number,
 ): void {
   const found = db.get(FIND, address, id)
@@ -300,21 +241,18 @@ export function recordFiles(
   })
 }
 
-function recordFile(db: OpenDatabase, row: number, file: FileToRecord, nowMs: number): void {
+function recordFile(db: OpenDatabase, row: number, file: JournalFile, nowMs: number): void {
   db.run(
-    `INSERT INTO files (row, path, bytes, sha256, url, content_type, content_credentials, digital_source_type, written_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    `INSERT INTO files (row, path, bytes, sha256, url, content_type, written_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (row, path) DO UPDATE SET bytes = excluded.bytes, sha256 = excluded.sha256, url = excluded.url,
-       content_type = excluded.content_type, content_credentials = excluded.content_credentials,
-       digital_source_type = excluded.digital_source_type, written_at = excluded.written_at`,
+       content_type = excluded.content_type, written_at = excluded.written_at`,
     row,
     file.path,
     file.bytes,
     file.sha256,
     file.url,
     file.content_type,
-    file.content_credentials == null ? null : Number(file.content_credentials),
-    file.digital_source_type ?? null,
     nowMs,
   )
 }

@@ -1,18 +1,12 @@
 /**
  * Keeps requests within the service's rate limit: 20 requests in 10 s per key, create and status together. Creates go
- * first, otherwise requests are served in order. A ledger stores the slots for this process, for all processes of the
- * machine, or for several machines. `window.ts` has the arithmetic.
+ * first, otherwise requests are served in order. A ledger stores the slots for this process, or for all processes of the
+ * machine. `window.ts` has the arithmetic.
  */
 import { onAbort } from '../host/abort.js'
 import type { Clock } from '../host/clock.js'
 import { RUNS_LIMIT } from '../protocol/limits.js'
-import {
-  createMemoryLedger,
-  type Ledger,
-  type Purpose,
-  type RemoteLedger,
-  type SlotAnswer,
-} from './limit-ledger.js'
+import { createMemoryLedger, type Ledger, type Purpose, type TakenSlot } from './limit-ledger.js'
 
 export interface Grant {
   /** Call it when the request was answered or abandoned. Its slot becomes free one window later. */
@@ -33,12 +27,8 @@ interface Waiter {
   readonly admit: (grant: Grant) => void
 }
 
-export function createLimiter(
-  clock: Clock,
-  ledger: Ledger | RemoteLedger = createMemoryLedger(clock),
-): Limiter {
+export function createLimiter(clock: Clock, ledger: Ledger = createMemoryLedger(clock)): Limiter {
   let alarm: AbortController | undefined
-  let isAsking = false
   const queue: Waiter[] = []
 
   const next = (): Waiter | undefined => queue.find(({ purpose }) => purpose === 'create') ?? queue[0]
@@ -49,46 +39,25 @@ export function createLimiter(
 
   /** Admits all waiters that can have a slot now, and sets a timer for the next one. */
   function admitAll(): void {
-    if (isAsking) return
     alarm?.abort()
     alarm = undefined
     for (let waiter = next(); waiter !== undefined; waiter = next()) {
       const answer = ledger.take(waiter.purpose)
-      if (answer instanceof Promise) {
-        void admitLater(answer, waiter.purpose)
+      if ('retryInMs' in answer) {
+        wakeIn(answer.retryInMs)
         return
       }
-      if (!admit(answer, waiter)) return
+      leave(waiter)
+      waiter.admit(grantOf(answer))
     }
   }
 
-  async function admitLater(answered: Promise<SlotAnswer>, purpose: Purpose): Promise<void> {
-    isAsking = true
-    const answer = await answered
-    isAsking = false
-    // The waiter that asked for this slot may have been aborted during the request.
-    const waiter = queue.find((other) => other.purpose === purpose) ?? next()
-    if (waiter === undefined) {
-      if ('cancel' in answer) answer.cancel()
-      else ledger.withdraw(purpose)
-    } else if (admit(answer, waiter) || next()?.purpose !== purpose) admitAll()
-  }
-
-  /** Returns whether the waiter got a slot. */
-  function admit(answer: SlotAnswer, waiter: Waiter): boolean {
-    if ('retryInMs' in answer) {
-      wakeIn(answer.retryInMs)
-      return false
-    }
-    leave(waiter)
-    waiter.admit({
-      settle() {
-        answer.settle()
-        admitAll()
-      },
-    })
-    return true
-  }
+  const grantOf = (slot: TakenSlot): Grant => ({
+    settle() {
+      slot.settle()
+      admitAll()
+    },
+  })
 
   function wakeIn(ms: number): void {
     if (ms === Number.POSITIVE_INFINITY) return
@@ -126,4 +95,4 @@ export function createLimiter(
   }
 }
 
-export type { Ledger, Purpose, RemoteLedger } from './limit-ledger.js'
+export type { Ledger, Purpose } from './limit-ledger.js'

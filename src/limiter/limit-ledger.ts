@@ -1,6 +1,6 @@
 /**
- * Types of the ledgers that store the slots of a rate limit: in this process, in a file that all processes of the
- * machine share, or on a Redis server that several machines share. Also the ledger of one process.
+ * Types of the ledgers that store the slots of a rate limit: in this process, or in a file that all processes of the
+ * machine share. Also the ledger of one process.
  */
 import type { Clock } from '../host/clock.js'
 import { RUNS_LIMIT } from '../protocol/limits.js'
@@ -33,11 +33,6 @@ export interface Ledger {
   holdBack(ms: number): void
   /** Returns the number of slots that count now. */
   usedSlots(): number
-}
-
-/** A ledger on another machine. Call `take` again only after its promise has resolved. */
-export interface RemoteLedger extends Omit<Ledger, 'take'> {
-  take(purpose: Purpose): Promise<SlotAnswer>
 }
 
 /** Stores the slots of this process only: for a key that no other process uses, or if no file can be shared. */

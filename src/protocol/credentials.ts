@@ -44,23 +44,15 @@ interface KeyUse {
   readonly spendLimit: number | undefined
   readonly used: number
   readonly quota: number | undefined
-  readonly archivedAtMs: number | undefined
 }
 
-export type KeyState =
-  | 'active'
-  | 'archived'
-  | 'disabled'
-  | 'expired'
-  | 'spend limit reached'
-  | 'quota used up'
+export type KeyState = 'active' | 'disabled' | 'expired' | 'spend limit reached' | 'quota used up'
 
 /** Returns the state of an API key. The checks have the same order as in the service. */
 export function keyStateOf(
-  { disabled, expiresAtMs, spent, spendLimit, used, quota, archivedAtMs }: KeyUse,
+  { disabled, expiresAtMs, spent, spendLimit, used, quota }: KeyUse,
   nowMs: number,
 ): KeyState {
-  if (archivedAtMs !== undefined) return 'archived'
   if (disabled) return 'disabled'
   if (expiresAtMs !== undefined && expiresAtMs <= nowMs) return 'expired'
   if (spendLimit !== undefined && spent >= spendLimit) return 'spend limit reached'

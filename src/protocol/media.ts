@@ -31,14 +31,8 @@ export class MediaSummary {
   }
 }
 
-/** The used methods of `Buffer`: the console's page compiles this file without the types of Node.js. */
-interface NodeBuffer {
-  equals(other: Uint8Array): boolean
-  toString(encoding: 'base64'): string
-}
-
 /** Returns an image as a data: URL, the form inside an input. */
-export const dataUrl = (bytes: NodeBuffer, contentType: string): string =>
+export const dataUrl = (bytes: Buffer, contentType: string): string =>
   `data:${contentType};base64,${bytes.toString('base64')}`
 
 /** Signatures of the images that can be sent with a request. `head`: the first bytes as latin1. */
@@ -52,6 +46,8 @@ const SIGNATURES: readonly { readonly type: string; matches(head: string): boole
     matches: (head) => head.slice(4, 8) === 'ftyp' && /^(.{4})*?(avif|avis)/s.test(head.slice(8, 64)),
   },
 ]
+
+export const IMAGE_TYPES: readonly string[] = SIGNATURES.map(({ type }) => type)
 
 /** Returns the content type of an image by its first bytes; undefined if it is not one of these types. */
 export function imageTypeOf(bytes: Uint8Array): string | undefined {
@@ -85,18 +81,6 @@ export function mediaTypeOf(contentType: string): MediaType {
   if (type === 'image') return IMAGES.includes(subtype) ? 'image' : 'file'
   return type === 'video' || type === 'audio' ? type : 'file'
 }
-
-/** What a file says about its origin. Not verified. */
-export interface FileMarks {
-  /** Whether it has Content Credentials (a C2PA manifest). Null: not known. */
-  readonly content_credentials: boolean | null
-  /** Term of the IPTC's digital source types, such as `trainedAlgorithmicMedia`. Null: none was found. */
-  readonly digital_source_type: string | null
-}
-
-/** Returns the marks as text, for example `Content Credentials, trainedAlgorithmicMedia`; empty without marks. */
-export const marksText = ({ content_credentials, digital_source_type }: FileMarks): string =>
-  [content_credentials === true && 'Content Credentials', digital_source_type].filter(Boolean).join(', ')
 
 export type ImageSource = 'blank' | 'data' | 'url' | 'invalid url' | 'run' | 'row' | 'standard input' | 'path'
 

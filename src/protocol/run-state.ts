@@ -96,10 +96,6 @@ export const isOutcomeUnknown = (state: RunState): boolean => errorCodeOf(state)
 
 export const isCanceled = ({ status }: RunState): boolean => /^cancell?ed$/i.test(status.trim())
 
-/** Of a run that has failed: a canceled one, and one that its provider refused, prove nothing about the input. */
-export const isCountedFailure = (state: RunState): boolean =>
-  !isCanceled(state) && errorCodeOf(state) !== PROVIDER_REFUSED
-
 function runFailed(state: RunState, isLocal: boolean): RushesError {
   const end = /^failed$/i.test(state.status) ? 'failed' : `ended with the status ${state.status}`
   const reason = state.failure === undefined ? 'the service gave no reason.' : shortened(state.failure, 2_000)
@@ -116,7 +112,7 @@ function runFailed(state: RunState, isLocal: boolean): RushesError {
         `again. To fetch the result of its job, the operator of the service runs \`rushes admin run adopt ` +
         `${quoteWord(state.id)} <job>${isLocal ? ' --data <state folder>/local' : ''}\`.`
       : `Nothing was downloaded. ${isLocal || mentionsRefund ? '' : 'Your account shows whether it was charged. '}` +
-        `To create it again: \`rushes show ${quoteWord(state.id)} --again\`.`,
+        `\`rushes show ${quoteWord(state.id)}\` shows its input.`,
   })
 }
 

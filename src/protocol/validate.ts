@@ -23,7 +23,10 @@ const MAX_LISTED = 1_000
 
 function notListed(allowed: readonly string[], data: unknown, { type }: ParameterSchema, form = ''): string {
   const value = shownValue(data)
-  const near = nearest(value.replace(/^"|"$/g, ''), allowed)
+  const typed = value.replace(/^"|"$/g, '')
+  const found = nearest(typed, allowed)
+  // Another number is not a misspelled one.
+  const near = found !== undefined && NUMBER.test(found) && found !== typed ? undefined : found
   const suggestion = type === 'string' ? `"${near}"` : near
   const listed = shortened(allowed.join(', '), MAX_LISTED)
   return `must be one of ${form}${listed}, not ${value}${near === undefined ? '' : ` (did you mean ${suggestion}?)`}`

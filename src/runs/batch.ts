@@ -10,7 +10,6 @@ import {
   type FurtherOutput,
   type InputHashes,
   type LockedOutput,
-  MAX_TRIES,
   type Made,
   outputsOf,
   publicUrl,
@@ -43,7 +42,7 @@ import { asRushesError } from '../host/interrupts.js'
 import type { RunEstimate } from '../journal/index.js'
 import type { ModelInput } from '../protocol/models.js'
 import { progressOf } from '../protocol/parse.js'
-import { isCanceled, isCountedFailure, isOutcomeUnknown, type RunState } from '../protocol/run-state.js'
+import { isCanceled, isOutcomeUnknown, type RunState } from '../protocol/run-state.js'
 import { quoteWord } from '../protocol/text.js'
 import type { CreateRequest, Submitted } from './create.js'
 import { deliver, deliveryError } from './deliver.js'
@@ -340,22 +339,13 @@ async function end(row: BatchRow, { state, error }: FollowedRun): Promise<readon
     // If no row waits for this one, the rows that are ready now belong to another row that is ending.
     return row.chainLength === 0 ? [] : takeReady(row.batch)
   }
-  // Keep the entry of an earlier run: only the pending create is removed.
-  const hasFailed = state?.phase === 'failed' && (isCanceled(state) || !isOutcomeUnknown(state))
   // With an unknown outcome, the run stays in the entry: a later batch asks whether its job has been adopted.
-  const tries = hasFailed ? await row.lock.failed(isCountedFailure(state) ? state.id : undefined) : 0
+  if (state?.phase === 'failed' && (isCanceled(state) || !isOutcomeUnknown(state))) await row.lock.failed()
   // At the time limit, a 404 may come from a replica that does not know the run yet.
   const shown = error && !row.isTimedOut ? explained(row, error, state) : error
-  endRow(row, {
-    result: 'failed',
-    error: tries < MAX_TRIES ? shown : shown?.with({ hint: hintAfter(row, shown) }),
-  })
+  endRow(row, { result: 'failed', error: shown })
   return []
 }
-
-/** Hint after the last try: a later batch skips the row. */
-const hintAfter = ({ batch }: BatchRow, { hint }: RushesError): string =>
-  [hint, 'It is not tried again: later batches skip it.', batch.payAgain('<row>')].filter(Boolean).join('\n')
 
 const withHint = (error: RushesError, hint: string): RushesError =>
   error.with({ hint: [error.hint, hint].filter(Boolean).join(' ') })

@@ -20,7 +20,6 @@ import {
   type UnknownOutcome,
 } from '../journal/index.js'
 import { isObject } from '../protocol/parse.js'
-import type { TypicalDuration } from '../protocol/typical-duration.js'
 import { createJournalWrites, type JournalWrites, type JournalWritesOptions } from './journal-writes.js'
 
 /** Records the steps of one create in the journal. */
@@ -61,13 +60,10 @@ export interface Recorder {
   recordQueued(...ids: readonly string[]): void
   /** Records that the service does not know the run. */
   recordNotFound(error: RushesError, id: string): void
-  /** Adds labels to a run of an earlier command. */
-  addLabels(id: string, labels: readonly string[]): void
   recordFiles(id: string, files: readonly DownloadedFile[]): void
   /** The files of a run that earlier commands downloaded. */
   filesOf(id: string): readonly JournalFile[]
   find(id: string): JournalRun | undefined
-  typicalDuration(model: string): TypicalDuration | undefined
   durations(model: string): readonly number[]
   /** Called when the command ends: retries failed writes once. Never throws. */
   end(): void
@@ -94,7 +90,6 @@ export function createRecorder({ address, profile, ...options }: RecorderOptions
       ),
     recordQueued: (...ids) => bestEffort((open) => open.recordQueued(address, ids)),
     recordNotFound: (error, id) => repeated((open) => open.recordNotFound(address, id, doubtOf(error))),
-    addLabels: (id, labels) => repeated((open) => open.addLabels(address, id, labels)),
     recordFiles: (id, files) =>
       repeated((open) =>
         open.recordFiles(
@@ -111,7 +106,6 @@ export function createRecorder({ address, profile, ...options }: RecorderOptions
       }) ?? [],
     find: (id) => read((open) => open.find(address, id)),
     durations: (model) => read((open) => open.durations(address, model)) ?? [],
-    typicalDuration: (model) => read((open) => open.typicalDuration(address, model)),
     end,
   }
 }

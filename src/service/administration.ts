@@ -17,7 +17,6 @@ import { Refusal } from './rules/refusal.js'
 import { newKey } from './secrets.js'
 import type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, NewKey } from './store/account-store.js'
 import { withMethods } from './store/calls.js'
-import type { KeyLogEntry } from './store/console-store.js'
 import { DatabaseUnavailable, type DecidedRun, type Store } from './store/contract.js'
 import { explainDatabaseError, MOVED, openSqliteStore } from './store/sqlite/index.js'
 import type { StoredRun } from './stored-run.js'
@@ -25,7 +24,11 @@ import { createUserAdministration, type UserAdministration } from './user-admini
 
 export type { Backup } from './backup.js'
 export type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, Verification } from './store/account-store.js'
-export type { KeyLogEntry, UserDetails } from './store/console-store.js'
+export type { UserDetails } from './store/console-store.js'
+
+import type { LocalStatus } from '../protocol/run-state.js'
+import type { ListedRun } from './store/console-store.js'
+
 export type { UserWithLink } from './user-administration.js'
 
 /**
@@ -45,14 +48,12 @@ export interface Administration extends UserAdministration {
   keys(account?: string): Promise<readonly KeyDetails[]>
   /** `key` is the key's number, or its name if only one key has that name. Changes only the terms that are present. */
   changeKey(key: string, terms: Partial<KeyTerms>): Promise<KeyDetails>
-  /** Disables the key for good. An archived key can no longer be changed. */
-  archiveKey(key: string): Promise<KeyDetails>
-  /** Lists who created, changed and archived keys, of all accounts or of one, newest first. */
-  keyLog(account: string | undefined, limit?: number): Promise<readonly KeyLogEntry[]>
   /** A negative amount removes credits; the balance cannot fall below 0. */
   addCredits(account: string, amount: number): Promise<AccountRecord>
   /** Lists ledger entries, newest first. */
   entries(account: string, limit?: number): Promise<readonly LedgerEntry[]>
+  /** Lists runs of all accounts or of one, newest first, with the names of their accounts. */
+  runs(filter: AdminRunFilter): Promise<readonly AdminRun[]>
   /** Cancels a run of any account and model. A run that has ended stays as it is. */
   cancelRun(id: string): Promise<StoredRun>
   /** Also throws when the database is too damaged to read. */
@@ -64,6 +65,16 @@ export interface Administration extends UserAdministration {
   /** Copies the database into a new file, which appears under its name only when it is complete. */
   backup(path: string): Promise<Backup>
   close(): Promise<void>
+}
+
+export interface AdminRunFilter {
+  readonly account?: string | undefined
+  readonly status?: LocalStatus | undefined
+  readonly limit?: number | undefined
+}
+
+export interface AdminRun extends ListedRun {
+  readonly account: string
 }
 
 export interface ServiceData {
@@ -180,24 +191,9 @@ function administrationOf(store: Store, clock: Clock): Omit<Administration, 'bac
     },
     async changeKey(key, terms) {
       checkTerms(terms)
-      const { id, account, name, archivedAtMs } = await keyOf(store, key)
-      if (archivedAtMs !== undefined)
-        throw usageError(
-          `Key ${id} (${name}) is archived and cannot be changed.`,
-          'Create another one with `rushes admin key create`.',
-        )
-      await explainTooManyKeys(account, store.changeKey(id, terms, { nowMs: clock.now() }))
+      const { id, account } = await keyOf(store, key)
+      await explainTooManyKeys(account, store.changeKey(id, terms))
       return await keyOf(store, String(id))
-    },
-    async archiveKey(key) {
-      const { id } = await keyOf(store, key)
-      await store.archiveKey(id, { nowMs: clock.now() })
-      return await keyOf(store, String(id))
-    },
-
-    async keyLog(account, limit = Number.MAX_SAFE_INTEGER) {
-      const accountId = account === undefined ? undefined : (await accountOf(account)).id
-      return await store.listKeyLog({ accountId, limit })
     },
 
     async addCredits(account, amount) {
@@ -214,6 +210,25 @@ function administrationOf(store: Store, clock: Clock): Omit<Administration, 'bac
     async entries(account, limit = Number.MAX_SAFE_INTEGER) {
       await accountOf(account)
       return await store.listEntries(account, limit)
+    },
+    async runs({ account, status, limit = Number.MAX_SAFE_INTEGER }) {
+      const accounts = await store.listAccounts()
+      const found = accounts.find(({ name }) => name === account)
+      if (account !== undefined && found === undefined) throw noAccount(account, accounts)
+      const runs: AdminRun[] = []
+      let before: number | undefined
+      do {
+        const page = await store.listRuns({
+          accountId: found?.id,
+          status,
+          before,
+          limit: Math.min(MAX_LISTED, limit - runs.length),
+        })
+        for (const run of page.runs)
+          runs.push({ ...run, account: accounts.find(({ id }) => id === run.accountId)?.name ?? '' })
+        before = page.next
+      } while (before !== undefined && runs.length < limit)
+      return runs
     },
     async cancelRun(id) {
       const found = await store.cancelRun(id, clock.now())
@@ -237,13 +252,15 @@ function administrationOf(store: Store, clock: Clock): Omit<Administration, 'bac
   }
 }
 
+/** Number of runs that one query reads. */
+const MAX_LISTED = 500
+
 async function keyOf(store: Store, numberOrName: string): Promise<KeyDetails> {
   const keys = await store.listKeys()
   const byNumber = keys.find(({ id }) => String(id) === numberOrName)
   if (byNumber !== undefined) return byNumber
   const named = keys.filter(({ name }) => name === numberOrName)
-  const listed = named.filter(({ archivedAtMs }) => archivedAtMs === undefined)
-  const [found, ...others] = listed.length > 0 ? listed : named
+  const [found, ...others] = named
   if (found === undefined)
     throw usageError(`Key ${numberOrName} does not exist.`, 'List the keys with `rushes admin key list`.')
   if (others.length > 0)

@@ -19,6 +19,7 @@ import { bearerKey, type Caller, checkAccess, checkKey, type KeyRecord } from '.
 import { invalidInput, Refusal } from './rules/refusal.js'
 import { hashOfKey, newRunId } from './secrets.js'
 import type { Idempotency, NewRun, ServiceStore } from './store/contract.js'
+import type { SessionProof } from './store/sql.js'
 import { inputKey, type StoredRun } from './stored-run.js'
 import type { Worker } from './worker/worker.js'
 
@@ -32,16 +33,17 @@ export interface Endpoints {
    * 24 h, returns the earlier run, free of charge. Throws `Refusal`: 400, 401, 403, 429, 402.
    */
   create(caller: Caller, body: readonly Uint8Array[], idempotencyKey?: string): Promise<CreatedRun>
-  /** Accepts a run that a user creates on the console, without an API key. Throws `Refusal`: 400, 402. */
+  /** Accepts a run that a user creates on the console, without an API key. Throws `Refusal`: 400, 401, 402, 403. */
   createWithoutKey(
     accountId: number,
     body: readonly Uint8Array[],
-    idempotencyKey?: string,
+    idempotencyKey: string,
+    by: SessionProof,
   ): Promise<CreatedRun>
   /** Returns a run of the caller's account. Throws `Refusal`: 404. */
   findRun(caller: Caller, id: string): Promise<StoredRun>
   /** Cancels a run of the account, and returns it. A run that has ended stays as it is. Throws `Refusal`: 404. */
-  cancelRun(accountId: number, id: string): Promise<StoredRun>
+  cancelRun(accountId: number, id: string, by?: SessionProof): Promise<StoredRun>
 }
 
 export interface CreatedRun {
@@ -87,8 +89,8 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
       const stored = storedKeyId(keyId)
       return accept(options, { accountId, keyId: stored, isFree: stored === undefined }, body, idempotencyKey)
     },
-    createWithoutKey: (accountId, body, idempotencyKey) =>
-      accept(options, { accountId, keyId: undefined, isFree: false }, body, idempotencyKey),
+    createWithoutKey: (accountId, body, idempotencyKey, by) =>
+      accept(options, { accountId, keyId: undefined, isFree: false, by }, body, idempotencyKey),
 
     async findRun(caller, id) {
       const run = await store.findRun(id, caller.accountId)
@@ -100,8 +102,8 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
       return run
     },
 
-    async cancelRun(accountId, id) {
-      const found = await store.cancelRun(id, clock.now(), accountId)
+    async cancelRun(accountId, id, by) {
+      const found = await store.cancelRun(id, clock.now(), accountId, by)
       if (found?.isCanceled) worker.stopCanceled()
       const run = found && (await store.findRun(id, accountId))
       if (run === undefined) throw new Refusal('run_not_found')
@@ -114,11 +116,12 @@ interface Creator {
   readonly accountId: number
   readonly keyId: number | undefined
   readonly isFree: boolean
+  readonly by?: SessionProof
 }
 
 async function accept(
   options: EndpointsOptions,
-  { accountId, keyId, isFree }: Creator,
+  { accountId, keyId, isFree, by }: Creator,
   body: readonly Uint8Array[],
   idempotencyKey: string | undefined,
 ): Promise<CreatedRun> {
@@ -152,7 +155,11 @@ async function accept(
     finishedAtMs: undefined,
   }
   const price = isFree ? 0 : creditsOf(document, input)
-  const added = await addRun(options, { ...run, keyId, price, idempotency: idempotencyOf(request) }, images)
+  const added = await addRun(
+    options,
+    { ...run, keyId, by, price, idempotency: idempotencyOf(request) },
+    images,
+  )
   if (added !== run.id) return await repeatedRun(store, added, accountId)
   worker.wake(run)
   onCharged?.(price)

@@ -5,7 +5,7 @@
  *   http/         Fastify: routes and responses, without rules
  *   rules/        pure: keys, rate limit, request bodies, prices, addresses
  *   endpoints.ts  the two endpoints without HTTP
- *   console/      the console: sign-in, and the requests of its page
+ *   web/          the console: its pages and sign-in; their components are in src/console
  *   node.ts       wires the parts that answer requests and the parts that render runs
  *   store/        the database: a small contract, implemented for SQLite and PostgreSQL
  *   files/        outputs and inputs: a contract, implemented for folders and S3
@@ -21,7 +21,6 @@
  */
 import { settlesWithin } from '../host/abort.js'
 import { isDiskFull } from '../host/directories.js'
-import { startConsole } from './console/sessions.js'
 import { openData } from './data-folders.js'
 import { StorageUnavailable } from './files/contract.js'
 import { createLocalStorage } from './files/local-files.js'
@@ -38,6 +37,7 @@ import { withBudgetCheck } from './store/calls.js'
 import type { RunningStore } from './store/contract.js'
 import { openSqliteStore } from './store/sqlite/index.js'
 import { outputKey, outputOfUrl } from './stored-run.js'
+import { startConsole } from './web/sessions.js'
 import { CREATE_GRACE_MS, type CreateGrace } from './worker/worker.js'
 
 /** Base of output URLs while the service neither listens nor has a public URL. */

@@ -1,14 +1,13 @@
 /** Wires the parts of one node: request handling, rendering, and the readiness check. */
+import type { FastifyInstance } from 'fastify'
 import { settlesWithin } from '../host/abort.js'
 import type { Clock } from '../host/clock.js'
-import type { ModelDocument } from '../protocol/models.js'
-import { createConsole } from './console/index.js'
+import { KINDS, type ModelDocument } from '../protocol/models.js'
 import type { DataFolders } from './data-folders.js'
 import { createEndpoints } from './endpoints.js'
 import { OWNER_KEY, type Storage } from './files/contract.js'
 import type { ApiRoutes } from './http/api-routes.js'
 import { HTTP_LIMITS } from './http/connections.js'
-import type { ConsoleRoutes } from './http/console/index.js'
 import type { BaseUrl } from './http/listening.js'
 import { createBodyMemory } from './http/request-body.js'
 import type { KeyLookup } from './key-lookup.js'
@@ -18,9 +17,12 @@ import { createMemoryRateLimiter, type RateLimiter } from './rate/rate-limiter.j
 import { createReferenceFetch } from './references/reference-fetch.js'
 import { createReferenceLoader } from './references/reference-loader.js'
 import { Retention } from './retention.js'
+import { createPasswords } from './rules/credentials.js'
 import type { ServiceOptions } from './service.js'
 import type { Claims, ServiceStore } from './store/contract.js'
 import type { StoredRun } from './stored-run.js'
+import { Sessions } from './web/sessions.js'
+import { createThumbnails } from './web/thumbnails.js'
 import { removeAbandonedFolders } from './worker/work-folders.js'
 import { type CreateGrace, createWorker, type Worker } from './worker/worker.js'
 
@@ -49,14 +51,14 @@ interface ApiParts {
 
 export interface Api {
   readonly routes: ApiRoutes
-  /** If undefined, the service has no console. */
-  readonly console: ConsoleRoutes | undefined
+  /** Adds the pages of the console. If undefined, the service has none. */
+  readonly console: ((app: FastifyInstance) => Promise<void>) | undefined
 }
 
 /** Creates the endpoints with their limits, and the console. */
 export function createApi(node: NodeParts, { findKey, worker, ...parts }: ApiParts): Api {
   const { options, store, storage, baseUrl, events, onError } = node
-  const { clock, bodyLimitBytes = DEFAULT_BODY_LIMIT_BYTES, publicUrl, console: page } = options
+  const { clock, bodyLimitBytes = DEFAULT_BODY_LIMIT_BYTES, publicUrl, console: assets } = options
   const { files } = storage
   const models = (options.models ?? PREVIEW_MODELS).map(({ document }) => document)
   const rateLimiter = options.rateLimiter ?? parts.rateLimiter ?? createMemoryRateLimiter(clock)
@@ -80,21 +82,30 @@ export function createApi(node: NodeParts, { findKey, worker, ...parts }: ApiPar
     files,
     findOutput: store.findOutput,
   }
-  const { thumbnailEngine, passwords } = options
-  const { renderStateOf } = worker
+  const { thumbnailEngine, passwords = createPasswords() } = options
+  const site = assets && {
+    store,
+    endpoints: routes.endpoints,
+    storage,
+    sessions: new Sessions({ store, clock, passwords, rateLimiter, onError }),
+    thumbnails: createThumbnails({ clock, files, engine: thumbnailEngine, onError }),
+    hasThumbnails: thumbnailEngine !== undefined,
+    // Images first, as in the form.
+    models: models.toSorted((one, other) => KINDS.indexOf(other.kind) - KINDS.indexOf(one.kind)),
+    assets,
+    bodyLimits: routes.bodyLimits,
+    logPrompts: routes.logPrompts,
+    clock,
+    publicUrl,
+    baseUrl,
+    renderStateOf: worker.renderStateOf,
+    outputsOrigin: createOutputsOrigin(files),
+    onError,
+  }
   return {
     routes,
-    console: page && {
-      console: createConsole({
-        ...{ store, outputs: files, clock, rateLimiter, models, thumbnailEngine, passwords },
-        ...{ renderStateOf, baseUrl, onError },
-      }),
-      api: routes,
-      page,
-      publicUrl,
-      inputs: files,
-      outputsOrigin: createOutputsOrigin(files),
-    },
+    // Loaded only where there are pages: a command with `--local` has none.
+    console: site && (async (app) => (await import('./web/index.js')).addPages(app, site)),
   }
 }
 

@@ -6,8 +6,11 @@ const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 const ID_LENGTH = 20
 
 /** A new API key, with the hash and the visible part that are stored. The key itself is shown once. */
-export function newKey() {
-  const apiKey = `rk_${randomBytes(32).toString('base64url')}`
+export const newKey = () => keyOf(randomBytes(32))
+
+/** The API key of 256 random bits. */
+export function keyOf(bits: Buffer) {
+  const apiKey = `rk_${bits.toString('base64url')}`
   return { apiKey, hash: hashOfKey(apiKey), prefix: prefixOfKey(apiKey) }
 }
 

@@ -1,7 +1,6 @@
 /** Options and methods of a local service. */
 import type { Clock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
-import type { Page } from './console/page.js'
 import type { Engine } from './engines/engine.js'
 import type { Storage } from './files/contract.js'
 import type { HttpLimits } from './http/connections.js'
@@ -15,6 +14,7 @@ import type { RateLimiter } from './rate/rate-limiter.js'
 import type { Passwords } from './rules/credentials.js'
 import type { Claims } from './store/contract.js'
 import type { StoredOutput } from './stored-run.js'
+import type { AssetFiles } from './web/assets.js'
 import type { CreateGrace } from './worker/worker.js'
 
 export interface ServiceOptions {
@@ -56,8 +56,8 @@ export interface ServiceOptions {
   readonly trustedProxies?: readonly string[] | undefined
   /** Default: the limiter of the database; with SQLite, a limiter in memory, which counts only this process. */
   readonly rateLimiter?: RateLimiter | undefined
-  /** The console's page at `/`, with its endpoints. If undefined, the service has no console. */
-  readonly console?: Page | undefined
+  /** The files of the console's pages. If undefined, the service has no console. */
+  readonly console?: AssetFiles | undefined
   /**
    * Engine for the console's thumbnails: makes one WebP from the picture at `input.path` of a job. Closed with the
    * service. If undefined, the list of runs shows full-size pictures.
@@ -77,7 +77,8 @@ export interface LocalOutputFile extends StoredOutput {
 export interface ConsoleStart {
   /** Token of a single-use sign-in link for the first user. Set only on the first start. */
   readonly linkToken: string | undefined
-  readonly hasUsers: boolean
+  /** Email of the first user. Undefined if there are no users. */
+  readonly user: string | undefined
 }
 
 export interface Service {

@@ -1,13 +1,12 @@
 /** Manages the users of the console. Only administrators can add a user. */
 import { type RushesError, usageError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
-import type { UserRole } from '../protocol/console.js'
 import { quoteWord } from '../protocol/text.js'
-import { addLink } from './console/sessions.js'
 import { isEmail, storedEmail } from './rules/credentials.js'
 import type { AccountRecord } from './store/account-store.js'
 import type { UserDetails } from './store/console-store.js'
 import type { Store } from './store/contract.js'
+import { addLink } from './web/sessions.js'
 
 export interface UserWithLink {
   readonly user: UserDetails
@@ -20,8 +19,7 @@ export interface UserWithLink {
  * nothing.
  */
 export interface UserAdministration {
-  /** Without a role, the first user of an account is an owner, and others are members. */
-  addUser(email: string, account: string, role?: UserRole): Promise<UserWithLink>
+  addUser(email: string, account: string): Promise<UserWithLink>
   users(): Promise<readonly UserDetails[]>
   removeUser(email: string): Promise<UserDetails>
   linkUser(email: string): Promise<UserWithLink>
@@ -50,10 +48,10 @@ export function createUserAdministration(
   })
 
   return {
-    async addUser(written, account, role) {
+    async addUser(written, account) {
       const email = checkedEmail(written)
       const { id: accountId } = await accountOf(account)
-      const id = await store.addUser({ email, accountId, role, nowMs: clock.now() })
+      const id = await store.addUser({ email, accountId, nowMs: clock.now() })
       if (id === undefined)
         throw usageError(
           `User ${email} already exists.`,
@@ -64,7 +62,7 @@ export function createUserAdministration(
     users: () => store.listUsers(clock.now()),
     async removeUser(written) {
       const user = await userOf(checkedEmail(written))
-      await store.removeUser(user.email)
+      await store.removeUser(user.id)
       return user
     },
     linkUser: async (written) => withLink(await userOf(checkedEmail(written))),

@@ -119,38 +119,3 @@ it.each<[string, FileFact, { hash?: string; pending?: LockEntry['pending'] }, Pa
     decide({ hash, locked: { made: MADE, pending, further: {} }, facts, flags: { ...FLAGS, ...flags } }),
   ).toEqual(action)
 })
-
-const FAILED = { hash: 'a', model: 'acme/still-1', kind: 'image', run: 'run_3', failed_at: '' } as const
-const FAILING = { do: 'failing', tries: 3, run: 'run_3' }
-it.each<[string, { hash?: string; made?: Made; tries: number }, Partial<RowFlags>, object]>([
-  ['twice is created again', { tries: 2 }, {}, { do: 'create', why: 'missing' }],
-  ['three times is not created again', { tries: 3 }, {}, FAILING],
-  [
-    'three times is created again with --force',
-    { tries: 3 },
-    { force: true },
-    { do: 'create', why: 'forced' },
-  ],
-  [
-    'three times with another input is created',
-    { hash: 'b', tries: 3 },
-    {},
-    { do: 'create', why: 'missing' },
-  ],
-  [
-    'three times after its input changed is not created again',
-    { tries: 3, made: { ...MADE, hash: 'b' } },
-    {},
-    FAILING,
-  ],
-  [
-    'three times with --force is downloaded if an earlier run has its input',
-    { tries: 3, made: MADE },
-    {},
-    { do: 'download', why: 'missing', run: MADE.run, at: 0 },
-  ],
-])('a row that failed %s', (_, { hash = 'a', made, tries }, flags, action) => {
-  const locked = { made, pending: undefined, failures: { ...FAILED, tries }, further: {} }
-  const facts: readonly FileFact[] = [{ is: 'missing' }]
-  expect(decide({ hash, locked, facts, flags: { ...FLAGS, ...flags } })).toEqual(action)
-})

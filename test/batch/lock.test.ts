@@ -98,13 +98,9 @@ const anyEntry: fc.Arbitrary<LockEntry> = fc
   .record({
     made: fc.option(anyMade, { nil: undefined }),
     pending: fc.option(anyPending, { nil: undefined }),
-    failures: fc.option(
-      fc.record({ tries: fc.integer({ min: 1 }), run: fc.string(), failed_at: fc.string(), ...lasting }),
-      { nil: undefined },
-    ),
     further,
   })
-  .filter((each) => (each.made ?? each.pending ?? each.failures) !== undefined)
+  .filter((each) => (each.made ?? each.pending) !== undefined)
 const anyLock: fc.Arbitrary<Lock> = fc.record({
   manifest: fc.option(fc.string(), { nil: undefined }),
   entries: fc

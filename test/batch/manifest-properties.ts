@@ -1,4 +1,4 @@
-/** What holds for every manifest: a hundred of each kind in the tests, more in `test/proof/manifest.proof.ts`. */
+/** What holds for every manifest. */
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import { validatorOf } from '../support/schemas.js'

@@ -8,6 +8,7 @@ import { readSections } from '../../src/batch/manifest/sections.js'
 import { identityOf } from '../../src/journal/identity.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { expectLinear } from '../support/growth.js'
+import { PROOF } from '../support/proof.js'
 import { entriesOf, folderWith, NAMING, problemsOf, type read } from './folder.js'
 import { readsAnyMatrix } from './manifest-properties.js'
 
@@ -422,7 +423,8 @@ describe('a mistake in a matrix', () => {
   ])('%j', expectProblems)
 })
 
-it('a matrix never ends in anything but rows or problems, wherever they are', () => readsAnyMatrix(100))
+it('a matrix never ends in anything but rows or problems, wherever they are', () =>
+  readsAnyMatrix(100 * PROOF))
 
 describe('the limit of combinations', () => {
   const numbers = (count: number) => `[${Array.from({ length: count }, (_, at) => at).join(', ')}]`

@@ -309,7 +309,7 @@ describe('a plan', () => {
     expect(forced.steps.map(({ action }) => action)).toEqual([unfinished, { do: 'create', why: 'forced' }])
   })
 
-  // `bench:plan` measures how long it takes.
+  // `npm run bench -- plan` measures how long it takes.
   it('of 2,000 rows, of which 1,600 are one chain, is made in linear time', async () => {
     FOLDER = folderWith()
     await expectLinear(2_000, async (count) => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { type RunOptions, runCli } from '../support/cli.js'
 import { describePostgres, sharedPostgres, temporaryDatabase } from '../support/postgres.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const PASSWORD = 's3cr@t'
 

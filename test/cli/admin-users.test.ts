@@ -14,7 +14,7 @@ async function createAdmin() {
   return { service, admin, add }
 }
 
-const LINK = /^http:\/\/127\.0\.0\.1:7878\/#\/link\/([\w-]{43})\n$/
+const LINK = /^http:\/\/127\.0\.0\.1:7878\/link\/([\w-]{43})\n$/
 const tokenOf = (link: string): string => link.trimEnd().split('/').at(-1) ?? ''
 
 describe('admin user', () => {
@@ -23,7 +23,7 @@ describe('admin user', () => {
     const { code, stdout, stderr } = await add('  Ann@Example.COM ')
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(LINK) })
     expect(stderr).toBe(
-      'Added ann@example.com to account default, as owner. Single-use link; expires in 15 minutes. They set a password there. If the service has another URL, add --public-url.\n',
+      'Added ann@example.com to account default. Single-use link; expires in 15 minutes. They set a password there. If the service has another URL, add --public-url.\n',
     )
     const token = tokenOf(stdout)
     expect(await storedText(service)).not.toContain(token)
@@ -38,30 +38,34 @@ describe('admin user', () => {
     await store.close()
   })
 
-  it('gives a user the role that --role names', async () => {
-    const { admin, add } = await createAdmin()
-    await add(ANN, '--role', 'member')
-    expect((await admin('user', 'list')).stdout).toMatch(/\tann@example\.com\t.*\tmember\n$/)
+  it('adds a user to the only account without --account', async () => {
+    const { admin } = await createAdmin()
+    expect((await admin('user', 'add', 'ann@example.com')).stderr).toContain('to account default.')
+    await admin('account', 'create', 'acme')
+    expect(await admin('user', 'add', 'bob@example.com')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('Missing --account.'),
+    })
   })
 
   it('the link begins with the URL of the service', async () => {
     const { add, admin } = await createAdmin()
     expect((await add('a@example.com', '--public-url', 'https://rushes.example.com/media//')).stdout).toMatch(
-      /^https:\/\/rushes\.example\.com\/media\/#\/link\/[\w-]{43}\n$/,
+      /^https:\/\/rushes\.example\.com\/media\/link\/[\w-]{43}\n$/,
     )
     const again = await admin('user', 'link', 'A@example.com', '--public-url', 'http://[::1]:80')
-    expect(again.stdout).toMatch(/^http:\/\/\[::1\]:80\/#\/link\/[\w-]{43}\n$/)
+    expect(again.stdout).toMatch(/^http:\/\/\[::1\]:80\/link\/[\w-]{43}\n$/)
     expect(again.stderr).toMatch(/Single-use link for a@example\.com; expires in 15 minutes/)
   })
 
   it('without --public-url, the link begins with the URL of the last start', async () => {
     const { service, admin, add } = await createAdmin()
     const unknown = await add('a@example.com')
-    expect(unknown.stdout).toMatch(/^http:\/\/127\.0\.0\.1:7878\/#/)
+    expect(unknown.stdout).toMatch(/^http:\/\/127\.0\.0\.1:7878\/link\//)
     expect(unknown.stderr).toContain('If the service has another URL, add --public-url.')
     writeFileSync(join(service.dataFolder, 'public-url'), 'https://rushes.example.com/media\n')
     const known = await admin('user', 'link', 'a@example.com')
-    expect(known.stdout).toMatch(/^https:\/\/rushes\.example\.com\/media\/#\/link\//)
+    expect(known.stdout).toMatch(/^https:\/\/rushes\.example\.com\/media\/link\//)
     expect(known.stderr).not.toContain('--public-url')
   })
 
@@ -75,12 +79,12 @@ describe('admin user', () => {
     const store = await openStoreOf(service)
     const ann = await store.findUser(ANN)
     await store.setPassword(ann?.id ?? 0, 'scrypt', 's')
-    const annRow = `${ann?.id}\tann@example.com\tdefault\tset\t1\tT\tT\towner\n`
+    const annRow = `${ann?.id}\tann@example.com\tdefault\tset\t1\tT\tT\n`
     expect(await rows()).toContain(annRow)
-    expect(await rows()).toMatch(/\d\tbob@example\.com\tacme\t-\t0\t-\tT\towner\n$/)
+    expect(await rows()).toMatch(/\d\tbob@example\.com\tacme\t-\t0\t-\tT\n$/)
     const listed = (await admin('user', 'list', '--json')).stdout.trimEnd().split('\n')
     expect(JSON.parse(listed.at(-2) ?? '')).toEqual({
-      ...{ id: ann?.id, email: ANN, account: 'default', role: 'owner', has_password: true, sessions: 1 },
+      ...{ id: ann?.id, email: ANN, account: 'default', has_password: true, sessions: 1 },
       last_seen_at: expect.any(String),
       created_at: expect.any(String),
     })
@@ -116,6 +120,7 @@ describe('admin user, wrongly used', () => {
     const created = await createAdmin()
     admin = created.admin
     await created.add(ANN)
+    await admin('account', 'create', 'acme')
     before = await list()
   })
 
@@ -128,7 +133,7 @@ describe('admin user, wrongly used', () => {
     ],
     [
       ['add', 'x@example.com', '--account', 'nobody'],
-      /Account nobody does not exist\.[\s\S]*Accounts: default\./,
+      /Account nobody does not exist\.[\s\S]*Accounts: default, acme\./,
     ],
     [
       ['add', 'ANN@example.com', '--account', 'default'],
@@ -138,7 +143,6 @@ describe('admin user, wrongly used', () => {
       ['add', 'x@example.com', '--account', 'default', '--public-url', 'example.com'],
       /--public-url: "example\.com" is not an http or https URL/,
     ],
-    [['add', 'x@example.com', '--account', 'default', '--role', 'admin'], /admin[\s\S]*owner, member/],
     [
       ['link', ANN, '--public-url', 'https://example.com/?a=1'],
       /must not contain a query or a fragment[\s\S]*https:\/\/example\.com\/runs/,

@@ -3,9 +3,9 @@ import { basename, dirname, join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { openDatabase } from '../../src/host/database.js'
 import { hashOfKey } from '../../src/service/secrets.js'
-import { SQLITE_SCHEMA } from '../../src/service/store/sqlite/database.js'
+import { SQLITE_SCRIPTS } from '../../src/service/store/sqlite/database.js'
 import { createCliService, runCli } from '../support/cli.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { dataWords, openStoreOf, runSql, storedText, usesPostgres } from '../support/test-database.js'
 
 /** `rushes admin` on the data folder of a service that runs beside it. */
@@ -155,7 +155,6 @@ describe('admin, beside a running service', () => {
       ...{ allowed_ips: ['127.0.0.1'], rate: null, expires_at: null },
       created_at: expect.stringContaining(now),
       last_used_at: expect.stringContaining('2026-01-01T00:00'),
-      archived_at: null,
     })
     expect(JSON.parse((await admin('credits', 'list', 'acme', '--limit', '1', '--json')).stdout)).toEqual({
       ...{ sequence: 3, account: 'acme', kind: 'charge', amount: -1, key: 2 },
@@ -164,76 +163,33 @@ describe('admin, beside a running service', () => {
     })
   })
 
-  it('archives a key: it is listed with --all, cannot be changed, and frees its name', async () => {
+  it('lists the runs of all accounts, of one, and of one status', async () => {
     const { admin, key, image } = await createAdmin()
-    const first = await key('--account', 'default', '--name', 'ci')
-    expect(await admin('key', 'archive', 'ci')).toMatchObject({
-      code: 0,
-      stdout: '',
-      stderr: 'Key 2 (ci) of default is archived.\n',
-    })
-    expect((await image(first)).code).toBe(4)
-    expect((await admin('key', 'list')).stdout).not.toContain('\tci\t')
-    expect((await admin('key', 'list', '--all')).stdout).toContain('\n2\tdefault\tci\tarchived\t')
-    for (const words of [['enable'], ['set', '--quota', '5']]) {
-      const [command = '', ...flags] = words
-      const refused = await admin('key', command, 'ci', ...flags)
-      expect(refused).toMatchObject({ code: 2, stdout: '' })
-      expect(refused.stderr).toContain('Key 2 (ci) is archived and cannot be changed.')
-    }
-    const second = await key('--account', 'default', '--name', 'ci')
-    await admin('key', 'set', 'ci', '--quota', '1')
-    expect((await image(second)).code).toBe(0)
-    expect(JSON.parse((await admin('key', 'archive', 'ci', '--json')).stdout)).toMatchObject({
-      ...{ id: 3, disabled: true, archived_at: expect.stringMatching(/^2026-01-01T/) },
-    })
-  })
-
-  it('lists who created, changed and archived keys, newest first, for a pipe and as JSON', async () => {
-    const { admin, key } = await createAdmin()
-    await admin('account', 'create', 'acme')
-    const secret = await key('--account', 'acme', '--name', 'ci')
-    await admin('key', 'set', 'ci', '--quota', '5', '--name', 'build')
-    await admin('key', 'archive', 'build')
-    const all = (await admin('key', 'log')).stdout
-    const time = '2026-01-01T00:00:00.000Z'
-    const theirs = ['archived', 'changed name, quota', 'created'].map((action) => [
-      ...[time, 'acme', '2', action === 'created' ? 'ci' : 'build', secret.slice(0, 9), action, 'admin'],
+    await admin('account', 'create', 'acme', '--balance', '5')
+    await image(await key('--account', 'acme'))
+    await image(await key('--account', 'default'), '-n', '2')
+    const rows = async (...words: string[]) =>
+      (await admin('run', 'list', ...words)).stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => line.split('\t'))
+    const all = await rows()
+    expect(all.map(([, account, , kind]) => [account, kind])).toEqual([
+      ['default', 'image'],
+      ['default', 'image'],
+      ['acme', 'image'],
     ])
-    expect(all.split('\n').map((line) => line.split('\t'))).toEqual([
-      ...theirs,
-      [time, 'default', '1', 'first', expect.stringMatching(/^rk_/), 'created', 'admin'],
-      [''],
-    ])
-    const [changed] = (await admin('key', 'log', '--account', 'acme', '--limit', '2', '--json')).stdout
-      .split('\n')
-      .slice(1)
-    expect(JSON.parse(changed ?? '')).toEqual({
-      ...{ id: expect.any(Number), account: 'acme', action: 'changed', fields: ['name', 'quota'] },
-      ...{ key: { id: 2, name: 'build', prefix: secret.slice(0, 9) }, by: 'admin', created_at: time },
+    expect(await rows('--account', 'acme', '--limit', '1')).toEqual([all[2]])
+    expect((await admin('run', 'list', '--status', 'failed')).stdout).toBe('')
+    const [json] = (await admin('run', 'list', '--json')).stdout.split('\n')
+    expect(JSON.parse(json ?? '')).toMatchObject({
+      account: 'default',
+      prompt: 'a fox',
+      price: 1,
+      refunded: false,
     })
-    expect(all).not.toContain(secret)
-    expect(await admin('key', 'log', '--account', 'acne')).toMatchObject({ code: 2, stdout: '' })
-  })
-
-  it('the key log keeps the newest 10,000 entries of an account', async () => {
-    const { service, admin } = await createAdmin()
-    await admin('account', 'create', 'acme')
-    await admin('key', 'create', '--account', 'acme')
-    await runSql(
-      service,
-      `INSERT INTO key_log (account_id, key_id, key_name, action, fields, actor, created_at)
-       WITH RECURSIVE n (value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < 10000)
-       SELECT 1, 1, 'first', 'changed', 'quota', 'ann@example.com', value FROM n`,
-    )
-    await admin('key', 'disable', '1')
-    const kept = (await admin('key', 'log', '--account', 'default', '--limit', '0')).stdout.split('\n')
-    expect(kept).toHaveLength(10_001)
-    expect([kept[0], kept.at(-2)]).toEqual([
-      expect.stringContaining('\tdisabled\tadmin'),
-      expect.stringMatching(/^1970-01-01T00:00:00\.002Z/),
-    ])
-    expect((await admin('key', 'log', '--account', 'acme')).stdout.split('\n')).toHaveLength(2)
+    expect(await admin('run', 'list', '--account', 'acne')).toMatchObject({ code: 2, stdout: '' })
+    expect((await admin('run', 'list', '--status', 'gone')).code).toBe(2)
   })
 
   it('shows a key once: neither the data nor anything else said holds it', async () => {
@@ -430,7 +386,7 @@ describe.skipIf(usesPostgres)('admin on a file that is no database of a service'
     const data = temporaryFolder()
     await runCli(['admin', 'account', 'create', 'acme', '--balance', '5', '--data', data])
     const path = join(data, 'service.db')
-    const database = openDatabase({ path, migrations: [SQLITE_SCHEMA] })
+    const database = openDatabase({ path, migrations: SQLITE_SCRIPTS })
     const root = Number(database.get('SELECT rootpage FROM sqlite_schema WHERE name = ?', name)?.rootpage)
     const pageBytes = Number(database.get('PRAGMA page_size')?.page_size)
     database.close()

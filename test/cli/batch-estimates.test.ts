@@ -1,11 +1,9 @@
 /** `rushes batch`: estimates of its plan and of what it has created, `--max-cost`, and the labels of its rows. */
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
 import { HttpFailure } from '../../src/host/http.js'
-import { createInterrupts } from '../../src/host/interrupts.js'
 import { asksForList, LOOPBACK_URL, scriptedList } from '../support/cli.js'
 import { bodyOf, createFamily, FAMILY, lines, objects, type Row } from '../support/family.js'
 import { withJournal } from '../support/journal.js'
@@ -52,23 +50,6 @@ async function createBatch(
 }
 
 const last = (text: string) => lines(text).at(-1)
-
-type RunBatch = Awaited<ReturnType<typeof createFamily>>['run']
-
-/** Runs rounds of `--watch` without a question. Does one act each time the batch waits for a change, then Ctrl-C. */
-function watch(run: RunBatch, words: readonly string[], acts: readonly (() => void)[]) {
-  const interrupts = createInterrupts()
-  const pressCtrlC = () => interrupts.interrupt('SIGINT')
-  let seen = 0
-  return run(['--watch', '--yes', ...words], {
-    interrupts,
-    stdin: new PassThrough(),
-    onStderr(text) {
-      const waits = text.match(/^Watching .*$/gm)?.length ?? 0
-      if (waits > seen) setImmediate(acts[seen++] ?? pressCtrlC)
-    },
-  })
-}
 
 describe('the estimate', () => {
   it('of a plan is that of the rows to create, by model and in all', async () => {
@@ -237,19 +218,6 @@ describe('--max-cost', () => {
     expect([fox.action, hen.action, summary.estimate]).toEqual(['create', 'create', 0.3])
     expect(await run(['--max-cost', '0.2', '--json'])).toMatchObject({ code: 2, stdout: '' })
   })
-
-  it('holds all rounds of --watch together', async () => {
-    const batch = await createBatch([FOX])
-    const { code, stderr } = await watch(
-      batch.run,
-      ['--max-cost', '0.25'],
-      [() => batch.write([FOX, HEN]), () => batch.write([FOX, { name: 'elk', prompt: 'an elk' }])],
-    )
-    expect({ code, created: batch.created() }).toEqual({ code: 130, created: ['a fox', 'an elk'] })
-    expect(stderr).toContain(
-      'error: The estimate is 0.2 USD and 0.1 USD of earlier rounds, but --max-cost allows 0.25 USD.',
-    )
-  })
 })
 
 describe('the prices of a list that is a day old', () => {
@@ -288,22 +256,6 @@ describe('the prices of a list that is a day old', () => {
     const { code, stderr } = await run(['--max-cost', '10'])
     expect(code).toBe(0)
     expect(stderr.match(/Estimate: 5 credits$/gm)).toHaveLength(2)
-  })
-
-  it('are requested again before each round of --watch', async () => {
-    const { run, write, passDay, created } = await createListed([FOX])
-    const { code, stderr } = await watch(
-      run,
-      ['--max-cost', '10'],
-      [
-        () => {
-          passDay(100)
-          write([FOX, HEN])
-        },
-      ],
-    )
-    expect({ code, created: created() }).toEqual({ code: 130, created: ['a fox'] })
-    expect(stderr).toContain('The estimate is 100 credits, but --max-cost allows 10 credits.')
   })
 
   it('refuse --max-cost if they cannot be read, also for a create that only the journal knows as unsent', async () => {

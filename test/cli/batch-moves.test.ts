@@ -1,10 +1,11 @@
 /** `rushes batch` after rows were renamed, moved and reordered: each keeps its own picture, also among rows of equal input. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { builtInSchema } from '../../src/protocol/parameters.js'
 import { createFamily, type Row } from '../support/family.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 type AnyRow = Readonly<Record<string, unknown>>
 
@@ -166,6 +167,14 @@ describe('rows whose models come from the environment', () => {
     expect(await run([], without)).toMatchObject({ code: 0 })
     expect([created(), contents()]).toEqual([[], { a: old.b, b: old.a }])
   })
+})
+
+it('a file that moves out of the folder of the manifest is printed with its new path', async () => {
+  const { run, write } = await start([row({ name: 'fox' })])
+  await run()
+  const output = join(temporaryFolder(), 'fox.png')
+  write([row({ name: 'fox', output })])
+  expect(resolve((await run(['--allow-outside'])).stdout.trim())).toBe(output)
 })
 
 describe('two Unicode forms of one name', () => {

@@ -3,7 +3,6 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSyn
 import { describe, expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
 import { type Engine, OutcomeUnknown } from '../../src/service/engines/engine.js'
-import { JobEnded } from '../../src/service/engines/upstream/upstream-error.js'
 import { scripted } from '../support/cli.js'
 import { createInstantEngine } from '../support/engines.js'
 import {
@@ -18,7 +17,6 @@ import {
   SIT,
   sha256,
 } from '../support/family.js'
-import { misfits } from '../support/schemas.js'
 import { administer } from '../support/service.js'
 
 describe('rows that use other rows', () => {
@@ -144,8 +142,7 @@ describe('rows that use other rows', () => {
   })
 })
 
-describe('a row that fails each time', () => {
-  const FAILING = { name: 'sheet', prompt: 'FAIL' }
+describe('a row that ended without a result', () => {
   const OTHER = { name: 'other', prompt: 'a hen' }
 
   it('is not created again after a run that its provider may have accepted, and takes its result once it is adopted', async () => {
@@ -171,70 +168,13 @@ describe('a row that fails each time', () => {
     expect(stdout).toMatch(/sheet.png\n$/)
   })
 
-  it('is not counted as a failure of its input when its provider refuses the key or the account', async () => {
-    const refused = new JobEnded('Exhausted balance', { status: 402 })
-    const { run, created } = await createFamily([SHEET], {
-      engine: { render: () => Promise.reject(refused) },
-    })
-    for (let times = 0; times < 4; times++)
-      expect([(await run()).code, created()]).toEqual([10, [SHEET.prompt]])
-  })
-
-  it('is left out after three failures of the same input with the rows that use it, until --force or another input', async () => {
-    const { run, created, lock, lockPath, write } = await createFamily([FAILING, OTHER])
-    for (const tries of [1, 2, 3]) {
-      const { code, stderr } = await run()
-      expect(code).toBe(10)
-      expect(created()).toContain('FAIL')
-      expect(lock().sheet.failures).toMatchObject({ tries, run: expect.stringMatching(/^run_/) })
-      expect(stderr.includes('later batches skip it')).toBe(tries === 3)
-    }
-    const last = lock().sheet.failures.run
-    expect(misfits('lock', JSON.parse(readFileSync(lockPath, 'utf8')))).toEqual([])
-    const { code, stdout, stderr } = await run()
-    expect({ code, stdout, created: created() }).toEqual({ code: 10, stdout: '', created: [] })
-    expect(stderr).toContain(
-      `error: ${last}: sheet (line 1): Its runs with this input have failed, so it was not created again.`,
-    )
-    expect(stderr).toMatch(/^2 runs: 1 up to date, 1 failing \(/m)
-    const check = await run(['--check'])
-    expect(check.code).toBe(10)
-    expect(check.stdout).toContain(`failing\tsheet\tsheet.{ext}\tfailed 3 times (last run: ${last})\n`)
-    const plan = await run(['--dry-run'])
-    expect(plan.stderr).toContain('2 runs: 1 up to date, 1 failing\n')
-    write([RUN, FAILING])
-    const blocked = await run(['--json'])
-    expect({ code: blocked.code, created: created() }).toEqual({ code: 10, created: [] })
-    expect(objects(blocked.stdout)).toEqual([
-      expect.objectContaining({ name: 'sheet', result: 'failing', run: last }),
-      expect.objectContaining({ name: 'run', result: 'blocked', blocked_by: 'sheet' }),
-      { summary: expect.objectContaining({ failing: 1, failed: 0, blocked: 1 }) },
-    ])
-    expect(objects(blocked.stderr)).toEqual([{ error: expect.objectContaining({ exit_code: 10 }) }])
-
-    write([FAILING, OTHER])
-    await run(['--only', 'sheet', '--force'])
-    expect(created()).toEqual(['FAIL'])
-    expect(lock().sheet.failures.tries).toBe(4)
-    // Another input has three tries of its own.
-    write([{ ...FAILING, prompt: 'FAIL too' }, OTHER])
-    for (const tries of [1, 2]) {
-      await run()
-      expect([created(), lock().sheet.failures.tries]).toEqual([['FAIL too'], tries])
-    }
-    write([{ ...FAILING, prompt: 'a fox' }, OTHER])
-    expect((await run()).code).toBe(0)
-    expect(created()).toEqual(['a fox'])
-    expect(lock().sheet).not.toHaveProperty('failures')
-  })
-
   it.each([
     ['', {}],
     [
       ', also if the outcome is unknown: such a run cannot be adopted',
       { error: { code: 'outcome_unknown' } },
     ],
-  ])('does not count runs that were canceled%s', async (_, fields) => {
+  ])('forgets runs that were canceled%s', async (_, fields) => {
     const { run, lock, service } = await createFamily([OTHER])
     const canceled: Fetch = async (request) => {
       const response = await service.fetch(request)

@@ -1,11 +1,11 @@
 /** What a batch writes for GitHub Actions: the job summary, annotations, and the lines of `--report`. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type JobSummary, type SummaryRow, summaryText } from '../../src/cli/batch/ci-reports.js'
 import { createCliService, scripted } from '../support/cli.js'
 import { objects } from '../support/family.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const row = (name: string, more: Partial<SummaryRow> = {}): SummaryRow => ({
   cells: [name, 'create', 'never created', `${name}.png`],
@@ -231,7 +231,7 @@ describe('--report', () => {
   it('has the lines of --json, beside the output for people', async () => {
     const batch = await createBatch()
     const path = join(batch.folder, 'report.jsonl')
-    const plan = await batch.run(['--dry-run', '--report', path])
+    const plan = await batch.run(['--check', '--report', path])
     expect(plan.stdout).toMatch(/^create\tfox\t/)
     expect(reported(path)).toEqual([
       expect.objectContaining({ name: 'fox', action: 'create' }),
@@ -243,6 +243,38 @@ describe('--report', () => {
     expect(reported(path).at(-1)).toEqual({ summary: expect.objectContaining({ created: 2, failed: 0 }) })
     const checked = await batch.run(['--check', '--json', '--report', path])
     expect(readFileSync(path, 'utf8')).toBe(checked.stdout)
+  })
+
+  it('is not written by a dry run', async () => {
+    const batch = await createBatch()
+    const path = join(batch.folder, 'report.jsonl')
+    expect((await batch.run(['--dry-run', '--report', path])).code).toBe(0)
+    expect(existsSync(path)).toBe(false)
+    await batch.run(['--report', path])
+    const before = readFileSync(path, 'utf8')
+    await batch.run(['--dry-run', '--report', path])
+    expect(readFileSync(path, 'utf8')).toBe(before)
+  })
+
+  it.each(['{"name":"my-package","version":"1.0.0"}\n', '{"summary":"of a page","title":"x"}', '\n', '{"'])(
+    'does not replace a file that holds %j',
+    async (content) => {
+      const batch = await createBatch()
+      const path = join(batch.folder, 'package.json')
+      writeFileSync(path, content)
+      expect(await batch.run(['--report', path])).toMatchObject({ code: 2, stdout: '' })
+      expect(readFileSync(path, 'utf8')).toBe(content)
+    },
+  )
+
+  it('does not follow a link', async () => {
+    const batch = await createBatch()
+    const [path, target] = [join(batch.folder, 'report.jsonl'), join(batch.folder, 'target.jsonl')]
+    await batch.run(['--check', '--report', target])
+    const before = readFileSync(target, 'utf8')
+    symlinkSync(target, path)
+    expect(await batch.run(['--report', path])).toMatchObject({ code: 2, stdout: '' })
+    expect(readFileSync(target, 'utf8')).toBe(before)
   })
 
   it('does not replace a file of the batch or another one, and needs a path that can be written', async () => {

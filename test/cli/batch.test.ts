@@ -21,7 +21,7 @@ import { asksForList, LOOPBACK_URL, scripted } from '../support/cli.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { bodyOf, createFamily, lines, objects, type Row, RUN, SHEET, sha256 } from '../support/family.js'
 import { withJournal } from '../support/journal.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const FOX = { name: 'fox', prompt: 'a fox', output: 'icons/fox.png' }
 const HEN = { name: 'hen', prompt: 'a hen' }
@@ -78,14 +78,13 @@ describe('a batch', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const [first, second, ...last] = objects(stdout)
     expect(Object.keys(first).join(' ')).toBe(
-      'name result kind model run file bytes sha256 content_type content_credentials digital_source_type error blocked_by line',
+      'name result kind model run file bytes sha256 content_type error blocked_by line',
     )
     expect(Object.keys(second)).toEqual(Object.keys(first))
     const none = {
       up_to_date: 0,
       downloaded: 0,
       failed: 0,
-      failing: 0,
       blocked: 0,
       unconfirmed: 0,
       still_running: 0,
@@ -184,7 +183,7 @@ describe('an error', () => {
     for (let times = 0; times < 2; times++) {
       const { code, stderr } = await batch.run()
       expect([code, batch.created()]).toEqual([10, ['FAIL']])
-      expect(batch.lock().fox).toEqual({ failures: expect.objectContaining({ tries: times + 1 }) })
+      expect(batch.lock().fox).toBeUndefined()
       expect(stderr).toMatch(/cannot draw FAIL/)
     }
   })

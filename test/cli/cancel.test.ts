@@ -6,7 +6,7 @@ import { type CliService, createCliService, runCli, SET, scripted } from '../sup
 import { createInstantEngine } from '../support/engines.js'
 import { rowsOf } from '../support/journal.js'
 import { claimRun, held } from '../support/runs.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { openStoreOf } from '../support/test-database.js'
 
 const TERMINAL = { stdin: true, stdout: true, stderr: true }
@@ -160,7 +160,7 @@ describe('a failed run', () => {
   }
 
   it.each([
-    ['render_failed', 'Its price was refunded.', 'To create it again: `rushes show'],
+    ['render_failed', 'Its price was refunded.', '`rushes show'],
     [
       'outcome_unknown',
       'Its price was not refunded, because the provider may have charged for it.',
@@ -175,7 +175,7 @@ describe('a failed run', () => {
         `The run failed: out of paint. ${price}\n  Nothing was downloaded. ${next}`,
       )
       expect(message).toBe(`The run failed: out of paint. ${price}`)
-      expect(row).toBe(`run_failed: out of paint. ${price}`)
+      expect(row).toBe(`${code === 'outcome_unknown' ? code : 'run_failed'}: out of paint. ${price}`)
       expect(listed).toBe(`out of paint. ${price}`)
     },
   )
@@ -190,7 +190,7 @@ describe('a canceled run', () => {
     expect(code).toBe(10)
     expect(stderr).toBe(
       `${id}: canceled (0 s)\nerror: ${id}: The run was canceled. Its price was refunded.\n` +
-        `  Nothing was downloaded. To create it again: \`rushes show ${id} --again\`.\n`,
+        `  Nothing was downloaded. \`rushes show ${id}\` shows its input.\n`,
     )
   })
 

@@ -11,7 +11,7 @@ import { createManualClock } from '../support/clock.js'
 import { createHostedApis } from '../support/hosted-apis.js'
 import { createComfyServer } from '../support/model-servers/comfyui.js'
 import { createImagesServer } from '../support/model-servers/images.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { until } from '../support/until.js'
 
 const KEY = 'omni-secret-key'

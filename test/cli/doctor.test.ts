@@ -1,12 +1,12 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import Database from 'libsql'
 import { describe, expect, it } from 'vitest'
-import { checkProxy, diskFinding } from '../../src/cli/doctor/check-machine.js'
-import { clockFinding } from '../../src/cli/doctor/check-service.js'
+import { checkLocalService, diskFinding } from '../../src/cli/doctor/check-machine.js'
+import { clockFindings, proxyFor } from '../../src/cli/doctor/check-service.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import { type CliService, createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 interface Line {
   readonly check: string
@@ -36,25 +36,11 @@ const inTime =
 async function examined(service: CliService, options: Parameters<CliService['run']>[1] = {}) {
   const fetch = inTime(service, options.fetch)
   const { code, stdout, stderr } = await service.run(['doctor', '--json'], { ...options, fetch })
-  const { disk: _, 'state disk': __, ...statuses } = statusesOf(stdout)
+  const { disk: _, ...statuses } = statusesOf(stdout)
   return { code, stderr, statuses, lines: linesOf(stdout) }
 }
 
-const WELL = {
-  version: 'ok',
-  config: 'ok',
-  settings: 'ok',
-  'service URL': 'ok',
-  proxy: 'ok',
-  dns: 'ok',
-  connection: 'ok',
-  clock: 'ok',
-  key: 'ok',
-  'video model': 'ok',
-  'image model': 'ok',
-  state: 'ok',
-  journal: 'ok',
-}
+const WELL = { config: 'ok', address: 'ok', models: 'ok', request: 'ok', key: 'ok', journal: 'ok' }
 
 describe('doctor', () => {
   it('finds all well, asks twice, and makes nothing', async () => {
@@ -68,14 +54,29 @@ describe('doctor', () => {
     expect(readdirSync(service.home)).not.toContain('config')
   })
 
-  it('says one line for each, and its advice below', async () => {
-    const { code, stdout } = await runCli(['doctor'])
+  it('has seven checks, and is green on a machine without a service', async () => {
+    const { code, stdout } = await runCli(['doctor', '--json'])
+    expect(code).toBe(0)
+    expect(linesOf(stdout).map(({ check }) => check)).toEqual([
+      ...Object.keys(WELL).slice(0, 5),
+      'disk',
+      'journal',
+    ])
+    expect(linesOf(stdout)[1]).toMatchObject({
+      status: 'ok',
+      message: 'no service configured: `--local` works, without key and cost',
+    })
+    const { request, key, disk: _, ...others } = statusesOf(stdout)
+    expect([request, key]).toEqual(['skipped', 'skipped'])
+    expect(new Set(Object.values(others))).toEqual(new Set(['ok']))
+  })
+
+  it('prints one line for each check, and its advice below', async () => {
+    const { code, stdout } = await runCli(['doctor', '--base-url', 'ftp://x'])
     expect(code).toBe(2)
-    expect(stdout).toMatch(/^ok {6}version {7}rushes \d/)
-    expect(stdout).toMatch(
-      /^failed {2}service URL {3}Not set: service URL\.\n {22}Set the service URL with --base-url/m,
-    )
-    expect(stdout).toMatch(/^- {7}key {11}not checked: no service URL$/m)
+    expect(stdout).toMatch(/^ok {6}config {2}no config file/)
+    expect(stdout).toMatch(/^failed {2}address .*ftp.*\n {16}Example: /m)
+    expect(stdout).toMatch(/^- {7}key {5}not checked: the address is not valid$/m)
   })
 
   it.each<[string, number, string]>([
@@ -107,38 +108,29 @@ describe('doctor', () => {
     const { code, statuses, lines } = await examined(service, { fetch })
     expect({ code, statuses }).toEqual({
       code: 9,
-      statuses: { ...WELL, connection: 'failed', clock: 'skipped', key: 'skipped' },
+      statuses: { ...WELL, request: 'failed', key: 'skipped' },
     })
-    expect(lines.find(({ check }) => check === 'connection')?.advice).toMatch(/rushes serve/)
+    expect(lines.find(({ check }) => check === 'request')?.advice).toMatch(/rushes serve/)
   })
 
-  it.each([
-    ['redis://ci:s3cret@127.0.0.1:1', 9, 'redis://***@127.0.0.1:1: connection refused'],
-    ['redis://:s3/cret@cache', 2, 'RUSHES_LIMITS_URL is not a valid Redis URL.'],
-  ])('a shared rate limit that cannot be used fails: %s', async (url, code, message) => {
-    const service = await createCliService()
-    const found = await examined(service, { env: { RUSHES_LIMITS_URL: url } })
-    expect(found.code).toBe(code)
-    expect(found.lines.find(({ check }) => check === 'rate limit')).toMatchObject({
-      status: 'failed',
-      message,
-    })
-    expect(JSON.stringify(found)).not.toContain('cret@')
-  })
-
-  it('names what is unfinished, and is exit 13 for what is unconfirmed', async () => {
+  it('names unfinished runs, and is exit 13 for unconfirmed ones', async () => {
     const service = await createCliService({ rendering: false })
     await service.run(['run', 'image', 'a fox', '--no-wait'])
-    expect(await examined(service)).toMatchObject({
-      code: 0,
-      statuses: { unfinished: 'warning', unconfirmed: 'ok' },
+    const journalOf = ({ lines }: Awaited<ReturnType<typeof examined>>) =>
+      lines.find(({ check }) => check === 'journal')
+    expect(journalOf(await examined(service))).toMatchObject({
+      status: 'ok',
+      message: expect.stringMatching(/, 1 unfinished run$/),
+      advice: 'Wait for them with `rushes wait --all`.',
     })
     await service.run(['run', 'image', 'a fox'], { fetch: scripted({ status: 500 }).fetch })
-    const { code, lines } = await examined(service)
-    expect(code).toBe(13)
-    expect(lines.find(({ check }) => check === 'unconfirmed')).toMatchObject({
+    const found = await examined(service)
+    expect(found.code).toBe(13)
+    expect(journalOf(found)).toMatchObject({
       status: 'failed',
-      message: expect.stringMatching(/^~[0-9a-f]{4} \(rushes\/preview-image, http:\/\/127\.0\.0\.1:1\)$/),
+      message: expect.stringMatching(
+        /^unconfirmed: ~[0-9a-f]{4} \(rushes\/preview-image, http:\/\/127\.0\.0\.1:1\)$/,
+      ),
       advice: expect.stringMatching(/rushes forget '~[0-9a-f]{4}' --yes`\.$/),
     })
   })
@@ -153,7 +145,36 @@ describe('doctor', () => {
     await service.run(['run', 'image', 'a fox'])
     expect(await examined(service)).toMatchObject({
       code: 0,
-      statuses: { journal: 'ok', quarantine: 'warning' },
+      statuses: { journal: 'warning' },
+    })
+  })
+
+  it('a journal that another process has locked could not be checked, and is not called damaged', async () => {
+    const service = await createCliService()
+    await service.run(['run', 'image', 'a fox'])
+    const database = new Database(join(service.home, 'state', 'journal.db'))
+    database.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+    const { code, statuses, lines } = await examined(service)
+    database.close()
+    expect({ code, statuses }).toMatchObject({ code: 0, statuses: { journal: 'warning' } })
+    expect(lines.find(({ check }) => check === 'journal')).toMatchObject({
+      message: expect.stringMatching(/^could not be checked: \S+journal\.db: locked by another process$/),
+      advice: 'Run `rushes doctor` again when the other process has ended.',
+    })
+  })
+
+  it('a database that cannot be read could not be checked, and without locks the folder must change', () => {
+    const path = join(temporaryFolder(), 'service.db')
+    mkdirSync(path)
+    expect(checkLocalService(path)).toMatchObject({
+      status: 'failed',
+      message: `could not be checked: ${path}: the file or its folder cannot be opened`,
+      advice: 'Check the disk, or set RUSHES_STATE_DIR to another folder.',
+    })
+    expect(checkLocalService(path, () => false)).toMatchObject({
+      status: 'failed',
+      message: `could not be checked: the file system of ${dirname(path)} has no locks`,
+      advice: 'Set RUSHES_STATE_DIR to a folder on a local disk.',
     })
   })
 
@@ -174,41 +195,40 @@ describe('doctor', () => {
     expect(code).toBe(2)
     expect(statusesOf(stdout)).toMatchObject({
       config: 'failed',
-      'service URL': 'skipped',
-      key: 'skipped',
-      state: 'ok',
+      ...{ address: 'skipped', models: 'skipped', request: 'skipped', key: 'skipped' },
+      journal: 'ok',
     })
   })
 })
 
 describe('the models', () => {
-  const lineOf = (stdout: string, wanted: string) => linesOf(stdout).find(({ check }) => check === wanted)
+  const lineOf = (lines: readonly Line[]) => lines.find(({ check }) => check === 'models')
 
   it('bring a warning with the ways to set them when they are not set', async () => {
     const service = await createCliService()
     const { code, lines } = await examined(service, { env: { RUSHES_IMAGE_MODEL: '' } })
     expect(code).toBe(0)
-    expect(lines.find(({ check }) => check === 'image model')).toEqual({
-      check: 'image model',
+    expect(lineOf(lines)).toEqual({
+      check: 'models',
       status: 'warning',
-      message: 'not set',
+      message: 'image: not set',
       advice:
-        'Set RUSHES_IMAGE_MODEL or run `rushes config set models.image <provider/name>`; or add --model to each `rushes run image`. The local service (`rushes serve`, --local) has rushes/preview-image.',
-    })
-    expect(lines.find(({ check }) => check === 'video model')).toMatchObject({
-      message: 'rushes/preview-video',
+        'Set RUSHES_IMAGE_MODEL or run `rushes config set models.image <provider/name>`; or add --model to each `rushes run image`.',
     })
   })
 
   it('of another form than provider/name fail the check', async () => {
     const service = await createCliService()
     const { code, statuses } = await examined(service, { env: { RUSHES_VIDEO_MODEL: 'cinema' } })
-    expect({ code, statuses }).toEqual({ code: 2, statuses: { ...WELL, 'video model': 'failed' } })
+    expect({ code, statuses }).toEqual({ code: 2, statuses: { ...WELL, models: 'failed' } })
   })
 
   it('come from the local service with --local', async () => {
     const { stdout } = await runCli(['doctor', '--local', '--json'], { env: SET })
-    expect(lineOf(stdout, 'image model')).toMatchObject({ status: 'ok', message: 'rushes/preview-image' })
+    expect(lineOf(linesOf(stdout))).toMatchObject({
+      status: 'ok',
+      message: 'video: rushes/preview-video; image: rushes/preview-image',
+    })
   })
 })
 
@@ -217,7 +237,7 @@ describe('an address that includes the path of the API', () => {
     const service = await createCliService()
     const { stderr, lines } = await examined(service, { env: { RUSHES_BASE_URL: `${LOOPBACK_URL}/api/v1` } })
     expect(stderr).toBe('')
-    expect(lines.find(({ check }) => check === 'service URL')).toMatchObject({
+    expect(lines.find(({ check }) => check === 'address')).toMatchObject({
       status: 'warning',
       advice: `The service URL ends in /api/v1, but rushes adds /api/v1 itself. Use ${LOOPBACK_URL}`,
     })
@@ -226,20 +246,20 @@ describe('an address that includes the path of the API', () => {
 
 describe('the clock', () => {
   it.each([
-    [0, 'ok'],
-    [-2_000, 'ok'],
+    [0, undefined],
+    [-29_000, undefined],
     [31_000, 'warning'],
     [-299_000, 'warning'],
     [300_000, 'failed'],
     [-86_400_000, 'failed'],
-    [Number.NaN, 'skipped'],
+    [Number.NaN, undefined],
   ])('%i ms apart is %s', (skewMs, status) => {
-    expect(clockFinding(skewMs).status).toBe(status)
+    expect(clockFindings(skewMs)[0]?.status).toBe(status)
   })
 
   it('says who is ahead', () => {
-    expect(clockFinding(-60_000).message).toBe("this machine's clock is 60 s ahead of the service's")
-    expect(clockFinding(60_000).message).toBe("this machine's clock is 60 s behind the service's")
+    expect(clockFindings(-60_000)[0]?.message).toBe("this machine's clock is 60 s ahead of the service's")
+    expect(clockFindings(60_000)[0]?.message).toBe("this machine's clock is 60 s behind the service's")
   })
 })
 
@@ -249,37 +269,27 @@ describe('the disk', () => {
     [500 * 1024 ** 2, 'warning'],
     [50 * 1024 ** 2, 'failed'],
   ])('with %i bytes free is %s', (bytes, status) => {
-    expect(diskFinding('disk', bytes, '.').status).toBe(status)
+    expect(diskFinding(bytes, '.').status).toBe(status)
   })
 })
 
 describe('the proxy', () => {
-  it.each<[string, Record<string, string>, string]>([
-    ['https://a.example', {}, 'none'],
+  it.each<[string, Record<string, string>, string | undefined]>([
+    ['https://a.example', {}, undefined],
     ['https://a.example', { HTTPS_PROXY: 'http://user:secret@p.example:3128' }, 'p.example:3128'],
-    [
-      'https://a.example',
-      { https_proxy: 'http://p.example:1', NO_PROXY: 'b.example' },
-      'p.example:1, except for b.example',
-    ],
-    ['http://127.0.0.1:1', { HTTP_PROXY: 'http://p.example:1' }, 'none: loopback addresses never use one'],
-    ['https://a.example', { HTTPS_PROXY: ':nonsense' }, 'HTTPS_PROXY is not a valid proxy URL.'],
-  ])('%s with %j: %s', (url, env, message) => {
-    expect(checkProxy(new URL(url), env).finding.message).toBe(message)
+    ['http://127.0.0.1:1', { HTTP_PROXY: 'http://p.example:1' }, undefined],
+  ])('of %s with %j is %s', (url, env, host) => {
+    expect(proxyFor(new URL(url), env)).toBe(host)
   })
 
-  it('fails its check when it is invalid, and the others continue', async () => {
+  it('fails the request when it is invalid, and the others continue', async () => {
     const service = await createCliService()
     const env = { RUSHES_BASE_URL: 'https://api.example', HTTPS_PROXY: 'http://user:se%cret@p.example' }
     const { code, lines, statuses } = await examined(service, { env })
-    expect({ code, statuses }).toEqual({
-      code: 2,
-      statuses: {
-        ...WELL,
-        proxy: 'failed',
-        ...{ dns: 'skipped', connection: 'skipped', clock: 'skipped', key: 'skipped' },
-      },
-    })
+    expect({ code, statuses }).toEqual({ code: 2, statuses: { ...WELL, request: 'failed', key: 'skipped' } })
+    expect(lines.find(({ check }) => check === 'request')?.message).toBe(
+      'HTTPS_PROXY is not a valid proxy URL.',
+    )
     expect(JSON.stringify(lines)).not.toContain('cret')
   })
 })

@@ -8,7 +8,7 @@ import { readModelDocument } from '../../src/protocol/model-document.js'
 import { type CliService, createCliService, scriptedList } from '../support/cli.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { openMcp } from '../support/mcp.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const STILL = {
   name: 'rushes/preview-image',
@@ -264,7 +264,7 @@ describe('an MCP server', () => {
     [
       'create_model_run',
       { model: 'acme/upscale', input: { image_urls: 'a', factor: 3 } },
-      'image_urls must be a list of strings. factor must be one of 2, 4, not 3 (did you mean 2?).',
+      'image_urls must be a list of strings. factor must be one of 2, 4, not 3.',
     ],
   ])('%s %j is refused with the names of its parameters', async (tool, args, message) => {
     const { service, mcp } = await open()

@@ -6,7 +6,7 @@ import type { Fetch } from '../../src/host/http.js'
 import { createCliService, LOOPBACK_URL, runCli, withoutList } from '../support/cli.js'
 import { rowsOf } from '../support/journal.js'
 import { responseOf, type Scripted } from '../support/responses.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const gzipped = (body: object, status: number): Scripted => ({
   status,

@@ -6,7 +6,7 @@ import { createInterrupts } from '../../src/host/interrupts.js'
 import { submit } from '../../src/runs/create.js'
 import { createCliService, runCli, SET, scripted, scriptedList, withoutList } from '../support/cli.js'
 import { createManualClock, type ManualClock } from '../support/clock.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 describe('the exit code of several errors', () => {
   // Contract, section 4: the first that applies.

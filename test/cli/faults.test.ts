@@ -6,7 +6,7 @@ import type { Fetch } from '../../src/host/http.js'
 import { type CliService, createCliService, type Ran, runCli, withoutList } from '../support/cli.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { type FaultyFetch, withFaults } from '../support/faults.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 /** A real PNG, and bytes behind it, so that it can break off late. */
 const PICTURE = Buffer.concat([ONE_PIXEL_PNG, Buffer.alloc(5_000, 'x')])

@@ -8,7 +8,7 @@ import { type FileSystem, fileSystemOf, systemFiles } from '../../src/host/file-
 import { createCliService } from '../support/cli.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { createFamily } from '../support/family.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const WINDOWS = fileSystemOf('win32')
 

@@ -6,9 +6,13 @@ import { createInterrupts } from '../../src/host/interrupts.js'
 import type { RunEstimate } from '../../src/journal/journal-run.js'
 import { createCliService, runCli, SET, scripted } from '../support/cli.js'
 import { addRow, finishedState, rowsOf, withJournal } from '../support/journal.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const NOTHING: RunEstimate = { millionths: 0, currency: 'credits' }
+interface Settings {
+  readonly env?: Readonly<Record<string, string>>
+  readonly words?: readonly string[]
+}
 const TERMINAL = { stdin: true, stderr: true }
 const namesIn = (home: string) => rowsOf(home).map(({ id, key }) => id ?? key)
 
@@ -160,18 +164,43 @@ describe('a row that may cost money', () => {
 describe('the rows that are removed', () => {
   it.each([
     ['done_a', 'going_local done_local going_a'],
-    ['--finished', 'going_local going_a'],
-    ['--local', 'going_a done_a'],
-    ['--local --finished', 'going_local going_a done_a'],
+    ['--finished --yes', 'going_local going_a'],
+    ['--local --all --yes', 'going_a done_a'],
+    ['--local --finished --yes', 'going_local going_a done_a'],
     ['--local going_local', 'done_local going_a done_a'],
-    ['--base-url https://a.example --finished', 'going_local done_local going_a'],
-    ['--older-than 30d --yes', 'going_local done_local going_a done_a'],
-    ['--older-than 12h --yes', ''],
+    ['--local --last', 'done_local going_a done_a'],
+    ['--base-url https://a.example --finished --yes', 'going_local done_local going_a'],
+    ['--before 30d --yes', 'going_local done_local going_a done_a'],
+    ['--before 12h --yes', ''],
+    ['--all --yes', ''],
   ])('%j leaves %j', async (words, left) => {
     const home = withRows()
     expect((await runCli(['forget', ...words.split(' ')], { home })).code).toBe(0)
     expect(namesIn(home).join(' ')).toBe(left)
   })
+
+  it.each([
+    ['RUSHES_LOCAL', { env: { RUSHES_LOCAL: 'on' } }],
+    ['--local', { words: ['--local'] }],
+  ])('are none without a selection, with %s', async (_, { env = {}, words = [] }: Settings) => {
+    const home = withRows()
+    const ran = await runCli(['forget', ...words, '--yes'], { home, env })
+    expect(ran).toMatchObject({ code: 2, stderr: expect.stringContaining('error: Missing run ids.') })
+    expect(rowsOf(home)).toHaveLength(4)
+  })
+
+  it.each([['--all'], ['--finished'], ['--before', '12h']])(
+    'are counted before %s removes them, and stay where nobody can be asked',
+    async (...words) => {
+      const home = withRows()
+      const piped = await runCli(['forget', ...words], { home })
+      expect(piped).toMatchObject({ code: 2, stderr: expect.stringContaining('add --yes') })
+      const asked = await runCli(['forget', ...words], { home, stdin: 'n\n', tty: TERMINAL })
+      expect(asked.code).toBe(2)
+      expect(asked.stderr).toMatch(/Remove all [24]\? \[y\/N\] /)
+      expect(rowsOf(home)).toHaveLength(4)
+    },
+  )
 
   it('tries every name, and says it as JSON', async () => {
     const home = withRows()
@@ -183,14 +212,17 @@ describe('the rows that are removed', () => {
     expect(ran.stderr).toContain('~0000000 is not in the journal.')
   })
 
-  it.each([[[]], [['done_a', '--finished']], [['--older-than', '30']], [['--older-than', '0']]])(
-    '%j is exit 2, and nothing is removed',
-    async (words) => {
-      const home = withRows()
-      expect((await runCli(['forget', ...words, '--yes'], { home })).code).toBe(2)
-      expect(rowsOf(home)).toHaveLength(4)
-    },
-  )
+  it.each([
+    [[]],
+    [['done_a', '--finished']],
+    [['done_a', '--last']],
+    [['--before', '30']],
+    [['--before', '0']],
+  ])('%j is exit 2, and nothing is removed', async (words) => {
+    const home = withRows()
+    expect((await runCli(['forget', ...words, '--yes'], { home })).code).toBe(2)
+    expect(rowsOf(home)).toHaveLength(4)
+  })
 
   it('leave the files of their results', async () => {
     const home = withRows()

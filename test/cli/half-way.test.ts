@@ -2,10 +2,10 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
-import { createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
+import { LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
 import { bodyOf, createFamily } from '../support/family.js'
 import { rowsOf } from '../support/journal.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const RUN = ['run', 'image', 'a fox']
 const FOX = { name: 'fox', prompt: 'a fox' }
@@ -61,14 +61,6 @@ describe('run -n', () => {
       message: expect.stringContaining('1 of 2 runs was created and is paid for.'),
       hint: expect.stringContaining('To create the missing one, run the same command with `-n 1`.'),
     })
-  })
-
-  it('with --reuse names the command that takes the runs that exist', async () => {
-    const { fetch } = accepting(2, refusing)
-    const { stderr } = await runCli([...RUN, '-n', '3', '--reuse'], { env: SET, fetch })
-    expect(stderr).toContain('2 of 3 runs were created and are paid for.')
-    expect(stderr).toContain('run the same command again: --reuse takes them')
-    expect(stderr).not.toContain('`-n 1`')
   })
 
   it('advises in none of two errors to run the command again', async () => {
@@ -226,17 +218,4 @@ describe('a batch that stops half way', () => {
     expect((await batch.run(['--only', 'fox'])).code).toBe(0)
     expect(batch.created()).toHaveLength(1)
   })
-})
-
-it('--reuse takes any number of runs, and adds the labels of the command to them', async () => {
-  const service = await createCliService()
-  await service.run([...RUN, '-n', '24', '--yes', '--label', 'first'])
-  service.requests.length = 0
-  const dry = await service.run([...RUN, '-n', '25', '--reuse', '--dry-run'])
-  expect(dry.stderr).toContain('24 runs would be reused')
-  const { code, stdout } = await service.run([...RUN, '-n', '25', '--reuse', '--yes', '--label', 'again'])
-  expect([code, new Set(stdout.trim().split('\n')).size]).toEqual([0, 25])
-  expect(service.requests.filter(({ method }) => method === 'POST')).toHaveLength(1)
-  const labels = rowsOf(service.home).map((row) => row.labels.join())
-  expect(labels.sort()).toEqual(['again', ...Array<string>(24).fill('first,again')])
 })

@@ -1,19 +1,15 @@
-/** The topics of `rushes help`, and what is said to a word that is nearly right. Their generated docs: test/docs.test.ts. */
+/** The help pages, and the messages for a word that is nearly right. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { commandWord } from '../../src/cli/flags/globals.js'
-import { EXAMPLES } from '../../src/cli/help/examples.js'
-import { fullName } from '../../src/cli/help/find-command.js'
-import { TOPICS } from '../../src/cli/help/format-help.js'
-import { agents } from '../../src/cli/help/topic-texts.js'
+import { HELP } from '../../src/cli/help/examples.js'
+import { fullName } from '../../src/cli/help/format-help.js'
 import { createProgram } from '../../src/cli/program.js'
-import { FURTHER_ENVIRONMENT, SETTINGS, SHARED_ENVIRONMENT } from '../../src/cli/settings/table.js'
-import { EXIT, OWN_CODES } from '../../src/errors.js'
-import { PROBLEMS } from '../../src/protocol/problems.js'
+import { SETTINGS } from '../../src/cli/settings/table.js'
 import { createCliService, LOOPBACK_URL, runCli } from '../support/cli.js'
-import { everyCommand } from '../support/project.js'
-import { temporaryFolder } from '../support/service.js'
+import { everyCommand, PARSE_ONLY, read } from '../support/project.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const help = async (...words: string[]): Promise<string> => {
   const { code, stdout, stderr } = await runCli(words)
@@ -21,57 +17,14 @@ const help = async (...words: string[]): Promise<string> => {
   return stdout
 }
 
-describe('every topic', () => {
-  it.each(Object.keys(TOPICS))('%s is printed, and named by the help', async (name) => {
-    const text = await help('help', name)
-    expect(text).toMatch(/^\S[\s\S]*[^\n]\n$/)
-    expect(text).not.toMatch(/undefined|\[object|[ \t]$/m)
-    expect(await help('--quiet', 'help', name)).toBe(text)
-    expect(await help()).toContain(name)
-  })
-
-  it('opens only as a command, not as the value of a flag', async () => {
-    expect(await help('--profile', 'x', 'help', 'agents')).toBe(agents())
-    expect((await runCli(['--profile', 'help', 'agents'])).code).toBe(2)
-    expect((await runCli(['run', 'help', 'agents'])).stdout).not.toBe(agents())
-  })
-
-  it.each(['exit-codes', 'environment', 'scripting'])(
-    '%s fits a terminal and has no Markdown',
-    async (name) => {
-      const text = await help('help', name)
-      // An example of JSON is not cut.
-      const prose = text.split('\n').filter((line) => !line.includes('{"'))
-      expect(prose.filter((line) => line.length > 84)).toEqual([])
-      expect(text).not.toMatch(/`|\]\(/)
-    },
-  )
+it('`help agents` prints the skill for agents', async () => {
+  expect(await help('help', 'agents')).toBe(read('skills/rushes/SKILL.md'))
 })
 
-describe('exit-codes', () => {
-  it('has every code', async () => {
-    const text = await help('help', 'exit-codes')
-    const words = [...Object.keys(OWN_CODES), ...Object.keys(PROBLEMS)]
-    expect(words.filter((word) => !text.includes(`\n  ${word} `))).toEqual([])
-    expect(Object.values(EXIT).filter((code) => !text.includes(`\n  ${String(code).padEnd(5)}`))).toEqual([])
-  })
-})
-
-describe('environment', () => {
-  it('has every variable and every key', async () => {
-    const text = await help('help', 'environment')
-    const words = Object.values<{ environment?: string; key?: string }>(SETTINGS)
-      .flatMap(({ environment, key }) => [environment, key])
-      .concat(Object.keys(FURTHER_ENVIRONMENT), Object.keys(SHARED_ENVIRONMENT))
-    expect(words.filter((word) => word !== undefined && !text.includes(`\n  ${word} `))).toEqual([])
-  })
-})
-
-describe('agents', () => {
-  it('fits in 8,000 characters, and lists every exit code', () => {
-    expect(agents().length).toBeLessThan(8_000)
-    expect(Object.values(EXIT).filter((code) => !agents().includes(`\n| ${code} |`))).toEqual([])
-  })
+it('the help of the program fits a terminal of 50 lines with its prompt', async () => {
+  const lines = (await help()).split('\n')
+  expect(lines.length).toBeLessThanOrEqual(49)
+  expect(lines.filter((line) => line.length > 80)).toEqual([])
 })
 
 /** The `rushes` of a pipe or a substitution, without redirections. */
@@ -88,7 +41,7 @@ async function parseErrors(lines: readonly string[]): Promise<readonly string[]>
   const wrong: string[] = []
   for (const line of lines) {
     const words = wordsOf(line).slice(1)
-    const program = await createProgram(commandWord(words), { run: async () => {}, print: () => {} })
+    const program = await createProgram(commandWord(words), PARSE_ONLY)
     await program.parseAsync([...words], { from: 'user' }).catch((error: Error) => {
       wrong.push(`${line}: ${error.message}`)
     })
@@ -96,37 +49,20 @@ async function parseErrors(lines: readonly string[]): Promise<readonly string[]>
   return wrong
 }
 
-describe('every example', () => {
-  const linesOf = (text: string): readonly string[] =>
-    text
-      .split('\n')
-      .filter((line) => /^( {2})?rushes (run|wait|list|status)/.test(line))
-      .flatMap((line) => commandLines(line.trim().split(/ {2,}/)[0] ?? ''))
-
-  const inText = (text: string): readonly string[] =>
-    [...text.matchAll(/`(rushes [a-z][^`]*)`/g)].map(([, line = '']) => line)
-
-  it('of a topic can be parsed', async () => {
-    const texts = [await help('help', 'scripting'), agents()]
-    const lines = [...texts.flatMap(linesOf), ...inText(agents())]
-      // A placeholder for a command, or for the rest of one.
-      .filter((line) => !/<command>|\.\.\. --no-wait|^rushes (config|login)$|^rushes help/.test(line))
-    expect(lines.length).toBeGreaterThan(20)
-    expect(await parseErrors(lines)).toEqual([])
-  })
-
-  it('of a command can be parsed and fits a terminal; every command has two', async () => {
-    const few: string[] = []
-    for (const command of await everyCommand()) {
-      const name = fullName(command)
-      const lines = (EXAMPLES[name] ?? []).flatMap(([line]) => commandLines(line))
-      if (lines.filter((line) => line.startsWith(name)).length < 2) few.push(name)
-      expect(await parseErrors(lines)).toEqual([])
-      const [, shown = ''] = command.helpInformation().split('\nExamples:\n')
-      expect(shown.split('\n').filter((line) => line.length > 80)).toEqual([])
-    }
-    expect(few).toEqual([])
-  })
+it('each command has one example, which can be parsed and fits a terminal', async () => {
+  const commands = await everyCommand()
+  expect(Object.keys(HELP).sort()).toEqual(
+    commands
+      .map(fullName)
+      .filter((name) => !/ help$/.test(name) || name === 'rushes help')
+      .sort(),
+  )
+  for (const command of commands) {
+    const { example = '' } = HELP[fullName(command)] ?? {}
+    expect(await parseErrors(commandLines(example))).toEqual([])
+    expect(example.length).toBeLessThanOrEqual(80 - 'Example: '.length)
+    if (example !== '') expect(command.helpInformation()).toContain(`\nExample: ${example}\n`)
+  }
 })
 
 describe('the sections of help', () => {
@@ -144,19 +80,17 @@ describe('the sections of help', () => {
     'Create:',
     'Follow runs at the service:',
     'Runs on this machine:',
-    'Set up:',
-    'Operate:',
+    'Set up and operate:',
     'Commands:',
-    'Help topics (rushes help <topic>):',
     'Global options:',
-    'Examples:',
+    'Example:',
   ]
 
   it('have one order for every command', async () => {
     for (const command of await everyCommand()) {
-      const titles: readonly string[] = command.helpInformation().match(/^\S[^\n]*:(?=$| )/gm) ?? []
+      const titles: readonly string[] = command.helpInformation().match(/^\S[^\n]*?:(?=$| )/gm) ?? []
       expect(titles).toEqual(ORDER.filter((title) => titles.includes(title)))
-      expect(titles).toEqual(expect.arrayContaining(['Usage:', 'Global options:', 'Examples:']))
+      expect(titles).toEqual(expect.arrayContaining(['Usage:', 'Global options:', 'Example:']))
     }
   })
 
@@ -167,18 +101,23 @@ describe('the sections of help', () => {
     )
   })
 
-  it.each([[['--help']], [['help']]])('of serve: the common options, all with --all: %j', async (words) => {
-    const isTopic = words[0] === 'help'
-    const line = (...more: string[]) => (isTopic ? ['help', 'serve', ...more] : ['serve', '--help', ...more])
-    const common = await help(...line())
-    expect(common).toContain('\n10 more options (engine, storage, server): rushes serve --help --all\n')
-    expect(common).toContain('\n  --port <port> ')
-    expect(common).not.toContain('--trust-proxy')
-    const all = await help(...line('--all'))
-    expect(all).toMatch(/\nServer options:\n[\s\S]*\n {2}--trust-proxy <cidr> /)
-    expect(all).not.toContain('more options')
-    expect(await help('serve', '--all', '--help')).toBe(all)
+  it('of serve show every option', async () => {
+    expect(await help('serve', '--help')).toMatch(
+      /\n {2}--port <port> [\s\S]*\nEngine options:\n[\s\S]*\nServer options:\n[\s\S]*\n {2}--trust-proxy <cidr> /,
+    )
   })
+})
+
+it('the default of --timeout is that of the settings, in the help of every command', async () => {
+  const { timeout } = SETTINGS
+  const standard = timeout.default
+  try {
+    Object.assign(timeout, { default: '77m' })
+    for (const command of [['run', 'image'], ['wait'], ['batch']])
+      expect((await help(...command, '--help')).replace(/\s+/g, ' ')).toContain('no limit (default: 77m)')
+  } finally {
+    Object.assign(timeout, { default: standard })
+  }
 })
 
 describe('help of commands', () => {
@@ -238,23 +177,42 @@ describe('help of commands', () => {
     [['--json', 'whoami', '--help']],
     [['run', 'whoami', '--help']],
     [['help', 'run', 'whoami']],
-    [['help', 'exit-codes', 'whoami']],
-  ])('%j is an error that names what there is', async (words) => {
+  ])('%j is an error that names the unknown command', async (words) => {
     const { code, stdout, stderr } = await runCli(words)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toMatch(/whoami|takes no further words/)
-    expect(stderr).not.toContain('""')
+    expect(stderr).toMatch(/Unknown command \S*"(rushes run )?whoami/)
+  })
+})
+
+describe('an unknown command', () => {
+  it.each([
+    [['image', 'a fox'], 'image', 'rushes run image "a fox"'],
+    [['run', 'a fox'], 'rushes run a fox', 'rushes run image "a fox"'],
+    [['video', 'a "red" fox', '-d'], 'video', `rushes run video 'a "red" fox'`],
+    [['ls'], 'ls', 'rushes list'],
+    [['logs', 'run_1'], 'logs', 'rushes status'],
+    [['delete'], 'delete', 'rushes forget'],
+    [['whoami'], 'whoami', 'rushes doctor'],
+    [['rnu'], 'rnu', 'rushes run'],
+    [['help', 'lst'], 'lst', 'rushes list'],
+    [['run', 'vidoe'], 'rushes run vidoe', 'rushes run video'],
+    [['config', 'gte', 'baseUrl'], 'rushes config gte', 'rushes config get'],
+    [['xylophone'], 'xylophone', undefined],
+  ])('%j is answered in two lines', async (words, typed, meant) => {
+    const { code, stdout, stderr } = await runCli(words)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    const [first, second, ...more] = stderr.split('\n')
+    expect(first).toBe(
+      `error: Unknown command "${typed}".${meant === undefined ? '' : ` Did you mean \`${meant}\`?`}`,
+    )
+    expect(second).toMatch(/^ {2}See `rushes( run| config)? --help`\.$/)
+    expect(more).toEqual([''])
   })
 })
 
 describe('a word that is nearly right', () => {
   it.each<readonly [readonly string[], RegExp]>([
-    [['rnu'], /Unknown command "rnu"\. Did you mean "run"\?/],
     [['-v'], /Unknown flag -v\. Did you mean -V\?/],
-    [['help', 'foo'], / Topics: exit-codes, environment, scripting, agents\. See/],
-    [['run', 'vidoe'], /Unknown command "rushes run vidoe"\. Did you mean "video"\?/],
-    [['help', 'exit-code'], /Unknown command or topic "exit-code"\. Did you mean "exit-codes"\?/],
-    [['help', 'lst'], /Did you mean "list"\?/],
     [['run', 'image', 'x', '--qualty', 'high'], /Did you mean --quality\?/],
     [['run', 'image', 'x', '--ratio', '1:1'], /Unknown flag --ratio\. Did you mean --aspect-ratio\?/],
     [['run', 'image', 'x', '--aspect=1:1'], /Unknown flag --aspect\. Did you mean --aspect-ratio\?/],
@@ -271,7 +229,6 @@ describe('a word that is nearly right', () => {
     [['serve', '--log-level', 'wran'], /Unknown log level "wran"\. Did you mean "warn"\?/],
     [['models', 'imag'], /Did you mean "image"\?/],
     [['config', 'get', 'baseurl'], /Unknown setting "baseurl"\. Did you mean "baseUrl"\?/],
-    [['config', 'gte', 'baseUrl'], /Did you mean "get"\?/],
     [['completion', 'bsh'], /Did you mean "bash"\?/],
   ])('%j: %s', async (words, said) => {
     const { code, stdout, stderr } = await runCli(words, {
@@ -279,12 +236,6 @@ describe('a word that is nearly right', () => {
     })
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(said)
-  })
-
-  it.each([['help', 'xylophone'], ['logs']])('names nothing where nothing is near: %s', async (...words) => {
-    const { code, stderr } = await runCli(words)
-    expect(code).toBe(2)
-    expect(stderr).not.toContain('Did you mean')
   })
 })
 
@@ -323,10 +274,6 @@ describe('a line that does not parse', () => {
     [
       ['run', 'image', 'x', '--model'],
       '--model <provider/name>: the value is missing.\n  See `rushes run image --help`.',
-    ],
-    [
-      ['config'],
-      '`rushes config` needs a subcommand: list, get, set, unset or path.\n  See `rushes config --help`.',
     ],
     [['run'], '`rushes run` needs a subcommand: video, image or model.\n  See `rushes run --help`.'],
     [['status'], 'Missing run ids.\n  Give run ids or --last. `rushes list` shows the runs of this machine.'],

@@ -14,7 +14,7 @@ import { LOOPBACK_URL, type Ran, runCli } from '../support/cli.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { rowsOf, stateBytes } from '../support/journal.js'
 import { responseOf, type Scripted } from '../support/responses.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 /** Long enough to be redacted, with characters that JSON and URLs write in other ways. */
 const API_KEY = 'rk_hostile/S3cret+9f8e7d6c'

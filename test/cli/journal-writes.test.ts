@@ -4,13 +4,12 @@ import Database from 'libsql'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type Lock, type LockEntry, NO_LOCK } from '../../src/batch/lock/lock.js'
 import { takeUnsent } from '../../src/cli/batch/known-creates.js'
-import { NO_MARKS } from '../../src/download/marks.js'
 import { RushesError, usageError } from '../../src/errors.js'
 import { type Journal, openJournal } from '../../src/journal/index.js'
 import { createJournalWrites } from '../../src/runs/journal-writes.js'
 import { createRecorder, type Recorder } from '../../src/runs/recorder.js'
 import { finishedState } from '../support/journal.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const ADDRESS = 'https://api.example.com'
 const INTENT = { kind: 'image', model: 'acme/still-1', input: { prompt: 'a fox' } }
@@ -95,7 +94,7 @@ describe('a journal that is locked for a while', () => {
     note.accepted('r1', {})
     recorder.recordStatus({ state: finishedState('r1', ['https://x.example/1']), elapsedMs: 5 })
     recorder.recordFiles('r1', [
-      { path: '/a.png', bytes: 1, sha256: 'a', url: '', content_type: 'image/png', ...NO_MARKS },
+      { path: '/a.png', bytes: 1, sha256: 'a', url: '', content_type: 'image/png' },
     ])
     expect(recorder.find('r1')).toBeUndefined()
     unlock()
@@ -157,7 +156,7 @@ describe('a journal that is locked for a while', () => {
     }
     create('r1')
     recorder.recordFiles('r1', [
-      { path: '/a.png', bytes: 1.5, sha256: 'a', url: '', content_type: 'image/png', ...NO_MARKS },
+      { path: '/a.png', bytes: 1.5, sha256: 'a', url: '', content_type: 'image/png' },
     ])
     create('r2')
     expect(rows()).toEqual([
@@ -174,7 +173,7 @@ describe('a journal that is locked for a while', () => {
     note.accepted('r1', {})
     lock()
     recorder.recordFiles('r1', [
-      { path: '/a.png', bytes: 1.5, sha256: 'a', url: '', content_type: 'image/png', ...NO_MARKS },
+      { path: '/a.png', bytes: 1.5, sha256: 'a', url: '', content_type: 'image/png' },
     ])
     recorder.recordStatus({ state: finishedState('r1', []) })
     unlock()

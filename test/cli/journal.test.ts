@@ -12,7 +12,7 @@ import { type CliService, createCliService, runCli, SET, scripted, withoutList }
 import { createManualClock } from '../support/clock.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { fillJournal, rowsOf, stateBytes, withJournal } from '../support/journal.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const RUN = ['run', 'image', 'a fox']
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
 import { addRow, finishedState, rowsOf } from '../support/journal.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 let home = ''
 
@@ -68,13 +68,11 @@ describe('--label', () => {
 
   it('selects what `forget` removes, and narrows its other flags', async () => {
     const names = () => rowsOf(home).map(({ id }) => id)
-    expect((await run('forget', '--label', 'spring', '--finished')).code).toBe(0)
+    expect((await run('forget', '--label', 'spring', '--finished', '--yes')).code).toBe(0)
     expect(names()).toEqual(['both_going', 'spring_going', 'plain_going', 'plain_done'])
     const asked = await run('forget', '--label', 'Frühling')
     expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining('both_going is not finished') })
-    expect((await run('forget', '--label', 'Frühling', '--older-than', '9d')).stderr).toContain(
-      'Removed 0 runs',
-    )
+    expect((await run('forget', '--label', 'Frühling', '--before', '9d')).stderr).toContain('Removed 0 runs')
     await run('forget', '--label', 'Frühling', '--yes')
     expect(names()).toEqual(['spring_going', 'plain_going', 'plain_done'])
     expect((await run('forget', 'plain_done', '--label', 'spring')).code).toBe(2)

@@ -5,7 +5,7 @@ import { formatAgo } from '../../src/cli/terminal/format.js'
 import { columnsOf, cutToColumns } from '../../src/cli/terminal/text-width.js'
 import { createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
 import { addRow, rowsOf, withJournal } from '../support/journal.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const RUN = ['run', 'image', 'a fox', '--no-wait']
 

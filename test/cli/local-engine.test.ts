@@ -2,7 +2,7 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it, test } from 'vitest'
-import { parse, stringify } from 'yaml'
+import { stringify } from 'yaml'
 import { createInterrupts } from '../../src/host/interrupts.js'
 import { createNetwork } from '../../src/host/undici.js'
 import { readEngineWord, withKeyVariable } from '../../src/service/models/engine-word.js'
@@ -17,7 +17,7 @@ import { createImagesServer } from '../support/model-servers/images.js'
 import { pngOf } from '../support/model-servers/pictures.js'
 import { createSdcppServer } from '../support/model-servers/sdcpp.js'
 import { createVideosServer } from '../support/model-servers/videos.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { until } from '../support/until.js'
 
 /** Command lines of one home, with the real network and a preview renderer that records its runs. */
@@ -37,7 +37,7 @@ const sizeOfPng = (path: string): string => {
   return `${bytes.readUInt32BE(16)}x${bytes.readUInt32BE(20)}`
 }
 
-it('draws with a model server without a document: its name, its own size, and a seed that --again repeats', async () => {
+it('draws with a model server without a document: its name, its own size, and a seed that repeats the picture', async () => {
   const server = await createImagesServer('sdcpp')
   const { run, file, preview } = createLines()
   const engine = `images:${server.url}/v1`
@@ -49,13 +49,10 @@ it('draws with a model server without a document: its name, its own size, and a 
   expect(await run(wide)).toMatchObject({ code: 0 })
   expect(sizeOfPng(file('b.png'))).toBe('704x384')
 
-  const again = await run(['show', '--last', '--local', '--again'])
-  expect(again.stdout).toMatch(
-    /^rushes run image 'a fox' --aspect-ratio 16:9 --seed \d+ --engine images:http:\/\/127\.0\.0\.1:\d+\/v1 -o \S+\/b-2\.png\n$/,
-  )
-  const words = again.stdout.trim().replaceAll("'", '').replace('a fox', 'a_fox').split(' ').slice(1)
-  const repeated = words.map((word) => word.replace('a_fox', 'a fox'))
-  expect(await run([...repeated, '-o', file('c.png')])).toMatchObject({ code: 0 })
+  const { input } = JSON.parse((await run(['show', '--last', '--local', '--json'])).stdout)
+  expect(await run([...wide.slice(0, -1), file('c.png'), '--seed', String(input.seed)])).toMatchObject({
+    code: 0,
+  })
   expect(readFileSync(file('c.png'))).toEqual(readFileSync(file('b.png')))
   expect(preview.jobs).toEqual([])
 })
@@ -73,7 +70,6 @@ it.each(['images:%/v1', 'sdcpp:%'])(
     expect(server.jobs[0]?.fields).toMatchObject({ width: 512, sample_params: { sample_steps: 4 } })
     // The server is asked once, although its parameters are flags of the line.
     expect(server.count('GET /sdcpp/v1/capabilities')).toBe(1)
-    expect((await run(['show', '--last', '--local', '--again'])).stdout).toContain(` --engine ${engine} -o `)
     const film = ['run', 'video', '--engine', engine, 'it runs', '-o', file('a.webm')]
     expect(await run(film)).toMatchObject({ code: 0 })
     expect(server.jobs[1]).toMatchObject({ kind: 'vid_gen', fields: { width: 832, height: 480 } })
@@ -134,7 +130,6 @@ it('gives a workflow its own size, and each workflow and server a name of its ow
   const flag = `comfyui:${other.url}#${file('flow.json')}`
   const second = await run(['run', 'image', '--engine', flag, 'a fox', '-o', file('b.png'), '--json'])
   expect(JSON.parse(second.stdout).model).toBe(`${new URL(other.url).host}/flow`)
-  expect((await run(['show', '--last', '--local', '--again'])).stdout).toContain(` --engine '${flag}' -o `)
 })
 
 it('refuses a run without the reference image that the workflow loads before the run exists', async () => {
@@ -169,28 +164,16 @@ it('creates a video, and refuses a server of the other kind before a run exists'
   })
 })
 
-it('runs a shell command, and saves it as a document that serve and --local read', async () => {
+it('runs a shell command', async () => {
   const { run, file } = createLines()
   writeFileSync(file('draw.sh'), '#!/bin/sh\nprintf "\\211PNG\\r\\n\\032\\n" > "$RUSHES_OUTPUT_DIR/a.png"\n')
   chmodSync(file('draw.sh'), 0o755)
-  const env = { PATH: process.env.PATH ?? '' }
-  const made = await run(['run', 'image', '--engine', file('draw.sh'), 'a', '-o', file('a.png')], { env })
-  expect(made).toMatchObject({ code: 0 })
-  const saved = await run(['models', 'save', file('draw.yaml')])
-  expect(saved.stderr).toContain(`Saved command/draw in ${file('draw.yaml')}.`)
-  expect(await run(['models', 'save', file('draw.yaml')])).toMatchObject({ code: 2 })
-  expect(await run(['models', 'save', '--overwrite', '--json', file('draw.yaml')])).toMatchObject({
-    stdout: '{"model":"command/draw","result":"saved"}\n',
-  })
-  expect((await run(['doctor', '--models', file('draw.yaml')], { env })).stdout).toContain(
-    'command/draw (command)',
-  )
-  await run(['config', 'set', 'local.models', file('draw.yaml')])
-  const later = await run(['run', 'image', '--local', 'a', '-o', file('b.png'), '--json'], { env })
-  expect(JSON.parse(later.stdout).model).toBe('command/draw')
+  const line = ['run', 'image', '--engine', file('draw.sh'), 'a', '-o', file('a.png'), '--json']
+  const made = await run(line, { env: { PATH: process.env.PATH ?? '' } })
+  expect(JSON.parse(made.stdout)).toMatchObject({ model: 'command/draw', status: 'succeeded' })
 })
 
-it('saves the sizes and the workflow of the last model, as a document for the folder of the workflow', async () => {
+it('draws in the size that the workflow itself has', async () => {
   const server = await createComfyServer()
   const { run, file } = createLines()
   const workflow = {
@@ -199,21 +182,7 @@ it('saves the sizes and the workflow of the last model, as a document for the fo
   }
   writeFileSync(file('flow.json'), JSON.stringify(workflow))
   const engine = `comfyui:${server.url}#${file('flow.json')}`
-  expect(await run(['run', 'image', '--engine', engine, 'a', '--no-wait'])).toMatchObject({ code: 0 })
-  expect(await run(['models', 'save', file('flow.yaml')])).toMatchObject({ code: 0 })
-  expect(parse(readFileSync(file('flow.yaml'), 'utf8'))).toMatchObject({
-    name: '127.0.0.1/flow',
-    kind: 'image',
-    engine: {
-      type: 'comfyui',
-      url: server.url,
-      workflow: 'flow.json',
-      sizes: { '3:2': '768x512', '1:1': '640x640' },
-    },
-    input: { aspect_ratio: { default: '3:2' } },
-  })
-  await run(['config', 'set', 'local.models', file('flow.yaml')])
-  const made = await run(['run', 'image', '--local', 'a fox', '-o', file('a.png')])
+  const made = await run(['run', 'image', '--engine', engine, 'a fox', '-o', file('a.png')])
   expect(made).toMatchObject({ code: 0 })
   expect(server.graphs.at(-1)?.[5]?.inputs).toMatchObject({ width: 768, height: 512 })
 })
@@ -264,9 +233,9 @@ it('sends RUSHES_ENGINE_KEY to the server, keeps it nowhere, and asks for it bef
   expect(server.count('POST')).toBe(0)
   const made = await run(line, { env: { RUSHES_ENGINE_KEY: 'omni-secret-key' } })
   expect(made).toMatchObject({ code: 0 })
-  const saved = await run(['models', 'save', '-'])
-  expect(saved.stdout).toContain('key_env: RUSHES_ENGINE_KEY\n')
-  expect(made.stderr + saved.stdout).not.toContain('omni-secret-key')
+  const kept = readFileSync(file('state/local/engines.json'), 'utf8')
+  expect(kept).toContain('"key_env": "RUSHES_ENGINE_KEY"')
+  expect(made.stderr + kept).not.toContain('omni-secret-key')
 })
 
 it('needs OPENAI_API_KEY for the server of OpenAI, and sends no request without it', async () => {

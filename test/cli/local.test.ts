@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { runCli } from '../support/cli.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 it('creates, renders and downloads a run, and lists it with the address "local"', async () => {
   const home = temporaryFolder()

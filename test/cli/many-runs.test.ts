@@ -9,7 +9,7 @@ import { type Ran, runCli, SET, scripted } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { expectLinearTimes, LARGER } from '../support/growth.js'
 import { withJournal } from '../support/journal.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const MANY = 2_500
 

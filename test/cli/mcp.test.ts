@@ -11,7 +11,7 @@ import { createCommandedEngine, createInstantEngine, ONE_PIXEL_PNG } from '../su
 import { fillJournal, rowsOf } from '../support/journal.js'
 import { type McpOptions, type McpProcess, openMcp } from '../support/mcp.js'
 import { PATIENCE_MS } from '../support/patience.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const creates = (requests: readonly { readonly method: string }[]) =>
   requests.filter(({ method }) => method === 'POST').length

@@ -20,7 +20,8 @@ import {
 } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { createInstantEngine } from '../support/engines.js'
-import { temporaryFolder } from '../support/service.js'
+import { PARSE_ONLY } from '../support/project.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const STILL = {
   name: 'acme/still-2',
@@ -135,7 +136,7 @@ describe('the model of a line', () => {
     ['run model a/b --input {}', 'a/b'],
     ['run image fox', undefined],
   ])('%s', async (line, model) => {
-    const program = await createProgram('run', { run: async () => {}, print: () => {} })
+    const program = await createProgram('run', PARSE_ONLY)
     expect(readLine(program, line.split(' ')).typed).toBe(model)
   })
 })
@@ -196,7 +197,7 @@ describe('the list of a service', () => {
     expect(readFileSync(join(home, 'state', 'models', file), 'utf8')).not.toContain(SET.RUSHES_API_KEY)
   })
 
-  it('stays unrequested by help and completion', async () => {
+  it('stays unrequested by help', async () => {
     const { run } = await homeWith()
     const { asked, fetch } = serviceWith([STILL])
     for (const line of [
@@ -206,7 +207,6 @@ describe('the list of a service', () => {
       ['models', '--help'],
     ])
       await run(line, { fetch })
-    await run(['__complete', 'run', 'image', '--model', ''], { fetch })
     expect(asked).toEqual([])
   })
 
@@ -389,33 +389,6 @@ describe('a flag', () => {
     expect(JSON.parse((await run([...line, '--quality', 'high'])).stdout).input).toEqual({ quality: 'high' })
   })
 
-  it('completes with its values', async () => {
-    const { run } = await homeWith(STILL, CINEMA)
-    const complete = async (...words: readonly string[]) =>
-      (await run(['__complete', 'run', 'image', ...words])).stdout
-        .split('\n')
-        .slice(0, -2)
-        .map((line) => line.split('\t')[0])
-    expect(await complete('--model', '')).toEqual(['acme/still-1', 'acme/still-2'])
-    expect(await complete('--model', 'acme/still-2', '--ste')).toEqual(['--steps'])
-    expect(await complete('--model', 'acme/still-2', '--sampler', '')).toEqual(['euler', 'heun'])
-    expect(await complete('--model', 'acme/still-2', '--styles', '')).toEqual(['ink', 'oil'])
-    expect(await complete('--model', 'acme/cinema-2', '--qual')).toEqual(['--quality'])
-    expect(await complete('--model', 'acme/still-2', '--trans')).toEqual(['--transparent'])
-    expect(await complete('--model', 'acme/still-2', '--no-t')).toEqual(['--no-transparent'])
-    expect(await complete('--model', 'acme/still-2', '--transparent', '--samp')).toEqual(['--sampler'])
-    expect(await complete('--model', 'acme/still-2', '--guidance', '')).toEqual([])
-  })
-
-  it('completes no values that a shell or a terminal would execute', async () => {
-    const hostile = {
-      style: { type: 'string', enum: ['$(id)', '`id`', 'a\nb', '\u001b[31m', 'a"b', 'plain-1'] },
-    }
-    const { run } = await homeWith({ name: 'acme/hostile', kind: 'image', input: hostile })
-    const { stdout } = await run(['__complete', 'run', 'image', '--model', 'acme/hostile', '--style', ''])
-    expect(stdout).toBe('plain-1\t\n:none\n')
-  })
-
   it('of `run model` is checked in --input', async () => {
     const line = [
       'run',
@@ -566,7 +539,7 @@ describe('the models of --local', () => {
     expect((await run(['list', '--json'])).stdout).toBe('')
   })
 
-  it('render, and show --again repeats the run with its flags', async () => {
+  it('render a run with its flags', async () => {
     const { run, home } = await homeWith()
     writeFileSync(
       join(home, 'flux.yaml'),
@@ -577,9 +550,6 @@ describe('the models of --local', () => {
       engine: createInstantEngine(),
     })
     expect(ran).toMatchObject({ code: 0, stdout: `${home}/a.png\n` })
-    expect((await run(['show', '--last', '--again', '--local'])).stdout).toBe(
-      `rushes run image x --seed 7 -o ${home}/a-2.png --local\n`,
-    )
   })
 })
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { drawPicture, findFfmpeg } from '../../src/preview/terminal-picture.js'
 import { createCliService } from '../support/cli.js'
 import { createInstantEngine } from '../support/engines.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { tinyVideo } from '../support/tiny-video.js'
 
 const PATH = process.env.PATH ?? ''

@@ -11,7 +11,7 @@ import { createCliService, type RunOptions } from '../support/cli.js'
 import { createInstantEngine } from '../support/engines.js'
 import { rowsOf } from '../support/journal.js'
 import { responseOf } from '../support/responses.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { tinyVideo } from '../support/tiny-video.js'
 
 const KITTY = { TERM: 'xterm-kitty' }

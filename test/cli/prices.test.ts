@@ -6,7 +6,7 @@ import { createPrices } from '../../src/cli/models/prices.js'
 import type { ModelDocument } from '../../src/protocol/models.js'
 import { createCliService, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
 import { createInstantEngine } from '../support/engines.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const PRICES = {
   'acme/cinema-1': { run: 0.4, factors: { resolution: { '1080p': 1.5 }, duration: { 10: 2 } } },
@@ -407,27 +407,6 @@ describe('--max-cost', () => {
     const words = ['-n', '10000', '--max-cost', '3333.329999', '--quality', 'basic']
     const { stderr } = await create(words, { prices: { 'acme/still-1': { run: 0.333333 } } }, {})
     expect(firstLine(stderr)).toContain('The estimate is 3333.33 USD, but --max-cost allows 3333.329999 USD.')
-  })
-
-  it('counts only the runs that --reuse does not find, in a dry run without a request', async () => {
-    const service = await serviceWith()
-    const words = ['run', 'image', 'a fox', '--reuse', '--max-cost', '1']
-    expect((await service.run(words)).code).toBe(0)
-    const created = () => service.requests.splice(0).filter(({ method }) => method === 'POST').length
-    expect(created()).toBe(1)
-    const dry = await service.run([...words, '--dry-run', '-n', '2'])
-    expect({ code: dry.code, bodies: dry.stdout.trim().split('\n').length, stderr: dry.stderr }).toEqual({
-      ...{ code: 0, bodies: 1 },
-      stderr: '1 run would be reused: same model and input, no charge.\nEstimate: 1 credit for 1 run.\n',
-    })
-    expect((await service.run([...words, '--dry-run', '-n', '3'])).code).toBe(2)
-    expect((await service.run([...words, '--dry-run', '--max-cost', '0'])).code).toBe(0)
-    expect(service.requests).toEqual([])
-    const refused = await service.run([...words, '-n', '3'])
-    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('The estimate is 2 credits') })
-    expect(created()).toBe(0)
-    expect((await service.run([...words, '-n', '2'])).code).toBe(0)
-    expect(created()).toBe(1)
   })
 
   it('asks the service for the price of a model of the settings, before a create once each time', async () => {

@@ -6,7 +6,7 @@ import type { Fetch } from '../../src/host/http.js'
 import { createCliService, scripted } from '../support/cli.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { imagesSentFor } from '../support/family.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const DATA_URL = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
 

@@ -6,7 +6,7 @@ import { createInterrupts } from '../../src/host/interrupts.js'
 import { createCliService, LOOPBACK_URL, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
 import { createCommandedEngine, createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { ROOT } from '../support/project.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const FILE = join(ROOT, 'package.json')
 
@@ -43,8 +43,6 @@ describe('run against the service', () => {
         sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
         url: run.output.urls[0],
         content_type: 'image/png',
-        content_credentials: false,
-        digital_source_type: null,
       },
     ])
     expect(readFileSync(`${folder}/image-1.png`).equals(ONE_PIXEL_PNG)).toBe(true)
@@ -124,32 +122,6 @@ describe('run against the service', () => {
       run_id: JSON.parse(stdout).id,
     })
     expect(JSON.parse(stderr).error.message).toContain('out of paint')
-  })
-})
-
-describe('--open', () => {
-  it('opens the downloaded files, and warns when that fails, since they are there', async () => {
-    const { run } = await createCliService()
-    const path = `${temporaryFolder()}/fox.png`
-    const words = ['run', 'image', 'fox', '-q', '-o', path, '--overwrite', '--open']
-    expect(await run(words)).toMatchObject({ code: 0, opened: [path], stderr: '' })
-    const openResult = async () => Promise.reject(new Error('xdg-open is not installed'))
-    const stderr = `warning: Could not open ${path}: xdg-open is not installed. The file is ${path}.\n`
-    expect(await run(words, { openResult })).toMatchObject({ code: 0, stdout: `${path}\n`, stderr })
-  })
-
-  it('opens the output URLs when nothing is downloaded, or names them', async () => {
-    const { run } = await createCliService()
-    const words = ['run', 'image', 'fox', '-q', '--open']
-    const { code, stdout, opened } = await run(words)
-    expect(opened).toEqual([expect.stringContaining(`${LOOPBACK_URL}/outputs/`)])
-    expect({ code, stdout }).toEqual({ code: 0, stdout: `${opened[0]}\n` })
-    const openResult = async () => Promise.reject(new Error('xdg-open is not installed'))
-    const failed = await run(words, { openResult })
-    expect({ code: failed.code, stderr: failed.stderr }).toEqual({
-      code: 0,
-      stderr: `warning: Could not open ${failed.stdout.trim()}: xdg-open is not installed. Open the URL in a browser.\n`,
-    })
   })
 })
 

@@ -9,7 +9,7 @@ import { createPlace, rushes } from '../support/binary.js'
 import { createCliService, LOOPBACK_URL, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { processExists } from '../support/process-exists.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const NO_KEY = { ...SET, RUSHES_API_KEY: '' }
 
@@ -37,7 +37,7 @@ describe('login', () => {
     expect((await service.run(['run', 'image', 'fox'], { env })).code).toBe(4)
   })
 
-  it('asks for the URL of the service if none is set', async () => {
+  it('needs the URL of the service without a terminal', async () => {
     const env = { RUSHES_API_KEY: '', RUSHES_BASE_URL: '' }
     const ran = await runCli(['login'], { env, stdin: 'rk_mine\n' })
     expect(ran).toMatchObject({ code: 2, stdout: '' })
@@ -140,45 +140,6 @@ describe('local as a setting', () => {
       env: { ...SET, RUSHES_LOCAL: '1' },
     })
     expect(code).toBe(0)
-  })
-})
-
-describe('the shared rate limit as a setting', () => {
-  const URL_WITH_SECRET = 'rediss://ci:s3cret@cache.example.com:6380/2'
-
-  it('keeps user and password in the file, and never prints them', async () => {
-    const home = temporaryFolder()
-    expect(await runCli(['config', 'set', 'limitsUrl', URL_WITH_SECRET], { home })).toMatchObject({ code: 0 })
-    expect(readFileSync(join(home, 'config', 'config.json'), 'utf8')).toContain(URL_WITH_SECRET)
-    const masked = 'rediss://***@cache.example.com:6380/2'
-    const list = await runCli(['config', 'list'], { home })
-    expect(list.stdout).toBe(`limitsUrl=${masked}\n`)
-    const json = await runCli(['config', 'list', '--json'], { home })
-    expect(JSON.parse(json.stdout)).toEqual({ limitsUrl: masked })
-    const get = await runCli(['config', 'get', 'limitsUrl', '--json'], { home })
-    expect(JSON.parse(get.stdout)).toBe(masked)
-  })
-
-  it('ends with exit 2 before anything is sent when it is not valid, and is never printed', async () => {
-    const service = await createCliService()
-    const env = { RUSHES_LIMITS_URL: 'redis://:s3/cret@cache' }
-    const ran = await service.run(['run', 'image', 'a fox'], { env })
-    expect(ran).toMatchObject({ code: 2, stdout: '' })
-    expect(ran.stderr).toMatch(/^error: RUSHES_LIMITS_URL is not a valid Redis URL\.\n {2}Example: redis:/)
-    expect(ran.stderr).not.toContain('cret')
-    expect(service.requests).toEqual([])
-    const set = await service.run(['config', 'set', 'limitsUrl', 'http://s3cret'])
-    expect(set).toMatchObject({ code: 2, stderr: expect.not.stringContaining('s3cret') })
-  })
-
-  it('of a server that is away costs one warning for each command, without the password', async () => {
-    const service = await createCliService()
-    const env = { RUSHES_LIMITS_URL: 'redis://ci:s3cret@127.0.0.1:1' }
-    const { code, stderr } = await service.run(['run', 'image', 'a fox', '-n', '3'], { env })
-    expect(code).toBe(0)
-    expect(stderr.match(/warning: .*/g)).toEqual([
-      'warning: Redis server redis://***@127.0.0.1:1: connection refused. The rate limit is kept on this machine only until the server answers; other machines with this API key may cause 429 responses. Check RUSHES_LIMITS_URL (or limitsUrl) with `rushes doctor`.',
-    ])
   })
 })
 
@@ -348,92 +309,22 @@ describe('a key that takes its time', () => {
   })
 })
 
-describe('profile', () => {
-  const named = async (home: string, ...argv: string[]) =>
-    (await runCli(['config', 'get', 'timeout', ...argv], { home, env: {} })).stdout
-
-  it('use chooses the profile of commands without --profile and RUSHES_PROFILE', async () => {
-    const home = temporaryFolder()
-    await runCli(['config', 'set', 'timeout', '1m'], { home })
-    await runCli(['config', 'set', 'timeout', '2m', '--profile', 'work'], { home })
-    expect(await named(home)).toBe('1m\n')
-    expect(await runCli(['profile', 'use', 'work'], { home })).toMatchObject({ code: 0, stdout: '' })
-    expect(await named(home)).toBe('2m\n')
-    expect(await named(home, '--profile', 'default')).toBe('1m\n')
-    const env = { RUSHES_PROFILE: 'default' }
-    expect((await runCli(['config', 'get', 'timeout'], { home, env })).stdout).toBe('1m\n')
-    expect((await runCli(['profile', 'list'], { home })).stdout).toBe('\tdefault\t\n*\twork\t\n')
-    expect((await runCli(['doctor'], { home })).stdout).toMatch(
-      /^ok +settings +profile work \(config file\), timeout \(profile work\)$/m,
-    )
-  })
-
-  it('use refuses a profile that the config file does not have', async () => {
-    const { code, stderr } = await runCli(['profile', 'use', 'wrok'])
-    expect(code).toBe(2)
-    expect(stderr).toContain('error: The config file has no profile "wrok".')
-  })
-
-  it('a default profile that was removed is exit 2, and the message names `profile use`', async () => {
-    const home = temporaryFolder()
-    mkdirSync(join(home, 'config'))
-    writeFileSync(join(home, 'config', 'config.json'), JSON.stringify({ profile: 'gone', profiles: {} }))
-    const { code, stderr } = await runCli(['config', 'list'], { home })
-    expect(code).toBe(2)
-    expect(stderr).toContain('rushes profile use <name>')
-    expect((await runCli(['profile', 'use', 'default'], { home })).code).toBe(0)
-    expect((await runCli(['config', 'list'], { home })).code).toBe(0)
-  })
-})
-
 describe('config', () => {
   it('sets, gets, lists and unsets, a profile apart from the others', async () => {
     const home = temporaryFolder()
     const config = (...argv: string[]) => runCli(['config', ...argv], { home })
     expect((await config('set', 'models.video', 'acme/cinema-1')).code).toBe(0)
     expect((await config('set', 'timeout', '5m', '--profile', 'work')).code).toBe(0)
-    expect((await config('list')).stdout).toBe('models.video=acme/cinema-1\n')
+    expect(await config('list')).toMatchObject({
+      stdout: 'models.video=acme/cinema-1\n',
+      stderr: 'Profile: default. Others: work.\n',
+    })
+    expect(await config()).toEqual(await config('list'))
     expect((await config('list', '--profile', 'work', '--json')).stdout).toBe('{"timeout":"5m"}\n')
     expect((await config('get', 'models.video')).stdout).toBe('acme/cinema-1\n')
     expect((await config('unset', 'models.video')).code).toBe(0)
     expect((await config('get', 'models.video')).code).toBe(2)
     expect((await config('path')).stdout).toBe(`${join(home, 'config', 'config.json')}\n`)
-  })
-
-  it('lists with --show-origin the settings that apply, with the flag, variable or profile that sets each', async () => {
-    const home = temporaryFolder()
-    const config = (...argv: string[]) =>
-      runCli(['config', ...argv], {
-        home,
-        env: { RUSHES_VIDEO_MODEL: 'acme/cinema-2', RUSHES_API_KEY: 'rk_secret' },
-      })
-    await config('set', 'models.video', 'acme/cinema-1', '--profile', 'work')
-    await config('set', 'timeout', '5m', '--profile', 'work')
-    const { code, stdout, stderr } = await config(
-      ...['list', '--show-origin', '--profile', 'work', '--base-url', LOOPBACK_URL],
-    )
-    expect({ code, stderr }).toEqual({ code: 0, stderr: 'Profile: work. Others: default.\n' })
-    expect(stdout).toBe(
-      [
-        'profile\twork\t--profile',
-        `baseUrl\t${LOOPBACK_URL}\t--base-url`,
-        'models.video\tacme/cinema-2\tRUSHES_VIDEO_MODEL',
-        'timeout\t5m\tprofile work',
-        'local\toff\t--base-url',
-        'currency\tcredits\tdefault',
-        'show\toff\tdefault',
-        'apiKey\t(not shown)\tRUSHES_API_KEY',
-        '',
-      ].join('\n'),
-    )
-  })
-
-  it('shows with --show-origin also a value that is not valid, which other commands refuse', async () => {
-    const { code, stdout } = await runCli(['config', 'list', '--show-origin'], {
-      env: { RUSHES_TIMEOUT: 'soon' },
-    })
-    expect(code).toBe(0)
-    expect(stdout).toContain('timeout\tsoon\tRUSHES_TIMEOUT\n')
   })
 
   it.each([

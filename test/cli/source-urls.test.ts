@@ -12,7 +12,7 @@ import { scripted } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { runState } from '../support/runs.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const ADDRESS = 'https://api.example'
 const URLS = ['https://cdn.example/a.png?sig=1', 'https://cdn.example/b.png?sig=1']

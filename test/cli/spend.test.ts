@@ -15,7 +15,7 @@ import { createFamilyEngine } from '../support/engines.js'
 import { withFaults } from '../support/faults.js'
 import { expectLinear, LARGER } from '../support/growth.js'
 import { finishedState, rowsOf, withJournal } from '../support/journal.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const linesOf = (text: string): readonly string[] => text.split('\n').filter((line) => line !== '')
 const objectsOf = (text: string) => linesOf(text).map((line) => JSON.parse(line))
@@ -244,7 +244,7 @@ describe('a journal of 20,000 runs', () => {
     }
   })
 
-  // `bench:state` measures how long it takes.
+  // `npm run bench -- state` measures how long it takes.
   it.each(['model', 'day', 'label'] as const)('sums exactly by %s, in linear time', async (by) => {
     await expectLinear(RUNS, (runs) =>
       withJournal(homeOf(runs), (journal) => {

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
 import { createInstantEngine } from '../support/engines.js'
 import { addRow } from '../support/journal.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const ELSEWHERE = 'http://127.0.0.1:2'
 
@@ -98,13 +98,11 @@ describe('without a configured service', () => {
     },
   )
 
-  it('--last is the last run of this machine, and --again names its service', async () => {
+  it('--last is the last run of this machine', async () => {
     const home = withRows()
     addRow(home, { id: 'newest', address: ELSEWHERE })
     const run = (...words: string[]) => runCli(words, { home, env: {} })
     expect(JSON.parse((await run('show', '--last', '--json')).stdout).id).toBe('newest')
-    expect((await run('show', '--last', '--again')).stdout).toContain(`--base-url ${ELSEWHERE}`)
-    expect((await run('show', 'local', '--again')).stdout).toContain('--local')
     expect(await run('open', 'staged')).toMatchObject({ code: 11 })
   })
 

@@ -1,7 +1,4 @@
-/**
- * Whatever a server says, it is an answer or a RushesError with a documented exit code, and nothing else. `npm run proof` tries more:
- * `test/proof/any-answer.proof.ts`.
- */
+/** Whatever a server says, it is an answer or a RushesError with a documented exit code, and nothing else. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { EXIT, OWN_CODES, RushesError } from '../../src/errors.js'
@@ -9,10 +6,11 @@ import { findRunId, isRunId } from '../../src/protocol/id.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
 import { FAILURE_STATUSES } from '../../src/protocol/run-state.js'
 import { printable, printableJson } from '../../src/protocol/text.js'
+import { PROOF } from '../support/proof.js'
 import { createBench, lost, type Step, unconnected } from './wire.js'
 
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/
-const numRuns = Number(process.env.ANSWERS ?? 100)
+const numRuns = 100 * PROOF
 const DOCUMENTED: readonly number[] = Object.values(EXIT)
 
 const word = fc.oneof(

@@ -65,7 +65,7 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       const { runs, next } = await store.listRuns({ accountId, limit: 10 })
       expect(next).toBeUndefined()
       const shown = { prompt: 'a fox', aspectRatio: undefined }
-      const account = { accountId, price: 2, isRefunded: false, crashes: 0 }
+      const account = { accountId, price: 2, isRefunded: false, crashes: 0, isRemoved: false }
       const same = { ...shown, ...account, model: 'acme/small', kind: 'image' }
       const times = { createdAtMs: 1, startedAtMs: 5, finishedAtMs: 9 }
       const key = { id: keyId, name: 'ci' }
@@ -267,6 +267,65 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
     ])
   })
 
+  test('runs that are newer than a number are listed, and those of all accounts', async () => {
+    const { store, otherId, add, ids } = await createStore()
+    for (const id of ['one', 'two', 'three']) await add(id)
+    await add('theirs', { accountId: otherId, keyId: undefined })
+    const { runs } = await store.listRuns({ accountId: undefined, limit: 100 })
+    expect(runs.map(({ id }) => id)).toEqual(['theirs', 'three', 'two', 'one'])
+    expect(await ids({ after: runs[3]?.sequence })).toEqual(['three', 'two'])
+    expect(await ids({ after: runs[0]?.sequence, search: 'fox' })).toEqual([])
+    expect(await ids({ accountId: undefined, status: 'queued', before: runs[1]?.sequence })).toEqual([
+      'two',
+      'one',
+    ])
+  })
+
+  test('a run says that its outputs were removed, which needs a session of its account', async () => {
+    const { store, accountId, otherId, add, finish } = await createStore()
+    const userId = (await store.addUser({ email: 'ann@example.com', accountId, nowMs: 0 })) ?? 0
+    const from = { fromLink: false, address: undefined, userAgent: undefined }
+    await store.addSession({ hash: 's', userId, ...from, nowMs: 0, expiresAtMs: 100 })
+    await add('one')
+    await finish('one')
+    const isRemoved = async () => (await store.findRuns(['one'], accountId))[0]?.isRemoved
+    expect(await isRemoved()).toBe(false)
+    const by = { session: 's', nowMs: 50 }
+    expect(await store.removeFiles('one', otherId, by)).toBe(false)
+    await expect(store.removeFiles('one', accountId, { ...by, nowMs: 100 })).rejects.toMatchObject({
+      code: 'not_signed_in',
+    })
+    expect(await isRemoved()).toBe(false)
+    expect([await store.removeFiles('one', accountId, by), await isRemoved()]).toEqual([true, true])
+    await store.filesRemoved(['one'])
+    expect([await isRemoved(), await store.removeFiles('one', accountId, by)]).toEqual([true, false])
+  })
+
+  test('no change of a user is made after the session has ended', async () => {
+    const { store, accountId, keyId, add } = await createStore()
+    const by = { session: 'gone', nowMs: 1 }
+    await add('one')
+    const key = { accountId, hash: 'h', prefix: 'rk_', name: 'late', nowMs: 0, by }
+    const link = { hash: 'l', userId: 1, nowMs: 1, expiresAtMs: 9 }
+    for (const change of [
+      () => add('late', { by }),
+      () => store.cancelRun('one', 1, accountId, by),
+      () => store.addKey(key),
+      () => store.changeKey(keyId, { disabled: true }, by),
+      () => store.addUser({ email: 'late@example.com', accountId, nowMs: 1, by }),
+      () => store.addLink(link, by),
+    ])
+      await expect(change()).rejects.toMatchObject({ code: 'not_signed_in' })
+    expect((await store.listRuns({ accountId, limit: 9 })).runs).toMatchObject([
+      { id: 'one', status: 'queued' },
+    ])
+    expect((await store.listKeys()).map(({ name, disabled }) => [name, disabled])).toEqual([
+      ['ci', false],
+      ['build', false],
+    ])
+    expect(await store.listUsers(1)).toEqual([])
+  })
+
   test('the keys of an account are listed newest first, and found only for that account', async () => {
     const { store, accountId, otherId, keyId, secondKeyId, addKey } = await createStore()
     const theirs = await addKey('theirs', { accountId: otherId })
@@ -275,13 +334,6 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
     expect(await page()).toEqual([secondKeyId, keyId])
     expect(await page({ limit: 1 })).toEqual([secondKeyId])
     expect(await page({ before: secondKeyId })).toEqual([keyId])
-    await store.archiveKey(secondKeyId, { nowMs: 1 })
-    expect(await page()).toEqual([keyId])
-    expect(await page({ includesArchived: true })).toEqual([secondKeyId, keyId])
-    const own = await addKey('own', { userId: 7 })
-    expect(await page({ userId: 7 })).toEqual([own])
-    expect(await page({ userId: 8 })).toEqual([])
-    expect(await store.listAccountKeys({ accountId: otherId, limit: 100, userId: 7 })).toEqual([])
     expect(await store.findAccountKey(theirs, otherId)).toEqual(
       (await store.listKeys()).find(({ id }) => id === theirs),
     )

@@ -10,7 +10,7 @@ import { createManualClock } from '../support/clock.js'
 import { createEngineOf, type EngineDocument, jobOf } from '../support/model-servers/engine.js'
 import type { ModelServer } from '../support/model-servers/http.js'
 import { pngOf } from '../support/model-servers/pictures.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { until } from '../support/until.js'
 
 export interface EngineSubject {

@@ -14,7 +14,7 @@ import type { Fetch, HttpRequest, HttpResponse } from '../../src/host/http.js'
 import { createNetwork } from '../../src/host/undici.js'
 import { whenOver } from '../support/after-file.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { telling } from './reader.js'
 
 export const newFolder = temporaryFolder

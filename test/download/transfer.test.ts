@@ -40,7 +40,6 @@ describe('a download', () => {
         ok: true,
         file: {
           ...{ path, bytes: PNG.byteLength, sha256: sha256(PNG), url, content_type: 'image/png' },
-          ...{ content_credentials: false, digital_source_type: null },
         },
         warnings: [],
       },

@@ -1,15 +1,13 @@
-/**
- * Whatever a host does, and whenever a download is interrupted: one whole file under the name, or none. With more cases:
- * `npm run proof -- whatever`.
- */
+/** Whatever a host does, and whenever a download is interrupted: one whole file under the name, or none. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { PROOF } from '../support/proof.js'
 import { host, LONG_AGO, OTHER, type Turn, WHOLE } from './breaking-host.js'
 import { download, newFolder, sha256 } from './download-setup.js'
 
-const RUNS = Number(process.env.DOWNLOADS ?? 60)
+const RUNS = 60 * PROOF
 
 const turn: fc.Arbitrary<Turn> = fc.record(
   {

@@ -1,6 +1,6 @@
 /** The real binary: a batch that is interrupted, killed, and continued. The long version of the kills is `test/proof/batch.proof.ts`. */
 import { spawnSync } from 'node:child_process'
-import { renameSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { sweepBatches } from '../support/batch-sweep.js'
@@ -125,29 +125,6 @@ describe.skipIf(!hasTmux)('a terminal that becomes narrower', () => {
 
 /** Neither uses the service above, and most of their time is waiting. */
 describe.concurrent('a command that waits', () => {
-  it('creates what an edit changes with `batch --watch --local` until Ctrl-C', async () => {
-    const place = createPlace()
-    const manifest = join(place.folder, 'shots.yaml')
-    writeFileSync(manifest, MANIFEST)
-    const watching = start(place, ['batch', '--local', 'shots.yaml', '--watch', '--yes'], { stdin: 'ignore' })
-    await watching.prints('stderr', /2 runs: 2 created [\s\S]*Watching shots\.yaml for changes/)
-    writeFileSync(`${manifest}~`, MANIFEST.replace('a hen }', 'a red hen, output: red.png }'))
-    renameSync(`${manifest}~`, manifest)
-    await watching.prints('stderr', /shots\.yaml changed[\s\S]*Watching/)
-    expect(filesBelow(place.folder).filter((file) => file.includes('claim'))).toEqual([])
-    // Another batch may run meanwhile.
-    expect(await rushes(place, ['batch', 'shots.yaml', '-q'])).toMatchObject({
-      code: 0,
-      stdout: '',
-      stderr: '',
-    })
-    watching.kill('SIGINT')
-    const { signal, stdout, stderr } = await watching.ended
-    expect(signal).toBe('SIGINT')
-    expect(stdout.split('\n').sort()).toEqual(['', 'assets/fox.png', 'hen.png', 'red.png'])
-    expect(stderr).toMatch(/\nStopped watching\. No run was being created\.\n$/)
-  })
-
   it.skipIf(!hasScript)('shows on a terminal when it is rate limited and retries', async () => {
     const limited = ['--fault', 'create:429:RATE_LIMITED:1', '--engine', `image=${ONE_PIXEL}`]
     const place = await serve(createPlace(), limited)

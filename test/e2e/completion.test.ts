@@ -3,7 +3,6 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { openJournal } from '../../src/journal/index.js'
 import { createPlace, type Place, start } from '../support/binary.js'
 
 const has = (command: string, words: readonly string[] = ['--version']): boolean => {
@@ -15,54 +14,30 @@ const has = (command: string, words: readonly string[] = ['--version']): boolean
   }
 }
 
-const CONFIG = { profiles: { default: {}, 'work two': { baseUrl: 'https://api.example.com' } } }
-
-/** A home with a journal and two profiles, a folder with files. */
+/** A folder with files, and nothing that the script may read. */
 function furnished(): Place {
   const place = createPlace().with({ TERM: 'dumb', LC_ALL: 'C.UTF-8' })
-  const [config, state] = [join(place.home, 'config'), join(place.home, 'state')]
-  mkdirSync(config)
-  writeFileSync(join(config, 'config.json'), JSON.stringify(CONFIG))
   mkdirSync(join(place.folder, 'sub folder'))
   for (const name of ['plain.png', 'shots.yaml']) writeFileSync(join(place.folder, name), '')
-  const journal = openJournal({ path: join(state, 'journal.db'), now: () => 0, onQuarantine() {} })
-  const address = 'https://api.example.com'
-  const common = {
-    address,
-    profile: 'default',
-    kind: 'image',
-    model: 'acme/still-1',
-    input: { prompt: 'a\tfox' },
-  }
-  for (const id of ['going_1', 'done_1', '$(touch broken)'])
-    journal.accept(journal.intend({ ...common, labels: ['Frühling (春)', '$(touch broken)'] }), id, 'queued')
-  const done = { urls: ['https://cdn.example/a.png'], failure: undefined, service: {} }
-  const times = { createdAt: undefined, finishedAt: undefined }
-  journal.recordStatus(address, {
-    state: { id: 'done_1', status: 'succeeded', phase: 'succeeded', ...done, ...times },
-  })
-  journal.close()
-  return place.with({ RUSHES_CONFIG_DIR: config, RUSHES_STATE_DIR: state })
+  return place
 }
 
-/** What is typed, and the line after TAB: what a shell may quote or split in its own way. */
+/** What is typed, and the line after TAB. */
 const LINES: readonly (readonly [string, string])[] = [
+  ['rushes ba', 'rushes batch '],
+  ['rushes run vi', 'rushes run video '],
+  ['rushes --json admin key cr', 'rushes --json admin key create '],
+  ['rushes help com', 'rushes help completion '],
+  ['rushes completion ba', 'rushes completion bash '],
   ['rushes run image --asp', 'rushes run image --aspect-ratio '],
+  ['rushes run image "a fox" --overw', 'rushes run image "a fox" --overwrite '],
   ['rushes run image --aspect-ratio 16:', 'rushes run image --aspect-ratio 16:9 '],
   ['rushes run image --aspect-ratio=16:', 'rushes run image --aspect-ratio=16:9 '],
   ['rushes run image "two words" --quality=h', 'rushes run image "two words" --quality=high '],
-  ['rushes run image plai', 'rushes run image plai'],
   ['rushes run video -i plai', 'rushes run video -i plain.png '],
   ['rushes run video -i su', 'rushes run video -i sub\\ folder/'],
   ['rushes run image --output=plai', 'rushes run image --output=plain.png '],
-  ['rushes run image --input @plai', 'rushes run image --input @plain.png '],
-  ['rushes serve --data plai', 'rushes serve --data plai'],
-  ['rushes wait ', 'rushes wait going_1 '],
-  ['rushes run video -i run:', 'rushes run video -i run:done_1 '],
-  ['rushes --profile wor', 'rushes --profile work\\ two '],
-  ['rushes --profile=wor', 'rushes --profile=work\\ two '],
-  ['rushes --profile "wor', 'rushes --profile "work two" '],
-  ['rushes list --label F', 'rushes list --label Frühling\\ \\(春\\) '],
+  ['rushes batch sho', 'rushes batch shots.yaml '],
   ['echo hi | RUSHES_TIMEOUT=1m rushes stat', 'echo hi | RUSHES_TIMEOUT=1m rushes status '],
 ]
 

@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { bash, createPlace, type Place, quoted, type Service } from '../support/binary.js'
+import { randomOutput } from '../support/engines.js'
 import { personAt, quickEngines, serveQuickly } from '../support/quick-service.js'
 
 const canMount =
@@ -19,7 +20,7 @@ describe.skipIf(!canMount).concurrent('a full disk', () => {
   let service: Service
   beforeAll(async () => {
     // Three videos do not fit on the disk below.
-    const video = 'video=head -c 150000 /dev/urandom > "$RUSHES_OUTPUT_DIR/a.mp4"'
+    const video = `video=${randomOutput('a.mp4', 150_000)}`
     service = await serveQuickly([...quickEngines().slice(0, 2), '--engine', video])
   })
 

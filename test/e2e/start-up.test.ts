@@ -15,7 +15,6 @@ const BUNDLED: Readonly<Record<string, string>> = {
   'the OpenAPI document': 'BeforeOperations',
   'the downloader': 'function createDownloader(',
   'prom-client': 'Missing mandatory help parameter',
-  iovalkey: 'Redis is already connecting/connected',
   'the AWS SDK': 'x-amz-content-sha256',
   'the MCP SDK': 'StdioServerTransport already started',
 }
@@ -111,11 +110,9 @@ it('commands without network and service load neither', async () => {
     [['run', 'image', 'a fox'], 2],
     [['models', 'image', '--json'], 0],
     [['config', 'path'], 0],
-    [['help', 'exit-codes'], 0],
+    [['help', 'agents'], 0],
     [['mcp', '--help'], 0],
     [['completion', 'bash'], 0],
-    [['__complete', 'run', 'image', '--qua'], 0],
-    [['__complete', 'wait', ''], 0],
   ]
   expect(await loadedBy(lines)).toEqual(lines.map(([, code]) => ({ code, packages: [] })))
 })
@@ -127,15 +124,13 @@ it('the other commands load what they need', async () => {
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
   const port = String((taken.address() as AddressInfo).port)
   const key = { RUSHES_API_KEY: 'key', RUSHES_BASE_URL: `http://127.0.0.1:${port}` }
-  const redis = { RUSHES_LIMITS_URL: 'redis://127.0.0.1:9' }
   const steps: readonly (readonly [line: Line, packages: readonly string[]])[] = [
     [
       [['login'], 4, key, 'key'],
       ['undici', '@libsql'],
     ],
-    [[['status', '--local', 'run_1'], 6, redis], ['the service']],
+    [[['status', '--local', 'run_1'], 6], ['the service']],
     [[['serve', '--port', port], 2], []],
-    [[['login'], 4, { ...key, ...redis }, 'key'], ['iovalkey']],
     [[['serve', '--port', '0', '--metrics-port', port], 2], ['prom-client']],
     [[['serve', '--port', '0', '--storage', 's3://not a bucket'], 2], ['the AWS SDK']],
   ]

@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { createPlace, rushes, start } from '../support/binary.js'
+import { randomOutput } from '../support/engines.js'
 import { hasS3rver, startS3Store } from '../support/s3-store.js'
 
 const BYTES = 3_000_000
@@ -32,7 +33,7 @@ async function serving(...flags: readonly string[]) {
   })
   const service = start(createPlace().with(store.env), [
     ...['serve', '--port', '0', '--log-level', 'debug', '--storage', `s3://${store.bucket}/team`],
-    ...['--engine', `image=head -c ${BYTES} /dev/urandom > "$RUSHES_OUTPUT_DIR/big.bin"`],
+    ...['--engine', `image=${randomOutput('big.png', BYTES)}`],
     ...flags,
   ])
   await service.prints('stdout', /RUSHES_VIDEO_MODEL=.*\n/)

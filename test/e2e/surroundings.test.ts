@@ -15,7 +15,7 @@ import {
 } from '../support/binary.js'
 import { runCli } from '../support/cli.js'
 import { personAt, serveQuickly } from '../support/quick-service.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 let service: Service
 beforeAll(async () => {
@@ -142,7 +142,7 @@ it.concurrent('keeps file names and prompts unchanged in a locale that is not UT
 
 // What is said of an opener that fails: test/cli/open.test.ts.
 it.skipIf(process.platform !== 'linux').concurrent(
-  '--open gives the file to the opener on PATH',
+  '`open` gives the file to the opener on PATH',
   async () => {
     const place = await personAt(service)
     const opener = join(place.folder, 'xdg-open')
@@ -150,8 +150,13 @@ it.skipIf(process.platform !== 'linux').concurrent(
     const path = `${place.folder}${delimiter}${place.env.PATH}`
     const { code, stdout, stderr } = await bash(
       place.with({ PATH: path }),
-      'rushes run image -q fox -o fox.png --open && cat opened',
+      'rushes run image -q fox -o fox.png && rushes open -q --last && cat opened',
     )
-    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'fox.png\nfox.png\n', stderr: '' })
+    const opened = join(place.folder, 'fox.png')
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: ['fox.png', opened, opened, ''].join('\n'),
+      stderr: '',
+    })
   },
 )

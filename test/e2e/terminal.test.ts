@@ -155,21 +155,26 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
     expect(stdout).not.toMatch(/\u001b\[(?:>q|c|\d+t)|a=q/)
   })
 
-  /** Types at the prompt of login. */
+  /** Types the URL of a service, and then `typed`, at the prompts of login. */
   async function logIn(typed: string) {
     const place = createPlace()
-    const login = onTerminal(place, 'login --no-verify --base-url http://127.0.0.1:9')
+    const login = onTerminal(place, 'login --no-verify')
+    await login.prints('stdout', /Service URL: /)
+    login.stdin.write('http://127.0.0.1:9\r')
     await login.prints('stdout', /API key for/)
     login.stdin.write(typed)
     const { code, stdout } = await login.ended
     return { code, stdout, file: `${place.home}/.config/rushes/config.json` }
   }
 
-  it('hides the key that is typed at the prompt of login', async () => {
+  it('login asks for the URL, and hides the key that is typed', async () => {
     const { code, stdout, file } = await logIn('sk-hidden-7f3a\r')
     expect(code).toBe(0)
     expect(stdout).not.toContain('sk-hidden')
-    expect(readFileSync(file, 'utf8')).toContain('sk-hidden-7f3a')
+    expect(JSON.parse(readFileSync(file, 'utf8')).profiles.default).toEqual({
+      baseUrl: 'http://127.0.0.1:9',
+      apiKey: { value: 'sk-hidden-7f3a', origin: 'http://127.0.0.1:9' },
+    })
     expect(statSync(file).mode & 0o777).toBe(0o600)
     expect(statSync(dirname(file)).mode & 0o777).toBe(0o700)
   })

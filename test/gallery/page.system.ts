@@ -8,7 +8,7 @@ import { type GalleryFile, type GalleryRun, galleryHtml, linkTo, mediaOf } from 
 import { becomesTrue, describePages } from '../support/browser.js'
 import { ANY_IMPACT, expectAccessible } from '../support/console-page.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { tinyVideo } from '../support/tiny-video.js'
 
 const XSS = '</script><img src=x onerror=alert(1)>'
@@ -21,16 +21,15 @@ interface Given extends Partial<Omit<GalleryRun, 'files'>> {
   /** Paths in the folder of the page. */
   readonly paths?: readonly string[]
   readonly ratio?: number
-  readonly marks?: string
 }
 
 /** Writes a page with these runs; its URL. Files are not written. */
 function writePage(place: string, given: readonly Given[], notes: readonly string[] = []): string {
-  const runs = given.map(({ paths = ['a.png'], ratio = 1, marks, ...more }, at): GalleryRun => {
+  const runs = given.map(({ paths = ['a.png'], ratio = 1, ...more }, at): GalleryRun => {
     const files = paths.map((path): GalleryFile => {
       const media = mediaOf(path)
       const link = linkTo(place, join(place, path), posix)
-      return { ...link, media, size: '1.5 KiB', ratio, marks, isOpened: true }
+      return { ...link, media, size: '1.5 KiB', ratio, isOpened: true }
     })
     const usual = {
       id: `run_${at}`,
@@ -201,19 +200,6 @@ describePages('the page of rushes gallery', (pages) => {
     expect(await dialog.isVisible()).toBe(false)
     // By an event that comes after the key.
     await expect.poll(() => focusedTile(page)).toBe('Image: prompt 1')
-  })
-
-  it('shows that a file has marks, which are not verified', async () => {
-    const place = temporaryFolder()
-    put(place, 'a.png')
-    const { page } = await pages.open(writePage(place, [{ marks: 'Content Credentials' }, {}]))
-    const said = 'Content Credentials (not verified)'
-    // The title is shown only for the element that is under the pointer.
-    const badge = await page.locator('.marked').boundingBox()
-    await page.mouse.move((badge?.x ?? 0) + 5, (badge?.y ?? 0) + 5)
-    expect(await page.evaluate("document.querySelector('.marked:hover')?.title")).toBe(said)
-    await page.locator('.tile').first().click()
-    expect(await page.locator('#viewer dl').textContent()).toContain(`Marks${said}`)
   })
 
   it('copies the run id and the prompt from disk, also where a page has no access to the clipboard', async () => {

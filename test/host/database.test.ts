@@ -22,7 +22,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openOrQuarantine } from '../../src/host/corruption.js'
 import { NewerFormat, type OpenDatabase, openDatabase } from '../../src/host/database.js'
 import { installHint, sqliteUri } from '../../src/host/database-file.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const FIRST = 'CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT NOT NULL)'
 const SECOND = "ALTER TABLE notes ADD COLUMN kind TEXT NOT NULL DEFAULT 'plain'"

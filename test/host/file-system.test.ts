@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { fileSystemOf, hasNoLinks, systemFiles } from '../../src/host/file-system.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 describe('the names of files on Windows', () => {
   const { nameProblem } = fileSystemOf('win32')

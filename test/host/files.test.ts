@@ -23,7 +23,7 @@ import {
 } from '../../src/host/files.js'
 import { isLoopback } from '../../src/host/http.js'
 import { createManualClock } from '../support/clock.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 let folder = ''
 beforeEach(() => {

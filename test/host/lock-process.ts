@@ -1,5 +1,14 @@
-/** Holds a lock, prints its id, and stays: `node lock-process <folder>`. */
+/**
+ * Takes a lock, collects the garbage, prints the id of the lock, and stays: `node --expose-gc lock-process <folder>`.
+ * Nothing here refers to the lock, so that only `process-lock.ts` can keep it.
+ */
+import { setTimeout } from 'node:timers/promises'
 import { processLockIn } from '../../src/host/process-lock.js'
 
-process.stdout.write(processLockIn(process.argv[2] ?? '').id)
+const { id } = processLockIn(process.argv[2] ?? '')
+for (let turn = 0; turn < 3; turn++) {
+  globalThis.gc?.()
+  await setTimeout(1)
+}
+process.stdout.write(id)
 setInterval(() => {}, 1_000)

@@ -30,7 +30,7 @@ import {
   removeFolder,
 } from '../../src/host/own-folder.js'
 import { built } from '../support/built.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 let script: string
 beforeAll(async () => {

@@ -15,7 +15,7 @@ import {
   takeLock,
 } from '../../src/host/process-lock.js'
 import { built } from '../support/built.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const FIVE_MINUTES_MS = 300_000
 const NOBODY = '0badf00d0badf00d'
@@ -28,9 +28,11 @@ beforeAll(async () => {
 const locks = (folder: string): readonly string[] => readdirSync(join(folder, 'processes')).sort()
 
 describe('a process', () => {
-  it('counts as running while it holds its lock, and as ended afterwards', async () => {
+  it('counts as running while it holds its lock, also after garbage was collected, and as ended afterwards', async () => {
     const folder = temporaryFolder()
-    const child = spawn(process.execPath, [program, folder], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const child = spawn(process.execPath, ['--expose-gc', program, folder], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
     onTestFinished(() => void child.kill('SIGKILL'))
     const id = String((await once(child.stdout, 'data'))[0])
     expect(isRunning(folder, id)).toBe(true)

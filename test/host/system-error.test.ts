@@ -2,7 +2,7 @@ import { mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { describeError, describeReason, isClosedPipe } from '../../src/host/system-error.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const thrownBy = (work: () => unknown): unknown => {
   try {

@@ -16,7 +16,7 @@ import type { RunState } from '../../src/protocol/run-state.js'
 import { built } from '../support/built.js'
 import { containers } from '../support/containers.js'
 import { finishedState } from '../support/journal.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const ADDRESS = 'https://a.example'
 const INTENT: Intent = {
@@ -218,6 +218,35 @@ describe('the life of a row', () => {
     })
   })
 
+  it('goes on, and succeeds, after an end of unknown outcome whose job was adopted', () => {
+    const { journal, advance } = createTestJournal()
+    accepted(journal, 'r1')
+    see(journal, 'r1', 'failed', { service: { error: { code: 'outcome_unknown' } }, failure: 'no answer' })
+    expect(journal.find(ADDRESS, 'r1')).toMatchObject({
+      ...{ phase: 'failed', error: { code: 'outcome_unknown', message: 'no answer' } },
+    })
+    advance(1_000)
+    see(journal, 'r1', 'running')
+    expect(journal.unfinished(ADDRESS)).toMatchObject([
+      { id: 'r1', status: 'processing', error: undefined, finishedAtMs: undefined },
+    ])
+    advance(1_000)
+    see(journal, 'r1', 'succeeded', { urls: ['https://x.example/1'] })
+    expect(journal.find(ADDRESS, 'r1')).toMatchObject({
+      ...{ phase: 'succeeded', elapsedMs: 2_000, urls: ['https://x.example/1'], error: undefined },
+    })
+  })
+
+  it('succeeds after a failure, but does not go on', () => {
+    const { journal } = createTestJournal()
+    accepted(journal, 'r1')
+    see(journal, 'r1', 'failed', { failure: 'no' })
+    see(journal, 'r1', 'running')
+    expect(journal.find(ADDRESS, 'r1')).toMatchObject({ phase: 'failed', error: { code: 'run_failed' } })
+    see(journal, 'r1', 'succeeded', { urls: ['https://x.example/1'] })
+    expect(journal.find(ADDRESS, 'r1')).toMatchObject({ phase: 'succeeded', error: undefined })
+  })
+
   it('keeps why it failed', () => {
     const { journal } = createTestJournal()
     accepted(journal, 'r1')
@@ -319,8 +348,7 @@ describe('the life of a row', () => {
     const record = (number: number, url: string) =>
       journal.recordFiles(ADDRESS, 'r1', [{ ...FILE, path: `/${number}.png`, url }])
     record(2, firstLink(2))
-    // Downloaded with a link that no recorded status has.
-    record(3, 'https://a.example/3.png?X-Amz-Signature=other')
+    record(3, firstLink(3))
     journal.recordStatus(ADDRESS, { state: finishedState('r1', [1, 2, 3].map(freshLink)) })
     record(1, freshLink(1))
     const run = journal.find(ADDRESS, 'r1')
@@ -427,41 +455,18 @@ describe('a request id', () => {
   })
 })
 
-describe('what was run before', () => {
-  it('finds the newest finished run with the same input', () => {
-    const { journal } = createTestJournal()
-    const input = { prompt: 'a fox', quality: 'high' }
-    accepted(journal, 'old', { input })
-    accepted(journal, 'new', { input: { quality: 'high', prompt: 'a fox' } })
-    accepted(journal, 'running', { input })
-    accepted(journal, 'other', { input: { prompt: 'a hen' } })
-    accepted(journal, 'elsewhere', { input, address: 'local' })
-    for (const id of ['old', 'new', 'other']) see(journal, id, 'succeeded')
-    see(journal, 'elsewhere', 'succeeded', {}, 'local')
-    const found = (most: number) => journal.reusable(ADDRESS, 'acme/still-1', input, most).map(({ id }) => id)
-    expect(found(10)).toEqual(['new', 'old'])
-    expect(found(1)).toEqual(['new'])
-    expect(journal.reusable(ADDRESS, 'acme/still-2', input, 10)).toEqual([])
-  })
-
-  it('tells what is usual from the last runs that were seen to their end', () => {
-    const { journal } = createTestJournal()
-    const took = (id: string, tookMs: number | undefined) => {
-      accepted(journal, id)
-      see(journal, id, 'succeeded', { tookMs })
-    }
-    took('a', 10_000)
-    took('b', 20_000)
-    took('unseen', undefined)
-    expect(journal.typicalDuration(ADDRESS, 'acme/still-1')).toBeUndefined()
-    took('c', 90_000)
-    expect(journal.typicalDuration(ADDRESS, 'acme/still-1')).toEqual({
-      ...{ medianMs: 20_000, fromMs: 20_000, toMs: 90_000, runs: 3 },
-    })
-    expect(journal.typicalDuration('local', 'acme/still-1')).toBeUndefined()
-    for (let at = 0; at < 25; at++) took(`later ${at}`, 5_000)
-    expect(journal.typicalDuration(ADDRESS, 'acme/still-1')).toMatchObject({ medianMs: 5_000, runs: 25 })
-  })
+it('has the durations of the latest runs of a model that were seen to their end', () => {
+  const { journal } = createTestJournal()
+  for (const [id, tookMs] of [
+    ['a', 10_000],
+    ['unseen', undefined],
+    ['b', 20_000],
+  ] as const) {
+    accepted(journal, id)
+    see(journal, id, 'succeeded', { tookMs })
+  }
+  expect(journal.durations(ADDRESS, 'acme/still-1')).toEqual([20_000, 10_000])
+  expect(journal.durations('local', 'acme/still-1')).toEqual([])
 })
 
 describe('several processes', () => {

@@ -1,16 +1,15 @@
-/** One contract, three ledgers; that of several machines is in redis-ledger.system.ts. */
+/** One contract, two ledgers. */
 import { join } from 'node:path'
 import { describe } from 'vitest'
 import { createMemoryLedger } from '../../src/limiter/limit-ledger.js'
 import { ledgerContract } from '../contract/ledger.js'
 import { createManualClock } from '../support/clock.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { createTestLedger } from './ledgers.js'
 
 describe('the ledger of a process', () => {
   ledgerContract({
     isShared: false,
-    inexactMs: 0,
     create() {
       const clock = createManualClock()
       return { open: () => createMemoryLedger(clock), advance: clock.advance }
@@ -21,7 +20,6 @@ describe('the ledger of a process', () => {
 describe('the ledger of a machine', () => {
   ledgerContract({
     isShared: true,
-    inexactMs: 0,
     create() {
       const clock = createManualClock()
       const path = join(temporaryFolder(), 'limits.db')

@@ -1,13 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Clock } from '../../src/host/clock.js'
-import {
-  createLimiter,
-  type Ledger,
-  type Limiter,
-  type Purpose,
-  type RemoteLedger,
-} from '../../src/limiter/index.js'
-import { createMemoryLedger } from '../../src/limiter/limit-ledger.js'
+import { createLimiter, type Limiter, type Purpose } from '../../src/limiter/index.js'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { createManualClock, type ManualClock } from '../support/clock.js'
 import { itKeepsTheLimit } from './window-tests.js'
@@ -20,18 +13,7 @@ interface Bench {
   readonly sleeps: readonly number[]
 }
 
-/** Slots like those of a Redis server: the answer comes later. */
-function createRemoteLedger(clock: ManualClock): RemoteLedger {
-  const ledger = createMemoryLedger(clock)
-  return { ...ledger, take: async (purpose) => ledger.take(purpose) }
-}
-
-const KINDS: readonly (readonly [string, (clock: ManualClock) => Ledger | RemoteLedger])[] = [
-  ['of this process', (clock) => createMemoryLedger(clock)],
-  ['on another machine', createRemoteLedger],
-]
-
-describe.each(KINDS)('a limiter on a ledger %s', (_, createLedger) => {
+describe('a limiter', () => {
   function createBench(): Bench {
     const clock = createManualClock()
     const sleeps: number[] = []
@@ -42,7 +24,7 @@ describe.each(KINDS)('a limiter on a ledger %s', (_, createLedger) => {
         return clock.sleep(ms, signal)
       },
     }
-    return { clock, sleeps, limiter: createLimiter(counting, createLedger(clock)) }
+    return { clock, sleeps, limiter: createLimiter(counting) }
   }
 
   /** Takes slots one after the other; the grants come in the order of their names. */
@@ -169,35 +151,5 @@ describe.each(KINDS)('a limiter on a ledger %s', (_, createLedger) => {
       await bench.clock.advance(5_000)
       expect(bench.limiter.load()).toBe(0.25)
     })
-  })
-})
-
-describe('an abort while another machine is asked for the slot', () => {
-  function createAsked() {
-    const clock = createManualClock()
-    const limiter = createLimiter(clock, createRemoteLedger(clock))
-    const stop = new AbortController()
-    const aborted = expect(limiter.acquire('status', stop.signal)).rejects.toBe('stop')
-    // Asked, and not answered.
-    stop.abort('stop')
-    return { clock, limiter, aborted }
-  }
-
-  it('gives the slot back when nobody else waits', async () => {
-    const { clock, limiter, aborted } = createAsked()
-    await aborted
-    await clock.advance(0)
-    expect(limiter.load()).toBe(0)
-    for (let taken = 0; taken < LIMIT; taken++) await limiter.acquire('create')
-    expect(clock.monotonic()).toBe(0)
-  })
-
-  it('gives the slot to the next one who waits, whatever it is for', async () => {
-    const { clock, limiter, aborted } = createAsked()
-    const next = limiter.acquire('create')
-    await aborted
-    await next
-    expect(limiter.load()).toBe(1 / LIMIT)
-    expect(clock.sleepers).toBe(0)
   })
 })

@@ -9,7 +9,7 @@ import { keyHashOf, withFallback } from '../../src/limiter/shared-ledger.js'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { built } from '../support/built.js'
 import { createManualClock } from '../support/clock.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { createTestLedger } from './ledgers.js'
 import { itKeepsTheLimit } from './window-tests.js'
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import sharp from 'sharp'
 import { expect, test } from 'vitest'
 import { drawPicture, type PictureRequest } from '../../src/preview/terminal-picture.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { plainPicture } from './support/pictures.js'
 
 const teal = (width: number, height: number) => plainPicture('#008080', width, height)

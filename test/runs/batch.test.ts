@@ -7,7 +7,6 @@ import type { Manifest } from '../../src/batch/manifest/index.js'
 import { makePlan, type PlanStep } from '../../src/batch/plan/index.js'
 import type { RowResult } from '../../src/batch/results/rows.js'
 import type { DownloadedFile } from '../../src/download/index.js'
-import { NO_MARKS } from '../../src/download/marks.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
 import { identityOf } from '../../src/journal/identity.js'
 import type { RunState } from '../../src/protocol/run-state.js'
@@ -135,7 +134,6 @@ async function batch(
           sha256: identityOf('', isSame ? entry.name : hash),
           bytes: 1,
           content_type: 'image/png',
-          ...NO_MARKS,
         }
         await beforeMove?.(file, output)
         return [{ ok: true, file, warnings: [] }]

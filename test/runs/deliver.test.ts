@@ -9,7 +9,7 @@ import { scripted } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { runState } from '../support/runs.js'
-import { temporaryFolder } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const OUTPUTS = 16
 

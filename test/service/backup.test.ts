@@ -7,7 +7,8 @@ import { openAdministration } from '../../src/service/administration.js'
 import { withBudgetCheck } from '../../src/service/store/calls.js'
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { newRun } from '../support/runs.js'
-import { addAccount, ask, createTestService, ended, temporaryFolder } from '../support/service.js'
+import { addAccount, ask, createTestService, ended } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const RUNS = '/api/v1/runs'
 const A_FOX = { model: 'rushes/preview-image', input: { prompt: 'a fox' } }

@@ -7,10 +7,10 @@ import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { LOCAL_MODELS } from '../../src/service/names.js'
+import { PROOF } from '../support/proof.js'
 import { ask, createListeningService, createTestService, type TestService } from '../support/service.js'
 
-/** More in `test/proof/fuzz.proof.ts`. */
-const numRuns = Number(process.env.FUZZ_RUNS ?? 40)
+const numRuns = 40 * PROOF
 
 const RUNS = '/api/v1/runs'
 const STACK = /\n\s+at |node_modules|\.ts:\d|\.js:\d|SQLITE/

@@ -8,14 +8,8 @@ import { whenOver } from '../support/after-file.js'
 import { createManualClock, type ManualClock } from '../support/clock.js'
 import { createInstantEngine } from '../support/engines.js'
 import { createVideosServer, type VideosOptions } from '../support/model-servers/videos.js'
-import {
-  administer,
-  ask,
-  createTestService,
-  ended,
-  type TestService,
-  temporaryFolder,
-} from '../support/service.js'
+import { administer, ask, createTestService, ended, type TestService } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { until } from '../support/until.js'
 
 const RUN = { model: 'acme/wan', input: { prompt: 'a fox', duration: '5' } }

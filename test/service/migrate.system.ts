@@ -13,14 +13,8 @@ import { createInstantEngine } from '../support/engines.js'
 import { describePostgres, sharedPostgres, temporaryDatabase } from '../support/postgres.js'
 import { claimRun } from '../support/runs.js'
 import { hasS3rver, inEnvironment, startS3Store } from '../support/s3-store.js'
-import {
-  addAccount,
-  ask,
-  createTestService,
-  ended,
-  type TestService,
-  temporaryFolder,
-} from '../support/service.js'
+import { addAccount, ask, createTestService, ended, type TestService } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { runSql, type TestData } from '../support/test-database.js'
 import { until } from '../support/until.js'
 
@@ -155,11 +149,9 @@ async function unfilledColumns(data: TestData, tables: Tables): Promise<string[]
 /** With numbers that a new database would not give, and columns that `createGrown` does not fill. */
 const DISTANT_ROWS = [
   "INSERT INTO accounts (id, name, balance, created_at) VALUES (10, 'far', 5, 1)",
-  `INSERT INTO keys (id, account_id, name, hash, disabled, created_at, archived_at, user_id)
-   VALUES (20, 10, 'far', 'x', 1, 1, 2, 30)`,
-  `INSERT INTO key_log (id, account_id, key_id, key_name, action, fields, actor, created_at)
-   VALUES (50, 10, 20, 'near', 'changed', 'name', 'far@example.com', 2)`,
-  "INSERT INTO users (id, email, account_id, created_at, role) VALUES (30, 'far@example.com', 10, 1, 'member')",
+  `INSERT INTO keys (id, account_id, name, hash, disabled, created_at)
+   VALUES (20, 10, 'far', 'x', 1, 1)`,
+  "INSERT INTO users (id, email, account_id, created_at) VALUES (30, 'far@example.com', 10, 1)",
   `INSERT INTO runs (sequence, id, account_id, model, kind, input, price, aspect_ratio, status, turn, crashes, attempt, lease_until, owner, files, created_at,
      idempotency_key, request, job, job_key)
    VALUES (40, 'run_far', 10, 'm', 'image', '{"prompt":"far"}', 0, '16:9', 'succeeded', 3, 2, 4, 5, 'w', 'removed', 1, 'k', 'r',
@@ -197,7 +189,6 @@ describePostgres('admin migrate', () => {
     expect(sequences?.last).toEqual({
       accounts_id_seq: 15,
       keys_id_seq: 25,
-      key_log_id_seq: 55,
       users_id_seq: 35,
       runs_sequence_seq: 45,
       credits_sequence_seq: 65,

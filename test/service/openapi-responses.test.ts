@@ -6,7 +6,7 @@ import { MODELS_PATH, OPENAPI_PATH, RUNS_PATH } from '../../src/protocol/id.js'
 import { LOCAL_MODELS } from '../../src/service/names.js'
 import type { KeyTerms } from '../../src/service/store/account-store.js'
 import { createCommandedEngine, ONE_PIXEL_PNG } from '../support/engines.js'
-import { heardAfter } from '../support/heard-after.js'
+import { dial } from '../support/line.js'
 import { createDocumentCheck, type Exchange } from '../support/openapi.js'
 import { createPostgresProxy } from '../support/postgres-proxy.js'
 import {
@@ -22,6 +22,16 @@ import {
   type TestService,
 } from '../support/service.js'
 import { runSql } from '../support/test-database.js'
+
+/** Sends bytes, and reads until the service closes the connection. */
+async function heardAfter(url: string, text: string): Promise<Pick<Exchange, 'status' | 'body'>> {
+  const line = dial(url, { allowHalfOpen: true })
+  line.send(text)
+  await line.otherSideDone()
+  line.socket.destroy()
+  const [, status, body = ''] = /^HTTP\/1\.1 (\d+) [\s\S]*?\r\n\r\n([\s\S]*)$/.exec(line.heard) ?? []
+  return { status: Number(status), body: JSON.parse(Buffer.from(body, 'latin1').toString()) }
+}
 
 const FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
 const BOAT = {

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { RendererCrashed } from '../../src/service/engines/engine.js'
 import type { Logging } from '../../src/service/http/operations.js'
 import { LOCAL_MODELS } from '../../src/service/names.js'
-import { createCommandedEngine, ONE_PIXEL_PNG } from '../support/engines.js'
+import { createCommandedEngine } from '../support/engines.js'
 import { dial } from '../support/line.js'
 import {
   ask,

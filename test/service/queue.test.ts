@@ -8,14 +8,8 @@ import { createLocalFiles } from '../../src/service/files/local-files.js'
 import { LOCAL_MODELS } from '../../src/service/names.js'
 import { createManualClock } from '../support/clock.js'
 import { createCommandedEngine, createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
-import {
-  type Answer,
-  ask,
-  createTestService,
-  ended,
-  type TestService,
-  temporaryFolder,
-} from '../support/service.js'
+import { type Answer, ask, createTestService, ended, type TestService } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { openStoreOf, runSql, usesPostgres } from '../support/test-database.js'
 import { until } from '../support/until.js'
 

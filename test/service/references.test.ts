@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, truncateSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -23,7 +23,8 @@ import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { filesBelow } from '../support/binary.js'
 import { createManualClock } from '../support/clock.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
-import { ask, createTestService, ended, type TestService, temporaryFolder } from '../support/service.js'
+import { ask, createTestService, ended, type TestService } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { until } from '../support/until.js'
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
@@ -110,6 +111,9 @@ async function createWith(onAdd: (store: Store, attempt: number) => Promise<unkn
   const opened = openSqliteStore(join(folder, 'service.db'))
   onTestFinished(() => opened.close())
   const accountId = await opened.ensureAccount({ name: 'default', credits: 10, nowMs: 0 })
+  const userId = (await opened.addUser({ email: 'ann@example.com', accountId, nowMs: 0 })) ?? 0
+  const from = { fromLink: false, address: undefined, userAgent: undefined }
+  await opened.addSession({ hash: 's', userId, ...from, nowMs: 0, expiresAtMs: 1 })
   const store = withBudgetCheck(opened)
   mkdirSync(join(folder, 'files'))
   let attempts = 0
@@ -132,7 +136,7 @@ async function createWith(onAdd: (store: Store, attempt: number) => Promise<unkn
   const body = [Buffer.from(JSON.stringify(ORDER))]
   const balance = async () => (await opened.findAccount(accountId))?.balance
   return {
-    create: () => endpoints.createWithoutKey(accountId, body),
+    create: () => endpoints.createWithoutKey(accountId, body, randomUUID(), { session: 's', nowMs: 0 }),
     balance,
     files: join(folder, 'files'),
     store: opened,
@@ -171,7 +175,7 @@ test('a prompt that looks like a data URL stays text', async () => {
   const service = await createTestService()
   const input = { prompt: 'data:;base64,!!', style: 'data:,x' }
   const { body } = await ask(service, 'POST', '/api/v1/runs', { model: LOCAL_MODELS.image, input })
-  expect((await ended(service, body.id)).input).toEqual(input)
+  expect((await ended(service, body.id)).input).toMatchObject(input)
 })
 
 test('an image that cannot be fetched is left out, and the run succeeds', async () => {

@@ -13,7 +13,8 @@ import { removeAbandonedFolders } from '../../src/service/worker/work-folders.js
 import { createManualClock } from '../support/clock.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { claimRun, held, newRun } from '../support/runs.js'
-import { ask, createTestService, ended, temporaryFolder } from '../support/service.js'
+import { ask, createTestService, ended } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const RETAIN_MS = 60_000
 

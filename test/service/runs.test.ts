@@ -46,7 +46,7 @@ test('a run is accepted, rendered and shown', async () => {
   expect(service.complaints).toEqual([])
 })
 
-test('the engine gets the defaults, and the run shows what was sent', async () => {
+test('the engine gets declared fields and defaults, and the run shows what was sent', async () => {
   const engine = createInstantEngine()
   const service = await createTestService({ engine })
   const image = await finished(service, A_FOX)

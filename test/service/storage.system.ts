@@ -2,7 +2,6 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { RushesError } from '../../src/errors.js'
 import { readText } from '../../src/host/receive-text.js'
 import { createThumbnailEngine } from '../../src/preview/thumbnail.js'
-import { CONSOLE_PATHS } from '../../src/protocol/console.js'
 import { openS3Storage, parseStorageUrl } from '../../src/service/files/s3-storage.js'
 import { LOCAL_MODELS } from '../../src/service/names.js'
 import { createConsoleService, createInConsole, signInByLink } from '../support/console.js'
@@ -213,9 +212,9 @@ describe.skipIf(!hasS3rver)('a service with a bucket', () => {
       thumbnailEngine: createThumbnailEngine(),
     })
     const browser = await signInByLink(service)
-    const { id } = await createInConsole(browser)
+    const id = await createInConsole(browser)
     await ended(service, id)
-    const path = CONSOLE_PATHS.thumbnail.replace(':id', id)
+    const path = `/runs/${id}/thumbnail`
     const { status, header, body } = await browser.get(path)
     expect([status, header('content-type'), body.slice(0, 4)]).toEqual([200, 'image/webp', 'RIFF'])
     for (const key of store.keys()) store.remove(key)

@@ -275,7 +275,7 @@ class History {
       const job = this.provider.jobs.find(({ input }) => input.prompt === this.runs.get(id))
       const adopt = job && { handle: { id: job.id } }
       const decided = await this.store.decideUnknown(id, { adopt, nowMs: this.clock.now() })
-      if (decided !== 'done') this.wrong.push(`the operator cannot decide on ${id}`)
+      if (decided !== 'done') this.wrong.push(`the operator cannot decide on ${id}: ${decided}`)
     }
   }
 

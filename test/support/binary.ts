@@ -162,6 +162,18 @@ export const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`
 
 const MODELS = { RUSHES_IMAGE_MODEL: 'rushes/preview-image', RUSHES_VIDEO_MODEL: 'rushes/preview-video' }
 
+/** Resolves with the URL of a started `rushes serve --json`. */
+export async function urlOf(service: Running): Promise<string> {
+  const [line] = await service.prints('stdout', /^\{.*\}$/m)
+  return (JSON.parse(line) as { url: string }).url
+}
+
+export const isReady = (url: string): Promise<boolean> =>
+  fetch(new URL('/readyz', url)).then(
+    ({ status }) => status === 200,
+    () => false,
+  )
+
 /** Starts `rushes serve` on a free port. Returns a place whose settings name the service. */
 export async function serve(place: Place, words: readonly string[] = []): Promise<Service> {
   const service = start(place, ['serve', '--port', '0', '--json', ...words], { stdin: 'ignore' })

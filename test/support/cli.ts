@@ -13,14 +13,15 @@ import type { Engine } from '../../src/service/engines/engine.js'
 import { createManualClock, type ManualClock } from './clock.js'
 import { responseOf, type Scripted } from './responses.js'
 import { misfitsOf } from './schemas.js'
-import { createTestService, type TestService, temporaryFolder } from './service.js'
+import { createTestService, type TestService } from './service.js'
+import { temporaryFolder } from './temporary-folder.js'
 
 export interface Ran {
   readonly code: number
   readonly stdout: string
   readonly stderr: string
   readonly bytes: Buffer
-  /** Paths and URLs that --open would have opened. */
+  /** Paths and URLs that `open` would have opened. */
   readonly opened: readonly string[]
 }
 

@@ -50,6 +50,16 @@ export function createInstantEngine({
 
 const MP4_HEAD = Buffer.from('\0\0\0\x18ftypmp42\0\0\0\0mp42isom', 'latin1')
 
+/**
+ * Command of an engine whose output is a header, then random bytes. Random bytes alone are taken for another type, as
+ * mp3 or exe, in one of 1,700 cases.
+ */
+export function randomOutput(name: `${string}.${'png' | 'mp4'}`, bytes: number): string {
+  const head = name.endsWith('.png') ? ONE_PIXEL_PNG : MP4_HEAD
+  const random = `head -c ${bytes - head.byteLength} /dev/urandom`
+  return `{ echo ${head.toString('base64')} | base64 -d; ${random}; } > "$RUSHES_OUTPUT_DIR/${name}"`
+}
+
 export interface FamilyEngine extends RecordingEngine {
   /** Number of outputs of each later run. */
   outputs: number

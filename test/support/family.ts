@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type CliService, createCliService, type RunOptions } from './cli.js'
 import { createFamilyEngine } from './engines.js'
-import { temporaryFolder } from './service.js'
+import { temporaryFolder } from './temporary-folder.js'
 
 export interface Row {
   readonly name: string

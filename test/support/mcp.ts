@@ -9,7 +9,7 @@ import type { Fetch } from '../../src/host/http.js'
 import { createInterrupts, type InterruptSource } from '../../src/host/interrupts.js'
 import { whenOver } from './after-file.js'
 import { type CliService, LOOPBACK_URL } from './cli.js'
-import { temporaryFolder } from './service.js'
+import { temporaryFolder } from './temporary-folder.js'
 
 export interface McpOptions {
   readonly words?: readonly string[]

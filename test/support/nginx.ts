@@ -17,7 +17,7 @@ export const hasNginx = nginxPath !== undefined
 if (!hasNginx) console.log('nginx is not installed: the tests of deploy/nginx are skipped.')
 
 /** Addresses of the nodes in the configuration. */
-const NODES = ['172.30.78.11:7878', '172.30.78.12:7878']
+const NODES = ['127.0.0.1:7878', '127.0.0.1:7879']
 
 export interface Nginx {
   readonly port: number

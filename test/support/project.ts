@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Command } from 'commander'
-import { COMMANDS } from '../../src/cli/commands/index.js'
+import type { CommandEnvironment } from '../../src/cli/context/context.js'
 import { createProgram } from '../../src/cli/program.js'
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -25,16 +25,13 @@ export const commandsUnder = (command: Command): readonly Command[] => [
   ...command.commands.flatMap(commandsUnder),
 ]
 
-/** Returns all commands, starting with the program itself. */
-export async function everyCommand(): Promise<readonly Command[]> {
-  const programOf = (name?: string) =>
-    createProgram(name, { run: async () => {}, print: () => {} }, { showsAll: true })
-  const [program, ...whole] = await Promise.all([
-    programOf(),
-    ...COMMANDS.map(async ({ name }) => {
-      const { commands } = await programOf(name)
-      return commands.filter((command) => command.name() === name).flatMap(commandsUnder)
-    }),
-  ])
-  return [program, ...whole.flat()]
+/** For a program whose lines are parsed, and whose commands do not run. */
+export const PARSE_ONLY: CommandEnvironment = {
+  run: async () => {},
+  print: () => {},
+  program: () => createProgram(undefined, PARSE_ONLY, { loadsAll: true }),
 }
+
+/** Returns all commands, starting with the program itself. */
+export const everyCommand = async (): Promise<readonly Command[]> =>
+  commandsUnder(await createProgram(undefined, PARSE_ONLY, { loadsAll: true }))

@@ -15,7 +15,7 @@ import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
-import { temporaryFolder } from './service.js'
+import { temporaryFolder } from './temporary-folder.js'
 
 const ENGINES = fileURLToPath(new URL('../engines/', import.meta.url))
 

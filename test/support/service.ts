@@ -1,9 +1,5 @@
 /** The real local service in a temporary folder, called without a port, with a manual clock. */
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Fetch } from '../../src/host/http.js'
-import { removeFolder } from '../../src/host/own-folder.js'
 import { readText } from '../../src/host/receive-text.js'
 import { type Administration, openAdministration } from '../../src/service/administration.js'
 import { createService } from '../../src/service/index.js'
@@ -15,6 +11,7 @@ import { whenOver } from './after-file.js'
 import { createManualClock, type ManualClock } from './clock.js'
 import { createInstantEngine } from './engines.js'
 import { createQuickPasswords } from './passwords.js'
+import { temporaryFolder } from './temporary-folder.js'
 import { databaseUrlOf, openStoreOf } from './test-database.js'
 
 export const TEST_BASE_URL = 'http://service.test'
@@ -36,14 +33,6 @@ export interface TestServiceOptions extends Partial<Omit<ServiceOptions, 'clock'
   readonly clock?: ManualClock
   /** Whether to take runs from the queue. Default: true. */
   readonly rendering?: boolean
-}
-
-/** Creates a folder that is removed when the test ends. In `beforeAll`, when the file ends. */
-export function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'rushes-service-'))
-  // Uses `removeFolder`, because an engine may have left links in the folder.
-  whenOver(() => removeFolder(folder))
-  return folder
 }
 
 /**

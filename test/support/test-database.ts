@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { inject } from 'vitest'
 import { openDatabase, type Row } from '../../src/host/database.js'
 import type { Store } from '../../src/service/store/contract.js'
-import { SQLITE_SCHEMA } from '../../src/service/store/sqlite/database.js'
+import { SQLITE_SCRIPTS } from '../../src/service/store/sqlite/database.js'
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { whenOver } from './after-file.js'
 
@@ -78,7 +78,7 @@ export async function runSql(
 ): Promise<readonly Row[]> {
   let rows: readonly Row[] = []
   if (databaseUrl === undefined) {
-    const database = openDatabase({ path: join(dataFolder, 'service.db'), migrations: [SQLITE_SCHEMA] })
+    const database = openDatabase({ path: join(dataFolder, 'service.db'), migrations: SQLITE_SCRIPTS })
     for (const statement of statements) rows = database.all(statement)
     database.close()
   } else {

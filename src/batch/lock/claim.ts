@@ -14,7 +14,7 @@ import { randomBytes } from 'node:crypto'
 import { type FileHandle, open, readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { basename } from 'node:path'
-import { RushesError } from '../../errors.js'
+import { RushesError, usageError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
 import { flush, removeFile, replaceFile, temporaryBeside, writeFully } from '../../host/files.js'
 import { isRunning, type ProcessLock, processLockIn } from '../../host/process-lock.js'
@@ -239,21 +239,10 @@ async function readText(path: string): Promise<string | undefined> {
   }
 }
 
-/** Cause of `heldError`, for `isHeldByAnother`. */
-class HeldByAnother extends Error {}
-
-/** Whether the error means that another batch holds the claim. */
-export const isHeldByAnother = (error: unknown): error is RushesError =>
-  error instanceof RushesError && error.cause instanceof HeldByAnother
-
 const heldError = (path: string, holder: ClaimHolder | undefined): RushesError =>
-  new RushesError(
-    'usage',
+  usageError(
     `Another batch is running on this manifest${describeHolder(holder)}; nothing was sent.`,
-    {
-      hint: `Wait until it ends, or stop it. Its claim file is ${path}.`,
-      cause: new HeldByAnother('another batch'),
-    },
+    `Wait until it ends, or stop it. Its claim file is ${path}.`,
   )
 
 function lostError(path: string, lockPath: string, found: string | undefined): RushesError {

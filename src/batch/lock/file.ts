@@ -245,7 +245,6 @@ function mergedEntry(
   return entryWith({
     made: pick('made'),
     pending: pick('pending'),
-    failures: pick('failures'),
     further: pick('further') ?? {},
   })
 }

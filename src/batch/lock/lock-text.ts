@@ -4,7 +4,6 @@ import { KINDS, type Kind } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import {
   entryWith,
-  type Failures,
   type Further,
   type FurtherOutput,
   hashesOf,
@@ -89,17 +88,16 @@ const numberOf = (value: unknown): number =>
 /** Key of an entry: equal for equal entries. */
 export const entryText = (entry: LockEntry): string => JSON.stringify(entryJson(entry))
 
-const entryJson = ({ made, pending, failures, further }: LockEntry) => ({
+const entryJson = ({ made, pending, further }: LockEntry) => ({
   ...(made && defined(made)),
   ...sorted(further),
-  ...(failures && { failures: defined(failures) }),
   ...(pending && { pending: defined(pending) }),
 })
 
 /** Omits undefined fields. Keeps the order of the type. */
-const defined = (value: Made | Pending | Failures): Readonly<Record<string, unknown>> =>
+const defined = (value: Made | Pending): Readonly<Record<string, unknown>> =>
   Object.fromEntries(
-    [...MADE, ...PENDING, ...FAILURES].flatMap((name) => {
+    [...MADE, ...PENDING].flatMap((name) => {
       const field = (value as unknown as Readonly<Record<string, unknown>>)[name]
       return field === undefined ? [] : [[name, field] as const]
     }),
@@ -109,7 +107,6 @@ const defined = (value: Made | Pending | Failures): Readonly<Record<string, unkn
 const MADE: readonly string[] =
   'hash kind model run service url file sha256 bytes content_type made_at inputs outputs'.split(' ')
 const PENDING: readonly string[] = ['state', 'key', 'token', 'sent_at', 'placing']
-const FAILURES: readonly string[] = ['tries', 'failed_at']
 const KNOWN: readonly string[] = [...MADE, 'order', 'variant']
 
 const HINT =
@@ -172,20 +169,19 @@ function parsed(text: string): unknown {
 
 function entryOf(value: unknown): LockEntry | undefined {
   if (!isObject(value)) return undefined
-  const { pending: pendingValue, failures: failuresValue, ...fields } = value
+  const { pending: pendingValue, ...fields } = value
   const further = Object.fromEntries(Object.entries(fields).filter(([name]) => !KNOWN.includes(name)))
   const made = fields.sha256 === undefined ? undefined : madeOf(fields)
   const pending = pendingValue === undefined ? undefined : pendingOf(pendingValue)
   const isWhole =
     (made !== undefined || fields.sha256 === undefined) &&
     (pending !== undefined || pendingValue === undefined)
-  return isWhole ? entryWith({ made, pending, failures: failuresOf(failuresValue), further }) : undefined
+  return isWhole ? entryWith({ made, pending, further }) : undefined
 }
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 const optional = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 const kindOf = (value: unknown): Kind | undefined => KINDS.find((kind) => kind === value)
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) > 0
 const isHash = (value: unknown): value is string => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value)
 
 function madeOf(fields: Further): Made | undefined {
@@ -259,11 +255,4 @@ function pendingOf(value: unknown): Pending | undefined {
     return { ...common, state: 'unconfirmed', key: optional(value.key), token: optional(value.token) }
   if (value.state !== 'accepted' || typeof value.run !== 'string' || value.run === '') return undefined
   return { ...common, state: 'accepted', run: value.run }
-}
-
-/** Undefined if it is not valid: the row is then created again, as if it had not failed. */
-function failuresOf(value: unknown): Failures | undefined {
-  if (!isObject(value) || !isHash(value.hash) || !isCount(value.tries)) return undefined
-  const { hash, tries, model, kind, run, failed_at } = value
-  return { hash, model: text(model), kind: kindOf(kind), tries, run: text(run), failed_at: text(failed_at) }
 }

@@ -79,26 +79,9 @@ export type Pending =
       readonly token: string | undefined
     })
 
-/** Runs of one input that failed one after the other. A success or another input resets the count. */
-export interface Failures {
-  readonly hash: string
-  readonly model: string
-  readonly kind: Kind | undefined
-  /** Number of failed runs. */
-  readonly tries: number
-  /** Id of the last one. */
-  readonly run: string
-  /** ISO 8601 in UTC. */
-  readonly failed_at: string
-}
-
-/** After this number of failures, a row is created again only with `--force`. */
-export const MAX_TRIES = 3
-
 export interface LockEntry {
   readonly made: Made | undefined
   readonly pending: Pending | undefined
-  readonly failures?: Failures | undefined
   readonly further: Further
 }
 
@@ -146,7 +129,7 @@ export const hashesOf = (entry: LockEntry | undefined): readonly string[] => [
 
 /** Returns the entry, or undefined if it says nothing of a run. */
 export const entryWith = (entry: LockEntry): LockEntry | undefined =>
-  (entry.made ?? entry.pending ?? entry.failures) === undefined ? undefined : entry
+  (entry.made ?? entry.pending) === undefined ? undefined : entry
 
 /** Returns the lock with one entry set or removed. */
 export function withEntry(lock: Lock, name: string, entry: LockEntry | undefined): Lock {

@@ -128,24 +128,3 @@ export async function claimFor(options: ClaimOptions): Promise<BatchClaim> {
     return { check: () => Promise.reject(failed), lost: new AbortController().signal, async release() {} }
   }
 }
-
-const RETRY_MS = 1_000
-
-/** Claims the manifest, after waiting until no other batch works on it. */
-export async function claimWhenFree(options: ClaimOptions): Promise<BatchClaim> {
-  const { isHeldByAnother } = await import('./claim.js')
-  const noted = new Set<string>()
-  const onObserve = (message: string) => {
-    if (!noted.has(message)) options.onObserve(message)
-    noted.add(message)
-  }
-  for (;;) {
-    try {
-      return await claimFor({ ...options, onObserve })
-    } catch (error) {
-      if (!isHeldByAnother(error)) throw error
-      onObserve('Another batch is running on this manifest. Waiting until it ends.')
-    }
-    await options.clock.sleep(RETRY_MS, options.signal)
-  }
-}

@@ -43,8 +43,8 @@ export interface RowLock {
    * already has.
    */
   placing(file: Placing & { readonly run: string }): Promise<void>
-  /** Called when the run has failed. `run`: its id, if it counts as a try. Returns the number of tries so far. */
-  failed(run: string | undefined): Promise<number>
+  /** Called when the run has failed. Keeps the entry of an earlier run. */
+  failed(): Promise<void>
   made(made: Made): Promise<void>
 }
 
@@ -96,19 +96,8 @@ export function createRowLock({ keeper, name, create, clock, onWriteError }: Row
       placing = [...placing.filter((each) => !isSame(each, file)), file]
       await keep({ ...pendingCreate(), state: 'accepted', run: file.run })
     },
-    async failed(run) {
-      const { hash, model, kind } = create()
-      const { failures: earlier, ...entry } = entryNow()
-      const triesBefore = earlier?.hash === hash ? earlier.tries : 0
-      const tries = run === undefined ? triesBefore : triesBefore + 1
-      const failures = run === undefined ? earlier : { hash, model, kind, tries, run, failed_at: now() }
-      await keeper.set(name, entryWith({ ...entry, pending: otherPending(), failures })).catch(onWriteError)
-      return tries
-    },
-    made: (made) =>
-      keeper
-        .set(name, { ...entryNow(), made, pending: otherPending(), failures: undefined })
-        .catch(onWriteError),
+    failed: () => keepSafely(otherPending()),
+    made: (made) => keeper.set(name, { ...entryNow(), made, pending: otherPending() }).catch(onWriteError),
   }
 }
 

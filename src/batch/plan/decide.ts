@@ -4,14 +4,7 @@
  */
 import { MediaSummary } from '../../protocol/media.js'
 import type { ModelInput } from '../../protocol/models.js'
-import {
-  type InputHashes,
-  type LockEntry,
-  MAX_TRIES,
-  type Made,
-  outputsOf,
-  placingsOf,
-} from '../lock/lock.js'
+import { hashesOf, type InputHashes, type LockEntry, type Made, outputsOf, placingsOf } from '../lock/lock.js'
 import { contentOf } from '../manifest/local-images.js'
 import type { ManifestEntry, RowReference } from '../manifest/manifest-entry.js'
 
@@ -53,17 +46,8 @@ export type RowAction =
   | CreateAction
   /** The last create may have created a run, so it is not sent again. */
   | { readonly do: 'unconfirmed'; readonly key: string | undefined }
-  | FailingAction
   | ConflictAction
   | BlockedAction
-
-/** Runs of the row's input have failed `MAX_TRIES` times, so it is not created again without `--force`. */
-export interface FailingAction {
-  readonly do: 'failing'
-  readonly tries: number
-  /** Id of the last run. */
-  readonly run: string
-}
 
 /** A file that must not be replaced exists at the path of an output. */
 interface ConflictAction {
@@ -111,7 +95,7 @@ interface RowSituation {
 }
 
 export function decide({ hash, locked, facts, flags }: RowSituation): RowAction {
-  const { made, pending, failures } = locked ?? {}
+  const { made, pending } = locked ?? {}
   const isAsMade = made !== undefined && made.hash === hash
   const isPending = pending !== undefined && pending.hash === hash
   const known = outputsOf(made)
@@ -131,10 +115,7 @@ export function decide({ hash, locked, facts, flags }: RowSituation): RowAction 
   if (isAsMade && at === -1 && !flags.force && !isPending) return { do: 'up_to_date' }
   if (pathConflict !== undefined) return pathConflict
   if (isPending) return { do: 'create', why: 'unconfirmed' }
-  const isFailing = failures !== undefined && failures.hash === hash && failures.tries >= MAX_TRIES
-  if (isFailing && !isAsMade && !flags.force)
-    return { do: 'failing', tries: failures.tries, run: failures.run }
-  if (made === undefined) return { do: 'create', why: isFailing ? 'forced' : 'missing' }
+  if (made === undefined) return { do: 'create', why: 'missing' }
   if (flags.force) return { do: 'create', why: 'forced' }
   if (!isAsMade) return { do: 'create', why: 'out_of_date' }
   return { do: 'download', why: whyDownload(facts, known), run: made.run, at }
@@ -246,7 +227,7 @@ export function hashOfRow(
   hashOf: (input: ModelInput) => string,
 ): string {
   const hash = hashOf(identityInput)
-  const locked = [entry?.made?.hash, entry?.pending?.hash, entry?.failures?.hash]
+  const locked = hashesOf(entry)
   if (entry === undefined || undocumentedInput === undefined || locked.includes(hash)) return hash
   const before = hashOf(undocumentedInput)
   return locked.includes(before) ? before : hash

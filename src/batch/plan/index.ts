@@ -188,7 +188,6 @@ function inputOfRow({ entry, sources }: PlanRow, { steps }: Planning): RowInput 
 /** Reason for each action after which the output of a row does not exist. */
 const BLOCKING: Readonly<Partial<Record<RowAction['do'], string>>> = {
   unconfirmed: 'is unconfirmed',
-  failing: 'has failed several times',
   conflict: 'has a conflicting file',
   blocked: 'is blocked',
 }
@@ -277,7 +276,7 @@ function entriesToKeep(
 /** Counts the rows by action. Pure. */
 export function countsOf(steps: readonly PlanStep[]): Counts {
   const counts = {
-    ...{ up_to_date: 0, create: 0, download: 0, unconfirmed: 0, failing: 0, conflict: 0, blocked: 0 },
+    ...{ up_to_date: 0, create: 0, download: 0, unconfirmed: 0, conflict: 0, blocked: 0 },
     skip: 0,
   }
   let requests = 0
@@ -293,7 +292,6 @@ export {
   type BlockedAction,
   type CreateAction,
   type DownloadAction,
-  type FailingAction,
   type FileFact,
   isInPlace,
   isReplaceable,

@@ -262,7 +262,7 @@ function modelsIn(lock: Lock, models: Models) {
 }
 
 const runsOf = (entry: LockEntry | undefined) =>
-  [entry?.made, entry?.pending, entry?.failures].filter((each) => each !== undefined)
+  [entry?.made, entry?.pending].filter((each) => each !== undefined)
 
 /** Whether two rows differ only in their images. */
 function haveOneText(a: ManifestEntry, b: ManifestEntry): boolean {

@@ -1,7 +1,7 @@
 /** The active rows of a plan, their results, and the rows that wait for outputs of others. Pure. */
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import type { Made } from '../lock/lock.js'
-import type { CreateAction, DownloadAction, FailingAction, Plan, PlanStep } from '../plan/index.js'
+import type { CreateAction, DownloadAction, Plan, PlanStep } from '../plan/index.js'
 import { chainLengths, dependentsOf, type RowNode } from '../plan/row-order.js'
 
 /** A step that creates or downloads something. */
@@ -19,10 +19,9 @@ export const needsService = ({ action }: ActiveStep): boolean =>
 export interface RowResult {
   readonly step: PlanStep
   /**
-   * `up_to_date`: its sources were created again with identical bytes. `failing`: it has failed
-   * too often to be created again. `blocked`: one of its sources failed.
+   * `up_to_date`: its sources were created again with identical bytes. `blocked`: one of its sources failed.
    */
-  readonly result: 'created' | 'downloaded' | 'up_to_date' | 'failed' | 'failing' | 'blocked' | 'unconfirmed'
+  readonly result: 'created' | 'downloaded' | 'up_to_date' | 'failed' | 'blocked' | 'unconfirmed'
   readonly made?: Made | undefined
   readonly run?: string | undefined
   readonly error?: RushesError | undefined
@@ -43,13 +42,6 @@ export const LEFT_ALONE = new RushesError(
   },
 )
 
-/** Error of a row that is not created again because its runs have failed. */
-export const failingError = ({ run }: FailingAction): RushesError =>
-  new RushesError('run_failed', 'Its runs with this input have failed, so it was not created again.', {
-    runId: run,
-    hint: 'Change the row, or create it again and pay again with --only <row> --force.',
-  })
-
 /** Result of a row whose files were renamed. */
 export const movedResult = (step: ActiveStep, made: Made | undefined): RowResult => ({
   step,
@@ -62,8 +54,6 @@ export const movedResult = (step: ActiveStep, made: Made | undefined): RowResult
 export function inactiveResult(step: PlanStep): RowResult {
   const { action, file } = step
   if (action.do === 'unconfirmed') return { step, result: 'unconfirmed', error: LEFT_ALONE }
-  if (action.do === 'failing')
-    return { step, result: 'failing', run: action.run, error: failingError(action) }
   if (action.do === 'conflict')
     return {
       step,

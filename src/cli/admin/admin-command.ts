@@ -2,22 +2,19 @@
  * Shared by the commands of `rushes admin`: opening the data of a service, and the cells and JSON values of their
  * lists.
  */
-import { join } from 'node:path'
 import { Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
-import type { UserRole } from '../../protocol/console.js'
+import type { LocalStatus } from '../../protocol/run-state.js'
 import type { Administration, ServiceData } from '../../service/administration.js'
 import type { Context } from '../context/context.js'
 import { wholeNumber } from '../flags/values.js'
-import { databaseUrlOf } from '../serve/flags.js'
-import { SERVICE_FOLDER } from '../settings/folders.js'
+import { databaseUrlOf, dataFolderOf } from '../serve/flags.js'
 
 /** The flags of all admin commands. Each command has a subset. */
 export interface AdminFlags {
   readonly data?: string
   readonly database?: string
   readonly account?: string
-  readonly all?: boolean
   readonly allowIp?: readonly string[]
   readonly balance?: string
   readonly expires?: string
@@ -27,8 +24,8 @@ export interface AdminFlags {
   readonly publicUrl?: string
   readonly quota?: string
   readonly rate?: string
-  readonly role?: UserRole
   readonly spendLimit?: string
+  readonly status?: LocalStatus
 }
 
 /** Arguments of an admin command that is running. */
@@ -55,11 +52,11 @@ export interface AdminCommand {
  * The data of the service. A flag overrides the variable, so `--data` selects a folder even if RUSHES_DATABASE_URL is
  * set.
  */
-function serviceOf({ env, stateFolder }: Context, { data, database }: AdminFlags): ServiceData {
+function serviceOf(ctx: Context, { data, database }: AdminFlags): ServiceData {
   if (data !== undefined && database !== undefined)
     throw usageError('--data and --database cannot be used together.', 'Select one service.')
-  const databaseUrl = data === undefined ? databaseUrlOf(database, env) : undefined
-  return { dataFolder: data ?? join(stateFolder, SERVICE_FOLDER), databaseUrl }
+  const databaseUrl = data === undefined ? databaseUrlOf(database, ctx.env) : undefined
+  return { dataFolder: dataFolderOf(data, ctx), databaseUrl }
 }
 
 export async function perform(

@@ -5,7 +5,7 @@ import { keyStateOf, MAX_CREDITS } from '../../protocol/credentials.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import { printable } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
-import type { KeyDetails, KeyLogEntry, KeyTerms } from '../../service/administration.js'
+import type { KeyDetails, KeyTerms } from '../../service/administration.js'
 import { formatRate, type RateLimit } from '../../service/rate/rate-limiter.js'
 import type { Context } from '../context/context.js'
 import { repeated, wholeNumber } from '../flags/values.js'
@@ -17,8 +17,6 @@ import {
   type AdminTask,
   isoOrNull,
   isoTime,
-  limitIn,
-  limitOption,
   NONE,
 } from './admin-command.js'
 
@@ -62,14 +60,10 @@ export const keyCommands: readonly AdminCommand[] = [
   {
     usage: 'list',
     about: 'List keys with their usage and limits',
-    options: () => [
-      new Option('--account <account>', 'Only keys of this account'),
-      new Option('--all', 'Also archived keys'),
-    ],
-    async work({ ctx: { out, clock }, admin, flags: { account, all = false } }) {
+    options: () => [new Option('--account <account>', 'Only keys of this account')],
+    async work({ ctx: { out, clock }, admin, flags: { account } }) {
       const nowMs = clock.now()
-      const keys = await admin.keys(account)
-      printList(out, all ? keys : keys.filter(({ archivedAtMs }) => archivedAtMs === undefined), {
+      printList(out, await admin.keys(account), {
         header: KEY_HEADER,
         cells: (key) => (out.stdoutIsTerminal ? keyTableCells : keyCells)(key, nowMs),
         expendable: KEY_EXPENDABLE,
@@ -88,15 +82,6 @@ export const keyCommands: readonly AdminCommand[] = [
     work: (work, key = '') => change(work, key, { disabled: false }, 'is enabled'),
   },
   {
-    usage: 'archive <key>',
-    about: 'Disable a key permanently, and remove it from lists',
-    async work({ ctx: { out }, admin }, keyName = '') {
-      const key = await admin.archiveKey(keyName)
-      if (out.mode.json) out.json(keyJson(key))
-      out.note(`Key ${key.id} (${key.name}) of ${key.account} is archived.`)
-    },
-  },
-  {
     usage: 'set <key>',
     about: 'Change the name, limits or lifetime of a key',
     options: () => termOptions(true),
@@ -108,15 +93,6 @@ export const keyCommands: readonly AdminCommand[] = [
           'Flags: --name, --spend-limit, --quota, --allow-ip, --rate, --expires.',
         )
       await change(work, key, terms, 'was changed')
-    },
-  },
-  {
-    usage: 'log',
-    about: 'List who created, changed and archived keys, newest first',
-    options: () => [new Option('--account <account>', 'Only keys of this account'), limitOption()],
-    async work({ ctx: { out }, admin, flags }) {
-      const entries = await admin.keyLog(flags.account, limitIn(flags))
-      printList(out, entries, { header: LOG_HEADER, cells: logCells, json: logJson })
     },
   },
 ]
@@ -203,7 +179,6 @@ const keyJson = (key: KeyDetails) => ({
   expires_at: isoOrNull(key.expiresAtMs),
   created_at: isoTime(key.createdAtMs),
   last_used_at: isoOrNull(key.usedAtMs),
-  archived_at: isoOrNull(key.archivedAtMs),
 })
 
 const KEY_HEADER = [
@@ -251,25 +226,3 @@ const keyTableCells = (key: KeyDetails, nowMs: number): readonly string[] => {
 }
 
 const dateOnly = (cell: string): string => cell.replace(/^(\d{4}-\d\d-\d\d)T\S+Z$/, '$1')
-
-const logJson = ({ id, account, key, action, fields, by, createdAtMs }: KeyLogEntry) => ({
-  id,
-  account,
-  key: { id: key.id, name: key.name, prefix: key.prefix ?? null },
-  action,
-  fields,
-  by,
-  created_at: isoTime(createdAtMs),
-})
-
-const LOG_HEADER = ['TIME', 'ACCOUNT', 'KEY', 'NAME', 'PREFIX', 'ACTION', 'BY']
-
-const logCells = ({ account, key, action, fields, by, createdAtMs }: KeyLogEntry): readonly string[] => [
-  isoTime(createdAtMs),
-  printable(account),
-  String(key.id),
-  printable(key.name),
-  key.prefix ?? NONE,
-  [action, fields.join(', ')].join(' ').trimEnd(),
-  printable(by),
-]

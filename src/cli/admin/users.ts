@@ -2,9 +2,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Option } from 'commander'
-import { type RushesError, usageError } from '../../errors.js'
+import { usageError } from '../../errors.js'
 import { printable } from '../../protocol/text.js'
 import type { UserDetails, UserWithLink } from '../../service/administration.js'
+import { linkPath } from '../../service/web/sessions.js'
 import { DEFAULT_PUBLIC_URL, publicUrlOf, URL_FILE } from '../serve/flags.js'
 import { printList } from '../terminal/table.js'
 import { type AdminCommand, type AdminTask, isoOrNull, isoTime, NONE } from './admin-command.js'
@@ -20,21 +21,16 @@ export const userCommands: readonly AdminCommand[] = [
     usage: 'add <email>',
     about: 'Let a person sign in to the console',
     options: () => [
-      new Option('--account <account>', 'Account of the user (required)'),
-      new Option(
-        '--role <role>',
-        'Owner or member (default: owner for the first user of the account)',
-      ).choices(['owner', 'member']),
+      new Option('--account <account>', 'Account of the user (default: the only one)'),
       urlOption(),
     ],
     async work(work, email = '') {
-      const { account, role } = work.flags
-      if (account === undefined) throw await missingAccount(email)
+      const account = work.flags.account ?? (await onlyAccount(work, email))
       const base = baseOf(work)
-      const added = await work.admin.addUser(email, account, role)
+      const added = await work.admin.addUser(email, account)
       printLink(work, base, added)
       work.ctx.out.note(
-        `Added ${added.user.email} to account ${added.user.account}, as ${added.user.role}. ` +
+        `Added ${added.user.email} to account ${added.user.account}. ` +
           `Single-use link; expires in 15 minutes. They set a password there.${otherUrlNote(work)}`,
       )
     },
@@ -73,11 +69,13 @@ export const userCommands: readonly AdminCommand[] = [
   },
 ]
 
-/** One error for the missing account and an invalid email, so that the user can fix both at once. */
-async function missingAccount(email: string): Promise<RushesError> {
+/** Throws `usage` if there are several. The error also names an invalid email, so that the user can fix both at once. */
+async function onlyAccount({ admin }: AdminTask, email: string): Promise<string> {
+  const [account, ...others] = await admin.accounts()
+  if (account !== undefined && others.length === 0) return account.name
   const { problemOfEmail } = await import('../../service/user-administration.js')
   const emailProblem = problemOfEmail(email)
-  return usageError(
+  throw usageError(
     ['Missing --account.', emailProblem?.message].filter(Boolean).join(' '),
     ['List the accounts with `rushes admin account list`.', emailProblem?.hint].filter(Boolean).join(' '),
   )
@@ -101,9 +99,8 @@ const otherUrlNote = (task: AdminTask): string =>
     ? ' If the service has another URL, add --public-url.'
     : ''
 
-/** The link has the token in its fragment, which a browser does not send to a server. */
 function printLink({ ctx: { out } }: AdminTask, base: string, { user, linkToken }: UserWithLink): void {
-  const link = `${base}/#/link/${linkToken}`
+  const link = `${base}${linkPath(linkToken)}`
   if (out.mode.json) out.json({ ...userJson(user), link })
   else out.line(link)
 }
@@ -112,14 +109,13 @@ const userJson = (user: UserDetails) => ({
   id: user.id,
   email: user.email,
   account: user.account,
-  role: user.role,
   has_password: user.password !== undefined,
   sessions: user.sessions,
   last_seen_at: isoOrNull(user.lastSeenAtMs),
   created_at: isoTime(user.createdAtMs),
 })
 
-const USER_HEADER = ['ID', 'EMAIL', 'ACCOUNT', 'PASSWORD', 'SESSIONS', 'LAST SEEN', 'CREATED', 'ROLE']
+const USER_HEADER = ['ID', 'EMAIL', 'ACCOUNT', 'PASSWORD', 'SESSIONS', 'LAST SEEN', 'CREATED']
 
 const userCells = (user: UserDetails): readonly string[] => [
   String(user.id),
@@ -129,5 +125,4 @@ const userCells = (user: UserDetails): readonly string[] => [
   String(user.sessions),
   isoOrNull(user.lastSeenAtMs) ?? NONE,
   isoTime(user.createdAtMs),
-  user.role,
 ]

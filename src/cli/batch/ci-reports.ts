@@ -1,15 +1,16 @@
 /** Reports besides the normal output: the `--report` file, and annotations and the job summary in GitHub Actions. */
-import { appendFileSync, existsSync, statSync, writeFileSync } from 'node:fs'
+import { appendFileSync, lstatSync, writeFileSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import type { Manifest } from '../../batch/manifest/index.js'
 import type { PlanStep } from '../../batch/plan/index.js'
-import { failingError, isActive, LEFT_ALONE, type RowResult } from '../../batch/results/rows.js'
-import { EXIT, type RushesError, usageError } from '../../errors.js'
+import { isActive, LEFT_ALONE, type RowResult } from '../../batch/results/rows.js'
+import { EXIT, RushesError, usageError } from '../../errors.js'
 import { isWithin } from '../../host/directories.js'
 import { readBeginning } from '../../host/files.js'
 import { describeError } from '../../host/system-error.js'
 import { printable, printableJson, shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
+import { EXIT_MEANINGS } from '../process/exit.js'
 import { variable } from '../settings/table.js'
 import { plural } from '../terminal/format.js'
 import { stepWords } from './show.js'
@@ -19,29 +20,45 @@ interface BatchFiles {
   readonly lockPath: string
 }
 
-/** Empties the `--report` file. Throws `usage` if it cannot be written, or if the batch needs the file. */
-export function beginReport(path: string | undefined, { manifest, lockPath }: BatchFiles): void {
-  if (path === undefined) return
+/**
+ * Creates or empties the `--report` file. Throws `usage` if it cannot be written, if the batch needs the file, or if it
+ * may be another file than an earlier report.
+ */
+export function beginReport(path: string, { manifest, lockPath }: BatchFiles): void {
   const outputs = manifest.entries.map(({ output }) => resolve(manifest.folder, output))
   if ([resolve(manifest.path), resolve(lockPath), ...outputs].includes(resolve(path)))
     throw usageError(`--report: ${path} is a file of the batch.`, 'Give the path of another file.')
-  if (existsSync(path) && !isReport(path))
-    throw usageError(`--report: ${path} exists, and is not a report.`, 'Give the path of another file.')
   try {
+    if (!canReplace(path))
+      throw usageError(`--report: ${path} exists, and is not a report.`, 'Give the path of another file.')
     writeFileSync(path, '')
   } catch (error) {
+    if (error instanceof RushesError) throw error
     throw usageError(`--report: cannot write ${describeError(error, path)}.`)
   }
 }
 
-/**
- * Whether the file may be overwritten: it is empty, contains lines of JSON, or is a device. Protects images that the
- * batch reads or has created.
- */
-function isReport(path: string): boolean {
-  if (!statSync(path).isFile()) return true
-  const first = readBeginning(path, 2).toString()
-  return first === '' || first === '{"'
+/** Longer than the first line of a report, whose texts come from the manifest. */
+const MAX_LINE_BYTES = 1024 * 1024
+
+/** Whether there is no file at the path, or an empty one, a device, or a report. Links are not followed. */
+function canReplace(path: string): boolean {
+  const found = lstatSync(path, { throwIfNoEntry: false })
+  if (found === undefined || found.isCharacterDevice() || found.isFIFO()) return true
+  if (!found.isFile()) return false
+  const [line = ''] = readBeginning(path, MAX_LINE_BYTES).toString().split('\n')
+  return line === '' ? found.size === 0 : isReportLine(line)
+}
+
+function isReportLine(line: string): boolean {
+  try {
+    const value: unknown = JSON.parse(line)
+    if (typeof value !== 'object' || value === null) return false
+    const isRow = 'name' in value && 'line' in value && ('action' in value || 'result' in value)
+    return isRow || ('summary' in value && Object.keys(value).length === 1)
+  } catch {
+    return false
+  }
 }
 
 /**
@@ -116,7 +133,7 @@ export async function annotateExit(ctx: Context, { code, isCheck, error }: Batch
   const meaning =
     isCheck && code === EXIT.runFailed
       ? 'some files are missing or out of date. To create them: rushes batch without --check'
-      : await meaningOf(code)
+      : meaningOf(code)
   const reason = error === undefined ? [] : [error.message, error.hint?.slice(0, MAX_HINT) ?? '']
   annotate(ctx, {
     title: `rushes batch: exit code ${code}`,
@@ -124,8 +141,7 @@ export async function annotateExit(ctx: Context, { code, isCheck, error }: Batch
   })
 }
 
-async function meaningOf(code: number): Promise<string> {
-  const { EXIT_MEANINGS } = await import('../help/topic-texts.js')
+function meaningOf(code: number): string {
   const names = Object.keys(EXIT) as (keyof typeof EXIT)[]
   const name = names.find((each) => EXIT[each] === code) ?? 'bug'
   const { happened, next } = EXIT_MEANINGS[name]
@@ -235,7 +251,6 @@ function messageOf({ action }: PlanStep, row: RowResult | undefined): string {
   if (row?.error !== undefined) return row.error.message
   if (row?.blockedBy !== undefined) return `needs ${row.blockedBy}`
   if (action.do === 'unconfirmed') return LEFT_ALONE.message
-  if (action.do === 'failing') return failingError(action).message
   if (action.do !== 'blocked') return ''
   return action.by === undefined ? action.why : `needs ${action.by}`
 }

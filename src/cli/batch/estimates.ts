@@ -1,18 +1,9 @@
 /** Estimates of a batch: of the runs that its plan creates, and of those that were created. */
 import type { Plan, PlanStep } from '../../batch/plan/index.js'
-import { usageError } from '../../errors.js'
 import type { RunEstimate } from '../../journal/index.js'
 import { amountOf, amountText, type EstimateSum, sumOf } from '../../protocol/price.js'
 import { checkMaxCost, type Prices } from '../models/prices.js'
 import { plural } from '../terminal/format.js'
-
-/** The limit of `--max-cost`. Amounts are in millionths. */
-export interface CostLimit {
-  /** Undefined: no limit. */
-  readonly limit: number | undefined
-  /** Estimate of the runs that earlier rounds of `--watch` have created. */
-  used: number
-}
 
 /** A limit that a batch shares with other work, as in a session of `rushes mcp`. */
 export interface BatchAllowance {
@@ -94,30 +85,21 @@ interface PricedPlan {
   readonly missing: readonly unknown[]
   readonly options: {
     readonly mode: string
-    readonly cost: CostLimit
+    readonly maxCost: number | undefined
     readonly allowance?: BatchAllowance | undefined
   }
 }
 
-/** Throws `usage` if the runs that the batch may create pass `--max-cost`, together with those of earlier rounds. */
+/** Throws `usage` if the runs that the batch may create pass `--max-cost`. */
 export async function refuseCost({ plan, prices, missing, options }: PricedPlan): Promise<void> {
-  const { mode, cost, allowance } = options
-  const { limit, used } = cost
+  const { mode, maxCost, allowance } = options
   // A missing model is reported as such.
-  if ((limit ?? allowance?.maxCost) === undefined || missing.length > 0) return
+  if ((maxCost ?? allowance?.maxCost) === undefined || missing.length > 0) return
   const models = sumPlan(plan, prices).byModel.keys()
   // A plan works offline.
   if (mode === 'run') await prices.renew(models)
   const sum = sumPlan(plan, prices)
-  if (sum.runs === 0 || limit === undefined) return
-  const { currency } = prices
+  if (sum.runs === 0 || maxCost === undefined) return
   const unpriced = [...sum.byModel].flatMap(([model, { withoutPrice }]) => (withoutPrice > 0 ? [model] : []))
-  checkMaxCost(sum, limit, currency, unpriced)
-  if (sumOf([sum.millionths, used]).millionths <= limit) return
-  const amount = (millionths: number) => amountText(millionths, currency)
-  throw usageError(
-    `The estimate is ${amount(sum.millionths)} and ${amount(used)} of earlier rounds, but --max-cost allows ` +
-      `${amount(limit)}. Nothing was sent.`,
-    'Create fewer runs with --only, or raise the limit (--max-cost, RUSHES_MAX_COST or `maxCost`).',
-  )
+  checkMaxCost(sum, maxCost, prices.currency, unpriced)
 }

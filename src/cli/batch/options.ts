@@ -5,18 +5,16 @@ import { usageError } from '../../errors.js'
 import { nearest, printable, quoteWord } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
-import { type ProgressFlags, progressFormOf } from '../flags/delivery.js'
 import { commandLine, type ServiceFlags } from '../flags/globals.js'
 import { wholeNumber } from '../flags/values.js'
 import { maxCostOf } from '../models/prices.js'
-import type { ProgressForm } from '../terminal/progress.js'
-import type { BatchAllowance, CostLimit } from './estimates.js'
+import type { BatchAllowance } from './estimates.js'
 
 /** The manifest of a command that names none. */
 export const MANIFEST_NAME = 'rushes.yaml'
 
 /** Flags as given on the command line. */
-export interface BatchFlags extends ProgressFlags {
+export interface BatchFlags {
   readonly check?: boolean
   readonly dryRun?: boolean
   readonly only?: readonly string[]
@@ -29,8 +27,6 @@ export interface BatchFlags extends ProgressFlags {
   readonly allowOutside?: boolean
   readonly overwrite?: boolean
   readonly timeout?: string
-  readonly watch?: boolean
-  readonly yes?: boolean
   readonly report?: string
 }
 
@@ -44,16 +40,13 @@ export interface BatchOptions {
   readonly allowOutside: boolean
   /** Maximum number of runs. Undefined: no limit. */
   readonly maxRuns: number | undefined
-  readonly cost: CostLimit
+  /** The limit of `--max-cost` in millionths. Undefined: no limit. */
+  readonly maxCost: number | undefined
   /** Maximum number of runs in flight. Undefined: no limit. */
   readonly concurrency: number | undefined
   readonly failFast: boolean
   /** Timeout of each run, from the response to its create. Undefined: no limit. */
   readonly patienceMs: number | undefined
-  readonly watch: boolean
-  /** With `watch`: creates without a question. */
-  readonly yes: boolean
-  readonly progress: ProgressForm
   readonly allowance?: BatchAllowance
 }
 
@@ -66,11 +59,6 @@ export async function batchOptionsOf(ctx: Context, flags: BatchFlags): Promise<B
       '--check and --dry-run cannot be used together.',
       '--check is for CI. --dry-run prints the plan.',
     )
-  if (flags.check === true && flags.watch === true)
-    throw usageError(
-      '--check and --watch cannot be used together.',
-      '--check is for CI. --watch --dry-run prints the plan after each change.',
-    )
   const timeout = (await ctx.setting('timeout', flags.timeout)) ?? '0'
   return {
     mode: flags.check === true ? 'check' : flags.dryRun === true ? 'dry run' : 'run',
@@ -80,16 +68,13 @@ export async function batchOptionsOf(ctx: Context, flags: BatchFlags): Promise<B
     resubmitUnconfirmed: flags.resubmitUnconfirmed === true,
     allowOutside: flags.allowOutside === true,
     maxRuns: flags.maxRuns === undefined ? undefined : wholeNumber(flags.maxRuns, '--max-runs', 0, MAX_COUNT),
-    cost: { limit: await maxCostOf(ctx, flags.maxCost), used: 0 },
+    maxCost: await maxCostOf(ctx, flags.maxCost),
     concurrency:
       flags.concurrency === undefined
         ? undefined
         : wholeNumber(flags.concurrency, '--concurrency', 1, MAX_COUNT),
     failFast: flags.failFast === true,
     patienceMs: parseDuration(timeout, '--timeout') || undefined,
-    watch: flags.watch === true,
-    yes: flags.yes === true,
-    progress: progressFormOf(flags),
   }
 }
 
@@ -116,8 +101,6 @@ export function batchCommandLine(globals: ServiceFlags, { source, flags }: Batch
     ...flag('--fail-fast', flags.failFast),
     ...flag('--allow-outside', flags.allowOutside),
     ...flag('--overwrite', flags.overwrite),
-    ...flag('--watch', flags.watch),
-    ...flag('--yes', flags.yes),
     ...(source.startsWith('-') && source !== '-' ? ['--'] : []),
     source === '-' ? source : quoteWord(source),
   ])

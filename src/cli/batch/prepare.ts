@@ -14,7 +14,7 @@ import { makePlan, type Plan, type PlanStep } from '../../batch/plan/index.js'
 import { recordedModels } from '../../batch/plan/pair.js'
 import { safePart, unreserved } from '../../download/file-names.js'
 import { checkPlaceholders, fill } from '../../download/target.js'
-import { RushesError, usageError } from '../../errors.js'
+import { type RushesError, usageError } from '../../errors.js'
 import { identityOf } from '../../journal/identity.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import { imageTypeOf } from '../../protocol/media.js'
@@ -51,19 +51,8 @@ interface LoadOptions {
 export async function loadManifest(
   ctx: Context,
   source: string,
-  options: LoadOptions,
-): Promise<LoadedManifest> {
-  const loaded = await checkManifest(ctx, source, options)
-  if (loaded instanceof RushesError) throw loaded
-  return loaded
-}
-
-/** Like `loadManifest`, but returns the problems of the manifest. Throws `usage` only if the file cannot be read. */
-export async function checkManifest(
-  ctx: Context,
-  source: string,
   { allowOutside, maxRuns, onImage }: LoadOptions,
-): Promise<LoadedManifest | RushesError> {
+): Promise<LoadedManifest> {
   const path = source === '-' ? STDIN_NAME : source
   const bytes =
     source === '-'
@@ -94,7 +83,7 @@ export async function checkManifest(
   if (!read.ok) {
     for (const { line, column, message } of read.problems.slice(0, MAX_LINE_ANNOTATIONS))
       annotate(ctx, { title: 'Manifest', message, at: { path, line, column } })
-    return manifestError(source === '-' ? 'standard input' : source, read.problems)
+    throw manifestError(source === '-' ? 'standard input' : source, read.problems)
   }
   for (const { line, column, message } of read.warnings.slice(0, MAX_WARNINGS))
     ctx.out.warn(`${source === '-' ? 'standard input' : source}:${line}:${column}: ${message}.`)

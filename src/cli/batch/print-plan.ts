@@ -8,27 +8,29 @@ import { alignedRow, widthsOf } from '../terminal/table.js'
 import { createJsonOutput, planRow, writeJobSummary } from './ci-reports.js'
 import { estimateJson, estimateNote, sumPlan } from './estimates.js'
 import type { PreparedBatch } from './prepare.js'
-import { leftRunsJson, modelsNote, notesOf, stepCells, stepJson, summaryLine, treeRows } from './show.js'
+import { leftRunsJson, modelsNote, notesOf, stepCells, stepJson, stepWords, summaryLine } from './show.js'
 
 export function printPlan(ctx: Context, prepared: PreparedBatch): void {
   const { out } = ctx
-  const { plan } = prepared
+  const { plan, prices } = prepared
   reportPlan(ctx, prepared, out.mode.json)
   warnOfLeftRuns(ctx, plan)
   if (out.mode.json) return
   const selected = selectedSteps(plan)
-  const rows = out.stdoutIsTerminal ? treeRows(selected) : selected.map(stepCells)
+  const rows = selected.map(out.stdoutIsTerminal ? stepWords : stepCells)
   const widths = widthsOf(rows, out.columns)
   for (const row of rows) out.line(out.stdoutIsTerminal ? alignedRow(row, widths) : tabRow(row))
   for (const note of notesOf(plan)) out.note(note)
-  printSummary(ctx, prepared)
+  const models = modelsNote(sumPlan(plan, prices))
+  if (models !== undefined) out.note(models)
+  out.note(planLine(ctx, plan, prices))
 }
 
 /** Writes the plan to the `--report` file and to the job summary. `prints`: whether the lines of the file are also printed. */
 export function reportPlan(ctx: Context, prepared: PreparedBatch, prints: boolean): void {
-  const { plan, manifest, flags, prices } = prepared
+  const { plan, manifest, flags, prices, options } = prepared
   const estimate = sumPlan(plan, prices)
-  const json = createJsonOutput(ctx, flags.report, prints)
+  const json = createJsonOutput(ctx, options.mode === 'dry run' ? undefined : flags.report, prints)
   const selected = selectedSteps(plan)
   for (const step of selected) json(stepJson(step))
   json({
@@ -46,35 +48,9 @@ export function reportPlan(ctx: Context, prepared: PreparedBatch, prints: boolea
 const selectedSteps = ({ steps }: Plan): readonly PlanStep[] =>
   steps.filter(({ action }) => action.do !== 'skip')
 
-/** Prints the rows that need work or are blocked. Prints nothing if there are none. */
-export function printWork(ctx: Context, prepared: PreparedBatch): void {
-  const { out, stderr } = ctx
-  const { plan } = prepared
-  warnOfLeftRuns(ctx, plan)
-  const steps = openSteps(plan)
-  if (steps.length === 0) return
-  const rows = treeRows(steps)
-  const widths = widthsOf(rows, stderr.columns)
-  for (const row of rows) out.note(alignedRow(row, widths))
-  printSummary(ctx, prepared)
-}
-
-function printSummary(ctx: Context, { plan, prices }: PreparedBatch): void {
-  const models = modelsNote(sumPlan(plan, prices))
-  if (models !== undefined) ctx.out.note(models)
-  ctx.out.note(planLine(ctx, plan, prices))
-}
-
 /** `5 runs: 3 up to date, 2 to create; at least 4 requests. Estimate: 3 credits` */
 export const planLine = ({ globals }: Context, plan: Plan, prices: Prices): string =>
   `${summaryLine(plan)}${estimateNote(sumPlan(plan, prices), globals)}`
-
-function openSteps({ steps }: Plan): readonly PlanStep[] {
-  const open = steps.filter(({ action }) => action.do !== 'up_to_date' && action.do !== 'skip')
-  const names = new Set(open.map(({ entry }) => entry.name))
-  // The tree indents a row only below a row that is printed.
-  return open.map((step) => ({ ...step, sources: step.sources.filter((name) => names.has(name)) }))
-}
 
 /** Maximum number of rows printed: one screen. `--json` has all rows. */
 const MAX_SHOWN = 20

@@ -2,14 +2,12 @@
  * Prints the output of a batch: a path or an object for each row as it ends, a summary, and annotations for GitHub
  * Actions.
  */
-import { join, relative } from 'node:path'
+import { relative, resolve } from 'node:path'
 import { outputsOf } from '../../batch/lock/lock.js'
 import type { Plan, PlanStep } from '../../batch/plan/index.js'
 import { activeSteps, inactiveResult, type RowResult } from '../../batch/results/rows.js'
-import { marksOfFile, NO_MARKS } from '../../download/marks.js'
 import { RushesError, usageError } from '../../errors.js'
 import { addTo } from '../../protocol/lists.js'
-import type { FileMarks } from '../../protocol/media.js'
 import { listNames, printable } from '../../protocol/text.js'
 import { createErrorGroups, type RepeatedError } from '../../runs/error-groups.js'
 import type { Context } from '../context/context.js'
@@ -60,7 +58,7 @@ export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): 
   /** Prints the rows that are not created again, and returns their errors. */
   function printLeft({ steps }: Plan): readonly RushesError[] {
     return steps.flatMap((step) => {
-      if (step.action.do !== 'unconfirmed' && step.action.do !== 'failing') return []
+      if (step.action.do !== 'unconfirmed') return []
       const result = inactiveResult(step)
       const { error } = result
       if (error === undefined) return []
@@ -92,7 +90,7 @@ export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): 
       if (result.result === 'up_to_date') return
       if (blockedBy !== undefined) block(blockedBy, step)
       for (const warning of warnings) out.warn(warning)
-      json(rowJson(result, made && marksOfFile(join(manifest.folder, made.file))))
+      json(rowJson(result))
       if (!out.mode.json)
         for (const { file } of outputsOf(made)) out.line(printable(displayPath(manifest.folder, file)))
       if (error !== undefined) printError(step, error)
@@ -147,7 +145,6 @@ const WORDS = [
   ['downloaded', 'downloaded'],
   ['up_to_date', 'up to date'],
   ['failed', 'failed'],
-  ['failing', 'failing'],
   ['blocked', 'blocked'],
   ['unconfirmed', 'unconfirmed'],
   ['still_running', 'still running'],
@@ -169,7 +166,6 @@ function countRows(
     created: count('created'),
     downloaded: count('downloaded'),
     failed: count('failed'),
-    failing: count('failing') + counts.failing,
     blocked: count('blocked') + counts.blocked,
     unconfirmed: count('unconfirmed') + counts.unconfirmed,
     still_running: stillRunning,
@@ -201,7 +197,7 @@ function repeatedError({ error: { code, exitCode }, more }: RepeatedError<string
   })
 }
 
-const displayPath = (folder: string, file: string): string => relative('.', `${folder}/${file}`) || file
+const displayPath = (folder: string, file: string): string => relative('.', resolve(folder, file)) || file
 
 function withRowName({ entry, action }: PlanStep, error: RushesError): RushesError {
   const key = action.do === 'unconfirmed' && action.key !== undefined ? `, ${action.key}` : ''
@@ -209,7 +205,7 @@ function withRowName({ entry, action }: PlanStep, error: RushesError): RushesErr
 }
 
 /** All keys are always present. Unknown values are null. */
-const rowJson = ({ step, result, made, run, error, blockedBy }: RowResult, marks: FileMarks = NO_MARKS) => ({
+const rowJson = ({ step, result, made, run, error, blockedBy }: RowResult) => ({
   name: step.entry.name,
   result,
   kind: step.entry.kind ?? null,
@@ -219,7 +215,6 @@ const rowJson = ({ step, result, made, run, error, blockedBy }: RowResult, marks
   bytes: made?.bytes ?? null,
   sha256: made?.sha256 ?? null,
   content_type: made?.content_type ?? null,
-  ...marks,
   error: error === undefined ? null : { code: error.code, message: error.message },
   blocked_by: blockedBy ?? null,
   line: step.entry.at.line,

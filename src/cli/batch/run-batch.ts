@@ -15,7 +15,6 @@ import { asRushesError, Interruption, interrupted } from '../../host/interrupts.
 import { identityOf } from '../../journal/identity.js'
 import { carryOutPlan } from '../../runs/batch.js'
 import { stopsCreating } from '../../runs/create.js'
-import type { Recorder } from '../../runs/recorder.js'
 import type { Connection, Context } from '../context/context.js'
 import type { ServiceFlags } from '../flags/globals.js'
 import { exitCodeOf } from '../process/exit.js'
@@ -43,7 +42,7 @@ const stopsBatch = (error: RushesError): boolean => {
 
 /** Runs the batch. Returns the exit code. */
 export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: BatchClaim): Promise<number> {
-  const { lockPath, plan: planned, prices, options } = prepared
+  const { lockPath, plan: planned, prices } = prepared
   const active = activeSteps(planned)
   if (active.length > 0) await claim.check()
   refuseUnwritable(ctx, prepared)
@@ -68,17 +67,11 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
   const plan = { ...planned, steps: await movedSteps(ctx, prepared, keeper) }
   const report = createReport(ctx, prepared)
   for (const note of notesOf(plan)) ctx.out.note(note)
-  // With --watch, the plan and these runs were shown before the question.
-  if (!options.watch) {
-    warnOfLeftRuns(ctx, plan)
-    if (planned.counts.create > 0) ctx.out.note(planLine(ctx, plan, prices))
-  }
-  const progress = await createProgress(ctx, active.length, options.progress)
-  const expectedDuration = createExpectation(ctx, active.length)
+  warnOfLeftRuns(ctx, plan)
+  if (planned.counts.create > 0) ctx.out.note(planLine(ctx, plan, prices))
+  const progress = await createProgress(ctx, active.length)
   const onResult = (result: RowResult): void => {
     progress.runEnded(result.run, result.step.entry.name)
-    const expectedMs = expectedDuration()
-    if (expectedMs !== undefined) progress.expects(expectedMs)
     report.row(result)
   }
   let hasSent = false
@@ -101,7 +94,6 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
   if (ctx.globals.local) await recordQueued(ctx, active, keeper)
   const lockErrors = await lock.finish(ctx.out.warn)
   const estimate = sumSteps(sent, prices)
-  options.cost.used += estimate.millionths
   const exists = (name: string) => keeper.entry(name)?.pending?.state === 'accepted'
   const { errors, notStarted } = report.end(plan, exists, estimate)
   const failures = [...lockErrors, ...stopReasons([...errors, ...lockErrors], stopped, notStarted)]
@@ -119,7 +111,7 @@ const LONGEST_EXTENSION = 'webp'
  * Throws `usage` if the output of a run cannot be written, before anything is paid for. Not for files that are only
  * renamed.
  */
-export function refuseUnwritable({ fileSystem }: Context, { manifest, plan }: PreparedBatch): void {
+function refuseUnwritable({ fileSystem }: Context, { manifest, plan }: PreparedBatch): void {
   const checked = new Set<string>()
   for (const { entry, outputs } of activeSteps(plan).filter(needsService))
     for (const { file } of outputs) {
@@ -221,7 +213,7 @@ async function carryOutUntilStopped(ctx: Context, batch: BatchRun): Promise<Rush
   const madeOf = (name: string) => keeper.entry(name)?.made
   // If no row needs the service, the journal is not opened: the disk may be read-only.
   const service = connection && (await serviceOf(ctx, connection))
-  if (service !== undefined) expectRuns(service.recorder, batch)
+  if (service !== undefined) for (const step of activeSteps(plan)) if (needsService(step)) progress.runBegan()
   const { first: signal } = interrupts
   const sources = service && createSourceUrls({ ...service, clock: ctx.clock, folder, madeOf, signal })
   const stop = new AbortController()
@@ -271,32 +263,9 @@ const serviceOf = async (ctx: Context, { client, fetch }: Connection) => ({
 function payAgain(globals: ServiceFlags, { source, flags }: BatchWords, row: string): string {
   const command = batchCommandLine(globals, {
     source,
-    flags: { ...flags, only: [], watch: false, yes: false },
+    flags: { ...flags, only: [] },
   })
   return `To create it again and pay again: \`${command} --only ${row} --force\``
-}
-
-/** Adds the typical duration of these runs to the progress. */
-function expectRuns(recorder: Recorder, { plan, progress }: BatchRun): void {
-  const steps = activeSteps(plan).filter(needsService)
-  for (const model of new Set(steps.map((step) => step.model)))
-    progress.runBegan(model, model === undefined ? undefined : recorder.typicalDuration(model))
-}
-
-/** Minimum number of finished rows for an estimate. */
-const MIN_DONE = 3
-
-/**
- * Returns a function to call as each row ends. It estimates the duration of the whole batch from the average time per
- * row.
- */
-function createExpectation({ clock }: Context, rows: number): () => number | undefined {
-  const startedAtMs = clock.monotonic()
-  let done = 0
-  return () => {
-    done++
-    return done < MIN_DONE ? undefined : ((clock.monotonic() - startedAtMs) / done) * rows
-  }
 }
 
 function interruptedBatch({ globals }: Context, reason: Interruption, prepared: PreparedBatch): RushesError {

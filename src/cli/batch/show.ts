@@ -9,7 +9,6 @@ import {
   type PlanStep,
   type RowAction,
 } from '../../batch/plan/index.js'
-import { dependentsOf } from '../../batch/plan/row-order.js'
 import { amountText } from '../../protocol/price.js'
 import { printable } from '../../protocol/text.js'
 import { plural } from '../terminal/format.js'
@@ -18,7 +17,6 @@ import type { BatchEstimate } from './estimates.js'
 export const reasonOf = (action: RowAction): string | undefined => {
   if (action.do === 'up_to_date' || action.do === 'skip') return undefined
   if (action.do === 'unconfirmed') return action.key
-  if (action.do === 'failing') return `failed ${action.tries} times (last run: ${action.run})`
   return action.do === 'create' && action.why === 'out_of_date' ? changeOf(action) : action.why
 }
 
@@ -83,7 +81,6 @@ const ACTION_WORDS: readonly (readonly [RowAction['do'], string])[] = [
   ['download', 'to download'],
   ['create', 'to create'],
   ['unconfirmed', 'unconfirmed'],
-  ['failing', 'failing'],
   ['conflict', 'with a conflicting file'],
   ['blocked', 'blocked'],
   ['skip', 'skipped'],
@@ -105,52 +102,6 @@ export function modelsNote({ byModel, currency }: BatchEstimate): string | undef
     return `${runs} with ${printable(model)} (${estimate})`
   })
   return models.length < 2 ? undefined : `to create: ${models.join(', ')}`
-}
-
-interface Branch {
-  readonly step: PlanStep
-  /** Characters of the tree before the names of its children. */
-  readonly indent: string
-  /** Characters of the tree before its own name. */
-  readonly prefix: string
-}
-
-/** Maximum indentation: a chain may have thousands of rows. */
-const MAX_INDENT = 24
-
-/** Returns action, name, file and reason of each row, for people. A row that uses others is below the first of them. */
-export function treeRows(steps: readonly PlanStep[]): readonly (readonly string[])[] {
-  const children = dependentsOf(
-    steps.map((step) => ({ name: step.entry.name, sources: step.sources.slice(0, 1), step })),
-  )
-  const rows: (readonly string[])[] = []
-  const open: Branch[] = steps
-    .filter(({ sources }) => sources.length === 0)
-    .map((step) => ({ step, indent: '', prefix: '' }))
-    .reverse()
-  for (let branch = open.pop(); branch !== undefined; branch = open.pop()) {
-    const { step, indent, prefix } = branch
-    rows.push(rowOf(step, prefix))
-    const below = children.get(step.entry.name) ?? []
-    const isFull = indent.length >= MAX_INDENT
-    const branches = below.map((child, at): Branch => {
-      const isLast = at === below.length - 1
-      return {
-        step: child.step,
-        indent: isFull ? indent : `${indent}${isLast ? '   ' : '│  '}`,
-        prefix: `${indent}${isLast ? '└─ ' : '├─ '}`,
-      }
-    })
-    open.push(...branches.reverse())
-  }
-  return rows
-}
-
-function rowOf(step: PlanStep, prefix: string): readonly string[] {
-  const [action = '', name = '', file = '', reason = ''] = stepWords(step)
-  const others = step.sources.slice(1).map((source) => `row:${printable(source)}`)
-  const uses = others.length === 0 ? [] : [`also uses ${others.join(', ')}`]
-  return [action, `${prefix}${name}`, file, [...(reason === '' ? [] : [reason]), ...uses].join('; ')]
 }
 
 /** Returns the notes to print beside the rows of a plan. */

@@ -19,7 +19,7 @@ import { printPlan } from '../batch/print-plan.js'
 import { runBatch } from '../batch/run-batch.js'
 import { isAllUpToDate, stepWords } from '../batch/show.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
-import { progressOptions } from '../flags/delivery.js'
+import { timeoutOption } from '../flags/delivery.js'
 import { repeated } from '../flags/values.js'
 
 export interface BatchRequest {
@@ -34,10 +34,8 @@ export interface BatchRequest {
 const ROWS: readonly (readonly [string, string])[] = [
   ['--check', 'Change nothing; exit with 10 if a file is missing or out of date; needs no key'],
   ['--dry-run', 'Print the plan and change nothing'],
-  ['--watch', 'Plan again when the manifest or a local image changes, and ask before creating runs'],
-  ['--yes', 'With --watch: create runs without asking'],
   ['--only <glob>', 'Only runs whose name or output matches, and the runs that they use (repeatable)'],
-  ['--force', 'Create runs again even if they are up to date, or have failed three times'],
+  ['--force', 'Create runs again even if they are up to date'],
   ['--max-runs <n>', 'Exit with 2 if more than n runs would be created'],
   ['--max-cost <amount>', 'Exit with 2 if the estimate is higher, or if a run has no price'],
   ['--concurrency <n>', 'Maximum number of runs at the same time (default: no limit)'],
@@ -45,8 +43,7 @@ const ROWS: readonly (readonly [string, string])[] = [
   ['--resubmit-unconfirmed', 'Resend requests with unknown outcome (may be charged twice)'],
   ['--allow-outside', 'Allow outputs outside the folder of the manifest'],
   ['--overwrite', 'Replace files that are not in the lock file'],
-  ['--report <path>', 'Also write the lines of --json to this file'],
-  ['--timeout <duration>', 'How long to wait for each run: 90s, 15m, 0 for no limit (default 30m)'],
+  ['--report <path>', 'Also write the lines of --json to this file, except with --dry-run'],
 ]
 
 export function register(command: Command, { run }: CommandEnvironment, batch = batchCommand): void {
@@ -56,7 +53,7 @@ export function register(command: Command, { run }: CommandEnvironment, batch = 
     const option = new Option(flags, about)
     command.addOption(flags.startsWith('--only') ? option.argParser(repeated) : option)
   }
-  for (const option of progressOptions()) command.addOption(option)
+  command.addOption(timeoutOption('How long to wait for each run'))
   command.action((given: string | undefined, flags: BatchFlags) =>
     run(command, (ctx) => batch(ctx, { manifest: given ?? ownManifest(), flags })),
   )
@@ -67,7 +64,7 @@ function ownManifest(): string {
   if (existsSync(MANIFEST_NAME)) return MANIFEST_NAME
   throw usageError(
     `Missing manifest: this folder has no ${MANIFEST_NAME}.`,
-    'Example: rushes batch shots.yaml. To write a first manifest: `rushes init`.',
+    'Example: rushes batch shots.yaml',
   )
 }
 
@@ -88,20 +85,16 @@ async function doBatch(ctx: Context, { manifest, flags, onImage, allowance }: Ba
   const words = { source: manifest, flags }
   const flagged = await batchOptionsOf(ctx, flags)
   // An allowance has its own limit.
-  const options = allowance ? { ...flagged, allowance, cost: { limit: undefined, used: 0 } } : flagged
-  if (options.watch) {
-    const { watchBatch } = await import('../batch/watch.js')
-    return await watchBatch(ctx, words, options)
-  }
+  const options = allowance ? { ...flagged, allowance, maxCost: undefined } : flagged
   const loaded = await loadManifest(ctx, manifest, { ...options, ...(onImage && { onImage }) })
-  beginReport(flags.report, loaded)
-  if (options.mode === 'check') return check(ctx, await prepare(ctx, loaded, options, words))
   if (options.mode === 'dry run') {
     const prepared = await prepare(ctx, loaded, options, words)
     printPlan(ctx, prepared)
     await refusePlan(prepared)
     return EXIT.ok
   }
+  if (flags.report !== undefined) beginReport(flags.report, loaded)
+  if (options.mode === 'check') return check(ctx, await prepare(ctx, loaded, options, words))
   // Claims the lock file before it is read. Another batch may be about to write to it, and its runs must not be paid
   // for again.
   const claim = await claimFor(claimOptionsOf(ctx, loaded.lockPath))

@@ -1,25 +1,168 @@
-/** `rushes completion`: prints the completion script of a shell. */
-import type { Command } from 'commander'
-import bash from '../completion/scripts/rushes.bash?raw'
-import fish from '../completion/scripts/rushes.fish?raw'
-import zsh from '../completion/scripts/rushes.zsh?raw'
+/** `rushes completion`: prints a static script of a shell, made from the table of commands: commands, flags and their values. */
+import { type Command, Help } from 'commander'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { choiceArgument, orList } from '../flags/values.js'
 
-/** The scripts only call `rushes __complete`, which makes every suggestion. */
-const SCRIPTS = { bash, zsh, fish } as const
+/** What may follow the words of a command: a subcommand, a value of its argument, or a flag. */
+interface Row {
+  /** The words of the command without `rushes`: `run image`. */
+  readonly path: string
+  readonly word: string
+  readonly short: string | undefined
+  readonly about: string
+  readonly takesValue: boolean
+  readonly values: readonly string[]
+}
+
+const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const
 
 type Shell = keyof typeof SCRIPTS
 
 const SHELLS = Object.keys(SCRIPTS) as readonly Shell[]
 
-export function register(command: Command, { run }: CommandEnvironment, print = completionCommand): void {
+export function register(command: Command, { run, program }: CommandEnvironment): void {
   command
     .addArgument(choiceArgument('<shell>', `Shell: ${orList(SHELLS)}`, SHELLS))
-    .action((shell: Shell) => run(command, (ctx) => print(ctx, shell)))
+    .action((shell: Shell) => run(command, (ctx) => completionCommand(ctx, shell, program)))
 }
 
-export async function completionCommand({ out }: Context, shell: Shell): Promise<number> {
-  out.line(SCRIPTS[shell].trimEnd())
+async function completionCommand(
+  { out }: Context,
+  shell: Shell,
+  program: () => Promise<Command>,
+): Promise<number> {
+  out.line(SCRIPTS[shell](rowsOf(await program())).trimEnd())
   return 0
+}
+
+function rowsOf(command: Command, path = ''): readonly Row[] {
+  const help = new Help()
+  const plain = { short: undefined, takesValue: false, values: [] }
+  const children = command.commands.filter((child) => path === '' || child.name() !== 'help')
+  const choices = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? [])
+  return [
+    ...children.map((child) => ({ ...plain, path, word: child.name(), about: child.description() })),
+    ...choices.map((word) => ({ ...plain, path, word, about: '' })),
+    ...help.visibleOptions(command).map(({ long, short, description, required, argChoices }) => ({
+      ...{ path, word: long ?? '', short, about: description },
+      ...{ takesValue: required, values: argChoices ?? [] },
+    })),
+    ...children.flatMap((child) => rowsOf(child, `${path} ${child.name()}`.trim())),
+  ]
+}
+
+/** No text has a backslash, which fish reads between single quotes. */
+const quoted = (text: string): string => `'${text.replaceAll("'", '’')}'`
+
+const isFlag = ({ word }: Row): boolean => word.startsWith('-')
+
+/** The branches of a `case` for bash and zsh: the candidates after each path, and the values of each flag. */
+function branches(rows: readonly Row[], candidate: (row: Row) => string, escaped = (value: string) => value) {
+  const paths = [...new Set(rows.map(({ path }) => path))]
+  const branch = (key: string, found: readonly string[]) =>
+    `    (${quoted(key)}) found=(${found.map(quoted).join(' ')}) ;;`
+  const after = (path: string, wanted: (row: Row) => boolean) =>
+    branch(path, rows.filter((row) => row.path === path && wanted(row)).map(candidate))
+  const valued = rows.filter(({ values }) => values.length > 0)
+  return {
+    // After `help`, the words are again those of the program.
+    commands: paths
+      .filter((path) => path !== '' && path !== 'help')
+      .map((path) => quoted(path.includes(' ') ? path : ` ${path}`))
+      .join('|'),
+    words: paths.map((path) => after(path, (row) => !isFlag(row))).join('\n'),
+    flags: paths.map((path) => after(path, isFlag)).join('\n'),
+    values: valued
+      .flatMap(({ path, word, short, values }) =>
+        [word, ...(short === undefined ? [] : [short])].map((flag) =>
+          branch(`${path} ${flag}`, values.map(escaped)),
+        ),
+      )
+      .join('\n'),
+  }
+}
+
+function bashScript(rows: readonly Row[]): string {
+  const { commands, words, flags, values } = branches(rows, ({ word }) => word)
+  return `# Completion of rushes for bash, from 3.2 on. Written by: rushes completion bash
+_rushes() {
+  local words at='' word flag found=()
+  read -ra words <<< "\${COMP_LINE:0:COMP_POINT}."
+  for word in "\${words[@]:1:\${#words[@]}-2}"; do
+    case "$at $word" in
+      ${commands}) at="\${at:+$at }$word" ;;
+    esac
+  done
+  word=\${words[\${#words[@]}-1]%.} flag=\${words[\${#words[@]}-2]}
+  if [[ $word == --*=* ]]; then flag=\${word%%=*} word=\${word#*=}; fi
+  case "$at $flag" in
+${values}
+    (*) if [[ $word == -* ]]; then case $at in
+${flags}
+    esac; else case $at in
+${words}
+    esac; fi ;;
+  esac
+  # Readline replaces only $2, which begins after the last = or : of the word.
+  COMPREPLY=($(compgen -W "\${found[*]}" -- "$word"))
+  COMPREPLY=("\${COMPREPLY[@]#"\${word%"$2"}"}")
+}
+complete -o default -F _rushes rushes
+`
+}
+
+function zshScript(rows: readonly Row[]): string {
+  const candidate = ({ word, about }: Row) => `${word}:${about}`
+  // A colon ends the word, unless it is escaped.
+  const { commands, words, flags, values } = branches(rows, candidate, (value) =>
+    value.replaceAll(':', '\\:'),
+  )
+  return `#compdef rushes
+# Completion of rushes for zsh. Written by: rushes completion zsh
+_rushes() {
+  local at='' word flag=\${(Q)words[CURRENT-1]}
+  local -a found
+  for word in "\${(@Q)words[2,CURRENT-1]}"; do
+    case "$at $word" in
+      (${commands}) at="\${at:+$at }$word" ;;
+    esac
+  done
+  if [[ $PREFIX == --*=* ]]; then flag=\${PREFIX%%=*}; compset -P '*='; fi
+  case "$at $flag" in
+${values}
+    (*) if [[ $PREFIX == -* ]]; then case $at in
+${flags}
+    esac; else case $at in
+${words}
+    esac; fi ;;
+  esac
+  (($#found)) && _describe -V -t values 'rushes' found || _files
+}
+if [[ \${funcstack[1]} == _rushes ]]; then _rushes "$@"; else compdef _rushes rushes; fi
+`
+}
+
+function fishScript(rows: readonly Row[]): string {
+  const { commands } = branches(rows, ({ word }) => word)
+  const lines = rows.map((row) => {
+    const { path, word, short, about, takesValue, values } = row
+    const value = values.length > 0 ? ` -x -a ${quoted(values.join(' '))}` : takesValue ? ' -r' : ''
+    const names = `-l ${word.slice(2)}${short === undefined ? '' : ` -s ${short.slice(1)}`}${value}`
+    const what = isFlag(row) ? names : `-f -a ${word}`
+    return `complete -c rushes -n ${quoted(`__rushes_at "${path}"`)} ${what} -d ${quoted(about)}`
+  })
+  return `# Completion of rushes for fish. Written by: rushes completion fish
+function __rushes_at
+    set -l at ''
+    for word in (commandline -opc)[2..]
+        switch "$at $word"
+            case ${commands.replaceAll('|', ' ')}
+                set at (string trim -- "$at $word")
+        end
+    end
+    test "$at" = "$argv[1]"
+end
+complete -c rushes -e
+${lines.join('\n')}
+`
 }

@@ -8,10 +8,8 @@ import type { CommandEnvironment, CommandNeeds, Context } from '../context/conte
 import { readJsonArgument } from '../flags/json-argument.js'
 import { priceProblems } from '../models/prices.js'
 import { type RawProfile, settingsOf, withValue } from '../settings/config-file.js'
-import { effectiveSettings } from '../settings/effective-settings.js'
 import { modelsByKind } from '../settings/required-settings.js'
-import { addressHint, CONFIG_KEYS, maskSettings, SETTINGS, settingOfKey } from '../settings/table.js'
-import { printList } from '../terminal/table.js'
+import { addressHint, CONFIG_KEYS, SETTINGS, settingOfKey } from '../settings/table.js'
 
 export function register(command: Command, { run }: CommandEnvironment): void {
   const child = (
@@ -28,13 +26,8 @@ export function register(command: Command, { run }: CommandEnvironment): void {
       }),
     )
   }
-  const listing = command
-    .command('list')
-    .description('List the settings of the profile')
-    .option('--show-origin', 'Show every setting that applies, and what sets it')
-  listing.action(({ showOrigin = false }: { readonly showOrigin?: boolean }) =>
-    run(listing, showOrigin ? listOrigins : list, { ignoresLocal: true }),
-  )
+  command.action(() => run(command, list, { ignoresLocal: true }))
+  child('list', 'List the settings of the profile', list)
   child('get <key>', 'Print a setting', get)
   child('set <key> <value>', 'Change a setting', set, { createsProfile: true })
   child('unset <key>', 'Remove a setting', unset)
@@ -54,37 +47,20 @@ const jsonOf = (
 
 async function list(ctx: Context): Promise<number> {
   const profile = await ctx.profile()
-  const settings = maskSettings(settingsOf(profile, CONFIG_KEYS))
+  const settings = settingsOf(profile, CONFIG_KEYS)
   if (ctx.out.mode.json) ctx.out.json(jsonOf(profile, settings))
   else for (const [key, value] of Object.entries(settings)) ctx.out.line(`${key}=${printable(value)}`)
-  await noteProfiles(ctx)
-  return 0
-}
-
-/** Lists the settings that apply, with the flag, the variable or the profile that sets each. */
-async function listOrigins(ctx: Context): Promise<number> {
-  const { out } = ctx
-  const { prices } = await ctx.profile()
-  printList(out, await effectiveSettings(ctx), {
-    header: ['SETTING', 'VALUE', 'ORIGIN'],
-    cells: ({ key, value, origin }) => [key, value, origin].map(printable),
-    json: ({ key, value, origin }) => ({ key, value: key === PRICES ? prices : value, origin }),
-  })
-  await noteProfiles(ctx)
-  return 0
-}
-
-async function noteProfiles({ config, profileName, out }: Context): Promise<void> {
-  const others = (await config.profiles()).filter((name) => name !== profileName)
-  out.note(
-    `Profile: ${printable(profileName)}. Others: ${others.length === 0 ? 'none' : others.map(printable).join(', ')}.`,
+  const others = (await ctx.config.profiles()).filter((name) => name !== ctx.profileName)
+  ctx.out.note(
+    `Profile: ${printable(ctx.profileName)}. Others: ${others.length === 0 ? 'none' : others.map(printable).join(', ')}.`,
   )
+  return 0
 }
 
 async function get(ctx: Context, key = ''): Promise<number> {
   settingOfKey(key)
   const profile = await ctx.profile()
-  const settings = maskSettings(settingsOf(profile, [key]))
+  const settings = settingsOf(profile, [key])
   const value = settings[key]
   if (value === undefined)
     throw usageError(

@@ -1,7 +1,7 @@
 /** `rushes download`: downloads the outputs of finished runs again. */
 import type { Command } from 'commander'
 import type { CommandEnvironment, Context } from '../context/context.js'
-import { addDeliveryOptions, type DeliveryOptions } from '../flags/delivery.js'
+import { addDeliveryOptions, type DeliveryOptions, timeoutOption } from '../flags/delivery.js'
 import { resumeManyOf } from '../runs/resume.js'
 import { addRunIds, type RunChoice, selectRuns } from '../runs/run-selection.js'
 import { contextOfAll } from '../runs/where.js'
@@ -12,10 +12,7 @@ export interface DownloadCommandOptions extends RunChoice {
 
 export function register(command: Command, { run }: CommandEnvironment, download = downloadCommand): void {
   addRunIds(command)
-  addDeliveryOptions(
-    command,
-    'How long to wait for a run that is not finished: 90s, 15m, 0 for no limit (default: no waiting)',
-  )
+  addDeliveryOptions(command, timeoutOption('How long to wait for a run that is not finished', 'no waiting'))
   command.action((ids: string[], flags: DeliveryOptions & { last?: boolean }) =>
     run(command, (ctx) => download(ctx, { ids, last: flags.last, delivery: flags })),
   )

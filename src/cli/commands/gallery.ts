@@ -1,5 +1,5 @@
 /** `rushes gallery`: writes one HTML page with the results on this machine. It sends no requests. */
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { dirname, join, posix, relative, resolve, sep, win32 } from 'node:path'
 import { type Command, Option } from 'commander'
 import { withWriteErrors } from '../../download/failures.js'
@@ -28,7 +28,6 @@ import { checkStdout } from '../flags/delivery.js'
 import { createFileFinder, type FoundFile } from '../runs/find-files.js'
 import { nameOfRun } from '../runs/journal-rows.js'
 import { pictureSizeOf } from '../runs/picture-size.js'
-import { openOrWarn } from '../runs/print-run.js'
 import { addFilterOptions, type FilterOptions, filterOf } from '../runs/run-selection.js'
 import { LOCAL_FOLDER } from '../settings/folders.js'
 import { plural } from '../terminal/format.js'
@@ -38,7 +37,6 @@ const PAGE_NAME = 'gallery.html'
 export interface GalleryOptions extends FilterOptions {
   readonly output: string
   readonly overwrite: boolean
-  readonly open: boolean
 }
 
 export function register(command: Command, { run }: CommandEnvironment, gallery = galleryCommand): void {
@@ -50,7 +48,6 @@ export function register(command: Command, { run }: CommandEnvironment, gallery 
       ),
     )
     .addOption(new Option('--overwrite', 'Replace a file that is not a page of this command').default(false))
-    .addOption(new Option('--open', 'Open the page').default(false))
   addFilterOptions(command, { limit: '0' }).action((manifest: string | undefined, flags: GalleryOptions) =>
     run(command, (ctx) => gallery(ctx, { ...flags, manifest })),
   )
@@ -59,21 +56,16 @@ export function register(command: Command, { run }: CommandEnvironment, gallery 
 export async function galleryCommand(ctx: Context, options: GalleryOptions): Promise<number> {
   const { out } = ctx
   const isStdout = options.output === '-'
-  if (isStdout) {
-    checkStdout(ctx, 'the page', PAGE_NAME)
-    if (options.open)
-      throw usageError(
-        '-o - and --open cannot be used together.',
-        `Name a file to open: -o ${PAGE_NAME} --open.`,
-      )
-  }
+  if (isStdout) checkStdout(ctx, 'the page', PAGE_NAME)
   const path = isStdout ? PAGE_NAME : checkPagePath(options.output, options)
   const filter = await filterOf(ctx, options)
   const journal = await ctx.journal()
   const { manifest } = filter
   if (manifest !== undefined && journal.list({ manifest, limit: 1 }).length === 0)
     throw usageError(
-      `${printable(options.manifest ?? '')}: the journal of this machine has no runs of this manifest.`,
+      existsSync(manifest)
+        ? `${printable(options.manifest ?? '')}: the journal of this machine has no runs of this manifest.`
+        : `${printable(options.manifest ?? '')}: no such file.`,
       'Create them with `rushes batch`, or leave out the name to show all results.',
     )
   const collected = await collectGallery({
@@ -108,7 +100,6 @@ export async function galleryCommand(ctx: Context, options: GalleryOptions): Pro
       left_out: { missing: leftOut.missing, not_downloaded: leftOut.notDownloaded },
     })
   else out.line(printable(path))
-  if (options.open) await openOrWarn(ctx, path)
   return EXIT.ok
 }
 
@@ -240,7 +231,7 @@ const describeRun = (run: JournalRun, folder: string): Omit<GalleryRun, 'files'>
 const USUAL_RATIO = 16 / 9
 
 function describeFile({ input }: JournalRun, file: FoundFile, folder: string): GalleryFile {
-  const { path, bytes, contentType, marks } = file
+  const { path, bytes, contentType } = file
   const media = mediaOf(path, contentType)
   const pixels = media === 'image' ? pictureSizeOf(path) : undefined
   const requestedRatio = ratioOf(isObject(input) ? input.aspect_ratio : undefined)
@@ -253,7 +244,6 @@ function describeFile({ input }: JournalRun, file: FoundFile, folder: string): G
     ...pixels,
     media,
     size: formatBytes(bytes),
-    marks: marks || undefined,
     ratio: Math.round(ratio * 1_000) / 1_000,
     isOpened: canBeOpened(path),
   }

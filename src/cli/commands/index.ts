@@ -31,7 +31,7 @@ export const COMMANDS: readonly CommandRow[] = [
     },
     {
       name: 'models',
-      about: 'List, import and find models, or show the parameters of one',
+      about: 'List, add and import models, or show the parameters of one',
       load: () => import('./models.js'),
     },
   ]),
@@ -53,15 +53,13 @@ export const COMMANDS: readonly CommandRow[] = [
     { name: 'spend', about: 'Sum the estimates of runs', load: () => import('./spend.js') },
     { name: 'forget', about: 'Remove runs from the journal', load: () => import('./forget.js') },
   ]),
-  ...group('Set up:', [
-    { name: 'init', about: 'Write a first manifest for `rushes batch`', load: () => import('./init.js') },
+  ...group('Set up and operate:', [
     { name: 'login', about: 'Store the API key and the service URL', load: () => import('./login.js') },
     { name: 'logout', about: 'Remove the stored API key', load: () => import('./logout.js') },
     { name: 'config', about: 'Show and change the settings', load: () => import('./config.js') },
-    { name: 'profile', about: 'List the profiles, and choose one', load: () => import('./profile.js') },
     {
       name: 'doctor',
-      about: 'Check settings, models, network, API key, disk and journal',
+      about: 'Check config, address, models, a request, key, disk and journal',
       load: () => import('./doctor.js'),
     },
     {
@@ -70,8 +68,6 @@ export const COMMANDS: readonly CommandRow[] = [
       load: () => import('./completion.js'),
     },
     { name: 'mcp', about: 'Run an MCP server for agents', load: () => import('./mcp.js') },
-  ]),
-  ...group('Operate:', [
     { name: 'serve', about: 'Run the local service', load: () => import('./serve.js') },
     {
       name: 'admin',

@@ -1,9 +1,11 @@
 /** `rushes login`: reads the key from a hidden prompt or standard input, checks it, and stores it. */
 import { randomBytes } from 'node:crypto'
+import { createInterface } from 'node:readline'
 import { type Command, Option } from 'commander'
 import type { ApiClient } from '../../client/index.js'
-import { parseApiKey } from '../../client/service-access.js'
+import { parseApiKey, parseBaseUrl } from '../../client/service-access.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
+import { raceAbort } from '../../host/abort.js'
 import { readFirstLine } from '../../host/first-line.js'
 import { isUsableName } from '../../protocol/model-document.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
@@ -15,7 +17,7 @@ import { type RawProfile, settingsOf, storedKeyOf, withValue } from '../settings
 import type { ListOwner } from '../settings/folders.js'
 import { MAX_LINE_BYTES } from '../settings/key.js'
 import { accountOfKey } from '../settings/quick-settings.js'
-import { MODEL_SETTINGS } from '../settings/required-settings.js'
+import { MODEL_SETTINGS, missingError, NO_BASE_URL } from '../settings/required-settings.js'
 import { KEY_VARIABLES, SETTINGS, variable } from '../settings/table.js'
 
 export interface LoginOptions {
@@ -33,10 +35,8 @@ export function register(command: Command, { run }: CommandEnvironment, logIn = 
 export async function loginCommand(ctx: Context, { verify }: LoginOptions): Promise<number> {
   if (ctx.globals.local)
     throw usageError('--local needs no API key.', 'Try `rushes run image --local "a red fox"`.')
-  const baseUrl = await ctx.baseUrl().catch((error: unknown) => {
-    if (!(error instanceof RushesError) || error.code !== 'no_base_url') throw error
-    throw error.with({ hint: 'Give the URL of the service: `rushes login --base-url <url>`.' })
-  })
+  const set = await ctx.findAddress()
+  const baseUrl = set ?? (await askAddress(ctx))
   const { origin } = new URL(baseUrl)
   const apiKey = parseApiKey(await readKey(ctx, origin), 'standard input')
   const offered = defaultsIn((verify ? await checkKey(ctx, baseUrl, apiKey) : undefined) ?? [])
@@ -44,7 +44,8 @@ export async function loginCommand(ctx: Context, { verify }: LoginOptions): Prom
   await ctx.config.update(ctx.profileName, (profile) => {
     added = newModels(profile, offered, origin)
     const withKey = withValue(profile, 'apiKey', { value: apiKey, origin })
-    const withAddress = ctx.globals.baseUrl === undefined ? withKey : withValue(withKey, 'baseUrl', baseUrl)
+    const isGiven = set === undefined || ctx.globals.baseUrl !== undefined
+    const withAddress = isGiven ? withValue(withKey, 'baseUrl', baseUrl) : withKey
     return added.reduce((all, [key, model]) => withValue(all, key, model), withAddress)
   })
   ctx.out.note(
@@ -59,6 +60,28 @@ export async function loginCommand(ctx: Context, { verify }: LoginOptions): Prom
   if (added.length > 0)
     ctx.out.note(`Set the service's models: ${added.map(([name, model]) => `${name}=${model}`).join(', ')}.`)
   return EXIT.ok
+}
+
+/** Throws \`no_base_url\` without a terminal. */
+async function askAddress({ stdin: openStdin, stderr, interrupts, env, out }: Context): Promise<string> {
+  const stdin = openStdin()
+  if (stdin.isTTY !== true || stderr.isTTY !== true || out.mode.json)
+    throw missingError([NO_BASE_URL]).with({
+      hint: 'Give the URL of the service: `rushes login --base-url <url>`.',
+    })
+  stderr.write('Service URL: ')
+  const lines = createInterface({ input: stdin, terminal: false })
+  try {
+    const line = new Promise<string>((resolve) => {
+      lines.once('line', resolve)
+      lines.once('close', () => resolve(''))
+    })
+    const text = (await raceAbort(line, interrupts.first)).trim()
+    SETTINGS.baseUrl.check(text, 'Service URL')
+    return parseBaseUrl(text, { allowHttp: variable(env, 'RUSHES_ALLOW_HTTP') === '1' })
+  } finally {
+    lines.close()
+  }
 }
 
 type ServiceModels = Readonly<Partial<Record<Kind, string>>>

@@ -11,7 +11,6 @@ import type { ImportOptions } from '../imports/import-model.js'
 import { addModel, findAdded, listAdded, removeModel } from '../models/added-models.js'
 import { builtInDocument, type KnownModels } from '../models/known-models.js'
 import { openPrices } from '../models/prices.js'
-import type { SaveOptions } from '../models/save-model.js'
 import {
   pricedJson,
   printModels,
@@ -43,45 +42,17 @@ export function register(command: Command, { run }: CommandEnvironment, showMode
   const imports = command
     .command('import')
     .description('Write the document of a model of fal or Replicate from its published schema')
-    .argument('[model]', 'Model, as fal:<endpoint> or replicate:<owner/name[:version]>')
+    .argument('<model>', 'Model, as fal:<endpoint> or replicate:<owner/name[:version]>')
     .addOption(new Option('--from <file or url>', 'Read the schema from here (default: from the provider)'))
     .addOption(
       new Option('-o, --output <path>', 'Write the document here (default: into the folder of local.models)'),
     )
     .addOption(choiceOption('--kind <kind>', 'Kind of a model whose schema does not name it', KINDS))
     .addOption(new Option('--overwrite', 'Replace a document that exists'))
-    .addOption(
-      new Option(
-        '--check',
-        'Compare imported documents with the schemas of today; exit code 10 if they differ',
-      ),
-    )
-  imports.action((model: string | undefined, options: ImportOptions) =>
+  imports.action((model: string, options: ImportOptions) =>
     run(
       imports,
       async (ctx) => (await import('../imports/import-model.js')).importCommand(ctx, model, options),
-      { ignoresLocal: true },
-    ),
-  )
-  const search = command
-    .command('search')
-    .description('Find models of fal and Replicate, with prices and numbers of runs')
-    .argument('<words...>', 'Words to search for')
-  search.action((words: readonly string[]) =>
-    run(search, async (ctx) => (await import('../imports/search-models.js')).searchCommand(ctx, words), {
-      ignoresLocal: true,
-    }),
-  )
-  const save = command
-    .command('save')
-    .description('Write the document of a model that --engine has used')
-    .argument('<file>', 'YAML file to write; - writes standard output')
-    .argument('[name]', 'Name of the model (default: the last one)')
-    .addOption(new Option('--overwrite', 'Replace a document that exists'))
-  save.action((path: string, name: string | undefined, options: SaveOptions) =>
-    run(
-      save,
-      async (ctx) => (await import('../models/save-model.js')).saveCommand(ctx, { path, name }, options),
       { ignoresLocal: true },
     ),
   )

@@ -72,6 +72,6 @@ async function withoutFile(ctx: Context, run: JournalRun): Promise<RushesError> 
     ...(await flagsToReach(ctx, run)),
     quoteWord(name),
   ]
-  const hint = `Download and open it with \`rushes ${words.join(' ')} --open\`.`
+  const hint = `Download it with \`rushes ${words.join(' ')}\`.`
   return new RushesError(phase === 'succeeded' ? 'usage' : 'wait_timeout', message, { hint })
 }

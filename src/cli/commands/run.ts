@@ -22,7 +22,6 @@ interface RunFlags extends DeliveryOptions {
   readonly promptFile?: string
   readonly count: string
   readonly wait: boolean
-  readonly reuse?: boolean
   readonly dryRun?: boolean
   readonly maxCost?: string
   readonly label?: readonly string[]
@@ -79,9 +78,6 @@ function addRunOptions(command: Command): void {
   command
     .addOption(option('-n, --count <n>', 'Number of runs of the same input').default('1'))
     .addOption(option('--no-wait', 'Print the run id as soon as the run is created, and exit'))
-    .addOption(
-      option('--reuse', 'Reuse a succeeded run of the same model and input from the journal, at no cost'),
-    )
     .addOption(option('--dry-run', 'Print the request body that would be sent'))
     .addOption(
       option('--max-cost <amount>', 'Exit with 2 if the estimate is higher, or if the model has no price'),
@@ -121,19 +117,16 @@ const requestOf = (flags: RunFlags, { schema, words, raw, ...named }: CommandInp
 })
 
 export async function runCommand(ctx: Context, requested: RequestOptions, flags: RunFlags): Promise<number> {
-  const { wait, dryRun: isDryRun = false, reuse = false, yes = false } = flags
+  const { wait, dryRun: isDryRun = false, yes = false } = flags
   const count = wholeNumber(flags.count, '--count', 1, MAX_RUNS)
   if (requested.kind === undefined && requested.input === undefined)
     throw usageError(
       'Missing input.',
       `Use --input '{"prompt": "a red fox"}', --input @file.json or --input -.`,
     )
-  if (
-    !wait &&
-    (flags.output !== undefined || flags.download === true || flags.open === true || flags.show === true)
-  )
+  if (!wait && (flags.output !== undefined || flags.download === true || flags.show === true))
     throw usageError(
-      '--no-wait cannot be used with -d, -o, --open or --show.',
+      '--no-wait cannot be used with -d, -o or --show.',
       'Leave out --no-wait, or download later with `rushes wait <id> -d`.',
     )
   const delivery = await deliveryOf(ctx, flags, { runs: wait ? count : 1 })
@@ -151,19 +144,14 @@ export async function runCommand(ctx: Context, requested: RequestOptions, flags:
       ? `No estimate: ${model} has no price${inCurrency(prices.currency)}.`
       : `Estimate: ${amountText(sumOfRuns(estimate(), runs).millionths, prices.currency)}${end}.`
   const checkLimit = async (runs: number) => {
-    if (runs > 0 && model !== undefined && maxCost !== undefined && !isDryRun) await prices.renew([model])
+    if (model !== undefined && maxCost !== undefined && !isDryRun) await prices.renew([model])
     checkMaxCost(sumOfRuns(estimate(), runs), maxCost, prices.currency, [model ?? ''])
   }
   if (isDryRun) {
-    const reused = reuse
-      ? await (await import('../runs/create-runs.js')).countReusable(ctx, request, count)
-      : 0
-    const created = count - reused
-    await dryRun(ctx, request, { count: created, estimate: estimate() })
-    if (reused > 0) ctx.out.note(`${plural(reused, 'run')} would be reused: same model and input, no charge.`)
+    await dryRun(ctx, request, { count, estimate: estimate() })
     const why = ctx.globals.local && estimate()?.millionths === 0 ? ', because local runs are free' : ''
-    ctx.out.note(estimateText(created, ` for ${plural(created, 'run')}${why}`))
-    await checkLimit(created)
+    ctx.out.note(estimateText(count, ` for ${plural(count, 'run')}${why}`))
+    await checkLimit(count)
     return 0
   }
   if (model === undefined || body === undefined) throw await ctx.missingError(request.missing)
@@ -171,8 +159,7 @@ export async function runCommand(ctx: Context, requested: RequestOptions, flags:
     const { checkTarget } = await import('../runs/check-target.js')
     checkTarget(ctx, delivery, { runs: count, kind: request.kind })
   }
-  // With --reuse, the number of creates is not known yet.
-  if (!reuse) await checkLimit(count)
+  await checkLimit(count)
   if (count > MAX_UNASKED_RUNS && !yes) {
     const question = `Create ${count} runs of ${model}? ${estimateText(count)}`
     if (!(await isConfirmed(ctx, question))) return EXIT.usage
@@ -188,7 +175,6 @@ export async function runCommand(ctx: Context, requested: RequestOptions, flags:
     input: request.input,
     body,
     wait,
-    reuse,
     labels,
     estimate,
     checkLimit,

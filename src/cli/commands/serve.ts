@@ -11,11 +11,12 @@ import type { EngineParts } from '../../service/engines/read-engine.js'
 import { parseFault } from '../../service/http/faults.js'
 import { type NodeRole, ROLES } from '../../service/names.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
-import { choiceOption, repeated, UNCOMMON, wholeNumber } from '../flags/values.js'
+import { choiceOption, repeated, wholeNumber } from '../flags/values.js'
 import { announce, printFault, printPayers } from '../serve/announce.js'
 import {
   databaseOption,
   databaseUrlOf,
+  dataFolderOf,
   type EngineFlags,
   engineOptions,
   modelSourcesOf,
@@ -27,7 +28,6 @@ import {
   sizeOf,
   URL_FILE,
 } from '../serve/flags.js'
-import { SERVICE_FOLDER } from '../settings/folders.js'
 
 /** Log levels, from the least to the most verbose. */
 const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const
@@ -58,7 +58,10 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
     new Option('--port <port>', 'Port to listen on; 0 for any free port').default('7878'),
     new Option('--host <address>', 'Address to listen on').default('127.0.0.1'),
     new Option('--public-url <url>', 'Base URL of the outputs (default: the URL that it listens on)'),
-    new Option('--data <folder>', 'Folder for runs and outputs (default: in the state folder)'),
+    new Option(
+      '--data <folder>',
+      'Folder for runs and outputs (default: RUSHES_DATA, else in the state folder)',
+    ),
     new Option(
       '--concurrency <n>',
       'Number of runs rendered at the same time, and per model with a server (default: one per core, at most 4)',
@@ -74,43 +77,43 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
       'Log level on standard error: silent, error, warn, info or debug',
       LOG_LEVELS,
     ).default('warn'),
-    databaseOption().helpGroup(UNCOMMON.storage),
+    databaseOption().helpGroup('Storage options:'),
     new Option(
       '--storage <url>',
       'Keep outputs and reference images in an S3 bucket, s3://bucket/prefix (default: files in --data)',
-    ).helpGroup(UNCOMMON.storage),
+    ).helpGroup('Storage options:'),
     new Option(
       '--retain <duration>',
       'Delete outputs older than this, for example 7d (default: keep everything)',
-    ).helpGroup(UNCOMMON.storage),
+    ).helpGroup('Storage options:'),
     choiceOption(
       '--role <role>',
       'Role of this node: answer requests (api), render runs (worker), or all',
       ROLES,
     )
       .default('all')
-      .helpGroup(UNCOMMON.server),
+      .helpGroup('Server options:'),
     new Option('--body-limit <size>', 'Maximum size of a request body: 64MiB, 500kB or bytes')
       .default('64MiB')
-      .helpGroup(UNCOMMON.server),
+      .helpGroup('Server options:'),
     new Option(
       '--trust-proxy <cidr>',
       'Trust X-Forwarded-For from this IP address or CIDR range (repeatable)',
     )
       .argParser(repeated)
-      .helpGroup(UNCOMMON.server),
+      .helpGroup('Server options:'),
     new Option(
       '--metrics-port <port>',
       'Port for Prometheus metrics at /metrics; 0 for any free port (default: no metrics)',
-    ).helpGroup(UNCOMMON.server),
-    new Option('--log-prompts', 'Log prompts too, at level info').helpGroup(UNCOMMON.server),
+    ).helpGroup('Server options:'),
+    new Option('--log-prompts', 'Log prompts too, at level info').helpGroup('Server options:'),
   ]
   for (const option of options) command.addOption(option)
   command.action((flags: ServeOptions) => run(command, (ctx) => serve(ctx, flags), { ignoresLocal: true }))
 }
 
 export async function serveCommand(ctx: Context, options: ServeOptions): Promise<number> {
-  const { out, interrupts, clock, env, stateFolder } = ctx
+  const { out, interrupts, clock, env } = ctx
   if (ctx.globals.local || ctx.globals.baseUrl !== undefined)
     throw usageError('`rushes serve` cannot be used with --local or --base-url.')
   const port = portOf(options.port, '--port')
@@ -128,14 +131,14 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   for (const warning of models.warnings) out.warn(`${warning}.`)
   for (const { document, note } of models.models)
     if (note !== undefined) out.note(`${document.name}: ${printable(note)}.`)
-  const { createThumbnailProcess, defaultConcurrency, readConsolePage } = await import(
+  const { createThumbnailProcess, defaultConcurrency, readConsoleFiles } = await import(
     '../context/local-service.js'
   )
   const concurrency =
     options.concurrency === undefined
       ? defaultConcurrency()
       : wholeNumber(options.concurrency, '--concurrency', 1, 64)
-  const data = resolve(options.data ?? join(stateFolder, SERVICE_FOLDER))
+  const data = resolve(dataFolderOf(options.data, ctx))
   const { host } = options
   const { createService } = await import('../../service/index.js')
   // Other services start without prom-client.
@@ -147,7 +150,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const storage = await openStorage(ctx, options.storage)
   const preview = await ctx.engine()
   const hasConsole = options.console && options.role !== 'worker'
-  const page = hasConsole ? await readConsolePage() : undefined
+  const page = hasConsole ? await readConsoleFiles() : undefined
   if (hasConsole && page === undefined)
     out.warn('The console is off: its files are missing from this installation of rushes.')
   const engine = models.createEngine({

@@ -1,7 +1,7 @@
 /** `rushes show`: prints the details of a run from the journal. It sends no requests. */
 import { join } from 'node:path'
 import { type Command, Option } from 'commander'
-import { EXIT, usageError } from '../../errors.js'
+import { EXIT } from '../../errors.js'
 import type { Journal, JournalRun } from '../../journal/index.js'
 import { quoteWord } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
@@ -17,14 +17,12 @@ import { listJson } from '../terminal/run-json.js'
 export interface ShowOptions {
   /** Run id or row key. If undefined, the newest run of the current service. */
   readonly name: string | undefined
-  readonly again: boolean
   /** Whether to draw the downloaded files. */
   readonly show?: boolean
 }
 
 interface ShowFlags {
   readonly last?: boolean
-  readonly again?: boolean
   readonly show?: boolean
 }
 
@@ -32,40 +30,22 @@ export function register(command: Command, { run }: CommandEnvironment, show = s
   command
     .argument('[id]', 'Run id, or the key of an unconfirmed row such as ~3f2a')
     .addOption(lastOption())
-    .addOption(new Option('--again', 'Print only the command that repeats the run, under a free file name'))
     .addOption(new Option(...SHOW))
-    .action((name: string | undefined, { last = false, again = false, show: draws = false }: ShowFlags) =>
+    .action((name: string | undefined, { last = false, show: draws = false }: ShowFlags) =>
       run(command, (ctx) => {
         checkOneWay({ ids: name === undefined ? [] : [name], last })
-        return show(ctx, { name, again, show: draws })
+        return show(ctx, { name, show: draws })
       }),
     )
 }
 
-export async function showCommand(ctx: Context, { name, again, show = false }: ShowOptions): Promise<number> {
+export async function showCommand(ctx: Context, { name, show = false }: ShowOptions): Promise<number> {
   const { out, clock } = ctx
   const journal = await ctx.journal()
   const run = name === undefined ? await lastRow(ctx) : await rowOf(ctx, journal, name)
   const files = journal.filesOf(run)
-  if (again || out.mode.json) {
-    const { againOf } = await import('../runs/again.js')
-    const { command, missing, note } = await againOf(ctx, journal, run)
-    const isWhole = missing.length === 0
-    if (out.mode.json) {
-      out.json({ ...listJson(run, files), again: isWhole ? command : null })
-      return EXIT.ok
-    }
-    if (!isWhole)
-      throw usageError(
-        `${nameOfRun(run)} cannot be repeated by one command. ${missing.join(' ')}`,
-        `Add each image with -i <path> to \`${command}\`.`,
-      )
-    if (run.phase === 'unconfirmed')
-      out.warn(
-        `${nameOfRun(run)} is unconfirmed: the run may exist. Check the runs of your account before you repeat it.`,
-      )
-    out.line(command)
-    if (note !== undefined) out.note(note)
+  if (out.mode.json) {
+    out.json(listJson(run, files))
     return EXIT.ok
   }
   const { pictureSizeOf: sizeOf } = await import('../runs/picture-size.js')

@@ -2,13 +2,7 @@
 import type { Clock } from '../../host/clock.js'
 import type { Globals } from '../flags/globals.js'
 import type { Env } from '../process/io.js'
-import {
-  type ChosenProfile,
-  type ConfigFile,
-  type RawProfile,
-  settingsOf,
-  storedKeyOf,
-} from '../settings/config-file.js'
+import { type ConfigFile, type RawProfile, settingsOf, storedKeyOf } from '../settings/config-file.js'
 import {
   checkProfile,
   type Missing,
@@ -59,7 +53,7 @@ export interface CommandSettingsOptions {
   readonly clock: Clock
   readonly signal: AbortSignal
   readonly config: ConfigFile
-  readonly chosenProfile: ChosenProfile
+  readonly profileName: string
   readonly createsProfile: boolean
   readonly reportsAddress: boolean
   /** The service of a run. Replaces the service URL of the settings. */
@@ -79,15 +73,14 @@ export function createCommandSettings(options: CommandSettingsOptions): CommandS
     clock,
     signal,
     config,
-    chosenProfile,
+    profileName,
     createsProfile,
     reportsAddress,
     home,
     keys,
   } = options
-  const profileName = chosenProfile.name
   const profile = once(async () => {
-    if (!createsProfile) checkProfile(chosenProfile, await config.profiles())
+    if (!createsProfile) checkProfile(profileName, await config.profiles())
     for (const unreadKey of await config.unreadKeys(profileName))
       out.warn(
         `${config.path}: "${unreadKey}" is not read, and the key in it is not protected. ` +

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import type { ApiClient } from '../../client/index.js'
+import type { ApiClient, RateLimiter } from '../../client/index.js'
 import type { DownloadedFile, Downloader } from '../../download/index.js'
 import { type RushesError, usageError } from '../../errors.js'
 import { type Clock, systemClock } from '../../host/clock.js'
@@ -20,12 +20,7 @@ import type { Globals } from '../flags/globals.js'
 import type { AskService, KnownModels } from '../models/known-models.js'
 import type { OpenedEngine } from '../models/local-engine.js'
 import type { Env, Io } from '../process/io.js'
-import {
-  type ChosenProfile,
-  type ConfigFile,
-  chooseProfile,
-  createConfigFile,
-} from '../settings/config-file.js'
+import { type ConfigFile, chooseProfile, createConfigFile } from '../settings/config-file.js'
 import { foldersOf, LOCAL_FOLDER } from '../settings/folders.js'
 import { type Missing, missingError, NO_BASE_URL } from '../settings/required-settings.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
@@ -37,7 +32,6 @@ import {
   once,
   type Settings,
 } from './command-settings.js'
-import { createKeyLimits, type KeyLimits } from './key-limits.js'
 import type { PictureParts } from './picture-parts.js'
 import type { StateOptions } from './state.js'
 
@@ -79,8 +73,6 @@ export interface Context extends Io, Settings {
   readonly interrupts: Interrupts
   readonly config: ConfigFile
   readonly profileName: string
-  /** What chose the profile. */
-  readonly profileOrigin: ChosenProfile['origin']
   readonly configFolder: string
   readonly stateFolder: string
   /** What the file systems of output files can do. */
@@ -107,8 +99,6 @@ export interface Context extends Io, Settings {
   at(home: RunHome): Promise<Context>
   /** Creates a context for one part of a long command. The caller closes it. Both share streams, settings and API keys. */
   separate(): Context
-  /** Creates a context that reads settings and API key again. Both share streams, network, journal and closing. */
-  renewed(): Context
   /** Creates a fetch function that sends no API key. */
   fetch(): Promise<Fetch>
   /** Creates a client for a URL and a key that are not in the settings. */
@@ -140,6 +130,8 @@ export interface CommandEnvironment {
   readonly model?: ModelDocument | undefined
   /** Width of the terminal that shows the help. Undefined when standard output is not a terminal. */
   columns?(): number | undefined
+  /** Returns the program with the flags of every command. */
+  program(): Promise<Command>
   /** Runs `work` with a context and stores the exit code. */
   run(command: Command, work: (ctx: Context) => Promise<number>, needs?: CommandNeeds): Promise<void>
 }
@@ -177,7 +169,9 @@ interface Opening {
   readonly random: () => number
   readonly folders: Folders
   readonly settings: CommandSettings
-  readonly limits: KeyLimits
+  readonly state: StateOptions
+  /** Monotonic time at which requests are no longer held back after a 429. */
+  heldBackUntilMs: number
   readonly closers: Shared['closers']
   readonly fetch: Shared['fetch']
   readonly openJournal: Shared['openJournal']
@@ -197,23 +191,15 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
   const { closers = [], keys = new Map<string, string>() } = shared
   const folders = foldersOf(options.env)
   const config = createConfigFile(folders.config)
-  const chosenProfile = chooseProfile(
-    { flag: globals.profile, env: options.env },
-    () => options.home?.profile ?? config.defaultProfile(),
-  )
-  const opening = openingOf(
-    { ...options, config, chosenProfile, keys },
-    { ...shared, closers, keys },
-    folders,
-  )
-  const { clock, random, settings, limits, fetch, openJournal } = opening
+  const profileName = chooseProfile(globals.profile, options.env, options.home?.profile)
+  const opening = openingOf({ ...options, config, profileName, keys }, { ...shared, closers, keys }, folders)
+  const { clock, random, settings, fetch, openJournal } = opening
   const { profile, setting, baseUrl, isLocal } = settings
   const ctx: Context = {
     ...options,
     clock,
     config,
-    profileName: chosenProfile.name,
-    profileOrigin: chosenProfile.origin,
+    profileName,
     configFolder: folders.config,
     stateFolder: folders.state,
     fileSystem,
@@ -239,12 +225,11 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
     }),
     at: contextsByHome(options, config, { closers, openJournal, fetch }),
     separate: () => createContext(options, { keys }),
-    renewed: () => createContext(options, { closers, openJournal, fetch }),
     async downloader(fetchOutput) {
       const { createDownloader } = await import('../../download/index.js')
       return createDownloader({ fetch: fetchOutput, clock, random, fileSystem })
     },
-    rateLimitedForMs: limits.rateLimitedForMs,
+    rateLimitedForMs: () => Math.max(0, opening.heldBackUntilMs - clock.monotonic()),
     engine: async () => parts.engine ?? (await import('./local-service.js')).createPreviewProcess(),
     pictureParts: async () =>
       parts.pictures ?? (await import('./picture-parts.js')).createPictureParts(options.env),
@@ -275,7 +260,7 @@ function contextsByHome(options: ContextOptions, config: ConfigFile, shared: Par
 }
 
 function openingOf(
-  options: ContextOptions & Pick<CommandSettingsOptions, 'config' | 'chosenProfile' | 'keys'>,
+  options: ContextOptions & Pick<CommandSettingsOptions, 'config' | 'profileName' | 'keys'>,
   shared: Partial<Shared> & Pick<Shared, 'closers'>,
   folders: Opening['folders'],
 ): Opening {
@@ -287,14 +272,14 @@ function openingOf(
   const settings = createCommandSettings({ ...options, clock, signal, createsProfile, reportsAddress })
   const fetch = shared.fetch ?? once(async () => parts.fetch ?? (await openNetwork(env, clock)))
   const state = { folder: folders.state, clock, warn: out.warn }
-  const limitsUrl = () => settings.setting('limitsUrl')
   return {
     options,
     clock,
     random: parts.random ?? Math.random,
     folders,
     settings,
-    limits: createKeyLimits({ ...state, isLocal: globals.local, limitsUrl, closers }),
+    state,
+    heldBackUntilMs: 0,
     closers,
     fetch,
     openJournal: shared.openJournal ?? once(() => journalOpener(state, closers)),
@@ -353,7 +338,7 @@ async function modelsOf(opening: Opening, ctx: Context): Promise<KnownModels> {
 }
 
 async function clientFor(opening: Opening, baseUrl: string, apiKey: string): Promise<ApiClient> {
-  const { clock, random, settings, limits, fetch, options } = opening
+  const { clock, random, settings, fetch, options } = opening
   const { out } = options
   const { createApiClient } = await import('../../client/index.js')
   const failureStatuses = (await settings.setting('failureStatuses'))?.split(',') ?? []
@@ -361,13 +346,35 @@ async function clientFor(opening: Opening, baseUrl: string, apiKey: string): Pro
     baseUrl,
     apiKey,
     fetch: await fetch(),
-    limiter: await limits.limiterFor(baseUrl, apiKey),
+    limiter: await limiterFor(opening, baseUrl, apiKey),
     clock,
     random,
     failureStatuses: failureStatuses.filter((word) => word.trim() !== ''),
     runIdField: await settings.setting('runIdField'),
     trace: out.mode.debug ? out.debug : undefined,
   })
+}
+
+/**
+ * Opens the rate limit of a key, which all processes with this key share. With `--local` only this process uses the
+ * key, so its limit is not shared.
+ */
+async function limiterFor(opening: Opening, address: string, apiKey: string): Promise<RateLimiter> {
+  const { clock, state, closers, options } = opening
+  const { createLimiter } = await import('../../limiter/index.js')
+  if (options.globals.local) return createLimiter(clock)
+  const { openStateLedger } = await import('./state.js')
+  const { keyHashOf } = await import('../../limiter/shared-ledger.js')
+  const ledger = openStateLedger({ ...state, keyHash: keyHashOf(new URL(address).origin, apiKey) })
+  closers.push(async () => ledger.close())
+  const limiter = createLimiter(clock, ledger)
+  return {
+    ...limiter,
+    holdBack(ms) {
+      opening.heldBackUntilMs = Math.max(opening.heldBackUntilMs, clock.monotonic() + ms)
+      limiter.holdBack(ms)
+    },
+  }
 }
 
 async function connectRemote(opening: Opening): Promise<Connection> {

@@ -2,16 +2,15 @@
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import type { DownloadedFile } from '../../download/index.js'
-import { marksOfFile } from '../../download/marks.js'
 import type { Clock } from '../../host/clock.js'
 import { describeError } from '../../host/system-error.js'
 import { ANSWER_GRACE_MS } from '../../runs/create.js'
-import { type Page, readPage } from '../../service/console/page.js'
 import type { Engine } from '../../service/engines/engine.js'
 import { createProcessEngine } from '../../service/engines/process.js'
 import { createService } from '../../service/index.js'
 import type { ServedModel } from '../../service/models/served-model.js'
 import type { Service } from '../../service/service.js'
+import { type AssetFiles, readAssets } from '../../service/web/assets.js'
 import type { Env } from '../process/io.js'
 import { GRACE_NOTE } from '../terminal/format.js'
 
@@ -50,11 +49,11 @@ export const createThumbnailProcess = (): Engine =>
   createProcessEngine({ script: new URL('./thumbnailer.cjs', import.meta.url) })
 
 /**
- * Reads the console page, which the build writes beside this bundle. Undefined when the page is missing, as in a source
- * checkout.
+ * Reads the files of the console's pages, which the build writes beside this bundle. Undefined when they are missing, as in a
+ * source checkout.
  */
-export const readConsolePage = (): Promise<Page | undefined> =>
-  readPage(fileURLToPath(new URL('./console/', import.meta.url)))
+export const readConsoleFiles = (): Promise<AssetFiles | undefined> =>
+  readAssets(fileURLToPath(new URL('./console/', import.meta.url)))
 
 export async function openLocalService({
   dataFolder,
@@ -97,7 +96,7 @@ async function outputFiles(service: Service, urls: readonly string[]): Promise<r
     const found = await service.findOutputFile(url)
     if (found === undefined) continue
     const { path, bytes, sha256, contentType: content_type } = found
-    files.push({ path, bytes, sha256, url, content_type, ...marksOfFile(path) })
+    files.push({ path, bytes, sha256, url, content_type })
   }
   return files
 }

@@ -16,7 +16,7 @@ const CHECK_TIMEOUT_MS = 15_000
  * `path`: file or folder of documents. Default: the setting `local.models`, else the servers of this machine. No run is
  * created, and no key is printed.
  */
-export async function checkModels(ctx: Context, path: string | undefined): Promise<readonly Finding[]> {
+export async function checkModelServers(ctx: Context, path: string | undefined): Promise<readonly Finding[]> {
   const setting = path === undefined ? await ctx.setting('localModels') : undefined
   const folder = path ?? (setting === undefined ? undefined : resolve(ctx.configFolder, setting))
   if (folder === undefined) return await findServers(ctx)

@@ -1,97 +1,99 @@
-/**
- * Checks of the service: name, connection, clock, key and shared rate limit. Sends at most two requests to the service.
- */
+/** Checks of the service: address, one request, key. They send at most two requests, which cost nothing. */
 import { randomBytes } from 'node:crypto'
-import { lookup } from 'node:dns/promises'
-import { isIP } from 'node:net'
-import { EXIT, messageOf, RushesError } from '../../errors.js'
-import { HttpFailure, isLoopback } from '../../host/http.js'
+import { EXIT, RushesError } from '../../errors.js'
+import { findProxy, HttpFailure, isLoopback } from '../../host/http.js'
 import { Interruption } from '../../host/interrupts.js'
-import { maskLimitsUrl, parseLimitsUrl } from '../../limiter/redis/limits-url.js'
-import { pingRedis } from '../../limiter/redis/redis-ledger.js'
 import type { Context } from '../context/context.js'
-import { type Finding, failed, failedBy, ok, skipped, warning } from './finding.js'
+import type { Env } from '../process/io.js'
+import { addressHint } from '../settings/table.js'
+import { combined, type Finding, failed, failedBy, ok, skipped, warning } from './finding.js'
+
+interface CheckedAddress {
+  readonly finding: Finding
+  /** Undefined for an invalid address, and if no service is configured. */
+  readonly url?: URL
+}
+
+export async function checkAddress(ctx: Context): Promise<CheckedAddress> {
+  try {
+    const address = await ctx.findAddress()
+    if (address === undefined)
+      return { finding: ok('address', 'no service configured: `--local` works, without key and cost') }
+    if (ctx.globals.local) return { finding: ok('address', 'the local service in this process') }
+    const hint = addressHint(address)
+    const finding = hint === undefined ? ok('address', address) : warning('address', address, hint)
+    return { finding, url: new URL(address) }
+  } catch (error) {
+    return { finding: failedBy('address', error) }
+  }
+}
 
 const SKEW_WARNING_MS = 30_000
 /** With a larger difference between the clocks, signed URLs and new certificates fail. */
 const MAX_SKEW_MS = 300_000
 
-export async function checkName(url: URL, isProxied: boolean): Promise<Finding> {
-  const host = url.hostname.replace(/^\[|\]$/g, '')
-  if (isIP(host) !== 0 || isLoopback(host)) return ok('dns', `${host}: no lookup needed`)
-  if (isProxied) return skipped('dns', 'the proxy resolves the name')
-  try {
-    const { address } = await lookup(host)
-    return ok('dns', `${host} resolves to ${address}`)
-  } catch (error) {
-    return failed('dns', `${host} was not found (${codeOf(error)})`, {
-      exitCode: EXIT.network,
-      advice: 'Check the spelling of the service URL and the network connection of this machine.',
-    })
-  }
-}
-
-const codeOf = (error: unknown): string => String((error as { code?: unknown } | null)?.code ?? error)
-
-export interface Reached {
-  readonly findings: readonly Finding[]
+interface CheckedRequest {
+  readonly finding: Finding
   readonly isReached: boolean
 }
 
-/** Sends one request without the key. Any response proves the connection. */
-export async function checkConnection(ctx: Context, url: URL, isProxied: boolean): Promise<Reached> {
-  const { clock, interrupts } = ctx
+/** Sends one request without the key. Any response proves the connection, and shows the service's clock. */
+export async function checkRequest(ctx: Context, url: URL): Promise<CheckedRequest> {
+  const { clock, interrupts, env } = ctx
   const startedAtMs = clock.monotonic()
+  let proxy: string | undefined
   try {
+    proxy = proxyFor(url, env)
     const fetch = await ctx.fetch()
     const response = await fetch({ method: 'GET', url, headers: { accept: '*/*' }, signal: interrupts.first })
     const elapsedMs = Math.round(clock.monotonic() - startedAtMs)
     const date = Date.parse(response.header('date') ?? '')
     response.discard()
-    const result = url.protocol === 'https:' ? 'connected, valid certificate' : 'connected'
-    return {
-      isReached: true,
-      findings: [ok('connection', `${result} (${elapsedMs} ms)`), clockFinding(date - clock.now())],
-    }
+    const how = [
+      url.protocol === 'https:' ? 'connected, valid certificate' : 'connected',
+      ...(proxy === undefined ? [] : [`through the proxy ${proxy}`]),
+    ].join(', ')
+    const parts = [ok('request', `${how} (${elapsedMs} ms)`), ...clockFindings(date - clock.now())]
+    return { finding: combined('request', parts), isReached: true }
   } catch (error) {
-    return {
-      isReached: false,
-      findings: [connectionFailed(error, url, isProxied), skipped('clock', 'no response')],
-    }
+    interrupts.first.throwIfAborted()
+    return { finding: unreachable(error, url, proxy), isReached: false }
   }
 }
 
-function connectionFailed(error: unknown, url: URL, isProxied: boolean): Finding {
-  if (error instanceof HttpFailure)
-    return failed('connection', `${url.host} cannot be reached: ${error.message}`, {
-      exitCode: error.isInvalidHttp ? EXIT.serviceBroken : EXIT.network,
-      advice: error.advice ?? adviceFor(error.code, isProxied),
-    })
-  if (!(error instanceof RushesError)) throw error
-  return failed('connection', error.message, { exitCode: error.exitCode, advice: error.hint })
+function unreachable(error: unknown, url: URL, proxy: string | undefined): Finding {
+  if (!(error instanceof HttpFailure)) return failedBy('request', error)
+  return failed('request', `${url.host} cannot be reached: ${error.message}`, {
+    exitCode: error.isInvalidHttp ? EXIT.serviceBroken : EXIT.network,
+    advice: error.advice ?? adviceFor(error.code, proxy),
+  })
 }
 
-const adviceFor = (code: string | undefined, isProxied: boolean): string => {
-  if (isProxied) return 'Check the service URL, and whether the proxy allows this host.'
+/** The proxy for requests to this URL, without its password. Throws `usage` for an invalid one. */
+export const proxyFor = (url: URL, env: Env): string | undefined =>
+  isLoopback(url.hostname) ? undefined : findProxy(env, url.protocol)?.host
+
+const adviceFor = (code: string | undefined, proxy: string | undefined): string => {
+  if (proxy !== undefined) return `Check the service URL, and whether the proxy ${proxy} allows this host.`
+  if (code === 'ENOTFOUND') return 'Check the spelling of the service URL, and the network of this machine.'
   if (code === 'ECONNREFUSED')
     return 'No server is listening there. Start a local service with `rushes serve`.'
   return 'Check the firewall. If this network needs a proxy, set HTTPS_PROXY.'
 }
 
 /** `skewMs`: the service's clock minus this machine's clock; NaN when unknown. */
-export function clockFinding(skewMs: number): Finding {
-  if (Number.isNaN(skewMs)) return skipped('clock', 'the response has no date')
+export function clockFindings(skewMs: number): readonly Finding[] {
+  if (!(Math.abs(skewMs) >= SKEW_WARNING_MS)) return []
   // The difference is only approximate: the header has whole seconds, and the response took time to arrive.
   const skewSeconds = Math.round(Math.abs(skewMs) / 1_000)
-  const difference = `this machine's clock is ${skewSeconds} s ${skewMs < 0 ? 'ahead of' : 'behind'} the service's`
+  const message = `this machine's clock is ${skewSeconds} s ${skewMs < 0 ? 'ahead of' : 'behind'} the service's`
   const advice = 'Synchronize the clock (NTP). With a wrong clock, signed URLs fail.'
-  if (Math.abs(skewMs) >= MAX_SKEW_MS)
-    return failed('clock', difference, { advice, exitCode: EXIT.serviceBroken })
-  if (Math.abs(skewMs) >= SKEW_WARNING_MS) return warning('clock', difference, advice)
-  return ok('clock', skewSeconds <= 2 ? "matches the service's clock" : difference)
+  return Math.abs(skewMs) >= MAX_SKEW_MS
+    ? [failed('request', message, { advice, exitCode: EXIT.serviceBroken })]
+    : [warning('request', message, advice)]
 }
 
-/** Requests a run that cannot exist. For a valid key the service returns `run_not_found`, at no cost. */
+/** Requests a run that cannot exist. For a valid key the service returns `run_not_found`. */
 export async function checkKey(ctx: Context): Promise<Finding> {
   try {
     const { client } = await ctx.connect()
@@ -109,36 +111,6 @@ export async function checkKey(ctx: Context): Promise<Finding> {
   }
 }
 
-const LIMITS_CHECK = 'rate limit'
-
-/**
- * Runs the rate limit script on the Redis server of RUSHES_LIMITS_URL, without taking a slot. Returns an empty list
- * when the setting is missing.
- */
-export async function checkLimits(ctx: Context): Promise<readonly Finding[]> {
-  let url: string | undefined
-  try {
-    url = await ctx.setting('limitsUrl')
-  } catch (error) {
-    return [failedBy(LIMITS_CHECK, error)]
-  }
-  if (url === undefined) return []
-  const address = parseLimitsUrl(url)
-  if (address === undefined) return []
-  const startedAtMs = ctx.clock.monotonic()
-  try {
-    await pingRedis(address, ctx.interrupts.first)
-    const elapsedMs = Math.round(ctx.clock.monotonic() - startedAtMs)
-    return [ok(LIMITS_CHECK, `shared between machines, ${maskLimitsUrl(url)} (${elapsedMs} ms)`)]
-  } catch (error) {
-    ctx.interrupts.first.throwIfAborted()
-    return [
-      failed(LIMITS_CHECK, `${maskLimitsUrl(url)}: ${messageOf(error)}`, {
-        exitCode: EXIT.network,
-        advice:
-          'Until it answers, the rate limit is kept on this machine only. ' +
-          'Check the server and RUSHES_LIMITS_URL, or remove the setting.',
-      }),
-    ]
-  }
-}
+/** Request and key for a reason that makes both impossible. */
+export const skipService = (reason: string): readonly Finding[] =>
+  ['request', 'key'].map((check) => skipped(check, reason))

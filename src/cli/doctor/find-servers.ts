@@ -20,7 +20,7 @@ const TIMEOUT_MS = 500
 /** Servers have models of other kinds too. */
 const MAX_NAMED = 4
 
-export interface FoundServer {
+interface FoundServer {
   readonly answer: ServerAnswer
   readonly url: string
   /** Value of `--engine`. Of several models, those that draw are not known. */
@@ -28,7 +28,7 @@ export interface FoundServer {
 }
 
 /** Asks all ports at once, on the loopback address alone. Creates no run. */
-export async function lookForServers(ctx: Context): Promise<readonly FoundServer[]> {
+async function lookForServers(ctx: Context): Promise<readonly FoundServer[]> {
   const options = { fetch: await ctx.fetch(), clock: ctx.clock, signal: ctx.interrupts.first }
   const found = await Promise.all(
     USUAL.map(async ([type, port, path]): Promise<readonly FoundServer[]> => {

@@ -1,6 +1,7 @@
 /** The result of one check of `rushes doctor`. */
 import { EXIT } from '../../errors.js'
 import { asRushesError } from '../../host/interrupts.js'
+import { exitCodeOf } from '../process/exit.js'
 
 export type CheckStatus = 'ok' | 'warning' | 'failed' | 'skipped'
 
@@ -14,7 +15,12 @@ export interface Finding {
   readonly exitCode?: number
 }
 
-export const ok = (check: string, message: string): Finding => ({ check, status: 'ok', message })
+export const ok = (check: string, message: string, advice?: string): Finding => ({
+  check,
+  status: 'ok',
+  message,
+  advice,
+})
 
 export const warning = (check: string, message: string, advice?: string): Finding => ({
   check,
@@ -40,3 +46,21 @@ export const skipped = (check: string, reason: string): Finding => ({
   status: 'skipped',
   message: `not checked: ${reason}`,
 })
+
+/** One finding of several: the problems, or everything that is well. */
+export function combined(check: string, parts: readonly Finding[]): Finding {
+  const problems = parts.filter(({ status }) => status === 'failed' || status === 'warning')
+  const shown = problems.length > 0 ? problems : parts
+  const isFailed = problems.some(({ status }) => status === 'failed')
+  const advice = shown.flatMap((part) => part.advice ?? [])
+  return {
+    check,
+    status: isFailed ? 'failed' : problems.length > 0 ? 'warning' : 'ok',
+    message: shown.map(({ message }) => message).join('; '),
+    ...(advice.length > 0 && { advice: advice.join('\n') }),
+    ...(isFailed && { exitCode: exitCodeFor(problems) }),
+  }
+}
+
+export const exitCodeFor = (findings: readonly Finding[]): number =>
+  exitCodeOf(findings.flatMap(({ exitCode }) => (exitCode === undefined ? [] : [{ exitCode }])))

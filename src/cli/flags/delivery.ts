@@ -5,38 +5,20 @@ import { usageError } from '../../errors.js'
 import { isFolder } from '../../host/directories.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
-import type { ProgressForm } from '../terminal/progress.js'
-import { choiceOption } from './values.js'
+import { SETTINGS } from '../settings/table.js'
 
-/** Flags of `run`, `wait`, `download` and `batch`. */
-export interface ProgressFlags {
-  readonly progress?: string
-  readonly notify?: boolean
-}
-
-export const progressOptions = (): readonly Option[] => [
-  choiceOption('--progress <form>', 'Form of the progress on standard error: json, one object per line', [
-    'json',
-  ]),
-  new Option('--notify', 'Ring the bell and notify the desktop when a wait of more than 10 s has ended'),
-]
-
-export const progressFormOf = ({ progress, notify = false }: ProgressFlags): ProgressForm => ({
-  isJson: progress === 'json',
-  notifies: notify,
-})
-
-export interface DeliveryOptions extends ProgressFlags {
+export interface DeliveryOptions {
   readonly timeout?: string
   readonly download?: boolean
   readonly output?: string
   readonly overwrite?: boolean
   readonly sidecar?: boolean
-  readonly open?: boolean
   readonly show?: boolean
 }
 
-const TIMEOUT = 'How long to wait: 90s, 15m, 0 for no limit (default 30m)'
+/** `standard`: the wait without the flag, if it is not that of the settings. */
+export const timeoutOption = (what: string, standard: string = SETTINGS.timeout.default): Option =>
+  new Option('--timeout <duration>', `${what}: 90s, 15m, 0 for no limit (default: ${standard})`)
 
 /** `flag`: a note says why no picture can be drawn. */
 export type Show = 'flag' | 'setting'
@@ -55,13 +37,11 @@ const ROWS: readonly (readonly [string, string])[] = [
   ['--overwrite', 'Replace a file that exists'],
   ['--sidecar', 'Write <file>.json beside each file: model, input, run id, URL, sha256, times'],
   SHOW,
-  ['--open', 'Open the result'],
 ]
 
-export function addDeliveryOptions(command: Command, timeout = TIMEOUT): void {
-  for (const [flags, about] of [['--timeout <duration>', timeout] as const, ...ROWS])
-    command.addOption(new Option(flags, about).helpGroup('Result options:'))
-  for (const option of progressOptions()) command.addOption(option.helpGroup('Result options:'))
+export function addDeliveryOptions(command: Command, timeout = timeoutOption('How long to wait')): void {
+  const rows = ROWS.map(([flags, about]) => new Option(flags, about))
+  for (const option of [timeout, ...rows]) command.addOption(option.helpGroup('Result options:'))
 }
 
 /** The flags after validation. */
@@ -72,8 +52,6 @@ export interface Delivery {
   readonly sidecar: boolean
   /** Maximum wait in ms; undefined for no limit. `once` sends one status request, and the run must be finished. */
   readonly patience: number | 'once' | undefined
-  readonly open: boolean
-  readonly progress: ProgressForm
   /** Whether to draw the results in the terminal, if it can. */
   readonly show: Show | undefined
   /** Flags for a later command that delivers the outputs of one run in the same way. */
@@ -114,8 +92,6 @@ export async function deliveryOf(
     overwrite: options.overwrite === true,
     sidecar: options.sidecar === true,
     patience: isDownload && options.timeout === undefined ? 'once' : await timeoutOf(ctx, options.timeout),
-    open: options.open === true,
-    progress: progressFormOf(options),
     show: options.show === true ? 'flag' : (await ctx.setting('show')) === 'off' ? undefined : 'setting',
     again: flagsAgain(isDownload ? { ...options, download: true } : options, runs),
   }

@@ -27,7 +27,7 @@ const GLOBAL_FLAGS: readonly (readonly [flags: string, about: string])[] = [
   ['--profile <name>', 'Use this profile of the config file'],
   ['--base-url <url>', 'URL of the service'],
   ['--local', 'Use the built-in preview service: no key, no network'],
-  ['--engine <spec>', 'Run this model here: images:<url>, comfyui:<url>#<file>, fal:<name> or a command'],
+  ['--engine <spec>', 'Run a model here, such as images:http://127.0.0.1:1234/v1'],
 ]
 
 export const globalOptions = (): readonly Option[] =>

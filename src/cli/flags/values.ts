@@ -41,6 +41,3 @@ export function wholeNumber(text: string, what: string, min: number, max: number
   if (number >= min && number <= max) return number
   throw usageError(`${what}: "${text}" is not a whole number from ${min} to ${max}.`)
 }
-
-/** Titles of the options that a help page shows only with `--all`. */
-export const UNCOMMON = { engine: 'Engine options:', storage: 'Storage options:', server: 'Server options:' }

@@ -1,217 +1,176 @@
-/**
- * The examples at the end of each help page, by the full name of the command. A test checks that each command has at
- * least two examples, and that commander can parse them.
- */
+/** An example at the end of each help page, and further sentences at its beginning, by the full name of the command. */
 
-/** A command line, and an explanation when the line needs one. */
-export type Example = readonly [line: string, about?: string]
+interface CommandHelp {
+  /** A command line that can be copied. */
+  readonly example: string
+  readonly details?: string
+}
 
-const RUN_IMAGE: readonly Example[] = [
-  ['rushes run image "a red fox in fresh snow" -o fox.png'],
-  ['rushes run image --local "a red fox"', 'try it: no key, no network, no cost'],
-  ['rushes run image --local --engine images:http://127.0.0.1:1234/v1 "a red fox"'],
-  ['rushes run image "the fox at night" -i fox.png -n 4 -o "fox-{index}.{ext}"'],
-]
-
-const RUN_VIDEO: readonly Example[] = [
-  ['rushes run video "a paper boat in a puddle" -o boat.mp4'],
-  ['rushes run video "it runs" -i fox.png --duration 10 -d'],
-  ['rushes run video "dusk" --no-wait | rushes wait - -d'],
-]
-
-export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
-  rushes: [
-    ['rushes run image --local "a red fox"', 'try it: no key, no network, no cost'],
-    ['rushes run image --local --engine images:http://127.0.0.1:1234/v1 "a red fox"'],
-    ['rushes run video "a paper boat in a puddle" -o boat.mp4'],
-    ['rushes run image "a fox" | rushes run video "it runs" -i -'],
-    ['rushes run video "dusk" --no-wait | rushes wait - -d'],
-  ],
-  'rushes run': [...RUN_IMAGE.slice(0, 2), ...RUN_VIDEO.slice(0, 1)],
-  'rushes run image': RUN_IMAGE,
-  'rushes run video': RUN_VIDEO,
-  'rushes run model': [
-    [`rushes run model acme/still-1 --input '{"prompt": "a fox"}' -d`],
-    ['rushes run model acme/still-1 --input @input.json -o result.png'],
-  ],
-  'rushes status': [['rushes status --last', 'the newest run'], ['rushes status run_7k2m9x --json']],
-  'rushes wait': [
-    ['rushes wait --last -d', 'the newest run; download its outputs'],
-    ['rushes wait run_7k2m9x --timeout 5m -o fox.png'],
-    ['rushes wait --all --notify', 'unfinished runs; notify when they have ended'],
-  ],
-  'rushes cancel': [
-    ['rushes cancel run_7k2m9x'],
-    ['rushes cancel --all --label draft', 'unfinished runs with this label'],
-  ],
-  'rushes download': [
-    ['rushes download --last', 'the newest run'],
-    ['rushes download run_7k2m9x -o out/ --overwrite'],
-  ],
-  'rushes list': [
-    ['rushes list --status succeeded --kind image'],
-    ['rushes list --limit 0 --json', 'everything, for a script'],
-  ],
-  'rushes show': [
-    ['rushes show run_7k2m9x'],
-    ['rushes show run_7k2m9x --again', 'print the command that repeats it'],
-    ['rushes show run_7k2m9x --show', 'draw its files in the terminal'],
-  ],
-  'rushes open': [['rushes open --last', 'the newest run'], ['rushes open run_7k2m9x']],
-  'rushes init': [['rushes init'], ['rushes init shots', 'in another folder']],
-  'rushes gallery': [
-    ['rushes gallery --open', 'write gallery.html and look at it'],
-    ['rushes gallery --kind image --since 7d -o fox/index.html'],
-  ],
-  'rushes spend': [
-    ['rushes spend --since 30d'],
-    ['rushes spend --by label --json', 'one line for each label, then the total'],
-  ],
-  'rushes forget': [['rushes forget run_7k2m9x'], ['rushes forget --older-than 90d --yes']],
-  'rushes batch': [
-    ['rushes batch shots.yaml --dry-run', 'show what would be created'],
-    ['rushes batch shots.yaml --max-runs 20'],
-    ['rushes batch shots.yaml --watch', 'while you edit: asks after each change'],
-    ['rushes batch shots.yaml --check', 'for CI: fail if an asset is missing'],
-  ],
-  'rushes models': [
-    ['rushes models acme/still-2', 'the parameters of a model'],
-    ['rushes models --refresh', 'ask the service for its models'],
-  ],
-  'rushes models add': [['rushes models add still-2.yaml'], ['rushes models add - < still-2.json']],
-  'rushes models save': [
-    ['rushes models save flux.yaml', 'the model of the last --engine'],
-    ['rushes models save - 127.0.0.1/sd-cpp-local'],
-  ],
-  'rushes models import': [
-    ['rushes models import fal:fal-ai/flux/dev', 'into the folder of local.models'],
-    ['rushes models import replicate:acme/still-2 --from schema.json -o still-2.yaml'],
-    ['rushes models import --check', 'what has changed since'],
-  ],
-  'rushes models search': [['rushes models search image to video'], ['rushes models search upscaler --json']],
-  'rushes models remove': [['rushes models remove acme/still-2'], ['rushes models remove acme/cinema-2']],
-  'rushes login': [
-    ['rushes login --base-url https://api.example.com'],
-    ['rushes login --profile work --no-verify < key.txt', 'from a file'],
-  ],
-  'rushes logout': [['rushes logout'], ['rushes logout --profile work']],
-  'rushes config': [
-    ['rushes config set baseUrl https://api.example.com'],
-    ['rushes config set models.image acme/still-1'],
-    ['rushes config list'],
-  ],
-  'rushes config list': [
-    ['rushes config list'],
-    ['rushes config list --show-origin', 'what sets each setting'],
-    ['rushes config list --profile work --json'],
-  ],
-  'rushes config get': [['rushes config get baseUrl'], ['rushes config get models.video --profile work']],
-  'rushes config set': [
-    ['rushes config set baseUrl https://api.example.com'],
-    ['rushes config set models.image acme/still-1 --profile work'],
-    [`rushes config set prices '{"acme/still-1": {"run": 0.04}}'`],
-    ['rushes config set prices @prices.json'],
-  ],
-  'rushes config unset': [['rushes config unset timeout'], ['rushes config unset baseUrl --profile work']],
-  'rushes config path': [['rushes config path'], ['rushes config path --json']],
-  'rushes profile': [['rushes profile list'], ['rushes profile use work']],
-  'rushes profile list': [['rushes profile list'], ['rushes profile list --json']],
-  'rushes profile use': [['rushes profile use work'], ['rushes profile use default']],
-  'rushes doctor': [
-    ['rushes doctor'],
-    ['rushes doctor --json', 'one line for each check'],
-    ['rushes doctor --models still.yaml', 'the servers of your models'],
-  ],
-  'rushes serve': [
-    ['rushes serve', 'on http://127.0.0.1:7878'],
-    ['rushes serve --data ./service --retain 7d --log-level info'],
-    ['rushes serve --data ./test --fault create:429:RATE_LIMITED:2'],
-  ],
-  'rushes mcp': [
-    ['rushes mcp --max-runs 5 --max-cost 2', 'in the configuration of an MCP client'],
-    ['rushes mcp --local', 'try it without key or cost'],
-  ],
-  'rushes admin': [
-    ['rushes admin account create acme --balance 500'],
-    ['rushes admin key create --account acme --expires 30d'],
-  ],
-  'rushes admin account': [['rushes admin account create acme --balance 500'], ['rushes admin account list']],
-  'rushes admin account create': [
-    ['rushes admin account create acme'],
-    ['rushes admin account create acme --balance 500'],
-  ],
-  'rushes admin account list': [['rushes admin account list'], ['rushes admin account list --json']],
-  'rushes admin account ban': [['rushes admin account ban acme'], ['rushes admin account ban acme --json']],
-  'rushes admin account unban': [
-    ['rushes admin account unban acme'],
-    ['rushes admin account unban acme --json'],
-  ],
-  'rushes admin key': [
-    ['rushes admin key create --account acme --spend-limit 100'],
-    ['rushes admin key disable 1'],
-  ],
-  'rushes admin key create': [
-    ['rushes admin key create --account acme --name ci --expires 30d'],
-    ['rushes admin key create --account acme --allow-ip 10.0.0.0/8 --quota 100'],
-  ],
-  'rushes admin key list': [['rushes admin key list'], ['rushes admin key list --account acme --json']],
-  'rushes admin key disable': [['rushes admin key disable 1'], ['rushes admin key disable ci']],
-  'rushes admin key enable': [['rushes admin key enable 1'], ['rushes admin key enable ci']],
-  'rushes admin key archive': [['rushes admin key archive ci'], ['rushes admin key archive 1']],
-  'rushes admin key set': [
-    ['rushes admin key set ci --spend-limit 500'],
-    ['rushes admin key set 1 --allow-ip none --expires none', 'remove both limits'],
-  ],
-  'rushes admin key log': [['rushes admin key log'], ['rushes admin key log --account acme --json']],
-  'rushes admin credits': [['rushes admin credits add acme 100'], ['rushes admin credits list acme']],
-  'rushes admin credits add': [
-    ['rushes admin credits add acme 100'],
-    ['rushes admin credits add acme -- -5', 'take 5 credits away'],
-  ],
-  'rushes admin credits list': [
-    ['rushes admin credits list acme'],
-    ['rushes admin credits list acme --limit 0 --json'],
-  ],
-  'rushes admin user': [['rushes admin user add ann@example.com --account acme'], ['rushes admin user list']],
-  'rushes admin user add': [
-    ['rushes admin user add ann@example.com --account acme'],
-    ['rushes admin user add bob@b.de --account acme --public-url https://b.de'],
-  ],
-  'rushes admin user list': [['rushes admin user list'], ['rushes admin user list --json']],
-  'rushes admin user remove': [
-    ['rushes admin user remove ann@example.com'],
-    ['rushes admin user remove bob@example.com --json'],
-  ],
-  'rushes admin user link': [
-    ['rushes admin user link ann@example.com'],
-    ['rushes admin user link ann@example.com --public-url https://b.de'],
-  ],
-  'rushes admin run': [['rushes admin run refund run_3f2a'], ['rushes admin run adopt run_3f2a video_17']],
-  'rushes admin run refund': [
-    ['rushes admin run refund run_3f2a'],
-    ['rushes admin run refund run_3f2a --data ./data'],
-  ],
-  'rushes admin run adopt': [
-    ['rushes admin run adopt run_3f2a video_17'],
-    ['rushes admin run adopt run_3f2a video_17 --data ./data'],
-  ],
-  'rushes admin run cancel': [
-    ['rushes admin run cancel run_7k2m9x'],
-    ['rushes admin run cancel run_7k2m9x --database postgres://db/rushes'],
-  ],
-  'rushes admin backup': [
-    ['rushes admin backup service-backup.db'],
-    ['rushes admin backup "service-$(date +%F).db" --json'],
-  ],
-  'rushes admin migrate': [
-    ['rushes admin migrate --data ./service', 'to RUSHES_DATABASE_URL'],
-    ['rushes admin migrate --data ./service --to-storage s3://assets/rushes'],
-  ],
-  'rushes admin verify': [['rushes admin verify'], ['rushes admin verify --json']],
-  'rushes completion': [
-    ['source <(rushes completion bash)', 'in ~/.bashrc'],
-    ['source <(rushes completion zsh)', 'in ~/.zshrc, after compinit'],
-    ['rushes completion fish > ~/.config/fish/completions/rushes.fish'],
-  ],
-  'rushes help': [['rushes help run image'], ['rushes help exit-codes']],
+export const HELP: Readonly<Record<string, CommandHelp>> = {
+  rushes: { example: 'rushes run image --local "a red fox"' },
+  'rushes run': { example: 'rushes run image "a red fox in fresh snow" -o fox.png' },
+  'rushes run image': {
+    example: 'rushes run image "at night" -i fox.png -n 4 -o "fox-{index}.{ext}"',
+  },
+  'rushes run video': { example: 'rushes run video "it runs" -i fox.png --duration 10 -o fox.mp4' },
+  'rushes run model': { example: `rushes run model acme/still-1 --input '{"prompt": "a fox"}' -d` },
+  'rushes batch': { example: 'rushes batch shots.yaml --max-runs 20' },
+  'rushes models': {
+    example: 'rushes models acme/still-2',
+    details:
+      'Without a name, lists the known models with their prices. Asks the service with --refresh, and if its ' +
+      'list is not known or is older than a day.',
+  },
+  'rushes models add': { example: 'rushes models add still-2.yaml' },
+  'rushes models import': {
+    example: 'rushes models import fal:fal-ai/flux/dev',
+    details:
+      'Prints the path of the document, and sets local.models if it is not set. The schemas of Replicate need ' +
+      'REPLICATE_API_TOKEN; a key is sent only to its provider. Run the model with --local.',
+  },
+  'rushes models remove': { example: 'rushes models remove acme/still-2' },
+  'rushes status': {
+    example: 'rushes status --last',
+    details:
+      'Asks the service. For everything that this machine knows about a run, use `rushes show`, which sends no requests.',
+  },
+  'rushes wait': {
+    example: 'rushes wait --last -d',
+    details:
+      'Prints output URLs, or file paths with -d or -o. To save the files of runs that have finished, use ' +
+      '`rushes download`.',
+  },
+  'rushes download': {
+    example: 'rushes download --last -o out/',
+    details:
+      'A run that is still running ends with exit code 11, unless --timeout is given. To wait for it, use `rushes ' +
+      'wait -d`.',
+  },
+  'rushes cancel': {
+    example: 'rushes cancel --all --label draft',
+    details:
+      'Prints the status of each run. A run that has ended stays as it is. Whether a run that was being rendered is ' +
+      'refunded depends on the service, and not every service can cancel runs.',
+  },
+  'rushes list': {
+    example: 'rushes list --status succeeded --kind image',
+    details: 'Shows the last status that this machine has seen, and sends no requests.',
+  },
+  'rushes show': {
+    example: 'rushes show --last',
+    details:
+      'Shows the prompt, model, times, files and errors that the journal of this machine has. Sends no ' +
+      'requests. For the current status, use `rushes status`.',
+  },
+  'rushes open': {
+    example: 'rushes open --last',
+    details:
+      'Opens the downloaded files, or the output URLs of a run without a file, in the default program.',
+  },
+  'rushes gallery': {
+    example: 'rushes gallery --kind image --since 7d -o fox/index.html',
+    details:
+      'Writes one HTML page with the downloaded pictures and videos. For a table of all runs, use `rushes list`.',
+  },
+  'rushes spend': {
+    example: 'rushes spend --since 30d --by label',
+    details: 'Counts the runs that were created on this machine, and sends no requests.',
+  },
+  'rushes forget': {
+    example: 'rushes forget --before 90d --yes',
+    details:
+      'Removes the runs that you name, or all runs that match every flag. With --local or --base-url only runs of ' +
+      'that service match. Downloaded files stay.',
+  },
+  'rushes login': {
+    example: 'rushes login --base-url https://api.example.com',
+    details:
+      'Asks for the key on a terminal, otherwise reads the first line of standard input. Checks it with a ' +
+      'free request, and sets the models if the service lists them.',
+  },
+  'rushes logout': {
+    example: 'rushes logout --profile work',
+    details: 'The key still works at the service. To revoke it, disable it in your account.',
+  },
+  'rushes config': {
+    example: 'rushes config set models.image acme/still-1',
+    details: 'Without a subcommand, lists the settings of the profile.',
+  },
+  'rushes config list': { example: 'rushes config list --profile work --json' },
+  'rushes config get': { example: 'rushes config get models.video' },
+  'rushes config set': {
+    example: 'rushes config set timeout 45m --profile work',
+    details: 'The value of `prices` is JSON, @file or -, and replaces all prices of the profile.',
+  },
+  'rushes config unset': { example: 'rushes config unset timeout' },
+  'rushes config path': { example: 'rushes config path' },
+  'rushes doctor': {
+    example: 'rushes doctor',
+    details:
+      'Costs nothing, changes nothing and sends at most two requests. A failed check sets the exit code; ' +
+      'warnings do not.',
+  },
+  'rushes mcp': {
+    example: 'rushes mcp --max-runs 5 --max-cost 2',
+    details: 'An MCP client starts it, and talks to it on standard input and output.',
+  },
+  'rushes serve': {
+    example: 'rushes serve --data ./service --retain 7d',
+    details:
+      'Runs until Ctrl-C, SIGTERM or SIGHUP. The first start creates an account and an API key, and prints the ' +
+      '`export` lines to use it.',
+  },
+  'rushes admin': {
+    example: 'rushes admin account create acme --balance 500',
+    details: 'Works on the data of the service, while it runs or while it is stopped.',
+  },
+  'rushes admin account': { example: 'rushes admin account list' },
+  'rushes admin account create': { example: 'rushes admin account create acme --balance 500' },
+  'rushes admin account list': { example: 'rushes admin account list --json' },
+  'rushes admin account ban': { example: 'rushes admin account ban acme' },
+  'rushes admin account unban': { example: 'rushes admin account unban acme' },
+  'rushes admin key': {
+    example: 'rushes admin key disable ci',
+    details: 'A key is identified by its number, or by its name if only one key has that name.',
+  },
+  'rushes admin key create': { example: 'rushes admin key create --account acme --name ci --expires 30d' },
+  'rushes admin key list': { example: 'rushes admin key list --account acme' },
+  'rushes admin key disable': { example: 'rushes admin key disable ci' },
+  'rushes admin key enable': { example: 'rushes admin key enable ci' },
+  'rushes admin key set': { example: 'rushes admin key set ci --spend-limit 500 --allow-ip none' },
+  'rushes admin credits': { example: 'rushes admin credits add acme 100' },
+  'rushes admin credits add': { example: 'rushes admin credits add acme 100' },
+  'rushes admin credits list': { example: 'rushes admin credits list acme' },
+  'rushes admin user': { example: 'rushes admin user link ann@example.com' },
+  'rushes admin user add': {
+    example: 'rushes admin user add ann@example.com --account acme',
+    details:
+      'Prints a single-use link, which expires in 15 minutes. The person sets a password there. No email is sent.',
+  },
+  'rushes admin user list': { example: 'rushes admin user list' },
+  'rushes admin user remove': { example: 'rushes admin user remove ann@example.com' },
+  'rushes admin user link': { example: 'rushes admin user link ann@example.com' },
+  'rushes admin run': { example: 'rushes admin run list --status failed' },
+  'rushes admin run list': { example: 'rushes admin run list --account acme --status failed' },
+  'rushes admin run refund': { example: 'rushes admin run refund run_3f2a' },
+  'rushes admin run adopt': { example: 'rushes admin run adopt run_3f2a video_17' },
+  'rushes admin run cancel': { example: 'rushes admin run cancel run_7k2m9x' },
+  'rushes admin backup': {
+    example: 'rushes admin backup service-backup.db',
+    details:
+      'The file appears only after the copy is complete. An existing file is never replaced. ' +
+      'Outputs and reference images are not part of it.',
+  },
+  'rushes admin migrate': {
+    example: 'rushes admin migrate --data ./service --to-storage s3://assets/rushes',
+    details:
+      'Stop the service first. The target must be empty. After the move, `service.db` is named ' +
+      '`service.db.moved`, and `serve` and `admin` refuse the folder.',
+  },
+  'rushes admin verify': { example: 'rushes admin verify' },
+  'rushes completion': {
+    example: 'source <(rushes completion bash)',
+    details: 'For zsh, write the line into ~/.zshrc after compinit. For fish, pipe the script to `source`.',
+  },
+  'rushes help': { example: 'rushes help run image' },
 }

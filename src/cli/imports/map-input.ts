@@ -17,7 +17,7 @@ export interface MappedInput {
 }
 
 /** Parameters that set how many outputs a run makes, each of which is charged. A maximum stays a flag; the others are fixed. */
-export const OUTPUT_COUNT = /^(num|max|number_of)_(images|outputs|videos)$/
+const OUTPUT_COUNT = /^(num|max|number_of)_(images|outputs|videos)$/
 
 /** `root`: the document that `$ref` points into. */
 export function mapInput(schema: unknown, root: unknown): MappedInput {

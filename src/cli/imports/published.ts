@@ -1,5 +1,4 @@
 /** What fal and Replicate publish of a model, and the requests for it. A key is sent only to the API of its provider. */
-import { createHash } from 'node:crypto'
 import { EXIT, messageOf, RushesError, usageError } from '../../errors.js'
 import type { HttpResponse } from '../../host/http.js'
 import { BodyTooLarge, readText } from '../../host/receive-text.js'
@@ -95,8 +94,6 @@ export interface Published {
   readonly root: Json
   readonly input: unknown
   readonly output: unknown
-  /** Of the schemas alone, with sorted keys. */
-  readonly sha256: string
   /** fal: `text-to-image`. */
   readonly category: string | undefined
   readonly description: string | undefined
@@ -128,9 +125,6 @@ export function readPublished(value: unknown, { provider, model }: ModelAddress)
   const textOf = (text: unknown) => (typeof text === 'string' && text !== '' ? printable(text) : undefined)
   return {
     ...{ root, input, output, example },
-    sha256: createHash('sha256')
-      .update(writeJson(sorted(schemas)))
-      .digest('hex'),
     category: textOf(metadata.category ?? falInfo.category),
     description: textOf(metadata.description ?? outer.description),
     version: provider === 'fal' ? undefined : textOf(version.id),
@@ -162,13 +156,6 @@ function falSchemas(
   }
 }
 
-const sorted = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(sorted)
-  if (!isObject(value)) return value
-  const names = Object.keys(value).sort()
-  return Object.fromEntries(names.map((name) => [name, sorted(value[name])]))
-}
-
 const VIDEO = /\.(mp4|webm|mov|m4v)(\?|$)/i
 const IMAGE = /\.(png|jpe?g|webp|gif|avif)(\?|$)/i
 
@@ -187,7 +174,7 @@ export function kindOf({ category, output, example }: Published): Kind | 'other'
   return /"uri"|"\$ref"/.test(writeJson(output ?? { $ref: '' })) ? undefined : 'other'
 }
 
-export function kindOfCategory(category: string): Kind | 'other' {
+function kindOfCategory(category: string): Kind | 'other' {
   const [, target] = /-to-(\w+)$/.exec(category) ?? []
   return target === 'image' || target === 'video' ? target : 'other'
 }
@@ -219,6 +206,6 @@ export async function fetchPublished(ctx: Context, address: ModelAddress): Promi
   }
   throw usageError(
     `${title} has no schema of ${model}${version === undefined ? '' : ` in version ${version}`}. Is the name complete?`,
-    `Find models with \`rushes models search <words>\`. ${EXAMPLES}`,
+    EXAMPLES,
   )
 }

@@ -3,7 +3,6 @@
  * null. Pure.
  */
 import { RushesError } from '../../errors.js'
-import { type FileMarks, marksText } from '../../protocol/media.js'
 import { flagOf, PARAMETER_NAMES } from '../../protocol/parameters.js'
 import { isObject } from '../../protocol/parse.js'
 import { printable } from '../../protocol/text.js'
@@ -19,7 +18,7 @@ interface RunResult {
   readonly kind: string | null
   readonly model: string | null
   readonly urls: readonly string[]
-  readonly files: readonly (ResultFile & FileMarks & { readonly sha256: string })[]
+  readonly files: readonly (ResultFile & { readonly sha256: string })[]
   readonly request_id: string | null
   readonly error: ErrorJson | null
 }
@@ -125,8 +124,7 @@ function lineOf({ id, state, status, urls, files, request_id, error }: RunResult
     )
   if (state === 'running') return `${id} is still running (${status ?? 'no status yet'}).`
   const saved = files.map(
-    ({ path, bytes, content_type, ...marks }) =>
-      `${shownPath(path)} (${[content_type, formatBytes(bytes), marksText(marks)].filter(Boolean).join(', ')})`,
+    ({ path, bytes, content_type }) => `${shownPath(path)} (${content_type}, ${formatBytes(bytes)})`,
   )
   const end = state === 'failed' && status !== null && status !== state ? `${state} (${status})` : state
   return `${id} ${end}${saved.length > 0 ? `: ${saved.join(', ')}` : urls.length > 0 ? `: ${urls.join(', ')}` : ''}`

@@ -57,7 +57,7 @@ const outside = (path: string, parameter: string, folder: string): RushesError =
   )
 
 /** Whether reading the path could block: a pipe or a device. */
-export function isSpecial(path: string): boolean {
+function isSpecial(path: string): boolean {
   const found = statSync(path, { throwIfNoEntry: false })
   return found !== undefined && !found.isFile() && !found.isDirectory()
 }

@@ -200,7 +200,6 @@ async function create(ctx: Context, job: CreateJob): Promise<void> {
     input: request.input,
     body: request.body,
     wait: true,
-    reuse: false,
     labels: job.labels,
     estimate: () => estimate,
     // The allowance of the session holds the limit.

@@ -257,7 +257,6 @@ function createCollector(base: Output): { readonly out: Output; readonly collect
       note: base.debug,
       warn: (text) => void warnings.push(text),
       debug: base.debug,
-      progress() {},
       error: (error) => void errors.push(error),
       setAside() {},
     },

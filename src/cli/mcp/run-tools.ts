@@ -194,7 +194,7 @@ const lineOf = ({ id, key, status, kind, created_at, prompt, files }: Brief): st
 
 export async function showRun(session: McpSession, call: Call): Promise<Answer> {
   const { objects, errors, warnings } = await runLocally(session, (ctx) =>
-    showCommand(ctx, { name: String(call.args.id), again: false }),
+    showCommand(ctx, { name: String(call.args.id) }),
   )
   const [error] = errors
   const [run] = objects

@@ -3,19 +3,17 @@
  * On shutdown it reports the runs that continue.
  */
 import { Readable, Writable } from 'node:stream'
-import { EXIT, type RushesError, usageError } from '../../errors.js'
+import type { RushesError } from '../../errors.js'
 import { onAbort } from '../../host/abort.js'
 import type { SignalName } from '../../host/interrupts.js'
-import { createWatchedFiles } from '../batch/watched-files.js'
 import { once } from '../context/command-settings.js'
 import type { Connection, Context } from '../context/context.js'
 import { maxCostOf, openPrices, type Prices } from '../models/prices.js'
 import { resumeCommand } from '../runs/resume.js'
-import { KEY_VARIABLES, variable } from '../settings/table.js'
 import { plural } from '../terminal/format.js'
 import type { Output } from '../terminal/output.js'
 import { type Allowance, createAllowance } from './allowance.js'
-import { type CallPaths, createPaths, isSpecial } from './call-paths.js'
+import { type CallPaths, createPaths } from './call-paths.js'
 import {
   abandon,
   interrupt,
@@ -90,7 +88,6 @@ export interface SessionState {
   readonly base: Context
   readonly options: McpSessionOptions
   readonly paths: CallPaths
-  readonly settings: WatchedSettings
   /** Unfinished tasks, newest last. */
   readonly running: Set<SessionTask>
   readonly connections: Map<Context, Promise<Connection>>
@@ -105,7 +102,6 @@ export const openSession = (base: Context, options: McpSessionOptions): SessionS
   base,
   options,
   paths: createPaths(options.folder, options.allowOutside),
-  settings: watchSettings(base),
   running: new Set(),
   connections: new Map(),
   deliveries: new Map(),
@@ -129,7 +125,7 @@ const inSession = (state: SessionState, of: Context): Context => ({
 
 /** Returns the session for a call. Asks the service for its list of models, if it is not known or older than a day. */
 export async function sessionForCall(state: SessionState): Promise<McpSession> {
-  const base = inSession(state, state.settings.current())
+  const base = inSession(state, state.base)
   // A document of the local service that cannot be read is reported by the call that needs it.
   await base.models().then(
     (models) => models.refreshIfOld(),
@@ -142,17 +138,7 @@ export async function sessionForCall(state: SessionState): Promise<McpSession> {
 export async function moneyOf({ state, base }: McpSession): Promise<SessionMoney> {
   const prices = await openPrices(base)
   state.allowance ??= openAllowance(base, state.options, prices)
-  // Settings that are not valid may be corrected before the next call.
-  state.allowance.catch(() => {
-    state.allowance = undefined
-  })
-  const allowance = await state.allowance
-  if (allowance.maxCost !== undefined && allowance.currency !== prices.currency)
-    throw usageError(
-      `The limit of this session is in ${allowance.currency}, but the prices are in ${prices.currency} now. Nothing was sent.`,
-      'Ask the user to start a new session.',
-    )
-  return { allowance, prices }
+  return { allowance: await state.allowance, prices }
 }
 
 async function openAllowance(
@@ -179,7 +165,7 @@ function keepDelivery({ deliveries }: SessionState, id: string, delivery: SavedD
 }
 
 export function startTask({ state, base }: McpSession, newTask: NewTask, work: JobFunction): SessionTask {
-  const { running, open, settings } = state
+  const { running, open } = state
   const { key, delivery, ...jobOptions } = newTask
   const job = startJob(
     {
@@ -199,10 +185,7 @@ export function startTask({ state, base }: McpSession, newTask: NewTask, work: J
   )
   const task: SessionTask = { job, key, delivery }
   running.add(task)
-  job.done.then(({ errors }) => {
-    running.delete(task)
-    if (errors.some(({ exitCode }) => exitCode === EXIT.key)) settings.refuseKey()
-  })
+  job.done.then(() => running.delete(task))
   return task
 }
 
@@ -278,37 +261,6 @@ async function warnOfOpenRuns({ base, open }: SessionState): Promise<void> {
     base.out.warn(
       `${ids.length === 1 ? first : `${plural(ids.length, 'run')} (${ids.join(', ')})`} ${state}. Resume with \`${resume}\`.`,
     )
-  }
-}
-
-interface WatchedSettings {
-  /** The context of the settings as they are now. */
-  current(): Context
-  /** Called after an answer of 401. A command may return another key the next time. */
-  refuseKey(): void
-}
-
-/** Renews the context of a session after the config file or the key file has changed. */
-function watchSettings(base: Context): WatchedSettings {
-  const { clock, config, env } = base
-  const keyFile = variable(env, 'RUSHES_API_KEY_FILE')
-  const files = createWatchedFiles(clock, config.path)
-  files.add(config.path)
-  // A pipe has its key only once.
-  if (keyFile !== undefined && !isSpecial(keyFile)) files.add(keyFile)
-  let current = base
-  let isKeyRefused = false
-  return {
-    current() {
-      const changed = files.changed()
-      if (changed.length > 0 || isKeyRefused) current = base.renewed()
-      isKeyRefused = false
-      for (const path of changed) files.add(path)
-      return current
-    },
-    refuseKey() {
-      isKeyRefused = KEY_VARIABLES.slice(0, 2).every((name) => variable(env, name) === undefined)
-    },
   }
 }
 

@@ -40,7 +40,7 @@ interface OpenEngineOptions {
   readonly flag: string
   readonly stateFolder: string
   readonly env: Env
-  /** Undefined for help and completion, which ask no server. */
+  /** Undefined for help, which asks no server. */
   ask?(server: AskedServer): Promise<ServerAnswer | 'refused' | 'unauthorized' | undefined>
 }
 

@@ -2,12 +2,11 @@
  * Creates the program of a `rushes run` line. The flags of `run image` and `run video` follow from the document of the
  * model, so the model is found before commander parses the line.
  */
-import type { Command } from 'commander'
+import type { Command, Option } from 'commander'
 import { isModelName, KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
-import { cursorOf } from '../completion/cursor.js'
 import type { CommandEnvironment } from '../context/context.js'
 import { type Globals, globalsOf, plainWords } from '../flags/globals.js'
-import type { NamedModel } from '../help/find-command.js'
+import type { NamedModel } from '../help/usage-errors.js'
 import type { Env } from '../process/io.js'
 import { createProgram } from '../program.js'
 import { createQuickSettings, readOr } from '../settings/quick-settings.js'
@@ -25,15 +24,13 @@ export interface ModelProgramOptions {
   readonly argv: readonly string[]
   readonly env: Env
   readonly environment: CommandEnvironment
-  /** Whether the line is incomplete. Its model may then be of another kind. */
-  readonly isCompletion?: boolean
   /** Opens the documents of the models, and asks the service or the server of the engine. Not called for help. */
   freshModels?(globals: Globals): Promise<KnownModels>
 }
 
 /** Throws `usage` for a model of another kind. */
 export async function createModelProgram(options: ModelProgramOptions): Promise<ModelProgram> {
-  const { argv, env, environment, isCompletion = false, freshModels } = options
+  const { argv, env, environment, freshModels } = options
   const program = await createProgram('run', environment)
   const { kind, command, word, typed, globals, isHelp } = readLine(program, argv)
   if (command !== 'run') return { program }
@@ -66,8 +63,7 @@ export async function createModelProgram(options: ModelProgramOptions): Promise<
 
   async function withFlagsOf(document: ModelDocument): Promise<ModelProgram> {
     const isOther = kind !== undefined && document.kind !== kind
-    if (isOther && !isCompletion && (!isHelp || typed !== undefined))
-      throw wrongKind(document, kind, typed !== undefined)
+    if (isOther && (!isHelp || typed !== undefined)) throw wrongKind(document, kind, typed !== undefined)
     const model = { name: document.name, isKnown: !isOther }
     return {
       program: isOther ? program : await createProgram('run', { ...environment, model: document }),
@@ -92,10 +88,25 @@ interface Line {
  * difference to the flags that count here.
  */
 export function readLine(program: Command, argv: readonly string[]): Line {
-  const { path, given, words } = cursorOf(program, argv, '')
-  const values = Object.fromEntries(
-    [...given].map(([option, value]) => [option.attributeName(), option.negate ? false : value]),
-  )
+  let at = program
+  const path: string[] = []
+  const words: string[] = []
+  const values: Record<string, unknown> = {}
+  let awaiting: Option | undefined
+  const end = argv.indexOf('--')
+  for (const [index, word] of argv.entries()) {
+    if (awaiting !== undefined) {
+      values[awaiting.attributeName()] = word
+      awaiting = undefined
+    } else if (index !== end && word.startsWith('-') && word !== '-' && (end === -1 || index < end))
+      awaiting = takeFlags(at, word, values)
+    else if (index !== end && !(at === program && word === 'help')) {
+      const child = words.length === 0 ? at.commands.find((each) => each.name() === word) : undefined
+      if (child === undefined) words.push(word)
+      else path.push(word)
+      at = child ?? at
+    }
+  }
   const [command, word] = path
   const model = word === 'model' ? words[0] : values.model
   const kind = KINDS.find((each) => each === word)
@@ -105,4 +116,19 @@ export function readLine(program: Command, argv: readonly string[]): Line {
     globals: globalsOf(values, kind),
     isHelp: values.help === true || plainWords(argv)[0] === 'help',
   }
+}
+
+/** Stores the flags of a word: `--flag`, `--flag=value`, `-dn4`. Returns the flag whose value is the next word. */
+function takeFlags(command: Command, word: string, values: Record<string, unknown>): Option | undefined {
+  const options = command.createHelp().visibleOptions(command)
+  const [name = '', value] = word.startsWith('--') ? word.split(/=(.*)/s) : []
+  const names = name === '' ? [...word.slice(1)].map((letter) => `-${letter}`) : [name]
+  for (const [index, each] of names.entries()) {
+    const option = options.find(({ long, short }) => long === each || short === each)
+    if (option === undefined) continue
+    values[option.attributeName()] = value ?? !option.negate
+    if (!option.required && !option.optional) continue
+    return value === undefined && index === names.length - 1 ? option : undefined
+  }
+  return undefined
 }

@@ -8,7 +8,6 @@ import { EXIT, type RushesError } from '../../errors.js'
 import { Interruption, interrupted } from '../../host/interrupts.js'
 import { progressOf } from '../../protocol/parse.js'
 import type { RunState } from '../../protocol/run-state.js'
-import type { TypicalDuration } from '../../protocol/typical-duration.js'
 import { formatBytes } from '../../protocol/units.js'
 import { type CreateRequest, type Submitted, stopsCreating } from '../../runs/create.js'
 import { deliver, deliveryError, inSharedCommits } from '../../runs/deliver.js'
@@ -24,7 +23,7 @@ import { createProgress, type Progress } from '../terminal/progress.js'
 import type { RunRecord } from '../terminal/run-json.js'
 import { repeatedRuns } from './folded-errors.js'
 import { isFree } from './journal-rows.js'
-import { inOrder, openResults, type PrintOptions, printRun, recordOf } from './print-run.js'
+import { inOrder, type PrintOptions, printRun, recordOf } from './print-run.js'
 import {
   createUnfinishedRuns,
   type ResumeMany,
@@ -70,7 +69,6 @@ interface Runs extends CarryOutOptions {
   readonly unfinished: UnfinishedRuns
   readonly groups: ErrorGroups
   readonly downloadOrder: DownloadOrder
-  readonly typicalDurations: Map<string, TypicalDuration | undefined>
   readonly errors: RushesError[]
   readonly succeeded: RunRecord[]
   /** Ids of the runs that this command created. */
@@ -134,7 +132,7 @@ async function openRuns(ctx: Context, options: CarryOutOptions): Promise<Runs> {
   const { connection, delivery, isFollowed = true } = options
   const { target, patience } = delivery
   const print = isFollowed ? await printerOf(ctx, delivery, connection) : printRun
-  const progress = await createProgress(ctx, options.runs.length, delivery.progress)
+  const progress = await createProgress(ctx, options.runs.length)
   const recorder = await ctx.recorder()
   const runs: Runs = {
     ...options,
@@ -154,7 +152,6 @@ async function openRuns(ctx: Context, options: CarryOutOptions): Promise<Runs> {
     }),
     groups: createErrorGroups(),
     downloadOrder: createDownloadOrder(options.runs.length),
-    typicalDurations: new Map(),
     errors: [],
     succeeded: [],
     created: [],
@@ -200,12 +197,9 @@ function beginRows(runs: Runs): readonly Row[] {
   })
 }
 
-function begin({ recorder, progress, typicalDurations }: Runs, run: KnownRun): void {
-  const { model, state } = run
-  if (model !== undefined && !typicalDurations.has(model))
-    typicalDurations.set(model, recorder.typicalDuration(model))
-  progress.runBegan(model, model === undefined ? undefined : typicalDurations.get(model))
-  if (state !== undefined) progress.status(run.id, state.status, run.name)
+function begin({ progress }: Runs, { id, state, name }: KnownRun): void {
+  progress.runBegan()
+  if (state !== undefined) progress.status(id, state.status, name)
 }
 
 function rowOf(runs: Runs, of: RunToCarryOut, index: number): Row {
@@ -309,7 +303,6 @@ async function end(runs: Runs, index: number, run: FollowedRun): Promise<readonl
   runs.progress.runEnded(known.id, known.name)
   if (record.error === undefined) runs.succeeded.push(record)
   runs.settle(index, { record, error: record.error })
-  if (runs.delivery.open && record.error === undefined) await openResults(runs.ctx, record)
   return []
 }
 

@@ -1,10 +1,8 @@
 /** Finds the files of runs that are still on the disk. */
-import { marksOfFile } from '../../download/marks.js'
 import { sha256OfFile } from '../../host/files.js'
 import type { Journal, JournalFile, JournalRun } from '../../journal/index.js'
 import { sortByOutput } from '../../journal/journal-run.js'
 import { addTo } from '../../protocol/lists.js'
-import { marksText } from '../../protocol/media.js'
 import { outputPathOf } from '../../service/data-folders.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { isOnDisk, sizeOf } from './journal-rows.js'
@@ -14,8 +12,6 @@ export interface FoundFile {
   readonly path: string
   readonly bytes: number
   readonly contentType: string | undefined
-  /** Empty without marks. */
-  readonly marks: string
 }
 
 /**
@@ -90,8 +86,6 @@ const foundAt = (path: string, bytes: number, recorded: JournalFile | undefined)
   path,
   bytes,
   contentType: recorded?.content_type,
-  // Earlier versions recorded no marks.
-  marks: marksText(recorded?.content_credentials == null ? marksOfFile(path) : recorded),
 })
 
 /**

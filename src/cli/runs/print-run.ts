@@ -1,8 +1,5 @@
 /** Prints runs in order: each one as soon as all earlier ones are printed. */
-import { resolve } from 'node:path'
 import type { Target } from '../../download/target.js'
-import { describeReason } from '../../host/system-error.js'
-import { isHttpUrl } from '../../protocol/parse.js'
 import { printable } from '../../protocol/text.js'
 import type { KnownRun } from '../../runs/follow.js'
 import type { Context } from '../context/context.js'
@@ -40,21 +37,6 @@ export const recordOf = ({ id, kind, model, state, service, createdAt, elapsedMs
   finishedAt: undefined,
   elapsedMs,
 })
-
-export async function openResults(ctx: Context, { files, state }: RunRecord): Promise<void> {
-  const results = files.length > 0 ? files.map(({ path }) => path) : (state?.urls ?? [])
-  await Promise.all(results.map((result) => openOrWarn(ctx, result)))
-}
-
-/** Opens the file or page. A missing opener or browser is only a warning, because the result itself exists. */
-export async function openOrWarn(ctx: Context, target: string): Promise<void> {
-  try {
-    await ctx.openResult(target)
-  } catch (error) {
-    const where = isHttpUrl(target) ? 'Open the URL in a browser.' : `The file is ${resolve(target)}.`
-    ctx.out.warn(`Could not open ${target}: ${describeReason(error)}. ${where}`)
-  }
-}
 
 /** Returns a function to call once with each item, with its index counted from 0. */
 export function inOrder<Item>(print: (item: Item) => void): (index: number, item: Item | undefined) => void {

@@ -1,7 +1,6 @@
 /** Formats runs as table cells for `list`, `show` and `status`. */
 import type { JournalFile, JournalRun } from '../../journal/index.js'
 import { writeJson } from '../../protocol/json.js'
-import { marksText } from '../../protocol/media.js'
 import { isObject } from '../../protocol/parse.js'
 import { amountText } from '../../protocol/price.js'
 import type { RunState } from '../../protocol/run-state.js'
@@ -63,10 +62,7 @@ export function showRows(
     ['created', timeOf(run.createdAtMs)],
     ['finished', run.finishedAtMs === undefined ? undefined : timeOf(run.finishedAtMs)],
     ['elapsed', run.elapsedMs === undefined ? undefined : formatSeconds(run.elapsedMs)],
-    ...files.flatMap((file) => [
-      ['file', fileText(file, sizeOf)] as const,
-      ['marks', marksRow(file)] as const,
-    ]),
+    ...files.map((file) => ['file', fileText(file, sizeOf)] as const),
     // The URLs of a local run stop working when the process that printed them ends.
     ...(isLocal ? [] : run.urls).map((url) => ['url', url] as const),
     ['error', run.error && `${run.error.code}: ${run.error.message}`],
@@ -75,12 +71,6 @@ export function showRows(
   return rows.flatMap(([label, value]) =>
     value === undefined || value === '' ? [] : [[label, printable(value)] as const],
   )
-}
-
-/** Undefined if it is not known whether the file has marks. */
-function marksRow(file: JournalFile): string | undefined {
-  if (marksText(file) !== '') return `${marksText(file)} (not verified)`
-  return file.content_credentials === false ? 'no marks of synthetic media found' : undefined
 }
 
 function inputRows(input: unknown): readonly Detail[] {

@@ -43,8 +43,6 @@ const sidecarJson = (
   content_type: file.content_type,
   width: size?.width ?? null,
   height: size?.height ?? null,
-  content_credentials: file.content_credentials,
-  digital_source_type: file.digital_source_type,
   created_at: state.createdAt ?? known.createdAt ?? null,
   finished_at: state.finishedAt ?? finishedAt ?? null,
   elapsed_ms: elapsedMs === undefined ? null : Math.round(elapsedMs),

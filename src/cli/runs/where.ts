@@ -14,7 +14,7 @@ import { LOCAL_ADDRESS, variable } from '../settings/table.js'
 export const addressOr = (ctx: Context): Promise<string | undefined> => ctx.address().catch(() => undefined)
 
 /** Returns the flags with which a command reaches the run. Empty if this context already reaches it. */
-export async function flagsFor(ctx: Context, { address, profile }: RunHome): Promise<readonly string[]> {
+async function flagsFor(ctx: Context, { address, profile }: RunHome): Promise<readonly string[]> {
   if (address === LOCAL_ADDRESS) return ctx.globals.local ? [] : ['--local']
   const isOtherProfile = profile !== ctx.profileName && (await isProfile(ctx, profile))
   if (isOtherProfile && settingsOf(await ctx.config.read(profile), ['baseUrl']).baseUrl === address)

@@ -1,4 +1,5 @@
 /** The flags of `rushes serve`; `rushes admin` has some of them too. Functions that check a value throw `usage`. */
+import { join } from 'node:path'
 import { Option } from 'commander'
 import { usageError } from '../../errors.js'
 import { isModelName, KINDS, type Kind } from '../../protocol/models.js'
@@ -9,8 +10,9 @@ import type { ModelSources } from '../../service/models/model-set.js'
 import type { NodeRole } from '../../service/names.js'
 import { parseNetwork } from '../../service/rules/networks.js'
 import type { Context } from '../context/context.js'
-import { repeated, UNCOMMON, wholeNumber } from '../flags/values.js'
+import { repeated, wholeNumber } from '../flags/values.js'
 import type { Env } from '../process/io.js'
+import { SERVICE_FOLDER } from '../settings/folders.js'
 import { variable } from '../settings/table.js'
 
 const DATABASE_VARIABLE = 'RUSHES_DATABASE_URL'
@@ -27,6 +29,9 @@ export const databaseOption = (): Option =>
  */
 export const databaseUrlOf = (flag: string | undefined, env: Env): string | undefined =>
   flag ?? variable(env, DATABASE_VARIABLE)
+
+export const dataFolderOf = (flag: string | undefined, { env, stateFolder }: Context): string =>
+  flag ?? variable(env, 'RUSHES_DATA') ?? join(stateFolder, SERVICE_FOLDER)
 
 export interface EngineFlags {
   readonly models?: string
@@ -46,10 +51,10 @@ export const engineOptions = (): readonly Option[] => [
   ).argParser(repeated),
   new Option('--engine-timeout <duration>', 'Time limit for one run, except for previews; 0 for no limit')
     .default('30m')
-    .helpGroup(UNCOMMON.engine),
+    .helpGroup('Engine options:'),
   new Option('--model-name <kind=name>', 'Name of the model of this kind, as provider/name (repeatable)')
     .argParser(repeated)
-    .helpGroup(UNCOMMON.engine),
+    .helpGroup('Engine options:'),
 ]
 
 /** Returns the sources of the models that a node of this role offers or renders. */

@@ -21,12 +21,8 @@ export interface ConfigFile {
    * `usage` when the file cannot be read.
    */
   unreadKeys(profile: string): Promise<readonly string[]>
-  /** Returns the profile that `profile use` stored. Undefined without one, and when the file cannot be read. */
-  defaultProfile(): string | undefined
   /** Changes a profile. Changes of several processes run one after another. Throws `usage`. */
   update(profile: string, change: (profile: RawProfile) => RawProfile): Promise<void>
-  /** Stores the default profile. Throws `usage`. */
-  useProfile(profile: string): Promise<void>
 }
 
 export function createConfigFile(folder: string): ConfigFile {
@@ -37,13 +33,18 @@ export function createConfigFile(folder: string): ConfigFile {
     content ??= readFile(path)
     return content
   }
-  async function change(key: string, valueIn: (stored: Record<string, unknown>) => unknown): Promise<void> {
+  async function update(profile: string, changed: (profile: RawProfile) => RawProfile): Promise<void> {
     try {
       // Creates the folder first: `conf` would use the default mode, which lets other users read it.
       const { makeFolders } = await import('../../host/directories.js')
       makeFolders(folder, 0o700)
       const conf = await open(folder, path)
-      await whileLocked(`${path}.lock`, () => conf.set(key, valueIn(conf.store)))
+      await whileLocked(`${path}.lock`, () =>
+        conf.set('profiles', {
+          ...profilesIn(conf.store),
+          [profile]: changed(profileIn(conf.store, profile)),
+        }),
+      )
       content = undefined
     } catch (error) {
       if (!isSystemError(error) && !isBusy(error)) throw error
@@ -58,42 +59,13 @@ export function createConfigFile(folder: string): ConfigFile {
     read: async (profile) => profileIn(file(), profile),
     profiles: async () => [...new Set(['default', ...Object.keys(profilesIn(file()))])],
     unreadKeys: async (profile) => unreadKeysIn(file(), profile),
-    defaultProfile() {
-      try {
-        const name = file()[DEFAULT_KEY]
-        return typeof name === 'string' && name !== '' ? name : undefined
-      } catch {
-        return undefined
-      }
-    },
-    update: (profile, changed) =>
-      change('profiles', (stored) => ({
-        ...profilesIn(stored),
-        [profile]: changed(profileIn(stored, profile)),
-      })),
-    useProfile: (profile) => change(DEFAULT_KEY, () => profile),
+    update,
   }
 }
 
-/** Key of the file with the name of the default profile. */
-const DEFAULT_KEY = 'profile'
-
-export interface ChosenProfile {
-  readonly name: string
-  readonly origin: '--profile' | 'RUSHES_PROFILE' | 'config file' | 'default'
-}
-
-/** `stored` returns the default profile of the config file. */
-export function chooseProfile(
-  { flag, env }: { readonly flag: string | undefined; readonly env: Env },
-  stored: () => string | undefined,
-): ChosenProfile {
-  if (flag !== undefined) return { name: flag, origin: '--profile' }
-  const fromEnvironment = variable(env, 'RUSHES_PROFILE')
-  if (fromEnvironment !== undefined) return { name: fromEnvironment, origin: 'RUSHES_PROFILE' }
-  const name = stored()
-  return name === undefined ? { name: 'default', origin: 'default' } : { name, origin: 'config file' }
-}
+/** The profile of a command: that of the flag, else of the environment, else `home`, that of a run. */
+export const chooseProfile = (flag: string | undefined, env: Env, home = 'default'): string =>
+  flag ?? variable(env, 'RUSHES_PROFILE') ?? home
 
 /**
  * Runs `work` with an exclusive lock. Runs it without a lock when locks are not available: no SQLite package for this

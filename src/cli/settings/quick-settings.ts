@@ -1,6 +1,6 @@
 /**
- * Reads settings before a command has a context: for completion, and for the model of the line. Skips what cannot be
- * read, and warns of nothing.
+ * Reads settings before a command has a context, for the model of the line. Skips what cannot be read, and warns of
+ * nothing.
  */
 import { createHash } from 'node:crypto'
 import { parseBaseUrl } from '../../client/service-access.js'
@@ -54,7 +54,7 @@ export const readOr = async <Value>(fallback: Value, read: () => Promise<Value> 
 
 export function createQuickSettings(env: Env, globals: Globals): QuickSettings {
   const config = createConfigFile(foldersOf(env).config)
-  const { name: profileName } = chooseProfile({ flag: globals.profile, env }, config.defaultProfile)
+  const profileName = chooseProfile(globals.profile, env)
   const profile = () => readOr<RawProfile>({}, () => config.read(profileName))
   const file = async (): Promise<Readonly<Record<string, string>>> => settingsOf(await profile(), CONFIG_KEYS)
 

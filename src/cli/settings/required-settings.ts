@@ -5,7 +5,6 @@ import { OWN_CODES, RushesError, usageError } from '../../errors.js'
 import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { didYouMean } from '../../protocol/text.js'
 import type { KnownModels } from '../models/known-models.js'
-import type { ChosenProfile } from './config-file.js'
 import { SETTINGS, type SettingName } from './table.js'
 
 /** A setting that a command needs and that is not set. */
@@ -45,13 +44,12 @@ export function missingError(missing: readonly Missing[]): RushesError {
 }
 
 /** Throws `usage` for a profile that is not in the config file. */
-export function checkProfile({ name, origin }: ChosenProfile, known: readonly string[]): void {
+export function checkProfile(name: string, known: readonly string[]): void {
   if (known.includes(name)) return
-  const choice = origin === 'config file' ? ' Choose another default with `rushes profile use <name>`.' : ''
   throw usageError(
     `The config file has no profile "${name}".${didYouMean(name, known)}`,
     `Profiles: ${known.join(', ')}. Create one with \`rushes login --profile <name>\` or \`rushes config set <key> <value> ` +
-      `--profile <name>\`.${choice}`,
+      `--profile <name>\`.`,
   )
 }
 

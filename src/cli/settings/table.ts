@@ -5,7 +5,6 @@
  */
 import { resolve } from 'node:path'
 import { usageError } from '../../errors.js'
-import { maskLimitsUrl, parseLimitsUrl } from '../../limiter/redis/limits-url.js'
 import { isModelName } from '../../protocol/models.js'
 import { parseAmount } from '../../protocol/price.js'
 import { didYouMean } from '../../protocol/text.js'
@@ -29,8 +28,6 @@ export interface SettingRow {
   check?(value: string, what: string): void
   /** Returns the value as the config file stores it. */
   stored?(value: string): string
-  /** Removes a secret from the value, for listings. */
-  mask?(value: string): string
 }
 
 const modelName = (value: string, what: string): void => {
@@ -45,15 +42,6 @@ const modelName = (value: string, what: string): void => {
 const address = (value: string, what: string): void => {
   if (!/^https?:\/\/./i.test(value) || !URL.canParse(value))
     throw usageError(`${what}: "${value}" is not a valid service URL.`, 'Example: https://api.example.com')
-}
-
-/** Checks a Redis URL. The message does not repeat the value, which may contain a password. */
-const limitsUrl = (value: string, what: string): void => {
-  if (parseLimitsUrl(value) === undefined)
-    throw usageError(
-      `${what} is not a valid Redis URL.`,
-      'Example: redis://user:password@redis.example.com:6379. Percent-encode special characters in the password.',
-    )
 }
 
 const ON = ['on', 'true', 'yes', '1']
@@ -154,13 +142,6 @@ export const SETTINGS = {
         )
     },
   },
-  limitsUrl: {
-    about: 'Redis server that shares the rate limit of an API key between machines',
-    environment: 'RUSHES_LIMITS_URL',
-    key: 'limitsUrl',
-    check: limitsUrl,
-    mask: maskLimitsUrl,
-  },
   failureStatuses: {
     about: 'More statuses that mean failure, separated by commas',
     environment: 'RUSHES_FAILURE_STATUSES',
@@ -178,39 +159,6 @@ export const SETTINGS = {
 } as const satisfies Record<string, SettingRow>
 
 export type SettingName = keyof typeof SETTINGS
-
-/** Environment variables of rushes that are not settings: folders, the profile and the API key. */
-export const FURTHER_ENVIRONMENT = {
-  RUSHES_API_KEY: 'The API key',
-  RUSHES_API_KEY_FILE: 'A file with the API key on its first line; other users should not be able to read it',
-  RUSHES_DATABASE_URL:
-    'The PostgreSQL database of `rushes serve` and `rushes admin`, unless `--database` is given',
-  RUSHES_ENGINE_KEY:
-    'The key of the server that `--engine` names; for `https://api.openai.com`, it is `OPENAI_API_KEY`',
-  RUSHES_PROFILE:
-    'The profile of the config file, unless `--profile` is given; else `rushes profile use` chooses',
-  RUSHES_CONFIG_DIR: 'The folder of the config file',
-  RUSHES_STATE_DIR:
-    'The folder of the [journal](journal.md), the shared rate limit and the data of the local service',
-  RUSHES_ALLOW_HTTP: '`1` allows plain http to other machines; the API key is then sent unencrypted',
-} as const
-
-/** Environment variables that other programs use too. */
-export const SHARED_ENVIRONMENT = {
-  'FAL_KEY, REPLICATE_API_TOKEN':
-    'Keys of fal and Replicate, for `rushes models import`, `rushes models search` and their [engines](engines.md)',
-  NO_COLOR: 'If set, no colour; overrides `FORCE_COLOR`',
-  FORCE_COLOR: 'If set, colour even without a terminal; `0` or `false` turns colour off',
-  CI: 'If set, progress is printed as lines, without a spinner',
-  TERM: '`dumb` turns off colour and the spinner',
-  'LC_ALL, LC_CTYPE, LANG': 'The first that is set counts; without UTF-8, progress is drawn in ASCII',
-  'HTTPS_PROXY, HTTP_PROXY, NO_PROXY': 'The proxy, in upper or lower case; never used for loopback addresses',
-  NODE_COMPILE_CACHE:
-    'Folder for the code that Node 22.8 and later compiles; default `node-compile-cache` in the temporary folder',
-  NODE_DISABLE_COMPILE_CACHE: 'If set, Node does not cache compiled code',
-  TMPDIR: 'Folder for the temporary files of `-o -` and `--show`, and for the thumbnails that `serve` makes',
-  'XDG_CONFIG_HOME, XDG_STATE_HOME': 'On Linux, the folders that contain the folders below',
-} as const
 
 /** Address of the local service in the journal. Its real URL has another port in every process. */
 export const LOCAL_ADDRESS = 'local'
@@ -234,12 +182,6 @@ export function settingOfKey(key: string): SettingRow {
     `Settings: ${CONFIG_KEYS.join(', ')}.`,
   )
 }
-
-/** The settings of a profile for printing, without secrets. */
-export const maskSettings = (settings: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
-  Object.fromEntries(
-    Object.entries(settings).map(([key, value]) => [key, settingOfKey(key).mask?.(value) ?? value]),
-  )
 
 /** Value of an environment variable. An empty variable counts as unset. */
 export const variable = (env: Env, name: string): string | undefined => env[name] || undefined
@@ -272,10 +214,7 @@ const sourceOf = (name: SettingName, { origin }: SettingValue): string =>
   origin === 'profile' ? `the config file (${(SETTINGS[name] as SettingRow).key})` : origin
 
 /** Finds the value of a setting like `findSetting`, without checking it. */
-export function uncheckedSetting(
-  name: SettingName,
-  { flag, env, file }: SettingSources,
-): SettingValue | undefined {
+function uncheckedSetting(name: SettingName, { flag, env, file }: SettingSources): SettingValue | undefined {
   const { environment, key, default: byDefault }: SettingRow = SETTINGS[name]
   const candidates: readonly (readonly [value: string | undefined, origin: string])[] = [
     [flag, `--${kebabCase(name)}`],
@@ -311,7 +250,7 @@ export async function isLocal(sources: LocalSources): Promise<boolean> {
 }
 
 /** Finds the value of the setting `local`, not checked, and what decides it. */
-export async function findLocal({ globals, env, file }: LocalSources): Promise<SettingValue> {
+async function findLocal({ globals, env, file }: LocalSources): Promise<SettingValue> {
   if (globals.local) return { value: 'on', origin: '--local' }
   if (globals.baseUrl !== undefined) return { value: 'off', origin: '--base-url' }
   const isSet = variable(env, 'RUSHES_LOCAL') !== undefined

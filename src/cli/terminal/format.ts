@@ -17,10 +17,6 @@ export function formatDuration(ms: number): string {
 export const formatSeconds = (ms: number): string =>
   ms < 10_000 ? `${(ms / 1_000).toFixed(1)} s` : formatDuration(ms)
 
-/** Formats an estimated duration, rounded up so that it is never `0 s`. */
-export const formatEstimate = (ms: number): string =>
-  formatDuration(Math.max(1, Math.ceil(ms / 1_000)) * 1_000)
-
 const UNITS: readonly (readonly [number, string])[] = [
   [86_400_000, 'd'],
   [3_600_000, 'h'],

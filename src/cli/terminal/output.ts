@@ -30,8 +30,6 @@ export interface Output {
   /** Writes a warning to standard error, also with `--quiet`. */
   warn(text: string): void
   debug(text: string): void
-  /** Writes progress as a JSON line to standard error, also with `--quiet`. */
-  progress(value: object): void
   error(error: RushesError): void
   /** Registers a function that clears the spinner before a line is written. */
   setAside(hide: () => void): void
@@ -103,7 +101,6 @@ export function createOutput(options: OutputOptions): Output {
       if (mode.json) writeJson({ debug: text })
       else for (const line of text.split('\n')) write(style.err.dim(`debug: ${printable(line)}`))
     },
-    progress: (value) => writeJson({ progress: value }),
     error(error) {
       if (mode.json) writeJson({ error: errorJson(error) })
       else {

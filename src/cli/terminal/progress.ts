@@ -1,23 +1,13 @@
 /**
  * Shows progress on standard error. A terminal gets a spinner; only this file uses ora. Other streams get a line when
  * the status of a run changes, and one line per minute during the wait. Writes nothing with `--quiet` or `--json`.
- * With `--progress json`, all of them get lines of JSON instead.
  */
 import { every } from '../../host/clock.js'
 import { withProgress } from '../../protocol/run-state.js'
 import type { Context } from '../context/context.js'
 import { variable } from '../settings/table.js'
 import { formatDuration } from './format.js'
-import {
-  type Board,
-  endText,
-  progressJson,
-  type RunStatus,
-  stillWaitingLine,
-  sumOf,
-  type TransferProgress,
-  type UsualRange,
-} from './progress-lines.js'
+import { type Board, stillWaitingLine, sumOf, type TransferProgress } from './progress-lines.js'
 import { signsFor, supportsUtf8 } from './style.js'
 
 export interface Progress {
@@ -26,10 +16,8 @@ export interface Progress {
   /** Sets the current activity, such as creating the run; undefined clears it. Only the spinner shows it. */
   activity(text: string | undefined): void
   transfer(id: string, amount: TransferProgress): void
-  /** Records that a run exists. `typical`: the typical duration of its model, if known. */
-  runBegan(model: string | undefined, typical: UsualRange | undefined): void
-  /** Sets the expected duration of the whole command, counted from its start. */
-  expects(ms: number | undefined): void
+  /** Records that a run exists. */
+  runBegan(): void
   /** Records that a run has ended. `id` and `name`: as they were passed to `status`. */
   runEnded(id?: string, name?: string): void
   end(): void
@@ -42,27 +30,19 @@ const rateLimited = (ms: number): string | undefined =>
 const STILL_WAITING_INTERVAL_MS = 60_000
 
 interface Drawing {
-  changed(run?: RunStatus): void
+  /** Called when a run has another status. `text`: the run and its status. */
+  changed(text: string): void
   end(): void
 }
 
-/** How a command shows its progress, from its flags. */
-export interface ProgressForm {
-  readonly isJson: boolean
-  /** Whether to notify the user when a long wait has ended. */
-  readonly notifies: boolean
-}
-
-export async function createProgress(ctx: Context, runs: number, form: ProgressForm): Promise<Progress> {
+export async function createProgress(ctx: Context, runs: number): Promise<Progress> {
   const statuses = new Map<string, string>()
   const live = new Map<string, string>()
   let detail = ''
   const amounts = new Map<string, TransferProgress>()
-  const typicals = new Map<string | undefined, UsualRange | undefined>()
   let created = 0
   let ended = 0
   let activity: string | undefined
-  let expectedMs: number | undefined
   const board = (): Board => ({
     statuses,
     detail: runs === 1 ? detail : '',
@@ -71,11 +51,8 @@ export async function createProgress(ctx: Context, runs: number, form: ProgressF
     created,
     activity: rateLimited(ctx.rateLimitedForMs()) ?? activity,
     amount: amounts.size === 0 ? undefined : sumOf(amounts.values()),
-    typical: typicals.size === 1 ? [...typicals.values()][0] : undefined,
-    expectedMs,
   })
-  const drawing = form.isJson ? drawJson(ctx, board) : await draw(ctx, board, live)
-  const notify = form.notifies ? (await import('./notify.js')).createNotifier(ctx) : undefined
+  const drawing = await draw(ctx, board, live)
   return {
     status(id, status, name, itsDetail = '') {
       const label = labelOf(id, name)
@@ -83,32 +60,20 @@ export async function createProgress(ctx: Context, runs: number, form: ProgressF
       live.set(label, withProgress(status, detail))
       if (statuses.get(label) === status) return
       statuses.set(label, status)
-      drawing.changed({ id, name, status })
+      drawing.changed(`${label}: ${status}`)
     },
     activity(text) {
       activity = text
-      drawing.changed()
     },
-    transfer(id, amount) {
-      amounts.set(id, amount)
-      drawing.changed()
-    },
-    runBegan(model, typical) {
+    transfer: (id, amount) => void amounts.set(id, amount),
+    runBegan() {
       created++
-      typicals.set(model, typical)
-    },
-    expects(ms) {
-      expectedMs = ms
     },
     runEnded(id, name) {
       if (id !== undefined) live.delete(labelOf(id, name))
       ended++
-      drawing.changed()
     },
-    end() {
-      drawing.end()
-      notify?.(endText(board()))
-    },
+    end: () => drawing.end(),
   }
 }
 
@@ -129,37 +94,8 @@ function drawLines({ clock, out }: Context, board: () => Board): Drawing {
   const elapsed = () => clock.monotonic() - startedAtMs
   const end = every(clock, STILL_WAITING_INTERVAL_MS, () => out.note(stillWaitingLine(board(), elapsed())))
   return {
-    changed(run) {
-      if (run === undefined) return
-      out.note(`${labelOf(run.id, run.name)}: ${run.status} (${formatDuration(elapsed())})`)
-    },
+    changed: (text) => out.note(`${text} (${formatDuration(elapsed())})`),
     end,
-  }
-}
-
-/** Other changes than those of a status share a line per second. */
-const JSON_INTERVAL_MS = 1_000
-
-/** The last change gets its line at the end at the latest. */
-function drawJson({ clock, out }: Context, board: () => Board): Drawing {
-  const startedAtMs = clock.monotonic()
-  let printedAtMs = Number.NEGATIVE_INFINITY
-  let isLate = false
-  const print = (run?: RunStatus) => {
-    printedAtMs = clock.monotonic()
-    isLate = false
-    out.progress(progressJson(board(), printedAtMs - startedAtMs, run))
-  }
-  const disarm = every(clock, STILL_WAITING_INTERVAL_MS, print)
-  return {
-    changed(run) {
-      isLate = run === undefined && clock.monotonic() - printedAtMs < JSON_INTERVAL_MS
-      if (!isLate) print(run)
-    },
-    end() {
-      disarm()
-      if (isLate) print()
-    },
   }
 }
 
@@ -185,13 +121,13 @@ async function drawSpinner(
     ...(supportsUtf8(env) ? {} : { spinner: 'line' }),
     // ora calls this first for each frame, so it also sets the text to fit the current width.
     prefixText() {
-      const { text, times } = currentText()
+      const { text, time } = currentText()
       spinner.text = signs(text)
       const rows = signs(rowsText(live, board().runs, { columns: stderr.columns, rows: stderr.rows }))
-      drawn = `${rows} - ${spinner.text} ${times}`
+      drawn = `${rows} - ${spinner.text} ${time}`
       return rows
     },
-    suffixText: () => out.style.err.dim(signs(currentText().times)),
+    suffixText: () => out.style.err.dim(signs(currentText().time)),
   })
   /**
    * Clears the spinner and its wrapped lines. When the window becomes narrower, drawn lines wrap, and ora clears too

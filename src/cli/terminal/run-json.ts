@@ -1,6 +1,6 @@
 /**
- * Formats a run as JSON, one row for each key. The lines of `--json` and `list --json`, and the keys in `rushes help
- * agents`, come from these rows; docs/schemas describes them. Every key is present, and an unknown value is null.
+ * Formats a run as JSON, one row for each key, for `--json` and `list --json`; docs/schemas describes them.
+ * Every key is present, and an unknown value is null.
  */
 import type { DownloadedFile } from '../../download/index.js'
 import type { RushesError } from '../../errors.js'
@@ -40,8 +40,6 @@ interface JournalKey {
 
 interface RunKey extends JournalKey {
   ofRecord(record: RunRecord): unknown
-  /** Name of the key in the short reference for agents, if different. */
-  readonly path?: string
 }
 
 /** Keys that every command prints for a run. */
@@ -57,11 +55,10 @@ const RUN_KEYS: Readonly<Record<string, RunKey>> = {
     ofEntry: ({ run }) => run.status,
   },
   output: {
-    path: 'output.urls',
     ofRecord: ({ state }) => (state?.phase === 'succeeded' ? { urls: state.urls } : null),
     ofEntry: ({ run }) => (run.phase === 'succeeded' ? { urls: run.urls } : null),
   },
-  files: { path: 'files[].path', ofRecord: ({ files }) => files, ofEntry: ({ files }) => files },
+  files: { ofRecord: ({ files }) => files, ofEntry: ({ files }) => files },
   error: { ofRecord: ({ error }) => shortError(error), ofEntry: ({ run }) => shortError(run.error) },
   created_at: {
     ofRecord: ({ state, createdAt }) => state?.createdAt ?? createdAt,
@@ -103,9 +100,6 @@ export const runJson = (run: RunRecord): object =>
 
 export const listJson = (run: JournalRun, files: readonly JournalFile[]): object =>
   Object.fromEntries(journalKeys.map(([key, { ofEntry }]) => [key, ofEntry({ run, files }) ?? null]))
-
-/** Names of the keys for the short reference for agents: `id`, `output.urls`, `files[].path`. */
-export const runKeyPaths = (): readonly string[] => runKeys.map(([key, { path }]) => path ?? key)
 
 const textField = (value: unknown, name: string): string | undefined => {
   const found = isObject(value) ? value[name] : undefined

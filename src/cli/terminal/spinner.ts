@@ -3,13 +3,7 @@ import { withProgress } from '../../protocol/run-state.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { formatBytes } from '../../protocol/units.js'
 import { formatDuration } from './format.js'
-import {
-  type Board,
-  countByStatus,
-  formatElapsed,
-  formatTypicalDuration,
-  type TransferProgress,
-} from './progress-lines.js'
+import { type Board, countByStatus, type TransferProgress } from './progress-lines.js'
 import { columnsOf, cutToColumns } from './text-width.js'
 
 /** Maximum number of runs with a line. Further runs are shown as a count. */
@@ -47,7 +41,7 @@ function rowText(run: string, status: string, width: number): string {
 
 export interface SpinnerText {
   readonly text: string
-  readonly times: string
+  readonly time: string
 }
 
 /**
@@ -57,16 +51,10 @@ export interface SpinnerText {
 export function spinnerText(board: Board, elapsedMs: number, columns = DEFAULT_COLUMNS): SpinnerText {
   const room = columns - SPINNER_COLUMNS
   const time = formatDuration(elapsedMs)
-  const withTypical =
-    board.typical === undefined || board.expectedMs !== undefined
-      ? formatElapsed(elapsedMs, board.expectedMs)
-      : `${time} (${formatTypicalDuration(board.typical)})`
-  const text = textOf(board)
-  const times = columnsOf(`${text} ${withTypical}`) <= room ? withTypical : time
-  const left = room - times.length - 1
+  const left = room - time.length - 1
   return left < 1
-    ? { text: '', times: cutToColumns(time, Math.max(1, room)) }
-    : { text: cutToColumns(text, left), times }
+    ? { text: '', time: cutToColumns(time, Math.max(1, room)) }
+    : { text: cutToColumns(textOf(board), left), time }
 }
 
 /** Returns the number of rows that wrapping adds to the text in a window of `columns`. */

@@ -23,14 +23,13 @@ export function protocolOf(env: Env, setting: string | undefined): Protocol {
 }
 
 /** Whether tmux or screen is between the program and the terminal. */
-export const isMultiplexed = (env: Env): boolean =>
+const isMultiplexed = (env: Env): boolean =>
   variable(env, 'TMUX') !== undefined ||
   variable(env, 'STY') !== undefined ||
   /^(tmux|screen)/.test(env.TERM ?? '')
 
 /** Name of the terminal. ssh passes on LC_TERMINAL, which iTerm2 sets. TERM_PROGRAM is that of the terminal itself. */
-export const programOf = (env: Env): string =>
-  variable(env, 'TERM_PROGRAM') ?? variable(env, 'LC_TERMINAL') ?? ''
+const programOf = (env: Env): string => variable(env, 'TERM_PROGRAM') ?? variable(env, 'LC_TERMINAL') ?? ''
 
 /** Assumed size of a character: a small one, so that the picture is not too large. */
 const [CELL_WIDTH, CELL_HEIGHT] = [8, 16]

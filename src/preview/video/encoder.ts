@@ -15,7 +15,7 @@ export const FRAMES_PER_SECOND = 24
 // From 10 (best) to 51. The drawings are flat and clean: 24 shows no blocks in the sky, at 1 to 5 Mbit/s.
 const QUANTIZATION = 24
 
-/** Opens an encoder of frames in I420. `finish` returns the MP4 file. */
+/** Opens an encoder of frames in RGBA. `finish` returns the MP4 file. */
 export async function openEncoder({ width, height }: Size) {
   const encoder = await loadModule().createH264MP4Encoder()
   // All encoders of a process share the files of one module.
@@ -26,12 +26,12 @@ export async function openEncoder({ width, height }: Size) {
   let frames = 0
   return {
     add(frame: Uint8Array): void {
-      encoder.addFrameYuv(frame)
+      encoder.addFrameRgba(frame)
       frames++
     },
-    finish(): Buffer {
+    finish(title: string): Buffer {
       encoder.finalize()
-      const film = fastStart(encoder.FS.readFile(outputFilename), frames, FRAMES_PER_SECOND)
+      const film = fastStart(encoder.FS.readFile(outputFilename), frames, FRAMES_PER_SECOND, title)
       encoder.FS.unlink(outputFilename)
       encoder.delete()
       return film

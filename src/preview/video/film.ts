@@ -1,33 +1,29 @@
 // Renders a film. Each shot is one flat stage, drawn wider than the frame while the frames of the previous shot are
 // encoded; the camera moves over it sideways by whole pixels. Memory use grows only by the encoded film (1 to 8 MB).
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Sharp } from 'sharp'
 import type { RenderedFile, RenderJob } from '../../service/engines/engine.js'
-import { writeOutput } from '../files.js'
+import { pixels, writeOutput } from '../files.js'
 import { drawStage, layOut, type StageView } from '../picture.js'
-import { settingFor } from '../scenery/scene.js'
-import { pixels } from '../scenery/stage.js'
 import { type Size, videoSize } from '../size.js'
 import { FRAMES_PER_SECOND, openEncoder } from './encoder.js'
 
 export async function renderVideo(job: RenderJob): Promise<RenderedFile> {
-  const { input, run, references, signal, onProgress } = job
+  const { input, signal, onProgress } = job
   const size = videoSize(input)
-  const layout = await layOut(settingFor(String(input.prompt), run?.id), size, references)
+  const layout = await layOut(job, size)
   const sharp = await pixels()
   const overlays = await Promise.all(
-    layout.overlays.map(async ({ input: print, left, top, ...area }) => {
-      const rgb = await sharp(print).removeAlpha().raw().toBuffer()
-      return { left, top, layer: layerFromRgb(rgb, area) }
-    }),
+    layout.overlays.map(async ({ input: print, left, top }) => ({
+      left,
+      top,
+      layer: await layerOf(sharp(print)),
+    })),
   )
   const shots = planShots(String(input.duration), size)
-  const draw = async (shot: Shot | undefined) => {
-    if (shot === undefined) return undefined
-    const rgb = await (await drawStage(layout, shot)).raw().toBuffer()
-    return layerFromRgb(rgb, { width: size.width + shot.way, height: layout.stageHeight })
-  }
+  const draw = async (shot: Shot | undefined) => shot && layerOf(await drawStage(layout, shot))
   const encoder = await openEncoder(size)
-  const frame = { ...size, data: new Uint8Array(size.width * size.height * 1.5) }
+  const frame = { ...size, data: new Uint8Array(size.width * size.height * 4) }
   const total = shots.reduce((sum, shot) => sum + shot.frames, 0)
   let done = 0
   let next = draw(shots[0])
@@ -46,12 +42,22 @@ export async function renderVideo(job: RenderJob): Promise<RenderedFile> {
       await nextTurn()
     }
   }
-  return writeOutput(job, 'film.mp4', 'video/mp4', encoder.finish())
+  return writeOutput(job, 'film.mp4', 'video/mp4', encoder.finish(layout.title))
+}
+
+/** A picture in RGBA. */
+export interface Layer extends Size {
+  readonly data: Uint8Array
+}
+
+async function layerOf(picture: Sharp): Promise<Layer> {
+  const { data, info } = await picture.ensureAlpha().raw().toBuffer({ resolveWithObject: true })
+  return { data, width: info.width, height: info.height }
 }
 
 export interface Shot extends StageView {
   readonly frames: number
-  /** Pixels from one frame to the next: even, because a colour difference covers two pixels. Negative to the left. */
+  /** Pixels from one frame to the next. Negative to the left. */
   readonly step: number
 }
 
@@ -77,48 +83,11 @@ export function planShots(duration: string, size: Size): readonly Shot[] {
 /** Returns the first column of the stage that a frame shows. */
 export const columnAt = ({ step, way }: Shot, at: number): number => (step > 0 ? step * at : way + step * at)
 
-/** An opaque picture in I420: a byte of luma per pixel, then two colour differences at half the resolution. Even sides. */
-export interface Layer extends Size {
-  readonly data: Uint8Array
-}
-
-/**
- * Converts RGB to BT.709 in limited range, which players assume from 720 lines up and the `colr` box declares. Uses
- * exact integers: factors in 1/65536, and one colour difference for four pixels.
- */
-export function layerFromRgb(rgb: Uint8Array, { width, height }: Size): Layer {
-  const pixels = width * height
-  const data = new Uint8Array(pixels * 1.5)
-  let half = pixels
-  for (let row = 0; row < height; row += 2) {
-    for (let column = 0; column < width; column += 2) {
-      let [red, green, blue] = [0, 0, 0]
-      for (let corner = 0; corner < 4; corner++) {
-        const at = (row + (corner >> 1)) * width + column + (corner & 1)
-        const [r, g, b] = [rgb[at * 3] as number, rgb[at * 3 + 1] as number, rgb[at * 3 + 2] as number]
-        data[at] = (r * 11966 + g * 40254 + b * 4064 + 1081328) >> 16
-        red += r
-        green += g
-        blue += b
-      }
-      data[half] = (blue * 28784 - red * 6596 - green * 22188 + 33684992) >> 18
-      data[half + pixels / 4] = (red * 28784 - green * 26145 - blue * 2639 + 33684992) >> 18
-      half++
-    }
-  }
-  return { width, height, data }
-}
-
-/** Copies a layer into a frame at `left`, `top`, without its first `skipped` columns. All numbers are even. */
+/** Copies an opaque picture into a frame, both in RGBA, at `left`, `top`, without its first `skipped` columns. */
 export function copyInto(frame: Layer, layer: Layer, left: number, top: number, skipped = 0): void {
-  const [pixels, layerPixels] = [frame.width * frame.height, layer.width * layer.height]
-  for (const plane of [0, 1, 1.25]) {
-    const half = plane === 0 ? 1 : 2
-    const width = Math.min(layer.width - skipped, frame.width - left) / half
-    for (let row = 0; row < layer.height / half; row++) {
-      const from = plane * layerPixels + (row * layer.width + skipped) / half
-      const to = plane * pixels + ((top / half + row) * frame.width + left) / half
-      frame.data.set(layer.data.subarray(from, from + width), to)
-    }
+  const width = Math.min(layer.width - skipped, frame.width - left)
+  for (let row = 0; row < layer.height; row++) {
+    const from = (row * layer.width + skipped) * 4
+    frame.data.set(layer.data.subarray(from, from + width * 4), ((top + row) * frame.width + left) * 4)
   }
 }

@@ -84,7 +84,7 @@ export function readModels({ path, warn, ...options }: ReadModelsOptions): reado
 const shownPath = (path: string): string => shortened(printable(path), 200)
 
 /** Returns the paths of the documents in a folder. Throws the errors of the system. */
-export const documentsIn = (folder: string): readonly string[] =>
+const documentsIn = (folder: string): readonly string[] =>
   readdirSync(folder)
     .filter((name) => /\.ya?ml$/i.test(name) && !name.startsWith('.'))
     .sort()
@@ -109,10 +109,8 @@ function filesAt(path: string): readonly string[] {
 
 const PRICE_KEYS = ['run', 'factors', 'round_up', 'from_cost']
 const COST_KEYS = ['run', 'factors', 'currency']
-/** Of an imported document: see `models import --check`. */
-const SOURCE_KEYS = ['model', 'schema', 'version', 'date', 'sha256']
 const KEYS = [
-  ...['name', 'kind', 'description', 'engine', 'input', 'price', 'cost', 'concurrency', 'default', 'source'],
+  ...['name', 'kind', 'description', 'engine', 'input', 'price', 'cost', 'concurrency', 'default'],
 ]
 /** Further keys of `rushes models <name> --json`, so that its output can be added again. */
 const SHOWN_KEYS = ['price_source', 'currency']
@@ -123,7 +121,7 @@ export function readOwnDocument({ value, report }: SourceDocument): ModelDocumen
   const isDerived = isObject(value) && isObject(value.price) && value.price.from_cost !== undefined
   const document = readModelDocument(isDerived ? { ...value, price: undefined } : value, report)
   if (!isObject(value)) return undefined
-  const { concurrency, description, price, source } = value
+  const { concurrency, description, price } = value
   const checkKeys = (keys: readonly string[], owner: string, at?: string) => {
     const map = at === undefined ? value : value[at]
     for (const name of isObject(map) ? Object.keys(map) : [])
@@ -133,8 +131,6 @@ export function readOwnDocument({ value, report }: SourceDocument): ModelDocumen
   checkKeys(KEYS, 'a model')
   checkKeys(isDerived ? ['from_cost'] : PRICE_KEYS, isDerived ? 'a price with from_cost' : 'a price', 'price')
   checkKeys(COST_KEYS, 'a cost', 'cost')
-  checkKeys(SOURCE_KEYS, 'a source', 'source')
-  if (source !== undefined && !isObject(source)) report(['source'], 'must be a map')
   const cost = readCost(value, document?.input, report)
   const derived = isDerived && isObject(price) ? priceFromCost(price.from_cost, cost, report) : undefined
   const isCount = Number.isInteger(concurrency) && Number(concurrency) >= 1

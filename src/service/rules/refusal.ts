@@ -10,9 +10,7 @@ const FURTHER = {
   invalid_link: { status: 401, cause: 'The sign-in link is not valid, has been used or has expired.' },
   foreign_origin: { status: 403, cause: 'The request comes from another website.' },
   https_required: { status: 403, cause: 'Signing in needs HTTPS, except on this machine.' },
-  owner_only: { status: 403, cause: 'Only an owner of the account may do this.' },
   account_banned: { status: 403, cause: 'The account is banned.' },
-  session_changed: { status: 409, cause: 'This browser is now signed in as another user.' },
   too_many_keys: {
     status: 409,
     cause: `The account has ${MAX_ACTIVE_KEYS} active API keys, and can have no more. Disable one that is not used any more.`,

@@ -4,6 +4,7 @@
  */
 import type { RateLimit } from '../rate/rate-limiter.js'
 import type { KeyRecord } from '../rules/key-checks.js'
+import type { SessionProof } from './sql.js'
 
 export interface NewAccount {
   readonly name: string
@@ -39,27 +40,19 @@ export interface KeyTerms {
   readonly rate: RateLimit | undefined
 }
 
-/** Written to the log of keys with each change. */
-export interface KeyChange {
-  readonly nowMs: number
-  /** Email of the user who makes the change. Undefined: an administrator. */
-  readonly by?: string | undefined
-}
-
-export interface NewKey extends Partial<KeyTerms>, KeyChange {
+export interface NewKey extends Partial<KeyTerms> {
   readonly accountId: number
   readonly hash: string
   readonly prefix: string
   readonly name: string
-  /** The user who creates the key. Undefined: an administrator. */
-  readonly userId?: number | undefined
+  readonly nowMs: number
+  /** Of a user who creates the key. Undefined: an administrator. */
+  readonly by?: SessionProof | undefined
 }
 
 export interface KeyDetails extends KeyTerms {
   readonly id: number
   readonly account: string
-  /** The user who created the key. Undefined for keys of administrators, and of versions that did not store it. */
-  readonly userId: number | undefined
   /** First characters of the key. Undefined for a key from a version that did not store them. */
   readonly prefix: string | undefined
   readonly spent: number
@@ -68,8 +61,6 @@ export interface KeyDetails extends KeyTerms {
   readonly createdAtMs: number
   /** Time of the last use, accurate to one minute. */
   readonly usedAtMs: number | undefined
-  /** An archived key is disabled for good, and left out of lists. Undefined if the key is not archived. */
-  readonly archivedAtMs: number | undefined
 }
 
 export type LedgerEntryKind = 'added' | 'charge' | 'refund'
@@ -126,13 +117,8 @@ export interface AccountStore {
   addFirstKey(key: NewKey): Promise<boolean>
   findKey(hash: string): Promise<KeyRecord | undefined>
   listKeys(): Promise<readonly KeyDetails[]>
-  /**
-   * Sets every term that `terms` contains, even if its value is undefined. Returns false if the key does not exist or
-   * is archived.
-   */
-  changeKey(id: number, terms: Partial<KeyTerms>, change: KeyChange): Promise<boolean>
-  /** Does nothing if the key does not exist or is archived. */
-  archiveKey(id: number, change: KeyChange): Promise<void>
+  /** Sets every term that `terms` contains, even if its value is undefined. Returns false if the key does not exist. */
+  changeKey(id: number, terms: Partial<KeyTerms>, by?: SessionProof): Promise<boolean>
   /** Never moves the time back, because several nodes record the use of the same key. */
   recordKeyUse(id: number, usedAtMs: number): Promise<void>
 

@@ -1,7 +1,5 @@
 /** Accounts, keys and credits. */
-import type { KeyAction } from '../../protocol/console.js'
-import type { AccountStore, KeyChange, KeyTerms, NewAccount, NewKey } from './account-store.js'
-import { MAX_KEY_LOG } from './console-store.js'
+import type { AccountStore, KeyTerms, NewAccount, NewKey } from './account-store.js'
 import {
   accountOfRow,
   checkActiveKeys,
@@ -12,7 +10,7 @@ import {
   termValues,
   verificationOf,
 } from './rows.js'
-import { type Database, type Dialect, repeatable, type Transaction } from './sql.js'
+import { checkSession, type Database, type Dialect, repeatable, type Transaction } from './sql.js'
 import { ENTRY_COLUMNS, KEYS, LEDGER, MOVE_BALANCE, UNKNOWN_RUNS } from './statements.js'
 
 const sqlOf = ({ lock }: Dialect) => ({
@@ -41,8 +39,8 @@ const sqlOf = ({ lock }: Dialect) => ({
 
   addKey: `
     INSERT INTO keys (account_id, name, hash, disabled, expires_at, spend_limit, quota, allowed_ips,
-      rate_requests, rate_window_ms, created_at, prefix, user_id)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+      rate_requests, rate_window_ms, created_at, prefix)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
     RETURNING id`,
 
   anyKey: `SELECT id FROM keys LIMIT 1`,
@@ -66,17 +64,6 @@ const sqlOf = ({ lock }: Dialect) => ({
       rate_requests = $8, rate_window_ms = $9
     WHERE id = $1`,
 
-  archiveKey: `UPDATE keys SET archived_at = $2, disabled = true WHERE id = $1 AND archived_at IS NULL`,
-
-  logKey: `
-    INSERT INTO key_log (account_id, key_id, key_name, action, fields, actor, created_at)
-    SELECT account_id, id, name, $2, $3, $4, $5 FROM keys WHERE id = $1 RETURNING account_id`,
-
-  trimKeyLog: `
-    DELETE FROM key_log WHERE account_id = $1 AND id <= (
-      SELECT id FROM key_log WHERE account_id = $1 ORDER BY id DESC LIMIT 1 OFFSET ${MAX_KEY_LOG}
-    )`,
-
   recordKeyUse: `UPDATE keys SET last_used_at = $2 WHERE id = $1 AND coalesce(last_used_at < $2, true)`,
 
   addEntry: `INSERT INTO credits (account_id, kind, amount, created_at) VALUES ($1, 'added', $2, $3)`,
@@ -89,8 +76,8 @@ const sqlOf = ({ lock }: Dialect) => ({
 type Statements = ReturnType<typeof sqlOf>
 
 export function createAccountStore(database: Database): AccountStore {
-  const { transaction, snapshot, get, run } = database
-  const SQL = sqlOf(database.dialect)
+  const { transaction, snapshot, get, run, dialect } = database
+  const SQL = sqlOf(dialect)
 
   /** Returns undefined if the name is taken. */
   async function insertAccount(tx: Transaction, account: NewAccount): Promise<number | undefined> {
@@ -127,6 +114,7 @@ export function createAccountStore(database: Database): AccountStore {
 
     addKey: (key) =>
       transaction(async (tx) => {
+        if (key.by !== undefined) await checkSession(tx, dialect, key.by)
         await tx.get(SQL.lockAccount, key.accountId)
         if (key.disabled !== true) checkActiveKeys(await tx.get(SQL.activeKeys, key.accountId))
         return await insertKey(tx, SQL, key)
@@ -144,29 +132,20 @@ export function createAccountStore(database: Database): AccountStore {
       return row && keyOfRow(row)
     },
     listKeys: async () => (await snapshot((read) => read.all(SQL.listKeys))).map(keyDetailsOfRow),
-    changeKey: (id, changes: Partial<KeyTerms>, change) =>
+    changeKey: (id, changes: Partial<KeyTerms>, by) =>
       repeatable(database, async (tx) => {
+        if (by !== undefined) await checkSession(tx, dialect, by)
         const owner = await tx.get(SQL.accountOfKey, id)
         if (owner === undefined) return false
         // Locks the account before the key, in the same order as creates, to avoid a deadlock.
         await tx.get(SQL.lockAccount, Number(owner.account_id))
         const row = await tx.get(SQL.lockKey, id)
-        if (row === undefined || row.archived_at !== null) return false
+        if (row === undefined) return false
         if (isSet(row.disabled) && changes.disabled === false)
           checkActiveKeys(await tx.get(SQL.activeKeys, Number(row.account_id)))
-        const before = keyDetailsOfRow(row)
-        const terms = { ...before, ...changes }
+        const terms = { ...keyDetailsOfRow(row), ...changes }
         await tx.run(SQL.changeKey, id, terms.name, ...termValues(terms))
-        const fields = changedFields(before, terms)
-        if (fields !== '') await logKey(tx, SQL, id, change, 'changed', fields)
-        if (terms.disabled !== before.disabled)
-          await logKey(tx, SQL, id, change, terms.disabled ? 'disabled' : 'enabled')
         return true
-      }),
-    archiveKey: (id, change) =>
-      repeatable(database, async (tx) => {
-        if ((await tx.run(SQL.archiveKey, id, change.nowMs)) > 0)
-          await logKey(tx, SQL, id, change, 'archived')
       }),
     recordKeyUse: async (id, usedAtMs) => void (await run(SQL.recordKeyUse, id, usedAtMs)),
 
@@ -192,37 +171,7 @@ export function createAccountStore(database: Database): AccountStore {
 }
 
 async function insertKey(tx: Transaction, SQL: Statements, key: NewKey): Promise<number> {
-  const { accountId, name, hash, prefix, userId = null, nowMs, ...terms } = key
-  const values = [...termValues(terms), nowMs, prefix, userId]
-  const id = Number((await tx.get(SQL.addKey, accountId, name, hash, ...values))?.id)
-  await logKey(tx, SQL, id, key, 'created')
-  return id
+  const { accountId, name, hash, prefix, nowMs, by: _, ...terms } = key
+  const values = [accountId, name, hash, ...termValues(terms), nowMs, prefix]
+  return Number((await tx.get(SQL.addKey, ...values))?.id)
 }
-
-async function logKey(
-  tx: Transaction,
-  SQL: Statements,
-  id: number,
-  { nowMs, by = 'admin' }: KeyChange,
-  action: KeyAction,
-  fields = '',
-): Promise<void> {
-  const row = await tx.get(SQL.logKey, id, action, fields, by, nowMs)
-  await tx.run(SQL.trimKeyLog, Number(row?.account_id))
-}
-
-const FIELD_NAMES = {
-  name: 'name',
-  spendLimit: 'spend_limit',
-  quota: 'quota',
-  allowedIps: 'allowed_ips',
-  expiresAtMs: 'expires_at',
-  rate: 'rate',
-} as const
-
-/** Names of the fields that differ, without `disabled`. */
-const changedFields = (before: KeyTerms, after: KeyTerms): string =>
-  (Object.keys(FIELD_NAMES) as (keyof typeof FIELD_NAMES)[])
-    .filter((term) => JSON.stringify(before[term]) !== JSON.stringify(after[term]))
-    .map((term) => FIELD_NAMES[term])
-    .join(' ')

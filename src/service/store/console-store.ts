@@ -2,11 +2,11 @@
  * The store's contract for the console's data, for one account at a time. Each function takes a bounded time, even for
  * a large account.
  */
-import type { KeyAction, UserRole } from '../../protocol/console.js'
 import type { Kind } from '../../protocol/models.js'
 import type { LocalStatus } from '../../protocol/run-state.js'
 import type { StoredRun } from '../stored-run.js'
 import type { KeyDetails, LedgerEntry, LedgerEntryKind } from './account-store.js'
+import type { SessionProof } from './sql.js'
 
 export interface KeyName {
   readonly id: number
@@ -26,6 +26,8 @@ export interface ListedRun extends Omit<StoredRun, 'input'> {
   readonly isRefunded: boolean
   /** Number of renders that crashed. */
   readonly crashes: number
+  /** Whether its outputs were removed. Their URLs stay. */
+  readonly isRemoved: boolean
 }
 
 interface Page {
@@ -38,7 +40,11 @@ export interface AccountPage extends Page {
   readonly accountId: number
 }
 
-export interface RunFilter extends AccountPage {
+export interface RunFilter extends Page {
+  /** Undefined: all accounts. */
+  readonly accountId: number | undefined
+  /** Lists only runs with a larger sequence. */
+  readonly after?: number | undefined
   readonly status?: LocalStatus | undefined
   readonly kind?: Kind | undefined
   readonly model?: string | undefined
@@ -53,35 +59,6 @@ export interface FoundRuns {
   readonly runs: readonly ListedRun[]
   /** Value of `before` for the next page. Undefined on the last page. */
   readonly next: number | undefined
-}
-
-export interface KeyPage extends AccountPage {
-  /** Lists only keys that this user created. */
-  readonly userId?: number | undefined
-  /** Whether to list archived keys too. */
-  readonly includesArchived?: boolean
-}
-
-/** Maximum number of log entries of an account. */
-export const MAX_KEY_LOG = 10_000
-
-export interface KeyLogPage extends Page {
-  /** Undefined: all accounts. */
-  readonly accountId: number | undefined
-}
-
-/** What an administrator or a user did with a key. */
-export interface KeyLogEntry {
-  readonly id: number
-  readonly account: string
-  /** With its name at that time. */
-  readonly key: KeyName & { readonly prefix: string | undefined }
-  readonly action: KeyAction
-  /** Names of the changed fields, as in the console's JSON. Only of the action `changed`. */
-  readonly fields: readonly string[]
-  /** Email of a user, or `admin`. */
-  readonly by: string
-  readonly createdAtMs: number
 }
 
 export interface EntryFilter extends AccountPage {
@@ -120,11 +97,9 @@ export interface ConsoleStore {
   /** Returns the runs in any order. Omits runs of other accounts. */
   findRuns(ids: readonly string[], accountId: number): Promise<readonly ListedRun[]>
   /** Newest first. */
-  listAccountKeys(page: KeyPage): Promise<readonly KeyDetails[]>
+  listAccountKeys(page: AccountPage): Promise<readonly KeyDetails[]>
   /** Returns undefined if the account has no key with this id. */
   findAccountKey(id: number, accountId: number): Promise<KeyDetails | undefined>
-  /** Newest first. */
-  listKeyLog(page: KeyLogPage): Promise<readonly KeyLogEntry[]>
   /** Newest first. */
   listAccountEntries(filter: EntryFilter): Promise<FoundEntries>
   /** Oldest day first. Omits days without entries. */
@@ -141,7 +116,6 @@ export interface UserRecord {
   readonly account: string
   /** Whether the account is banned. */
   readonly banned: boolean
-  readonly role: UserRole
   /** Hashed password (rules/credentials.ts). Undefined until the user sets one. */
   readonly password: string | undefined
   readonly createdAtMs: number
@@ -185,46 +159,34 @@ export interface SessionRecord extends CurrentSession {
   readonly usedAtMs: number
 }
 
-/** Maximum number of users that owners can add to an account. */
+/** Maximum number of users of an account. */
 export const MAX_ACCOUNT_USERS = 200
 
 /**
  * Expired sessions and links are not found. Removing a user also removes the user's sessions and links.
  */
 export interface UserStore {
-  /**
-   * Returns the id, or undefined if the email is taken. Throws if the account does not exist. Without a role, the first
-   * user of an account is an owner, and others are members.
-   */
+  /** Returns the id, or undefined if the email is taken. Throws if the account does not exist. */
   addUser(user: {
     readonly email: string
     readonly accountId: number
-    readonly role?: UserRole | undefined
     readonly nowMs: number
+    /** Of a user who adds the other one. Undefined: an administrator. */
+    readonly by?: SessionProof | undefined
   }): Promise<number | undefined>
   findUser(email: string): Promise<UserRecord | undefined>
   /** Oldest first. All users, or at most `MAX_ACCOUNT_USERS` of an account. */
   listUsers(nowMs: number, accountId?: number): Promise<readonly UserDetails[]>
-  /**
-   * Changes the role of another user of the account, or removes the user (and their sessions and links). Returns false
-   * if the account does not have this user, or if `byId` is no longer an owner of it: so the account keeps an owner.
-   */
-  changeUser(change: {
-    readonly id: number
-    readonly byId: number
-    readonly accountId: number
-    readonly role: UserRole | 'removed'
-  }): Promise<boolean>
-  /** Returns false if no user has this email. */
-  removeUser(email: string): Promise<boolean>
+  /** Returns false if the user does not exist, and for `by` also if it is of another account, or `by` itself. */
+  removeUser(id: number, by?: SessionProof): Promise<boolean>
   /**
    * Sets the password, and ends all other sessions and links of the user. The session `keptSession` then counts
-   * as started with a password.
+   * as started with a password. Throws `Refusal` (401) if that session has ended.
    */
   setPassword(userId: number, password: string, keptSession: string): Promise<void>
 
   /** Adds a link, and removes expired links of all users. */
-  addLink(link: NewToken): Promise<void>
+  addLink(link: NewToken, by?: SessionProof): Promise<void>
   /**
    * Removes the link and returns its user. Returns undefined if the link does not exist, or if a concurrent call has
    * used it.

@@ -10,6 +10,7 @@ import type { AccountState } from '../rules/key-checks.js'
 import type { AcceptedRun, HeldRun, RunFailure, StoredOutput, StoredRun } from '../stored-run.js'
 import type { AccountStore } from './account-store.js'
 import type { ConsoleStore, UserStore } from './console-store.js'
+import type { SessionProof } from './sql.js'
 
 /** Lets a client repeat a create without paying twice. */
 export interface Idempotency {
@@ -33,6 +34,8 @@ export type AddedRun =
 export interface NewRun extends AcceptedRun {
   /** Undefined for the ephemeral key, whose runs are free, and for a run created in the console. */
   readonly keyId: number | undefined
+  /** Of a user who creates the run on the console. */
+  readonly by?: SessionProof | undefined
   /** In credits. Charged to the account and counted against the key. */
   readonly price: number
   readonly idempotency?: Idempotency | undefined
@@ -174,6 +177,8 @@ export interface FileRecords {
    */
   expireFiles(beforeMs: number): Promise<readonly string[]>
   filesRemoved(ids: readonly string[]): Promise<void>
+  /** Marks the files of an ended run of the account in the same way. False if it has none. */
+  removeFiles(runId: string, accountId: number, by: SessionProof): Promise<boolean>
   /** Returns the id of this database. A copy of it, restored elsewhere, has another one. */
   databaseId(): Promise<string>
 }
@@ -193,7 +198,12 @@ export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecord
    * a worker. A run that has ended stays as it is. Returns undefined if the account, or any without `accountId`, has no
    * such run.
    */
-  cancelRun(id: string, nowMs: number, accountId?: number): Promise<CanceledRun | undefined>
+  cancelRun(
+    id: string,
+    nowMs: number,
+    accountId?: number,
+    by?: SessionProof,
+  ): Promise<CanceledRun | undefined>
   /**
    * Decides on a run whose outcome is unknown: refunds it, or returns it to the queue with the job that its provider has
    * for it, unless it was canceled. A repeat of the same decision changes nothing.

@@ -19,7 +19,6 @@ import type {
 } from './account-store.js'
 import type {
   DaySpend,
-  KeyLogEntry,
   KeyName,
   ListedEntry,
   ListedRun,
@@ -61,7 +60,6 @@ export const keyDetailsOfRow = (row: Row): KeyDetails => ({
   ...limitsOf(row),
   id: Number(row.id),
   account: String(row.account),
-  userId: numberOr(row.user_id),
   name: String(row.name),
   prefix: textOr(row.prefix),
   spendLimit: numberOr(row.spend_limit),
@@ -70,7 +68,6 @@ export const keyDetailsOfRow = (row: Row): KeyDetails => ({
   used: Number(row.used),
   createdAtMs: Number(row.created_at),
   usedAtMs: numberOr(row.last_used_at),
-  archivedAtMs: numberOr(row.archived_at),
 })
 
 /** Throws `Refusal` if the account has `MAX_ACTIVE_KEYS` active keys. */
@@ -168,7 +165,7 @@ export const outputOfRow = (row: Row): StoredOutput => ({
 const keyNameOf = ({ key_id, key_name }: Row): KeyName | undefined =>
   key_id === null ? undefined : { id: Number(key_id), name: String(key_name) }
 
-export const listedRunOf = (row: Row, run: Omit<StoredRun, 'input'>): ListedRun => ({
+export const listedRunOf = (row: Row, run: Omit<StoredRun, 'input'>): Omit<ListedRun, 'isRemoved'> => ({
   ...run,
   sequence: Number(row.sequence),
   prompt: textOr(row.prompt),
@@ -180,16 +177,6 @@ export const listedRunOf = (row: Row, run: Omit<StoredRun, 'input'>): ListedRun 
 })
 
 export const listedEntryOf = (row: Row): ListedEntry => ({ ...ledgerEntryOfRow(row), key: keyNameOf(row) })
-
-export const keyLogEntryOf = (row: Row): KeyLogEntry => ({
-  id: Number(row.id),
-  account: String(row.account),
-  key: { id: Number(row.key_id), name: String(row.key_name), prefix: textOr(row.prefix) },
-  action: row.action as KeyLogEntry['action'],
-  fields: String(row.fields).split(' ').filter(Boolean),
-  by: String(row.actor),
-  createdAtMs: Number(row.created_at),
-})
 
 /** `row.at`: the start of the day, in milliseconds. */
 export const daySpendOf = (row: Row): DaySpend => ({
@@ -204,7 +191,6 @@ export const userOfRow = (row: Row): UserRecord => ({
   accountId: Number(row.account_id),
   account: String(row.account),
   banned: isSet(row.banned),
-  role: row.role === 'member' ? 'member' : 'owner',
   password: textOr(row.password),
   createdAtMs: Number(row.user_created_at),
 })

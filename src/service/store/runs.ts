@@ -26,7 +26,16 @@ import {
   RUN_COLUMNS,
   runOfRow,
 } from './rows.js'
-import { type Database, type Dialect, hasNul, insert, type Row, repeatable, type Transaction } from './sql.js'
+import {
+  checkSession,
+  type Database,
+  type Dialect,
+  hasNul,
+  insert,
+  type Row,
+  repeatable,
+  type Transaction,
+} from './sql.js'
 import { MOVE_BALANCE } from './statements.js'
 
 /**
@@ -121,6 +130,10 @@ export const runStatements = (dialect: Dialect) => {
       WHERE finished_at IS NOT NULL AND files <> 'removed' AND finished_at < $1 ORDER BY finished_at LIMIT ${MAX_EXPIRED})
     RETURNING id`,
 
+    removeFiles: `
+    UPDATE runs SET files = 'removing'
+    WHERE id = $1 AND account_id + 0 = $2 AND finished_at IS NOT NULL AND files <> 'removed'`,
+
     filesRemoved: `UPDATE runs SET files = 'removed' WHERE id ${inList('$1')}`,
 
     databaseId: `SELECT database_id FROM format`,
@@ -137,7 +150,11 @@ export function createRunStore(database: Database) {
   const SQL = runStatements(dialect)
   const fail = createFailure(dialect)
   return {
-    addRun: (run, check) => repeatable(database, (tx) => addRun(tx, SQL, run, check)),
+    addRun: (run, check) =>
+      repeatable(database, async (tx) => {
+        if (run.by !== undefined) await checkSession(tx, dialect, run.by)
+        return await addRun(tx, SQL, run, check)
+      }),
     async findCreated(accountId, { key, request, sinceMs }) {
       const row = await get(SQL.createdBefore, accountId, key, sinceMs)
       return row?.request === request ? String(row.id) : undefined
@@ -173,10 +190,13 @@ export function createRunStore(database: Database) {
         const row = await tx.get(SQL.lockRendering, ...mine(claimed))
         return row && (await fail(tx, [row], failure, claimed.nowMs))
       }),
-    cancelRun: async (id, nowMs, accountId) =>
+    cancelRun: async (id, nowMs, accountId, by) =>
       hasNul(id)
         ? undefined
-        : await repeatable(database, (tx) => cancelRun(tx, SQL, { id, nowMs, accountId })),
+        : await repeatable(database, async (tx) => {
+            if (by !== undefined) await checkSession(tx, dialect, by)
+            return await cancelRun(tx, SQL, { id, nowMs, accountId })
+          }),
     findStopping: async (worker, models, abandonedMs = 0) =>
       (await all(SQL.findStopping, worker, models, abandonedMs)).map(({ id, model, owner, job }) => ({
         id: String(id),
@@ -197,6 +217,11 @@ export function createRunStore(database: Database) {
       }),
     expireFiles: async (beforeMs) => (await all(SQL.expireFiles, beforeMs)).map(({ id }) => String(id)),
     filesRemoved: async (ids) => void (await run(SQL.filesRemoved, ids)),
+    removeFiles: (runId, accountId, by) =>
+      repeatable(database, async (tx) => {
+        await checkSession(tx, dialect, by)
+        return (await tx.run(SQL.removeFiles, runId, accountId)) > 0
+      }),
     databaseId: async () => String((await get(SQL.databaseId))?.database_id),
   } satisfies Partial<Store>
 }

@@ -1,6 +1,6 @@
-/** Format 1 of the service's database. */
+/** The formats of the service's database. A script never changes; a new format appends one. */
 
-export const FORMAT = 1
+export const FORMAT = 3
 
 /** What SQLite and PostgreSQL write differently. */
 export interface SchemaTypes {
@@ -18,15 +18,47 @@ export interface SchemaTypes {
   readonly more: string
 }
 
-export const schemaOf = ({
-  sequence,
-  integer,
-  boolean,
-  randomId,
-  options,
-  changing,
-  more,
-}: SchemaTypes): string => `
+/** One script for each format, to be run one after the other. */
+export const scriptsOf = (types: SchemaTypes): readonly string[] => [format1(types), FORMAT_2, format3(types)]
+
+const FORMAT_2 = `
+DROP TABLE key_log;
+DROP INDEX keys_of_user;
+DROP INDEX keys_listed;
+ALTER TABLE keys DROP COLUMN archived_at;
+ALTER TABLE keys DROP COLUMN user_id;
+ALTER TABLE users DROP COLUMN role;
+UPDATE format SET version = 2;
+`
+
+/** Before it, files were stored under other names: those of earlier runs are no longer found. */
+const format3 = ({ integer }: SchemaTypes): string => `
+DROP TABLE IF EXISTS run_files;
+DROP TABLE IF EXISTS files;
+DROP TABLE IF EXISTS workers;
+DROP TABLE IF EXISTS turns;
+DROP INDEX IF EXISTS runs_rendering;
+DROP INDEX IF EXISTS runs_queued;
+-- Leases that ran out, and renders that crashed.
+ALTER TABLE runs RENAME COLUMN attempts TO crashes;
+-- Its place in the queue of its model: behind the last queued run of its account, else level with the head.
+ALTER TABLE runs ADD COLUMN turn ${integer} NOT NULL DEFAULT 0;
+-- The lease: beside the worker that renders the run (owner), the number of its claim, and the end by the clock of the database.
+-- A worker that claims its own lost run is another owner.
+ALTER TABLE runs ADD COLUMN attempt ${integer} NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN lease_until ${integer} NOT NULL DEFAULT 0;
+-- Its files: kept, being removed, or removed.
+ALTER TABLE runs ADD COLUMN files text NOT NULL DEFAULT 'kept' CHECK (files IN ('kept', 'removing', 'removed'));
+UPDATE runs SET files = 'removed' WHERE finished_at IS NOT NULL;
+-- lease_until is in no index, so that a renewal stays inside its page.
+CREATE INDEX runs_leased ON runs (owner) WHERE status = 'processing';
+CREATE INDEX runs_turn ON runs (model, turn, sequence) WHERE status = 'queued';
+CREATE INDEX runs_with_files ON runs (finished_at) WHERE finished_at IS NOT NULL AND files <> 'removed';
+CREATE INDEX runs_queued ON runs (model, account_id, turn, kind) WHERE status = 'queued';
+UPDATE format SET version = 3;
+`
+
+const format1 = ({ sequence, integer, boolean, randomId, options, changing, more }: SchemaTypes): string => `
 -- One row. checked_at changes when a node checks whether the database can be written. A folder or bucket of files has
 -- database_id, so that no other database removes its files.
 CREATE TABLE format (
@@ -34,7 +66,7 @@ CREATE TABLE format (
   checked_at  ${integer} NOT NULL DEFAULT 0,
   database_id text NOT NULL
 )${options};
-INSERT INTO format (version, database_id) VALUES (${FORMAT}, ${randomId});
+INSERT INTO format (version, database_id) VALUES (1, ${randomId});
 
 CREATE TABLE accounts (
   id         ${sequence},
@@ -103,15 +135,9 @@ CREATE TABLE runs (
   aspect_ratio    text,
   price           ${integer} NOT NULL,
   status          text NOT NULL CHECK (status IN ('queued', 'processing', 'succeeded', 'failed', 'canceled')),
-  -- Its place in the queue of its model: behind the last queued run of its account, else level with the head.
-  turn            ${integer} NOT NULL,
-  -- The lease: the worker that renders the run, the number of its claim, and the end by the clock of the database. A worker
-  -- that claims its own lost run is another owner. Empty while the run is queued.
+  -- The worker that renders the run. Empty while the run is queued.
   owner           text NOT NULL DEFAULT '',
-  attempt         ${integer} NOT NULL DEFAULT 0,
-  lease_until     ${integer} NOT NULL DEFAULT 0,
-  -- Leases that ran out, and renders that crashed.
-  crashes         ${integer} NOT NULL DEFAULT 0,
+  attempts        ${integer} NOT NULL DEFAULT 0,
   -- Canceled while it was rendered: a worker still has to stop the engine, and to decide on the refund.
   stopping        ${boolean} NOT NULL DEFAULT false,
   failure         text,
@@ -122,8 +148,6 @@ CREATE TABLE runs (
   created_at      ${integer} NOT NULL,
   started_at      ${integer},
   finished_at     ${integer},
-  -- Its files: kept, being removed, or removed.
-  files           text NOT NULL DEFAULT 'kept' CHECK (files IN ('kept', 'removing', 'removed')),
   -- Chosen by the client, and the SHA-256 of model and input that it sent with it.
   idempotency_key text,
   request         text,
@@ -131,14 +155,9 @@ CREATE TABLE runs (
   input           text NOT NULL
 )${changing};
 CREATE INDEX runs_repeatable ON runs (account_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
--- lease_until is in no index, so that a renewal stays inside its page.
-CREATE INDEX runs_leased ON runs (owner) WHERE status = 'processing';
-CREATE INDEX runs_turn ON runs (model, turn, sequence) WHERE status = 'queued';
-CREATE INDEX runs_with_files ON runs (finished_at) WHERE finished_at IS NOT NULL AND files <> 'removed';
 CREATE INDEX runs_stopping ON runs (owner) WHERE stopping;
 CREATE INDEX runs_of_job ON runs (job_key) WHERE job_key IS NOT NULL;
 -- With the kind, so that the queued runs of each kind are counted in the index alone.
-CREATE INDEX runs_queued ON runs (model, account_id, turn, kind) WHERE status = 'queued';
 -- With all that a list can be filtered by, so that the rows which it skips are not read.
 CREATE INDEX runs_of_account ON runs (account_id, sequence, status, kind, model, key_id);
 

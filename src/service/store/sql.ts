@@ -3,6 +3,7 @@
  * PostgreSQL except for what `Dialect` gives.
  */
 import type { Row } from '../../host/database.js'
+import { Refusal } from '../rules/refusal.js'
 
 export type { Row }
 
@@ -53,6 +54,8 @@ export interface Dialect {
   lock(table?: string): string
   /** Locks the rows of a SELECT, and skips rows that another transaction has locked. */
   readonly lockFree: string
+  /** Keeps the rows of a SELECT from being removed until the commit. */
+  readonly lockShared: string
   /** Condition after a column: its text is in the list. */
   inList(parameter: string): string
   /** Table of a list of texts, with the column `value`. */
@@ -72,6 +75,35 @@ export function insert(
   const columns = [...Object.keys(row), ...Object.keys(more)].join(', ')
   const values = [...Object.keys(row).map((_, at) => `$${at + 1}`), ...Object.values(more)].join(', ')
   return [`INSERT INTO ${table} (${columns}) VALUES (${values})`, ...Object.values(row)]
+}
+
+/**
+ * The session of the user who asks for a change on the console. The change is refused if the session has ended by then,
+ * although it was there when the request began.
+ */
+export interface SessionProof {
+  /** SHA-256 of the session's token. */
+  readonly session: string
+  readonly nowMs: number
+}
+
+/**
+ * Returns the ids of the user and the account of the session, which then stays until the commit. Throws `Refusal` (401) if it
+ * has ended or its user was removed.
+ */
+export async function checkSession(
+  tx: Transaction,
+  { lockShared }: Dialect,
+  { session, nowMs }: SessionProof,
+): Promise<{ readonly userId: number; readonly accountId: number }> {
+  const row = await tx.get(
+    `SELECT users.id, users.account_id FROM tokens JOIN users ON users.id = tokens.user_id
+     WHERE tokens.hash = $1 AND tokens.kind = 'session' AND tokens.expires_at > $2${lockShared}`,
+    session,
+    nowMs,
+  )
+  if (row === undefined) throw new Refusal('not_signed_in')
+  return { userId: Number(row.id), accountId: Number(row.account_id) }
 }
 
 /** PostgreSQL rejects this character, so no stored text contains it. */

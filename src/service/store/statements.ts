@@ -4,7 +4,7 @@ import { OUTCOME_UNKNOWN } from '../../protocol/run-state.js'
 /** Columns of a key, except its hashes. Not `*`, because libsql spends most of a read on columns. */
 const KEY_COLUMNS = `keys.id, keys.account_id, keys.name, keys.prefix, keys.disabled, keys.expires_at, keys.spend_limit,
       keys.spent, keys.quota, keys.used, keys.allowed_ips, keys.rate_requests, keys.rate_window_ms, keys.created_at,
-      keys.last_used_at, keys.archived_at, keys.user_id, accounts.name AS account, accounts.banned AS banned`
+      keys.last_used_at, accounts.name AS account, accounts.banned AS banned`
 
 export const KEYS = `SELECT ${KEY_COLUMNS} FROM keys JOIN accounts ON accounts.id = keys.account_id`
 

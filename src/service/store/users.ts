@@ -1,10 +1,20 @@
 /** Users of the console, with their sessions and sign-in links. */
+
+import { Refusal } from '../rules/refusal.js'
 import { MAX_ACCOUNT_USERS, type NewSession, type NewToken, type UserStore } from './console-store.js'
 import { sessionOfRow, userDetailsOfRow, userOfRow } from './rows.js'
-import { type Database, type Dialect, hasNul, repeatable, type SqlValue, type Transaction } from './sql.js'
+import {
+  checkSession,
+  type Database,
+  type Dialect,
+  hasNul,
+  repeatable,
+  type SqlValue,
+  type Transaction,
+} from './sql.js'
 
 /** Columns of a user and its account, with names that differ from the columns of the joined table. */
-const USER_COLUMNS = `users.id AS user_id, users.email, users.account_id, users.role, users.password,
+const USER_COLUMNS = `users.id AS user_id, users.email, users.account_id, users.password,
       users.created_at AS user_created_at, accounts.name AS account, accounts.banned`
 
 const USERS = 'users JOIN accounts ON accounts.id = users.account_id'
@@ -17,15 +27,10 @@ const SESSIONS = `
 /** Maximum number of expired tokens that a new token removes, so that its transaction stays short. */
 const MAX_EXPIRED = 500
 
-const sqlOf = ({ lock, lockFree }: Dialect) => ({
+const sqlOf = ({ lockFree }: Dialect) => ({
   addUser: `
-    INSERT INTO users (email, account_id, created_at, role)
-    VALUES ($1, $2, $3, coalesce($4, CASE WHEN EXISTS (SELECT 1 FROM users WHERE account_id = $2) THEN 'member' ELSE 'owner' END))
+    INSERT INTO users (email, account_id, created_at) VALUES ($1, $2, $3)
     ON CONFLICT (email) DO NOTHING RETURNING id`,
-
-  lockAccount: `SELECT id FROM accounts WHERE id = $1${lock()}`,
-
-  setRole: `UPDATE users SET role = $2 WHERE id = $1`,
 
   findUser: `SELECT ${USER_COLUMNS} FROM ${USERS} WHERE users.email = $1`,
 
@@ -95,10 +100,10 @@ export function createUserStore(database: Database): UserStore {
   }
 
   return {
-    addUser: ({ email, accountId, role = null, nowMs }) =>
+    addUser: ({ email, accountId, nowMs, by }) =>
       transaction(async (tx) => {
-        await tx.get(SQL.lockAccount, accountId)
-        const row = await tx.get(SQL.addUser, email.toLowerCase(), accountId, nowMs, role)
+        if (by !== undefined) await checkSession(tx, dialect, by)
+        const row = await tx.get(SQL.addUser, email.toLowerCase(), accountId, nowMs)
         return row && Number(row.id)
       }),
     async findUser(email) {
@@ -109,36 +114,31 @@ export function createUserStore(database: Database): UserStore {
       const values = accountId === undefined ? [nowMs] : [nowMs, accountId]
       return (await all(SQL.listUsers(accountId !== undefined), ...values)).map(userDetailsOfRow)
     },
-    changeUser: ({ id, byId, accountId, role }) =>
+    removeUser: (id, by) =>
       transaction(async (tx) => {
-        // Owners who change each other do so one after the other.
-        await tx.get(SQL.lockAccount, accountId)
-        const [by, user] = [await tx.get(SQL.findUserById, byId), await tx.get(SQL.findUserById, id)]
-        if (by === undefined || by.role !== 'owner' || id === byId) return false
-        if ([by, user].some((each) => Number(each?.account_id) !== accountId)) return false
-        if (role !== 'removed') return (await tx.run(SQL.setRole, id, role)) > 0
+        const user = await tx.get(SQL.findUserById, id)
+        if (user === undefined) return false
+        if (by !== undefined) {
+          const { userId, accountId } = await checkSession(tx, dialect, by)
+          if (id === userId || Number(user.account_id) !== accountId) return false
+        }
+        // Locks sessions before the user, in the same order as `extendSession`, to avoid a deadlock.
         await tx.run(SQL.endTokens, id, '')
         return (await tx.run(SQL.removeUser, id)) > 0
       }),
-    async removeUser(email) {
-      if (hasNul(email)) return false
-      return await transaction(async (tx) => {
-        const user = await tx.get(SQL.findUser, email.toLowerCase())
-        if (user === undefined) return false
-        // Locks sessions before the user, in the same order as `extendSession`, to avoid a deadlock.
-        await tx.run(SQL.endTokens, Number(user.user_id), '')
-        return (await tx.run(SQL.removeUser, Number(user.user_id))) > 0
-      })
-    },
     setPassword: (userId, password, keptSession) =>
       repeatable(database, async (tx) => {
         // Locks sessions before the user, in the same order as `extendSession`, to avoid a deadlock.
         await tx.run(SQL.endTokens, userId, keptSession)
-        await tx.run(SQL.keepSession, userId, keptSession)
+        if ((await tx.run(SQL.keepSession, userId, keptSession)) === 0) throw new Refusal('not_signed_in')
         await tx.run(SQL.setPassword, userId, password)
       }),
 
-    addLink: (link) => repeatable(database, (tx) => addToken(tx, 'link', link)),
+    addLink: (link, by) =>
+      repeatable(database, async (tx) => {
+        if (by !== undefined) await checkSession(tx, dialect, by)
+        await addToken(tx, 'link', link)
+      }),
     useLink: (hash, nowMs) =>
       // Only one of several callers gets the row.
       transaction(async (tx) => {

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createPreviewEngine } from '../../../src/preview/index.js'
 import type { RenderJob } from '../../../src/service/engines/engine.js'
-import { temporaryFolder } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 /** Files with these bytes, as the service saves references. */
 export function referenceFiles(images: readonly (Uint8Array | undefined)[]): readonly (string | undefined)[] {
@@ -28,7 +28,6 @@ export async function render(
   kind: RenderJob['kind'],
   input: RenderJob['input'],
   images: readonly (Uint8Array | undefined)[] = [],
-  run?: RenderJob['run'],
 ): Promise<Rendered> {
   const folder = temporaryFolder()
   const progress: number[] = []
@@ -41,7 +40,6 @@ export async function render(
     references: referenceFiles(images),
     signal,
     onProgress,
-    ...(run && { run }),
   })
   if (file === undefined) throw new Error('nothing was rendered')
   return { folder, contentType: file.contentType, bytes: await readFile(join(folder, file.name)), progress }

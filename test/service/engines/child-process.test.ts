@@ -24,7 +24,6 @@ const STORAGE = 's3://bucket/prefix'
 const SERVICE = {
   RUSHES_API_KEY: 'rk_0123456789',
   RUSHES_STATE_DIR: '/state',
-  RUSHES_LIMITS_URL: 'rediss://:redis-password@redis.example.com',
   PGHOST: 'db.example.com',
   PGPASSWORD: 'pg-password',
   AWS_ACCESS_KEY_ID: 'AKIAEXAMPLE',
@@ -50,15 +49,12 @@ describe('the environment of a command', () => {
     ['the password of the database as it is in the URL', encodeURIComponent(PASSWORD)],
     ['the URL of the storage', STORAGE],
     ['the URL of the storage with a slash', `${STORAGE}/`],
-    ['the URL of the Redis server', SERVICE.RUSHES_LIMITS_URL],
-    ['the password of the Redis server', 'redis-password'],
     ['the API key', SERVICE.RUSHES_API_KEY],
     ['PGPASSWORD', SERVICE.PGPASSWORD],
     ['the password of the database in words', `host=db user=rushes password=${PASSWORD} dbname=other`],
     ['the password of the database, quoted', `{"user":"rushes","password":"${PASSWORD}"}`],
     ['the password of the database with its user', `rushes:${PASSWORD}`],
     ['the password of the database for another one', DATABASE.replace('rushes:', 'models:')],
-    ['the password of the Redis server for another database', 'redis://:redis-password@other/2'],
     ['the AWS secret key', SERVICE.AWS_SECRET_ACCESS_KEY],
   ])('has no other variable with %s', (_name, value) => {
     const env = { ...KEPT, ...KEYS_OF_THE_MODEL, ...SERVICE, OTHER_NAME: value }

@@ -16,7 +16,7 @@ import {
 } from '../../support/model-servers/engine.js'
 import type { ServerFault } from '../../support/model-servers/http.js'
 import { pngOf } from '../../support/model-servers/pictures.js'
-import { temporaryFolder } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { until } from '../../support/until.js'
 import { IMAGE_WORKFLOW, VIDEO_WORKFLOW } from './comfyui-workflows.js'
 

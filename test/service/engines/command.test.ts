@@ -10,7 +10,7 @@ import { built } from '../../support/built.js'
 import { createManualClock } from '../../support/clock.js'
 import { ONE_PIXEL_PNG } from '../../support/engines.js'
 import { processExists } from '../../support/process-exists.js'
-import { temporaryFolder } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { until } from '../../support/until.js'
 
 let script: string

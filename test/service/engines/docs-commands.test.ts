@@ -12,7 +12,7 @@ import { jobOf } from '../../support/model-servers/engine.js'
 import { createImagesServer } from '../../support/model-servers/images.js'
 import { createSdcppServer } from '../../support/model-servers/sdcpp.js'
 import { createVideosServer } from '../../support/model-servers/videos.js'
-import { temporaryFolder } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { IMAGE_WORKFLOW } from './comfyui-workflows.js'
 
 const DOCS = readFileSync(new URL('../../../docs/engines.md', import.meta.url), 'utf8')

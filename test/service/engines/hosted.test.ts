@@ -14,7 +14,8 @@ import { createEngineOf, jobOf } from '../../support/model-servers/engine.js'
 import { createFalServer, type FalOptions, SECRET } from '../../support/model-servers/fal.js'
 import type { ServerFault } from '../../support/model-servers/http.js'
 import { createReplicateServer, type ReplicateOptions } from '../../support/model-servers/replicate.js'
-import { ask, createTestService, ended, type TestService, temporaryFolder } from '../../support/service.js'
+import { ask, createTestService, ended, type TestService } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { until } from '../../support/until.js'
 
 const INPUT = {

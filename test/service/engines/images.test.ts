@@ -13,7 +13,7 @@ import {
 import type { ModelServer, ServerAnswer } from '../../support/model-servers/http.js'
 import { createImagesServer, type ImagesDialect } from '../../support/model-servers/images.js'
 import { pngOf, sizeOfPng } from '../../support/model-servers/pictures.js'
-import { temporaryFolder } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { until } from '../../support/until.js'
 
 testEngine({

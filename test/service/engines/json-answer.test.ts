@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { readJsonAnswer } from '../../../src/service/engines/upstream/json-answer.js'
-import { temporaryFolder } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 async function* chunksOf(bytes: Buffer, size: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.byteLength; at += size) yield bytes.subarray(at, at + size)

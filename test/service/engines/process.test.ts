@@ -8,7 +8,7 @@ import { createErrorLog, type Log } from '../../../src/service/log.js'
 import { crashLimitFor } from '../../../src/service/worker/run-failure.js'
 import { built } from '../../support/built.js'
 import { createManualClock } from '../../support/clock.js'
-import { temporaryFolder } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 let script: string
 beforeAll(async () => {

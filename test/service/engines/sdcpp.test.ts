@@ -13,7 +13,7 @@ import {
 } from '../../support/model-servers/engine.js'
 import { pngOf, sizeOfPng } from '../../support/model-servers/pictures.js'
 import { createSdcppServer, type SdcppOptions } from '../../support/model-servers/sdcpp.js'
-import { temporaryFolder } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { until } from '../../support/until.js'
 
 async function open(document: Partial<EngineDocument> = {}, options: SdcppOptions = {}) {

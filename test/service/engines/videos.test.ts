@@ -18,7 +18,7 @@ import {
   type VideosDialect,
   type VideosOptions,
 } from '../../support/model-servers/videos.js'
-import { temporaryFolder } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { until } from '../../support/until.js'
 
 testEngine({

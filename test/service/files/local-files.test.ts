@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { createLocalFiles } from '../../../src/service/files/local-files.js'
 import { filesContract } from '../../contract/files.js'
 import { createManualClock } from '../../support/clock.js'
-import { temporaryFolder } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 function open() {
   const root = temporaryFolder()

@@ -8,7 +8,7 @@ import { type FileStore, StorageUnavailable } from '../../../src/service/files/c
 import { createS3Files } from '../../../src/service/files/s3-files.js'
 import { filesContract, readStored } from '../../contract/files.js'
 import { hasS3rver, type S3Store, startS3Store } from '../../support/s3-store.js'
-import { temporaryFolder } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const MB = 1_048_576
 

@@ -16,7 +16,7 @@ import { chargesForRuns } from '../../../src/service/models/cost.js'
 import { openModelSet } from '../../../src/service/models/model-set.js'
 import { readModels } from '../../../src/service/models/read-models.js'
 import { type Answer, createHostedApis } from '../../support/hosted-apis.js'
-import { temporaryFolder } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const ENV = { FAL_KEY: 'fal-secret', REPLICATE_API_TOKEN: 'r8_secret' }
 const FAL = { type: 'fal', model: 'fal-ai/flux/dev' }

@@ -8,7 +8,7 @@ import type { ModelDocument } from '../../../src/protocol/models.js'
 import { creditsOf, priceOf } from '../../../src/protocol/price.js'
 import { ENGINE_TYPES } from '../../../src/service/engines/index.js'
 import { readModels } from '../../../src/service/models/read-models.js'
-import { temporaryFolder } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { IMAGE_WORKFLOW } from '../engines/comfyui-workflows.js'
 
 type Files = Readonly<Record<string, string>>
@@ -360,7 +360,7 @@ describe('what is read', () => {
     expect(seedOf(images, 'input: { seed: { type: integer, maximum: 9 } }')).toMatchObject({ maximum: 9 })
     expect(seedOf(images, 'input: { seed: false }')).toBeUndefined()
     expect(seedOf(`${images}, key_env: KEY`)).toBeUndefined()
-    expect(seedOf('type: preview')).toBeUndefined()
+    expect(seedOf('type: preview')).toEqual(SEED)
     const other = 'input: { start: { type: integer } }'
     expect(seedOf(`${images}, send: { start: seed }`, other)).toBeUndefined()
   })

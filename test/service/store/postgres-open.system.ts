@@ -2,6 +2,8 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { explainConnection } from '../../../src/service/store/postgres/connection-errors.js'
 import { openPostgresStore } from '../../../src/service/store/postgres/index.js'
+import { POSTGRES_SCRIPTS } from '../../../src/service/store/postgres/open-schema.js'
+import { OLD_ROWS } from '../../support/old-rows.js'
 import { describePostgres, openTestStore, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
 
 const usage = (message: RegExp, hint = /./) => ({
@@ -57,16 +59,26 @@ describePostgres('on PostgreSQL', () => {
     const url = await temporaryDatabase()
     await (await openTestStore(url)).ensureAccount({ name: 'kept', credits: 5, nowMs: 0 })
     const server = await sharedPostgres()
-    await server.query('UPDATE rushes.format SET version = 2', url)
+    await server.query('UPDATE rushes.format SET version = 4', url)
     await expect(openPostgresStore(url)).rejects.toMatchObject(
       usage(
-        /another version of rushes: it has format 2, and this version reads format 1/,
+        /later version of rushes: it has format 4, and this version reads formats up to 3/,
         /Use that version/,
       ),
     )
     expect(await server.query('SELECT name, version FROM rushes.accounts, rushes.format', url)).toEqual([
-      { name: 'kept', version: '2' },
+      { name: 'kept', version: '4' },
     ])
+  })
+
+  test('a database of an earlier format is brought up to date, also by processes that start together', async () => {
+    const url = await temporaryDatabase()
+    const server = await sharedPostgres()
+    await server.query(`CREATE SCHEMA rushes; SET search_path = rushes; ${POSTGRES_SCRIPTS[0]}`, url)
+    for (const row of OLD_ROWS) await server.query(`SET search_path = rushes; ${row}`, url)
+    const [store] = await Promise.all([openTestStore(url), openTestStore(url)])
+    expect(await store.listKeys()).toMatchObject([{ id: 1, name: 'old', disabled: true }])
+    expect(await store.listUsers(0)).toMatchObject([{ email: 'ann@example.com', account: 'acme' }])
   })
 
   test('a database of another program is refused, unless a schema for rushes was created in it', async () => {

@@ -16,7 +16,7 @@ import {
   temporaryDatabase,
 } from '../../support/postgres.js'
 import { claimRun, held } from '../../support/runs.js'
-import { temporaryFolder } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const ACCOUNTS = 4
 const LIMIT = { crashes: 2, failure: { code: 'renderer_crashed', message: 'gave up' } }

@@ -4,7 +4,7 @@ import Database from 'libsql'
 import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../../src/host/database.js'
 import { copyDatabase } from '../../../src/service/backup.js'
-import { SQLITE_SCHEMA } from '../../../src/service/store/sqlite/database.js'
+import { SQLITE_SCRIPTS } from '../../../src/service/store/sqlite/database.js'
 import { openServiceDatabase, openSqliteStore } from '../../../src/service/store/sqlite/index.js'
 import { accountContract } from '../../contract/account-store.js'
 import { cancelContract } from '../../contract/cancels.js'
@@ -12,7 +12,8 @@ import { consoleContract } from '../../contract/console-store.js'
 import { creditLedgerContract } from '../../contract/credit-ledger.js'
 import { storeContract } from '../../contract/store.js'
 import { userContract } from '../../contract/user-store.js'
-import { temporaryFolder } from '../../support/service.js'
+import { OLD_ROWS } from '../../support/old-rows.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const newPath = () => join(temporaryFolder(), 'service.db')
 
@@ -31,10 +32,21 @@ test('a database of another format is refused', async () => {
   const path = newPath()
   const store = openSqliteStore(path)
   await store.close()
-  const later = openDatabase({ path, migrations: [SQLITE_SCHEMA, 'CREATE TABLE later (x)'] })
+  const later = openDatabase({ path, migrations: [...SQLITE_SCRIPTS, 'CREATE TABLE later (x)'] })
   later.close()
-  expect(() => openSqliteStore(path)).toThrow(/another version of rushes: it has format 2/)
+  expect(() => openSqliteStore(path)).toThrow(/another version of rushes: it has format 4/)
   expect(() => openSqliteStore(path)).toThrow(expect.objectContaining({ code: 'usage', exitCode: 2 }))
+})
+
+test('a database of an earlier format is brought up to date', async () => {
+  const path = newPath()
+  const old = openDatabase({ path, migrations: SQLITE_SCRIPTS.slice(0, 1) })
+  for (const row of OLD_ROWS) old.run(row)
+  old.close()
+  const store = openSqliteStore(path)
+  expect(await store.listKeys()).toMatchObject([{ id: 1, name: 'old', disabled: true }])
+  expect(await store.listUsers(0)).toMatchObject([{ email: 'ann@example.com', account: 'acme' }])
+  await store.close()
 })
 
 test('a database that another process has locked is refused with that reason', async () => {
@@ -74,7 +86,7 @@ test('a restored backup is used, and the log of the old database is kept aside',
 creditLedgerContract(() => {
   const path = newPath()
   const store = openSqliteStore(path)
-  const database = openDatabase({ path, migrations: [SQLITE_SCHEMA] })
+  const database = openDatabase({ path, migrations: SQLITE_SCRIPTS })
   onTestFinished(() => database.close())
   onTestFinished(() => store.close())
   return { store, run: async (sql) => void database.run(sql) }

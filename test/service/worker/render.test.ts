@@ -12,7 +12,7 @@ import { render } from '../../../src/service/worker/render.js'
 import { failureOf } from '../../../src/service/worker/run-failure.js'
 import { createInstantEngine } from '../../support/engines.js'
 import { storedRun } from '../../support/runs.js'
-import { temporaryFolder } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const RUN = storedRun()
 

@@ -11,7 +11,7 @@ import { createWorker } from '../../../src/service/worker/worker.js'
 import { createManualClock } from '../../support/clock.js'
 import { createInstantEngine } from '../../support/engines.js'
 import { storedRun } from '../../support/runs.js'
-import { temporaryFolder } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { until } from '../../support/until.js'
 
 const RUN = storedRun()

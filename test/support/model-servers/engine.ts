@@ -9,7 +9,7 @@ import type { Engine, RenderJob } from '../../../src/service/engines/engine.js'
 import { ENGINE_TYPES } from '../../../src/service/engines/index.js'
 import { withEngine } from '../../../src/service/models/engine-settings.js'
 import { whenOver } from '../after-file.js'
-import { temporaryFolder } from '../service.js'
+import { temporaryFolder } from '../temporary-folder.js'
 
 export interface EngineDocument {
   readonly kind?: 'image' | 'video'

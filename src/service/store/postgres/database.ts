@@ -172,6 +172,7 @@ export const POSTGRES: Dialect = {
   now: '(extract(epoch FROM clock_timestamp()) * 1000)::bigint',
   lock: (table) => ` FOR NO KEY UPDATE${table === undefined ? '' : ` OF ${table}`}`,
   lockFree: ' FOR UPDATE SKIP LOCKED',
+  lockShared: ' FOR KEY SHARE',
   // A list is one value, which the planner cannot inspect. Otherwise it would plan every call again.
   inList: (parameter) => `= ANY (${parameter}::text[])`,
   list: (parameter, alias) => `unnest(${parameter}::text[]) AS ${alias} (value)`,

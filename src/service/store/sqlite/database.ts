@@ -4,7 +4,7 @@ import type { OpenDatabase, SqlValue as SqliteValue } from '../../../host/databa
 import { retryErrors } from '../../../host/retry.js'
 import { isBusy } from '../../../host/system-error.js'
 import { createRetryWindow } from '../retry-window.js'
-import { schemaOf } from '../schema.js'
+import { scriptsOf } from '../schema.js'
 import type { Database, Dialect, Queries, SqlValue } from '../sql.js'
 
 const REFUSED = "'the ledger of credits is only ever added to'"
@@ -12,8 +12,8 @@ const REFUSED = "'the ledger of credits is only ever added to'"
 /** Expression for the id of a database. */
 export const SQLITE_RANDOM_ID = 'lower(hex(randomblob(16)))'
 
-/** Format 1. `INTEGER PRIMARY KEY AUTOINCREMENT`: no number is given again, also that of a removed row. */
-export const SQLITE_SCHEMA = schemaOf({
+/** `INTEGER PRIMARY KEY AUTOINCREMENT`: no number is given again, also that of a removed row. */
+export const SQLITE_SCRIPTS = scriptsOf({
   sequence: 'INTEGER PRIMARY KEY AUTOINCREMENT',
   integer: 'INTEGER',
   boolean: 'INTEGER',
@@ -33,6 +33,7 @@ const DIALECT: Dialect = {
   now: NOW,
   lock: () => '',
   lockFree: '',
+  lockShared: '',
   inList: (parameter) => `IN (SELECT value FROM json_each(${parameter}))`,
   list: (parameter, alias) => `json_each(${parameter}) AS ${alias}`,
   index: (name) => ` INDEXED BY ${name}`,

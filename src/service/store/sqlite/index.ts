@@ -10,7 +10,7 @@ import { observed } from '../calls.js'
 import type { Store } from '../contract.js'
 import { createStore } from '../index.js'
 import type { Row } from '../sql.js'
-import { createSqliteDatabase, SQLITE_SCHEMA } from './database.js'
+import { createSqliteDatabase, SQLITE_SCRIPTS } from './database.js'
 
 export interface SqliteStore extends Store {
   /** Called when the service closes: a change that still waits for a lock then fails in time for the close. */
@@ -32,7 +32,7 @@ export function openServiceDatabase(
   refuseLost(path)
   try {
     if (existsSync(path)) refuseForeign(path, options.busyTimeoutMs)
-    return openDatabase({ ...options, path, migrations: [SQLITE_SCHEMA] })
+    return openDatabase({ ...options, path, migrations: SQLITE_SCRIPTS })
   } catch (error) {
     throw explainDatabaseError(path, error) ?? error
   }

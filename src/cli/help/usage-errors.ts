@@ -1,0 +1,162 @@
+/** Usage errors for unknown commands and flags, with suggestions, and for the parse errors of commander. */
+import type { Command, CommanderError } from 'commander'
+import { type RushesError, usageError } from '../../errors.js'
+import { KINDS } from '../../protocol/models.js'
+import { builtInSchema } from '../../protocol/parameters.js'
+import { nearest, quoteWord } from '../../protocol/text.js'
+import { modelOptions } from '../flags/model-flags.js'
+import { orList } from '../flags/values.js'
+import { argumentWords, fullName } from './format-help.js'
+
+const seeHelp = (command: Command): string => `See \`${fullName(command)} --help\`.`
+
+/**
+ * Finds the command that the words name. Words after a command without subcommands are its arguments. Throws `usage`
+ * for an unknown command.
+ */
+export function findCommand(program: Command, words: readonly string[]): Command {
+  let command = program
+  for (const [at, word] of words.entries()) {
+    if (command.commands.length === 0) break
+    // In `rushes config help set`, commander itself handles `help`.
+    if (word === 'help' && command !== program) continue
+    const child = command.commands.find((each) => each.name() === word)
+    if (child === undefined && command.registeredArguments.length > 0) break
+    if (child === undefined) throw unknownCommand(command, words.slice(at))
+    command = child
+  }
+  return command
+}
+
+function unknownCommand(command: Command, words: readonly string[]): RushesError {
+  const [word = ''] = words
+  const typed = command.parent === null ? word : `${fullName(command)} ${word}`
+  const meant = meantBy(command, words)
+  return usageError(
+    `Unknown command "${typed}".${meant === undefined ? '' : ` Did you mean \`${meant}\`?`}`,
+    seeHelp(command),
+  )
+}
+
+/** Commands by the words that other programs have for them. */
+const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
+  ...[...KINDS, 'model'].map((word) => [word, `run ${word}`] as const),
+  ...Object.entries({ ls: 'list', logs: 'status', delete: 'forget', whoami: 'doctor' }),
+])
+
+/** The command that was probably meant. `words`: from the unknown one on. */
+function meantBy(command: Command, [word = '', ...more]: readonly string[]): string | undefined {
+  const name = fullName(command)
+  const other = command.parent === null ? OTHER_NAMES.get(word) : undefined
+  if (other !== undefined)
+    return [name, other, ...(other.startsWith('run ') ? more.map(quoted) : [])].join(' ')
+  const near = nearest(
+    word,
+    command.commands.map((child) => child.name()),
+  )
+  if (near !== undefined) return `${name} ${near}`
+  return name === 'rushes run' ? [name, 'image', ...[word, ...more].map(quoted)].join(' ') : undefined
+}
+
+/** In double quotes where they are enough, as in the examples. */
+const quoted = (word: string): string =>
+  /^[\w ,.'-]* [\w ,.'-]*$/.test(word) ? `"${word}"` : quoteWord(word)
+
+/** The model of a `run` line, for hints. */
+export interface NamedModel {
+  readonly name: string
+  /** Whether its document is known. */
+  readonly isKnown: boolean
+}
+
+/**
+ * Turns an error of commander into a usage error with the problem and the help to read. `command`: the command of the
+ * parsed line. `model`: the model of the line, if it has one.
+ */
+export function usageOf(
+  { code, message }: CommanderError,
+  command: Command,
+  model?: NamedModel | undefined,
+): RushesError {
+  const [first = ''] = message.replace(/^error: /, '').split('\n')
+  // commander quotes the typed word with single quotes.
+  const [, word = ''] = /'(.*?)'(?: |$)/.exec(first) ?? []
+  switch (code) {
+    case 'commander.help':
+      return usageError(
+        `\`${fullName(command)}\` needs a subcommand: ${orList(command.commands.map((each) => each.name()))}.`,
+        seeHelp(command),
+      )
+    case 'commander.unknownOption':
+      return unknownFlag(word, command, model)
+    case 'commander.missingArgument':
+      return usageError(`Missing argument <${word}>.`, `Usage: ${usageLine(command)}. ${seeHelp(command)}`)
+    case 'commander.optionMissingArgument':
+      return usageError(`${word.replace(/^-\w, /, '')}: the value is missing.`, seeHelp(command))
+    case 'commander.excessArguments':
+      return usageError('Too many arguments.', `Usage: ${usageLine(command)}. ${seeHelp(command)}`)
+    default:
+      return usageError(
+        `${first.charAt(0).toUpperCase()}${first.slice(1)}.`.replace(/([.?)])\.$/, '$1'),
+        seeHelp(command),
+      )
+  }
+}
+
+const usageLine = (command: Command): string =>
+  `\`${[fullName(command), ...argumentWords(command)].join(' ')}\``
+
+function unknownFlag(typed: string, command: Command, model: NamedModel | undefined): RushesError {
+  const [flag = ''] = typed.split('=')
+  const isKnown = command
+    .createHelp()
+    .visibleOptions(command)
+    .some(({ long }) => long === flag)
+  if (isKnown) return usageError(`${flag} takes no value.`, seeHelp(command))
+  const unknown = `Unknown flag ${flag}.`
+  const kind = KINDS.find((each) =>
+    modelOptions(builtInSchema(each)).some(({ long, short }) => flag === long || flag === short),
+  )
+  if (fullName(command).startsWith('rushes run') && kind !== undefined && model?.isKnown !== true)
+    return usageError(
+      `${flag} is a flag of \`rushes run ${kind}\`; \`${fullName(command)}\` does not have it.`,
+      seeHelp(command),
+    )
+  if (/^--(api-?)?key$/.test(flag))
+    return usageError(
+      `${unknown} The API key cannot be given as a flag: it would show in \`ps\` and in the shell history.`,
+      'Set it with `rushes login`, RUSHES_API_KEY or RUSHES_API_KEY_FILE.',
+    )
+  const suggestion = suggestedFlag(flag, command)
+  // Another flag of its kind is not misspelled: the model does not have it.
+  if (suggestion !== undefined && !(kind !== undefined && model?.isKnown === true))
+    return usageError(`${unknown} Did you mean ${suggestion}?`, seeHelp(command))
+  if (model !== undefined)
+    return usageError(
+      `${unknown} ${model.isKnown ? `${model.name} does not have it.` : `The parameters of ${model.name} are not known here.`}`,
+      model.isKnown
+        ? `See \`rushes models ${model.name}${command.optsWithGlobals().local === true ? ' --local' : ''}\`. ${PROMPT_HINT}`
+        : '`rushes models --refresh` asks the service. Or add them with `rushes models add <file>`, ' +
+            `or set them with --input. ${PROMPT_HINT}`,
+    )
+  const takesPrompt = command.registeredArguments.some((each) => each.name() === 'prompt')
+  return usageError(unknown, takesPrompt ? `${PROMPT_HINT} ${seeHelp(command)}` : seeHelp(command))
+}
+
+const PROMPT_HINT = 'If this is part of your prompt, put it after `--`.'
+
+/**
+ * The flag that the user probably meant: -V for -v, a flag with the word as one of its parts (--aspect-ratio for
+ * --ratio), else the flag with the most similar name.
+ */
+function suggestedFlag(flag: string, command: Command): string | undefined {
+  const options = command.createHelp().visibleOptions(command)
+  const inOtherCase = options.find(({ short }) => short?.toLowerCase() === flag.toLowerCase())
+  if (inOtherCase !== undefined) return inOtherCase.short
+  const flags = options.flatMap(({ long }) => (long ? [long] : []))
+  const parts = (text: string) => text.replace(/^--/, '').split('-')
+  const [word = '', ...more] = parts(flag)
+  const withPart =
+    more.length === 0 ? flags.find((each) => parts(each).includes(word.replace(/s$/, ''))) : undefined
+  return withPart ?? nearest(flag, flags)
+}

@@ -1,0 +1,216 @@
+/** Whole commands on Linux, Windows and macOS: paths, letter case, locks of files, line ends, shells. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve, sep } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { until } from '../support/until.js'
+
+const isWindows = process.platform === 'win32'
+/** By default, as on most machines. */
+const ignoresCase = isWindows || process.platform === 'darwin'
+
+// Without links, and without the short names of Windows, which the working folder has neither.
+const root = realpathSync.native(mkdtempSync(join(tmpdir(), 'rushes-any-')))
+const folder = join(root, 'é and spaces')
+const state = join(root, 'state')
+mkdirSync(folder)
+const { RUSHES_BASE_URL: _, RUSHES_API_KEY: __, ...machine } = process.env
+let env: Readonly<Record<string, string | undefined>> = {
+  ...machine,
+  RUSHES_STATE_DIR: state,
+  RUSHES_CONFIG_DIR: join(root, 'config'),
+}
+afterAll(() => rmSync(root, { recursive: true, force: true, maxRetries: 10 }))
+
+interface Started {
+  readonly child: ChildProcess
+  readonly printed: { stdout: string; stderr: string }
+  readonly code: Promise<number | null>
+}
+
+function startNode(words: readonly string[], more: Readonly<Record<string, string>> = {}): Started {
+  const child = spawn(process.execPath, words, {
+    cwd: folder,
+    env: { ...env, ...more },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const printed = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name]?.setEncoding('utf8').on('data', (text: string) => {
+      printed[name] += text
+    })
+  return { child, printed, code: new Promise((settle) => child.once('close', settle)) }
+}
+
+const BINARY = resolve('bin/rushes.cjs')
+
+async function run(line: readonly string[], more?: Readonly<Record<string, string>>) {
+  const { printed, code } = startNode([BINARY, ...line], more)
+  return { code: await code, ...printed }
+}
+
+const write = (name: string, ...rows: readonly string[]) =>
+  writeFileSync(join(folder, name), ['defaults: {kind: image}', 'runs:', ...rows, ''].join('\r\n'))
+const pictures = () =>
+  readdirSync(folder, { recursive: true })
+    .map((path) => String(path).replaceAll(sep, '/'))
+    .filter((name) => name.endsWith('.png'))
+    .sort()
+const LOCAL_FOX = ['run', 'image', 'a fox', '--local', '-o']
+
+describe('commands with --local', () => {
+  it('--version prints the version', async () => {
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
+    expect(await run(['--version'])).toMatchObject({ code: 0, stdout: `${version}\n` })
+  })
+
+  it('list puts a damaged journal aside', async () => {
+    expect(await run(['list'])).toMatchObject({ code: 0 })
+    writeFileSync(join(state, 'journal.db'), 'not a database at all')
+    expect((await run(['list'])).stderr).toContain('It was renamed to')
+    expect(readdirSync(state).filter((name) => name.includes('damaged'))).toHaveLength(1)
+  })
+
+  it('config path prints an absolute path', async () => {
+    const { stdout } = await run(['config', 'path'])
+    expect(stdout).toBe(`${join(root, 'config', 'config.json')}\n`)
+  })
+
+  it('run downloads to an absolute path with spaces and é', async () => {
+    const path = join(folder, 'made', 'é fox.png')
+    expect(await run([...LOCAL_FOX, path])).toMatchObject({ code: 0, stdout: `${path}\n` })
+    expect(pictures()).toEqual(['made/é fox.png'])
+  })
+
+  it('run refuses an existing file', async () => {
+    const { code, stderr } = await run([...LOCAL_FOX, 'made/é fox.png'])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('already exists')])
+  })
+
+  it.runIf(ignoresCase)('run refuses an existing file in other letter case', async () => {
+    const { code, stderr } = await run([...LOCAL_FOX, 'MADE/É FOX.PNG'])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('already exists')])
+  })
+
+  it.runIf(isWindows).each(['q?.png', 'aux.png', 'out./{id}.png'])(
+    'run refuses the name %s before anything is sent',
+    async (name) => {
+      const { code, stderr } = await run([...LOCAL_FOX, name])
+      expect([code, stderr]).toEqual([2, expect.stringMatching(/Windows.*Nothing was sent/)])
+    },
+  )
+
+  it('batch reads a manifest with CRLF', async () => {
+    write('s.yaml', '  - {name: fox, prompt: a fox}', '  - {name: hen, prompt: a hen, output: birds/hen.png}')
+    expect(await run(['batch', 's.yaml', '--local'])).toMatchObject({ code: 0 })
+    expect(pictures()).toEqual(['birds/hen.png', 'fox.png', 'made/é fox.png'])
+  })
+
+  it('batch has nothing to do again', async () => {
+    expect(await run(['batch', 's.yaml', '--local'])).toMatchObject({ code: 0, stdout: '' })
+  })
+
+  it('batch swaps the files of two rows', async () => {
+    const read = () => ['fox.png', 'birds/hen.png'].map((name) => readFileSync(join(folder, name)))
+    const [fox, hen] = read()
+    write(
+      's.yaml',
+      '  - {name: fox, prompt: a fox, output: birds/hen.png}',
+      '  - {name: hen, prompt: a hen, output: fox.png}',
+    )
+    expect(await run(['batch', 's.yaml', '--local'])).toMatchObject({ code: 0 })
+    expect(read()).toEqual([hen, fox])
+  })
+
+  it('batch moves an output outside its folder', async () => {
+    const target = join(root, 'fox.png')
+    write(
+      's.yaml',
+      `  - {name: fox, prompt: a fox, output: ${JSON.stringify(target)}}`,
+      '  - {name: hen, prompt: a hen, output: fox.png}',
+    )
+    expect(await run(['batch', 's.yaml', '--local', '--allow-outside'])).toMatchObject({
+      code: 0,
+      stdout: `${join('..', 'fox.png')}\n`,
+    })
+    expect(pictures()).toEqual(['fox.png', 'made/é fox.png'])
+  })
+
+  it('batch finds a foreign file, in other letter case too, and sends nothing', async () => {
+    write('t.yaml', '  - {name: owl, prompt: an owl}')
+    writeFileSync(join(folder, ignoresCase ? 'OWL.PNG' : 'owl.png'), 'foreign')
+    const { code, stderr } = await run(['batch', 't.yaml', '--local'])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('not created by this batch')])
+  })
+
+  it.runIf(isWindows)('run refuses a command as engine without a shell', async () => {
+    const { code, stderr } = await run([...LOCAL_FOX, 'sh.png', '--engine', 'draw.sh'], {
+      PATH: '',
+      Path: '',
+    })
+    expect([code, stderr]).toEqual([2, expect.stringContaining('needs the program sh')])
+  })
+
+  it('list prints the runs', async () => {
+    expect((await run(['list'])).stdout.trim().split('\n')).toHaveLength(3)
+  })
+
+  it('gallery writes a page with relative paths', async () => {
+    expect(await run(['gallery', '-o', 'gallery.html'])).toMatchObject({ code: 0 })
+    expect(readFileSync(join(folder, 'gallery.html'), 'utf8')).toContain('made/%C3%A9%20fox.png')
+  })
+})
+
+describe('commands against serve', () => {
+  let key = ''
+  let served: Started
+  afterAll(async () => {
+    served?.child.kill()
+    await served?.code
+  })
+
+  it('serve prints the lines of the shell of the system', async () => {
+    served = startNode([BINARY, 'serve', '--port', '0', '--data', 'data'])
+    const line = isWindows ? /^(?:set "|\$env:)(\w+)(?:=| = ')([^"'\r\n]+)/gm : /^export (\w+)=(\S+)$/gm
+    const lines = () =>
+      Object.fromEntries([...served.printed.stdout.matchAll(line)].map(([, name, value]) => [name, value]))
+    await until('serve prints its lines', () => lines().RUSHES_VIDEO_MODEL)
+    const { RUSHES_API_KEY = '', ...others } = lines()
+    key = RUSHES_API_KEY
+    env = { ...env, ...others }
+    expect(Object.keys(others)).toEqual(['RUSHES_BASE_URL', 'RUSHES_IMAGE_MODEL', 'RUSHES_VIDEO_MODEL'])
+  })
+
+  it('run takes the key from a file with CRLF', async () => {
+    writeFileSync(join(folder, 'key.txt'), `${key}\r\n`)
+    const { code, stdout } = await run(['run', 'image', 'a fox', '--no-wait'], {
+      RUSHES_API_KEY_FILE: 'key.txt',
+    })
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^run_\w+\r?\n$/)])
+  })
+
+  it('wait takes the key from a command with quotes', async () => {
+    mkdirSync(join(folder, 'key tool'))
+    const tool = join(folder, 'key tool', isWindows ? 'key.cmd' : 'key')
+    writeFileSync(tool, isWindows ? `@echo ${key}\r\n` : `#!/bin/sh\necho ${key}\n`, { mode: 0o700 })
+    const { code, stdout } = await run(['wait', '--last', '-o', 'waited.{ext}'], {
+      RUSHES_API_KEY_COMMAND: `"${tool}" "a b"`,
+    })
+    expect([code, stdout]).toEqual([0, 'waited.png\n'])
+  })
+
+  it('doctor finds no failure', async () => {
+    const { stdout } = await run(['doctor'], { RUSHES_API_KEY: key })
+    expect(stdout).toMatch(/^ok/m)
+    expect(stdout).not.toMatch(/^failed/m)
+  })
+})

@@ -24,8 +24,6 @@ const SKIPPED: readonly (readonly [begins: string, why: string])[] = [
   ['rushes admin run ', 'needs a run of another kind: service/jobs.test.ts'],
   ['rushes batch examples/', 'needs a copy of the examples: examples.test.ts'],
   ['rushes cancel run_7k2m9x ', 'needs an unfinished run: service/cancel.test.ts'],
-  ["rushes serve --engine 'image=python3", 'needs Python with diffusers'],
-  ["trap 'docker", 'belongs to a script of the reader'],
 ]
 
 /** One story, in one folder. */

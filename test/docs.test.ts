@@ -173,6 +173,13 @@ describe('the pages', () => {
   })
 })
 
+test('the skill states its name, and a description of at most 1,024 characters', () => {
+  const [, name, description = ''] =
+    /^---\nname: (.*)\ndescription: (.*)\n---\n/.exec(read('skills/rushes/SKILL.md')) ?? []
+  expect(name).toBe('rushes')
+  expect(description.length).toBeLessThanOrEqual(1_024)
+})
+
 test('no file contains a path of a machine or a registry', () => {
   const places = [
     // Folders of checkouts and homes.

@@ -172,10 +172,11 @@ async function takePicture(
   await page.goto(new URL(path, url).href)
   await page.addStyleTag({ content: fontFaces() })
   await page.evaluate('document.fonts.ready.then(() => true)')
-  await page.waitForFunction(
-    '[...document.images].every(({ complete, loading }) => complete || loading === "lazy")',
-  )
-  await page.waitForTimeout(1_000)
+  // Each thumbnail is made when it is first asked for.
+  const areLoaded =
+    '[...document.images].every((image) => image.getBoundingClientRect().top > innerHeight || image.naturalWidth > 0)'
+  await page.waitForFunction(areLoaded)
+  await page.waitForTimeout(500)
   const isDocs = file.endsWith('.jpg')
   const picture = await page.screenshot({ type: 'png', fullPage: !isDocs })
   if (isDocs) await sharp(picture).jpeg({ quality: 78, mozjpeg: true }).toFile(file)

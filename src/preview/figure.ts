@@ -1,11 +1,11 @@
 // Paints, places, sizes and lights the figures. The first actor is the subject: at a third of the width, on the side away
 // from the light. A second one stands beside it in the same scale, and buildings are behind.
 import { type Oklch, oklch } from 'culori'
+import { STAND_TOP, TABLE_TOP } from './built.js'
 import { EMOJI, type Stance } from './emoji.mjs'
 import { hexOf, mix } from './palette.js'
 import type { Actor } from './read-prompt.js'
-import { STAND_TOP, TABLE_TOP } from './scenery/built.js'
-import { below, many, type Stage, svg } from './scenery/stage.js'
+import { below, many, type Stage, svg } from './stage.js'
 
 /** The colours of a drawing. */
 const FILL = /#[0-9a-f]{6}\b|#[0-9a-f]{3}\b/g
@@ -139,7 +139,7 @@ function drawFigure(
   const flip = x < width * 0.47 ? -1 : 1
   // Figures have an empty edge of two units. What floats is in the water up to four units above it.
   const put = (down: number) =>
-    svg`transform="translate(${x} ${foot + (stance === 'face' ? size * 0.07 : 0)}) scale(${flip * size} ${down * size}) scale(.03125) translate(-16 ${isAfloat ? -26 : -30})"`
+    svg`transform="translate(${x} ${foot}) scale(${flip * size} ${down * size}) scale(.03125) translate(-16 ${isAfloat ? -26 : -30})"`
   const shape = (shade: string, opacity: number, at: string) =>
     `<g opacity="${opacity}" ${at}>${body.replace(FILL, shade)}</g>`
   const [isDay, isFlat] = [palette.hour === 'day', palette.hour === 'grey']
@@ -159,7 +159,8 @@ function drawFigure(
       ${foot + 0.05 * size}h${size * 0.68}M${x - 0.26 * size} ${foot + 0.1 * size}h${size * 0.52}" stroke="${palette.light}"
       stroke-width="${size * 0.012}" stroke-opacity=".4" stroke-linecap="round"/>`
   // A hillock or a snowdrift hides the lower edge of a head, and rocks that of a building in the sea.
-  const mound = svg`<path d="M-1.1.1q.4-.02.6-.17q.45-.3 1 .02q.2.12.6.15Z" transform="translate(${x} ${foot}) scale(${size * (place === 'sea' ? 0.62 : 1)})"
+  const low = stance === 'head' ? 0 : 0.08
+  const mound = svg`<path d="M-1.1.1q.4-.02.6-.17q.45-.3 1 .02q.2.12.6.15Z" transform="translate(${x} ${foot + size * low}) scale(${size * (place === 'sea' ? 0.62 : 1)})"
     fill="${place === 'sea' ? mix(palette.front, palette.middle, 0.3) : mix(palette.near, palette.light, 0.12)}"/>`
   if (place === 'sea' && stance === 'landmark') return lit + mound
   if (/face|head/.test(stance)) return /studio|table|city/.test(place) ? lit : lit + mound

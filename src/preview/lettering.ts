@@ -4,8 +4,8 @@ import { EMOJI } from './emoji.mjs'
 import { packagedFile, pixels } from './files.js'
 import { mix, type Palette } from './palette.js'
 import { replaceEmojis } from './read-prompt.js'
-import { svg } from './scenery/stage.js'
 import { type Area, even, type Size } from './size.js'
+import { svg } from './stage.js'
 
 /** An opaque picture. Its size in pixels is even. */
 export interface Print extends Size {

@@ -5,9 +5,9 @@ import type { RenderedFile, RenderJob } from '../service/engines/engine.js'
 import { pixels, writeOutput } from './files.js'
 import { drawCaption, drawCard, lineOf, type Overlay } from './lettering.js'
 import { drawPrints, previewMark } from './references.js'
-import { composeScene, settingFor } from './scenery/scene.js'
-import type { Setting, Stage } from './scenery/stage.js'
+import { composeScene, settingFor } from './scene.js'
 import { type Area, centred, imageSize, type Size } from './size.js'
+import type { Setting, Stage } from './stage.js'
 
 /** Draws one picture. */
 export async function renderImage(job: RenderJob): Promise<RenderedFile> {

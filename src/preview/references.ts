@@ -12,7 +12,11 @@ export async function drawPrints(
   area: Area,
   palette: Palette,
 ): Promise<Overlay[]> {
-  const { columns, across, down } = gridOf(area, references.length)
+  const columns = Math.min(
+    references.length,
+    Math.max(1, Math.round(Math.sqrt((references.length * area.width) / area.height))),
+  )
+  const [across, down] = [area.width / columns, area.height / Math.ceil(references.length / columns)]
   const gap = Math.min(across, down) * 0.05
   const room = { width: across - 2 * gap, height: down - 2 * gap }
   const prints: Overlay[] = []
@@ -28,17 +32,6 @@ export async function drawPrints(
     prints.push(centred(print, { left, top: area.top + row * down, width: across, height: down }))
   }
   return prints
-}
-
-/** Returns the number of columns with which the shorter side of a cell is longest, and the size of a cell. */
-export function gridOf({ width, height }: Size, count: number) {
-  const grids = Array.from({ length: Math.max(1, count) }, (_, at) => {
-    const [columns, rows] = [at + 1, Math.ceil(count / (at + 1))]
-    return { columns, across: width / columns, down: height / rows }
-  })
-  return grids.reduce((one, other) =>
-    Math.min(other.across, other.down) > Math.min(one.across, one.down) ? other : one,
-  )
 }
 
 /** Decodes a picture to the size of its print. A preview is shown without its caption. */

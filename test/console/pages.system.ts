@@ -94,6 +94,7 @@ describePages('the pages of the console', (pages) => {
     await page.waitForURL(/\/runs\/run_/)
     const first = page.url()
     await page.goBack()
+    expect(await page.getByRole('textbox', { name: 'Prompt' }).inputValue()).toBe('a boat')
     await page.getByRole('button', { name: 'Create', exact: true }).last().click()
     await page.waitForURL(/\/runs\/run_/)
     expect(page.url()).toBe(first)

@@ -34,7 +34,7 @@ describe.concurrent('serve', () => {
     const first = startServing(createPlace(), [])
     const [, origin = '', token] = await first.prints('stderr', /^Console: (http:\S+)\/link\/(\S+)$/m)
     await first.prints('stderr', /^Data in \S+; it is kept when the service stops\.$/m)
-    const [asset] = /assets\/[\w.-]+\.js/.exec(await (await fetch(`${origin}/`)).text()) ?? []
+    const [asset] = /assets\/[\w.-]+\.js\?v=[\w-]+/.exec(await (await fetch(`${origin}/`)).text()) ?? []
     expect((await fetch(`${origin}/${asset}`)).headers.get('cache-control')).toContain('immutable')
     const follow = () =>
       fetch(`${origin}/api/auth/link`, {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { EMOJI, emojiAtBuild } from '../../src/preview/emoji.mjs'
 import { repaint } from '../../src/preview/figure.js'
 import { drawCaption, drawCard, lineOf } from '../../src/preview/lettering.js'
-import { composeScene, settingFor } from '../../src/preview/scenery/scene.js'
+import { composeScene, settingFor } from '../../src/preview/scene.js'
 import { WORDS } from '../../src/preview/words.js'
 
 test('every word of a figure names one, and a figure contains only shapes: no script, no link and no file', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { readPrompt } from '../../src/preview/read-prompt.js'
-import { settingFor } from '../../src/preview/scenery/scene.js'
+import { settingFor } from '../../src/preview/scene.js'
 import { expectLinear } from '../support/growth.js'
 
 test.each([

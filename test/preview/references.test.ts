@@ -1,7 +1,7 @@
 import sharp from 'sharp'
 import { expect, test } from 'vitest'
-import { drawPrints, gridOf } from '../../src/preview/references.js'
-import { settingFor } from '../../src/preview/scenery/scene.js'
+import { drawPrints } from '../../src/preview/references.js'
+import { settingFor } from '../../src/preview/scene.js'
 import { referenceFiles, render } from './support/job.js'
 import { claimingPng, plainPicture } from './support/pictures.js'
 
@@ -75,11 +75,6 @@ test.each([1, 2, 3, 5, 9, 14])(
     }
   },
 )
-
-test('references are laid out in the grid whose cells have the longest shorter side', () => {
-  expect(gridOf({ width: 300, height: 100 }, 3)).toEqual({ columns: 3, across: 100, down: 100 })
-  expect(gridOf({ width: 100, height: 300 }, 3)).toEqual({ columns: 1, across: 100, down: 100 })
-})
 
 test('a preview as a reference is shown without its caption', async () => {
   const input = { prompt: 'a fox', aspect_ratio: '1:1', quality: 'basic' }

@@ -8,6 +8,7 @@ import { KINDS, type ParameterSchema } from '../../src/protocol/models.js'
 import { describeValues, flagOf, PARAMETER_NAMES } from '../../src/protocol/parameters.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
 import { PREVIEW_DOCUMENTS } from '../../src/service/models/served-model.js'
+import { REFUSALS } from '../../src/service/rules/refusal.js'
 import { commandsUnder, everyCommand } from './project.js'
 
 /** Returns the page with its generated parts as the program has them now. */
@@ -72,6 +73,13 @@ const PARTS: Readonly<Record<string, () => string | Promise<string>>> = {
     table(
       ['code', 'HTTP', 'exit'],
       Object.entries(PROBLEMS).map(([name, { status, exit }]) => [code(name), String(status), String(exit)]),
+    ),
+  'further codes': () =>
+    table(
+      ['code', 'HTTP', 'meaning'],
+      Object.entries(REFUSALS)
+        .filter(([name]) => !Object.hasOwn(PROBLEMS, name))
+        .map(([name, { status, cause }]) => [code(name), String(status), cause]),
     ),
 }
 

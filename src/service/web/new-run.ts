@@ -207,24 +207,24 @@ export function addNewRunRoutes(app: FastifyInstance, site: Site): void {
   const { store, baseUrl } = site.options
   const forms = new NewRunForms(site)
 
-  app.get<{ Querystring: { from?: string; model?: string; reference?: string | readonly string[] } }>(
-    '/new',
-    async (request, reply) => {
-      const { from = '', model, reference = [] } = request.query
-      const run = from === '' ? undefined : await store.findRun(from, site.account(request))
-      const { image_urls: images, ...input } = run?.input ?? {}
-      const { kept, urls } = sourcesOf(from, images, baseUrl(request))
-      const view = await forms.view(request, {
-        model: forms.model(run?.model ?? model),
-        values: { ...textsOf(input), image_urls: urls.join('\n') },
-        references: [...kept, ...[reference].flat()].filter(isOwnPath),
-        problems: {},
-        count: 1,
-        formKey: randomUUID(),
-      })
-      return site.page(reply, NewRunPage, view)
-    },
-  )
+  interface AskedForm {
+    Querystring: { from?: string; model?: string; key?: string; reference?: string | readonly string[] }
+  }
+  app.get<AskedForm>('/new', async (request, reply) => {
+    const { from = '', model, key = '', reference = [] } = request.query
+    const run = from === '' ? undefined : await store.findRun(from, site.account(request))
+    const { image_urls: images, ...input } = run?.input ?? {}
+    const { kept, urls } = sourcesOf(from, images, baseUrl(request))
+    const view = await forms.view(request, {
+      model: forms.model(run?.model ?? model),
+      values: { ...textsOf(input), image_urls: urls.join('\n') },
+      references: [...kept, ...[reference].flat()].filter(isOwnPath),
+      problems: {},
+      count: 1,
+      formKey: /^[\w-]{1,80}$/.test(key) ? key : randomUUID(),
+    })
+    return site.page(reply, NewRunPage, view)
+  })
 
   app.get<ById>(`${KEPT}:id`, async (request, reply) => {
     const file = forms.files.find(site.session(request).user.id, request.params.id)
@@ -235,6 +235,13 @@ export function addNewRunRoutes(app: FastifyInstance, site: Site): void {
   /** The same form for another model. */
   site.post(app, '/new/form', async (form, request, reply) => {
     const read = await forms.read(form, request)
+    // With the key: Back to the form of this model must not bring a new one.
+    const fields = [
+      ['model', read.model.name],
+      ['key', read.formKey],
+      ...read.references.map((each) => ['reference', each]),
+    ]
+    reply.header('hx-replace-url', site.path(`/new?${new URLSearchParams(fields)}`))
     return site.page(reply, NewRunPage, await forms.view(request, { ...read, problems: {} }))
   })
 

@@ -71,8 +71,13 @@ export class Site {
     return this.#html(reply, renderPart(part, props))
   }
 
+  /** A path as a browser sees it. */
+  path(path: string): string {
+    return `${this.#prefix}${path}`
+  }
+
   redirect(reply: FastifyReply, path: string): FastifyReply {
-    return reply.redirect(`${this.#prefix}${path}`, 303)
+    return reply.redirect(this.path(path), 303)
   }
 
   #html(reply: FastifyReply, text: string): FastifyReply {

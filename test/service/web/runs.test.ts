@@ -156,12 +156,13 @@ describe('one poll for all rows', () => {
 
 describe('one run', () => {
   test('has its output, its fields, and commands; its part is 204 until it changes', async () => {
-    const service = await rendering()
+    const service = await createConsoleService()
     const browser = await signInByLink(service)
     const id = await createInConsole(browser, { prompt: 'a fox', aspect_ratio: '3:2' })
     const before = await browser.get(`/runs/${id}`)
     const part = /hx-get="(\/runs\/[^"]*)"/.exec(before.body)?.[1] ?? ''
     expect((await browser.get(part)).status).toBe(204)
+    service.service.startRendering()
     await ended(service, id)
     const changed = await browser.get(part)
     expect(changed.body).toContain('The run is now succeeded.')

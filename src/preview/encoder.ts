@@ -7,9 +7,9 @@
 // @ffmpeg/core 0.12 (GPL, for browsers only), libav.js (no H.264 encoder), mediabunny and mp4-wasm (the browser encodes).
 import { randomUUID } from 'node:crypto'
 import { createRequire } from 'node:module'
-import { packagedFile } from '../files.js'
-import type { Size } from '../size.js'
+import { packagedFile } from './files.js'
 import { fastStart } from './mp4.js'
+import type { Size } from './size.js'
 
 export const FRAMES_PER_SECOND = 24
 // From 10 (best) to 51. The drawings are flat and clean: 24 shows no blocks in the sky, at 1 to 5 Mbit/s.

@@ -1,6 +1,6 @@
 // Draws the sky behind the land (air, sun or moon, stars, clouds, northern lights), and the weather in front of the figures.
-import { mix } from '../palette.js'
-import { between } from '../random.js'
+import { mix } from './palette.js'
+import { between } from './random.js'
 import { below, fade, floor, glow, many, type Stage, svg } from './stage.js'
 
 export function drawSky(stage: Stage): string {

@@ -1,17 +1,18 @@
 // Chooses place, colours and light of a run, and composes one flat stage: the sky, the land with the figures on it, and the
 // weather in front. The same arguments give the same drawing.
-import { EMOJI } from '../emoji.mjs'
-import { drawActors } from '../figure.js'
-import { paletteFor } from '../palette.js'
-import { between, pick, type Random, randomFrom } from '../random.js'
-import { type Reading, readPrompt } from '../read-prompt.js'
-import type { Size } from '../size.js'
-import type { Place } from '../words.js'
+
 import { drawCity, drawStudio, drawTable } from './built.js'
+import { EMOJI } from './emoji.mjs'
+import { drawActors } from './figure.js'
 import { drawLand } from './land.js'
+import { paletteFor } from './palette.js'
+import { between, pick, type Random, randomFrom } from './random.js'
+import { type Reading, readPrompt } from './read-prompt.js'
+import type { Size } from './size.js'
 import { drawSky, drawWeather } from './sky.js'
 import type { Setting, Stage } from './stage.js'
 import { drawSea, drawUnderwater } from './water.js'
+import type { Place } from './words.js'
 
 export function settingFor(prompt: string, seed: unknown, hasReferences = false): Setting {
   const reading = readPrompt(prompt, hasReferences)

@@ -1,10 +1,10 @@
 // The stage of one shot, and the SVG of lines and gradients. Coordinates are in units, so that one drawing works at every
 // size: the shorter side of the frame is 1000 units.
-import { mix, type Palette } from '../palette.js'
-import type { Random } from '../random.js'
-import type { Reading } from '../read-prompt.js'
-import type { Size } from '../size.js'
-import type { Place } from '../words.js'
+import { mix, type Palette } from './palette.js'
+import type { Random } from './random.js'
+import type { Reading } from './read-prompt.js'
+import type { Size } from './size.js'
+import type { Place } from './words.js'
 
 /** Values that all shots of a run share. */
 export interface Setting {

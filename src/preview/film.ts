@@ -2,11 +2,11 @@
 // encoded; the camera moves over it sideways by whole pixels. Memory use grows only by the encoded film (1 to 8 MB).
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Sharp } from 'sharp'
-import type { RenderedFile, RenderJob } from '../../service/engines/engine.js'
-import { pixels, writeOutput } from '../files.js'
-import { drawStage, layOut, type StageView } from '../picture.js'
-import { type Size, videoSize } from '../size.js'
+import type { RenderedFile, RenderJob } from '../service/engines/engine.js'
 import { FRAMES_PER_SECOND, openEncoder } from './encoder.js'
+import { pixels, writeOutput } from './files.js'
+import { drawStage, layOut, type StageView } from './picture.js'
+import { type Size, videoSize } from './size.js'
 
 export async function renderVideo(job: RenderJob): Promise<RenderedFile> {
   const { input, signal, onProgress } = job

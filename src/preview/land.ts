@@ -1,8 +1,8 @@
 // Draws the first ground: hills, mountains, a forest, a desert or a planet.
-import { EMOJI } from '../emoji.mjs'
-import { repaint } from '../figure.js'
-import { mix } from '../palette.js'
-import { between } from '../random.js'
+import { EMOJI } from './emoji.mjs'
+import { repaint } from './figure.js'
+import { mix } from './palette.js'
+import { between } from './random.js'
 import {
   below,
   fillBelow,

@@ -1,7 +1,7 @@
 // Draws the other two grounds. A city is a street with rows of houses, whose windows are lit after dark. A room is a table
 // by a window, or a studio with a stand.
-import { mix } from '../palette.js'
-import { between } from '../random.js'
+import { mix } from './palette.js'
+import { between } from './random.js'
 import { below, fade, floor, glow, type Layers, many, type Stage, svg } from './stage.js'
 
 const WARM = '#ffcf7d'

@@ -1,6 +1,6 @@
 // Draws the second ground: the sea with or without a beach, and the sea below its surface.
-import { mix } from '../palette.js'
-import { between } from '../random.js'
+import { mix } from './palette.js'
+import { between } from './random.js'
 import {
   below,
   fade,

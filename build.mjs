@@ -46,8 +46,6 @@ try {
     renderer: 'src/preview/renderer.ts',
     thumbnailer: 'src/preview/thumbnailer.ts',
     picture: 'src/preview/picture-process.ts',
-    intake: 'src/service/intake.ts',
-    store: 'src/service/store/sqlite/thread.ts',
   }
   await bundle(programs, 'cjs')
   await bundle({ index: 'src/index.ts' }, 'esm')

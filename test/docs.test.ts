@@ -8,6 +8,7 @@ import type { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
 import { fullName, withGeneratedParts } from './support/generated-docs.js'
 import { manifestSchema } from './support/manifest-schema.js'
+import { OPENAPI_FILE, openapiDocument } from './support/openapi-document.js'
 import { everyCommand, pathsBelow, ROOT, read } from './support/project.js'
 
 const PAGES = [
@@ -34,6 +35,10 @@ test('docs/schemas/manifest.json is generated', async () => {
   await expect(`${JSON.stringify(manifestSchema(), null, 1)}\n`).toMatchFileSnapshot(
     '../docs/schemas/manifest.json',
   )
+})
+
+test('docs/openapi.json is generated from the built-in models', async () => {
+  await expect(`${JSON.stringify(openapiDocument(), undefined, 2)}\n`).toMatchFileSnapshot(OPENAPI_FILE)
 })
 
 describe('commands and flags', () => {

@@ -16,7 +16,7 @@ import { parseNetwork } from './rules/networks.js'
 import { Refusal } from './rules/refusal.js'
 import { newKey } from './secrets.js'
 import type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, NewKey } from './store/account-store.js'
-import { callOf, fromCall } from './store/calls.js'
+import { withMethods } from './store/calls.js'
 import { DatabaseUnavailable, type DecidedRun, type Store } from './store/contract.js'
 import { explainDatabaseError, MOVED, openSqliteStore } from './store/sqlite/index.js'
 import type { StoredRun } from './stored-run.js'
@@ -101,7 +101,7 @@ export async function openAdministration(options: AdministrationOptions): Promis
       `${dataFolder} contains no data of a local service.`,
       'Give the folder with --data. `rushes serve` creates one when it starts.',
     )
-  const { folders, opened: store } = await openData(dataFolder, openSqliteStore)
+  const { folders, opened: store } = await openData(dataFolder, (each) => openSqliteStore(each))
   const { database } = folders
   const explain = (error: unknown) => explainDatabaseError(database, error)
   return {
@@ -139,10 +139,13 @@ const explainUnavailable = (error: unknown): RushesError | undefined =>
  * Replaces the errors of a database with messages for users. A damaged page or a lock can cause an error long after the
  * file was opened.
  */
-const explaining = (store: Store, explain: Explain): Store => ({
-  ...store,
-  ...fromCall((method, args) => explained(explain, callOf(store)(method, args))),
-})
+const explaining = (store: Store, explain: Explain): Store =>
+  withMethods(
+    store,
+    (method) =>
+      (...args) =>
+        explained(explain, method(...args)),
+  )
 
 type Explain = (error: unknown) => RushesError | undefined
 

@@ -4,7 +4,7 @@ import { OUTCOME_UNKNOWN } from '../../src/protocol/run-state.js'
 import type { NewKey } from '../../src/service/store/account-store.js'
 import type { EntryFilter, RunFilter } from '../../src/service/store/console-store.js'
 import type { NewRun, Store } from '../../src/service/store/contract.js'
-import { claimRun, storedOutput } from '../support/runs.js'
+import { claimRun, held, storedOutput } from '../support/runs.js'
 
 const FAILURE = { code: 'render_failed', message: 'no' }
 const OUTPUTS = ['a.png', 'b.png'].map((name) => storedOutput({ name }))
@@ -14,7 +14,6 @@ const DAY_MS = 86_400_000
 export function consoleContract(open: () => Store | Promise<Store>): void {
   async function createStore() {
     const store = await open()
-    await store.renewLease('me')
     const accountId = await store.ensureAccount({ name: 'acme', credits: 1_000, nowMs: 0 })
     const otherId = await store.ensureAccount({ name: 'other', credits: 1_000, nowMs: 0 })
     const addKey = (name: string, more: Partial<NewKey> = {}) =>
@@ -29,13 +28,13 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
     const finish = async (id: string) => {
       await claim(id)
       await store.finishRun(
-        { id, owner: 'me', nowMs: 9 },
+        held(id, 'me', 9),
         OUTPUTS.map((output) => ({ ...output, token: `of ${id}` })),
       )
     }
     const fail = async (id: string) => {
       await claim(id)
-      await store.failRun({ id, owner: 'me', nowMs: 9 }, FAILURE)
+      await store.failRun(held(id, 'me', 9), FAILURE)
     }
     const ids = async (filter: Partial<RunFilter> = {}) =>
       (await store.listRuns({ accountId, limit: 100, ...filter })).runs.map(({ id }) => id)
@@ -248,7 +247,7 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       await add(id, { price: 3 })
       await claim(id)
       expect(await isRefunded(id)).toBe(false)
-      await store.failRun({ id, owner: 'me', nowMs: 8 }, { code, message: 'It failed.' })
+      await store.failRun(held(id, 'me', 8), { code, message: 'It failed.' })
     }
     await end('failed', 'render_failed')
     expect(await isRefunded('failed')).toBe(true)
@@ -292,15 +291,14 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
     const isRemoved = async () => (await store.findRuns(['one'], accountId))[0]?.isRemoved
     expect(await isRemoved()).toBe(false)
     const by = { session: 's', nowMs: 50 }
-    expect(await store.removeOutputs('one', otherId, by)).toEqual([])
-    await expect(store.removeOutputs('one', accountId, { ...by, nowMs: 100 })).rejects.toMatchObject({
+    expect(await store.removeFiles('one', otherId, by)).toBe(false)
+    await expect(store.removeFiles('one', accountId, { ...by, nowMs: 100 })).rejects.toMatchObject({
       code: 'not_signed_in',
     })
-    expect((await store.removeOutputs('one', accountId, by)).toSorted()).toEqual([
-      'of one/a.png',
-      'of one/b.png',
-    ])
-    expect([await isRemoved(), await store.removeOutputs('one', accountId, by)]).toEqual([true, []])
+    expect(await isRemoved()).toBe(false)
+    expect([await store.removeFiles('one', accountId, by), await isRemoved()]).toEqual([true, true])
+    await store.filesRemoved(['one'])
+    expect([await isRemoved(), await store.removeFiles('one', accountId, by)]).toEqual([true, false])
   })
 
   test('no change of a user is made after the session has ended', async () => {
@@ -386,7 +384,7 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       await add('next', { createdAtMs: day + 2 * DAY_MS, price: 8 })
       await claim('late')
       // Refunded on a day without a charge.
-      await store.failRun({ id: 'late', owner: 'me', nowMs: day + 5 * DAY_MS }, FAILURE)
+      await store.failRun(held('late', 'me', day + 5 * DAY_MS), FAILURE)
       await store.addCredits({ account: 'acme', amount: 5, nowMs: day + 9 * DAY_MS }, () => {})
       const days = [
         { day: '2026-01-30', credits: 1, runs: 1 },

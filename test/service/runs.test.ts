@@ -38,7 +38,9 @@ test('a run is accepted, rendered and shown', async () => {
   const run = await ended(service, created.body.id)
   expect(run).toMatchObject({ model: A_FOX.model, input: A_FOX.input, status: 'succeeded', error: null })
   expect(run.output).toEqual({
-    urls: [expect.stringMatching(/^http:\/\/service.test\/outputs\/[\w-]{40}\/image.png$/)],
+    urls: [
+      expect.stringMatching(new RegExp(`^http://service.test/outputs/${run.id}\\.[\\w-]{40}/image.png$`)),
+    ],
   })
   expect(Date.parse(run.finished_at)).toBeGreaterThanOrEqual(Date.parse('2026-01-01T00:00:01.500Z'))
   expect(service.complaints).toEqual([])

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { RushesError } from '../../src/errors.js'
-import { systemClock } from '../../src/host/clock.js'
 import { readText } from '../../src/host/receive-text.js'
 import { createThumbnailEngine } from '../../src/preview/thumbnail.js'
 import { openS3Storage, parseStorageUrl } from '../../src/service/files/s3-storage.js'
@@ -23,7 +22,7 @@ const DATA_URL = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
 const WITH_IMAGE = { model: LOCAL_MODELS.image, input: { prompt: 'a fox', image_urls: [DATA_URL] } }
 
 const openStorage = (url: string, { warn = (_: string) => {}, env = process.env } = {}) =>
-  openS3Storage({ url, env, clock: systemClock, warn })
+  openS3Storage({ url, env, warn })
 
 describe.skipIf(!hasS3rver)('a service with a bucket', () => {
   let store: S3Store
@@ -193,7 +192,7 @@ describe.skipIf(!hasS3rver)('a service with a bucket', () => {
         expect.stringContaining('--storage s3://bucket/x does not answer: the connection was refused.'),
       ])
       await store.restart()
-      await storage.outputs.put('token/a.png', { bytes: Buffer.from('a') })
+      await storage.files.put('token/a.png', { bytes: Buffer.from('a') })
       expect(store.keys()).toEqual(['x/outputs/token/a.png'])
     })
 

@@ -143,9 +143,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const { createService } = await import('../../service/index.js')
   // Other services start without prom-client.
   const metrics =
-    metricsPort === undefined
-      ? undefined
-      : (await import('../../service/metrics/index.js')).createMetrics(clock)
+    metricsPort === undefined ? undefined : (await import('../../service/metrics.js')).createMetrics(clock)
   const { checkListening } = await import('../../service/http/listening.js')
   await checkListening({ host, port })
   if (metricsPort !== undefined) await checkListening({ host, port: metricsPort }, '--metrics-port')
@@ -172,7 +170,6 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     models: models.models,
     clock,
     concurrency,
-    databaseThread: true,
     bodyLimitBytes,
     publicUrl,
     env,

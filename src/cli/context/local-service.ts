@@ -76,8 +76,6 @@ export async function openLocalService({
     log: (line) => warn(textOfLogLine(line)),
   })
   try {
-    // Returns the runs that a killed command was rendering to the queue.
-    await service.returnAbandonedRuns()
     const { url } = await service.listen({ host: '127.0.0.1', port: 0 })
     if (render) service.startRendering('requested')
     return {

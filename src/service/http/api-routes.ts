@@ -205,15 +205,13 @@ export async function addOutputRoutes(
  * Route of the OpenAPI document. It needs no key and no rate limit, since the document contains nothing about accounts
  * or runs.
  */
-export async function addOpenapiRoute(app: FastifyInstance, { models, baseUrl }: ApiRoutes): Promise<void> {
+export async function addOpenapiRoute(app: FastifyInstance, { baseUrl }: ApiRoutes): Promise<void> {
   let rendered: ({ readonly base: string } & TaggedJson) | undefined
 
   async function render(base: string) {
     if (rendered?.base === base) return rendered
-    // Load it at the first request, since most services never get one.
-    const { openapiText } = await import('../openapi.js')
-    const text = openapiText({ models, baseUrl: base })
-    rendered = { base, ...tagged(text) }
+    const { openapiText } = await import('./openapi.js')
+    rendered = { base, ...tagged(openapiText(base)) }
     return rendered
   }
 

@@ -99,7 +99,6 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   app.setErrorHandler((error, _request, reply) => {
     const refusal = refusalOf(error)
     if (refusal !== error && refusal.status >= 500) onError(error)
-    metrics?.countRefusal(refusal)
     if (refusal.status === 503) reply.header('retry-after', RETRY_AFTER_S)
     return sendRefusal(reply, refusal)
   })

@@ -17,7 +17,7 @@ import { ENTRY_COLUMNS, KEYS } from './statements.js'
  * Only the needed columns, because libsql spends most of a read on columns. The refund is not an EXISTS, for which
  * PostgreSQL may read all refunds.
  */
-const RUN_COLUMNS = `${STORED_RUN_COLUMNS}, runs.sequence, runs.key_id, prompt, aspect_ratio, price, attempts, failure,
+const RUN_COLUMNS = `${STORED_RUN_COLUMNS}, runs.sequence, runs.key_id, prompt, aspect_ratio, price, crashes, failure, files,
       keys.name AS key_name,
       (SELECT amount FROM credits WHERE credits.run_id = runs.id AND credits.kind = 'refund') AS refund`
 const JOIN_KEY = 'LEFT JOIN keys ON keys.id = runs.key_id'
@@ -38,8 +38,7 @@ export const consoleStatements = ({ inList, index }: Dialect) => ({
   findRuns: `SELECT ${RUN_COLUMNS} FROM runs ${JOIN_KEY} WHERE runs.id ${inList('$1')} AND runs.account_id + 0 = $2`,
 
   outputsOfRuns: `
-    SELECT outputs.*, files.key FROM outputs LEFT JOIN files ON kind = 'output' AND key = token || '/' || outputs.name
-    WHERE run_id ${inList('$1')} ORDER BY run_id, position`,
+    SELECT * FROM outputs WHERE run_id ${inList('$1')} ORDER BY run_id, position`,
 
   listAccountKeys: `${KEYS} WHERE keys.account_id = $1 AND keys.id < $2 ORDER BY keys.id DESC LIMIT $3`,
 
@@ -66,7 +65,7 @@ export function createConsoleStore(database: Database): ConsoleStore {
     const outputs = succeeded.length === 0 ? [] : await all(SQL.outputsOfRuns, succeeded)
     return rows.map((row) => {
       const own = outputs.filter(({ run_id }) => run_id === row.id)
-      const isRemoved = own.length > 0 && own.every(({ key }) => key === null)
+      const isRemoved = own.length > 0 && row.files !== 'kept'
       return { ...listedRunOf(row, runSummaryOf(row, own)), isRemoved }
     })
   }

@@ -48,14 +48,14 @@ export interface Database extends Queries {
 }
 
 export interface Dialect {
+  /** Milliseconds by the clock of the database, at this moment and not at the start of the transaction. */
+  readonly now: string
   /** Locks the rows of a SELECT until the commit, or only those of one table. SQLite has one writer at a time. */
   lock(table?: string): string
-  /** Keeps the rows of a SELECT from being removed until the commit. */
-  readonly lockShared: string
   /** Locks the rows of a SELECT, and skips rows that another transaction has locked. */
   readonly lockFree: string
-  /** Statement that allows one claim at a time until the commit, so that each sees the turns that earlier claims took. */
-  readonly lockClaims: string | undefined
+  /** Keeps the rows of a SELECT from being removed until the commit. */
+  readonly lockShared: string
   /** Condition after a column: its text is in the list. */
   inList(parameter: string): string
   /** Table of a list of texts, with the column `value`. */
@@ -64,6 +64,17 @@ export interface Dialect {
   index(name: string): string
   /** Condition: the text contains the other one. Ignores case for ASCII letters only. */
   contains(text: string, part: string): string
+}
+
+/** An INSERT whose columns and values come from one object. `more`: SQL of further columns, which sees the values by number. */
+export function insert(
+  table: string,
+  row: Readonly<Record<string, SqlValue>>,
+  more: Readonly<Record<string, string>> = {},
+): readonly [sql: string, ...values: SqlValue[]] {
+  const columns = [...Object.keys(row), ...Object.keys(more)].join(', ')
+  const values = [...Object.keys(row).map((_, at) => `$${at + 1}`), ...Object.values(more)].join(', ')
+  return [`INSERT INTO ${table} (${columns}) VALUES (${values})`, ...Object.values(row)]
 }
 
 /**

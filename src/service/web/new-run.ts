@@ -145,7 +145,7 @@ class NewRunForms {
     if (value.startsWith(KEPT) && kept !== undefined) return dataUrl(kept.bytes, kept.type)
     const [, id = '', position] = /^\/runs\/([^/]+)\/references\/(\d+)$/.exec(value) ?? []
     const { key, contentType } = await findReference(this.#site, accountId, id, Number(position))
-    const file = await storage.inputs.find(key)
+    const file = await storage.files.find(key)
     if (file === undefined) throw new Refusal('not_found')
     return dataUrl(await buffer(await file.read()), contentType)
   }

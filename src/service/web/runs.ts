@@ -21,7 +21,7 @@ import { findDocument } from '../models/served-model.js'
 import { choiceIn, cursorIn, numberIn, type Query, textIn } from '../rules/console-requests.js'
 import { Refusal } from '../rules/refusal.js'
 import type { KeyName, ListedRun, RunFilter } from '../store/console-store.js'
-import { outputUrl, type StoredFile } from '../stored-run.js'
+import { inputKey, outputUrl, type StoredFile } from '../stored-run.js'
 import type { ById, Site } from './site.js'
 import { pictureOf } from './thumbnails.js'
 
@@ -128,9 +128,10 @@ export function addRunRoutes(app: FastifyInstance, site: Site): void {
 
   site.post(app, '/runs/:id/delete', async (_form, request, reply) => {
     const { id } = request.params as ById['Params']
-    const keys = await store.removeOutputs(id, site.account(request), site.proof(request))
-    // The records are gone: the next sweep finds a file that could not be removed.
-    for (const key of keys) await storage.outputs.remove(key).catch(site.options.onError)
+    if (await store.removeFiles(id, site.account(request), site.proof(request))) {
+      await storage.files.removeBelow(id)
+      await store.filesRemoved([id])
+    }
     return site.redirect(reply, `/runs/${id}`)
   })
 }
@@ -144,7 +145,7 @@ export function addPictureRoutes(app: FastifyInstance, site: Site): void {
     async (request, reply) => {
       const { id, position } = request.params
       const file = await findReference(site, site.account(request), id, Number(position))
-      return sendStoredFile(request, reply, storage.inputs, file)
+      return sendStoredFile(request, reply, storage.files, file)
     },
   )
 
@@ -277,6 +278,5 @@ export async function findReference(
   const image: unknown = Array.isArray(sources) ? sources[position] : undefined
   if (!isSentImage(image)) throw new Refusal('not_found')
   const { sha256, bytes, content_type: contentType } = image
-  const key = (await store.findImage(sha256)) ?? sha256
-  return { key, contentType, bytes, sha256, name: `reference-${position + 1}` }
+  return { key: inputKey(run.id, sha256), contentType, bytes, sha256, name: `reference-${position + 1}` }
 }

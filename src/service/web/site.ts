@@ -22,7 +22,7 @@ import { visitorOf } from './visitor.js'
 export interface SiteOptions {
   readonly store: ServiceStore
   readonly endpoints: Endpoints
-  readonly storage: Pick<Storage, 'inputs' | 'outputs'>
+  readonly storage: Pick<Storage, 'files'>
   readonly sessions: Sessions
   readonly thumbnails: Thumbnails
   readonly hasThumbnails: boolean

@@ -171,7 +171,7 @@ describe('one run', () => {
     expect(wordsOf(page)).toMatch(/Aspect ratio 3:2 .*Price 1 credit/)
     expect(wordsOf(page)).toContain(`rushes run image 'a fox' --aspect-ratio 3:2`)
     expect(page.body).toMatch(
-      /<img src="\/outputs\/[\w-]+\/[^"]+" alt="Output 1: a fox" width="300" height="200"/,
+      /<img src="\/outputs\/[\w.-]+\/[^"]+" alt="Output 1: a fox" width="300" height="200"/,
     )
     expect(page.body).toMatch(/href="\/new\?reference=%2Foutputs%2F/)
     expect(page.body).not.toContain('hx-get')
@@ -204,11 +204,8 @@ describe('one run', () => {
     const browser = await signInByLink(service)
     const id = await createInConsole(browser)
     const { output } = await ended(service, id)
-    const file = join(
-      service.dataFolder,
-      'outputs',
-      new URL(output.urls[0]).pathname.slice('/outputs/'.length),
-    )
+    const [secret = '', name = ''] = new URL(output.urls[0]).pathname.split('.').slice(1).join('.').split('/')
+    const file = join(service.dataFolder, 'files', id, secret, name)
     expect(existsSync(file)).toBe(true)
     const sent = await browser.submit(`/runs/${id}/delete`)
     expect([sent.status, existsSync(file)]).toEqual([303, false])

@@ -61,8 +61,9 @@ test('a thumbnail is a small WebP that the browser caches, with an ETag', async 
 test('the thumbnail of a removed file is 410, also with a matching ETag', async () => {
   const { service, read } = await createThumbnail()
   const etag = (await read()).header('etag') ?? ''
-  const outputs = join(service.dataFolder, 'outputs')
-  for (const token of await readdir(outputs)) await rm(join(outputs, token), { recursive: true })
+  const files = join(service.dataFolder, 'files')
+  for (const run of (await readdir(files)).filter((name) => name.startsWith('run_')))
+    await rm(join(files, run), { recursive: true })
   expect([(await read()).status, (await read({ 'if-none-match': etag })).status]).toEqual([410, 410])
 })
 

@@ -1,6 +1,6 @@
 /**
  * The build. It writes to `dist/`: the program and the renderer as CommonJS with a chunk per command, the library as
- * ESM with its types, the page of the console, the files that the renderer reads, and the licenses of the packages that
+ * ESM with its types, the files that the pages of the console load, the files that the renderer reads, and the licenses of the packages that
  * are bundled. Everything but the native packages is bundled, so that loading is fast and installing is small.
  * It does nothing while its inputs are those of the last build; without `dist/`, it always builds.
  */
@@ -10,7 +10,6 @@ import * as fs from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { brotliCompressSync, gzipSync, constants as zlib } from 'node:zlib'
 
 const root = fileURLToPath(new URL('.', import.meta.url))
 
@@ -26,9 +25,9 @@ const STAMP = 'inputs.sha256'
 const inputs = hashOfInputs()
 if (readIfThere(join(root, 'dist', STAMP)) === inputs) process.exit(0)
 
-const [{ rolldown }, { figuresAtBuild }] = await Promise.all([
+const [{ rolldown }, { emojiAtBuild }] = await Promise.all([
   import('rolldown'),
-  import('./src/preview/cast/figures.mjs'),
+  import('./src/preview/emoji.mjs'),
 ])
 
 const { resolve } = createRequire(import.meta.url)
@@ -47,12 +46,10 @@ try {
     renderer: 'src/preview/renderer.ts',
     thumbnailer: 'src/preview/thumbnailer.ts',
     picture: 'src/preview/picture-process.ts',
-    intake: 'src/service/intake.ts',
-    store: 'src/service/store/sqlite/thread.ts',
   }
   await bundle(programs, 'cjs')
   await bundle({ index: 'src/index.ts' }, 'esm')
-  await bundleConsole(join(target, 'console'))
+  copyConsole(join(target, 'console'))
   copyParts(join(target, 'parts'))
   fs.writeFileSync(join(target, 'third-party-licenses.txt'), licenses())
   writeTypes(join(target, 'types'))
@@ -115,7 +112,7 @@ async function bundle(input, format) {
     // Needed by `codeSplitting`. The programs export more than their sources.
     ...(format === 'cjs' && { preserveEntrySignatures: 'allow-extension' }),
     external: [/^node:/, 'pg-native', ...Object.keys(dependencies)],
-    plugins: [textFiles(), figuresAtBuild()],
+    plugins: [textFiles(), emojiAtBuild()],
     logLevel: 'warn',
     // Otherwise it warns on a slow machine.
     checks: { bundlerTimings: false },
@@ -143,56 +140,14 @@ async function bundle(input, format) {
   for (const { moduleIds = [] } of output) for (const path of moduleIds) notePackage(path)
 }
 
-/**
- * The page of the console: markup, one script and one style sheet, whose names have a hash of their content, each also
- * compressed beside itself.
- */
-async function bundleConsole(folder) {
-  const source = join(root, 'src', 'console')
-  const build = await rolldown({
-    cwd: root,
-    input: join(source, 'main.tsx'),
-    platform: 'browser',
-    logLevel: 'warn',
-    checks: { bundlerTimings: false },
-  })
-  const { output } = await build.generate({ format: 'esm', minify: true, codeSplitting: false })
-  await build.close()
-  const [{ code, moduleIds }] = output
-  for (const path of moduleIds) notePackage(path)
-
-  fs.mkdirSync(join(folder, 'assets'), { recursive: true })
-  const write = (name, text) => {
-    fs.writeFileSync(join(folder, name), text)
-    const params = { [zlib.BROTLI_PARAM_QUALITY]: 11, [zlib.BROTLI_PARAM_SIZE_HINT]: text.length }
-    fs.writeFileSync(join(folder, `${name}.br`), brotliCompressSync(text, { params }))
-    fs.writeFileSync(join(folder, `${name}.gz`), gzipSync(text, { level: 9 }))
-  }
-  const asset = (stem, extension, text) => {
-    const hash = createHash('sha256').update(text).digest('base64url').slice(0, 10)
-    const name = `assets/${stem}-${hash}.${extension}`
-    write(name, text)
-    return name
-  }
-  const page = fs
-    .readFileSync(join(source, 'index.html'), 'utf8')
-    .replace('icon.svg', asset('icon', 'svg', fs.readFileSync(join(source, 'icon.svg'), 'utf8')))
-    .replace('console.css', asset('console', 'css', stylesBelow(source)))
-    .replace('console.js', asset('console', 'js', code))
-  write('index.html', page)
-}
-
-/** All style sheets as one, those of the whole page first, without comments and indentation. */
-function stylesBelow(folder) {
-  const paths = fs.readdirSync(folder, { recursive: true }).filter((path) => path.endsWith('.css'))
-  const general = (path) => (path.startsWith('styles') ? 0 : 1)
-  return paths
-    .sort((one, other) => general(one) - general(other) || (one < other ? -1 : 1))
-    .map((path) => fs.readFileSync(join(folder, path), 'utf8'))
-    .join('\n')
-    .replaceAll(/\/\*[\s\S]*?\*\//g, '')
-    .replaceAll(/\s*\n\s*/g, '\n')
-    .trim()
+/** The files that a browser loads. */
+function copyConsole(folder) {
+  const htmx = resolve('htmx.org/dist/htmx.min.js')
+  fs.mkdirSync(folder)
+  fs.copyFileSync(htmx, join(folder, 'htmx.js'))
+  notePackage(htmx)
+  for (const name of ['console.css', 'console.js', 'icon.svg'])
+    fs.copyFileSync(join(root, 'src', 'console', name), join(folder, name))
 }
 
 function notePackage(path) {
@@ -200,13 +155,10 @@ function notePackage(path) {
   if (folder !== undefined) bundledPackages.add(folder)
 }
 
-/** The files that the renderer reads: the fonts of the captions, and the encoder. */
+/** The files that the renderer reads: the font of the captions, and the encoder. */
 function copyParts(folder) {
-  // The scripts of src/preview/lettering/font.ts.
-  const subsets = ['latin', 'latin-ext', 'cyrillic', 'cyrillic-ext', 'greek', 'greek-ext', 'vietnamese']
-  const fonts = subsets.map((subset) => `inter-${subset}-500-normal.woff`)
   const parts = [
-    ...fonts.map((name) => [name, resolve(`@fontsource/inter/files/${name}`)]),
+    ['inter.ttf', resolve('@expo-google-fonts/inter/500Medium/Inter_500Medium.ttf')],
     ['h264-mp4-encoder.cjs', resolve('h264-mp4-encoder')],
   ]
   fs.mkdirSync(folder)

@@ -24,7 +24,7 @@ const IN_MEMORY = ['./test/support/global-setup.ts', './test/support/memory-fold
 const ON_POSTGRES = [
   'test/service/{cancel,fuzz,money,openapi-responses,outputs,processes,queue,references,refusals,roles,runs,served-models}.test.ts',
   'test/service/metrics/metrics.test.ts',
-  'test/service/console/{accounts,credits,keys,limits,references,runs,sessions,signing-in,thumbnails}.test.ts',
+  'test/service/web/*.test.ts',
   'test/cli/{admin,run}.test.ts',
 ]
 

@@ -105,7 +105,6 @@ async function claiming(queue: Queue): Promise<Figures> {
   const all = Array.from({ length: queue.models }, (_, model) => nameOf(model))
   const models = queue.last === 0 ? all : [...new Set(lastOf(queue))]
   try {
-    await store.renewLease('worker')
     const timed = async (work: () => Promise<unknown>): Promise<number> => {
       const started = performance.now()
       await work()

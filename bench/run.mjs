@@ -8,6 +8,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
+import { emojiAtBuild } from '../src/preview/emoji.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
@@ -41,7 +42,7 @@ const bundle = await rolldown({
   input: { [name]: source },
   platform: 'node',
   external: [/^node:/, 'pg-native', ...Object.keys(dependencies)],
-  plugins: [textFiles],
+  plugins: [textFiles, emojiAtBuild()],
 })
 await bundle.write({
   dir: folder,

@@ -9,7 +9,7 @@ const { version, repository } = JSON.parse(readFileSync('package.json', 'utf8'))
 const change = (path, work) => writeFileSync(path, work(readFileSync(path, 'utf8')))
 
 change('CHANGELOG.md', (text) => {
-  const [, changes = ''] = /^## Unreleased\n([\s\S]*?)^## /m.exec(text) ?? []
+  const [, changes = ''] = /^## Unreleased\n([\s\S]*?)(^## |$(?![\s\S]))/m.exec(text) ?? []
   if (changes.trim() === '')
     throw new Error('CHANGELOG.md: "Unreleased" has no entries. Write what users gain.')
   const today = new Date().toISOString().slice(0, 10)

@@ -7,7 +7,7 @@
  * client.wait(id, { timeoutMs: 600_000 }) await client.download(run, { folder: 'out' }) await client.close()
  * ```
  *
- * This file is the whole public interface. docs/api.md lists it, and a test compares the two.
+ * This file is the whole public interface; docs/library.md shows how to use it.
  */
 import { type Accepted, type CreateBody, createApiClient } from './client/index.js'
 import { parseApiKey, parseBaseUrl } from './client/service-access.js'

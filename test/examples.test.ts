@@ -1,9 +1,9 @@
 /**
  * The manifests of examples/ and their page: all rows in process with an instant engine, and what the page says is created again
- * after an edit. With the real renderer: examples.system.ts.
+ * after an edit.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
-import { dirname, extname, join } from 'node:path'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, dirname, extname, join } from 'node:path'
 import picomatch from 'picomatch'
 import sharp from 'sharp'
 import { describe, expect, it } from 'vitest'
@@ -11,8 +11,23 @@ import { parse } from 'yaml'
 import { entriesOf } from './batch/folder.js'
 import { createCliService } from './support/cli.js'
 import { createFamilyEngine, ONE_PIXEL_PNG } from './support/engines.js'
-import { blocksOf, copyTo, PAGE, ROOT } from './support/example-manifests.js'
+import { ROOT } from './support/project.js'
 import { temporaryFolder } from './support/temporary-folder.js'
+
+const PAGE = readFileSync(join(ROOT, 'docs', 'examples.md'), 'utf8')
+
+/** Returns the command blocks of the page that name this manifest. */
+const blocksOf = (manifest: string): readonly string[] =>
+  [...PAGE.matchAll(/^```bash\n([\s\S]*?)^```$/gm)].flatMap(([, block = '']) =>
+    block.includes(manifest) ? [block] : [],
+  )
+
+/** Copies the examples without their generated files. */
+function copyTo(folder: string): string {
+  const isSource = (path: string) => basename(path) !== 'assets' && !path.endsWith('.lock.json')
+  cpSync(join(ROOT, 'examples'), join(folder, 'examples'), { recursive: true, filter: isSource })
+  return folder
+}
 
 interface Edit {
   /** The first cell of its row on the page. */

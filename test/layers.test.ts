@@ -11,7 +11,7 @@ const SOURCES = pathsBelow('src', /\.tsx?$/).map((path) => {
 })
 
 /** Pairs of folders of one room that import each other. May only fall: the aim is 0. */
-const MAX_MUTUAL = 47
+const MAX_MUTUAL = 33
 
 describe('the source', () => {
   it('has no more pairs of folders that import each other than before', () => {
@@ -44,7 +44,9 @@ describe('the source', () => {
     ['open', 'src/cli/'],
     ['prom-client', 'src/service/metrics/'],
     ['@modelcontextprotocol/sdk', 'src/cli/mcp/'],
-    ['fastify', 'src/service/http/'],
+    ['fastify', 'src/service/'],
+    ['preact', 'src/console/'],
+    ['preact-render-to-string', 'src/console/'],
     ['sharp', 'src/preview/'],
   ])('imports %s only in %s', (name, place) => {
     const importers = SOURCES.filter(({ imports }) =>

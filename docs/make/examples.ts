@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import sharp from 'sharp'
-import { ICON_BOX, iconBody } from '../../src/preview/cast/figure.js'
+import { EMOJI } from '../../src/preview/emoji.mjs'
 import { type Tile, writeContactSheet } from './contact-sheet.js'
 
 interface Example {
@@ -112,9 +112,9 @@ async function drawExample(name: string, { manifest, height, lines }: Example): 
 
 /** A stand-in for a photo: simple, and small enough for the repository. */
 async function drawProduct(): Promise<void> {
-  const box = `x="-6" y="-6" width="${ICON_BOX + 12}" height="${ICON_BOX + 12}"`
-  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="-6 -6 ${ICON_BOX + 12} ${ICON_BOX + 12}" width="480" height="480">
-    <rect ${box} fill="#f4f1ec"/><ellipse cx="16" cy="30.5" rx="11" ry="1.2" fill="#d8d2c8"/>${iconBody('backpack')}</svg>`
+  const box = 'x="-6" y="-6" width="44" height="44"'
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="-6 -6 44 44" width="480" height="480">
+    <rect ${box} fill="#f4f1ec"/><ellipse cx="16" cy="30.5" rx="11" ry="1.2" fill="#d8d2c8"/>${EMOJI.figures.backpack?.body}</svg>`
   await sharp(Buffer.from(svg)).png({ palette: true, colours: 32 }).toFile('examples/shop/backpack.png')
 }
 

@@ -1,122 +1,63 @@
-/** Formats numbers, times and sizes for display. Null and invalid values become a dash. */
-import { formatBytes as formatByteSize } from '../protocol/units.js'
+/** Numbers, times and URLs as the pages show them. */
+import { shortened } from '../protocol/text.js'
 
-const DASH = '–'
-const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 2 })
-
-/** `12,345` */
-export const formatNumber = (value: number | null | undefined): string =>
-  typeof value === 'number' && Number.isFinite(value) ? whole.format(value) : DASH
-
-/** `1,234 credits` */
-export const formatCredits = (value: number | null | undefined): string => plural(value, 'credit')
-
-/** `Image` */
-export const capitalized = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
-
-/** `1 run`, `2 runs` */
-export const plural = (count: number | null | undefined, noun: string): string =>
-  `${formatNumber(count)} ${noun}${count === 1 || count === -1 ? '' : 's'}`
-
+export const number = (value: number): string => value.toLocaleString('en')
+/** `1 run`, `1,200 runs` */
+export const plural = (count: number, noun: string): string =>
+  `${number(count)} ${noun}${count === 1 ? '' : 's'}`
+export const credits = (count: number): string => plural(count, 'credit')
 /** `+1,000`, `−6` */
-export function formatAmount(value: number | null | undefined): string {
-  if (typeof value !== 'number' || !Number.isFinite(value)) return DASH
-  return value < 0 ? `−${whole.format(-value)}` : `+${whole.format(value)}`
+export const amount = (value: number): string => `${value < 0 ? '−' : '+'}${number(Math.abs(value))}`
+
+const UNITS = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+] as const
+const relative = new Intl.RelativeTimeFormat('en')
+
+/** `5 minutes ago`, `in 3 days`. The script of the pages says the same. */
+export function ago(ms: number, nowMs: number): string {
+  const [unit, length] = UNITS.find(([, length]) => Math.abs(nowMs - ms) >= length) ?? []
+  return unit === undefined || length === undefined
+    ? 'just now'
+    : relative.format(Math.trunc((ms - nowMs) / length), unit)
 }
 
-/** `1.4 MiB` */
-export const formatBytes = (bytes: number | null | undefined): string =>
-  typeof bytes !== 'number' || !Number.isFinite(bytes) || bytes < 0 ? DASH : formatByteSize(bytes)
+const full = new Intl.DateTimeFormat('en', {
+  timeZone: 'UTC',
+  dateStyle: 'medium',
+  timeStyle: 'medium',
+  hourCycle: 'h23',
+})
+export const fullTime = (ms: number): string => `${full.format(ms)} UTC`
 
-/** `0.4 s`, `12 s`, `2 min 5 s`, `1 h 10 min` */
-export function formatDuration(milliseconds: number | null | undefined): string {
-  if (typeof milliseconds !== 'number' || !Number.isFinite(milliseconds)) return DASH
-  const seconds = Math.max(0, milliseconds) / 1000
-  if (seconds < 9.95) return `${seconds.toFixed(1)} s`
-  const total = Math.round(seconds)
-  if (total < 60) return `${total} s`
-  if (total < 3600) return `${Math.floor(total / 60)} min${total % 60 === 0 ? '' : ` ${total % 60} s`}`
-  const minutes = Math.round(total / 60)
-  return `${Math.floor(minutes / 60)} h${minutes % 60 === 0 ? '' : ` ${minutes % 60} min`}`
+/** `0.4 s`, `12 s`, `2 min 5 s` */
+export function duration(ms: number): string {
+  if (ms < 9_950) return `${(ms / 1_000).toFixed(1)} s`
+  const seconds = Math.round(ms / 1_000)
+  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }
 
-/** `12 s`, `2 min 5 s` */
-export const formatWholeSeconds = (milliseconds: number): string => {
-  const seconds = Math.max(0, Math.floor(milliseconds / 1000))
-  return seconds < 60 ? `${seconds} s` : formatDuration(seconds * 1000)
-}
+export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
+/** `Aspect ratio` for `aspect_ratio`, `Image` for `image_urls`. */
+export const labelOf = (name: string): string =>
+  capitalized(name.replace(/_urls$/, 's').replace(/[_.-]+/g, ' '))
+/** The unit of a parameter, which no schema has. */
+export const unitOf = (name: string): string => (name === 'duration' ? ' s' : '')
 
-const DAY_MS = 86_400_000
-const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'long' })
+/** Cuts text without splitting a character. */
+export const cut = (text: string, length: number): string =>
+  [...text.slice(0, 2 * length)].length > length
+    ? `${[...text.slice(0, 2 * length)].slice(0, length - 1).join('')}…`
+    : shortened(text, 2 * length)
 
-/**
- * `just now`, `5 minutes ago`, `in 3 hours`, `yesterday`. More than a week away, returns the date. Days are calendar
- * days in `timeZone` (default: the browser's time zone).
- */
-export function formatRelative(iso: string | null | undefined, now: number, timeZone?: string): string {
-  const time = parseTime(iso)
-  if (time === undefined) return DASH
-  const seconds = (time - now) / 1000
-  const distance = Math.abs(seconds)
-  if (distance < 45) return seconds > 5 ? 'in a moment' : 'just now'
-  if (distance < 3570)
-    return relative.format(Math.sign(seconds) * Math.max(1, Math.round(distance / 60)), 'minute')
-  const days = calendarDay(time, timeZone) - calendarDay(now, timeZone)
-  if (distance < 82_800 || days === 0) return relative.format(Math.round(seconds / 3600), 'hour')
-  return Math.abs(days) < 7 ? relative.format(days, 'day') : formatDay(iso, timeZone)
-}
+export type UrlQuery = Readonly<Record<string, string | number | undefined>>
 
-/** Number of the calendar day in `timeZone`, counted from 1970. */
-function calendarDay(time: number, timeZone: string | undefined): number {
-  const text = dateFormat(timeZone, { year: 'numeric', month: 'numeric', day: 'numeric' }).format(time)
-  const [month = 0, day = 0, year = 0] = text.split('/').map(Number)
-  return Date.UTC(year, month - 1, day) / DAY_MS
-}
-
-/** `Nov 22, 2026` */
-export function formatDay(iso: string | null | undefined, timeZone?: string): string {
-  const time = parseTime(iso)
-  return time === undefined ? DASH : dateFormat(timeZone, { dateStyle: 'medium' }).format(time)
-}
-
-/** `Nov 22, 2026, 17:30:05 UTC` */
-export function formatTime(iso: string | null | undefined, timeZone?: string): string {
-  const time = parseTime(iso)
-  if (time === undefined) return DASH
-  return dateFormat(timeZone, {
-    year: 'numeric',
-    month: 'short',
-    day: 'numeric',
-    hour: '2-digit',
-    minute: '2-digit',
-    second: '2-digit',
-    hourCycle: 'h23',
-    timeZoneName: 'short',
-  }).format(time)
-}
-
-/** `Nov 22, 2026, 18:30:05 GMT+1 (Nov 22, 2026, 17:30:05 UTC)` */
-export function formatFullTime(iso: string | null | undefined, timeZone?: string): string {
-  const [local, utc] = [formatTime(iso, timeZone), formatTime(iso, 'UTC')]
-  return local === utc ? local : `${local} (${utc})`
-}
-
-const dateFormats = new Map<string, Intl.DateTimeFormat>()
-
-/** Returns a cached format. Creating a format takes longer than drawing a row. */
-function dateFormat(timeZone: string | undefined, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
-  const key = `${timeZone} ${Object.keys(options)}`
-  const known = dateFormats.get(key)
-  if (known !== undefined) return known
-  const created = new Intl.DateTimeFormat(
-    'en-US',
-    timeZone === undefined ? options : { ...options, timeZone },
+/** A path with a query without empty fields, so that each view has one short URL. */
+export function linkTo(path: string, query: UrlQuery): string {
+  const fields = Object.entries(query).flatMap(([name, value]) =>
+    value === undefined || value === '' ? [] : [[name, String(value)]],
   )
-  dateFormats.set(key, created)
-  return created
-}
-
-function parseTime(iso: string | null | undefined): number | undefined {
-  const time = typeof iso === 'string' ? Date.parse(iso) : Number.NaN
-  return Number.isNaN(time) ? undefined : time
+  return fields.length === 0 ? path : `${path}?${new URLSearchParams(fields)}`
 }

@@ -1,4 +1,4 @@
-// Writes the output of the renderer, and finds the data files of its packages.
+// Writes the output of the renderer, and finds the data files and the native code of its packages.
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -28,4 +28,11 @@ export async function writeOutput(
 export function packagedFile(name: string, specifier: string): string {
   const built = fileURLToPath(new URL(`./parts/${name}`, import.meta.url))
   return existsSync(built) ? built : createRequire(import.meta.url).resolve(specifier)
+}
+
+/** Loads sharp with the first picture, without its cache: no drawing is repeated. */
+export async function pixels() {
+  const { default: sharp } = await import('sharp')
+  sharp.cache(false)
+  return sharp
 }

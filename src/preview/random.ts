@@ -6,9 +6,8 @@ export type Random = () => number
 /** Uses mulberry32, seeded with the FNV-1a hash of the UTF-16 units: small, and the same on every platform. */
 export function randomFrom(seed: string): Random {
   let state = 0x811c9dc5
-  for (let index = 0; index < seed.length; index++) {
+  for (let index = 0; index < seed.length; index++)
     state = Math.imul(state ^ seed.charCodeAt(index), 0x01000193)
-  }
   return () => {
     state = (state + 0x6d2b79f5) | 0
     let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
@@ -17,10 +16,7 @@ export function randomFrom(seed: string): Random {
   }
 }
 
-export function between(random: Random, low: number, high: number): number {
-  return low + (high - low) * random()
-}
+export const between = (random: Random, low: number, high: number): number => low + (high - low) * random()
 
-export function pick<Value>(random: Random, values: readonly [Value, ...Value[]]): Value {
-  return values[Math.floor(random() * values.length)] ?? values[0]
-}
+export const pick = <const Value>(random: Random, values: readonly Value[]): Value =>
+  values[Math.floor(random() * values.length)] as Value

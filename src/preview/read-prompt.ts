@@ -1,41 +1,45 @@
-// Reads a prompt: figures (or a subject without a figure), place, time, weather, colours and camera. No grammar:
-// punctuation and function words split a prompt into phrases, and the last word of a phrase is its head.
-import { type Role, roleCalled } from './cast/cast-list.js'
-import { TINTS, type Tint } from './colour.js'
+// Reads a prompt: figures (or a subject without one), place, time, weather, colours and camera. No grammar: punctuation and
+// function words split a prompt into phrases, and the last noun of a phrase is its head. A subject that is not known word for
+// word becomes a card with its words, and the figure of its nearest noun.
+import type { Oklch } from 'culori'
+import { EMOJI } from './emoji.mjs'
 import {
-  ARTICLES,
-  CONNECTIVES,
-  emojiAsWords,
+  ages,
   type Hour,
+  joining,
   keysByWord,
   type Meaning,
   meaningOf,
-  NEUTRAL,
-  PREPOSITIONS,
-} from './vocabulary.js'
+  neutral,
+  signs,
+  tints,
+} from './words.js'
 
 /** A person, an animal or a thing in the prompt. */
-export interface Actor extends Role {
-  /** The colour that the prompt gives the actor. */
-  readonly tint: Tint | undefined
+export interface Actor {
+  /** The name of its figure. */
+  readonly name: string
+  /** The colour that the prompt gives it. */
+  readonly tint: Oklch | undefined
   readonly count: number
 }
 
 export interface Reading extends Omit<Meaning, 'hour' | 'mood'> {
   readonly hour: Hour | undefined
   /** Colours of the picture, in the order of the prompt. Excludes the colours of actors. */
-  readonly tints: readonly Tint[]
+  readonly tints: readonly Oklch[]
   readonly isMonochrome: boolean
-  /** The first actor is the subject. Empty if the subject is unknown. */
+  /** At most two. The first is the subject. Empty if there is a card. */
   readonly actors: readonly Actor[]
-  /** The subject in the words of the prompt, if no figure exists for it. */
-  readonly unknownSubject: string | undefined
+  /** The subject in the words of the prompt if it is not drawn, and the figure of its nearest noun. */
+  readonly card?: { readonly title: string; readonly name: string | undefined }
+  /** Whether the prompt names a place that is not drawn. */
+  readonly isElsewhere: boolean
 }
 
-const MAX_ACTORS = 3
-/** Maximum number of words and characters that are read, because a prompt may be megabytes long. */
-const MAX_WORDS = 400
+/** Maximum number of characters that are read, because a prompt may be megabytes long. */
 const MAX_CHARACTERS = 8_000
+
 const COUNTS = keysByWord({
   2: 'two pair couple both',
   3: 'three several row trio family caravan colony',
@@ -44,163 +48,187 @@ const COUNTS = keysByWord({
 })
 const THINGS = '(?:(?:a|an|any|the)\\s+)?[\\p{L}-]+'
 const LIST = `${THINGS}(?:\\s+(?:or|nor)\\s+${THINGS})*`
-const EXCLUDED = new RegExp(
-  `\\b(?:without\\s+${LIST}(?:\\s+and\\s+${THINGS})*|(?:no|not|never|nor)\\s+(?!only)${LIST})`,
+/** What the prompt excludes, and owners: "a lighthouse keeper's cottage" shows a lighthouse and a cottage. */
+const UNSEEN = new RegExp(
+  `\\b(?:without\\s+${LIST}(?:\\s+and\\s+${THINGS})*|(?:no|not|never|nor)\\s+(?!only)${LIST}|[\\p{L}]+['’]s(?![-\\p{L}]))`,
   'giu',
 )
+/** Function words, and the words after them up to the next one or punctuation. */
+const WORD = `(?!(?:${joining})\\b)[\\p{L}\\p{M}\\p{N}'’-]+`
+const PHRASE = new RegExp(`((?:\\b(?:${joining})\\b\\s*)*)(${WORD}(?:\\s+${WORD})*)`, 'giu')
+const ARTICLE =
+  /\b(an?|the|one|some|this|these|my|his|her|their|its|our|your|two|three|four|five|many|several|both)\b/i
+const PREPOSITION =
+  /\b(in|on|at|by|near|next|under|over|above|below|behind|beside|between|through|across|into|onto|from|to|for|with|against|along|around|inside|outside|before|after|during|within|towards?|among|like|as|off|up|down|past)\b/i
+const WHERE = /\b(in|inside|at|by|near|on|under|behind)\b(?! (her|his|their))/i
 
-export function readPrompt(prompt: string): Reading {
-  const text = emojiAsWords(prompt.slice(0, MAX_CHARACTERS))
-    .toLowerCase()
-    .replace(/['’]s?\b/g, '')
-    .replace(EXCLUDED, ', ')
-  const tokens = tokensOf(text)
+const PICTOGRAPH = '\\p{Extended_Pictographic}[\\ufe0f\\u{1f3fb}-\\u{1f3ff}]*'
+const EMOJIS = new RegExp(`${PICTOGRAPH}(?:\\u200d(?:${PICTOGRAPH}|[♀♂]\\ufe0f?))*`, 'gu')
+
+/** Replaces each emoji. `change` gets the words of its name, without the skin tone. */
+export const replaceEmojis = (text: string, change: (name: string, emoji: string) => string): string =>
+  text.replace(EMOJIS, (emoji) => {
+    const [first = ''] = emoji
+    const plain = emoji.replace(/[\ufe0f\u{1f3fb}-\u{1f3ff}]/gu, '')
+    return change((EMOJI.characters[plain] ?? EMOJI.characters[first] ?? 'emoji').replaceAll('-', ' '), first)
+  })
+
+/** With references, a prompt in which nothing is recognized needs no card. */
+export function readPrompt(prompt: string, hasReferences = false): Reading {
+  const named = replaceEmojis(
+    prompt.slice(0, MAX_CHARACTERS),
+    (name, emoji) => `, ${signs.get(emoji) ?? name}, `,
+  )
+  const text = named.replace(UNSEEN, ', ')
+  const all = Array.from(text.matchAll(PHRASE), ([, opening = '', title = '']) => phraseOf(opening, title))
+  const words = all.flatMap((phrase) => phrase.words)
   // Of two words with the same field, the first wins.
-  const { mood, ...meaning }: Meaning = Object.assign({}, ...tokens.map((token) => token.meaning).reverse())
-  const phrases = phrasesOf(tokens)
-  const { actors, taken } = actorsOf(phrases)
-  const unknownSubject = findUnknownSubject(phrases, meaning.place !== undefined)
+  const { mood, ...meaning }: Meaning = Object.assign({}, ...words.map((word) => word.meaning).reverse())
+  const { place, hour = place === 'space' ? 'night' : mood } = meaning
+  const isOutdoors = place !== undefined && !/table|studio/.test(place)
+  const phrases = all.filter(({ nouns }) => nouns.length > 0)
+  // Words without an article in a drawn place only describe the picture.
+  const subjects = phrases.filter(({ opening }) => !PREPOSITION.test(opening))
+  const lead =
+    subjects.find(({ isKnown, opening }) => isKnown || ARTICLE.test(opening)) ??
+    (isOutdoors ? subjects.find((phrase) => phrase === all[0]) : (subjects[0] ?? phrases[0]))
+  const actors = lead?.isKnown === false ? [] : actorsOf(phrases, words)
+  const isEmpty =
+    lead === undefined && !isOutdoors && (hour ?? meaning.season) === undefined && !hasReferences
+  const card = isEmpty
+    ? { title: text.trim().slice(0, 80), words, nouns: [] }
+    : lead?.isKnown === false && lead
   return {
     ...meaning,
-    hour: meaning.hour ?? (meaning.place === 'space' ? 'night' : mood),
-    tints: tokens.flatMap((token) => (taken.has(token) || token.text === 'golden' ? [] : (token.tint ?? []))),
-    isMonochrome: /black[ -]and[ -]white|monochrome|gr[ea]yscale/.test(text),
-    actors: unknownSubject === undefined ? actors.slice(0, MAX_ACTORS) : [],
-    unknownSubject,
+    hour,
+    tints: words.flatMap(({ tint }) =>
+      tint === undefined || actors.some((actor) => actor.tint === tint) ? [] : tint,
+    ),
+    isMonochrome: /black[ -]and[ -]white|monochrome|gr[ea]yscale/i.test(text),
+    actors,
+    ...(card && { card: cardOf(card, all[all.indexOf(card as Phrase) + 1]) }),
+    isElsewhere:
+      place === undefined && phrases.some(({ isKnown, opening }) => !isKnown && WHERE.test(opening)),
   }
 }
 
-/** One word, or up to three words, joined by hyphens, that name one figure or one meaning. */
-interface Token {
+/** One word, or up to four words that name one figure or one meaning. */
+interface Word {
   readonly text: string
-  readonly isAfterBreak: boolean
-  readonly role: Role | undefined
+  /** The name of its figure. */
+  readonly name: string | undefined
   readonly isPlural: boolean
   readonly meaning: Meaning | undefined
-  readonly tint: Tint | undefined
+  readonly tint: Oklch | undefined
 }
 
-const BREAK = /[.,;:!?()|\n…–—]/
-const WORN =
-  /^(coat|jacket|parka|scarf|socks|gloves|kimono|tie|hat|glasses|sunglasses|dress|shirt|jeans|boots?|heels|crown|backpack)$/
+const isIn = (table: object) => (key: string) => Object.hasOwn(table, key)
 
-function tokensOf(text: string): readonly Token[] {
-  // Gaps and words in turn.
-  const parts = text.split(/([\p{L}\p{M}]+)/u, 2 * MAX_WORDS)
-  const words = parts.filter((_, at) => at % 2 === 1)
-  const tokens: Token[] = []
-  for (let at = 0; at < words.length; ) {
-    const joined = (length: number) => words.slice(at, at + length).join('-')
-    const isKnown = (name: string) => (roleCalled(name) ?? meaningOf(name)) !== undefined || NEUTRAL.has(name)
-    const length = [3, 2].find((each) => at + each <= words.length && isKnown(joined(each))) ?? 1
-    const name = joined(length)
-    const gap = parts[2 * at] ?? ''
-    // In "a penguin family", the family is a number. In "a woman in a red coat", the coat is drawn with the woman.
-    const isCompany = COUNTS.has(name) && tokens.at(-1)?.role !== undefined && gap === ' '
-    const isWorn = WORN.test(name) && tokens.some(({ role }) => /stand|head|bust/.test(role?.stance ?? ''))
-    const called = isCompany || isWorn ? undefined : roleCalled(name)
-    tokens.push({
-      text: name,
-      isAfterBreak: BREAK.test(gap),
-      role: called?.role,
-      isPlural: called?.plural ?? false,
-      meaning: meaningOf(name),
-      tint: TINTS.get(name),
-    })
-    at += length
-  }
-  return tokens
+/** Returns a word, and what may be its singular. */
+const formsOf = (word: string): readonly string[] =>
+  word.length < 4
+    ? [word]
+    : [
+        word,
+        ...[/s$/, /es$/].map((end) => word.replace(end, '')),
+        word.replace(/ies$/, 'y'),
+        word.replace(/men$/, 'man'),
+      ]
+
+function wordCalled(text: string): Word {
+  const form = formsOf(text).find((each) => isIn(EMOJI.figures)(each) || isIn(EMOJI.synonyms)(each)) ?? ''
+  const name = EMOJI.synonyms[form] ?? (form || undefined)
+  return { text, name, isPlural: form !== text, meaning: meaningOf(text), tint: tints.get(text) }
 }
 
 interface Phrase {
-  /** The words between the preceding phrase and this one. */
-  readonly opening: readonly Token[]
-  /** All words of the phrase. */
-  readonly words: readonly Token[]
-  /** The words up to the head, which comes before a verb: "crosses". */
-  readonly tokens: readonly Token[]
-  /** `context` for words of place, time or style only. */
-  readonly kind: 'actor' | 'unknown' | 'context'
+  /** The function words before it. */
+  readonly opening: string
+  /** As in the prompt. */
+  readonly title: string
+  readonly words: readonly Word[]
+  /** The words that are not of place, time or style. Empty for a phrase that only describes the picture. */
+  readonly nouns: readonly Word[]
+  /** Whether its subject is a figure. */
+  readonly isKnown: boolean
 }
 
-function phrasesOf(tokens: readonly Token[]): readonly Phrase[] {
-  const phrases: Phrase[] = []
-  let [opening, words]: [Token[], Token[]] = [[], []]
-  for (const [at, token] of tokens.entries()) {
-    const isSeparating = isSeparator(token)
-    if (token.isAfterBreak && words.length === 0) opening = []
-    ;(isSeparating ? opening : words).push(token)
-    const next = tokens[at + 1]
-    if (words.length === 0 || !(next === undefined || next.isAfterBreak || isSeparator(next))) continue
-    phrases.push(phraseOf(opening, words))
-    ;[opening, words] = [[], []]
+function phraseOf(opening: string, title: string): Phrase {
+  const parts = title.toLowerCase().split(/[\s'’-]+/)
+  const words: Word[] = []
+  for (let at = 0; at < parts.length; ) {
+    const joined = [4, 3, 2, 1].map((length) => parts.slice(at, at + length).join('-'))
+    const known = joined
+      .map(wordCalled)
+      .find(({ name, meaning, text }) => (name ?? meaning) !== undefined || neutral.has(text))
+    words.push(known ?? wordCalled(joined[3] ?? ''))
+    at += words.at(-1)?.text.split('-').length ?? 1
   }
-  return phrases
+  const verb = ARTICLE.test(opening) ? /..[^s]s$|.{3}(ing|ed|ly)$/ : /.{3}(ing|ed|ly)$/
+  const isPlain = ({ text, tint, meaning }: Word) =>
+    (tint ?? meaning) !== undefined || neutral.has(text) || ages.has(text)
+  const isVerb = (word: Word, at: number) =>
+    at > 0 && !isPlain(word) && word.name === undefined && verb.test(word.text)
+  const nouns = words.filter((word, at) => !isPlain(word) && !isVerb(word, at))
+  // In "old men playing chess", the men are the subject.
+  const end = words.findIndex((word, at) => isVerb(word, at) && words[at - 1]?.name !== undefined)
+  const [head, before] = nouns.filter((word) => end < 0 || words.indexOf(word) < end).reverse()
+  // "Chocolate cake" is another thing than a cake, and an old cook another person than a cook.
+  const isCompound =
+    before?.name !== undefined && before.name !== head?.name && words[words.indexOf(before) + 1] === head
+  const isOther = /face|bust/.test(stanceOf(head)) && words.some(({ text }) => ages.has(text))
+  return { opening, title, words, nouns, isKnown: head?.name !== undefined && !isCompound && !isOther }
 }
 
-function phraseOf(opening: readonly Token[], words: readonly Token[]): Phrase {
-  const hasArticle = opening.some(({ text }) => ARTICLES.has(text)) || words[0]?.text === 'the-camera'
-  const head = words.findLastIndex((word, at) => at === 0 || !isTail(word, hasArticle))
-  const tokens = words.slice(0, head + 1)
-  return { opening, words, tokens, kind: kindOf(tokens) }
-}
+const stanceOf = (named: { readonly name: string | undefined } | undefined): string =>
+  EMOJI.figures[named?.name ?? '']?.stance ?? ''
 
-const isSeparator = ({ role, text }: Token): boolean =>
-  role === undefined && (ARTICLES.has(text) || PREPOSITIONS.has(text) || CONNECTIVES.has(text))
-
-/** Whether a word at the end of a phrase is a verb, or describes the picture: "a fox crosses", "a camel caravan". */
-function isTail(token: Token, hasArticle: boolean): boolean {
-  const { role, text, meaning } = token
-  if (role !== undefined || meaning?.place !== undefined) return false
-  const isVerb = hasArticle && /..[^s]s$/.test(text) && meaning === undefined
-  return isVerb || /.{3}(ing|ed|ly)$/.test(text) || NEUTRAL.has(text)
-}
-
-function kindOf(words: readonly Token[]): Phrase['kind'] {
-  const head = words.at(-1)
-  const known = words.findLastIndex(({ role }) => role !== undefined)
-  if (head?.meaning !== undefined || head?.tint !== undefined || head === undefined || NEUTRAL.has(head.text))
-    return known < 0 ? 'context' : 'actor'
-  // "A dog playing football" has two actors; in "spaceship engine", the first noun only describes the second.
-  const isActor = known >= 0 && words.slice(known + 1).some(({ text }) => /(ing|ed|s)$/.test(text))
-  return head.role !== undefined || isActor ? 'actor' : 'unknown'
-}
-
-/** Returns the actors, people and animals before things and landmarks, and the words that are their colours. */
-function actorsOf(phrases: readonly Phrase[]) {
+/** Returns the actors, people and animals before things and landmarks. */
+function actorsOf(phrases: readonly Phrase[], all: readonly Word[]): readonly Actor[] {
   const actors: Actor[] = []
-  const taken = new Set<Token>()
-  for (const { tokens, kind, opening, words } of phrases) {
-    let number = [...opening, ...words].map(({ text }) => COUNTS.get(text)).find(Boolean)
-    for (const [at, { role, isPlural }] of tokens.entries()) {
-      // In "a robot cat", the second noun is the actor.
-      if (kind !== 'actor' || role === undefined || tokens[at + 1]?.role !== undefined) continue
-      const coloured = tokens.slice(Math.max(0, at - 3), at).findLast(({ tint }) => tint !== undefined)
-      if (coloured !== undefined) taken.add(coloured)
-      if (!actors.some(({ icon }) => icon === role.icon))
-        actors.push({ ...role, tint: coloured?.tint, count: Number(number ?? (isPlural ? 3 : 1)) })
+  for (const { words, nouns, isKnown, opening } of phrases) {
+    let number = [...opening.toLowerCase().split(/\s+/), ...words.map(({ text }) => text)].find((text) =>
+      COUNTS.has(text),
+    )
+    for (const word of isKnown ? nouns : []) {
+      const { name, isPlural } = word
+      if (name === undefined || actors.some((actor) => actor.name === name)) continue
+      const tint = words.slice(0, words.indexOf(word)).findLast((each) => each.tint !== undefined)?.tint
+      const wearer = actors.at(-1)
+      // In "a woman in a red coat", only the colour of the coat is drawn.
+      if (wearer !== undefined && /\bin\b/i.test(opening) && stanceOf(word) === 'thing')
+        Object.assign(wearer, { tint: wearer.tint ?? tint })
+      else actors.push({ name, tint, count: Number(COUNTS.get(number ?? '') ?? (isPlural ? 3 : 1)) })
       // The number belongs to the first actor of a phrase: "two dogs playing football".
       number = undefined
     }
   }
-  const isBackground = ({ stance }: Actor) => stance === 'thing' || stance === 'landmark'
-  return { actors: actors.sort((one, other) => +isBackground(one) - +isBackground(other)), taken }
+  const isBackground = (actor: Actor) => Number(/thing|landmark/.test(stanceOf(actor)))
+  const isFace = all.some(({ meaning }) => meaning?.view === 'close' || meaning?.place === 'table')
+  return actors
+    .sort((one, other) => isBackground(one) - isBackground(other))
+    .slice(0, 2)
+    .map((actor) => {
+      // A woman, a man or a person is a whole figure that does what the prompt says.
+      const done = all
+        .map(({ text }) => EMOJI.actions[`${actor.name}-${text}`])
+        .find((name) => name !== undefined)
+      return {
+        ...actor,
+        name: done ?? (isFace ? undefined : EMOJI.actions[`${actor.name}-stand`]) ?? actor.name,
+      }
+    })
 }
 
-/** Returns the subject if no figure exists for it. Undefined if it is known, or for a list of styles and moods. */
-function findUnknownSubject(phrases: readonly Phrase[], hasPlace: boolean): string | undefined {
-  const content = phrases.filter(({ kind }) => kind !== 'context')
-  const hasActor = content.some(({ kind }) => kind === 'actor')
-  const lead = content.find(
-    ({ kind, opening }) => kind === 'actor' || !opening.some(({ text }) => PREPOSITIONS.has(text)),
-  )
-  const textOf = (phrase?: Phrase) => phrase?.tokens.map(({ text }) => text.replaceAll('-', ' ')).join(' ')
-  if (lead === undefined) return hasPlace ? undefined : textOf(content[0])
-  const next = phrases[phrases.indexOf(lead) + 1]
-  // "A bucket of lemons" shows the lemons.
-  if (lead.kind === 'actor' || (next?.opening[0]?.text === 'of' && next.kind === 'actor')) return undefined
-  // "Golden reflections, a fox": words without an article describe a picture that has an actor or a place.
-  const isAlone = next === undefined || (next.opening[0] ?? next.words[0])?.isAfterBreak
-  const isDescription = lead === phrases[0] ? hasActor && isAlone : hasActor || hasPlace
-  return isDescription && !lead.opening.some(({ text }) => ARTICLES.has(text)) ? undefined : textOf(lead)
+/** Returns the words of a subject, with what it is "of", and the figure of its nearest noun. */
+function cardOf(
+  { title, words, nouns }: Pick<Phrase, 'title' | 'words' | 'nouns'>,
+  next: Phrase | undefined,
+) {
+  const related = nouns.map(({ text }) => EMOJI.near[formsOf(text).find(isIn(EMOJI.near)) ?? ''])
+  const name = [...related, ...words.map((word) => word.name)].findLast((each) => each !== undefined)
+  return {
+    title: /^of\b/.test(next?.opening ?? '') ? `${title} ${next?.opening}${next?.title}` : title,
+    name,
+  }
 }

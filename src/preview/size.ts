@@ -9,10 +9,13 @@ export interface Size {
   readonly height: number
 }
 
-type Input = Readonly<Record<string, unknown>>
+/** A part of the frame, in pixels. */
+export interface Area extends Size {
+  readonly left: number
+  readonly top: number
+}
 
-const BASIC_PIXELS = 1024 * 1024
-const HIGH_LONGER_SIDE = 3840
+type Input = Readonly<Record<string, unknown>>
 
 /**
  * `basic`: the exact ratio at the size nearest to one megapixel (1:1 is 1024x1024, 16:9 is 1376x774). `high`: the
@@ -20,8 +23,8 @@ const HIGH_LONGER_SIDE = 3840
  */
 export function imageSize({ aspect_ratio, quality }: Input): Size {
   const [across, down] = parseRatio(aspect_ratio)
-  if (quality === 'high') return scaled(across, down, HIGH_LONGER_SIDE / Math.max(across, down))
-  return scaled(across, down, even(Math.sqrt(BASIC_PIXELS / (across * down))))
+  if (quality === 'high') return scaled(across, down, 3840 / Math.max(across, down))
+  return scaled(across, down, even(1024 / Math.sqrt(across * down)))
 }
 
 /**
@@ -51,3 +54,13 @@ const scaled = (across: number, down: number, unit: number): Size => ({
 
 /** Rounds to an even number. */
 export const even = (value: number): number => Math.round(value / 2) * 2
+
+/** Puts a picture into the middle of an area. */
+export const centred = <Picture extends Size>(
+  picture: Picture,
+  { left, top, width, height }: Area,
+): Picture & Area => ({
+  ...picture,
+  left: even(left + (width - picture.width) / 2),
+  top: even(top + (height - picture.height) / 2),
+})

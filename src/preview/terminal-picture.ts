@@ -4,10 +4,10 @@ import { accessSync, constants, statSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { delimiter, isAbsolute, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { pixels } from './files.js'
+import { openPicture } from './open-picture.js'
 import { halfBlocks, iterm2Codes, kittyCodes } from './picture-codes.js'
-import { pixels } from './scenery/stage.js'
 import type { Size } from './size.js'
-import { openPicture } from './thumbnail.js'
 
 /** `half blocks`: each character is two pixels, one above the other, in two colours. */
 export type Protocol = 'kitty' | 'iterm2' | 'half blocks'
@@ -34,8 +34,10 @@ export async function drawPicture(request: PictureRequest, searchPath?: string, 
   const { path, isVideo, protocol, isTrueColour, width, height } = request
   if (!isVideo && (await stat(path)).size > MAX_BYTES) throw new Error('it is larger than 64 MiB')
   const bytes = isVideo ? await firstFrame(request, searchPath, signal) : await readFile(path)
-  const picture = (await openPicture(bytes, { width, height })).toColourspace('srgb')
+  const { picture } = await openPicture(bytes)
   const png = await picture
+    .resize({ width, height, fit: 'inside', withoutEnlargement: true })
+    .toColourspace('srgb')
     .png()
     .toBuffer()
     .catch((cause) => {

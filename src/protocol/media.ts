@@ -31,14 +31,8 @@ export class MediaSummary {
   }
 }
 
-/** The used methods of `Buffer`: the console's page compiles this file without the types of Node.js. */
-interface NodeBuffer {
-  equals(other: Uint8Array): boolean
-  toString(encoding: 'base64'): string
-}
-
 /** Returns an image as a data: URL, the form inside an input. */
-export const dataUrl = (bytes: NodeBuffer, contentType: string): string =>
+export const dataUrl = (bytes: Buffer, contentType: string): string =>
   `data:${contentType};base64,${bytes.toString('base64')}`
 
 /** Signatures of the images that can be sent with a request. `head`: the first bytes as latin1. */
@@ -52,6 +46,8 @@ const SIGNATURES: readonly { readonly type: string; matches(head: string): boole
     matches: (head) => head.slice(4, 8) === 'ftyp' && /^(.{4})*?(avif|avis)/s.test(head.slice(8, 64)),
   },
 ]
+
+export const IMAGE_TYPES: readonly string[] = SIGNATURES.map(({ type }) => type)
 
 /** Returns the content type of an image by its first bytes; undefined if it is not one of these types. */
 export function imageTypeOf(bytes: Uint8Array): string | undefined {

@@ -16,7 +16,7 @@ import { parseNetwork } from './rules/networks.js'
 import { Refusal } from './rules/refusal.js'
 import { newKey } from './secrets.js'
 import type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, NewKey } from './store/account-store.js'
-import { callOf, fromCall } from './store/calls.js'
+import { withMethods } from './store/calls.js'
 import { DatabaseUnavailable, type DecidedRun, type Store } from './store/contract.js'
 import { explainDatabaseError, MOVED, openSqliteStore } from './store/sqlite/index.js'
 import type { StoredRun } from './stored-run.js'
@@ -25,6 +25,10 @@ import { createUserAdministration, type UserAdministration } from './user-admini
 export type { Backup } from './backup.js'
 export type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, Verification } from './store/account-store.js'
 export type { UserDetails } from './store/console-store.js'
+
+import type { LocalStatus } from '../protocol/run-state.js'
+import type { ListedRun } from './store/console-store.js'
+
 export type { UserWithLink } from './user-administration.js'
 
 /**
@@ -48,6 +52,8 @@ export interface Administration extends UserAdministration {
   addCredits(account: string, amount: number): Promise<AccountRecord>
   /** Lists ledger entries, newest first. */
   entries(account: string, limit?: number): Promise<readonly LedgerEntry[]>
+  /** Lists runs of all accounts or of one, newest first, with the names of their accounts. */
+  runs(filter: AdminRunFilter): Promise<readonly AdminRun[]>
   /** Cancels a run of any account and model. A run that has ended stays as it is. */
   cancelRun(id: string): Promise<StoredRun>
   /** Also throws when the database is too damaged to read. */
@@ -59,6 +65,16 @@ export interface Administration extends UserAdministration {
   /** Copies the database into a new file, which appears under its name only when it is complete. */
   backup(path: string): Promise<Backup>
   close(): Promise<void>
+}
+
+export interface AdminRunFilter {
+  readonly account?: string | undefined
+  readonly status?: LocalStatus | undefined
+  readonly limit?: number | undefined
+}
+
+export interface AdminRun extends ListedRun {
+  readonly account: string
 }
 
 export interface ServiceData {
@@ -85,7 +101,7 @@ export async function openAdministration(options: AdministrationOptions): Promis
       `${dataFolder} contains no data of a local service.`,
       'Give the folder with --data. `rushes serve` creates one when it starts.',
     )
-  const { folders, opened: store } = await openData(dataFolder, openSqliteStore)
+  const { folders, opened: store } = await openData(dataFolder, (each) => openSqliteStore(each))
   const { database } = folders
   const explain = (error: unknown) => explainDatabaseError(database, error)
   return {
@@ -123,10 +139,13 @@ const explainUnavailable = (error: unknown): RushesError | undefined =>
  * Replaces the errors of a database with messages for users. A damaged page or a lock can cause an error long after the
  * file was opened.
  */
-const explaining = (store: Store, explain: Explain): Store => ({
-  ...store,
-  ...fromCall((method, args) => explained(explain, callOf(store)(method, args))),
-})
+const explaining = (store: Store, explain: Explain): Store =>
+  withMethods(
+    store,
+    (method) =>
+      (...args) =>
+        explained(explain, method(...args)),
+  )
 
 type Explain = (error: unknown) => RushesError | undefined
 
@@ -192,6 +211,25 @@ function administrationOf(store: Store, clock: Clock): Omit<Administration, 'bac
       await accountOf(account)
       return await store.listEntries(account, limit)
     },
+    async runs({ account, status, limit = Number.MAX_SAFE_INTEGER }) {
+      const accounts = await store.listAccounts()
+      const found = accounts.find(({ name }) => name === account)
+      if (account !== undefined && found === undefined) throw noAccount(account, accounts)
+      const runs: AdminRun[] = []
+      let before: number | undefined
+      do {
+        const page = await store.listRuns({
+          accountId: found?.id,
+          status,
+          before,
+          limit: Math.min(MAX_LISTED, limit - runs.length),
+        })
+        for (const run of page.runs)
+          runs.push({ ...run, account: accounts.find(({ id }) => id === run.accountId)?.name ?? '' })
+        before = page.next
+      } while (before !== undefined && runs.length < limit)
+      return runs
+    },
     async cancelRun(id) {
       const found = await store.cancelRun(id, clock.now())
       const run = found && (await store.findRun(id, found.accountId))
@@ -213,6 +251,9 @@ function administrationOf(store: Store, clock: Clock): Omit<Administration, 'bac
     close: () => store.close(),
   }
 }
+
+/** Number of runs that one query reads. */
+const MAX_LISTED = 500
 
 async function keyOf(store: Store, numberOrName: string): Promise<KeyDetails> {
   const keys = await store.listKeys()

@@ -3,16 +3,15 @@ import { join } from 'node:path'
 import { RushesError } from '../errors.js'
 import { makeFolders } from '../host/directories.js'
 import { describeReason } from '../host/system-error.js'
+import { outputKey } from './stored-run.js'
 
 export const DATABASE_NAME = 'service.db'
 
 export interface DataFolders {
   readonly root: string
   readonly database: string
-  /** Images from data: URLs, each named by its SHA-256 and a random number. */
-  readonly inputs: string
-  /** Complete outputs, as `<token>/<file>`. */
-  readonly outputs: string
+  /** Inputs and outputs of runs, by the ids of the runs. */
+  readonly files: string
   /** Renders in progress, as `<worker>/<run>`. */
   readonly work: string
 }
@@ -21,11 +20,10 @@ export async function makeDataFolders(root: string): Promise<DataFolders> {
   const folders = {
     root,
     database: join(root, DATABASE_NAME),
-    inputs: join(root, 'inputs'),
-    outputs: join(root, 'outputs'),
+    files: join(root, 'files'),
     work: join(root, 'work'),
   }
-  for (const folder of [root, folders.inputs, folders.outputs, folders.work]) makeFolders(folder, 0o700)
+  for (const folder of [root, folders.files, folders.work]) makeFolders(folder, 0o700)
   return folders
 }
 
@@ -35,8 +33,9 @@ export async function makeDataFolders(root: string): Promise<DataFolders> {
  */
 export function outputPathOf(root: string, url: string): string | undefined {
   if (!URL.canParse(url)) return undefined
-  const [, token = '', name = ''] = /\/outputs\/([\w-]+)\/([\w-][\w.-]*)$/.exec(new URL(url).pathname) ?? []
-  return name === '' ? undefined : join(root, 'outputs', token, name)
+  const [, token = '', name = ''] =
+    /\/outputs\/(\w+\.[\w-]+)\/([\w-][\w.-]*)$/.exec(new URL(url).pathname) ?? []
+  return name === '' ? undefined : join(root, 'files', outputKey({ token, name }))
 }
 
 /**

@@ -8,18 +8,19 @@
  */
 import type { Clock } from '../host/clock.js'
 import { RUNS_LIMIT } from '../protocol/limits.js'
+import type { ModelDocument } from '../protocol/models.js'
 import { creditsOf } from '../protocol/price.js'
 import { withSeed } from './engines/seed.js'
 import type { FileWriter } from './files/contract.js'
-import type { Intake } from './intake.js'
 import { createUseRecorder, storedKeyId } from './key-lookup.js'
 import type { RateLimiter } from './rate/rate-limiter.js'
-import type { EmbeddedImage } from './rules/create-request.js'
+import { type EmbeddedImage, type ReadCreate, readCreate } from './rules/create-request.js'
 import { bearerKey, type Caller, checkAccess, checkKey, type KeyRecord } from './rules/key-checks.js'
 import { invalidInput, Refusal } from './rules/refusal.js'
-import { hashOfKey, newImageKey, newRunId } from './secrets.js'
-import type { FileName, Idempotency, NewRun, ServiceStore } from './store/contract.js'
-import { outputKey, outputOfUrl, type StoredInput, type StoredRun } from './stored-run.js'
+import { hashOfKey, newRunId } from './secrets.js'
+import type { Idempotency, NewRun, ServiceStore } from './store/contract.js'
+import type { SessionProof } from './store/sql.js'
+import { inputKey, type StoredRun } from './stored-run.js'
 import type { Worker } from './worker/worker.js'
 
 export interface Endpoints {
@@ -32,16 +33,17 @@ export interface Endpoints {
    * 24 h, returns the earlier run, free of charge. Throws `Refusal`: 400, 401, 403, 429, 402.
    */
   create(caller: Caller, body: readonly Uint8Array[], idempotencyKey?: string): Promise<CreatedRun>
-  /** Accepts a run that a user creates on the console, without an API key. Throws `Refusal`: 400, 402. */
+  /** Accepts a run that a user creates on the console, without an API key. Throws `Refusal`: 400, 401, 402, 403. */
   createWithoutKey(
     accountId: number,
     body: readonly Uint8Array[],
-    idempotencyKey?: string,
+    idempotencyKey: string,
+    by: SessionProof,
   ): Promise<CreatedRun>
   /** Returns a run of the caller's account. Throws `Refusal`: 404. */
   findRun(caller: Caller, id: string): Promise<StoredRun>
   /** Cancels a run of the account, and returns it. A run that has ended stays as it is. Throws `Refusal`: 404. */
-  cancelRun(accountId: number, id: string): Promise<StoredRun>
+  cancelRun(accountId: number, id: string, by?: SessionProof): Promise<StoredRun>
 }
 
 export interface CreatedRun {
@@ -53,17 +55,16 @@ export interface CreatedRun {
 }
 
 const IDEMPOTENCY_KEY_MS = 24 * 3_600_000
-/** Maximum number of attempts to store the images: one can be removed before the run is added. */
-const MAX_SAVES = 3
 
 interface EndpointsOptions {
   readonly store: ServiceStore
-  readonly intake: Intake
+  readonly documents: readonly ModelDocument[]
   readonly clock: Clock
   readonly rateLimiter: RateLimiter
   readonly worker: Pick<Worker, 'wake' | 'request' | 'stopCanceled'>
   findKey(hash: string): Promise<KeyRecord | undefined>
-  readonly inputs: FileWriter
+  readonly files: FileWriter
+  onCharged?(price: number): void
   /** Called at each status request of a queued run. */
   onQueuedRun?(run: StoredRun): void
   onError(error: unknown): void
@@ -88,8 +89,8 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
       const stored = storedKeyId(keyId)
       return accept(options, { accountId, keyId: stored, isFree: stored === undefined }, body, idempotencyKey)
     },
-    createWithoutKey: (accountId, body, idempotencyKey) =>
-      accept(options, { accountId, keyId: undefined, isFree: false }, body, idempotencyKey),
+    createWithoutKey: (accountId, body, idempotencyKey, by) =>
+      accept(options, { accountId, keyId: undefined, isFree: false, by }, body, idempotencyKey),
 
     async findRun(caller, id) {
       const run = await store.findRun(id, caller.accountId)
@@ -101,8 +102,8 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
       return run
     },
 
-    async cancelRun(accountId, id) {
-      const found = await store.cancelRun(id, clock.now(), accountId)
+    async cancelRun(accountId, id, by) {
+      const found = await store.cancelRun(id, clock.now(), accountId, by)
       if (found?.isCanceled) worker.stopCanceled()
       const run = found && (await store.findRun(id, accountId))
       if (run === undefined) throw new Refusal('run_not_found')
@@ -115,24 +116,22 @@ interface Creator {
   readonly accountId: number
   readonly keyId: number | undefined
   readonly isFree: boolean
+  readonly by?: SessionProof
 }
 
 async function accept(
   options: EndpointsOptions,
-  { accountId, keyId, isFree }: Creator,
+  { accountId, keyId, isFree, by }: Creator,
   body: readonly Uint8Array[],
   idempotencyKey: string | undefined,
 ): Promise<CreatedRun> {
-  const { store, intake, clock, worker } = options
+  const { store, documents, clock, worker, onCharged } = options
   const nowMs = clock.now()
   const idempotencyOf = (request: string): Idempotency | undefined =>
     idempotencyKey === undefined
       ? undefined
       : { key: idempotencyKey, request, sinceMs: nowMs - IDEMPOTENCY_KEY_MS }
-  const read = await intake.read(body).catch((error) => {
-    if (error instanceof Refusal && error.request !== undefined) return error
-    throw error
-  })
+  const read = readOrRefuse(body, documents)
   if (read instanceof Refusal) {
     // The models may have changed since the first create.
     const idempotency = idempotencyOf(read.request ?? '')
@@ -156,10 +155,28 @@ async function accept(
     finishedAtMs: undefined,
   }
   const price = isFree ? 0 : creditsOf(document, input)
-  const added = await addRun(options, { ...run, keyId, price, idempotency: idempotencyOf(request) }, images)
+  const added = await addRun(
+    options,
+    { ...run, keyId, by, price, idempotency: idempotencyOf(request) },
+    images,
+  )
   if (added !== run.id) return await repeatedRun(store, added, accountId)
   worker.wake(run)
+  onCharged?.(price)
   return { run, price, isRepeated: false }
+}
+
+/** Returns the refusal of a create whose model or input is refused: an earlier create may have been accepted. */
+function readOrRefuse(
+  body: readonly Uint8Array[],
+  documents: readonly ModelDocument[],
+): ReadCreate | Refusal {
+  try {
+    return readCreate(Buffer.concat(body), documents)
+  } catch (error) {
+    if (error instanceof Refusal && error.request !== undefined) return error
+    throw error
+  }
 }
 
 async function repeatedRun(
@@ -174,66 +191,36 @@ async function repeatedRun(
 
 /** Stores the images of the run and adds it. Returns its id, or that of an earlier run with its idempotency key. */
 async function addRun(
-  options: EndpointsOptions,
+  { store, files, onError }: EndpointsOptions,
   run: NewRun,
   images: readonly EmbeddedImage[],
 ): Promise<string> {
-  const { store, inputs, onError } = options
-  /** Returns undefined if the images of the run must be stored first, or again. */
   const add = async (created: NewRun): Promise<string | undefined> => {
     const added = await store.addRun(created)
-    if (!('refused' in added)) return added.id
-    if (added.refused === 'file_removed') return undefined
-    throw keyReused()
+    if ('id' in added) return added.id
+    if ('refused' in added) throw keyReused()
+    return undefined
   }
-  /** Removes the new images of a create that was not accepted. */
-  const discard = async (saved: readonly FileName[]): Promise<void> => {
-    for (const { key, image } of saved) if (image !== undefined) await inputs.remove(key).catch(onError)
+  const keys = new Map(images.map((image) => [inputKey(run.id, image.sha256), image]))
+  const discard = async (): Promise<void> => {
+    for (const key of keys.keys()) await files.remove(key).catch(onError)
   }
   // A refused or repeated create stores no images.
-  let added = images.length === 0 ? undefined : await add({ ...run, onlyCheck: true })
-  for (let attempt = 1; added === undefined; attempt++) {
-    if (attempt > MAX_SAVES) throw new Refusal('overloaded', 'A reference image was removed at this moment.')
-    const saved = await saveImages(options, images)
-    try {
-      added = await add({ ...run, files: [...namedOutputs(run.input), ...saved] })
-    } catch (error) {
-      // After another error, the run may have been added.
-      if (error instanceof Refusal) await discard(saved)
-      throw error
-    }
-    if (added !== run.id) await discard(saved)
+  const earlier = images.length === 0 ? undefined : await add({ ...run, onlyCheck: true })
+  if (earlier !== undefined) return earlier
+  // One after the other, since the disk or storage also serves other requests.
+  for (const [key, { data, content_type: contentType }] of keys)
+    await files.put(key, { bytes: data }, { contentType })
+  try {
+    const added = (await add(run)) ?? run.id
+    if (added !== run.id) await discard()
+    return added
+  } catch (error) {
+    // After another error, the run may have been added.
+    if (error instanceof Refusal) await discard()
+    throw error
   }
-  return added
 }
-
-async function saveImages(
-  { store, inputs }: EndpointsOptions,
-  images: readonly EmbeddedImage[],
-): Promise<readonly FileName[]> {
-  const saved: FileName[] = []
-  const unique = new Map(images.map((image) => [image.sha256, image]))
-  // Write one after the other, since the disk or storage also serves other requests.
-  for (const { sha256, data, content_type: contentType } of unique.values()) {
-    const known = await store.findImage(sha256)
-    const key = known ?? newImageKey(sha256)
-    // Write a known image too, in case its file was lost.
-    await inputs.put(key, { bytes: data }, { contentType })
-    const image = known === undefined ? { sha256, bytes: data.byteLength } : undefined
-    saved.push({ kind: 'input', key, image })
-  }
-  return saved
-}
-
-/** Returns the references of a run that are outputs of this service. */
-const namedOutputs = ({ image_urls: sources }: StoredInput): readonly FileName[] =>
-  (Array.isArray(sources) ? sources : []).flatMap((source) => {
-    const output = typeof source === 'string' ? outputOfUrl(source) : undefined
-    // PostgreSQL does not accept NUL in text, and no output name contains it.
-    return output === undefined || outputKey(output).includes('\0')
-      ? []
-      : [{ kind: 'output', key: outputKey(output) }]
-  })
 
 const keyReused = () =>
   invalidInput(

@@ -4,11 +4,9 @@
  *
  *   http/         Fastify: routes and responses, without rules
  *   rules/        pure: keys, rate limit, request bodies, prices, addresses
- *   intake.ts     request bodies and answers of models' servers, large ones in a separate thread
  *   endpoints.ts  the two endpoints without HTTP
- *   console/      the console: sign-in, and the requests of its page
+ *   web/          the console: its pages and sign-in; their components are in src/console
  *   node.ts       wires the parts that answer requests and the parts that render runs
- *   openapi.ts    the API as an OpenAPI document
  *   store/        the database: a small contract, implemented for SQLite and PostgreSQL
  *   files/        outputs and inputs: a contract, implemented for folders and S3
  *   rate/         the rate limiter: a contract, implemented in memory and in PostgreSQL
@@ -16,16 +14,14 @@
  *   references/   the reference images of an input
  *   models/       the documents of the models, and the engine of each
  *   engines/      the types of engines that render outputs
- *   metrics/      Prometheus metrics, on a separate port
+ *   metrics.ts    Prometheus metrics, on a separate port
  *
  * The rate limiter in memory counts the requests of its process; the limiter in PostgreSQL counts all nodes. Credits
  * and quotas count across all processes that use the same data.
  */
 import { settlesWithin } from '../host/abort.js'
 import { isDiskFull } from '../host/directories.js'
-import { startConsole } from './console/sessions.js'
 import { openData } from './data-folders.js'
-import { STOP_GRACE_MS } from './engines/engine.js'
 import { StorageUnavailable } from './files/contract.js'
 import { createLocalStorage } from './files/local-files.js'
 import { closeApp, createApp } from './http/app.js'
@@ -35,25 +31,27 @@ import { createInProcessFetch } from './http/in-process-fetch.js'
 import { addressFor, isOpenToOthers, type Listening, listenOn } from './http/listening.js'
 import { type KeyLookup, openKeyLookup } from './key-lookup.js'
 import { createErrorLog, type Log, silentLog } from './log.js'
-import {
-  type Api,
-  createApi,
-  createReadiness,
-  createRendering,
-  type NodeParts,
-  type Rendering,
-} from './node.js'
+import { createApi, createReadiness, createRendering, type NodeParts, type Rendering } from './node.js'
 import type { ConsoleStart, LocalOutputFile, Service, ServiceOptions } from './service.js'
+import { withBudgetCheck } from './store/calls.js'
 import type { RunningStore } from './store/contract.js'
-import { openStore } from './store/open-store.js'
+import { openSqliteStore } from './store/sqlite/index.js'
 import { outputKey, outputOfUrl } from './stored-run.js'
-import type { CreateGrace } from './worker/worker.js'
+import { startConsole } from './web/sessions.js'
+import { CREATE_GRACE_MS, type CreateGrace } from './worker/worker.js'
 
 /** Base of output URLs while the service neither listens nor has a public URL. */
 const PLACEHOLDER_URL = 'http://localhost'
 
 /** Time limit for all steps of closing, after the time for answers to creates. */
 const MAX_CLOSE_MS = 2_000
+
+/** Loads the driver of PostgreSQL only if it is needed. */
+async function openStore({ databaseUrl, clock }: ServiceOptions, path: string): Promise<RunningStore> {
+  if (databaseUrl === undefined) return withBudgetCheck(openSqliteStore(path, clock))
+  const { openPostgresStore } = await import('./store/postgres/index.js')
+  return withBudgetCheck(await openPostgresStore(databaseUrl, { clock }))
+}
 
 interface Opened {
   readonly store: RunningStore
@@ -62,8 +60,8 @@ interface Opened {
 }
 
 async function openDatabase(options: ServiceOptions, path: string): Promise<Opened> {
-  const { clock, databaseUrl, databaseThread: inThread = false, role, ephemeralKey = false } = options
-  const store = await openStore({ path, databaseUrl, inThread, clock })
+  const { clock, role, ephemeralKey = false } = options
+  const store = await openStore(options, path)
   try {
     // A worker creates no key, since no user would see it.
     const keys =
@@ -84,7 +82,6 @@ async function openDatabase(options: ServiceOptions, path: string): Promise<Open
 interface Running extends NodeParts {
   readonly opened: Opened
   readonly rendering: Rendering
-  readonly api: Api | undefined
   closeHttp(): Promise<void>
   readonly grace: CreateGrace
 }
@@ -121,12 +118,13 @@ export async function createService(given: ServiceOptions): Promise<Service> {
   const { keys } = opened
   const node: NodeParts = {
     ...{ options, folders, events, onError },
-    store: metrics?.observeStore(opened.store) ?? opened.store,
-    storage: options.storage ?? createLocalStorage(folders, clock),
+    store: opened.store,
+    storage: options.storage ?? createLocalStorage(folders.files, clock),
     baseUrl: (request) =>
       publicUrl ?? (request ? addressFor(request, listening) : listening?.url) ?? PLACEHOLDER_URL,
   }
   const { store, storage } = node
+  metrics?.observeQueue(store)
   const rendering = createRendering(
     node,
     () => !isOpenToOthers({ host: listening?.host, publicUrl, trustedProxies, role }),
@@ -162,15 +160,12 @@ export async function createService(given: ServiceOptions): Promise<Service> {
     startRendering(claims) {
       if (role !== 'api') rendering.start(claims)
     },
-    returnAbandonedRuns: worker.reap,
     findOutputFile: (url) => findOutputFile(node, url),
     async close({ drain = false, ...grace } = {}) {
       draining ||= drain
       const closed = () =>
-        closeAll({ ...node, opened, rendering, api, closeHttp: () => closeApp(app, clock), grace }).catch(
-          onError,
-        )
-      closing ??= settlesWithin((grace.graceMs ?? STOP_GRACE_MS) + MAX_CLOSE_MS, closed(), clock).then(
+        closeAll({ ...node, opened, rendering, closeHttp: () => closeApp(app, clock), grace }).catch(onError)
+      closing ??= settlesWithin((grace.graceMs ?? CREATE_GRACE_MS) + MAX_CLOSE_MS, closed(), clock).then(
         () => {},
       )
       await closing
@@ -184,15 +179,13 @@ async function closeAll({
   store,
   storage,
   rendering,
-  api,
   closeHttp,
   grace,
 }: Running): Promise<void> {
   const { engine, thumbnailEngine, metrics } = options
   opened.store.stopWaiting()
   await Promise.all([
-    // Close the API only after HTTP: requests in progress still read their bodies.
-    closeHttp().then(api?.close),
+    closeHttp(),
     rendering.close(grace),
     engine.close?.(),
     thumbnailEngine?.close?.(),
@@ -209,9 +202,9 @@ async function findOutputFile(
   const named = outputOfUrl(url)
   const output = named && (await store.findOutput(named.token, named.name))
   if (output === undefined) return undefined
-  const path = storage.outputs.pathOf?.(outputKey(output))
+  const path = storage.files.pathOf?.(outputKey(output))
   if (path === undefined) return undefined
-  const found = await storage.outputs.find(outputKey(output)).catch((error) => {
+  const found = await storage.files.find(outputKey(output)).catch((error) => {
     // Throw the disk's own error, since the terminal shows it.
     throw error instanceof StorageUnavailable ? (error.cause ?? error) : error
   })

@@ -11,7 +11,7 @@ import { onAbort } from '../host/abort.js'
 import type { OpenDatabase, Row } from '../host/database.js'
 import { isBusy } from '../host/system-error.js'
 import { DATABASE_NAME, type DataFolders, openData } from './data-folders.js'
-import type { FileStore, Storage } from './files/contract.js'
+import { OWNER_KEY, type Storage } from './files/contract.js'
 import type { Verification } from './store/account-store.js'
 import { nameOf } from './store/postgres/connection-errors.js'
 import { type Client, createClient } from './store/postgres/driver.js'
@@ -97,9 +97,6 @@ async function copyRows(
         'Use an empty database, or drop its schema first: `DROP SCHEMA rushes CASCADE` removes everything in it.',
       )
     for (const { name } of source.all(TABLES)) await copyTable(source, client, String(name), signal)
-    await client.query(
-      `UPDATE runs SET status = 'queued', started_at = NULL, owner = '' WHERE status = 'processing'`,
-    )
     const results = []
     for (const sql of Object.values(LEDGER)) results.push((await client.query(sql)).rows)
     const copied = verificationOf(results)
@@ -119,7 +116,7 @@ async function copyRows(
 
 /** In the order in which they were created: a row follows the rows that it refers to. */
 const TABLES = `
-  SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('format', 'workers', 'sqlite_sequence') ORDER BY rowid`
+  SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('format', 'sqlite_sequence') ORDER BY rowid`
 
 /** The input of a run can have 0.8 MB. */
 const PAGE_ROWS = 50
@@ -160,22 +157,18 @@ function refuseProblems({ problems: [problem] }: Verification): void {
 
 /** Copies the files under their keys, except those that the storage has. */
 async function copyFiles(
-  folders: DataFolders,
-  storage: Storage,
+  { files: folder }: DataFolders,
+  { files: store }: Storage,
   signal: AbortSignal | undefined,
 ): Promise<number> {
-  const copyFolder = async (folder: string, store: FileStore): Promise<number> => {
-    const entries = await readdir(folder, { recursive: true, withFileTypes: true })
-    const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
-    for (const path of paths) {
-      signal?.throwIfAborted()
-      const key = relative(folder, path).split(sep).join('/')
-      const { size } = await stat(path)
-      if ((await store.find(key))?.bytes !== size) await store.put(key, { path }, { signal })
-    }
-    return paths.length
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  for (const path of paths) {
+    signal?.throwIfAborted()
+    const key = relative(folder, path).split(sep).join('/')
+    const { size } = await stat(path)
+    if (key !== OWNER_KEY && (await store.find(key))?.bytes !== size)
+      await store.put(key, { path }, { signal })
   }
-  return (
-    (await copyFolder(folders.outputs, storage.outputs)) + (await copyFolder(folders.inputs, storage.inputs))
-  )
+  return paths.length
 }

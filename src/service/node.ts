@@ -1,30 +1,30 @@
 /** Wires the parts of one node: request handling, rendering, and the readiness check. */
-import { join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
 import { settlesWithin } from '../host/abort.js'
 import type { Clock } from '../host/clock.js'
-import type { ModelDocument } from '../protocol/models.js'
-import { createConsole } from './console/index.js'
+import { KINDS, type ModelDocument } from '../protocol/models.js'
 import type { DataFolders } from './data-folders.js'
 import { createEndpoints } from './endpoints.js'
 import { OWNER_KEY, type Storage } from './files/contract.js'
 import type { ApiRoutes } from './http/api-routes.js'
 import { HTTP_LIMITS } from './http/connections.js'
-import type { ConsoleRoutes } from './http/console/index.js'
 import type { BaseUrl } from './http/listening.js'
 import { createBodyMemory } from './http/request-body.js'
-import { createIntake } from './intake.js'
 import type { KeyLookup } from './key-lookup.js'
 import type { Log } from './log.js'
 import { PREVIEW_MODELS } from './models/served-model.js'
 import { createMemoryRateLimiter, type RateLimiter } from './rate/rate-limiter.js'
 import { createReferenceFetch } from './references/reference-fetch.js'
 import { createReferenceLoader } from './references/reference-loader.js'
-import { createRetention } from './retention.js'
+import { Retention } from './retention.js'
+import { createPasswords } from './rules/credentials.js'
 import type { ServiceOptions } from './service.js'
 import type { Claims, ServiceStore } from './store/contract.js'
 import type { StoredRun } from './stored-run.js'
+import { Sessions } from './web/sessions.js'
+import { createThumbnails } from './web/thumbnails.js'
+import { removeAbandonedFolders } from './worker/work-folders.js'
 import { type CreateGrace, createWorker, type Worker } from './worker/worker.js'
-import { createWorkerLease, removeAbandonedFolders } from './worker/worker-lease.js'
 
 const DEFAULT_BODY_LIMIT_BYTES = 64 * 1_048_576
 
@@ -51,23 +51,21 @@ interface ApiParts {
 
 export interface Api {
   readonly routes: ApiRoutes
-  /** If undefined, the service has no console. */
-  readonly console: ConsoleRoutes | undefined
-  /** Call it when no request is in progress. */
-  close(): Promise<void>
+  /** Adds the pages of the console. If undefined, the service has none. */
+  readonly console: ((app: FastifyInstance) => Promise<void>) | undefined
 }
 
-/** Creates the endpoints with their limits, the thread that reads bodies, and the console. */
+/** Creates the endpoints with their limits, and the console. */
 export function createApi(node: NodeParts, { findKey, worker, ...parts }: ApiParts): Api {
   const { options, store, storage, baseUrl, events, onError } = node
-  const { clock, bodyLimitBytes = DEFAULT_BODY_LIMIT_BYTES, publicUrl, console: page } = options
-  const { outputs, inputs } = storage
+  const { clock, bodyLimitBytes = DEFAULT_BODY_LIMIT_BYTES, publicUrl, console: assets } = options
+  const { files } = storage
   const models = (options.models ?? PREVIEW_MODELS).map(({ document }) => document)
   const rateLimiter = options.rateLimiter ?? parts.rateLimiter ?? createMemoryRateLimiter(clock)
-  const intake = createIntake(models)
   const routes: ApiRoutes = {
     endpoints: createEndpoints({
-      ...{ store, intake, clock, rateLimiter, worker, findKey, inputs, onError },
+      ...{ store, documents: models, clock, rateLimiter, worker, findKey, files, onError },
+      ...(options.metrics && { onCharged: options.metrics.countCredits }),
       // Another node may have the models of a run that this one only accepts.
       ...((options.role ?? 'all') === 'all' && { onQueuedRun: reportUnserved(models, options.log, events) }),
     }),
@@ -81,25 +79,33 @@ export function createApi(node: NodeParts, { findKey, worker, ...parts }: ApiPar
     },
     logPrompts: options.logging?.prompts ?? false,
     models,
-    files: outputs,
+    files,
     findOutput: store.findOutput,
   }
-  const { thumbnailEngine, passwords } = options
-  const { renderStateOf } = worker
+  const { thumbnailEngine, passwords = createPasswords() } = options
+  const site = assets && {
+    store,
+    endpoints: routes.endpoints,
+    storage,
+    sessions: new Sessions({ store, clock, passwords, rateLimiter, onError }),
+    thumbnails: createThumbnails({ clock, files, engine: thumbnailEngine, onError }),
+    hasThumbnails: thumbnailEngine !== undefined,
+    // Images first, as in the form.
+    models: models.toSorted((one, other) => KINDS.indexOf(other.kind) - KINDS.indexOf(one.kind)),
+    assets,
+    bodyLimits: routes.bodyLimits,
+    logPrompts: routes.logPrompts,
+    clock,
+    publicUrl,
+    baseUrl,
+    renderStateOf: worker.renderStateOf,
+    outputsOrigin: createOutputsOrigin(files),
+    onError,
+  }
   return {
     routes,
-    console: page && {
-      console: createConsole({
-        ...{ store, outputs, clock, rateLimiter, models, thumbnailEngine, passwords },
-        ...{ renderStateOf, baseUrl, onError },
-      }),
-      api: routes,
-      page,
-      publicUrl,
-      inputs,
-      outputsOrigin: createOutputsOrigin(outputs),
-    },
-    close: intake.close,
+    // Loaded only where there are pages: a command with `--local` has none.
+    console: site && (async (app) => (await import('./web/index.js')).addPages(app, site)),
   }
 }
 
@@ -115,7 +121,7 @@ function reportUnserved(models: readonly ModelDocument[], log: ServiceOptions['l
 }
 
 /** Returns the origin that all outputs are redirected to; undefined if the service itself sends them. */
-function createOutputsOrigin({ signedUrl }: Storage['outputs']): () => Promise<string | undefined> {
+function createOutputsOrigin({ signedUrl }: Storage['files']): () => Promise<string | undefined> {
   let origin: string | undefined
   return async () => {
     if (signedUrl === undefined || origin !== undefined) return origin
@@ -130,8 +136,11 @@ function createOutputsOrigin({ signedUrl }: Storage['outputs']): () => Promise<s
 }
 
 const FOREIGN_FILES =
-  'No files are removed: the folder or bucket belongs to another database, or has files that this one does not know. ' +
+  'No files are removed: the folder or bucket belongs to another database. ' +
   `If this database is to own them, for example after a restore, make the file ${OWNER_KEY} there empty.`
+
+/** Time that a sweep in progress has to end. */
+const MAX_SWEEP_END_MS = 1_000
 
 export interface Rendering {
   readonly worker: Worker
@@ -141,7 +150,7 @@ export interface Rendering {
 }
 
 /**
- * Creates the worker with its lease, the loader of reference images, and the removal of old files. `mayFetchPrivate`:
+ * Creates the worker, the loader of reference images, and the removal of old files. `mayFetchPrivate`:
  * whether reference images may be fetched from private addresses.
  */
 export function createRendering(
@@ -149,16 +158,14 @@ export function createRendering(
   mayFetchPrivate: () => boolean,
 ): Rendering {
   const { engine, clock, concurrency, metrics, retainMs, env = {}, models = PREVIEW_MODELS } = options
-  const { outputs, inputs } = storage
-  const lease = createWorkerLease({ store, clock, onError })
+  const { files } = storage
   const fetch = createReferenceFetch({ privateAllowed: mayFetchPrivate, clock, env })
-  const { findImage, findOutput } = store
   const worker = createWorker({
-    ...{ store, lease, clock, concurrency, timeRender: metrics?.timeRender, log: events, onError },
-    ...{ engine, models, outputs, workFolder: join(folders.work, lease.id) },
-    references: createReferenceLoader({ inputs, outputs, fetch, clock, findImage, findOutput }),
+    ...{ store, clock, concurrency, timeRender: metrics?.timeRender, log: events, onError },
+    ...{ engine, models, outputs: files, workFolder: folders.work },
+    references: createReferenceLoader({ files, fetch, clock, findOutput: store.findOutput }),
   })
-  const retention = createRetention({
+  const retention = new Retention({
     ...{ store, storage, clock, retainMs, log: events, onError },
     onForeign() {
       options.log?.(FOREIGN_FILES)
@@ -174,9 +181,10 @@ export function createRendering(
     },
     async close(grace) {
       await Promise.all([
-        worker.close(grace).then(lease.release).catch(onError),
+        worker.close(grace).catch(onError),
         fetch.close(),
-        retention.close(),
+        // A storage that does not answer must not delay the exit.
+        settlesWithin(MAX_SWEEP_END_MS, retention.close(), clock),
       ])
     },
   }

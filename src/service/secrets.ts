@@ -6,8 +6,11 @@ const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 const ID_LENGTH = 20
 
 /** A new API key, with the hash and the visible part that are stored. The key itself is shown once. */
-export function newKey() {
-  const apiKey = `rk_${randomBytes(32).toString('base64url')}`
+export const newKey = () => keyOf(randomBytes(32))
+
+/** The API key of 256 random bits. */
+export function keyOf(bits: Buffer) {
+  const apiKey = `rk_${bits.toString('base64url')}`
   return { apiKey, hash: hashOfKey(apiKey), prefix: prefixOfKey(apiKey) }
 }
 
@@ -21,13 +24,10 @@ export const hashOfKey = (key: string): string => hash('sha256', key, 'hex')
 export const newRunId = (): string =>
   `run_${[...randomBytes(ID_LENGTH)].map((byte) => ALPHABET[byte % ALPHABET.length]).join('')}`
 
-/** Key of an image in the file store. A key is never used again, so a late removal does not remove another file. */
-export const newImageKey = (sha256: string): string => `${sha256}-${randomBytes(8).toString('hex')}`
-
 export const newWorkerId = (): string => `worker_${randomBytes(12).toString('hex')}`
 
-/** 240 random bits: anyone who has an output's URL can read the output, so the token must not be guessable. */
-export const newToken = (): string => randomBytes(30).toString('base64url')
+/** The token of a run's outputs, with 240 random bits: anyone who has an output's URL can read the output. */
+export const newToken = (runId: string): string => `${runId}.${randomBytes(30).toString('base64url')}`
 
 /** 256 random bits, for sessions and sign-in links. Like keys, they are stored only as `hashOfKey`. */
 export const newSecret = (): string => randomBytes(32).toString('base64url')

@@ -1,20 +1,20 @@
 /** Options and methods of a local service. */
 import type { Clock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
-import type { Page } from './console/page.js'
 import type { Engine } from './engines/engine.js'
 import type { Storage } from './files/contract.js'
 import type { HttpLimits } from './http/connections.js'
 import type { Fault } from './http/faults.js'
 import type { Address } from './http/listening.js'
 import type { Logging } from './http/operations.js'
-import type { Metrics } from './metrics/index.js'
+import type { Metrics } from './metrics.js'
 import type { ServedModel } from './models/served-model.js'
 import type { NodeRole } from './names.js'
 import type { RateLimiter } from './rate/rate-limiter.js'
 import type { Passwords } from './rules/credentials.js'
 import type { Claims } from './store/contract.js'
 import type { StoredOutput } from './stored-run.js'
+import type { AssetFiles } from './web/assets.js'
 import type { CreateGrace } from './worker/worker.js'
 
 export interface ServiceOptions {
@@ -46,10 +46,7 @@ export interface ServiceOptions {
   readonly onFault?: ((words: string) => void) | undefined
   /** Called with internal errors, which contain no keys or prompts. */
   readonly log?: ((line: object | string) => void) | undefined
-  /**
-   * Maximum age of outputs, and of reference images that no unfinished run needs. Older files are removed. If
-   * undefined, no file is removed for its age.
-   */
+  /** Maximum age of files, from the end of their run. Older ones are removed. If undefined, no file is removed. */
   readonly retainMs?: number | undefined
   /** The models that the service offers, and that `engine` renders. Default: `PREVIEW_MODELS`. */
   readonly models?: readonly ServedModel[] | undefined
@@ -57,15 +54,10 @@ export interface ServiceOptions {
   readonly logging?: Logging | undefined
   /** IP addresses and networks (CIDR) of proxies whose `X-Forwarded-For` is trusted. Default: none. */
   readonly trustedProxies?: readonly string[] | undefined
-  /**
-   * Runs the database in a separate thread, so that a slow query delays no other request. Use it for services with many
-   * clients.
-   */
-  readonly databaseThread?: boolean | undefined
   /** Default: the limiter of the database; with SQLite, a limiter in memory, which counts only this process. */
   readonly rateLimiter?: RateLimiter | undefined
-  /** The console's page at `/`, with its endpoints. If undefined, the service has no console. */
-  readonly console?: Page | undefined
+  /** The files of the console's pages. If undefined, the service has no console. */
+  readonly console?: AssetFiles | undefined
   /**
    * Engine for the console's thumbnails: makes one WebP from the picture at `input.path` of a job. Closed with the
    * service. If undefined, the list of runs shows full-size pictures.
@@ -85,7 +77,8 @@ export interface LocalOutputFile extends StoredOutput {
 export interface ConsoleStart {
   /** Token of a single-use sign-in link for the first user. Set only on the first start. */
   readonly linkToken: string | undefined
-  readonly hasUsers: boolean
+  /** Email of the first user. Undefined if there are no users. */
+  readonly user: string | undefined
 }
 
 export interface Service {
@@ -102,12 +95,10 @@ export interface Service {
    * polled in this process, and leaves the others queued. Does nothing in the role `api`.
    */
   startRendering(claims?: Claims): void
-  /** Returns a run to the queue if its process ended during the render. */
-  returnAbandonedRuns(): Promise<void>
   /** Returns the file of an output URL; undefined if it does not exist. */
   findOutputFile(url: string): Promise<LocalOutputFile | undefined>
   /**
-   * Finishes responses in progress and returns unfinished renders to the queue, within 2.5 s after the grace. With `drain`, open
+   * Finishes responses in progress and returns unfinished renders to the queue, within 2 s after the grace. With `drain`, open
    * connections get one second for their next request, so that a proxy in front of several nodes loses no request.
    */
   close(options?: CreateGrace & { readonly drain?: boolean }): Promise<void>

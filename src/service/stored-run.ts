@@ -10,7 +10,7 @@ export interface ImageBytes {
   readonly bytes: number
 }
 
-/** An image that was sent as a data: URL. Its bytes are a stored file, found by its SHA-256. */
+/** An image that was sent as a data: URL. Its bytes are a stored file (`inputKey`). */
 export interface StoredImage extends ImageBytes {
   readonly content_type: string
 }
@@ -19,7 +19,7 @@ export interface StoredImage extends ImageBytes {
 export type StoredInput = Readonly<Record<string, unknown>>
 
 export interface OutputName {
-  /** Secret part of the output's URL, shared by all outputs of a run. */
+  /** Secret part of the output's URL, shared by all outputs of a run: its id, a dot and random characters. */
   readonly token: string
   readonly name: string
 }
@@ -95,14 +95,26 @@ export interface StoredRun extends AcceptedRun {
   readonly failure: RunFailure | undefined
   readonly startedAtMs: number | undefined
   readonly finishedAtMs: number | undefined
-  /** The job at the server of its model. Only of a claimed run. */
-  readonly job?: StoredJob | undefined
+}
+
+/** A run that a worker has claimed. */
+export interface HeldRun extends StoredRun {
+  /** The number of the claim. */
+  readonly attempt: number
+  /** The job at the server of its model, as it was stored last. */
+  job?: StoredJob | undefined
 }
 
 export const OUTPUTS_PATH = '/outputs'
 
-/** Key of an output in the file store. */
-export const outputKey = ({ token, name }: OutputName): string => `${token}/${name}`
+/**
+ * Key of an output in the file store, below the id of its run, with which the token begins: `run_x/secret/a.png` for the token
+ * `run_x.secret`.
+ */
+export const outputKey = ({ token, name }: OutputName): string => `${token.replace('.', '/')}/${name}`
+
+/** Key of an image that was sent with a run. */
+export const inputKey = (runId: string, sha256: string): string => `${runId}/inputs/${sha256}`
 
 export const outputUrl = (baseUrl: string, { token, name }: OutputName): string =>
   `${baseUrl}${OUTPUTS_PATH}/${token}/${encodeURIComponent(name)}`

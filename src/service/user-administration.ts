@@ -2,11 +2,11 @@
 import { type RushesError, usageError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
 import { quoteWord } from '../protocol/text.js'
-import { addLink } from './console/sessions.js'
 import { isEmail, storedEmail } from './rules/credentials.js'
 import type { AccountRecord } from './store/account-store.js'
 import type { UserDetails } from './store/console-store.js'
 import type { Store } from './store/contract.js'
+import { addLink } from './web/sessions.js'
 
 export interface UserWithLink {
   readonly user: UserDetails
@@ -62,7 +62,7 @@ export function createUserAdministration(
     users: () => store.listUsers(clock.now()),
     async removeUser(written) {
       const user = await userOf(checkedEmail(written))
-      await store.removeUser(user.email)
+      await store.removeUser(user.id)
       return user
     },
     linkUser: async (written) => withLink(await userOf(checkedEmail(written))),

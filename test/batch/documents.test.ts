@@ -328,14 +328,8 @@ describe('the published schema', () => {
       true,
     ],
     ['a default of one model', { defaults: { steps: 5 }, runs: [STILL_ROW, { ...IMAGE, name: 'b' }] }, true],
-    ['a default of no model', { defaults: { steps: 5 }, runs: [IMAGE] }, false],
     ['a row of a kind', [{ ...IMAGE, steps: 5 }], false],
     ['a row of a kind beside one of a model', [STILL_ROW, { ...IMAGE, name: 'b', quality: 'draft' }], false],
-    [
-      'a row of a kind below a default model',
-      { defaults: { model: 'acme/still-2' }, runs: [{ ...IMAGE, steps: 5 }] },
-      false,
-    ],
   ])('agrees with the validator about %s', async (_, manifest, isRight) => {
     const problems = await problemsOf(JSON.stringify(manifest), { name: 'm.json', documents })
     expect(problems.length === 0, problems.join()).toBe(isRight)

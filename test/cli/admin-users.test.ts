@@ -14,7 +14,7 @@ async function createAdmin() {
   return { service, admin, add }
 }
 
-const LINK = /^http:\/\/127\.0\.0\.1:7878\/#\/link\/([\w-]{43})\n$/
+const LINK = /^http:\/\/127\.0\.0\.1:7878\/link\/([\w-]{43})\n$/
 const tokenOf = (link: string): string => link.trimEnd().split('/').at(-1) ?? ''
 
 describe('admin user', () => {
@@ -51,21 +51,21 @@ describe('admin user', () => {
   it('the link begins with the URL of the service', async () => {
     const { add, admin } = await createAdmin()
     expect((await add('a@example.com', '--public-url', 'https://rushes.example.com/media//')).stdout).toMatch(
-      /^https:\/\/rushes\.example\.com\/media\/#\/link\/[\w-]{43}\n$/,
+      /^https:\/\/rushes\.example\.com\/media\/link\/[\w-]{43}\n$/,
     )
     const again = await admin('user', 'link', 'A@example.com', '--public-url', 'http://[::1]:80')
-    expect(again.stdout).toMatch(/^http:\/\/\[::1\]:80\/#\/link\/[\w-]{43}\n$/)
+    expect(again.stdout).toMatch(/^http:\/\/\[::1\]:80\/link\/[\w-]{43}\n$/)
     expect(again.stderr).toMatch(/Single-use link for a@example\.com; expires in 15 minutes/)
   })
 
   it('without --public-url, the link begins with the URL of the last start', async () => {
     const { service, admin, add } = await createAdmin()
     const unknown = await add('a@example.com')
-    expect(unknown.stdout).toMatch(/^http:\/\/127\.0\.0\.1:7878\/#/)
+    expect(unknown.stdout).toMatch(/^http:\/\/127\.0\.0\.1:7878\/link\//)
     expect(unknown.stderr).toContain('If the service has another URL, add --public-url.')
     writeFileSync(join(service.dataFolder, 'public-url'), 'https://rushes.example.com/media\n')
     const known = await admin('user', 'link', 'a@example.com')
-    expect(known.stdout).toMatch(/^https:\/\/rushes\.example\.com\/media\/#\/link\//)
+    expect(known.stdout).toMatch(/^https:\/\/rushes\.example\.com\/media\/link\//)
     expect(known.stderr).not.toContain('--public-url')
   })
 

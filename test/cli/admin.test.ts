@@ -163,6 +163,35 @@ describe('admin, beside a running service', () => {
     })
   })
 
+  it('lists the runs of all accounts, of one, and of one status', async () => {
+    const { admin, key, image } = await createAdmin()
+    await admin('account', 'create', 'acme', '--balance', '5')
+    await image(await key('--account', 'acme'))
+    await image(await key('--account', 'default'), '-n', '2')
+    const rows = async (...words: string[]) =>
+      (await admin('run', 'list', ...words)).stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => line.split('\t'))
+    const all = await rows()
+    expect(all.map(([, account, , kind]) => [account, kind])).toEqual([
+      ['default', 'image'],
+      ['default', 'image'],
+      ['acme', 'image'],
+    ])
+    expect(await rows('--account', 'acme', '--limit', '1')).toEqual([all[2]])
+    expect((await admin('run', 'list', '--status', 'failed')).stdout).toBe('')
+    const [json] = (await admin('run', 'list', '--json')).stdout.split('\n')
+    expect(JSON.parse(json ?? '')).toMatchObject({
+      account: 'default',
+      prompt: 'a fox',
+      price: 1,
+      refunded: false,
+    })
+    expect(await admin('run', 'list', '--account', 'acne')).toMatchObject({ code: 2, stdout: '' })
+    expect((await admin('run', 'list', '--status', 'gone')).code).toBe(2)
+  })
+
   it('shows a key once: neither the data nor anything else said holds it', async () => {
     const { service, admin } = await createAdmin()
     const made = await admin('key', 'create', '--account', 'default', '--json', '--debug')

@@ -150,7 +150,7 @@ describe('a row that ended without a result', () => {
     const engine: Engine = {
       async render(job) {
         if (job.stored?.handle !== undefined) return await render(job)
-        await job.save?.({ intent: { sentAtMs: 0, endpoint: 'draw' } })
+        await job.save?.({ intent: { id: 'i', sentAtMs: 0, endpoint: 'draw' } })
         throw new OutcomeUnknown('The answer was lost.')
       },
     }

@@ -5,7 +5,7 @@ import type { RunFailure } from '../../src/service/stored-run.js'
 import { type CliService, createCliService, runCli, SET, scripted } from '../support/cli.js'
 import { createInstantEngine } from '../support/engines.js'
 import { rowsOf } from '../support/journal.js'
-import { claimRun } from '../support/runs.js'
+import { claimRun, held } from '../support/runs.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 import { openStoreOf } from '../support/test-database.js'
 
@@ -149,9 +149,8 @@ describe('a failed run', () => {
     const service = await createQueue()
     const [id = ''] = await created(service)
     const store = await openStoreOf(service)
-    await store.renewLease('me')
     await claimRun(store, 'me')
-    await store.failRun({ id, owner: 'me', nowMs: service.clock.now() }, failure)
+    await store.failRun(held(id, 'me', service.clock.now()), failure)
     await store.close()
     const waited = await service.run(['wait', id])
     const { error } = JSON.parse((await service.run(['status', id, '--json'])).stdout)

@@ -315,7 +315,7 @@ describe('--sidecar', () => {
     const { id, files } = JSON.parse(stdout)
     expect(JSON.parse(readFileSync(`${path}.json`, 'utf8'))).toEqual({
       model: 'rushes/preview-image',
-      input: { prompt: 'a fox' },
+      input: { prompt: 'a fox', seed: expect.any(Number) },
       run_id: id,
       service: 'http://127.0.0.1:1',
       url: files[0].url,

@@ -85,6 +85,7 @@ describe('a run that goes well', () => {
     await service.run([...RUN, '-i', path])
     expect(rowsOf(service.home)[0]?.input).toEqual({
       prompt: 'a fox',
+      seed: expect.any(Number),
       image_urls: [
         {
           sha256: expect.stringMatching(/^[0-9a-f]{64}$/),

@@ -27,21 +27,21 @@ describe('the hint for a sign-in link', () => {
     ],
     ['http://127.0.0.1:8000', 'http://127.0.0.1:7878', '', ''],
   ])('of %s as %s%s', (url, publicUrl, where, flags) => {
-    const linesOf = (hasUsers: boolean) =>
-      consoleLines({ url, publicUrl, console: { linkToken: undefined, hasUsers } }, where)
-    expect(linesOf(true)).toEqual([
+    const linesOf = (user: string | undefined) =>
+      consoleLines({ url, publicUrl, console: { linkToken: undefined, user } }, where)
+    expect(linesOf('owner@localhost')).toEqual([
       `Console: ${publicUrl ?? url}/`,
-      `To get a sign-in link: \`rushes admin user link <email>${flags}\`.`,
+      `To get a sign-in link: \`rushes admin user link owner@localhost${flags}\`.`,
     ])
-    expect(linesOf(false).at(-1)).toBe(
+    expect(linesOf(undefined).at(-1)).toBe(
       `It has no users yet. To add one: \`rushes admin user add <email> --account default${flags}\`.`,
     )
   })
 
   it('is absent on the first start, which prints the link itself', () => {
     const start = { url: 'http://127.0.0.1:8000', publicUrl: undefined }
-    expect(consoleLines({ ...start, console: { linkToken: 't', hasUsers: true } }, '')).toEqual([
-      'Console: http://127.0.0.1:8000/#/link/t',
+    expect(consoleLines({ ...start, console: { linkToken: 't', user: 'owner@localhost' } }, '')).toEqual([
+      'Console: http://127.0.0.1:8000/link/t',
       'Single-use sign-in link; expires in 15 minutes.',
     ])
     expect(consoleLines({ ...start, console: undefined }, '')).toEqual([])

@@ -28,6 +28,7 @@ describe('show', () => {
       ['model', 'rushes/preview-image'],
       ['prompt', 'a fox'],
       ['quality', 'high'],
+      ['seed', expect.stringMatching(/^\d+$/)],
       ['created', expect.stringMatching(/Z$/)],
       ['finished', expect.stringMatching(/Z$/)],
       ['elapsed', expect.stringMatching(/^\d\.\d s$/)],

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import type { NewKey } from '../../src/service/store/account-store.js'
 import type { CrashLimit, NewRun, Store } from '../../src/service/store/contract.js'
-import { claimRun, newRun as createNewRun } from '../support/runs.js'
+import { claimRun, newRun as createNewRun, held } from '../support/runs.js'
 
 const GIVEN_UP: CrashLimit = { crashes: 1, failure: { code: 'renderer_crashed', message: 'gave up' } }
 const USABLE = { disabled: false, expiresAtMs: undefined, banned: false }
@@ -12,7 +12,6 @@ const FAILURE = { code: 'render_failed', message: 'no' }
 export function accountContract(open: () => Store | Promise<Store>): void {
   async function createStore(credits = 100) {
     const store = await open()
-    await store.renewLease('me')
     const accountId = await store.ensureAccount({ name: 'acme', credits, nowMs: 0 })
     const addKey = (more: Partial<NewKey> = {}) =>
       store.addKey({
@@ -75,15 +74,8 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     })
 
     const ENDS: readonly [string, (store: Store, id: string) => Promise<unknown>][] = [
-      ['fails', (store, id) => store.failRun({ id, owner: 'me', nowMs: 9 }, FAILURE)],
-      ['kills its renderer', (store, id) => store.recordCrash({ id, owner: 'me', nowMs: 9 }, GIVEN_UP)],
-      [
-        'dies with its process',
-        async (store) => {
-          const me = (await store.listWorkers()).find(({ id }) => id === 'me')
-          return me && (await store.reapWorker(me, GIVEN_UP, 9))
-        },
-      ],
+      ['fails', (store, id) => store.failRun(held(id, 'me', 9), FAILURE)],
+      ['kills its renderer', (store, id) => store.recordCrash(held(id, 'me', 9), GIVEN_UP)],
     ]
     test.each(ENDS)(
       'a run that %s is refunded once, and still counts against the quota',
@@ -109,12 +101,11 @@ export function accountContract(open: () => Store | Promise<Store>): void {
       const { store, addRun, claim, balance, problems } = await createStore()
       const id = await addRun(5)
       await claim()
-      await store.recordCrash({ id, owner: 'me', nowMs: 9 }, { ...GIVEN_UP, crashes: 2 })
+      await store.recordCrash(held(id, 'me', 9), { ...GIVEN_UP, crashes: 2 })
       await claim()
-      await store.releaseWorker('me')
-      await store.renewLease('me')
+      await store.releaseRuns('me')
       await claim()
-      await store.finishRun({ id, owner: 'me', nowMs: 9 }, [])
+      await store.finishRun(held(id, 'me', 9), [])
       expect(await balance()).toBe(95)
       expect(await problems()).toEqual([])
     })
@@ -123,7 +114,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
       const { store, addRun, claim, entries, problems } = await createStore(0)
       const id = await addRun(0)
       await claim()
-      await store.failRun({ id, owner: 'me', nowMs: 9 }, FAILURE)
+      await store.failRun(held(id, 'me', 9), FAILURE)
       expect(await entries()).toEqual([])
       expect(await problems()).toEqual([])
     })
@@ -152,7 +143,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
         }),
       ).rejects.toThrow('banned')
       expect((await claimRun(store, 'me', { only: ['one'] }))?.id).toBe('one')
-      expect(await store.failRun({ id: 'one', owner: 'me', nowMs: 9 }, FAILURE)).toEqual({
+      expect(await store.failRun(held('one', 'me', 9), FAILURE)).toEqual({
         runs: 1,
         refunded: 4,
       })
@@ -197,7 +188,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
       const claimed: string[] = []
       for (let n = 0; n < 15; n++) claimed.push(await claim())
       await Promise.all([
-        ...claimed.map((id) => store.failRun({ id, owner: 'me', nowMs: 9 }, FAILURE)),
+        ...claimed.map((id) => store.failRun(held(id, 'me', 9), FAILURE)),
         ...Array.from({ length: 15 }, () => addRun(2)),
       ])
       expect(await balance()).toBe(30)
@@ -342,31 +333,6 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     await store.recordKeyUse(999, 50)
   })
 
-  test('the queue serves accounts in turn, the one with the fewest runs in progress first', async () => {
-    const { store, addKey, addRun, newRun, accountId } = await createStore()
-    const ids = new Map([[accountId, 'acme']])
-    for (const name of ['b', 'c']) ids.set(await store.ensureAccount({ name, credits: 9, nowMs: 0 }), name)
-    for (let n = 0; n < 3; n++) await addRun(0)
-    for (const [id, name] of ids) {
-      if (name === 'acme') continue
-      const keyId = await addKey({ accountId: id })
-      for (let n = 0; n < 2; n++)
-        await store.addRun(newRun(`${name}_${n}`, { accountId: id, keyId, createdAtMs: 100 }), () => {})
-    }
-    const next = async () => (await claimRun(store, 'me'))?.id ?? ''
-    const first = [await next(), await next(), await next()]
-    expect(first).toEqual(['run_1', 'b_0', 'c_0'])
-    // Those of b and c are done, that of acme goes on.
-    for (const id of ['b_0', 'c_0']) await store.finishRun({ id, owner: 'me', nowMs: 9 }, [])
-    expect([await next(), await next(), await next(), await next(), await next()]).toEqual([
-      'b_1',
-      'c_1',
-      'run_2',
-      'run_3',
-      '',
-    ])
-  })
-
   test('accounts whose runs end at once are served in turn too, also a new account', async () => {
     const { store, newRun, accountId } = await createStore()
     const addRuns = async (account: number, name: string, count: number) => {
@@ -377,7 +343,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
       const served: string[] = []
       for (let n = 0; n < count; n++) {
         const id = (await claimRun(store, 'me'))?.id ?? ''
-        await store.finishRun({ id, owner: 'me', nowMs: 9 }, [])
+        await store.finishRun(held(id, 'me', 9), [])
         served.push(id)
       }
       return served
@@ -386,6 +352,6 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     await addRuns(await store.ensureAccount({ name: 'b', credits: 0, nowMs: 0 }), 'b', 2)
     expect(await serve(4)).toEqual(['a_1', 'b_1', 'a_2', 'b_2'])
     await addRuns(await store.ensureAccount({ name: 'c', credits: 0, nowMs: 0 }), 'c', 3)
-    expect(await serve(5)).toEqual(['c_1', 'a_3', 'c_2', 'a_4', 'c_3'])
+    expect(await serve(5)).toEqual(['a_3', 'c_1', 'a_4', 'c_2', 'c_3'])
   })
 }

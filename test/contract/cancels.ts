@@ -1,22 +1,19 @@
 /** What every implementation of the store keeps to when runs are canceled. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { ClaimedRun, CrashLimit, Store } from '../../src/service/store/contract.js'
-import { claimRun, newRun, storedOutput } from '../support/runs.js'
+import type { CrashLimit, Store } from '../../src/service/store/contract.js'
+import { claimRun, held, newRun, storedOutput } from '../support/runs.js'
 
 const LIMIT: CrashLimit = { crashes: 2, failure: { code: 'renderer_crashed', message: 'gave up' } }
 const OUTPUT = storedOutput()
 const MODELS = ['rushes/preview-image']
 const PRICE = 5
 
-const held = (id: string, owner = 'me'): ClaimedRun => ({ id, owner, nowMs: 9 })
-
 /** `open` gives an empty store; it is called within each test. */
 export function cancelContract(open: () => Store | Promise<Store>): void {
   /** With one worker, `me`, and an account whose key has made these runs. */
   async function createStore(ids: readonly string[]) {
     const store = await open()
-    await store.renewLease('me')
     const accountId = await store.ensureAccount({ name: 'default', credits: 100, nowMs: 0 })
     const keyId = await store.addKey({ accountId, hash: 'h', prefix: 'rk_ci', name: 'ci', nowMs: 0 })
     for (const id of ids) await store.addRun(newRun({ id, accountId, keyId, price: PRICE }), () => {})
@@ -77,28 +74,11 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
     const { store, runOf, problems } = await createStore(['one'])
     await claimRun(store, 'me')
     await store.cancelRun('one', 7)
-    expect(await store.addOutputFiles(held('one'), [OUTPUT])).toBe(false)
     expect(await store.finishRun(held('one'), [OUTPUT])).toBe(false)
     expect(await store.failRun(held('one'), LIMIT.failure)).toBeUndefined()
     expect(await store.recordCrash(held('one'), LIMIT)).toBeUndefined()
     expect(await store.findOutput(OUTPUT.token, OUTPUT.name)).toBeUndefined()
     expect(await runOf('one')).toMatchObject({ status: 'canceled', outputs: [] })
-    expect(await problems()).toEqual([])
-  })
-
-  test('a canceled run stays canceled when its worker ends, and another worker settles it', async () => {
-    const { store, runOf, problems } = await createStore(['one', 'two'])
-    await claimRun(store, 'me')
-    await claimRun(store, 'me')
-    await store.cancelRun('one', 7)
-    await store.renewLease('other')
-    expect(await store.findStopping('other', MODELS)).toEqual([])
-    const worker = (await store.listWorkers()).find(({ id }) => id === 'me')
-    if (worker === undefined) throw new Error('no worker')
-    await store.reapWorker(worker, LIMIT, 8)
-    expect([(await runOf('one'))?.status, (await runOf('two'))?.status]).toEqual(['canceled', 'queued'])
-    expect(await store.findStopping('other', MODELS)).toMatchObject([{ id: 'one' }])
-    expect(await store.settleCanceled('one', true, 9)).toEqual({ runs: 1, refunded: PRICE })
     expect(await problems()).toEqual([])
   })
 
@@ -108,7 +88,7 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
     await store.cancelRun('one', 7)
     const [before] = await store.findStopping('me', MODELS)
     // Its own worker is about to send the run.
-    const job = { intent: { sentAtMs: 1, endpoint: 'model' } }
+    const job = { intent: { id: 'i', sentAtMs: 1, endpoint: 'model' } }
     expect(await store.saveJob(held('one'), job)).toBe(true)
     expect(await store.settleCanceled('one', true, 9, before?.stored)).toBeUndefined()
     expect(await store.findStopping('me', MODELS)).toEqual([
@@ -123,10 +103,8 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
     const { store, runOf, balances, problems } = await createStore(['one'])
     await claimRun(store, 'me')
     await store.cancelRun('one', 7)
-    await store.releaseWorker('me')
-    await store.renewLease('other')
-    expect(await store.findStopping('other', ['acme/other'], 7)).toEqual([])
-    expect(await store.findStopping('other', ['acme/other'], 8)).toMatchObject([{ id: 'one' }])
+    expect(await store.findStopping('me', ['acme/other'], 7)).toEqual([])
+    expect(await store.findStopping('me', ['acme/other'], 8)).toMatchObject([{ id: 'one' }])
     expect(await store.settleCanceled('one', undefined, 9)).toEqual({ runs: 1, refunded: 0 })
     expect(await runOf('one')).toMatchObject({ status: 'canceled', failure: { code: 'outcome_unknown' } })
     expect((await store.verify()).unknown).toEqual(['one'])
@@ -146,16 +124,7 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
     expect(await runOf('one')).toMatchObject({ status: 'queued' })
   })
 
-  test('the sweep may remove the files of a canceled run', async () => {
-    const { store, accountId } = await createStore([])
-    const file = { kind: 'input', key: 'image', image: { sha256: 'a'.repeat(64), bytes: 3 } } as const
-    await store.addRun(newRun({ id: 'one', accountId, files: [file], createdAtMs: 0 }), () => {})
-    expect(await store.removeOldFiles('input', 100)).toEqual([])
-    await store.cancelRun('one', 7)
-    expect(await store.removeOldFiles('input', 100)).toEqual(['image'])
-  })
-
-  const STEPS = ['claim', 'cancel', 'finish', 'fail', 'crash', 'settle', 'keep', 'reap', 'return'] as const
+  const STEPS = ['claim', 'cancel', 'finish', 'fail', 'crash', 'settle', 'keep', 'release'] as const
   type Step = (typeof STEPS)[number]
 
   test('the first final state stays and credits match the ledger, in any order of changes', async () => {
@@ -173,12 +142,7 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
           crash: (id) => store.recordCrash(held(id), LIMIT),
           settle: (id) => store.settleCanceled(id, true, 9),
           keep: (id) => store.settleCanceled(id, false, 9),
-          async reap() {
-            const worker = (await store.listWorkers()).find(({ id }) => id === 'me')
-            if (worker !== undefined) await store.reapWorker(worker, LIMIT, 8)
-            await store.renewLease('me')
-          },
-          return: () => store.returnRuns('me', []),
+          release: () => store.releaseRuns('me'),
         }
         const ended = new Map<string, string>()
         // The steps of a round run at the same time.

@@ -4,7 +4,7 @@ import { OUTCOME_UNKNOWN } from '../../src/protocol/run-state.js'
 import type { NewKey } from '../../src/service/store/account-store.js'
 import type { EntryFilter, RunFilter } from '../../src/service/store/console-store.js'
 import type { NewRun, Store } from '../../src/service/store/contract.js'
-import { claimRun, storedOutput } from '../support/runs.js'
+import { claimRun, held, storedOutput } from '../support/runs.js'
 
 const FAILURE = { code: 'render_failed', message: 'no' }
 const OUTPUTS = ['a.png', 'b.png'].map((name) => storedOutput({ name }))
@@ -14,7 +14,6 @@ const DAY_MS = 86_400_000
 export function consoleContract(open: () => Store | Promise<Store>): void {
   async function createStore() {
     const store = await open()
-    await store.renewLease('me')
     const accountId = await store.ensureAccount({ name: 'acme', credits: 1_000, nowMs: 0 })
     const otherId = await store.ensureAccount({ name: 'other', credits: 1_000, nowMs: 0 })
     const addKey = (name: string, more: Partial<NewKey> = {}) =>
@@ -29,13 +28,13 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
     const finish = async (id: string) => {
       await claim(id)
       await store.finishRun(
-        { id, owner: 'me', nowMs: 9 },
+        held(id, 'me', 9),
         OUTPUTS.map((output) => ({ ...output, token: `of ${id}` })),
       )
     }
     const fail = async (id: string) => {
       await claim(id)
-      await store.failRun({ id, owner: 'me', nowMs: 9 }, FAILURE)
+      await store.failRun(held(id, 'me', 9), FAILURE)
     }
     const ids = async (filter: Partial<RunFilter> = {}) =>
       (await store.listRuns({ accountId, limit: 100, ...filter })).runs.map(({ id }) => id)
@@ -66,7 +65,7 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       const { runs, next } = await store.listRuns({ accountId, limit: 10 })
       expect(next).toBeUndefined()
       const shown = { prompt: 'a fox', aspectRatio: undefined }
-      const account = { accountId, price: 2, isRefunded: false, crashes: 0 }
+      const account = { accountId, price: 2, isRefunded: false, crashes: 0, isRemoved: false }
       const same = { ...shown, ...account, model: 'acme/small', kind: 'image' }
       const times = { createdAtMs: 1, startedAtMs: 5, finishedAtMs: 9 }
       const key = { id: keyId, name: 'ci' }
@@ -248,7 +247,7 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       await add(id, { price: 3 })
       await claim(id)
       expect(await isRefunded(id)).toBe(false)
-      await store.failRun({ id, owner: 'me', nowMs: 8 }, { code, message: 'It failed.' })
+      await store.failRun(held(id, 'me', 8), { code, message: 'It failed.' })
     }
     await end('failed', 'render_failed')
     expect(await isRefunded('failed')).toBe(true)
@@ -266,6 +265,65 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       ['unknown', true],
       ['failed', true],
     ])
+  })
+
+  test('runs that are newer than a number are listed, and those of all accounts', async () => {
+    const { store, otherId, add, ids } = await createStore()
+    for (const id of ['one', 'two', 'three']) await add(id)
+    await add('theirs', { accountId: otherId, keyId: undefined })
+    const { runs } = await store.listRuns({ accountId: undefined, limit: 100 })
+    expect(runs.map(({ id }) => id)).toEqual(['theirs', 'three', 'two', 'one'])
+    expect(await ids({ after: runs[3]?.sequence })).toEqual(['three', 'two'])
+    expect(await ids({ after: runs[0]?.sequence, search: 'fox' })).toEqual([])
+    expect(await ids({ accountId: undefined, status: 'queued', before: runs[1]?.sequence })).toEqual([
+      'two',
+      'one',
+    ])
+  })
+
+  test('a run says that its outputs were removed, which needs a session of its account', async () => {
+    const { store, accountId, otherId, add, finish } = await createStore()
+    const userId = (await store.addUser({ email: 'ann@example.com', accountId, nowMs: 0 })) ?? 0
+    const from = { fromLink: false, address: undefined, userAgent: undefined }
+    await store.addSession({ hash: 's', userId, ...from, nowMs: 0, expiresAtMs: 100 })
+    await add('one')
+    await finish('one')
+    const isRemoved = async () => (await store.findRuns(['one'], accountId))[0]?.isRemoved
+    expect(await isRemoved()).toBe(false)
+    const by = { session: 's', nowMs: 50 }
+    expect(await store.removeFiles('one', otherId, by)).toBe(false)
+    await expect(store.removeFiles('one', accountId, { ...by, nowMs: 100 })).rejects.toMatchObject({
+      code: 'not_signed_in',
+    })
+    expect(await isRemoved()).toBe(false)
+    expect([await store.removeFiles('one', accountId, by), await isRemoved()]).toEqual([true, true])
+    await store.filesRemoved(['one'])
+    expect([await isRemoved(), await store.removeFiles('one', accountId, by)]).toEqual([true, false])
+  })
+
+  test('no change of a user is made after the session has ended', async () => {
+    const { store, accountId, keyId, add } = await createStore()
+    const by = { session: 'gone', nowMs: 1 }
+    await add('one')
+    const key = { accountId, hash: 'h', prefix: 'rk_', name: 'late', nowMs: 0, by }
+    const link = { hash: 'l', userId: 1, nowMs: 1, expiresAtMs: 9 }
+    for (const change of [
+      () => add('late', { by }),
+      () => store.cancelRun('one', 1, accountId, by),
+      () => store.addKey(key),
+      () => store.changeKey(keyId, { disabled: true }, by),
+      () => store.addUser({ email: 'late@example.com', accountId, nowMs: 1, by }),
+      () => store.addLink(link, by),
+    ])
+      await expect(change()).rejects.toMatchObject({ code: 'not_signed_in' })
+    expect((await store.listRuns({ accountId, limit: 9 })).runs).toMatchObject([
+      { id: 'one', status: 'queued' },
+    ])
+    expect((await store.listKeys()).map(({ name, disabled }) => [name, disabled])).toEqual([
+      ['ci', false],
+      ['build', false],
+    ])
+    expect(await store.listUsers(1)).toEqual([])
   })
 
   test('the keys of an account are listed newest first, and found only for that account', async () => {
@@ -326,7 +384,7 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       await add('next', { createdAtMs: day + 2 * DAY_MS, price: 8 })
       await claim('late')
       // Refunded on a day without a charge.
-      await store.failRun({ id: 'late', owner: 'me', nowMs: day + 5 * DAY_MS }, FAILURE)
+      await store.failRun(held('late', 'me', day + 5 * DAY_MS), FAILURE)
       await store.addCredits({ account: 'acme', amount: 5, nowMs: day + 9 * DAY_MS }, () => {})
       const days = [
         { day: '2026-01-30', credits: 1, runs: 1 },

@@ -1,7 +1,7 @@
 /** What the ledger of every implementation refuses, and what its check finds. */
 import { describe, expect, test } from 'vitest'
 import type { Store } from '../../src/service/store/contract.js'
-import { claimRun, newRun } from '../support/runs.js'
+import { claimRun, held, newRun } from '../support/runs.js'
 
 export interface LedgerInDatabase {
   readonly store: Store
@@ -17,9 +17,8 @@ export function creditLedgerContract(open: () => LedgerInDatabase | Promise<Ledg
     const accountId = await store.ensureAccount({ name: 'acme', credits: 100, nowMs: 0 })
     const keyId = await store.addKey({ accountId, hash: 'h', prefix: 'rk_ci', name: 'ci', nowMs: 0 })
     for (const id of ['one', 'two']) await store.addRun(newRun({ id, accountId, keyId, price: 5 }), () => {})
-    await store.renewLease('me')
     await claimRun(store, 'me', { nowMs: 2 })
-    await store.failRun({ id: 'one', owner: 'me', nowMs: 3 }, { code: 'x', message: 'y' })
+    await store.failRun(held('one', 'me', 3), { code: 'x', message: 'y' })
     return opened
   }
 

@@ -32,12 +32,6 @@ export function filesContract(open: () => FilesOnClock, { canAge = true, canGoAw
     const found = await files.find(key)
     return found && (await text(await found.read(range)))
   }
-  const older = async (files: FileStore, ageMs: number) => {
-    const keys: string[] = []
-    for await (const key of files.listOlder(ageMs)) keys.push(key)
-    return keys.sort()
-  }
-
   test('a file is stored from bytes or from a path, and found with its size', async () => {
     const { files, work } = open()
     writeFileSync(join(work, 'clip.mp4'), 'a clip')
@@ -73,9 +67,6 @@ export function filesContract(open: () => FilesOnClock, { canAge = true, canGoAw
       await files.put('token/a.png', { bytes: Buffer.from('a') })
       const found = await files.find('token/a.png')
       const bringBack = takeAway?.()
-      const listAll = async () => {
-        for await (const _ of files.listOlder(-1e15));
-      }
       const asked: Record<string, () => Promise<unknown>> = {
         'find a file': () => files.find('token/a.png'),
         'find none': () => files.find('none'),
@@ -85,7 +76,7 @@ export function filesContract(open: () => FilesOnClock, { canAge = true, canGoAw
         'put a path': () => files.put('token2/clip.mp4', { path }),
         remove: () => files.remove('token/a.png'),
         'remove none': () => files.remove('none'),
-        list: listAll,
+        'remove a folder': () => files.removeBelow('token'),
       }
       for (const [what, ask] of Object.entries(asked))
         await expect(ask(), what).rejects.toThrow(StorageUnavailable)
@@ -123,19 +114,6 @@ export function filesContract(open: () => FilesOnClock, { canAge = true, canGoAw
     advance?.(60_000)
     await files.put('a1b2', { bytes: Buffer.from('newer') })
     expect(await textOf(files, 'a1b2')).toBe('older')
-    expect(await older(files, 30_000)).toEqual(['a1b2'])
-  })
-
-  test.skipIf(!canAge)('lists the files that are older than an age', async () => {
-    const { files, advance } = open()
-    await files.put('one/a.png', { bytes: Buffer.from('a') })
-    await files.put('one/b.png', { bytes: Buffer.from('b') })
-    advance?.(60_000)
-    await files.put('two/c.png', { bytes: Buffer.from('c') })
-    expect(await older(files, 30_000)).toEqual(['one/a.png', 'one/b.png'])
-    expect(await older(files, 90_000)).toEqual([])
-    advance?.(30_001)
-    expect(await older(files, 30_000)).toEqual(['one/a.png', 'one/b.png', 'two/c.png'])
   })
 
   test('removes a file, and ignores one that does not exist', async () => {
@@ -146,7 +124,7 @@ export function filesContract(open: () => FilesOnClock, { canAge = true, canGoAw
     expect(await files.find('one/a.png')).toBeUndefined()
     expect(await textOf(files, 'one/b.png')).toBe('b')
     await files.remove('one/b.png')
-    expect(await older(files, -1)).toEqual([])
+    expect(await files.find('one/b.png')).toBeUndefined()
   })
 
   test('concurrent writers of one key leave one complete file', async () => {
@@ -154,6 +132,14 @@ export function filesContract(open: () => FilesOnClock, { canAge = true, canGoAw
     const bytes = Buffer.alloc(100_000, 'x')
     await Promise.all(Array.from({ length: 8 }, () => files.put('same', { bytes })))
     expect(await readStored(files, 'same', 1_000_000)).toEqual(bytes)
-    expect(await older(files, -1)).toEqual(['same'])
+  })
+
+  test('removes all files of a run, and no others', async () => {
+    const { files } = open()
+    const keys = ['run_1/inputs/a1', 'run_1/x/a.png', 'run_1/x/b.png', 'run_12/x/a.png']
+    for (const key of keys) await files.put(key, { bytes: Buffer.from(key) })
+    for (let times = 0; times < 2; times++) await files.removeBelow('run_1')
+    for (const key of keys.slice(0, 3)) expect(await files.find(key)).toBeUndefined()
+    expect(await textOf(files, 'run_12/x/a.png')).toBe('run_12/x/a.png')
   })
 }

@@ -2,9 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import { KINDS, type Kind } from '../../src/protocol/models.js'
 import { LOCAL_MOVES, LOCAL_STATUSES, type LocalStatus } from '../../src/protocol/run-state.js'
-import type { StoredJob } from '../../src/service/engines/engine.js'
-import type { ClaimedRun, ClaimRequest, CrashLimit, NewRun, Store } from '../../src/service/store/contract.js'
-import { claimRun, newRun, storedOutput } from '../support/runs.js'
+import type { ClaimRequest, CrashLimit, NewRun, Store } from '../../src/service/store/contract.js'
+import { claimRun, held, newRun, storedOutput } from '../support/runs.js'
 
 const LIMIT: CrashLimit = { crashes: 3, failure: { code: 'renderer_crashed', message: 'gave up' } }
 const OUTPUT = storedOutput()
@@ -13,8 +12,6 @@ const OUTPUT = storedOutput()
 const never = () => {
   throw new Error('asked')
 }
-
-const held = (id: string, owner = 'me'): ClaimedRun => ({ id, owner, nowMs: 9 })
 
 /** Every function that moves a run, by what it makes of it. */
 const MOVERS: Readonly<Record<LocalStatus, (store: Store, id: string) => Promise<unknown>>> = {
@@ -33,7 +30,6 @@ export function storeContract(open: () => Store | Promise<Store>): void {
   /** With one worker, `me`. */
   async function createStore() {
     const store = await open()
-    await store.renewLease('me')
     const accountId = await store.ensureAccount({ name: 'default', credits: 100, nowMs: 0 })
     let created = 0
     const addRun = async (): Promise<string> => {
@@ -133,44 +129,8 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect(await store.findRun(id, accountId + 1)).toBeUndefined()
   })
 
-  test('an expired worker is removed and its crash counted, unless its heartbeat has changed', async () => {
-    const { store, addRun, statusOf } = await createStore()
-    const [rendering, waiting] = [await addRun(), await addRun()]
-    const recordOf = async (id: string) => (await store.listWorkers()).find((each) => each.id === id)
-    for (let crashes = 1; crashes <= 3; crashes++) {
-      await store.renewLease('me')
-      const before = await recordOf('me')
-      if (before === undefined) throw new Error('no worker')
-      expect(before.hasEnded).toBe(false)
-      expect((await claimRun(store, 'me'))?.id).toBe(rendering)
-      await store.renewLease('me')
-      expect(await store.reapWorker(before, LIMIT, 7)).toBeUndefined()
-      expect(await statusOf(rendering)).toBe('processing')
-      const now = await recordOf('me')
-      expect(now?.heartbeatAtMs).not.toBe(before.heartbeatAtMs)
-      const runs = crashes < 3 ? 0 : 1
-      expect(await store.reapWorker(now ?? before, LIMIT, 7)).toEqual({ runs, refunded: 0 })
-      expect(await statusOf(rendering)).toBe(crashes < 3 ? 'queued' : 'failed')
-      expect(await store.listWorkers()).toEqual([])
-    }
-    await store.renewLease('other')
-    expect((await claimRun(store, 'other'))?.id).toBe(waiting)
-  })
-
-  test('a lease can be extended only while it exists', async () => {
-    const { store } = await createStore()
-    const heartbeat = async () => (await store.listWorkers()).find(({ id }) => id === 'me')?.heartbeatAtMs
-    const before = await heartbeat()
-    expect(await store.extendLease('me')).toBe(true)
-    expect(await heartbeat()).toBeGreaterThan(before ?? Number.POSITIVE_INFINITY)
-    await store.releaseWorker('me')
-    expect(await store.extendLease('me')).toBe(false)
-    expect(await store.listWorkers()).toEqual([])
-  })
-
   test('concurrent claims get different runs, each once', async () => {
     const { store, addRun } = await createStore()
-    await store.renewLease('other')
     const ids: string[] = []
     for (let n = 0; n < 30; n++) ids.push(await addRun())
     const claimed = await Promise.all(
@@ -235,16 +195,6 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect((await store.findRun(id, accountId))?.outputs).toEqual([OUTPUT])
   })
 
-  test('a worker without a lease gets no run', async () => {
-    const { store, addRun } = await createStore()
-    const id = await addRun()
-    expect(await claimRun(store, 'stranger')).toBeUndefined()
-    await store.releaseWorker('me')
-    expect(await claimRun(store, 'me')).toBeUndefined()
-    await store.renewLease('me')
-    expect(await claimRun(store, 'me')).toMatchObject({ id })
-  })
-
   test('a claim that names runs gets only the oldest of these', async () => {
     const { store, addRun } = await createStore()
     const [first, second, third] = [await addRun(), await addRun(), await addRun()]
@@ -252,24 +202,6 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect(await claimRun(store, 'me', { only: [third, second] })).toMatchObject({ id: second })
     expect(await claimRun(store, 'me', { only: [second] })).toBeUndefined()
     expect(await claimRun(store, 'me')).toMatchObject({ id: first })
-  })
-
-  test('returns to the queue the runs that a worker owns but does not hold, and no others', async () => {
-    const { store, addRun, statusOf, accountId } = await createStore()
-    const [kept, lost, theirs] = [await addRun(), await addRun(), await addRun()]
-    await store.renewLease('other')
-    await claimRun(store, 'me')
-    await claimRun(store, 'me')
-    await claimRun(store, 'other')
-    await store.returnRuns('me', [kept])
-    expect(await Promise.all([kept, lost, theirs].map(statusOf))).toEqual([
-      'processing',
-      'queued',
-      'processing',
-    ])
-    expect(await claimRun(store, 'other')).toMatchObject({ id: lost })
-    expect(await store.finishRun(held(lost), [OUTPUT])).toBe(false)
-    expect(await store.findRun(lost, accountId)).toMatchObject({ status: 'processing' })
   })
 
   /** Runs of two models, of accounts that were served in their order. */
@@ -301,77 +233,23 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect(await claim(['acme/other', 'acme/mine'])).toBe('other_0')
   })
 
-  test('accounts are served in turn, each with its oldest run of the claimed models', async () => {
+  test('the accounts of a model are served in turn, also one that comes later', async () => {
     const { add, claim } = await createMixedQueue()
-    await add('a1', 0, 'acme/foreign')
-    for (const id of ['a2', 'a3', 'a4']) await add(id, 0, id === 'a3' ? 'acme/two' : 'acme/one')
-    for (const id of ['b1', 'b2']) await add(id, 1, 'acme/two')
-    const both = ['acme/two', 'acme/one']
-    const order = []
-    for (let n = 0; n < 6; n++) order.push(await claim(both))
-    expect(order).toEqual(['a2', 'b1', 'a3', 'b2', 'a4', undefined])
+    for (const n of [1, 2, 3, 4]) await add(`a${n}`, 0, 'acme/one')
+    for (const n of [1, 2]) await add(`b${n}`, 1, 'acme/one')
+    const order = [await claim(['acme/one']), await claim(['acme/one']), await claim(['acme/one'])]
+    await add('b3', 1, 'acme/one')
+    for (let n = 0; n < 4; n++) order.push(await claim(['acme/one']))
+    expect(order).toEqual(['a1', 'b1', 'a2', 'b2', 'a3', 'b3', 'a4'])
   })
 
-  test('an account whose runs wait for a slow server keeps its turns for other models', async () => {
-    const store = await open()
-    await store.renewLease('me')
-    const accounts = await Promise.all(
-      ['slow', 'busy'].map((name) => store.ensureAccount({ name, credits: 0, nowMs: 0 })),
-    )
-    const [slow = 0, busy = 0] = accounts
-    const add = (id: string, accountId: number, model: string) =>
-      store.addRun(newRun({ id, accountId, model }), never)
-    const claim = async (...models: readonly string[]) =>
-      (await claimRun(store, 'me', { models, separate: ['acme/slow'] }))?.id
-    for (const n of [1, 2, 3]) await add(`slow_${n}`, slow, 'acme/slow')
-    expect([await claim('acme/slow'), await claim('acme/slow')]).toEqual(['slow_1', 'slow_2'])
-    for (const n of [1, 2, 3]) await add(`busy_${n}`, busy, 'acme/quick')
-    for (const n of [1, 2]) await add(`other_${n}`, slow, 'acme/quick')
-    // Its third run of the slow model is older, and that model has no free slot.
-    expect([await claim('acme/quick'), await claim('acme/quick')].toSorted()).toEqual(['busy_1', 'other_1'])
-    await store.finishRun(held('busy_1'), [{ ...OUTPUT, token: 'b1' }])
-    expect(await claim('acme/quick')).toBe('busy_2')
-    await store.finishRun(held('other_1'), [{ ...OUTPUT, token: 'o1' }])
-    expect(await claim('acme/quick')).toBe('other_2')
-    // With a free slot again, runs of the slow model are compared among themselves.
-    await add('slow_4', busy, 'acme/slow')
-    expect(await claim('acme/slow')).toBe('slow_4')
-    expect(
-      [await claim('acme/slow', 'acme/quick'), await claim('acme/slow', 'acme/quick')].toSorted(),
-    ).toEqual(['busy_3', 'slow_3'])
-  })
-
-  test('a worker of many models serves accounts in turn, behind many that wait for another model', async () => {
-    const { store, accountId } = await createStore()
-    const models = Array.from({ length: 500 }, (_, n) => `acme/model-${n}`)
-    const accounts = [accountId]
-    for (let n = 1; n < 6; n++)
-      accounts.push(await store.ensureAccount({ name: `account ${n}`, credits: 100, nowMs: 0 }))
-    const add = (id: string, account: number, model: string) =>
-      store.addRun(newRun({ id, accountId: accounts[account] ?? 0, model }), never)
-    for (let n = 0; n < 4; n++) await add(`other_${n}`, n, 'acme/other')
-    for (const id of ['b1', 'b2']) await add(id, 5, 'acme/model-7')
-    for (const [n, model] of models.entries()) await add(`a${n}`, 4, model)
-    const order = []
-    for (let n = 0; n < 4; n++) order.push((await claimRun(store, 'me', { models }))?.accountId)
-    expect(order).toEqual([5, 4, 5, 4].map((n) => accounts[n]))
-    expect((await claimRun(store, 'me', { models: ['acme/other'] }))?.id).toBe('other_0')
-  })
-
-  test('each account gets a run before any gets a second, with more accounts than a claim compares', async () => {
-    const { store, accountId } = await createStore()
-    const models = Array.from({ length: 10 }, (_, n) => `acme/model-${n}`)
-    const accounts = [accountId]
-    for (let n = 1; n < 35; n++)
-      accounts.push(await store.ensureAccount({ name: `account ${n}`, credits: 100, nowMs: 0 }))
-    for (const model of models)
-      for (const account of accounts)
-        await store.addRun(newRun({ id: `${model}-${account}`, accountId: account, model }), never)
-    for (let turn = 0; turn < 2; turn++) {
-      const served = []
-      for (const _ of accounts) served.push((await claimRun(store, 'me', { models }))?.accountId)
-      expect(served.toSorted((one, other) => Number(one) - Number(other))).toEqual(accounts)
-    }
+  test('a run that comes back goes to the head of the queue', async () => {
+    const { store, add, claim } = await createMixedQueue()
+    for (const n of [1, 2, 3]) await add(`a${n}`, 0, 'acme/one')
+    await claim(['acme/one'])
+    await claim(['acme/one'])
+    await store.recordCrash(held('a1'), LIMIT)
+    expect(await claim(['acme/one'])).toBe('a1')
   })
 
   test('a claim does not get a named run of another model', async () => {
@@ -387,7 +265,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     const { store, addRun, statusOf, accountId } = await createStore()
     const [id, other] = [await addRun(), await addRun()]
     for (let runs = 0; runs < 2; runs++) await claimRun(store, 'me', { nowMs: 5 })
-    const crashed = { ...held(id), startedAtMs: 5 }
+    const crashed = held(id)
     expect(await store.recordCrash(crashed, LIMIT)).toEqual({ runs: 0, refunded: 0 })
     expect(await statusOf(other)).toBe('processing')
     expect(await claimRun(store, 'me', { nowMs: 6 })).toMatchObject({ id, startedAtMs: 6 })
@@ -399,10 +277,9 @@ export function storeContract(open: () => Store | Promise<Store>): void {
   test('a run belongs to the worker that claimed it, and to none once it is queued again', async () => {
     const { store, addRun, accountId } = await createStore()
     const id = await addRun()
-    await store.renewLease('other')
     await claimRun(store, 'other')
     expect(await store.finishRun(held(id), [OUTPUT])).toBe(false)
-    await store.releaseWorker('other')
+    await store.releaseRuns('other')
     expect(await store.finishRun(held(id, 'other'), [OUTPUT])).toBe(false)
     expect(await claimRun(store, 'me', { nowMs: 6 })).toMatchObject({ id })
     expect(await store.finishRun(held(id, 'other'), [OUTPUT])).toBe(false)
@@ -421,9 +298,8 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     const { store, addRun, accountId } = await createStore()
     const id = await addRun()
     for (let times = 0; times < 5; times++) {
-      await store.renewLease('me')
       await claimRun(store, 'me')
-      await store.releaseWorker('me')
+      await store.releaseRuns('me')
     }
     expect(await store.findRun(id, accountId)).toMatchObject({ status: 'queued', startedAtMs: undefined })
     expect(await store.findRuns([id], accountId)).toMatchObject([{ crashes: 0 }])
@@ -460,64 +336,42 @@ export function storeContract(open: () => Store | Promise<Store>): void {
   })
 
   describe('the job of a run', () => {
+    const INTENT = { id: 'i', sentAtMs: 1, endpoint: 'videos' }
+
     test('can be stored only by its owner, and comes with each later claim', async () => {
       const { store, addRun } = await createStore()
-      await store.renewLease('other')
       const id = await addRun()
-      expect(await store.saveJob(held(id), HANDLE)).toBe(false)
+      expect(await store.saveIntent(held(id), INTENT)).toBeUndefined()
       expect((await claimRun(store, 'me'))?.job).toBeUndefined()
       expect(await store.saveJob(held(id, 'other'), HANDLE)).toBe(false)
-      expect(await store.saveJob(held(id), { intent: { sentAtMs: 1, endpoint: 'videos' } })).toBe(true)
-      expect(await store.saveJob(held(id), HANDLE)).toBe(true)
-      await store.releaseWorker('me')
+      for (let times = 0; times < 2; times++)
+        expect(await store.saveIntent(held(id), INTENT)).toBeGreaterThan(10_000)
+      expect(await store.saveIntent(held(id), { ...INTENT, id: 'another' })).toBeUndefined()
+      expect(await store.saveJob(held(id), HANDLE, INTENT)).toBe(true)
+      await store.releaseRuns('me')
       expect((await claimRun(store, 'other'))?.job).toEqual(HANDLE)
     })
 
-    describe('a job that was found in the list of a provider', () => {
-      const FOUND = { id: 'job_1' }
-      const intentOf = (input: Readonly<Record<string, string>>, endpoint = 'model') => ({
-        intent: { sentAtMs: 1, endpoint, input },
-      })
+    test('is stored by its intent, whoever has the run', async () => {
+      const { store, addRun } = await createStore()
+      const id = await addRun()
+      await claimRun(store, 'me')
+      await store.saveIntent(held(id), INTENT)
+      const stranger = held(id, 'stranger')
+      expect(await store.saveJob(stranger, HANDLE, { ...INTENT, id: 'another' })).toBe(false)
+      expect(await store.saveJob(stranger, HANDLE, INTENT)).toBe(true)
+    })
 
-      test.each<[name: string, other: StoredJob, adopted: boolean | 'taken']>([
-        ['is refused if another run has it', HANDLE, 'taken'],
-        ['is refused if another run has the same input', intentOf({ prompt: 'a' }), 'taken'],
-        [
-          'is refused if another run has the same input and more fields',
-          intentOf({ prompt: 'a', steps: 's' }),
-          'taken',
-        ],
-        ['is adopted if the other run has another input', intentOf({ prompt: 'b', steps: 's' }), true],
-        ['is adopted if the other run uses another endpoint', intentOf({ prompt: 'a' }, 'other'), true],
-        ['is adopted if the other run has another job', { handle: { id: 'job_2' } }, true],
-        ['is adopted if the create of the other run was refused', {}, true],
-      ])('%s', async (_, other, adopted) => {
-        const { store, addRun } = await createStore()
-        await store.renewLease('other')
-        const [one, two] = [await addRun(), await addRun()]
-        await claimRun(store, 'me')
-        await claimRun(store, 'other')
-        const before = intentOf({ prompt: 'a' })
-        await store.saveJob(held(one), before)
-        await store.saveJob(held(two, 'other'), other)
-        expect(await store.adoptJob(held(one, 'other'), FOUND)).toBe(false)
-        expect(await store.adoptJob(held(one), FOUND)).toBe(adopted)
-        await store.releaseWorker('me')
-        expect((await claimRun(store, 'other'))?.job).toEqual(adopted === true ? { handle: FOUND } : before)
-      })
-
-      test('goes to one of two equal runs only after an operator has refunded the other', async () => {
-        const { store, addRun } = await createStore()
-        const [one, two] = [await addRun(), await addRun()]
-        for (const id of [one, two]) {
-          await claimRun(store, 'me')
-          await store.saveJob(held(id), intentOf({ prompt: 'a' }))
-        }
-        await store.failRun(held(one), { code: 'render_failed', message: 'Lost.' })
-        expect(await store.adoptJob(held(two), FOUND)).toBe('taken')
-        expect(await store.decideUnknown(one, { nowMs: 9 })).toBe('done')
-        expect(await store.adoptJob(held(two), FOUND)).toBe(true)
-      })
+    test('a worker that stops keeps a run that waits for the answer to its create', async () => {
+      const { store, addRun, statusOf } = await createStore()
+      const [open, followed] = [await addRun(), await addRun()]
+      await claimRun(store, 'me')
+      await claimRun(store, 'me')
+      await store.saveIntent(held(open), INTENT)
+      await store.saveIntent(held(followed), INTENT)
+      await store.saveJob(held(followed), HANDLE, INTENT)
+      await store.releaseRuns('me')
+      expect([await statusOf(open), await statusOf(followed)]).toEqual(['processing', 'queued'])
     })
 
     test('survives more crashes than a run without a job', async () => {
@@ -618,7 +472,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
       const { store, accountId } = await createStore()
       await store.addRun(newRun({ id: 'paid', accountId, price: 7 }), () => {})
       await claimRun(store, 'me')
-      await store.saveJob(held('paid'), { intent: { sentAtMs: 1, endpoint: 'model' } })
+      await store.saveJob(held('paid'), { intent: { id: 'i', sentAtMs: 1, endpoint: 'model' } })
       await end(store)
       expect(await store.findRun('paid', accountId)).toMatchObject({
         status: 'failed',

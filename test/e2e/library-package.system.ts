@@ -1,6 +1,6 @@
 /**
  * The library as another project has it: the packed tarball is unpacked into its node_modules, beside what the package
- * says that it needs and nothing else. What `npm install` makes of it is in test/proof/library.proof.ts.
+ * says that it needs and nothing else.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -50,7 +50,7 @@ const node = (words: readonly string[]) =>
   start({ ...service, folder: project }, words, { command: process.execPath, stdin: 'ignore' }).ended
 
 describe('the package', () => {
-  it('contains only the program, its types, docs and examples', () => {
+  it('contains only the program, its types, docs, examples and skill', () => {
     const top = new Set(packed.map((path) => path.split('/')[0]))
     expect([...top].sort()).toEqual([
       'CHANGELOG.md',
@@ -61,10 +61,11 @@ describe('the package', () => {
       'docs',
       'examples',
       'package.json',
+      'skills',
     ])
     const odd = packed.filter(
       (path) =>
-        !/^(LICENSE|package\.json|bin\/rushes\.cjs|[A-Z]+\.md|docs\/.*\.(md|json)|examples\/\w+\/[\w-]+\.(yaml|csv|png)|dist\/[\w-]+\.c?js|dist\/parts\/[\w-]+\.(woff|cjs)|dist\/console\/(index\.html|assets\/[\w-]+\.(js|css|svg))(\.br|\.gz)?|dist\/third-party-licenses\.txt|dist\/types\/.*\.d\.ts)$/.test(
+        !/^(LICENSE|package\.json|bin\/rushes\.cjs|[A-Z]+\.md|docs\/.*\.(md|json)|examples\/\w+\/[\w-]+\.(yaml|csv|png)|skills\/rushes\/SKILL\.md|dist\/[\w-]+\.c?js|dist\/parts\/[\w-]+\.(ttf|cjs)|dist\/console\/(index\.html|assets\/[\w-]+\.(js|css|svg))(\.br|\.gz)?|dist\/third-party-licenses\.txt|dist\/types\/.*\.d\.ts)$/.test(
           path,
         ),
     )

@@ -20,7 +20,7 @@ describe.concurrent('serve', () => {
       api_key: expect.stringMatching(/\S{20,}/),
       models: { image: 'rushes/preview-image', video: 'rushes/preview-video' },
       role: 'all',
-      console: expect.stringMatching(new RegExp(`^${place.url}/#/link/[\\w-]{43}$`)),
+      console: expect.stringMatching(new RegExp(`^${place.url}/link/[\\w-]{43}$`)),
     })
     const { code, stdout } = await rushes(place, ['run', 'image', 'a fox'])
     expect(code).toBe(0)
@@ -32,9 +32,9 @@ describe.concurrent('serve', () => {
 
   it('prints a link to the console on the first start, which signs in once', async () => {
     const first = startServing(createPlace(), [])
-    const [, origin = '', token] = await first.prints('stderr', /^Console: (http:\S+)\/#\/link\/(\S+)$/m)
+    const [, origin = '', token] = await first.prints('stderr', /^Console: (http:\S+)\/link\/(\S+)$/m)
     await first.prints('stderr', /^Data in \S+; it is kept when the service stops\.$/m)
-    const [asset] = /assets\/[\w.-]+\.js/.exec(await (await fetch(`${origin}/`)).text()) ?? []
+    const [asset] = /assets\/[\w.-]+\.js\?v=[\w-]+/.exec(await (await fetch(`${origin}/`)).text()) ?? []
     expect((await fetch(`${origin}/${asset}`)).headers.get('cache-control')).toContain('immutable')
     const follow = () =>
       fetch(`${origin}/api/auth/link`, {

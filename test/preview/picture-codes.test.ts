@@ -1,5 +1,4 @@
 /** The codes that draw a picture in a terminal. */
-import fc from 'fast-check'
 import sharp from 'sharp'
 import { describe, expect, it } from 'vitest'
 import { halfBlocks, iterm2Codes, kittyCodes, type Pixels } from '../../src/preview/picture-codes.js'
@@ -79,23 +78,4 @@ describe('half blocks', () => {
   ])('use for %j the number %i of 256 colours', (parts, colour) => {
     expect(halfBlocks(pixelsOf([[...parts, 255]]), false)).toContain(`38;5;${colour};49m`)
   })
-})
-
-it('half blocks of any picture contain only colour codes', () => {
-  const pictures = fc
-    .integer({ min: 1, max: 9 })
-    .chain((width) =>
-      fc
-        .integer({ min: 1, max: 9 })
-        .chain((height) =>
-          fc
-            .uint8Array({ minLength: 4 * width * height, maxLength: 4 * width * height })
-            .map((data): Pixels => ({ width, height, data })),
-        ),
-    )
-  fc.assert(
-    fc.property(pictures, fc.boolean(), (picture, trueColour) => {
-      expect(halfBlocks(picture, trueColour)).toMatch(/^((\u001b\[[\d;]+m[▀▄ ]+)+\u001b\[0m\n)+$/)
-    }),
-  )
 })

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import sharp from 'sharp'
@@ -31,7 +30,6 @@ const SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><image
 const HOSTILE: readonly (readonly [string, () => Buffer | Promise<Buffer>, string | RegExp])[] = [
   ['a PNG of 121 megapixels', () => claimingPng(11_000, 11_000), 'the picture has too many pixels'],
   ['a PNG of 4 gigapixels', () => claimingPng(65_000, 65_000), 'the picture has too many pixels'],
-  ['an interlaced PNG of 16 bits', () => claimingPng(8_000, 8_000), 'the picture has too many pixels'],
   ['half a PNG', async () => half(await noise().png().toBuffer()), /./],
   ['half a JPEG', async () => half(await noise().jpeg().toBuffer()), /./],
   ['half a WebP', async () => half(await noise().webp().toBuffer()), /./],
@@ -86,16 +84,6 @@ test('a thumbnail keeps transparency', async () => {
   const clear = sharp({ create: { width: 300, height: 300, channels: 4, background: '#00000000' } })
   const small = await made(createThumbnailEngine(), await clear.png().toBuffer())
   expect((await small.metadata()).hasAlpha).toBe(true)
-})
-
-test('the same picture gives the same thumbnail', async () => {
-  const bytes = await noise().png().toBuffer()
-  const sums = [1, 2].map(async () =>
-    createHash('sha256')
-      .update(await (await made(createThumbnailEngine(), bytes)).toBuffer())
-      .digest('hex'),
-  )
-  expect(new Set(await Promise.all(sums)).size).toBe(1)
 })
 
 test('the thumbnail process refuses hostile pictures and keeps running', async () => {

@@ -43,7 +43,7 @@ test.skipIf(!hasFfprobe)('ffprobe decodes every frame of a film', () => {
     avg_frame_rate: '24/1',
     duration: '5.000000',
     nb_read_frames: '120',
-    color_space: 'bt709',
+    color_space: 'smpte170m',
   })
 })
 

@@ -68,11 +68,9 @@ async function createGrown() {
   const rendering = await create({ prompt: 'now' }, key, quiet)
   await quiet.clock.runUntil(quiet.service.close())
   const store = openSqliteStore(join(dataFolder, 'service.db'))
-  await store.renewLease('dead')
   expect((await claimRun(store, 'dead', { only: [rendering] }))?.id).toBe(rendering)
   // Another worker had lost it before.
-  await store.releaseWorker('dead')
-  await store.renewLease('dead')
+  await store.releaseRuns('dead')
   await claimRun(store, 'dead', { only: [rendering], nowMs: 7 })
   const userId = (await store.addUser({ email: 'ann@example.com', accountId: 2, nowMs: 3 })) ?? 0
   await store.addUser({ email: 'bob@example.com', accountId: 1, nowMs: 4 })
@@ -82,7 +80,7 @@ async function createGrown() {
   await store.addLink({ hash: 'l', userId, nowMs: 5, expiresAtMs: 4e12 })
   await store.recordKeyUse(2, 60_000)
   await store.close()
-  await runSql({ dataFolder, databaseUrl: undefined }, 'UPDATE workers SET heartbeat_at = 1')
+  await runSql({ dataFolder, databaseUrl: undefined }, 'UPDATE runs SET lease_until = lease_until - 60000')
   return { service, dataFolder, key, theirs, failed, queued, rendering }
 }
 
@@ -115,7 +113,7 @@ const restart = (service: TestService, dataFolder: string, databaseUrl: string) 
   createTestService({ dataFolder, databaseUrl, clock: service.clock })
 
 /** Each database has workers, rates and a version of its own. */
-const NOT_MOVED = ['workers', 'rates', 'format', 'sqlite_sequence']
+const NOT_MOVED = ['rates', 'format', 'sqlite_sequence']
 
 type Tables = Readonly<Record<string, readonly Row[]>>
 
@@ -154,13 +152,11 @@ const DISTANT_ROWS = [
   `INSERT INTO keys (id, account_id, name, hash, disabled, created_at)
    VALUES (20, 10, 'far', 'x', 1, 1)`,
   "INSERT INTO users (id, email, account_id, created_at) VALUES (30, 'far@example.com', 10, 1)",
-  `INSERT INTO runs (sequence, id, account_id, model, kind, input, price, aspect_ratio, status, attempts, created_at,
+  `INSERT INTO runs (sequence, id, account_id, model, kind, input, price, aspect_ratio, status, turn, crashes, attempt, lease_until, owner, files, created_at,
      idempotency_key, request, job, job_key)
-   VALUES (40, 'run_far', 10, 'm', 'image', '{"prompt":"far"}', 0, '16:9', 'succeeded', 2, 1, 'k', 'r',
+   VALUES (40, 'run_far', 10, 'm', 'image', '{"prompt":"far"}', 0, '16:9', 'succeeded', 3, 2, 4, 5, 'w', 'removed', 1, 'k', 'r',
      '{"handle":{"id":"job_1"}}', 'digest')`,
   "INSERT INTO credits (sequence, account_id, kind, amount, created_at) VALUES (60, 10, 'added', 5, 1)",
-  "INSERT INTO files VALUES ('output', 't/far.png', 'f', 7, 9)",
-  "INSERT INTO run_files VALUES ('run_far', 'output', 't/far.png')",
   // Numbers that were given, and whose rows were removed.
   'UPDATE sqlite_sequence SET seq = seq + 5',
 ]
@@ -183,9 +179,7 @@ describePostgres('admin migrate', () => {
       tokens: tokens.map((row) => ({ ...row, from_link: row.from_link === 1 })),
       runs: runs.map((row) => ({
         ...row,
-        ...(row.status === 'processing' && { status: 'queued', started_at: null }),
         stopping: row.stopping === 1,
-        owner: '',
       })),
     })
     const [sequences] = await runSql(
@@ -199,7 +193,6 @@ describePostgres('admin migrate', () => {
       runs_sequence_seq: 45,
       credits_sequence_seq: 65,
       tokens_id_seq: 7,
-      workers_slot_seq: null,
     })
   })
 
@@ -307,7 +300,7 @@ describePostgres('admin migrate', () => {
     const url = await temporaryDatabase()
     const { files } = await migrateData({ dataFolder, databaseUrl: url, storage })
     expect(files).toBe(store.keys().length)
-    for (const folder of ['outputs', 'inputs']) rmSync(join(dataFolder, folder), { recursive: true })
+    rmSync(join(dataFolder, 'files'), { recursive: true })
     const moved = await createTestService({
       ...{ dataFolder, databaseUrl: url, clock: service.clock, storage, rendering: false },
     })

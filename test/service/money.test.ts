@@ -1,11 +1,11 @@
 /** Who may ask, from where, for how much: the checks of a request in their order, and credits under concurrency. */
 import { once } from 'node:events'
-import { readdirSync } from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { LOCAL_MODELS } from '../../src/service/names.js'
 import type { KeyTerms } from '../../src/service/store/account-store.js'
+import { filesBelow } from '../support/binary.js'
 import { createCommandedEngine, createInstantEngine } from '../support/engines.js'
 import {
   type Asking,
@@ -45,7 +45,7 @@ test('a create that exceeds the balance or repeats another stores no image', asy
     input: { prompt: 'a fox', image_urls: [`data:image/png;base64,${Buffer.from(text).toString('base64')}`] },
   })
   const headers = { 'idempotency-key': 'once' }
-  const files = () => readdirSync(join(service.dataFolder, 'inputs'))
+  const files = () => filesBelow(join(service.dataFolder, 'files')).filter((path) => path.includes('inputs'))
   expect(await codeOf(service, withImage('paid'), { key: apiKey, headers })).toEqual([201, 'created'])
   const stored = files()
   expect(stored).toHaveLength(1)

@@ -3,11 +3,10 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { MODELS_PATH, OPENAPI_PATH, RUNS_PATH } from '../../src/protocol/id.js'
-import { PREVIEW_MODELS } from '../../src/service/models/served-model.js'
 import { LOCAL_MODELS } from '../../src/service/names.js'
 import type { KeyTerms } from '../../src/service/store/account-store.js'
 import { createCommandedEngine, ONE_PIXEL_PNG } from '../support/engines.js'
-import { heardAfter } from '../support/heard-after.js'
+import { dial } from '../support/line.js'
 import { createDocumentCheck, type Exchange } from '../support/openapi.js'
 import { createPostgresProxy } from '../support/postgres-proxy.js'
 import {
@@ -23,6 +22,16 @@ import {
   type TestService,
 } from '../support/service.js'
 import { runSql } from '../support/test-database.js'
+
+/** Sends bytes, and reads until the service closes the connection. */
+async function heardAfter(url: string, text: string): Promise<Pick<Exchange, 'status' | 'body'>> {
+  const line = dial(url, { allowHalfOpen: true })
+  line.send(text)
+  await line.otherSideDone()
+  line.socket.destroy()
+  const [, status, body = ''] = /^HTTP\/1\.1 (\d+) [\s\S]*?\r\n\r\n([\s\S]*)$/.exec(line.heard) ?? []
+  return { status: Number(status), body: JSON.parse(Buffer.from(body, 'latin1').toString()) }
+}
 
 const FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
 const BOAT = {
@@ -44,10 +53,7 @@ type Ask = (
 ) => Promise<Answer>
 
 test('every response matches the document, and every documented response occurs', async () => {
-  const check = createDocumentCheck({
-    models: PREVIEW_MODELS.map(({ document }) => document),
-    baseUrl: TEST_BASE_URL,
-  })
+  const check = createDocumentCheck()
   const problems: string[] = []
   const see = (exchange: Exchange) => problems.push(...check.problemsOf(exchange))
   const checkedAsk: Ask = async (service, method, path, body, asking) => {
@@ -68,10 +74,7 @@ test('every response matches the document, and every documented response occurs'
 })
 
 test('detects a response that the document lacks', () => {
-  const { problemsOf } = createDocumentCheck({
-    models: PREVIEW_MODELS.map(({ document }) => document),
-    baseUrl: TEST_BASE_URL,
-  })
+  const { problemsOf } = createDocumentCheck()
   const said = (status: number, body: unknown, path = `${RUNS_PATH}/run_x`) =>
     problemsOf({ method: 'GET', path, status, body })
   const error = (code: string) => ({ error: { message: 'x', code } })
@@ -140,7 +143,7 @@ async function meetOutputs(ask: Ask): Promise<void> {
   expect(await get({ 'if-none-match': '*' })).toBe(304)
   expect(await get({ 'if-match': '"x"' })).toBe(412)
   expect(await get({ range: 'bytes=1000-' })).toBe(416)
-  rmSync(join(service.dataFolder, path))
+  rmSync(join(service.dataFolder, 'files', path.replace(/^\/outputs\//, '').replace('.', '/')))
   expect(await get()).toBe(410)
   expect((await ask(service, 'GET', '/outputs/a/b')).status).toBe(404)
 }

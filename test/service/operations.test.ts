@@ -5,10 +5,9 @@ import { expect, test } from 'vitest'
 import { RendererCrashed } from '../../src/service/engines/engine.js'
 import type { Logging } from '../../src/service/http/operations.js'
 import { LOCAL_MODELS } from '../../src/service/names.js'
-import { createCommandedEngine, ONE_PIXEL_PNG } from '../support/engines.js'
+import { createCommandedEngine } from '../support/engines.js'
 import { dial } from '../support/line.js'
 import {
-  type Answer,
   ask,
   createListeningService,
   createTestService,
@@ -179,8 +178,6 @@ test('answers 431 to headers that are too large, and closes connections beyond t
   expect(await heardAfter(baseUrl, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')).toBe('')
 })
 
-const PNG_URL = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
-
 /** Shorter than an hour, so sweeps are this far apart. */
 const RETAIN_MS = 50_000
 
@@ -202,28 +199,6 @@ test('removes old outputs: the run stays, and its output URL answers 410', async
   const gone = await ask(service, 'GET', path)
   expect([gone.status, gone.body.error.code]).toEqual([410, 'gone'])
   expect(await ended(service, run.id)).toEqual(run)
-  expect(readdirSync(join(service.dataFolder, 'outputs'))).toEqual([])
-  expect(service.complaints).toEqual([])
-})
-
-test('keeps an old image and an old output while an unfinished run references them', async () => {
-  const engine = createCommandedEngine()
-  const service = await createTestService({ retainMs: RETAIN_MS, engine, concurrency: 1 })
-  const render = async ({ body }: Answer) => {
-    await until('the render', () => engine.waiting === 1)
-    engine.finish()
-    return await ended(service, body.id)
-  }
-  const { output } = await render(await ask(service, 'POST', RUNS, A_FOX))
-  const waiting = await ask(service, 'POST', RUNS, A_FOX)
-  const input = { prompt: 'again', image_urls: [PNG_URL, ...output.urls] }
-  const referring = await ask(service, 'POST', RUNS, { model: LOCAL_MODELS.image, input })
-  for (let times = 0; times < 3; times++) await sweep(service)
-  await render(waiting)
-  expect((await render(referring)).status).toBe('succeeded')
-  expect(engine.jobs.at(-1)?.images?.map((bytes) => bytes?.byteLength)).toEqual([70, expect.any(Number)])
-  for (let times = 0; times < 2; times++) await sweep(service)
-  expect((await ask(service, 'GET', new URL(output.urls[0]).pathname)).status).toBe(410)
-  expect(readdirSync(join(service.dataFolder, 'inputs'))).toEqual([])
+  expect(readdirSync(join(service.dataFolder, 'files'))).toEqual(['database-id'])
   expect(service.complaints).toEqual([])
 })

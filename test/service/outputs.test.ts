@@ -179,7 +179,7 @@ test('an output is 503 while its folder is unavailable, and 410 only once it was
   const order = { model: LOCAL_MODELS.image, input: { prompt: 'a boat' } }
   const run = await ended(own, (await ask(own, 'POST', '/api/v1/runs', order)).body.id)
   const output = new URL(run.output.urls[0])
-  const folder = join(own.dataFolder, 'outputs')
+  const folder = join(own.dataFolder, 'files')
   const statuses = async () => {
     await own.clock.advance(1_000)
     const { status, header } = await ask(own, 'GET', output.pathname)
@@ -196,8 +196,7 @@ test('an output is 503 while its folder is unavailable, and 410 only once it was
   renameSync(`${folder}.away`, folder)
   expect((await ended(own, body.id)).status).toBe('succeeded')
   expect(await statuses()).toEqual([200, undefined, 200])
-  const [, , token = ''] = output.pathname.split('/')
-  rmSync(join(folder, token), { recursive: true })
+  rmSync(join(folder, run.id), { recursive: true })
   expect(await statuses()).toEqual([410, undefined, 200])
 })
 
@@ -206,7 +205,7 @@ test('a truncated output is an uncacheable 503 and an error in the log', async (
   const order = { model: LOCAL_MODELS.image, input: { prompt: 'a boat' } }
   const run = await ended(own, (await ask(own, 'POST', '/api/v1/runs', order)).body.id)
   const { pathname } = new URL(run.output.urls[0])
-  const path = join(own.dataFolder, pathname)
+  const path = fileOf(own, pathname)
   const whole = readFileSync(path)
   truncateSync(path, 7)
   for (const headers of [{}, { range: 'bytes=0-3' }, { 'if-none-match': '*' }] as const) {
@@ -219,6 +218,9 @@ test('a truncated output is an uncacheable 503 and an error in the log', async (
   writeFileSync(path, whole)
   expect((await ask(own, 'GET', pathname)).status).toBe(200)
 })
+
+const fileOf = ({ dataFolder }: TestService, pathname: string): string =>
+  join(dataFolder, 'files', pathname.replace(/^\/outputs\//, '').replace('.', '/'))
 
 const DESCRIPTORS = '/proc/self/fd'
 
@@ -247,7 +249,7 @@ test.skipIf(!existsSync(DESCRIPTORS)).each([
   const controller = new AbortController()
   const output = new URL(run.output.urls[0])
   const response = await own.fetch({ method: 'GET', url: output, headers: {}, signal: controller.signal })
-  const path = join(own.dataFolder, output.pathname)
+  const path = fileOf(own, output.pathname)
   expect(openFiles()).toContain(path)
   await leave(response, controller)
   await until('the file is closed', () => !openFiles().includes(path))
@@ -297,7 +299,7 @@ test.each([
 
 test('no other user of the machine can read the data of the service', async () => {
   const modeOf = (name: string) => statSync(join(service.dataFolder, name)).mode & 0o777
-  for (const folder of ['', 'inputs', 'outputs', 'work']) expect(modeOf(folder)).toBe(0o700)
+  for (const folder of ['', 'files', 'work']) expect(modeOf(folder)).toBe(0o700)
   if (usesPostgres) return
   for (const file of ['service.db', 'service.db-wal']) expect(modeOf(file)).toBe(0o600)
 })

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, truncateSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
@@ -11,7 +11,6 @@ import { HttpFailure } from '../../src/host/http.js'
 import { createEndpoints } from '../../src/service/endpoints.js'
 import { StorageUnavailable } from '../../src/service/files/contract.js'
 import { createLocalFiles } from '../../src/service/files/local-files.js'
-import { createIntake } from '../../src/service/intake.js'
 import { PREVIEW_MODELS } from '../../src/service/models/served-model.js'
 import { LOCAL_MODELS } from '../../src/service/names.js'
 import { createMemoryRateLimiter } from '../../src/service/rate/rate-limiter.js'
@@ -21,10 +20,10 @@ import { Refusal } from '../../src/service/rules/refusal.js'
 import { withBudgetCheck } from '../../src/service/store/calls.js'
 import type { Store } from '../../src/service/store/contract.js'
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
+import { filesBelow } from '../support/binary.js'
 import { createManualClock } from '../support/clock.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
-import { claimRun, newRun } from '../support/runs.js'
-import { ask, createTestService, ended } from '../support/service.js'
+import { ask, createTestService, ended, type TestService } from '../support/service.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 import { until } from '../support/until.js'
 
@@ -69,35 +68,37 @@ test('embedded images reach the engine as files, and the run shows their descrip
   expect(job?.input.image_urls).toEqual(
     [ONE_PIXEL_PNG, svg, ONE_PIXEL_PNG, nothing].map((bytes) => `sha256:${sha256(bytes)}`),
   )
-  const keys = readdirSync(join(service.dataFolder, 'inputs'))
-  expect(keys.map((key) => key.split('-')[0]).sort()).toEqual(
-    [ONE_PIXEL_PNG, svg, nothing].map(sha256).sort(),
-  )
+  expect(
+    inputsOf(service)
+      .map((path) => basename(path))
+      .sort(),
+  ).toEqual([ONE_PIXEL_PNG, svg, nothing].map(sha256).sort())
 })
+
+/** The stored images of all runs. */
+const inputsOf = ({ dataFolder }: TestService): readonly string[] =>
+  filesBelow(join(dataFolder, 'files'))
+    .filter((path) => path.includes('/inputs/'))
+    .map((path) => join(dataFolder, 'files', path))
 
 const PNG_URL = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
 const ORDER = { model: LOCAL_MODELS.image, input: { prompt: 'a fox', image_urls: [PNG_URL] } }
 
-test.each([0, 7])(
-  'a stored image truncated to %d bytes is stored again by the next create',
-  async (bytes) => {
-    const engine = createInstantEngine()
-    const service = await createTestService({ engine })
-    await ended(service, (await ask(service, 'POST', '/api/v1/runs', ORDER)).body.id)
-    const inputs = join(service.dataFolder, 'inputs')
-    for (const name of readdirSync(inputs)) truncateSync(join(inputs, name), bytes)
-    const again = await ask(service, 'POST', '/api/v1/runs', ORDER)
-    expect((await ended(service, again.body.id)).status).toBe('succeeded')
-    expect(engine.jobs.map(({ images }) => images)).toEqual([[ONE_PIXEL_PNG], [ONE_PIXEL_PNG]])
-  },
-)
+test.each([0, 7])('an image truncated to %d bytes is that of its run alone', async (bytes) => {
+  const engine = createInstantEngine()
+  const service = await createTestService({ engine })
+  await ended(service, (await ask(service, 'POST', '/api/v1/runs', ORDER)).body.id)
+  for (const path of inputsOf(service)) truncateSync(path, bytes)
+  const again = await ask(service, 'POST', '/api/v1/runs', ORDER)
+  expect((await ended(service, again.body.id)).status).toBe('succeeded')
+  expect(engine.jobs.map(({ images }) => images)).toEqual([[ONE_PIXEL_PNG], [ONE_PIXEL_PNG]])
+})
 
 test('an image that was damaged after its create is not passed to the engine', async () => {
   const engine = createInstantEngine()
   const service = await createTestService({ engine, rendering: false })
   const { body } = await ask(service, 'POST', '/api/v1/runs', ORDER)
-  const inputs = join(service.dataFolder, 'inputs')
-  for (const name of readdirSync(inputs)) truncateSync(join(inputs, name), 7)
+  for (const path of inputsOf(service)) truncateSync(path, 7)
   service.service.startRendering()
   await ended(service, body.id)
   expect(engine.jobs.map(({ images }) => images)).toEqual([[undefined]])
@@ -110,8 +111,11 @@ async function createWith(onAdd: (store: Store, attempt: number) => Promise<unkn
   const opened = openSqliteStore(join(folder, 'service.db'))
   onTestFinished(() => opened.close())
   const accountId = await opened.ensureAccount({ name: 'default', credits: 10, nowMs: 0 })
+  const userId = (await opened.addUser({ email: 'ann@example.com', accountId, nowMs: 0 })) ?? 0
+  const from = { fromLink: false, address: undefined, userAgent: undefined }
+  await opened.addSession({ hash: 's', userId, ...from, nowMs: 0, expiresAtMs: 1 })
   const store = withBudgetCheck(opened)
-  mkdirSync(join(folder, 'inputs'))
+  mkdirSync(join(folder, 'files'))
   let attempts = 0
   const endpoints = createEndpoints({
     store: {
@@ -121,88 +125,48 @@ async function createWith(onAdd: (store: Store, attempt: number) => Promise<unkn
         return await store.addRun(run)
       },
     },
-    intake: createIntake(PREVIEW_MODELS.map(({ document }) => document)),
+    documents: PREVIEW_MODELS.map(({ document }) => document),
     clock,
     rateLimiter: createMemoryRateLimiter(clock),
     worker: { wake() {}, request() {}, stopCanceled() {} },
     findKey: async () => undefined,
-    inputs: createLocalFiles(join(folder, 'inputs'), clock),
+    files: createLocalFiles(join(folder, 'files'), clock),
     onError() {},
   })
   const body = [Buffer.from(JSON.stringify(ORDER))]
   const balance = async () => (await opened.findAccount(accountId))?.balance
   return {
-    create: () => endpoints.createWithoutKey(accountId, body),
+    create: () => endpoints.createWithoutKey(accountId, body, randomUUID(), { session: 's', nowMs: 0 }),
     balance,
-    inputs: join(folder, 'inputs'),
+    files: join(folder, 'files'),
     store: opened,
     clock,
   }
 }
 
-/** Records the image of `ORDER` as another create does, with a run that has ended. */
-async function recordImage(store: Store, key: string) {
-  const image = { sha256: sha256(ONE_PIXEL_PNG), bytes: ONE_PIXEL_PNG.byteLength }
-  await store.renewLease('me')
-  await store.addRun(newRun({ id: `run_${key}`, files: [{ kind: 'input', key, image }] }), () => {})
-  await claimRun(store, 'me')
-  await store.finishRun({ id: `run_${key}`, owner: 'me', nowMs: 0 }, [])
-}
-
-test('an image that another create records meanwhile is stored once', async () => {
-  const { create, inputs } = await createWith(async (store, attempt) => {
-    if (attempt === 1) await recordImage(store, 'other')
-  })
-  expect((await create()).run.status).toBe('queued')
-  expect(readdirSync(inputs)).toEqual(['other'])
-})
-
-test('an image that is removed before its create is stored again under a new key', async () => {
-  const { create, balance, inputs, store } = await createWith(async (store, attempt) => {
-    if (attempt === 1) expect(await store.removeOldFiles('input', Number.MAX_SAFE_INTEGER)).toEqual(['old'])
-  })
-  await recordImage(store, 'old')
-  expect((await create()).run.status).toBe('queued')
-  expect(await balance()).toBe(9)
-  expect(readdirSync(inputs)).toHaveLength(2)
-  expect(await store.findImage(sha256(ONE_PIXEL_PNG))).not.toBe('old')
-})
-
-test('a create whose image is removed repeatedly is refused with 503 and not charged', async () => {
-  const { create, balance } = await createWith(async (store, attempt) => {
-    if (attempt % 2 === 0) await store.removeOldFiles('input', Number.MAX_SAFE_INTEGER)
-    else await recordImage(store, `other_${attempt}`)
-  })
-  await expect(create()).rejects.toMatchObject({ status: 503, code: 'overloaded' })
-  expect(await balance()).toBe(10)
-})
-
 test('a create that is refused after its images were stored removes them', async () => {
-  const { create, store, inputs } = await createWith(() =>
-    Promise.reject(new Refusal('insufficient_balance')),
-  )
+  const { create, files } = await createWith(() => Promise.reject(new Refusal('insufficient_balance')))
   await expect(create()).rejects.toMatchObject({ status: 402 })
-  expect(readdirSync(inputs)).toEqual([])
-  expect(await store.findImage(sha256(ONE_PIXEL_PNG))).toBeUndefined()
+  expect(readdirSync(files)).toEqual([])
 })
 
 test('a create fails and is not charged while the folder for its image is unavailable', async () => {
-  const { create, balance, inputs } = await createWith(async () => {})
-  rmSync(inputs, { recursive: true })
+  const { create, balance, files } = await createWith(async () => {})
+  rmSync(files, { recursive: true })
   await expect(create()).rejects.toThrow(StorageUnavailable)
-  expect([await balance(), existsSync(inputs)]).toEqual([10, false])
+  expect([await balance(), existsSync(files)]).toEqual([10, false])
 })
 
 test('a run waits while the folder of its reference is unavailable', async () => {
   const engine = createInstantEngine()
   const service = await createTestService({ engine, rendering: false })
   const { body } = await ask(service, 'POST', '/api/v1/runs', ORDER)
-  const inputs = join(service.dataFolder, 'inputs')
-  renameSync(inputs, `${inputs}.away`)
+  const files = join(service.dataFolder, 'files')
+  renameSync(files, `${files}.away`)
   service.service.startRendering()
   await service.clock.advance(60_000)
   expect((await ask(service, 'GET', `/api/v1/runs/${body.id}`)).body.status).toBe('processing')
-  renameSync(`${inputs}.away`, inputs)
+  renameSync(`${files}.away`, files)
   expect((await ended(service, body.id)).status).toBe('succeeded')
   expect(engine.jobs.map(({ images }) => images)).toEqual([[ONE_PIXEL_PNG]])
 })
@@ -211,7 +175,7 @@ test('a prompt that looks like a data URL stays text', async () => {
   const service = await createTestService()
   const input = { prompt: 'data:;base64,!!', style: 'data:,x' }
   const { body } = await ask(service, 'POST', '/api/v1/runs', { model: LOCAL_MODELS.image, input })
-  expect((await ended(service, body.id)).input).toEqual(input)
+  expect((await ended(service, body.id)).input).toMatchObject(input)
 })
 
 test('an image that cannot be fetched is left out, and the run succeeds', async () => {
@@ -290,8 +254,7 @@ function loadFrom(sources: readonly string[], { signal }: { signal: AbortSignal 
     }
   }
   const loader = createReferenceLoader({
-    inputs: { find: async () => undefined },
-    outputs: { find: async () => undefined },
+    files: { find: async () => undefined },
     fetch: {
       async get({ pathname }, limited) {
         fetching.push(pathname)
@@ -300,11 +263,10 @@ function loadFrom(sources: readonly string[], { signal }: { signal: AbortSignal 
     },
     clock,
     maxBytes: { ofImage: 4, ofRun: 8 },
-    findImage: async () => undefined,
     findOutput: async () => undefined,
   })
   const image_urls = sources.map((letters) => `http://host.test/${letters}`)
-  const loading = loader.load({ image_urls }, folder, signal)
+  const loading = loader.load({ id: 'run_1', input: { image_urls } }, folder, signal)
   loading.catch(() => {})
   const loaded = async () => (await loading).map((path) => path && readFileSync(path, 'utf8'))
   return { clock, folder, fetching, loaded }
@@ -317,16 +279,18 @@ test('a stored image is not opened if its copy cannot be created', async () => {
     return Readable.from('x')
   }
   const loader = createReferenceLoader({
-    inputs: { find: async () => ({ bytes: 1, modifiedAtMs: 0, read }) },
-    outputs: { find: async () => undefined },
+    files: { find: async () => ({ bytes: 1, modifiedAtMs: 0, read }) },
     fetch: { get: async () => undefined },
     clock: createManualClock(),
-    findImage: async () => 'key',
     findOutput: async () => undefined,
   })
   const image = { sha256: 'a'.repeat(64), bytes: 1, content_type: 'image/png' }
   const load = (folder: string) =>
-    loader.load({ image_urls: [image] } as never, folder, new AbortController().signal)
+    loader.load(
+      { id: 'run_1', input: { image_urls: [image] } } as never,
+      folder,
+      new AbortController().signal,
+    )
   await expect(load('/dev/null/folder')).rejects.toThrow('ENOTDIR')
   expect(reads).toBe(0)
   expect(await load(temporaryFolder())).toHaveLength(1)

@@ -16,7 +16,7 @@ test('a run is accepted, rendered and shown', async () => {
     id: expect.stringMatching(/^run_[0-9a-z]{20}$/),
     model: 'rushes/preview-image',
     status: 'queued',
-    input: { prompt: 'a fox' },
+    input: { prompt: 'a fox', seed: expect.any(Number) },
     output: null,
     error: null,
     created_at: '2026-01-01T00:00:00.000Z',
@@ -36,9 +36,11 @@ test('a run is accepted, rendered and shown', async () => {
 
   engine.finish()
   const run = await ended(service, created.body.id)
-  expect(run).toMatchObject({ ...A_FOX, status: 'succeeded', error: null })
+  expect(run).toMatchObject({ model: A_FOX.model, input: A_FOX.input, status: 'succeeded', error: null })
   expect(run.output).toEqual({
-    urls: [expect.stringMatching(/^http:\/\/service.test\/outputs\/[\w-]{40}\/image.png$/)],
+    urls: [
+      expect.stringMatching(new RegExp(`^http://service.test/outputs/${run.id}\\.[\\w-]{40}/image.png$`)),
+    ],
   })
   expect(Date.parse(run.finished_at)).toBeGreaterThanOrEqual(Date.parse('2026-01-01T00:00:01.500Z'))
   expect(service.complaints).toEqual([])
@@ -52,14 +54,16 @@ test('the engine gets declared fields and defaults, and the run shows what was s
     model: LOCAL_MODELS.video,
     input: { prompt: 'a boat', resolution: '1080p', mood: { calm: true } },
   })
-  expect(image.input).toEqual({ prompt: 'a fox' })
+  const seed = expect.any(Number)
+  expect(image.input).toEqual({ prompt: 'a fox', seed })
   expect(video.input).toEqual({
     prompt: 'a boat',
     resolution: '1080p',
     mood: { calm: true },
+    seed,
   })
   expect(engine.jobs.map(({ kind, input }) => ({ kind, input }))).toEqual([
-    { kind: 'image', input: { prompt: 'a fox', aspect_ratio: '1:1', quality: 'basic' } },
+    { kind: 'image', input: { prompt: 'a fox', aspect_ratio: '1:1', quality: 'basic', seed } },
     {
       kind: 'video',
       input: {
@@ -67,6 +71,7 @@ test('the engine gets declared fields and defaults, and the run shows what was s
         aspect_ratio: '16:9',
         resolution: '1080p',
         duration: '5',
+        seed,
       },
     },
   ])

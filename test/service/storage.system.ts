@@ -1,9 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { RushesError } from '../../src/errors.js'
-import { systemClock } from '../../src/host/clock.js'
 import { readText } from '../../src/host/receive-text.js'
 import { createThumbnailEngine } from '../../src/preview/thumbnail.js'
-import { CONSOLE_PATHS } from '../../src/protocol/console.js'
 import { openS3Storage, parseStorageUrl } from '../../src/service/files/s3-storage.js'
 import { LOCAL_MODELS } from '../../src/service/names.js'
 import { createConsoleService, createInConsole, signInByLink } from '../support/console.js'
@@ -24,7 +22,7 @@ const DATA_URL = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
 const WITH_IMAGE = { model: LOCAL_MODELS.image, input: { prompt: 'a fox', image_urls: [DATA_URL] } }
 
 const openStorage = (url: string, { warn = (_: string) => {}, env = process.env } = {}) =>
-  openS3Storage({ url, env, clock: systemClock, warn })
+  openS3Storage({ url, env, warn })
 
 describe.skipIf(!hasS3rver)('a service with a bucket', () => {
   let store: S3Store
@@ -194,7 +192,7 @@ describe.skipIf(!hasS3rver)('a service with a bucket', () => {
         expect.stringContaining('--storage s3://bucket/x does not answer: the connection was refused.'),
       ])
       await store.restart()
-      await storage.outputs.put('token/a.png', { bytes: Buffer.from('a') })
+      await storage.files.put('token/a.png', { bytes: Buffer.from('a') })
       expect(store.keys()).toEqual(['x/outputs/token/a.png'])
     })
 
@@ -214,9 +212,9 @@ describe.skipIf(!hasS3rver)('a service with a bucket', () => {
       thumbnailEngine: createThumbnailEngine(),
     })
     const browser = await signInByLink(service)
-    const { id } = await createInConsole(browser)
+    const id = await createInConsole(browser)
     await ended(service, id)
-    const path = CONSOLE_PATHS.thumbnail.replace(':id', id)
+    const path = `/runs/${id}/thumbnail`
     const { status, header, body } = await browser.get(path)
     expect([status, header('content-type'), body.slice(0, 4)]).toEqual([200, 'image/webp', 'RIFF'])
     for (const key of store.keys()) store.remove(key)

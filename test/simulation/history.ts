@@ -6,11 +6,11 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { withTimeout } from '../../src/host/abort.js'
+import type { Clock } from '../../src/host/clock.js'
 import { removeFolder } from '../../src/host/own-folder.js'
 import { createEndpoints } from '../../src/service/endpoints.js'
-import type { StoredJob } from '../../src/service/engines/engine.js'
+import type { JobIntent, StoredJob } from '../../src/service/engines/engine.js'
 import { StorageUnavailable, untilStorageAnswers } from '../../src/service/files/contract.js'
-import { createIntake } from '../../src/service/intake.js'
 import { isDiskUnusable } from '../../src/service/log.js'
 import { PREVIEW_MODELS } from '../../src/service/models/served-model.js'
 import { withBudgetCheck } from '../../src/service/store/calls.js'
@@ -19,7 +19,6 @@ import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { outputKey, type StoredRun } from '../../src/service/stored-run.js'
 import { withGracePeriod } from '../../src/service/worker/render.js'
 import { createWorker } from '../../src/service/worker/worker.js'
-import { createWorkerLease } from '../../src/service/worker/worker-lease.js'
 import { createSimulatedProvider } from './provider.js'
 import { createRandom, type Host, type Random, Timeline } from './timeline.js'
 
@@ -28,7 +27,6 @@ const WORKERS = 3
 const API_NODES = 2
 const CREDITS = 1_000
 const CHAOS_MS = 45_000
-/** Lookups take two minutes, a lease half a minute. */
 const MAX_CALM_MS = 400_000
 const TIME_LIMIT_MS = 60_000
 const LOOK_MS = 5_000
@@ -45,10 +43,11 @@ type RenderRun = NonNullable<Parameters<typeof createWorker>[0]['renderRun']>
 /** Returns what is wrong after the history; nothing, if all promises hold. */
 export async function playHistory(seed: number, { hasFullDisk = false } = {}): Promise<readonly string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'rushes-history-'))
-  const store = openSqliteStore(join(folder, 'service.db'))
+  const timeline = new Timeline()
+  const store = openSqliteStore(join(folder, 'service.db'), { now: () => timeline.nowMs })
   try {
     const disk = createDisk(createRandom(seed + 1_000_000), hasFullDisk)
-    return await new History(createRandom(seed), store, join(folder, 'work'), disk).play()
+    return await new History(timeline, createRandom(seed), store, join(folder, 'work'), disk).play()
   } finally {
     await store.close()
     await removeFolder(folder)
@@ -71,12 +70,10 @@ const isOpen = ({ status, failure }: StoredRun): boolean =>
   /queued|processing/.test(status) || failure?.code === 'canceling'
 
 class History {
-  readonly timeline = new Timeline()
   readonly provider
   readonly outside: Host = { isDead: false, frozenUntilMs: 0 }
-  readonly clock = this.timeline.clockOf(this.outside)
-  /** Workers whose process has ended, as the system proves it. */
-  readonly ended = new Set<string>()
+  readonly timeline: Timeline
+  readonly clock: Clock
   readonly runs = new Map<string, string>()
   /** By run: the job that was stored last. */
   readonly lastJobs = new Map<string, StoredJob>()
@@ -89,13 +86,20 @@ class History {
   readonly workFolder: string
   readonly isDiskFull: (nowMs: number) => boolean
 
-  constructor(random: Random, store: Store, workFolder: string, isFull: (nowMs: number) => boolean) {
+  constructor(
+    timeline: Timeline,
+    random: Random,
+    store: Store,
+    workFolder: string,
+    isFull: (nowMs: number) => boolean,
+  ) {
+    this.timeline = timeline
+    this.clock = timeline.clockOf(this.outside)
     this.random = random
     this.isDiskFull = isFull
     this.store = store
     this.workFolder = workFolder
-    const hasLookup = random.chance(0.7)
-    this.provider = createSimulatedProvider(random, this.timeline, { hasLookup })
+    this.provider = createSimulatedProvider(random, this.timeline)
   }
 
   async play(): Promise<readonly string[]> {
@@ -140,18 +144,14 @@ class History {
         if (!READS.test(name) && this.isDiskFull(this.timeline.nowMs))
           throw Object.assign(new Error('full'), { code: 'SQLITE_FULL' })
         const result = await (method as (...values: readonly never[]) => Promise<unknown>)(...values)
-        const [run, job] = values as readonly unknown[] as [{ readonly id: string }, StoredJob]
+        const [run, job] = values as readonly unknown[] as [{ readonly id: string }, StoredJob & JobIntent]
         if (name === 'saveJob' && result === true) this.lastJobs.set(run.id, job)
+        if (name === 'saveIntent' && result !== undefined) this.lastJobs.set(run.id, { intent: job })
         await late()
         return host.isDead ? await never : result
       },
     ])
-    const wrapped = Object.fromEntries(methods) as Store
-    return {
-      ...wrapped,
-      listWorkers: async () =>
-        (await wrapped.listWorkers()).map((worker) => ({ ...worker, hasEnded: this.ended.has(worker.id) })),
-    }
+    return Object.fromEntries(methods) as Store
   }
 
   /** A worker that crashes, freezes or stops at a random time, and is started again. */
@@ -159,15 +159,14 @@ class History {
     const { random, timeline } = this
     const host: Host = { isDead: false, frozenUntilMs: 0 }
     // A slow process looks at the queue less often.
-    const clock = timeline.clockOf(host, (ms) => (ms === 1_000 ? random.between(1_000, 6_000) : ms))
+    const clock = timeline.clockOf(host, (ms) => (ms === 500 ? random.between(500, 6_000) : ms))
     const store = this.storeOf(host)
     const onError = (error: unknown) => {
       if (!host.isDead && !isDiskFull(error))
         this.wrong.push(`a worker reports ${String((error as Error)?.stack ?? error)}`)
     }
-    const lease = createWorkerLease({ store, clock, onError })
     const worker = createWorker({
-      ...{ store, lease, clock, models: MODELS, concurrency: 4, onError, workFolder: this.workFolder },
+      ...{ store, clock, models: MODELS, concurrency: 4, onError, workFolder: this.workFolder },
       engine: { ...this.provider.createEngine(host), limitMs: () => TIME_LIMIT_MS },
       references: { load: async () => [] },
       outputs: {
@@ -183,7 +182,6 @@ class History {
     const restart = () => void (this.isCalm || this.startWorker())
     const crash = () => {
       host.isDead = true
-      if (random.chance(0.8)) this.ended.add(lease.id)
       this.clock.alarm(random.between(0, 8_000), () => this.startWorker())
     }
     this.clock.alarm(random.between(2_000, 40_000), () => {
@@ -191,10 +189,9 @@ class History {
       if (luck < 0.4) crash()
       else if (luck < 0.6) host.frozenUntilMs = timeline.nowMs + random.between(5_000, 100_000)
       else if (luck < 0.8) {
-        const stopped = worker.close().then(() => lease.release())
+        const stopped = worker.close()
         stopped.catch(onError).then(() => {
           host.isDead = true
-          this.ended.add(lease.id)
           this.startWorker()
         })
       }
@@ -244,12 +241,12 @@ class History {
       })
     return createEndpoints({
       store: withBudgetCheck(this.storeOf(host)),
-      intake: createIntake(MODELS.map(({ document }) => document)),
+      documents: MODELS.map(({ document }) => document),
       clock: this.timeline.clockOf(host),
       rateLimiter: { take: async () => true },
       worker: { wake() {}, request() {}, stopCanceled() {} },
       findKey: async () => undefined,
-      inputs: { put: async () => {}, remove: async () => {} },
+      files: { put: async () => {}, remove: async () => {} },
       onError: (error) => void (isDiskFull(error) || this.wrong.push(String(error))),
     })
   }
@@ -278,7 +275,7 @@ class History {
       const job = this.provider.jobs.find(({ input }) => input.prompt === this.runs.get(id))
       const adopt = job && { handle: { id: job.id } }
       const decided = await this.store.decideUnknown(id, { adopt, nowMs: this.clock.now() })
-      if (decided !== 'done') this.wrong.push(`the operator cannot decide on ${id}`)
+      if (decided !== 'done') this.wrong.push(`the operator cannot decide on ${id}: ${decided}`)
     }
   }
 
@@ -311,7 +308,7 @@ class History {
 
 /** Renders without files, so that a history takes little time. */
 const renderRun: RenderRun = async (run, references, options, limit) => {
-  const { engine, clock, enterOutputs, saveJob: save } = options
+  const { engine, clock, saveJob: save } = options
   const files = await withTimeout((signal) => {
     signal.throwIfAborted()
     const { id, model, kind, input, job: stored } = run
@@ -321,7 +318,6 @@ const renderRun: RenderRun = async (run, references, options, limit) => {
   const token = `${run.id}-${Math.random()}`
   const outputs = files.map((file) => ({ ...file, token, bytes: 1, sha256: 'a' }))
   limit.signal.throwIfAborted()
-  if (!(await enterOutputs(outputs))) throw new Error('Another worker has taken the run over.')
   const waiting = { clock, signal: limit.signal, onError: options.onError }
   for (const output of outputs) {
     const put = () => options.outputs.put(outputKey(output), { bytes: new Uint8Array() })

@@ -21,7 +21,7 @@ const MAX_ANSWER_MS = 4_000
 /** Longer than the time limit of a run. */
 const HANG_MS = 100_000
 
-export function createSimulatedProvider(random: Random, timeline: Timeline, { hasLookup = true } = {}) {
+export function createSimulatedProvider(random: Random, timeline: Timeline) {
   const jobs: Job[] = []
   /** Requests by prompt, and those that were certainly refused. */
   const posts = new Map<string, number>()
@@ -79,8 +79,7 @@ export function createSimulatedProvider(random: Random, timeline: Timeline, { ha
     const { method, url } = request
     if (method === 'POST') return create(JSON.parse(await textOf(request)))
     if (!isCalm && random.chance(0.1)) return answer(random.chance(0.5) ? 502 : 404, undefined)
-    if (url.pathname !== '/list') return look(url.pathname.split('/')[2] ?? '')
-    return answer(200, { items: jobs.map(({ id, input }) => ({ request_id: id, json_input: input })) })
+    return look(url.pathname.split('/')[2] ?? '')
   }
 
   /** Ends the job. Its answer may be lost. */
@@ -122,7 +121,7 @@ export function createSimulatedProvider(random: Random, timeline: Timeline, { ha
       const url = new URL('http://provider.test')
       const upstream = createUpstream({ url, hasCost: true, parts: { fetch, clock } })
       const server = {
-        ...createProviderServer(upstream, { hasLookup }),
+        ...createProviderServer(upstream),
         outputs: async (_: unknown, _job: unknown, { id }: { readonly id: string }) => [
           { name: id, contentType: 'image/png' },
         ],

@@ -1,14 +1,14 @@
-/** A service with a console, and its users: browsers with a cookie but without a page. */
-import { createHash } from 'node:crypto'
+/** A service with a console, and its users: browsers with a cookie, which read and send HTML but run no script. */
+
 import { buffer } from 'node:stream/consumers'
+import { gzipSync } from 'node:zlib'
 import type { Clock } from '../../src/host/clock.js'
 import type { HttpRequest } from '../../src/host/http.js'
 import { readText } from '../../src/host/receive-text.js'
-import { AUTH_PATHS, CONSOLE_PATHS } from '../../src/protocol/console.js'
 import { RUNS_PATH } from '../../src/protocol/id.js'
-import type { Page, PageFile } from '../../src/service/console/page.js'
-import { addLink } from '../../src/service/console/sessions.js'
 import type { Store } from '../../src/service/store/contract.js'
+import type { AssetFile, AssetFiles } from '../../src/service/web/assets.js'
+import { addLink } from '../../src/service/web/sessions.js'
 import { type Answer, ask, createTestService, type TestService, type TestServiceOptions } from './service.js'
 import { openStoreOf, type TestData } from './test-database.js'
 
@@ -24,38 +24,43 @@ export const BOAT = {
   input: { prompt: 'a boat', duration: '10', aspect_ratio: '9:16' },
 }
 
+export const AUTH_PATHS = {
+  signIn: '/api/auth/sign-in',
+  link: '/api/auth/link',
+  password: '/api/auth/password',
+  signOut: '/api/auth/sign-out',
+  session: '/api/auth/session',
+} as const
+
 /** Expected form of an error response, for `toMatchObject`. */
 export const refusal = (status: number, code: string) => ({ status, body: { error: { code } } })
 
-/** Fills in `:id` in a path. */
-export const pathOf = (path: string, id: unknown): string => path.replace(':id', String(id))
+const assetFile = (name: string, text: string): [string, AssetFile] => [
+  name,
+  {
+    bytes: Buffer.from(text),
+    gzip: gzipSync(text),
+    contentType: 'text/plain',
+    url: `/assets/${name}?v=1`,
+  },
+]
 
-const fileOf = (text: string, contentType: string): PageFile => {
-  const bytes = Buffer.from(text)
-  return {
-    bytes,
-    etag: `"${createHash('sha256').update(bytes).digest('hex')}"`,
-    contentType,
-    encoded: new Map(),
-  }
-}
-
-export const TEST_PAGE: Page = {
-  index: fileOf('<!doctype html><title>Test</title>', 'text/html; charset=utf-8'),
-  assets: new Map([['app-1.js', fileOf('export {}', 'text/javascript; charset=utf-8')]]),
-}
+/** Stands in for what a browser loads; a test of the browser has the built files. */
+const TEST_ASSETS: AssetFiles = new Map(
+  ['console.css', 'console.js', 'htmx.js', 'icon.svg'].map((name) => assetFile(name, `/* ${name} */`)),
+)
 
 /** Trusts the proxy of the test, so that each browser can have a different address. */
 export const createConsoleService = (options: TestServiceOptions = {}): Promise<TestService> =>
   createTestService({
-    console: TEST_PAGE,
+    console: TEST_ASSETS,
     publicUrl: CONSOLE_URL,
     trustedProxies: ['127.0.0.1'],
     rendering: false,
     ...options,
   })
 
-export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+export type Method = 'GET' | 'HEAD' | 'POST'
 
 export interface Browser {
   readonly address: string
@@ -68,8 +73,13 @@ export interface Browser {
     headers?: Readonly<Record<string, string>>,
   ): Promise<Answer>
   get(path: string): Promise<Answer>
+  /** Sends JSON. */
   post(path: string, body?: unknown): Promise<Answer>
+  /** Sends a form: with files as multipart, else urlencoded. */
+  submit(path: string, fields?: FormFields): Promise<Answer>
 }
+
+export type FormFields = Readonly<Record<string, string | readonly string[] | Blob>>
 
 let addresses = 0
 const nextAddress = (): string => {
@@ -96,7 +106,10 @@ export function createBrowser(
           ...headers,
         },
         ...(body !== undefined && {
-          body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
+          body:
+            body instanceof Uint8Array
+              ? body
+              : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
         }),
       })
       const [, value] = /(?:^|, )rushes_session=([^;]*)/.exec(response.header('set-cookie') ?? '') ?? []
@@ -106,7 +119,19 @@ export function createBrowser(
       return { status: response.status, body: isJson ? JSON.parse(text) : text, header: response.header }
     },
     get: (path) => browser.ask('GET', path),
-    post: (path, body) => browser.ask('POST', path, body),
+    post: (path, body) => browser.ask('POST', path, body, { 'content-type': 'application/json' }),
+    async submit(path, fields = {}) {
+      const form = new FormData()
+      for (const [name, value] of Object.entries(fields))
+        for (const each of [value].flat()) form.append(name, each as string)
+      const hasFiles = Object.values(fields).some((value) => value instanceof Blob)
+      const body = hasFiles ? form : new URLSearchParams([...form] as [string, string][])
+      const sent = new Response(body)
+      const bytes = new Uint8Array(await sent.arrayBuffer())
+      return await browser.ask('POST', path, bytes, {
+        'content-type': sent.headers.get('content-type') ?? '',
+      })
+    },
   }
   return browser
 }
@@ -177,9 +202,38 @@ export async function addSession(target: UserTarget, email: string, hash: string
   })
 }
 
-/** Creates a run like the form of the console. Returns the run. */
-export const createInConsole = async (browser: Browser, body: object = FOX): Promise<Answer['body']> =>
-  (await browser.post(CONSOLE_PATHS.runs, body)).body
+/** The words of a page, without its tags. */
+export const wordsOf = ({ body }: Answer): string =>
+  String(body)
+    .replace(/<[^>]*>/g, ' ')
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&amp;', '&')
+    .replace(/\s+/g, ' ')
+
+/** The value of a hidden field of a page. */
+export const hiddenField = ({ body }: Answer, name: string): string =>
+  new RegExp(`name="${name}" value="([^"]*)"`).exec(body)?.[1] ?? ''
+
+let forms = 0
+
+/** Sends the form of a new run. Returns the answer. */
+export const submitRun = (browser: Browser, fields: FormFields = {}): Promise<Answer> =>
+  browser.submit('/runs', {
+    form_key: `form ${forms++}`.replace(' ', '-'),
+    model: FOX.model,
+    prompt: 'a fox',
+    ...fields,
+  })
+
+/** Creates a run with the form. Returns its id. */
+export async function createInConsole(browser: Browser, fields?: FormFields): Promise<string> {
+  const { status, header, body } = await submitRun(browser, fields)
+  const id = /^\/runs\/(run_\w+)$/.exec(header('location') ?? '')?.[1]
+  if (id === undefined) throw new Error(`${status} ${body}`)
+  return id
+}
 
 /** Creates runs with an API key, two per second. Returns their ids. */
 export async function createByKey(

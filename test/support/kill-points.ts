@@ -17,22 +17,8 @@ export type KillPoint =
   /** The proxy has forwarded this share of the output, and forwards no more. */
   | { readonly at: 'output'; readonly share: number }
 
-/** An API request that the proxy has forwarded. */
-export interface Passed {
-  /** Time at which the request was forwarded to the service. Monotonic, in milliseconds. */
-  readonly atMs: number
-  readonly status: number
-}
-
-export interface RelayOptions {
-  /** Returns how long to hold a request before forwarding it, to simulate a variable delay. */
-  delayMs?(): number
-}
-
 export interface Relay {
   readonly url: string
-  /** API requests, in the order of their responses. Output downloads are not included. */
-  readonly passed: readonly Passed[]
   /** Starts to watch one run. Returns its requests, and a promise of its kill point. */
   watch(point: KillPoint | undefined): Watch
   close(): void
@@ -58,21 +44,14 @@ interface Current {
 /**
  * `target`: called for each request, because the relay starts before the service, whose own URLs must name the relay.
  */
-export async function createRelay(
-  target: () => string,
-  { delayMs = () => 0 }: RelayOptions = {},
-): Promise<Relay> {
-  const passed: Passed[] = []
+export async function createRelay(target: () => string): Promise<Relay> {
   let current: Current = { point: undefined, reach() {}, creates: 0, looks: 0, accepted: [] }
   const server = createServer((incoming, outgoing) => {
     outgoing.on('error', () => {})
-    void relay(incoming, outgoing, { target: target(), delayMs: delayMs(), current, passed }).catch(() =>
-      outgoing.destroy(),
-    )
+    void relay(incoming, outgoing, { target: target(), current }).catch(() => outgoing.destroy())
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
-    passed,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     watch(point) {
       let reach = () => {}
@@ -100,15 +79,13 @@ const later = (ms: number, work: () => void): void => void setTimeout(work, ms)
 
 interface Exchange {
   readonly target: string
-  readonly delayMs: number
   readonly current: Current
-  readonly passed: Passed[]
 }
 
 async function relay(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  { target, delayMs, current, passed }: Exchange,
+  { target, current }: Exchange,
 ): Promise<void> {
   const { point, reach } = current
   const body = await bytesOf(incoming)
@@ -118,10 +95,7 @@ async function relay(
     current.creates++
     if (point?.at === 'create arrived') return reach()
   }
-  if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs))
-  const atMs = performance.now()
   const answer = await ask(incoming, body, target)
-  if (!isOutput) passed.push({ atMs, status: answer.statusCode ?? 0 })
   const bytes = await bytesOf(answer)
   if (isCreate && answer.statusCode === 201) current.accepted.push(JSON.parse(bytes.toString()).id)
   if (isCreate && point?.at === 'create accepted') return reach()

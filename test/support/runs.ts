@@ -1,7 +1,7 @@
 /** Complete runs for tests. A test sets only the fields that it is about. */
 import type { RunState } from '../../src/protocol/run-state.js'
-import type { ClaimRequest, NewRun, Store } from '../../src/service/store/contract.js'
-import type { StoredOutput, StoredRun } from '../../src/service/stored-run.js'
+import type { ClaimedRun, ClaimRequest, NewRun, Store } from '../../src/service/store/contract.js'
+import type { HeldRun, StoredOutput } from '../../src/service/stored-run.js'
 
 /** A free create of account 1, without a key. */
 export const newRun = (run: Partial<NewRun> = {}): NewRun => ({
@@ -19,12 +19,25 @@ export const newRun = (run: Partial<NewRun> = {}): NewRun => ({
 /** The models of the runs that tests make. */
 const MODELS = ['rushes/preview-image', 'rushes/preview-video', 'm', 'acme/small', 'acme/large']
 
+/** By run: the number of its last claim. */
+const attempts = new Map<string, number>()
+
 /** Claims a run for a worker that renders all models of the tests, unless the request names others. */
-export const claimRun = (
+export async function claimRun(
   store: Pick<Store, 'claimRun'>,
   worker: string,
   request: Partial<ClaimRequest> = {},
-): Promise<StoredRun | undefined> => store.claimRun({ worker, nowMs: 5, models: MODELS, ...request })
+): Promise<HeldRun | undefined> {
+  const run = await store.claimRun({ worker, nowMs: 5, models: MODELS, ...request })
+  if (run !== undefined) attempts.set(run.id, run.attempt)
+  return run
+}
+
+/** A run by its last claim. */
+export const held = (id: string, owner = 'me', nowMs = 9): ClaimedRun => ({
+  ...{ id, owner, nowMs },
+  attempt: attempts.get(id) ?? 1,
+})
 
 /** An output, as a worker records it. */
 export const storedOutput = (output: Partial<StoredOutput> = {}): StoredOutput => ({
@@ -33,7 +46,8 @@ export const storedOutput = (output: Partial<StoredOutput> = {}): StoredOutput =
 })
 
 /** A run claimed by a worker. */
-export const storedRun = (run: Partial<StoredRun> = {}): StoredRun => ({
+export const storedRun = (run: Partial<HeldRun> = {}): HeldRun => ({
+  attempt: 1,
   id: 'run_1',
   accountId: 1,
   model: 'rushes/preview-image',

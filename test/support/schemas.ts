@@ -61,6 +61,7 @@ const SHARED: Readonly<Record<string, string>> = {
   'models add': 'models-change',
   'models remove': 'models-change',
   'admin key create': 'admin-new-key',
+  'admin run list': 'admin-run',
   'admin user add': 'admin-user-link',
   'admin user link': 'admin-user-link',
   'admin credits list': 'admin-credits',

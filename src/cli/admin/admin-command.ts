@@ -4,6 +4,7 @@
  */
 import { Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
+import type { LocalStatus } from '../../protocol/run-state.js'
 import type { Administration, ServiceData } from '../../service/administration.js'
 import type { Context } from '../context/context.js'
 import { wholeNumber } from '../flags/values.js'
@@ -24,6 +25,7 @@ export interface AdminFlags {
   readonly quota?: string
   readonly rate?: string
   readonly spendLimit?: string
+  readonly status?: LocalStatus
 }
 
 /** Arguments of an admin command that is running. */

@@ -1,9 +1,27 @@
 /** `rushes admin run`: the runs of all accounts of a service, and decisions on runs whose outcome is unknown. */
+import { Option } from 'commander'
+import { LOCAL_STATUSES } from '../../protocol/run-state.js'
 import { printable } from '../../protocol/text.js'
+import type { AdminRun } from '../../service/administration.js'
 import type { StoredRun } from '../../service/stored-run.js'
-import { type AdminCommand, isoOrNull, isoTime } from './admin-command.js'
+import { printList } from '../terminal/table.js'
+import { type AdminCommand, isoOrNull, isoTime, limitIn, limitOption } from './admin-command.js'
 
 export const runCommands: readonly AdminCommand[] = [
+  {
+    usage: 'list',
+    about: 'List the runs of all accounts, newest first',
+    options: () => [
+      new Option('--account <account>', 'Only runs of this account'),
+      new Option('--status <status>', 'Only runs with this status').choices(LOCAL_STATUSES),
+      limitOption(),
+    ],
+    async work({ ctx: { out }, admin, flags }) {
+      const { account, status } = flags
+      const runs = await admin.runs({ account, status, limit: limitIn(flags) })
+      printList(out, runs, { header: HEADER, cells, json: listedJson })
+    },
+  },
   {
     usage: 'cancel <id>',
     about: 'Cancel a run, also one whose model is gone',
@@ -37,7 +55,28 @@ export const runCommands: readonly AdminCommand[] = [
   },
 ]
 
-const runJson = ({ id, model, kind, status, failure, ...times }: StoredRun) => ({
+const HEADER = ['ID', 'ACCOUNT', 'STATUS', 'KIND', 'MODEL', 'PRICE', 'CREATED', 'PROMPT']
+
+const cells = (run: AdminRun): readonly string[] => [
+  run.id,
+  printable(run.account),
+  run.status,
+  run.kind,
+  printable(run.model),
+  run.isRefunded ? `${run.price} refunded` : String(run.price),
+  isoTime(run.createdAtMs),
+  printable(run.prompt ?? ''),
+]
+
+const listedJson = (run: AdminRun) => ({
+  ...runJson(run),
+  account: run.account,
+  prompt: run.prompt ?? null,
+  price: run.price,
+  refunded: run.isRefunded,
+})
+
+const runJson = ({ id, model, kind, status, failure, ...times }: Omit<StoredRun, 'input'>) => ({
   ...{ id, model, kind, status, error: failure ?? null },
   created_at: isoTime(times.createdAtMs),
   started_at: isoOrNull(times.startedAtMs),

@@ -5,6 +5,7 @@ import { Option } from 'commander'
 import { usageError } from '../../errors.js'
 import { printable } from '../../protocol/text.js'
 import type { UserDetails, UserWithLink } from '../../service/administration.js'
+import { linkPath } from '../../service/web/sessions.js'
 import { DEFAULT_PUBLIC_URL, publicUrlOf, URL_FILE } from '../serve/flags.js'
 import { printList } from '../terminal/table.js'
 import { type AdminCommand, type AdminTask, isoOrNull, isoTime, NONE } from './admin-command.js'
@@ -98,9 +99,8 @@ const otherUrlNote = (task: AdminTask): string =>
     ? ' If the service has another URL, add --public-url.'
     : ''
 
-/** The link has the token in its fragment, which a browser does not send to a server. */
 function printLink({ ctx: { out } }: AdminTask, base: string, { user, linkToken }: UserWithLink): void {
-  const link = `${base}/#/link/${linkToken}`
+  const link = `${base}${linkPath(linkToken)}`
   if (out.mode.json) out.json({ ...userJson(user), link })
   else out.line(link)
 }

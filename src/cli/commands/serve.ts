@@ -131,7 +131,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   for (const warning of models.warnings) out.warn(`${warning}.`)
   for (const { document, note } of models.models)
     if (note !== undefined) out.note(`${document.name}: ${printable(note)}.`)
-  const { createThumbnailProcess, defaultConcurrency, readConsolePage } = await import(
+  const { createThumbnailProcess, defaultConcurrency, readConsoleFiles } = await import(
     '../context/local-service.js'
   )
   const concurrency =
@@ -143,16 +143,14 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const { createService } = await import('../../service/index.js')
   // Other services start without prom-client.
   const metrics =
-    metricsPort === undefined
-      ? undefined
-      : (await import('../../service/metrics/index.js')).createMetrics(clock)
+    metricsPort === undefined ? undefined : (await import('../../service/metrics.js')).createMetrics(clock)
   const { checkListening } = await import('../../service/http/listening.js')
   await checkListening({ host, port })
   if (metricsPort !== undefined) await checkListening({ host, port: metricsPort }, '--metrics-port')
   const storage = await openStorage(ctx, options.storage)
   const preview = await ctx.engine()
   const hasConsole = options.console && options.role !== 'worker'
-  const page = hasConsole ? await readConsolePage() : undefined
+  const page = hasConsole ? await readConsoleFiles() : undefined
   if (hasConsole && page === undefined)
     out.warn('The console is off: its files are missing from this installation of rushes.')
   const engine = models.createEngine({
@@ -172,7 +170,6 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     models: models.models,
     clock,
     concurrency,
-    databaseThread: true,
     bodyLimitBytes,
     publicUrl,
     env,

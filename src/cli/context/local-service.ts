@@ -5,12 +5,12 @@ import type { DownloadedFile } from '../../download/index.js'
 import type { Clock } from '../../host/clock.js'
 import { describeError } from '../../host/system-error.js'
 import { ANSWER_GRACE_MS } from '../../runs/create.js'
-import { type Page, readPage } from '../../service/console/page.js'
 import type { Engine } from '../../service/engines/engine.js'
 import { createProcessEngine } from '../../service/engines/process.js'
 import { createService } from '../../service/index.js'
 import type { ServedModel } from '../../service/models/served-model.js'
 import type { Service } from '../../service/service.js'
+import { type AssetFiles, readAssets } from '../../service/web/assets.js'
 import type { Env } from '../process/io.js'
 import { GRACE_NOTE } from '../terminal/format.js'
 
@@ -49,11 +49,11 @@ export const createThumbnailProcess = (): Engine =>
   createProcessEngine({ script: new URL('./thumbnailer.cjs', import.meta.url) })
 
 /**
- * Reads the console page, which the build writes beside this bundle. Undefined when the page is missing, as in a source
- * checkout.
+ * Reads the files of the console's pages, which the build writes beside this bundle. Undefined when they are missing, as in a
+ * source checkout.
  */
-export const readConsolePage = (): Promise<Page | undefined> =>
-  readPage(fileURLToPath(new URL('./console/', import.meta.url)))
+export const readConsoleFiles = (): Promise<AssetFiles | undefined> =>
+  readAssets(fileURLToPath(new URL('./console/', import.meta.url)))
 
 export async function openLocalService({
   dataFolder,
@@ -76,8 +76,6 @@ export async function openLocalService({
     log: (line) => warn(textOfLogLine(line)),
   })
   try {
-    // Returns the runs that a killed command was rendering to the queue.
-    await service.returnAbandonedRuns()
     const { url } = await service.listen({ host: '127.0.0.1', port: 0 })
     if (render) service.startRendering('requested')
     return {

@@ -10,6 +10,7 @@ import { defaultDocument, type ServedModel } from '../../service/models/served-m
 import type { NodeRole } from '../../service/names.js'
 import type { ConsoleStart } from '../../service/service.js'
 import { nameOf } from '../../service/store/postgres/connection-errors.js'
+import { linkPath } from '../../service/web/sessions.js'
 import type { Context } from '../context/context.js'
 import { DEFAULT_PUBLIC_URL } from './flags.js'
 
@@ -127,10 +128,9 @@ export async function printPayers(
 
 const consoleBase = ({ url, publicUrl }: ConsoleAnnouncement): string => publicUrl ?? url
 
-/** The link has the token in its fragment, which a browser does not send to a server. */
 function linkOf(announcement: ConsoleAnnouncement): string | undefined {
   const { linkToken } = announcement.console ?? {}
-  return linkToken === undefined ? undefined : `${consoleBase(announcement)}/#/link/${linkToken}`
+  return linkToken === undefined ? undefined : `${consoleBase(announcement)}${linkPath(linkToken)}`
 }
 
 /** The lines about the console. `where`: the flags of `rushes admin` that select this service. */
@@ -143,8 +143,8 @@ export function consoleLines(announcement: ConsoleAnnouncement, where: string): 
   const flags = base === DEFAULT_PUBLIC_URL ? where : `${where} --public-url ${quoteWord(base)}`
   return [
     `Console: ${base}/`,
-    start.hasUsers
-      ? `To get a sign-in link: \`rushes admin user link <email>${flags}\`.`
+    start.user !== undefined
+      ? `To get a sign-in link: \`rushes admin user link ${quoteWord(start.user)}${flags}\`.`
       : `It has no users yet. To add one: \`rushes admin user add <email> --account default${flags}\`.`,
   ]
 }

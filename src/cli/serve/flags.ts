@@ -102,12 +102,12 @@ function byKind(flag: string, words: readonly string[]): Partial<Record<Kind, st
  * storage refuses an operation that the service needs.
  */
 export async function openStorage(
-  { env, clock, out }: Context,
+  { env, out }: Context,
   url: string | undefined,
 ): Promise<Storage | undefined> {
   if (url === undefined) return undefined
   const { openS3Storage } = await import('../../service/files/s3-storage.js')
-  return await openS3Storage({ url, env, clock, warn: out.warn })
+  return await openS3Storage({ url, env, warn: out.warn })
 }
 
 const MIN_RETENTION_MS = 60_000

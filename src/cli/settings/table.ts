@@ -160,39 +160,6 @@ export const SETTINGS = {
 
 export type SettingName = keyof typeof SETTINGS
 
-/** Environment variables of rushes that are not settings: folders, the profile and the API key. */
-export const FURTHER_ENVIRONMENT = {
-  RUSHES_API_KEY: 'The API key',
-  RUSHES_API_KEY_FILE: 'A file with the API key on its first line; other users should not be able to read it',
-  RUSHES_DATA: 'The data folder of `rushes serve` and `rushes admin`, unless `--data` is given',
-  RUSHES_DATABASE_URL:
-    'The PostgreSQL database of `rushes serve` and `rushes admin`, unless `--database` is given',
-  RUSHES_ENGINE_KEY:
-    'The key of the server that `--engine` names; for `https://api.openai.com`, it is `OPENAI_API_KEY`',
-  RUSHES_PROFILE: 'The profile of the config file, unless `--profile` is given; default `default`',
-  RUSHES_CONFIG_DIR: 'The folder of the config file',
-  RUSHES_STATE_DIR:
-    'The folder of the [journal](journal.md), the shared rate limit and the data of the local service',
-  RUSHES_ALLOW_HTTP: '`1` allows plain http to other machines; the API key is then sent unencrypted',
-} as const
-
-/** Environment variables that other programs use too. */
-export const SHARED_ENVIRONMENT = {
-  'FAL_KEY, REPLICATE_API_TOKEN':
-    'Keys of fal and Replicate, for `rushes models import` and their [engines](engines.md)',
-  NO_COLOR: 'If set, no colour; overrides `FORCE_COLOR`',
-  FORCE_COLOR: 'If set, colour even without a terminal; `0` or `false` turns colour off',
-  CI: 'If set, progress is printed as lines, without a spinner',
-  TERM: '`dumb` turns off colour and the spinner',
-  'LC_ALL, LC_CTYPE, LANG': 'The first that is set counts; without UTF-8, progress is drawn in ASCII',
-  'HTTPS_PROXY, HTTP_PROXY, NO_PROXY': 'The proxy, in upper or lower case; never used for loopback addresses',
-  NODE_COMPILE_CACHE:
-    'Folder for the code that Node 22.8 and later compiles; default `node-compile-cache` in the temporary folder',
-  NODE_DISABLE_COMPILE_CACHE: 'If set, Node does not cache compiled code',
-  TMPDIR: 'Folder for the temporary files of `-o -` and `--show`, and for the thumbnails that `serve` makes',
-  'XDG_CONFIG_HOME, XDG_STATE_HOME': 'On Linux, the folders that contain the folders below',
-} as const
-
 /** Address of the local service in the journal. Its real URL has another port in every process. */
 export const LOCAL_ADDRESS = 'local'
 

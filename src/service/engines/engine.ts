@@ -46,11 +46,6 @@ export interface RenderJob extends RemoteJob, UpstreamJob {
   readonly stored?: StoredJob | undefined
   /** Stores the job with the run. Rejects when the run no longer belongs to this worker. Undefined: it is not stored. */
   save?(stored: StoredJob): Promise<void>
-  /**
-   * Stores a job that was found in a list of the server. Resolves with false, and stores nothing, if it is or may be the
-   * job of another run.
-   */
-  adopt?(handle: JobHandle): Promise<boolean>
 }
 
 /**
@@ -64,11 +59,11 @@ export interface JobHandle {
 
 /** A create that is sent to a server at most once. Stored before it is sent. */
 export interface JobIntent {
+  /** Random, so that the answer to this create is known again. */
+  readonly id: string
   readonly sentAtMs: number
   /** Path below the server's URL, or the command. */
   readonly endpoint: string
-  /** The input as sent, as digests by field (`digestsOf`): enough to recognize it in a list of the server. */
-  readonly input?: Readonly<Record<string, string>>
 }
 
 /** An intent without a handle: the create may have been accepted, and its answer is not known. */
@@ -94,10 +89,6 @@ export interface CanceledJob {
   readonly id: string
   readonly model: string
   readonly stored?: StoredJob | undefined
-  /** Aborted when this worker stops: another one cancels the job then. */
-  readonly signal?: AbortSignal
-  /** As in `RenderJob`. */
-  adopt?(handle: JobHandle): Promise<boolean>
 }
 
 export interface Engine {

@@ -14,13 +14,12 @@ import {
   type Engine,
   JobDetached,
   type JobHandle,
-  type JobIntent,
   OutcomeUnknown,
   type RenderedFile,
   type RenderJob,
   RunCanceled,
 } from './engine.js'
-import { digestsOf, findAgain, isUncertain, type Lookup, SETTLE_MS, type SearchedRun } from './outcome.js'
+import { isUncertain, newIntent, SETTLE_MS } from './outcome.js'
 import type { Upstream, UpstreamRequest } from './upstream/index.js'
 import { isTransient, JobEnded, UpstreamError } from './upstream/upstream-error.js'
 
@@ -34,17 +33,10 @@ export type JobState<Result> =
   /** The answer tells nothing about the job. */
   | { readonly state: 'unknown' }
 
-interface JobRequest extends UpstreamRequest {
-  /** The input as sent, for `lookup`. */
-  readonly input?: Readonly<Record<string, unknown>>
-}
-
 /** A run that has passed the checks of its engine. */
 export interface JobCreate {
-  /** For a server where the client chooses the id: the run then always has the same job. */
-  readonly chosen?: JobHandle
   /** Uploads the references, and returns the request that creates the job. */
-  request(): JobRequest | Promise<JobRequest>
+  request(): UpstreamRequest | Promise<UpstreamRequest>
   /** Reads the job from the answer. Throws `NoJobId` if it names none, or another error for a refusal. */
   accept(answer: unknown): JobHandle | Promise<JobHandle>
   /** Describes an answer of the server that refuses the request. */
@@ -63,10 +55,11 @@ export interface JobServer<Result> {
   outputs(result: Result, job: RenderJob, handle: JobHandle): Promise<readonly RenderedFile[]>
   /** Cancels this job, and never another one. `succeeded`: it was too late, and the result is there. */
   cancel(handle: JobHandle, signal: AbortSignal): Promise<Charge | 'succeeded'>
-  /** Finds the jobs of a create whose answer was lost. */
-  readonly lookup?: Lookup
-  /** Reports the progress by other means than polls. Returns the function that ends it. */
-  watch?(handle: JobHandle, job: RenderJob): () => void
+  /** For a server where the client chooses the id: the run then always has the same job. */
+  readonly chosen?: {
+    handleOf(runId: string): JobHandle
+    isKnown(handle: JobHandle, signal: AbortSignal): Promise<boolean>
+  }
 }
 
 /** Answers in a row by which a job that costs nothing is lost. Right after its creation, it may not be known everywhere. */
@@ -80,7 +73,6 @@ const MAX_OUTPUT_TRIES = 40
 /** An aborted engine has 3 s to stop. */
 export const CANCEL_LIMIT_MS = 2_500
 const MAX_HANDLE_BYTES = 4_096
-const MAX_KNOWN_JOBS = 10_000
 
 /** The server accepted the request, but its answer does not name the job. */
 export class NoJobId extends UpstreamError {
@@ -102,11 +94,8 @@ interface JobParts<Result> {
 }
 
 interface JobEngine<Result> extends JobParts<Result> {
-  readonly lookup: Lookup | undefined
   /** Charges of the runs that are rendered, and of canceled runs until `cancel` asks for them. */
   readonly charges: Map<string, Charge>
-  /** Runs by their job, the last ones of this process. */
-  readonly runs: Map<string, string>
   /** By run: settles when `render` has ended, which the service stops waiting for some time after an abort. */
   readonly rendering: Map<string, Promise<unknown>>
 }
@@ -115,15 +104,7 @@ export function createJobEngine<Result>(
   server: JobServer<Result>,
   clock: Clock,
 ): Required<Pick<Engine, 'render' | 'cancel'>> {
-  const { lookup: list } = server
-  const engine: JobEngine<Result> = {
-    server,
-    clock,
-    lookup: list && ((job, intent, signal) => ownJobs(engine, list, job, intent, signal)),
-    charges: new Map(),
-    runs: new Map(),
-    rendering: new Map(),
-  }
+  const engine: JobEngine<Result> = { server, clock, charges: new Map(), rendering: new Map() }
   return {
     async render(job) {
       const { rendering } = engine
@@ -147,56 +128,28 @@ async function render<Result>(engine: JobEngine<Result>, job: RenderJob): Promis
   }
 }
 
-async function cancelRun<Result>(engine: JobEngine<Result>, canceled: CanceledJob): Promise<Charge> {
-  const { charges, rendering, clock, lookup } = engine
-  const { id, model, stored, signal = new AbortController().signal, adopt } = canceled
+async function cancelRun<Result>(engine: JobEngine<Result>, { id, stored }: CanceledJob): Promise<Charge> {
+  const { charges, rendering, server } = engine
   await Promise.allSettled([rendering.get(id)])
   const known = charges.get(id)
   charges.delete(id)
   const { handle, intent } = stored ?? {}
   if (known !== undefined && (known !== 'unknown' || handle !== undefined)) return known
-  if (handle !== undefined) return chargeOf(await cancelJob(engine, handle))
   // The intent is stored before the request is sent.
-  if (intent === undefined) return known ?? 'not charged'
-  // The answer to the create was lost, and its job continues.
-  const job: SearchedRun = { run: { id, model }, signal, ...(adopt && { adopt }) }
-  const found = await findAgain({ lookup, job, intent, clock, isPatient: true })
-  return found === undefined ? 'unknown' : chargeOf(await cancelJob(engine, found))
-}
-
-/** A run with the same input has another job, also one that is looked up at the same time. */
-async function ownJobs<Result>(
-  engine: JobEngine<Result>,
-  list: Lookup,
-  job: SearchedRun,
-  intent: JobIntent | undefined,
-  signal: AbortSignal,
-): Promise<readonly JobHandle[]> {
-  const { runs, server } = engine
-  const found = await list(job, intent, signal)
-  const own = found.filter(({ id }) => (runs.get(id) ?? job.run?.id) === job.run?.id)
-  const [only] = own
-  if (only === undefined || own.length > 1) return own
-  // A job without digests of its input is found by its chosen id, which proves whose it is.
-  const { origin } = server.upstream
-  if (intent?.input !== undefined && (await job.adopt?.(bounded(only, origin))) === false) return []
-  keepJob(engine, only, job)
-  return own
+  if (handle === undefined && intent === undefined) return known ?? 'not charged'
+  const job = handle ?? server.chosen?.handleOf(id)
+  return job === undefined ? 'unknown' : chargeOf(await cancelJob(engine, job))
 }
 
 /** Returns the stored job, the job of an earlier create, or a new one. */
 async function start<Result>(engine: JobEngine<Result>, job: RenderJob): Promise<JobHandle> {
-  const { server, clock, lookup } = engine
+  const { server, clock } = engine
   const { handle, intent } = job.stored ?? {}
   if (handle !== undefined) return handle
   // Never sent again, also if the document no longer has a cost.
-  const isPatient = intent !== undefined
-  const plan = isPatient ? undefined : await server.create(job)
-  const chosen = plan?.chosen
-  if (isPatient || chosen !== undefined) {
-    const found = await findAgain({ lookup, job, intent, clock, isPatient })
-    if (found !== undefined) return await save(engine, found, job)
-  }
+  const plan = intent === undefined ? await server.create(job) : undefined
+  const chosen = server.chosen?.handleOf(job.run?.id ?? '')
+  if (chosen !== undefined && (await isKnown(engine, chosen, job))) return await save(engine, chosen, job)
   if (plan === undefined) throw new OutcomeUnknown('The service stopped before the answer arrived.')
   // A job whose id does not arrive before the abort could not be canceled or followed.
   const lateMs = () => {
@@ -217,6 +170,21 @@ async function start<Result>(engine: JobEngine<Result>, job: RenderJob): Promise
   }
 }
 
+/** Whether the server has the job of an earlier create of this run. Without an intent, nothing is sent before it answers. */
+async function isKnown<Result>(
+  { server }: JobEngine<Result>,
+  chosen: JobHandle,
+  { signal, stored }: RenderJob,
+): Promise<boolean> {
+  try {
+    return (await server.chosen?.isKnown(chosen, signal)) === true
+  } catch (error) {
+    signal.throwIfAborted()
+    if (stored?.intent === undefined) throw error
+    return false
+  }
+}
+
 /** Sends the request once. */
 async function create<Result>(
   engine: JobEngine<Result>,
@@ -224,19 +192,11 @@ async function create<Result>(
   plan: JobCreate,
   sentSignal: AbortSignal,
 ): Promise<JobHandle> {
-  const { clock, lookup } = engine
-  const { upstream } = engine.server
-  const { costs } = upstream
-  const { input, ...request } = await plan.request()
-  const intent = (): JobIntent => ({
-    sentAtMs: clock.now(),
-    endpoint: request.path,
-    ...(input && { input: digestsOf(input) }),
-  })
-  let sent = intent()
+  const { clock, server } = engine
+  const { costs } = server.upstream
+  const request = await plan.request()
   const onSend = async () => {
-    sent = intent()
-    await job.save?.({ intent: sent })
+    await job.save?.({ intent: newIntent(request.path, clock) })
     note(engine, job, 'unknown')
   }
   const onRefused = async () => {
@@ -245,7 +205,7 @@ async function create<Result>(
   }
   const hooks = costs && { onSend, onRefused }
   try {
-    return await plan.accept(await upstream.value({ ...request, sentSignal, ...hooks }, job.signal))
+    return await plan.accept(await server.upstream.value({ ...request, sentSignal, ...hooks }, job.signal))
   } catch (error) {
     if (!(error instanceof UpstreamError)) throw error
     const isAccepted = costs && error instanceof NoJobId
@@ -255,8 +215,12 @@ async function create<Result>(
         ? error
         : new JobEnded(plan.describe?.(error)?.message ?? error.message, error)
     }
-    const found = await findAgain({ lookup, job, intent: sent, clock, isPatient: costs })
-    if (found !== undefined) return found
+    job.signal.throwIfAborted()
+    const chosen = server.chosen?.handleOf(job.run?.id ?? '')
+    if (chosen !== undefined) {
+      await clock.sleep(SETTLE_MS, job.signal)
+      if (await server.chosen?.isKnown(chosen, job.signal).catch(() => false)) return chosen
+    }
     job.signal.throwIfAborted()
     throw costs ? new OutcomeUnknown(error.message) : error
   }
@@ -268,16 +232,8 @@ async function save<Result>(
   job: RenderJob,
 ): Promise<JobHandle> {
   const kept = bounded(handle, engine.server.upstream.origin)
-  keepJob(engine, kept, job)
   await job.save?.({ handle: kept })
   return kept
-}
-
-/** A lookup for another run must not find the job. */
-function keepJob<Result>({ runs }: JobEngine<Result>, { id }: JobHandle, { run }: SearchedRun): void {
-  if (run) runs.set(id, run.id)
-  const [oldest = ''] = runs.keys()
-  if (runs.size > MAX_KNOWN_JOBS) runs.delete(oldest)
 }
 
 async function follow<Result>(
@@ -286,8 +242,6 @@ async function follow<Result>(
   job: RenderJob,
 ): Promise<readonly RenderedFile[]> {
   const { server } = engine
-  keepJob(engine, handle, job)
-  const stopWatching = server.watch?.(handle, job)
   let isKnown = job.stored?.isNamed !== true
   const onKnown = async () => {
     if (!isKnown) await save(engine, handle, job)
@@ -306,8 +260,6 @@ async function follow<Result>(
       if (isLeft && isTimedOut(job)) throw undecided(handle, job.signal.reason)
     }
     throw error
-  } finally {
-    stopWatching?.()
   }
   // From here on, a cancel would delete the paid result.
   note(engine, job, server.upstream.costs ? 'charged' : 'not charged')

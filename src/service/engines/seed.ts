@@ -17,7 +17,7 @@ const SEED: ParameterSchema = {
 }
 
 /** Engines that send a parameter `seed`, if they have a place for it. */
-const SENDERS: readonly unknown[] = ['images', 'sdapi', 'sdcpp', 'comfyui']
+const SENDERS: readonly unknown[] = ['preview', 'images', 'sdapi', 'sdcpp', 'comfyui']
 
 /**
  * Adds the parameter `seed`, as if it were built in. Hosted services need a key, and some refuse a seed. `named`:

@@ -1,6 +1,6 @@
 /**
- * The contract of a file store: outputs (`<token>/<name>`) and inputs (their SHA-256 with a random number). A stored
- * file never changes, because its key is random.
+ * The contract of a file store. The key of a file begins with the id of its run: `run_x/inputs/<sha256>`, and for outputs
+ * `run_x/<random>/<name>`. A stored file never changes.
  */
 import type { Readable } from 'node:stream'
 import type { Clock } from '../../host/clock.js'
@@ -59,22 +59,16 @@ export interface FileWriter {
 export interface FileStore extends FileReader, FileWriter {
   /** Returns the path of the file on this machine. Undefined for a remote store. */
   readonly pathOf?: ((key: string) => string) | undefined
-  /**
-   * Lists the keys of all files that were stored more than `ageMs` ago. If a file cannot be read, lists the others if
-   * possible, then throws.
-   */
-  listOlder(ageMs: number): AsyncIterable<string>
+  /** Removes all files whose key begins with the id of this run. */
+  removeBelow(runId: string): Promise<void>
 }
 
 export const OWNER_KEY = 'database-id'
 
-/** The file stores of the service. */
+/** Where the service stores files. */
 export interface Storage {
-  /** The folder or prefix of both. The file `OWNER_KEY` in it has the id of the database whose files are here. */
-  readonly root: FileStore
-  readonly outputs: FileStore
-  /** Images from data: URLs, each named by its SHA-256 and a random number. */
-  readonly inputs: FileStore
+  /** Inputs and outputs of runs. The file `OWNER_KEY` has the id of the database whose files are here. */
+  readonly files: FileStore
   /** Rejects if files cannot be stored. */
   readonly check?: (() => Promise<void>) | undefined
   close?(): void

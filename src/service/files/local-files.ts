@@ -2,25 +2,19 @@
  * Files in a folder on this machine. A key is a path in the folder. A file is missing only if the folder exists and
  * does not contain it. A missing folder and every other disk error is `StorageUnavailable`.
  */
-import type { Dirent, Stats } from 'node:fs'
-import { lstat, mkdir, open, readdir, rmdir, stat, utimes } from 'node:fs/promises'
+import type { Stats } from 'node:fs'
+import { lstat, mkdir, open, rmdir, stat, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../../host/clock.js'
 import { flushFolder, removeFile, replaceFile, writeAtomically } from '../../host/files.js'
+import { removeFolder } from '../../host/own-folder.js'
 import { describeReason, errorCode, isSystemError } from '../../host/system-error.js'
 import { type FileSource, type FileStore, type Storage, StorageUnavailable } from './contract.js'
 
-/** Stores outputs and inputs in folders of the data folder. */
-export const createLocalStorage = (
-  folders: { readonly outputs: string; readonly inputs: string; readonly root: string },
-  clock: Clock,
-): Storage => ({
-  root: createLocalFiles(folders.root, clock),
-  outputs: createLocalFiles(folders.outputs, clock),
-  inputs: createLocalFiles(folders.inputs, clock),
-  async check() {
-    for (const folder of [folders.outputs, folders.inputs]) await checkFolder(folder)
-  },
+/** Stores files in a folder of the data folder. */
+export const createLocalStorage = (folder: string, clock: Clock): Storage => ({
+  files: createLocalFiles(folder, clock),
+  check: () => checkFolder(folder),
 })
 
 /** `put` moves a source file, so its path must be on the same file system. */
@@ -38,14 +32,15 @@ export function createLocalFiles(folder: string, clock: Clock): FileStore {
     return undefined
   }
   const find = (path: string): Promise<Stats | undefined> => unlessMissing(lstat(path))
-  // A subfolder is removed with its last file, even while files are listed.
-  const list = async (path: string): Promise<readonly Dirent[]> =>
-    (await unlessMissing(readdir(path, { withFileTypes: true }))) ?? []
+  /** The subfolders of a file, from the outermost. */
+  function parentsOf(path: string): readonly string[] {
+    const parent = dirname(path)
+    return parent === folder ? [] : [...parentsOf(parent), parent]
+  }
 
   async function moveIntoPlace(path: string, source: FileSource): Promise<void> {
-    const parent = dirname(path)
-    // Does not create its parents: a missing folder may mean that a disk is not mounted.
-    if (parent !== folder) await makeFolder(parent)
+    // Does not create the folder itself: if it is missing, a disk may not be mounted.
+    for (const parent of parentsOf(path)) await makeFolder(parent)
     if ('path' in source) await replaceFile(source.path, path)
     else await writeAtomically(path, source.bytes, { mode: 0o600 })
   }
@@ -68,7 +63,7 @@ export function createLocalFiles(folder: string, clock: Clock): FileStore {
           await utimes(path, now, now)
         }
         // Writes the names to the disk before the database records the file as stored.
-        for (const each of new Set([dirname(path), folder])) await flushFolder(each)
+        for (const each of [folder, ...parentsOf(path)]) await flushFolder(each)
       } catch (error) {
         throw isPermanent(error) ? error : unavailable(error)
       }
@@ -94,26 +89,15 @@ export function createLocalFiles(folder: string, clock: Clock): FileStore {
       await removeFile(path).catch((error) => {
         throw unavailable(error)
       })
-      // Removes the subfolder with its last file.
-      if (dirname(path) !== folder) await rmdir(dirname(path)).catch(() => {})
+      // Removes each subfolder with its last file.
+      for (const parent of parentsOf(path).toReversed()) await rmdir(parent).catch(() => {})
     },
-    async *listOlder(ageMs) {
-      // The files behind a link may be those of another program.
-      if ((await find(folder))?.isSymbolicLink()) return
-      let failure: unknown
-      const noteFailure = (error: unknown) => {
-        failure ??= error
-      }
-      for (const entry of await list(folder)) {
-        const { name } = entry
-        const inner = entry.isDirectory() ? await list(join(folder, name)).catch(noteFailure) : [entry]
-        for (const each of inner ?? []) {
-          const key = each === entry ? name : `${name}/${each.name}`
-          const stats = await find(pathOf(key)).catch(noteFailure)
-          if (stats?.isDirectory() === false && clock.now() - stats.mtimeMs > ageMs) yield key
-        }
-      }
-      if (failure !== undefined) throw failure
+    async removeBelow(runId) {
+      const path = pathOf(runId)
+      if ((await find(path)) === undefined) return
+      await removeFolder(path).catch((error) => {
+        throw unavailable(error)
+      })
     },
   }
 }

@@ -19,7 +19,6 @@ import {
 import { Upload } from '@aws-sdk/lib-storage'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import { onAbort } from '../../host/abort.js'
-import type { Clock } from '../../host/clock.js'
 import {
   type ByteRange,
   type FileSource,
@@ -36,7 +35,6 @@ export interface S3FilesOptions {
   readonly bucket: string
   /** Empty, or ends with a slash. */
   readonly prefix: string
-  readonly clock: Clock
   /** Maximum number of keys in one response of a list. Default: the storage's default, usually 1,000. */
   readonly pageSize?: number | undefined
 }
@@ -44,7 +42,7 @@ export interface S3FilesOptions {
 const bytesOf = async (source: FileSource): Promise<number> =>
   'bytes' in source ? source.bytes.byteLength : (await stat(source.path)).size
 
-export function createS3Files({ client, bucket, prefix, clock, pageSize }: S3FilesOptions): FileStore {
+export function createS3Files({ client, bucket, prefix, pageSize }: S3FilesOptions): FileStore {
   const upload = createUploader(client)
   const objectAt = (key: string) => ({ Bucket: bucket, Key: `${prefix}${key}` })
 
@@ -120,23 +118,13 @@ export function createS3Files({ client, bucket, prefix, clock, pageSize }: S3Fil
     async remove(key) {
       await orStorageError('DeleteObject', client.send(new DeleteObjectCommand(objectAt(key))))
     },
-    async *listOlder(ageMs) {
+    async removeBelow(runId) {
       let ContinuationToken: string | undefined
       do {
-        const page = await orStorageError(
-          'ListObjectsV2',
-          client.send(
-            new ListObjectsV2Command({
-              Bucket: bucket,
-              Prefix: prefix,
-              MaxKeys: pageSize,
-              ContinuationToken,
-            }),
-          ),
-        )
-        for (const { Key, LastModified } of page.Contents ?? [])
-          if (Key !== undefined && LastModified !== undefined && clock.now() - LastModified.getTime() > ageMs)
-            yield Key.slice(prefix.length)
+        const query = { Bucket: bucket, Prefix: `${prefix}${runId}/`, MaxKeys: pageSize, ContinuationToken }
+        const page = await orStorageError('ListObjectsV2', client.send(new ListObjectsV2Command(query)))
+        for (const { Key } of page.Contents ?? [])
+          await orStorageError('DeleteObject', client.send(new DeleteObjectCommand({ Bucket: bucket, Key })))
         ContinuationToken = page.IsTruncated ? page.NextContinuationToken : undefined
       } while (ContinuationToken !== undefined)
     },

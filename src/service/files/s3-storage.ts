@@ -16,7 +16,6 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3'
 import { RushesError, usageError } from '../../errors.js'
-import type { Clock } from '../../host/clock.js'
 import type { Storage } from './contract.js'
 import { asStorageError, describeProblem } from './s3-errors.js'
 import { createS3Files } from './s3-files.js'
@@ -35,7 +34,6 @@ export interface S3StorageOptions {
   /** For example, `s3://bucket/prefix`. */
   readonly url: string
   readonly env: Readonly<Record<string, string | undefined>>
-  readonly clock: Clock
   warn(message: string): void
 }
 
@@ -46,10 +44,9 @@ interface BucketPath {
 }
 
 /** Throws `RushesError` (usage) if the URL is invalid or the storage refuses an operation that the service needs. */
-export async function openS3Storage({ url, env, clock, warn }: S3StorageOptions): Promise<Storage> {
+export async function openS3Storage({ url, env, warn }: S3StorageOptions): Promise<Storage> {
   const { bucket, prefix } = parseStorageUrl(url)
   const client = await createClient(env)
-  const files = (folder: string) => createS3Files({ client, bucket, prefix: `${prefix}${folder}`, clock })
   try {
     await checkAccess(client, { bucket, prefix }, url, warn)
   } catch (error) {
@@ -57,9 +54,7 @@ export async function openS3Storage({ url, env, clock, warn }: S3StorageOptions)
     throw error
   }
   return {
-    root: files(''),
-    outputs: files('outputs/'),
-    inputs: files('inputs/'),
+    files: createS3Files({ client, bucket, prefix }),
     async check() {
       try {
         const abortSignal = AbortSignal.timeout(CHECK_TIMEOUT_MS)
@@ -131,7 +126,7 @@ async function checkAccess(
   warn: S3StorageOptions['warn'],
 ): Promise<void> {
   const Bucket = bucket
-  const Key = `${prefix}outputs/.check-${randomBytes(8).toString('hex')}`
+  const Key = `${prefix}.check-${randomBytes(8).toString('hex')}`
   const options = { abortSignal: AbortSignal.timeout(START_TIMEOUT_MS) }
   const operations = {
     ListObjectsV2: () =>

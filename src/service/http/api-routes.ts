@@ -9,6 +9,7 @@ import { documentJson } from '../../protocol/model-document.js'
 import type { ModelDocument } from '../../protocol/models.js'
 import type { CreatedRun, Endpoints } from '../endpoints.js'
 import type { FileReader } from '../files/contract.js'
+import type { Log } from '../log.js'
 import { defaultDocument } from '../models/served-model.js'
 import type { Caller } from '../rules/key-checks.js'
 import { invalidInput, Refusal, refusalSaying } from '../rules/refusal.js'
@@ -74,7 +75,12 @@ export async function addRunRoutes(app: FastifyInstance, routes: ApiRoutes): Pro
     const created = await withBody(request.raw, bodyLimits, caller.accountId, (body) =>
       endpoints.create(caller, body, key),
     )
-    announceRun(app, reply, created, { account: caller.accountId, key: caller.keyId }, routes)
+    logCreate(app.log, created, { account: caller.accountId, key: caller.keyId }, routes.logPrompts)
+    if (created.isRepeated) reply.header('idempotent-replayed', 'true')
+    reply
+      .code(201)
+      .header('location', `${baseUrl(request)}${RUNS_PATH}/${created.run.id}`)
+      .header('cache-control', 'no-store')
     return runObject(created.run, baseUrl(request))
   })
 
@@ -106,12 +112,12 @@ interface TaggedJson {
   readonly etag: string
 }
 
-export function tagged(text: string): TaggedJson {
+function tagged(text: string): TaggedJson {
   const bytes = Buffer.from(text)
   return { bytes, etag: `"${createHash('sha256').update(bytes).digest('hex')}"` }
 }
 
-export function sendTagged(
+function sendTagged(
   { headers }: FastifyRequest,
   reply: FastifyReply,
   { bytes, etag }: TaggedJson,
@@ -126,7 +132,7 @@ export function sendTagged(
  * Returns the Idempotency-Key, with which a client can repeat a create without paying twice. Throws `Refusal` (400) for
  * an invalid key.
  */
-export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
+function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
   const key = headers['idempotency-key']
   if (key === undefined) return undefined
   if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key))
@@ -136,25 +142,12 @@ export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefine
   return key
 }
 
-/** Logs an accepted create, and sets the status and headers of its response. `by` identifies the creator in the log. */
-export function announceRun(
-  app: FastifyInstance,
-  reply: FastifyReply,
-  { run, isRepeated }: CreatedRun,
-  by: object,
-  { logPrompts, baseUrl }: ApiRoutes,
-): void {
-  const prompt = logPrompts && { prompt: run.input.prompt }
-  app.log.info(
-    { run: run.id, kind: run.kind, ...by, ...prompt },
+/** Logs an accepted create. `by` identifies its creator. */
+export const logCreate = (log: Log, { run, isRepeated }: CreatedRun, by: object, logPrompts: boolean): void =>
+  log.info(
+    { run: run.id, kind: run.kind, ...by, ...(logPrompts && { prompt: run.input.prompt }) },
     isRepeated ? 'create repeated' : 'run accepted',
   )
-  if (isRepeated) reply.header('idempotent-replayed', 'true')
-  reply
-    .code(201)
-    .header('location', `${baseUrl(reply.request)}${RUNS_PATH}/${run.id}`)
-    .header('cache-control', 'no-store')
-}
 
 /** Maximum numbers of status requests of one account: in progress, and waiting. */
 const STATUS_AT_ONCE = 4
@@ -167,7 +160,7 @@ const LARGE_BYTES_PER_MS = 32_768
  * account 200 keys with 20 requests in 10 s each: without a pause after each large response, they would delay other
  * accounts for seconds.
  */
-export function createStatusTurns(clock: BodyLimits['clock']) {
+function createStatusTurns(clock: BodyLimits['clock']) {
   const inTurn = createOwnedSlots(STATUS_AT_ONCE, {
     maxWaiting: MAX_STATUS_WAITING,
     refusal: () =>
@@ -212,15 +205,13 @@ export async function addOutputRoutes(
  * Route of the OpenAPI document. It needs no key and no rate limit, since the document contains nothing about accounts
  * or runs.
  */
-export async function addOpenapiRoute(app: FastifyInstance, { models, baseUrl }: ApiRoutes): Promise<void> {
+export async function addOpenapiRoute(app: FastifyInstance, { baseUrl }: ApiRoutes): Promise<void> {
   let rendered: ({ readonly base: string } & TaggedJson) | undefined
 
   async function render(base: string) {
     if (rendered?.base === base) return rendered
-    // Load it at the first request, since most services never get one.
-    const { openapiText } = await import('../openapi.js')
-    const text = openapiText({ models, baseUrl: base })
-    rendered = { base, ...tagged(text) }
+    const { openapiText } = await import('./openapi.js')
+    rendered = { base, ...tagged(openapiText(base)) }
     return rendered
   }
 

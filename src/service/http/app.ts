@@ -10,7 +10,6 @@ import { writeJson } from '../../protocol/json.js'
 import { createNetworkMatcher } from '../rules/networks.js'
 import { type ApiRoutes, addOpenapiRoute, addOutputRoutes, addRunRoutes } from './api-routes.js'
 import { closeAfter, drain, HTTP_LIMITS, type HttpLimits, limitPipelining } from './connections.js'
-import { addConsoleRoutes, type ConsoleRoutes } from './console/index.js'
 import { refusalOf, sendNoApi, sendNotFound, sendRefusal } from './error-responses.js'
 import { addFaultHooks, type Faults } from './faults.js'
 import {
@@ -31,8 +30,8 @@ const RETRY_AFTER_S = 5
 interface AppOptions {
   /** Undefined for a node that only renders. */
   readonly api: ApiRoutes | undefined
-  /** If undefined, the service has no console. */
-  readonly console: ConsoleRoutes | undefined
+  /** Adds the pages of the console. If undefined, the service has none. */
+  readonly console: ((app: FastifyInstance) => Promise<void>) | undefined
   readonly logging?: Logging | undefined
   readonly limits?: HttpLimits
   /** IP addresses and networks (CIDR) of proxies whose `X-Forwarded-For` is trusted. */
@@ -100,7 +99,6 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   app.setErrorHandler((error, _request, reply) => {
     const refusal = refusalOf(error)
     if (refusal !== error && refusal.status >= 500) onError(error)
-    metrics?.countRefusal(refusal)
     if (refusal.status === 503) reply.header('retry-after', RETRY_AFTER_S)
     return sendRefusal(reply, refusal)
   })
@@ -112,7 +110,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     await app.register(addOutputRoutes, api)
     await app.register(addOpenapiRoute, api)
   }
-  if (options.console !== undefined) await app.register(addConsoleRoutes, options.console)
+  if (options.console !== undefined) await app.register(options.console)
   await app.ready()
   return app
 }

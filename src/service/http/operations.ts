@@ -54,7 +54,6 @@ export interface HttpMetrics {
     /** Time from the headers to the end of the response. */
     readonly ms: number
   }): void
-  countRefusal(refusal: Refusal): void
 }
 
 /** Reports responses to the metrics. Call it before the routes are registered. */

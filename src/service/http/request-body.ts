@@ -1,9 +1,7 @@
 /** Reads request bodies, with limits for the size and speed of each body, and for the memory of all bodies together. */
 import type { IncomingMessage } from 'node:http'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../../host/clock.js'
-import { invalidBody, type SchemaProblem } from '../rules/console-requests.js'
-import { jsonOf } from '../rules/create-request.js'
 import { Refusal } from '../rules/refusal.js'
 import type { HttpLimits } from './connections.js'
 
@@ -127,36 +125,12 @@ export function createBodyMemory(totalBytes: number): BodyMemory {
   }
 }
 
-const MAX_JSON_BYTES = FREE_BYTES
-
-/** Owner of small JSON bodies. Bodies up to `FREE_BYTES` do not count for an owner. */
-const NO_OWNER = 0
-
-/** Reads the bodies of this scope as small JSON, with any content type. An empty body becomes an empty object. */
-export function readJsonBodies(app: FastifyInstance, limits: BodyLimits): void {
-  acceptAnyContentType(app)
-  app.addContentTypeParser('*', (request: FastifyRequest) =>
-    withBody(request.raw, { ...limits, maxBytes: MAX_JSON_BYTES }, NO_OWNER, async (body) =>
-      body.length === 0 ? {} : jsonOf(Buffer.concat(body)),
-    ),
-  )
-  app.addHook('preValidation', async (request) => {
-    request.body ??= {}
-  })
-  app.setSchemaErrorFormatter((problems) => invalidBody(problems as readonly SchemaProblem[]))
-}
-
 /**
  * Does not read the bodies of this scope, of any content type. The handlers call `withBody` once the caller is known.
  */
 export function leaveBodiesUnread(app: FastifyInstance): void {
-  acceptAnyContentType(app)
-  app.addContentTypeParser('*', (_request, _body, done) => done(null))
-}
-
-/** Uses the parser for `*` for every body. Call it before other hooks are added. */
-function acceptAnyContentType(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (_request, _body, done) => done(null))
   app.addHook('onRequest', async ({ raw }) => {
     if ('content-type' in raw.headers) raw.headers['content-type'] = 'application/octet-stream'
   })

@@ -6,7 +6,7 @@ import { type Engine, OutcomeUnknown } from '../engines/engine.js'
 import type { EngineParts } from '../engines/read-engine.js'
 import { type EngineTypes, type ModelWithEngine, previewOf, withEngine } from './engine-settings.js'
 import { readEngineWord, withKeyVariable } from './engine-word.js'
-import { namedModels, PREVIEW_MODELS, type ServedModel } from './served-model.js'
+import { namedModels, PREVIEW_MODELS, previewDocument, type ServedModel } from './served-model.js'
 
 export interface ModelSet {
   /** Not empty. Every kind has a model. */
@@ -113,7 +113,7 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
       return []
     }
     const word = engines[kind]
-    if (word === undefined) return [previewOf(document)]
+    if (word === undefined) return [previewOf(previewDocument(document))]
     return [engineOf(word, document, { ...parts, readsEngines })]
   })
   const models = [...added, ...documents, ...others]

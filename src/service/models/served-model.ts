@@ -2,6 +2,7 @@
 
 import { KINDS, type Kind, type ModelDocument, type ModelSchema } from '../../protocol/models.js'
 import { builtInSchema } from '../../protocol/parameters.js'
+import { withSeedParameter } from '../engines/seed.js'
 import { LOCAL_MODELS } from '../names.js'
 
 export interface ServedModel {
@@ -52,7 +53,13 @@ export const namedModels = (names: Partial<Readonly<Record<Kind, string>>>): rea
     document: { ...PREVIEW_DOCUMENTS[kind], name: names[kind] ?? PREVIEW_DOCUMENTS[kind].name },
   }))
 
-export const PREVIEW_MODELS: readonly ServedModel[] = namedModels({})
+/** Returns the document of a model that the preview renderer draws, with its seed. */
+export const previewDocument = (document: ModelDocument): ModelDocument =>
+  withSeedParameter(document, { type: 'preview' }, [])
+
+export const PREVIEW_MODELS: readonly ServedModel[] = namedModels({}).map(({ document }) => ({
+  document: previewDocument(document),
+}))
 
 export const findDocument = (models: readonly ModelDocument[], name: string): ModelDocument | undefined =>
   models.find((document) => document.name === name)

@@ -6,30 +6,30 @@ import type { Clock } from '../../host/clock.js'
 import { isSystemError } from '../../host/system-error.js'
 import type { FileReader } from '../files/contract.js'
 import {
+  inputKey,
   outputKey,
   outputOfUrl,
   type StoredImage,
-  type StoredInput,
   type StoredOutput,
+  type StoredRun,
 } from '../stored-run.js'
 import type { ReferenceFetch } from './reference-fetch.js'
+
+type LoadedRun = Pick<StoredRun, 'id' | 'input'>
 
 export interface ReferenceLoader {
   /**
    * Returns the paths of files in `folder`, in the order of `image_urls`; undefined for each image that cannot be
    * loaded. Rejects with the signal's reason, with `StorageUnavailable`, or with an error of the folder's disk.
    */
-  load(input: StoredInput, folder: string, signal: AbortSignal): Promise<readonly (string | undefined)[]>
+  load(run: LoadedRun, folder: string, signal: AbortSignal): Promise<readonly (string | undefined)[]>
 }
 
 interface ReferenceLoaderOptions {
-  readonly inputs: FileReader
-  readonly outputs: FileReader
+  readonly files: FileReader
   readonly fetch: Pick<ReferenceFetch, 'get'>
   readonly clock: Clock
   readonly maxBytes?: typeof MAX_BYTES
-  /** Returns the file key of a stored image. */
-  findImage(sha256: string): Promise<string | undefined>
   findOutput(token: string, name: string): Promise<StoredOutput | undefined>
 }
 
@@ -48,27 +48,23 @@ const FETCH_LIMIT_MS = 30_000
 type ReferenceSource = string | StoredImage
 
 export function createReferenceLoader({
-  inputs,
-  outputs,
+  files: stored,
   fetch,
   clock,
   maxBytes = MAX_BYTES,
-  findImage,
   findOutput,
 }: ReferenceLoaderOptions): ReferenceLoader {
   /** Returns the stored file that a source names; undefined for a URL of another host. */
-  async function ownFileOf(source: ReferenceSource): Promise<OwnFile | undefined> {
-    if (typeof source !== 'string') {
-      const key = await findImage(source.sha256)
-      return key === undefined ? undefined : { files: inputs, key, bytes: source.bytes }
-    }
+  async function ownFileOf(runId: string, source: ReferenceSource): Promise<OwnFile | undefined> {
+    if (typeof source !== 'string')
+      return { files: stored, key: inputKey(runId, source.sha256), bytes: source.bytes }
     const named = outputOfUrl(source)
     const output = named && (await findOutput(named.token, named.name))
-    return output && { files: outputs, key: outputKey(output), bytes: output.bytes }
+    return output && { files: stored, key: outputKey(output), bytes: output.bytes }
   }
 
   return {
-    async load({ image_urls: sources }, folder, signal) {
+    async load({ id, input: { image_urls: sources } }, folder, signal) {
       if (!Array.isArray(sources)) return []
       const files: (string | undefined)[] = new Array(sources.length).fill(undefined)
       const room: Room = { ofImage: maxBytes.ofImage, left: maxBytes.ofRun }
@@ -76,7 +72,7 @@ export function createReferenceLoader({
       const remote: { readonly index: number; readonly url: URL }[] = []
       const copies = allSettled(
         (sources as readonly ReferenceSource[]).map(async (source, index) => {
-          const own = await ownFileOf(source)
+          const own = await ownFileOf(id, source)
           signal.throwIfAborted()
           if (own !== undefined) files[index] = await copyInto(pathAt(index), own, room)
           else if (URL.canParse(String(source))) remote.push({ index, url: new URL(String(source)) })

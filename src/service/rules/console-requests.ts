@@ -1,8 +1,6 @@
-/** Console requests: their origin, the JSON Schemas of their bodies, and the values of their query strings. Pure. */
+/** Requests of the pages: their origin, and the values of their query strings. Pure. */
 import { isLoopback } from '../../host/http.js'
-import { MAX_ALLOWED_IPS, MAX_CREDITS, MAX_PASSWORD_LENGTH } from '../../protocol/credentials.js'
 import { shortened } from '../../protocol/text.js'
-import { MAX_EMAIL_LENGTH } from './credentials.js'
 import { invalidInput, Refusal } from './refusal.js'
 
 /** A request as the client sent it, also through a trusted proxy. */
@@ -56,79 +54,6 @@ export function isPlainLoopback(
 export function checkTransport(request: SeenRequest, publicUrl: string | undefined): void {
   if (/^http:/i.test(request.origin ?? '') && !isPlainLoopback(request, publicUrl))
     throw new Refusal('https_required')
-}
-
-/** Maximum length of a token or code in a body. Valid ones are shorter. */
-const MAX_SECRET_LENGTH = 300
-
-const email = {
-  type: 'string',
-  minLength: 1,
-  maxLength: MAX_EMAIL_LENGTH,
-  description: 'In any case',
-} as const
-const password = { type: 'string', maxLength: MAX_PASSWORD_LENGTH } as const
-const secret = { type: 'string', maxLength: MAX_SECRET_LENGTH } as const
-
-const object = <Properties extends object>(
-  properties: Properties,
-  required: readonly (keyof Properties)[] = [],
-) => ({
-  type: 'object',
-  required,
-  properties,
-})
-
-const limit = { type: ['integer', 'null'], minimum: 0, maximum: MAX_CREDITS } as const
-
-const keyTerms = {
-  name: { type: 'string' },
-  disabled: { type: 'boolean' },
-  spend_limit: limit,
-  quota: limit,
-  allowed_ips: {
-    type: ['array', 'null'],
-    minItems: 1,
-    maxItems: MAX_ALLOWED_IPS,
-    items: { type: 'string', maxLength: 100 },
-  },
-  expires_at: { type: ['string', 'null'], maxLength: 40 },
-} as const
-
-export const CONSOLE_BODIES = {
-  signIn: object({ email, password }, ['email', 'password']),
-  signOut: object({ everywhere: { type: 'boolean', description: 'End all sessions of the user' } }),
-  password: object(
-    {
-      current: { ...password, description: 'Not needed in a session that a link began' },
-      password: { ...password, description: 'The new one' },
-    },
-    ['password'],
-  ),
-  link: object({ token: { ...secret, description: 'The last part of the sign-in link' } }, ['token']),
-  // Refuse unknown fields: otherwise the client would assume that they were set.
-  newKey: { ...object(keyTerms, ['name']), additionalProperties: false },
-  changedKey: { ...object(keyTerms), additionalProperties: false },
-} as const
-
-/** A validation error of Ajv. */
-export interface SchemaProblem {
-  readonly keyword: string
-  readonly instancePath: string
-  readonly params: Readonly<Record<string, unknown>>
-  readonly message?: string | undefined
-}
-
-export function invalidBody([problem]: readonly SchemaProblem[]): Refusal {
-  const { keyword = '', instancePath = '', params = {}, message = 'is not valid' } = problem ?? {}
-  const name = instancePath === '' ? 'The body' : instancePath.slice(1)
-  const sentence =
-    keyword === 'required'
-      ? `${params.missingProperty} is missing.`
-      : keyword === 'additionalProperties'
-        ? `${params.additionalProperty} cannot be set here.`
-        : `${name} ${message.replace('must NOT', 'must not')}.`
-  return invalidInput(sentence)
 }
 
 /** Id of a key or a user in a path. Returns 0 for text that is not a number. No row has this number. */

@@ -1,6 +1,4 @@
 /** Reasons to refuse a request. The rules throw a `Refusal`, and http/error-responses.ts sends it. */
-import { messageOf } from '../../errors.js'
-import { errorCode } from '../../host/system-error.js'
 import { MAX_ACTIVE_KEYS } from '../../protocol/credentials.js'
 import { PROBLEMS, type ProblemCode } from '../../protocol/problems.js'
 
@@ -13,7 +11,6 @@ const FURTHER = {
   foreign_origin: { status: 403, cause: 'The request comes from another website.' },
   https_required: { status: 403, cause: 'Signing in needs HTTPS, except on this machine.' },
   account_banned: { status: 403, cause: 'The account is banned.' },
-  session_changed: { status: 409, cause: 'This browser is now signed in as another user.' },
   too_many_keys: {
     status: 409,
     cause: `The account has ${MAX_ACTIVE_KEYS} active API keys, and can have no more. Disable one that is not used any more.`,
@@ -64,20 +61,3 @@ export const refusalSaying = (code: RefusalCode, message: string): Refusal =>
   Object.assign(new Refusal(code), { message })
 
 export const invalidInput = (message: string): Refusal => refusalSaying('invalid_input', message)
-
-/** An error in a message between threads, which would lose the class and the properties of an error. */
-export type SentError =
-  | { readonly message: string; readonly refusal: RefusalCode; readonly request: string | undefined }
-  | { readonly message: string; readonly code: string | undefined }
-
-export function sentError(error: unknown): SentError {
-  const message = messageOf(error)
-  if (error instanceof Refusal) return { message, refusal: error.code, request: error.request }
-  return { message, code: errorCode(error) }
-}
-
-export function receivedError(error: SentError): Error {
-  if ('refusal' in error)
-    return Object.assign(refusalSaying(error.refusal, error.message), { request: error.request })
-  return Object.assign(new Error(error.message), error.code !== undefined && { code: error.code })
-}

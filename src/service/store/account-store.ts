@@ -4,6 +4,7 @@
  */
 import type { RateLimit } from '../rate/rate-limiter.js'
 import type { KeyRecord } from '../rules/key-checks.js'
+import type { SessionProof } from './sql.js'
 
 export interface NewAccount {
   readonly name: string
@@ -45,6 +46,8 @@ export interface NewKey extends Partial<KeyTerms> {
   readonly prefix: string
   readonly name: string
   readonly nowMs: number
+  /** Of a user who creates the key. Undefined: an administrator. */
+  readonly by?: SessionProof | undefined
 }
 
 export interface KeyDetails extends KeyTerms {
@@ -115,7 +118,7 @@ export interface AccountStore {
   findKey(hash: string): Promise<KeyRecord | undefined>
   listKeys(): Promise<readonly KeyDetails[]>
   /** Sets every term that `terms` contains, even if its value is undefined. Returns false if the key does not exist. */
-  changeKey(id: number, terms: Partial<KeyTerms>): Promise<boolean>
+  changeKey(id: number, terms: Partial<KeyTerms>, by?: SessionProof): Promise<boolean>
   /** Never moves the time back, because several nodes record the use of the same key. */
   recordKeyUse(id: number, usedAtMs: number): Promise<void>
 

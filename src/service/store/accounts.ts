@@ -10,7 +10,7 @@ import {
   termValues,
   verificationOf,
 } from './rows.js'
-import { type Database, type Dialect, repeatable, type Transaction } from './sql.js'
+import { checkSession, type Database, type Dialect, repeatable, type Transaction } from './sql.js'
 import { ENTRY_COLUMNS, KEYS, LEDGER, MOVE_BALANCE, UNKNOWN_RUNS } from './statements.js'
 
 const sqlOf = ({ lock }: Dialect) => ({
@@ -76,8 +76,8 @@ const sqlOf = ({ lock }: Dialect) => ({
 type Statements = ReturnType<typeof sqlOf>
 
 export function createAccountStore(database: Database): AccountStore {
-  const { transaction, snapshot, get, run } = database
-  const SQL = sqlOf(database.dialect)
+  const { transaction, snapshot, get, run, dialect } = database
+  const SQL = sqlOf(dialect)
 
   /** Returns undefined if the name is taken. */
   async function insertAccount(tx: Transaction, account: NewAccount): Promise<number | undefined> {
@@ -114,6 +114,7 @@ export function createAccountStore(database: Database): AccountStore {
 
     addKey: (key) =>
       transaction(async (tx) => {
+        if (key.by !== undefined) await checkSession(tx, dialect, key.by)
         await tx.get(SQL.lockAccount, key.accountId)
         if (key.disabled !== true) checkActiveKeys(await tx.get(SQL.activeKeys, key.accountId))
         return await insertKey(tx, SQL, key)
@@ -131,8 +132,9 @@ export function createAccountStore(database: Database): AccountStore {
       return row && keyOfRow(row)
     },
     listKeys: async () => (await snapshot((read) => read.all(SQL.listKeys))).map(keyDetailsOfRow),
-    changeKey: (id, changes: Partial<KeyTerms>) =>
+    changeKey: (id, changes: Partial<KeyTerms>, by) =>
       repeatable(database, async (tx) => {
+        if (by !== undefined) await checkSession(tx, dialect, by)
         const owner = await tx.get(SQL.accountOfKey, id)
         if (owner === undefined) return false
         // Locks the account before the key, in the same order as creates, to avoid a deadlock.
@@ -169,7 +171,7 @@ export function createAccountStore(database: Database): AccountStore {
 }
 
 async function insertKey(tx: Transaction, SQL: Statements, key: NewKey): Promise<number> {
-  const { accountId, name, hash, prefix, nowMs, ...terms } = key
+  const { accountId, name, hash, prefix, nowMs, by: _, ...terms } = key
   const values = [accountId, name, hash, ...termValues(terms), nowMs, prefix]
   return Number((await tx.get(SQL.addKey, ...values))?.id)
 }

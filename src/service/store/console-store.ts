@@ -6,6 +6,7 @@ import type { Kind } from '../../protocol/models.js'
 import type { LocalStatus } from '../../protocol/run-state.js'
 import type { StoredRun } from '../stored-run.js'
 import type { KeyDetails, LedgerEntry, LedgerEntryKind } from './account-store.js'
+import type { SessionProof } from './sql.js'
 
 export interface KeyName {
   readonly id: number
@@ -25,6 +26,8 @@ export interface ListedRun extends Omit<StoredRun, 'input'> {
   readonly isRefunded: boolean
   /** Number of renders that crashed. */
   readonly crashes: number
+  /** Whether its outputs were removed. Their URLs stay. */
+  readonly isRemoved: boolean
 }
 
 interface Page {
@@ -37,7 +40,11 @@ export interface AccountPage extends Page {
   readonly accountId: number
 }
 
-export interface RunFilter extends AccountPage {
+export interface RunFilter extends Page {
+  /** Undefined: all accounts. */
+  readonly accountId: number | undefined
+  /** Lists only runs with a larger sequence. */
+  readonly after?: number | undefined
   readonly status?: LocalStatus | undefined
   readonly kind?: Kind | undefined
   readonly model?: string | undefined
@@ -164,20 +171,22 @@ export interface UserStore {
     readonly email: string
     readonly accountId: number
     readonly nowMs: number
+    /** Of a user who adds the other one. Undefined: an administrator. */
+    readonly by?: SessionProof | undefined
   }): Promise<number | undefined>
   findUser(email: string): Promise<UserRecord | undefined>
   /** Oldest first. All users, or at most `MAX_ACCOUNT_USERS` of an account. */
   listUsers(nowMs: number, accountId?: number): Promise<readonly UserDetails[]>
-  /** Returns false if no user has this email. */
-  removeUser(email: string): Promise<boolean>
+  /** Returns false if the user does not exist, and for `by` also if it is of another account, or `by` itself. */
+  removeUser(id: number, by?: SessionProof): Promise<boolean>
   /**
    * Sets the password, and ends all other sessions and links of the user. The session `keptSession` then counts
-   * as started with a password.
+   * as started with a password. Throws `Refusal` (401) if that session has ended.
    */
   setPassword(userId: number, password: string, keptSession: string): Promise<void>
 
   /** Adds a link, and removes expired links of all users. */
-  addLink(link: NewToken): Promise<void>
+  addLink(link: NewToken, by?: SessionProof): Promise<void>
   /**
    * Removes the link and returns its user. Returns undefined if the link does not exist, or if a concurrent call has
    * used it.

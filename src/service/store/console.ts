@@ -1,6 +1,6 @@
 /** The console's reads of one account. */
 import { DAY_MS } from '../rules/times.js'
-import type { AccountPage, ConsoleStore, EntryFilter, ListedRun, RunFilter } from './console-store.js'
+import type { ConsoleStore, EntryFilter, ListedRun, RunFilter } from './console-store.js'
 import {
   accountSummaryOf,
   daySpendOf,
@@ -17,7 +17,7 @@ import { ENTRY_COLUMNS, KEYS } from './statements.js'
  * Only the needed columns, because libsql spends most of a read on columns. The refund is not an EXISTS, for which
  * PostgreSQL may read all refunds.
  */
-const RUN_COLUMNS = `${STORED_RUN_COLUMNS}, runs.sequence, runs.key_id, prompt, aspect_ratio, price, attempts, failure,
+const RUN_COLUMNS = `${STORED_RUN_COLUMNS}, runs.sequence, runs.key_id, prompt, aspect_ratio, price, crashes, failure, files,
       keys.name AS key_name,
       (SELECT amount FROM credits WHERE credits.run_id = runs.id AND credits.kind = 'refund') AS refund`
 const JOIN_KEY = 'LEFT JOIN keys ON keys.id = runs.key_id'
@@ -25,19 +25,20 @@ const JOIN_KEY = 'LEFT JOIN keys ON keys.id = runs.key_id'
 export const consoleStatements = ({ inList, index }: Dialect) => ({
   findAccountById: `SELECT name, balance, banned FROM accounts WHERE id = $1`,
 
-  listRuns: (where: string, limit: string) => `
-    SELECT ${RUN_COLUMNS} FROM runs${index('runs_of_account')} ${JOIN_KEY}
-    WHERE ${where} ORDER BY runs.sequence DESC LIMIT ${limit}`,
+  listRuns: (isOfAccount: boolean, where: string, limit: string) => `
+    SELECT ${RUN_COLUMNS} FROM runs${isOfAccount ? index('runs_of_account') : ''} ${JOIN_KEY}
+    ${where === '' ? '' : `WHERE ${where}`} ORDER BY runs.sequence DESC LIMIT ${limit}`,
 
   // Finds the newest row that a page does not scan.
-  floorOf: (table: 'runs' | 'credits', where: string, offset: string) => `
-    SELECT sequence FROM ${table}${index(`${table}_of_account`)} WHERE ${where}
+  floorOf: (table: 'runs' | 'credits', isOfAccount: boolean, where: string, offset: string) => `
+    SELECT sequence FROM ${table}${isOfAccount ? index(`${table}_of_account`) : ''} ${where === '' ? '' : `WHERE ${where}`}
     ORDER BY sequence DESC LIMIT 1 OFFSET ${offset}`,
 
   // `+ 0` keeps PostgreSQL's planner off the index of the account's runs until a new database has statistics.
   findRuns: `SELECT ${RUN_COLUMNS} FROM runs ${JOIN_KEY} WHERE runs.id ${inList('$1')} AND runs.account_id + 0 = $2`,
 
-  outputsOfRuns: `SELECT * FROM outputs WHERE run_id ${inList('$1')} ORDER BY run_id, position`,
+  outputsOfRuns: `
+    SELECT * FROM outputs WHERE run_id ${inList('$1')} ORDER BY run_id, position`,
 
   listAccountKeys: `${KEYS} WHERE keys.account_id = $1 AND keys.id < $2 ORDER BY keys.id DESC LIMIT $3`,
 
@@ -62,26 +63,26 @@ export function createConsoleStore(database: Database): ConsoleStore {
   async function runsOf(rows: readonly Row[]): Promise<readonly ListedRun[]> {
     const succeeded = rows.filter(({ status }) => status === 'succeeded').map(({ id }) => String(id))
     const outputs = succeeded.length === 0 ? [] : await all(SQL.outputsOfRuns, succeeded)
-    return rows.map((row) =>
-      listedRunOf(
-        row,
-        runSummaryOf(
-          row,
-          outputs.filter(({ run_id }) => run_id === row.id),
-        ),
-      ),
-    )
+    return rows.map((row) => {
+      const own = outputs.filter(({ run_id }) => run_id === row.id)
+      const isRemoved = own.length > 0 && row.files !== 'kept'
+      return { ...listedRunOf(row, runSummaryOf(row, own)), isRemoved }
+    })
   }
 
   /** `count`: maximum number of rows to scan. */
   async function floorOf(
     table: 'runs' | 'credits',
-    filter: AccountPage,
+    filter: Range,
     count: number | undefined,
   ): Promise<number | undefined> {
     if (count === undefined) return undefined
     const range = whereOf(rangeConditions(table, filter))
-    const row = await get(SQL.floorOf(table, range.sql, range.next), ...range.values, count)
+    const row = await get(
+      SQL.floorOf(table, filter.accountId !== undefined, range.sql, range.next),
+      ...range.values,
+      count,
+    )
     return row && Number(row.sequence)
   }
 
@@ -96,7 +97,11 @@ export function createConsoleStore(database: Database): ConsoleStore {
       const floor = await floorOf('runs', filter, maxLookedAt(filter))
       const where = whereOf([...runConditions(filter, floor), [dialect.contains('runs.prompt', '?'), search]])
       // Reads one more run to find out whether another page follows.
-      const found = await all(SQL.listRuns(where.sql, where.next), ...where.values, limit + 1)
+      const found = await all(
+        SQL.listRuns(filter.accountId !== undefined, where.sql, where.next),
+        ...where.values,
+        limit + 1,
+      )
       const { items: runs, next } = pageOf(await runsOf(found), limit, floor)
       return { runs, next }
     },
@@ -154,14 +159,17 @@ function pageOf<Item extends { readonly sequence: number }>(
   return { items, next: floor === undefined ? undefined : floor + 1 }
 }
 
+type Range = Partial<Pick<RunFilter, 'accountId' | 'before' | 'after'>>
+
 /** Conditions for the rows to scan: account and sequence. */
 const rangeConditions = (
   table: 'runs' | 'credits',
-  { accountId, before }: AccountPage,
+  { accountId, before, after }: Range,
   floor?: number,
 ): readonly Condition[] => [
   [`${table}.account_id = ?`, accountId],
   [`${table}.sequence < ?`, before],
+  [`${table}.sequence > ?`, after],
   [`${table}.sequence > ?`, floor],
 ]
 

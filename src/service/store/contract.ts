@@ -4,29 +4,13 @@
  */
 import { messageOf } from '../../errors.js'
 import type { Kind } from '../../protocol/models.js'
-import type { JobHandle, StoredJob } from '../engines/engine.js'
+import type { JobIntent, StoredJob } from '../engines/engine.js'
 import type { RateLimiter } from '../rate/rate-limiter.js'
 import type { AccountState } from '../rules/key-checks.js'
-import type { AcceptedRun, ImageBytes, RunFailure, StoredOutput, StoredRun } from '../stored-run.js'
+import type { AcceptedRun, HeldRun, RunFailure, StoredOutput, StoredRun } from '../stored-run.js'
 import type { AccountStore } from './account-store.js'
 import type { ConsoleStore, UserStore } from './console-store.js'
-
-export interface Heartbeat {
-  /** Id of the worker. */
-  readonly id: string
-  /** Time of its last heartbeat, by the database's clock. Do not compare it with another clock. */
-  readonly heartbeatAtMs: number
-}
-
-/**
- * A process that renders runs. Its row is its lease: no other worker takes its claimed runs until the lease expires.
- */
-export interface WorkerRecord extends Heartbeat {
-  /** Whether its process is known to have ended. If false, other workers take its runs only after the lease expires. */
-  readonly hasEnded: boolean
-  /** Whether its connection to the database was lost. Its process has also ended, or it will reconnect. */
-  readonly isDisconnected?: boolean
-}
+import type { SessionProof } from './sql.js'
 
 /** Lets a client repeat a create without paying twice. */
 export interface Idempotency {
@@ -39,26 +23,23 @@ export interface Idempotency {
 }
 
 /**
- * Id of the accepted run, which may be an earlier run with the same idempotency key. Or the reason why no run was
- * added: the key belongs to another request, or a file was removed and must be stored again.
+ * Id of the accepted run, which may be an earlier run with the same idempotency key. Or the reason why no run was added: the
+ * key belongs to another request, or it was only checked.
  */
-export type AddedRun = { readonly id: string } | { readonly refused: 'key_reused' | 'file_removed' }
+export type AddedRun =
+  | { readonly id: string }
+  | { readonly refused: 'key_reused' }
+  | { readonly isAcceptable: true }
 
 export interface NewRun extends AcceptedRun {
   /** Undefined for the ephemeral key, whose runs are free, and for a run created in the console. */
   readonly keyId: number | undefined
+  /** Of a user who creates the run on the console. */
+  readonly by?: SessionProof | undefined
   /** In credits. Charged to the account and counted against the key. */
   readonly price: number
-  /**
-   * Files to keep until the run has ended. The caller has stored the inputs. The file of an output may be missing.
-   * Default: none.
-   */
-  readonly files?: readonly FileName[] | undefined
   readonly idempotency?: Idempotency | undefined
-  /**
-   * Whether only to check if the run would be accepted, before its images are stored: it is not added, and the result is
-   * an earlier run or `file_removed`.
-   */
+  /** Whether only to check if the run would be accepted, before its images are stored. */
   readonly onlyCheck?: boolean | undefined
 }
 
@@ -73,30 +54,23 @@ export type Claims = 'all' | 'requested'
 
 /** What a worker asks for when it has a free slot. */
 export interface ClaimRequest {
-  /** The worker, which must have a lease. */
   readonly worker: string
   readonly nowMs: number
   /** Names of the models that it can render now. Runs of other models stay queued. */
   readonly models: readonly string[]
-  /**
-   * Models with separate slots, which servers render. Runs in processing of such a model count only when runs of
-   * this model are compared, so that a server that is slow or down keeps no account from other models. Default: none.
-   */
-  readonly separate?: readonly string[] | undefined
   /** Ids of the only runs that it takes. Default: all. */
   readonly only?: readonly string[] | undefined
 }
 
 /**
- * A run and the worker that claimed it. A change is refused (returns false or undefined) unless the run is processing
- * and this worker still owns it.
+ * A run and the claim of a worker. A change is refused (returns false or undefined) unless the run is processing, and the
+ * worker still has it by this claim.
  */
 export interface ClaimedRun {
   readonly id: string
   readonly owner: string
+  readonly attempt: number
   readonly nowMs: number
-  /** Start of the attempt. A repeated `recordCrash` does not count against the next attempt of this worker. */
-  readonly startedAtMs?: number | undefined
 }
 
 /** Number of runs that a change failed, and the credits that it refunded for them. */
@@ -134,22 +108,34 @@ export interface UnknownDecision {
  */
 export type DecidedRun = 'done' | 'missing' | 'other' | 'taken'
 
-/** The runs of a worker, from the claim to the end. */
+/** The runs of a worker, from the claim to the end. A lease lasts 15 s. */
 export interface RunQueue {
   /**
-   * Moves one queued run of the requested models to processing, owned by the worker. Order: the account with the fewest
-   * runs in processing, then the account served longest ago; within an account, the oldest run. See `separate`.
+   * Moves one queued run of the requested models to processing, with a lease of the worker. Of each model, accounts are
+   * served in turn.
    */
-  claimRun(request: ClaimRequest): Promise<StoredRun | undefined>
-  /** Records outputs as needed by the run, before they are stored. Returns false and records nothing if the change is refused. */
-  addOutputFiles(claimed: ClaimedRun, outputs: readonly StoredOutput[]): Promise<boolean>
-  /** Stores the job of the run, in place of an earlier one. Returns false if the change is refused. */
-  saveJob(claimed: ClaimedRun, job: StoredJob): Promise<boolean>
+  claimRun(request: ClaimRequest): Promise<HeldRun | undefined>
+  /** Renews the leases of these runs, as far as the worker has them. Returns the numbers of their claims by id. */
+  renewRuns(worker: string, ids: readonly string[]): Promise<ReadonlyMap<string, number>>
   /**
-   * Stores a job that was found in a list of its server, as `saveJob` does. `taken`: it is the job of another run, or
-   * another run whose create had no answer may have it.
+   * Returns the runs whose lease ran out to the queue. Each counts a crash, and fails at the limit. A run whose create has no
+   * answer yet has 30 s more.
    */
-  adoptJob(claimed: ClaimedRun, handle: JobHandle): Promise<boolean | 'taken'>
+  takeBack(limit: CrashLimit, nowMs: number): Promise<FailedRuns>
+  /** Returns the runs of a worker that stops to the queue, except those that wait for the answer to a create. */
+  releaseRuns(worker: string): Promise<void>
+  /** Returns the workers that have runs. */
+  findOwners(): Promise<readonly string[]>
+  /**
+   * Stores the intent of a create before it is sent. Returns the milliseconds of the lease that are left; undefined if these
+   * are less than 10 s, if another create was sent, or if the change is refused.
+   */
+  saveIntent(claimed: ClaimedRun, intent: JobIntent): Promise<number | undefined>
+  /**
+   * Stores the job of the run, in place of an earlier one. Returns false if the change is refused. The job of the create
+   * with `intent` is stored whoever has the run.
+   */
+  saveJob(claimed: ClaimedRun, job: StoredJob, intent?: JobIntent): Promise<boolean>
   /** A repeat with the same outputs returns true again. */
   finishRun(claimed: ClaimedRun, outputs: readonly StoredOutput[]): Promise<boolean>
   /**
@@ -158,18 +144,13 @@ export interface RunQueue {
    */
   failRun(claimed: ClaimedRun, failure: RunFailure): Promise<FailedRuns | undefined>
   /**
-   * Returns the runs in processing that this worker owns and does not hold to the queue: the response to their claim was
-   * lost. No claim of this worker may be in progress.
-   */
-  returnRuns(worker: string, held: readonly string[]): Promise<void>
-  /**
    * Called after a renderer crash: returns the run to the queue. At the limit, fails it and refunds it as `failRun`
    * does.
    */
   recordCrash(claimed: ClaimedRun, limit: CrashLimit): Promise<FailedRuns | undefined>
   /**
-   * Finds the canceled runs of these models that must be stopped: the runs of this worker, and of workers that have
-   * ended. Of other models, those that were canceled before `abandonedMs` (default: none).
+   * Finds the canceled runs of these models that must be stopped: the runs of this worker, and those whose lease ran out.
+   * Of other models, those that were canceled before `abandonedMs` (default: none).
    */
   findStopping(
     worker: string,
@@ -186,32 +167,23 @@ export interface RunQueue {
     nowMs: number,
     stored?: StoredJob | undefined,
   ): Promise<FailedRuns | undefined>
-  /**
-   * Calls `listener` when another process has queued a run, or may have. The call can be late or missing, so poll the
-   * queue too. Returns a function that removes the listener.
-   */
-  onQueued?(listener: () => void): () => void
 }
 
-export interface WorkerStore {
-  /** Adds this process as a worker, or renews its lease. */
-  renewLease(id: string): Promise<void>
+/** The files of ended runs. */
+export interface FileRecords {
   /**
-   * Renews the lease of a worker. Returns false if it has no lease: it was reaped, and other workers can own its runs.
+   * Marks runs that ended before `beforeMs` as having no files, and returns their ids, at most `MAX_EXPIRED`. Returns them
+   * again until `filesRemoved`.
    */
-  extendLease(id: string): Promise<boolean>
-  listWorkers(): Promise<readonly WorkerRecord[]>
-  /**
-   * Removes a worker whose lease has expired, unless the lease was renewed after `heartbeatAtMs`. Its runs in
-   * processing count a crash each and return to the queue, or fail at the limit. Returns undefined if the worker was
-   * not removed.
-   */
-  reapWorker(worker: Heartbeat, limit: CrashLimit, nowMs: number): Promise<FailedRuns | undefined>
-  /** Removes a worker that shuts down. Its runs in processing return to the queue, and no crash is counted. */
-  releaseWorker(id: string): Promise<void>
+  expireFiles(beforeMs: number): Promise<readonly string[]>
+  filesRemoved(ids: readonly string[]): Promise<void>
+  /** Marks the files of an ended run of the account in the same way. False if it has none. */
+  removeFiles(runId: string, accountId: number, by: SessionProof): Promise<boolean>
+  /** Returns the id of this database. A copy of it, restored elsewhere, has another one. */
+  databaseId(): Promise<string>
 }
 
-export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecords, RunQueue, WorkerStore {
+export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecords, RunQueue {
   /**
    * Adds the run, charges its price and counts it against its key, atomically. `check` receives the current state of
    * key and account, and throws to refuse the run. It is not called for a free run without a stored key, nor for a
@@ -226,7 +198,12 @@ export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecord
    * a worker. A run that has ended stays as it is. Returns undefined if the account, or any without `accountId`, has no
    * such run.
    */
-  cancelRun(id: string, nowMs: number, accountId?: number): Promise<CanceledRun | undefined>
+  cancelRun(
+    id: string,
+    nowMs: number,
+    accountId?: number,
+    by?: SessionProof,
+  ): Promise<CanceledRun | undefined>
   /**
    * Decides on a run whose outcome is unknown: refunds it, or returns it to the queue with the job that its provider has
    * for it, unless it was canceled. A repeat of the same decision changes nothing.
@@ -240,37 +217,7 @@ export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecord
   close(): Promise<void>
 }
 
-/** A file of the service, with the key under which it is stored. */
-export interface FileName {
-  readonly kind: 'input' | 'output'
-  readonly key: string
-  /** An image that the caller has stored under a new key. The run records it. */
-  readonly image?: ImageBytes | undefined
-}
-
-/** Maximum number of records that one call removes. */
-export const MAX_REMOVED = 500
-
-/**
- * Records which files are in the storage and which unfinished runs need them. A file is stored under a new key, then recorded
- * with its run. Its record is removed before the file. So a file without a record, which no unfinished run needs, was left by
- * a worker, a create or a sweep that ended early, and no run will use it.
- */
-export interface FileRecords {
-  /** Returns the key of a recorded image. */
-  findImage(sha256: string): Promise<string | undefined>
-  /**
-   * Removes the records of files that were last used before `beforeMs` and that no unfinished run needs. Returns their keys.
-   * The caller removes the files, and repeats the call while it returns `MAX_REMOVED`.
-   */
-  removeOldFiles(kind: FileName['kind'], beforeMs: number): Promise<readonly string[]>
-  /** Returns the keys that have no record and that no unfinished run needs. */
-  findUnknownFiles(kind: FileName['kind'], keys: readonly string[]): Promise<readonly string[]>
-  /** Returns the random id of this database. A backup has a new one. */
-  databaseId(): Promise<string>
-}
-
-/** The store as a running service uses it. Every argument and result can be sent to a worker thread. */
+/** The store as a running service uses it. */
 export interface ServiceStore extends Omit<Store, 'addRun' | 'addCredits'> {
   /**
    * Throws `Refusal`: 401 for the key, 403 for the account or the spend limit, 429 for the quota, 402 for the balance.

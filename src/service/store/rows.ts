@@ -8,7 +8,7 @@ import type { StoredJob } from '../engines/engine.js'
 import type { AccountState, KeyRecord } from '../rules/key-checks.js'
 import { Refusal } from '../rules/refusal.js'
 import { dayOf } from '../rules/times.js'
-import type { RunFailure, StoredInput, StoredOutput, StoredRun } from '../stored-run.js'
+import type { HeldRun, RunFailure, StoredInput, StoredOutput, StoredRun } from '../stored-run.js'
 import type {
   AccountRecord,
   KeyDetails,
@@ -165,7 +165,7 @@ export const outputOfRow = (row: Row): StoredOutput => ({
 const keyNameOf = ({ key_id, key_name }: Row): KeyName | undefined =>
   key_id === null ? undefined : { id: Number(key_id), name: String(key_name) }
 
-export const listedRunOf = (row: Row, run: Omit<StoredRun, 'input'>): ListedRun => ({
+export const listedRunOf = (row: Row, run: Omit<StoredRun, 'input'>): Omit<ListedRun, 'isRemoved'> => ({
   ...run,
   sequence: Number(row.sequence),
   prompt: textOr(row.prompt),
@@ -173,7 +173,7 @@ export const listedRunOf = (row: Row, run: Omit<StoredRun, 'input'>): ListedRun 
   key: keyNameOf(row),
   price: Number(row.price),
   isRefunded: row.refund !== null,
-  crashes: Number(row.attempts),
+  crashes: Number(row.crashes),
 })
 
 export const listedEntryOf = (row: Row): ListedEntry => ({ ...ledgerEntryOfRow(row), key: keyNameOf(row) })
@@ -270,12 +270,18 @@ export const RUN_COLUMNS = `${STORED_RUN_COLUMNS}, failure, input`
 export const runOfRow = (row: Row, outputs: readonly Row[]): StoredRun =>
   withInput(runSummaryOf(row, outputs), row.input)
 
+export const heldRunOf = (row: Row): HeldRun => ({
+  ...runOfRow(row, []),
+  job: jobOf(row.job),
+  attempt: Number(row.attempt),
+})
+
 /** Whether a create of the run may have been accepted. */
 export const hasJob = (value: unknown): boolean => typeof value === 'string' && value !== '{}'
 
 /** Reads the job of a run. A damaged one may have been sent. */
 export const jobOf = (value: unknown): StoredJob | undefined =>
-  value === null ? undefined : parsedOr<StoredJob>(value, { intent: { sentAtMs: 0, endpoint: '' } })
+  value === null ? undefined : parsedOr<StoredJob>(value, { intent: { id: '', sentAtMs: 0, endpoint: '' } })
 
 /** Reads the failure of a run. The code of a damaged one is read as the SQL of the ledger reads it. */
 export const failureOf = (value: unknown): RunFailure | undefined =>

@@ -1,20 +1,19 @@
 /** Runs, from the create to the end. The queue is in `queue.ts`. */
 import { writeJson } from '../../protocol/json.js'
 import { OUTCOME_UNKNOWN } from '../../protocol/run-state.js'
-import { type JobHandle, type JobIntent, OutcomeUnknown, type StoredJob } from '../engines/engine.js'
+import { OutcomeUnknown, type StoredJob } from '../engines/engine.js'
 import type { AccountState } from '../rules/key-checks.js'
 import { canceled, type RunFailure, withRefund } from '../stored-run.js'
 import type {
   AddedRun,
   CanceledRun,
-  ClaimedRun,
   DecidedRun,
   FailedRuns,
-  FileName,
   NewRun,
   Store,
   UnknownDecision,
 } from './contract.js'
+import { backInQueue, MINE, mine } from './lease.js'
 import {
   accountStateOfRow,
   failureOf,
@@ -27,125 +26,122 @@ import {
   RUN_COLUMNS,
   runOfRow,
 } from './rows.js'
-import { type Database, type Dialect, hasNul, type Row, repeatable, type Transaction } from './sql.js'
-import { ADD_RUN_FILE, MOVE_BALANCE } from './statements.js'
-
-/** Minimum age at which the age of an image is renewed: frequent creates with one image write nothing. */
-const RENEWED_AFTER_MS = 30_000
-
-/** The columns of `newRunColumns`, in their order. */
-const COLUMNS = [
-  ...['id', 'account_id', 'key_id', 'model', 'kind', 'prompt', 'aspect_ratio', 'price', 'created_at'],
-  ...['idempotency_key', 'request', 'input'],
-]
+import {
+  checkSession,
+  type Database,
+  type Dialect,
+  hasNul,
+  insert,
+  type Row,
+  repeatable,
+  type Transaction,
+} from './sql.js'
+import { MOVE_BALANCE } from './statements.js'
 
 /**
  * The status of a run changes only as `LOCAL_MOVES` (protocol/run-state.ts) allows: each statement that changes it also
  * checks the previous status.
  */
-export const runStatements = ({ inList, lock, index }: Dialect) => ({
-  // Locks the account and then its key, until the run is charged.
-  accountState: `
+export const runStatements = (dialect: Dialect) => {
+  const { inList, lock, index, now } = dialect
+  return {
+    // Locks the account and then its key, until the run is charged.
+    accountState: `
     SELECT keys.spent, keys.spend_limit, keys.used, keys.quota, keys.disabled, keys.expires_at, accounts.balance,
       accounts.banned
     FROM accounts JOIN keys ON keys.account_id = accounts.id
     WHERE accounts.id = $1 AND keys.id = $2${lock()}`,
 
-  // The same for a run without a key.
-  keylessState: `
+    // The same for a run without a key.
+    keylessState: `
     SELECT 0 AS spent, NULL AS spend_limit, 0 AS used, NULL AS quota, false AS disabled, NULL AS expires_at, balance, banned
     FROM accounts WHERE id = $1${lock()}`,
 
-  existing: `SELECT id FROM runs WHERE id = $1`,
+    existing: `SELECT id FROM runs WHERE id = $1`,
 
-  createdBefore: `
+    createdBefore: `
     SELECT id, request FROM runs
     WHERE account_id = $1 AND idempotency_key = $2 AND created_at > $3 ORDER BY sequence DESC LIMIT 1`,
 
-  // Locks the files until the commit, so that no sweep marks them. Always in the same order, so that creates with the
-  // same images do not deadlock.
-  liveFiles: `
-    SELECT key FROM files WHERE kind IN ('input', 'output') AND key ${inList('$1')} ORDER BY kind, key${lock()}`,
+    // Fair queueing: behind the last queued run of the account, else level with the head of the queue. The account is locked,
+    // so nobody else numbers its runs. `columns`: of the INSERT.
+    turnOf(columns: readonly string[]) {
+      const parameter = (name: string) => `$${columns.indexOf(name) + 1}`
+      const queued = (name: string) =>
+        `FROM runs${index(name)} WHERE status = 'queued' AND model = ${parameter('model')}`
+      return `coalesce(
+      (SELECT max(turn) + 1 ${queued('runs_queued')} AND account_id = ${parameter('account_id')}),
+      (SELECT min(turn) ${queued('runs_turn')}), 0)`
+    },
 
-  renewImages: `
-    UPDATE files SET used_at = $2 WHERE kind = 'input' AND key ${inList('$1')} AND used_at + ${RENEWED_AFTER_MS} < $2`,
+    moveSpend: `UPDATE keys SET spent = spent + $2, used = used + $3 WHERE id = $1`,
 
-  // Adds no row if another create has recorded the image.
-  addImage: `
-    INSERT INTO files (kind, key, sha256, bytes, used_at) VALUES ('input', $1, $2, $3, $4) ON CONFLICT DO NOTHING`,
+    // Executed for every status request, so it reads no other columns. `+ 0` keeps PostgreSQL's planner off the index of
+    // the account's runs until a new database has statistics.
+    findRun: `SELECT ${RUN_COLUMNS} FROM runs WHERE id = $1 AND account_id + 0 = $2`,
 
-  forgetImages: `DELETE FROM files WHERE kind = 'input' AND key ${inList('$1')}`,
+    outputsOfRun: `SELECT * FROM outputs WHERE run_id = $1 ORDER BY position`,
 
-  releaseFiles: `DELETE FROM run_files WHERE run_id = $1`,
+    findOutput: `SELECT token, name, content_type, bytes, sha256 FROM outputs WHERE token = $1 AND name = $2`,
 
-  addRun: `
-    INSERT INTO runs (${COLUMNS.join(', ')}, status)
-    VALUES (${COLUMNS.map((_, at) => `$${at + 1}`).join(', ')}, 'queued')`,
+    finish: `UPDATE runs SET status = 'succeeded', finished_at = $4 WHERE ${MINE} AND status = 'processing'`,
 
-  moveSpend: `UPDATE keys SET spent = spent + $2, used = used + $3 WHERE id = $1`,
+    hasOutputs: `SELECT 1 FROM outputs WHERE run_id = $1 AND token ${inList('$2')}`,
 
-  addEntry: `
-    INSERT INTO credits (account_id, kind, amount, run_id, key_id, created_at) VALUES ($1, $2, $3, $4, $5, $6)`,
-
-  // Executed for every status request, so it reads no other columns. `+ 0` keeps PostgreSQL's planner off the index of
-  // the account's runs until a new database has statistics.
-  findRun: `SELECT ${RUN_COLUMNS} FROM runs WHERE id = $1 AND account_id + 0 = $2`,
-
-  outputsOfRun: `SELECT * FROM outputs WHERE run_id = $1 ORDER BY position`,
-
-  findOutput: `SELECT token, name, content_type, bytes, sha256 FROM outputs WHERE token = $1 AND name = $2`,
-
-  finish: `
-    UPDATE runs SET status = 'succeeded', finished_at = $3
-    WHERE id = $1 AND owner = $2 AND status = 'processing'`,
-
-  addOutput: `
-    INSERT INTO outputs (run_id, position, token, name, content_type, bytes, sha256)
-    VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-
-  recordOutput: `
-    INSERT INTO files (kind, key, sha256, bytes, used_at) VALUES ('output', $1, $2, $3, $4) ON CONFLICT DO NOTHING`,
-
-  hasOutputs: `SELECT 1 FROM outputs WHERE run_id = $1 AND token ${inList('$2')}`,
-
-  lockRendering: `
+    lockRendering: `
     SELECT id, account_id, key_id, price, job FROM runs
-    WHERE id = $1 AND owner = $2 AND status = 'processing'${lock()}`,
+    WHERE ${MINE} AND status = 'processing'${lock()}`,
 
-  fail: `UPDATE runs SET status = 'failed', finished_at = $2, failure = $3 WHERE id = $1`,
+    fail: `UPDATE runs SET status = 'failed', finished_at = $2, failure = $3 WHERE id = $1`,
 
-  lockRun: `SELECT id, account_id, key_id, price, status, stopping, failure, job FROM runs WHERE id = $1${lock()}`,
+    lockRun: `SELECT id, account_id, key_id, price, status, stopping, failure, job FROM runs WHERE id = $1${lock()}`,
 
-  cancel: `
+    cancel: `
     UPDATE runs SET status = 'canceled', finished_at = $2, failure = $3, stopping = $4
     WHERE id = $1 AND status IN ('queued', 'processing')`,
 
-  findStopping: `
+    findStopping: `
     SELECT id, model, owner, job FROM runs${index('runs_stopping')}
     WHERE stopping AND (model ${inList('$2')} OR finished_at < $3)
-      AND (owner = $1 OR NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = runs.owner))`,
+      AND (owner = $1 OR lease_until <= ${now})`,
 
-  settle: `UPDATE runs SET stopping = false, failure = $2 WHERE id = $1 AND stopping`,
+    settle: `UPDATE runs SET stopping = false, failure = $2 WHERE id = $1 AND stopping`,
 
-  saveJob: `
-    UPDATE runs SET job = $3, job_key = $4 WHERE id = $1 AND owner = $2 AND (status = 'processing' OR stopping)`,
+    // A job is true whoever has the run now: who holds the intent sent the only create.
+    saveJob: `
+    UPDATE runs SET job = $4, job_key = $5
+    WHERE id = $1 AND (owner = $2 AND attempt = $3 AND (status = 'processing' OR stopping) OR job = $6)`,
 
-  lockOwnJob: `
-    SELECT job FROM runs WHERE id = $1 AND owner = $2 AND (status = 'processing' OR stopping)${lock()}`,
+    jobsOfOthers: `SELECT job FROM runs WHERE job_key ${inList('$1')} AND id <> $2`,
 
-  jobsOfOthers: `SELECT job FROM runs WHERE job_key ${inList('$1')} AND id <> $2`,
+    keepJob: `UPDATE runs SET job = $2, job_key = $3 WHERE id = $1`,
 
-  keepJob: `UPDATE runs SET job = $2, job_key = $3 WHERE id = $1`,
+    refunded: `SELECT 1 FROM credits WHERE run_id = $1 AND kind = 'refund'`,
 
-  refunded: `SELECT 1 FROM credits WHERE run_id = $1 AND kind = 'refund'`,
+    explain: `UPDATE runs SET failure = $2 WHERE id = $1`,
 
-  explain: `UPDATE runs SET failure = $2 WHERE id = $1`,
+    adopt: `
+    UPDATE runs SET ${backInQueue(dialect)}, finished_at = NULL, failure = NULL, job = $2, job_key = $3 WHERE id = $1`,
 
-  adopt: `
-    UPDATE runs SET status = 'queued', owner = '', started_at = NULL, finished_at = NULL, failure = NULL, job = $2,
-      job_key = $3
-    WHERE id = $1`,
-})
+    expireFiles: `
+    UPDATE runs SET files = 'removing'
+    WHERE sequence IN (
+      SELECT sequence FROM runs${index('runs_with_files')}
+      WHERE finished_at IS NOT NULL AND files <> 'removed' AND finished_at < $1 ORDER BY finished_at LIMIT ${MAX_EXPIRED})
+    RETURNING id`,
+
+    removeFiles: `
+    UPDATE runs SET files = 'removing'
+    WHERE id = $1 AND account_id + 0 = $2 AND finished_at IS NOT NULL AND files <> 'removed'`,
+
+    filesRemoved: `UPDATE runs SET files = 'removed' WHERE id ${inList('$1')}`,
+
+    databaseId: `SELECT database_id FROM format`,
+  }
+}
+
+/** Maximum number of runs whose files one call marks. */
+export const MAX_EXPIRED = 100
 
 type RunStatements = ReturnType<typeof runStatements>
 
@@ -154,7 +150,11 @@ export function createRunStore(database: Database) {
   const SQL = runStatements(dialect)
   const fail = createFailure(dialect)
   return {
-    addRun: (run, check) => repeatable(database, (tx) => addRun(tx, SQL, run, check)),
+    addRun: (run, check) =>
+      repeatable(database, async (tx) => {
+        if (run.by !== undefined) await checkSession(tx, dialect, run.by)
+        return await addRun(tx, SQL, run, check)
+      }),
     async findCreated(accountId, { key, request, sinceMs }) {
       const row = await get(SQL.createdBefore, accountId, key, sinceMs)
       return row?.request === request ? String(row.id) : undefined
@@ -167,35 +167,36 @@ export function createRunStore(database: Database) {
       const row = hasNul(token, name) ? undefined : await get(SQL.findOutput, token, name)
       return row && outputOfRow(row)
     },
-    saveJob: async ({ id, owner }, job) =>
-      (await run(SQL.saveJob, id, owner, JSON.stringify(job), jobKeyOf(job))) > 0,
-    adoptJob: (claimed, handle) => repeatable(database, (tx) => adoptJob(tx, SQL, claimed, handle)),
+    saveJob: async (claimed, job, intent) => {
+      const before = intent === undefined ? null : JSON.stringify({ intent })
+      return (await run(SQL.saveJob, ...mine(claimed), JSON.stringify(job), jobKeyOf(job), before)) > 0
+    },
     decideUnknown: (id, decision) => repeatable(database, (tx) => decideUnknown(tx, SQL, id, decision)),
-    finishRun: ({ id, owner, nowMs }: ClaimedRun, outputs) =>
+    finishRun: (claimed, outputs) =>
       repeatable(database, async (tx) => {
-        if ((await tx.run(SQL.finish, id, owner, nowMs)) === 0) {
+        if ((await tx.run(SQL.finish, ...mine(claimed), claimed.nowMs)) === 0) {
           // Each render has its own token: these outputs are there only if an earlier call was committed.
           const tokens = outputs.map(({ token }) => token)
-          return (await tx.get(SQL.hasOutputs, id, tokens)) !== undefined
+          return (await tx.get(SQL.hasOutputs, claimed.id, tokens)) !== undefined
         }
-        await Promise.all([
-          ...outputs.flatMap(({ token, name, contentType, bytes, sha256 }, position) => [
-            tx.run(SQL.addOutput, id, position, token, name, contentType, bytes, sha256),
-            tx.run(SQL.recordOutput, `${token}/${name}`, sha256, bytes, nowMs),
-          ]),
-          tx.run(SQL.releaseFiles, id),
-        ])
+        for (const [position, { contentType, ...output }] of outputs.entries())
+          await tx.run(
+            ...insert('outputs', { run_id: claimed.id, position, content_type: contentType, ...output }),
+          )
         return true
       }),
-    failRun: ({ id, owner, nowMs }, failure) =>
+    failRun: (claimed, failure) =>
       repeatable(database, async (tx) => {
-        const row = await tx.get(SQL.lockRendering, id, owner)
-        return row && (await fail(tx, [row], failure, nowMs))
+        const row = await tx.get(SQL.lockRendering, ...mine(claimed))
+        return row && (await fail(tx, [row], failure, claimed.nowMs))
       }),
-    cancelRun: async (id, nowMs, accountId) =>
+    cancelRun: async (id, nowMs, accountId, by) =>
       hasNul(id)
         ? undefined
-        : await repeatable(database, (tx) => cancelRun(tx, SQL, { id, nowMs, accountId })),
+        : await repeatable(database, async (tx) => {
+            if (by !== undefined) await checkSession(tx, dialect, by)
+            return await cancelRun(tx, SQL, { id, nowMs, accountId })
+          }),
     findStopping: async (worker, models, abandonedMs = 0) =>
       (await all(SQL.findStopping, worker, models, abandonedMs)).map(({ id, model, owner, job }) => ({
         id: String(id),
@@ -214,6 +215,14 @@ export function createRunStore(database: Database) {
         await tx.run(SQL.settle, id, JSON.stringify(canceled(Number(row.price) === 0 ? endOfFree : end)))
         return { runs: 1, refunded: isRefunded ? await refundRun(tx, SQL, row, nowMs) : 0 }
       }),
+    expireFiles: async (beforeMs) => (await all(SQL.expireFiles, beforeMs)).map(({ id }) => String(id)),
+    filesRemoved: async (ids) => void (await run(SQL.filesRemoved, ids)),
+    removeFiles: (runId, accountId, by) =>
+      repeatable(database, async (tx) => {
+        await checkSession(tx, dialect, by)
+        return (await tx.run(SQL.removeFiles, runId, accountId)) > 0
+      }),
+    databaseId: async () => String((await get(SQL.databaseId))?.database_id),
   } satisfies Partial<Store>
 }
 
@@ -236,7 +245,6 @@ async function cancelRun(
     return { accountId: owner, isCanceled: false, refunded: 0 }
   const failure = canceled(isQueued ? (Number(row.price) > 0 ? 'refunded' : 'free') : 'undecided')
   await tx.run(SQL.cancel, id, nowMs, JSON.stringify(failure), !isQueued)
-  await tx.run(SQL.releaseFiles, id)
   return { accountId: owner, isCanceled: true, refunded: isQueued ? await refundRun(tx, SQL, row, nowMs) : 0 }
 }
 
@@ -246,53 +254,26 @@ async function addRun(
   run: NewRun,
   check: (account: AccountState) => void,
 ): Promise<AddedRun> {
-  const { id, accountId, keyId, price, idempotency, files = [] } = run
+  const { id, accountId, keyId = null, price, idempotency, createdAtMs } = run
   // Sends the statements at once. The first one locks the account, so a commit in progress has ended before the others
   // look for its runs.
-  const [state, existing, before, live] = await Promise.all([
-    keyId === undefined ? tx.get(SQL.keylessState, accountId) : tx.get(SQL.accountState, accountId, keyId),
+  const [state, existing, before] = await Promise.all([
+    keyId === null ? tx.get(SQL.keylessState, accountId) : tx.get(SQL.accountState, accountId, keyId),
     tx.mayHaveCommitted ? tx.get(SQL.existing, id) : undefined,
     idempotency && tx.get(SQL.createdBefore, accountId, idempotency.key, idempotency.sinceMs),
-    files.length === 0
-      ? []
-      : tx.all(
-          SQL.liveFiles,
-          files.map(({ key }) => key),
-        ),
   ])
   if (existing !== undefined) return { id }
   if (before !== undefined)
     return before.request === idempotency?.request ? { id: String(before.id) } : { refused: 'key_reused' }
-  if (run.onlyCheck === true) {
-    checkState(state, run, check)
-    return { refused: 'file_removed' }
-  }
-  const isLive = ({ key, image }: FileName) => image !== undefined || live.some((row) => row.key === key)
-  if (files.some((file) => file.kind === 'input' && !isLive(file))) return { refused: 'file_removed' }
   checkState(state, run, check)
-  // Always in the same order, as for `liveFiles`.
-  const images = files.flatMap(({ key, image }) => (image === undefined ? [] : [{ key, ...image }]))
-  for (const { key, sha256, bytes } of images.toSorted((one, other) => (one.sha256 < other.sha256 ? -1 : 1)))
-    if ((await tx.run(SQL.addImage, key, sha256, bytes, run.createdAtMs)) === 0) {
-      await tx.run(
-        SQL.forgetImages,
-        images.map((image) => image.key),
-      )
-      return { refused: 'file_removed' }
-    }
-  const columns = { ...newRunColumns(run), input: writeJson(run.input) }
+  if (run.onlyCheck) return { isAcceptable: true }
+  const columns = { ...newRunColumns(run), status: 'queued', input: writeJson(run.input) }
+  const entry = { account_id: accountId, kind: 'charge', amount: -price, run_id: id, key_id: keyId }
   await Promise.all([
-    tx.run(SQL.addRun, ...Object.values(columns)),
-    files.length > 0 &&
-      tx.run(
-        SQL.renewImages,
-        files.map(({ key }) => key),
-        run.createdAtMs,
-      ),
-    ...files.filter(isLive).map(({ kind, key }) => tx.run(ADD_RUN_FILE, id, kind, key)),
-    keyId !== undefined && tx.run(SQL.moveSpend, keyId, price, 1),
+    tx.run(...insert('runs', columns, { turn: SQL.turnOf(Object.keys(columns)) })),
+    keyId !== null && tx.run(SQL.moveSpend, keyId, price, 1),
     price > 0 && tx.run(MOVE_BALANCE, accountId, -price),
-    price > 0 && tx.run(SQL.addEntry, accountId, 'charge', -price, id, keyId ?? null, run.createdAtMs),
+    price > 0 && tx.run(...insert('credits', { ...entry, created_at: createdAtMs })),
   ])
   return { id }
 }
@@ -333,7 +314,6 @@ export function createFailure(dialect: Dialect) {
       const before: StoredJob = intent === undefined ? {} : { intent }
       await Promise.all([
         tx.run(SQL.fail, id, nowMs, JSON.stringify(recorded)),
-        tx.run(SQL.releaseFiles, id),
         isNamed && tx.run(SQL.keepJob, id, JSON.stringify(before), jobKeyOf(before)),
       ])
       if (isRefunded) refunded += await refundRun(tx, SQL, row, nowMs)
@@ -355,7 +335,18 @@ async function refundRun(tx: Transaction, SQL: RunStatements, row: Row, nowMs: n
   await Promise.all([
     tx.run(MOVE_BALANCE, accountId, price),
     keyId !== null && tx.run(SQL.moveSpend, keyId, -price, 0),
-    tx.run(SQL.addEntry, accountId, 'refund', price, id, keyId, nowMs),
+    tx.run(
+      ...insert('credits', {
+        ...{
+          account_id: accountId,
+          kind: 'refund',
+          amount: price,
+          run_id: id,
+          key_id: keyId,
+          created_at: nowMs,
+        },
+      }),
+    ),
   ])
   return price
 }
@@ -393,33 +384,3 @@ async function decideUnknown(
   await tx.run(SQL.adopt, id, JSON.stringify(named), key)
   return 'done'
 }
-
-/**
- * A job with the input of the run, of which no other run knows that it has it, may still be the job of a run whose
- * create had no answer: of two runs with one input, neither gets it.
- */
-async function adoptJob(
-  tx: Transaction,
-  SQL: RunStatements,
-  { id, owner }: ClaimedRun,
-  handle: JobHandle,
-): Promise<boolean | 'taken'> {
-  const row = await tx.get(SQL.lockOwnJob, id, owner)
-  if (row === undefined) return false
-  const intent = jobOf(row.job)?.intent
-  const adopted: StoredJob = { handle }
-  const key = jobKeyOf(adopted)
-  // One statement: a run whose job is saved in between is found by its create, or by its job.
-  const keys = [key, jobKeyOf({ ...(intent && { intent }) })].filter((each) => each !== null)
-  const others = (await tx.all(SQL.jobsOfOthers, keys, id)).map((other) => jobOf(other.job))
-  const mayHaveIt = (other: StoredJob | undefined) =>
-    other?.handle !== undefined || (intent && other?.intent && isSameCreate(intent, other.intent))
-  if (others.some(mayHaveIt)) return 'taken'
-  await tx.run(SQL.keepJob, id, JSON.stringify(adopted), key)
-  return true
-}
-
-/** Whether a job of one create could be listed as the job of the other: no field that both sent differs. */
-const isSameCreate = (one: JobIntent, other: JobIntent): boolean =>
-  one.endpoint === other.endpoint &&
-  Object.entries(one.input ?? {}).every(([name, digest]) => (other.input?.[name] ?? digest) === digest)

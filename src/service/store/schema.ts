@@ -1,6 +1,6 @@
 /** The formats of the service's database. A script never changes; a new format appends one. */
 
-export const FORMAT = 2
+export const FORMAT = 3
 
 /** What SQLite and PostgreSQL write differently. */
 export interface SchemaTypes {
@@ -8,8 +8,6 @@ export interface SchemaTypes {
   readonly sequence: string
   readonly integer: string
   readonly boolean: string
-  /** Type of the column `slot` of a worker. */
-  readonly slot: string
   /** Expression for a random text. */
   readonly randomId: string
   /** Options of a table. */
@@ -21,7 +19,7 @@ export interface SchemaTypes {
 }
 
 /** One script for each format, to be run one after the other. */
-export const scriptsOf = (types: SchemaTypes): readonly string[] => [format1(types), FORMAT_2]
+export const scriptsOf = (types: SchemaTypes): readonly string[] => [format1(types), FORMAT_2, format3(types)]
 
 const FORMAT_2 = `
 DROP TABLE key_log;
@@ -33,16 +31,34 @@ ALTER TABLE users DROP COLUMN role;
 UPDATE format SET version = 2;
 `
 
-const format1 = ({
-  sequence,
-  integer,
-  boolean,
-  slot,
-  randomId,
-  options,
-  changing,
-  more,
-}: SchemaTypes): string => `
+/** Before it, files were stored under other names: those of earlier runs are no longer found. */
+const format3 = ({ integer }: SchemaTypes): string => `
+DROP TABLE IF EXISTS run_files;
+DROP TABLE IF EXISTS files;
+DROP TABLE IF EXISTS workers;
+DROP TABLE IF EXISTS turns;
+DROP INDEX IF EXISTS runs_rendering;
+DROP INDEX IF EXISTS runs_queued;
+-- Leases that ran out, and renders that crashed.
+ALTER TABLE runs RENAME COLUMN attempts TO crashes;
+-- Its place in the queue of its model: behind the last queued run of its account, else level with the head.
+ALTER TABLE runs ADD COLUMN turn ${integer} NOT NULL DEFAULT 0;
+-- The lease: beside the worker that renders the run (owner), the number of its claim, and the end by the clock of the database.
+-- A worker that claims its own lost run is another owner.
+ALTER TABLE runs ADD COLUMN attempt ${integer} NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN lease_until ${integer} NOT NULL DEFAULT 0;
+-- Its files: kept, being removed, or removed.
+ALTER TABLE runs ADD COLUMN files text NOT NULL DEFAULT 'kept' CHECK (files IN ('kept', 'removing', 'removed'));
+UPDATE runs SET files = 'removed' WHERE finished_at IS NOT NULL;
+-- lease_until is in no index, so that a renewal stays inside its page.
+CREATE INDEX runs_leased ON runs (owner) WHERE status = 'processing';
+CREATE INDEX runs_turn ON runs (model, turn, sequence) WHERE status = 'queued';
+CREATE INDEX runs_with_files ON runs (finished_at) WHERE finished_at IS NOT NULL AND files <> 'removed';
+CREATE INDEX runs_queued ON runs (model, account_id, turn, kind) WHERE status = 'queued';
+UPDATE format SET version = 3;
+`
+
+const format1 = ({ sequence, integer, boolean, randomId, options, changing, more }: SchemaTypes): string => `
 -- One row. checked_at changes when a node checks whether the database can be written. A folder or bucket of files has
 -- database_id, so that no other database removes its files.
 CREATE TABLE format (
@@ -60,14 +76,6 @@ CREATE TABLE accounts (
   banned     ${boolean} NOT NULL DEFAULT false,
   created_at ${integer} NOT NULL
 )${changing};
-
--- The number of the turn in which a run of the account was last taken from the queue. Apart from accounts, so that a claim waits
--- for no create.
-CREATE TABLE turns (
-  account_id ${integer} PRIMARY KEY REFERENCES accounts (id),
-  served     ${integer} NOT NULL
-)${changing};
-CREATE INDEX turns_served ON turns (served);
 
 -- Only the SHA-256 of a key is kept, in hex. Archived keys stay disabled.
 CREATE TABLE keys (
@@ -114,14 +122,6 @@ CREATE TABLE key_log (
 )${options};
 CREATE INDEX key_log_of_account ON key_log (account_id, id);
 
--- A row is a lease of a process that renders runs.
-CREATE TABLE workers (
-  id           text PRIMARY KEY,
-  -- On PostgreSQL, the number of the advisory lock that the worker holds while it is connected.
-  slot         ${slot},
-  heartbeat_at ${integer} NOT NULL
-)${changing};
-
 -- input and failure are JSON in text: PostgreSQL's JSON types refuse \\u0000 and half surrogate pairs.
 CREATE TABLE runs (
   sequence        ${sequence},
@@ -135,9 +135,8 @@ CREATE TABLE runs (
   aspect_ratio    text,
   price           ${integer} NOT NULL,
   status          text NOT NULL CHECK (status IN ('queued', 'processing', 'succeeded', 'failed', 'canceled')),
-  -- The worker that renders the run, or rendered it last. Empty while the run is queued.
+  -- The worker that renders the run. Empty while the run is queued.
   owner           text NOT NULL DEFAULT '',
-  -- Renders that crashed.
   attempts        ${integer} NOT NULL DEFAULT 0,
   -- Canceled while it was rendered: a worker still has to stop the engine, and to decide on the refund.
   stopping        ${boolean} NOT NULL DEFAULT false,
@@ -154,13 +153,11 @@ CREATE TABLE runs (
   request         text,
   -- Up to 0.8 MB. The last column, because SQLite reads a row up to the column that it needs.
   input           text NOT NULL
-)${options};
+)${changing};
 CREATE INDEX runs_repeatable ON runs (account_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
-CREATE INDEX runs_rendering ON runs (owner, account_id) WHERE status = 'processing';
 CREATE INDEX runs_stopping ON runs (owner) WHERE stopping;
 CREATE INDEX runs_of_job ON runs (job_key) WHERE job_key IS NOT NULL;
 -- With the kind, so that the queued runs of each kind are counted in the index alone.
-CREATE INDEX runs_queued ON runs (model, account_id, sequence, kind) WHERE status = 'queued';
 -- With all that a list can be filtered by, so that the rows which it skips are not read.
 CREATE INDEX runs_of_account ON runs (account_id, sequence, status, kind, model, key_id);
 
@@ -219,26 +216,4 @@ CREATE TABLE tokens (
 )${options};
 CREATE INDEX tokens_of_user ON tokens (user_id, kind);
 CREATE INDEX tokens_expiring ON tokens (expires_at);
-
--- Outputs, and images that came as data: URLs. A row follows its file and is removed before it. A key is not used again.
-CREATE TABLE files (
-  kind    text NOT NULL CHECK (kind IN ('input', 'output')),
-  key     text NOT NULL,
-  sha256  text NOT NULL,
-  bytes   ${integer} NOT NULL,
-  -- The time from which its age counts.
-  used_at ${integer} NOT NULL,
-  PRIMARY KEY (kind, key)
-)${options};
-CREATE INDEX files_by_age ON files (kind, used_at);
-CREATE UNIQUE INDEX files_by_content ON files (sha256) WHERE kind = 'input';
-
--- The files that a run needs until it has ended: its references, and outputs that are being stored.
-CREATE TABLE run_files (
-  run_id text NOT NULL REFERENCES runs (id),
-  kind   text NOT NULL,
-  key    text NOT NULL,
-  PRIMARY KEY (run_id, kind, key)
-)${options};
-CREATE INDEX run_files_of_file ON run_files (kind, key);
 ${more}`

@@ -14,8 +14,6 @@ export const ENTRY_COLUMNS = `credits.sequence, credits.kind, credits.amount, cr
 /** Balances and spends duplicate the sums of the entries, so that a create does not have to compute them. */
 export const MOVE_BALANCE = `UPDATE accounts SET balance = balance + $2 WHERE id = $1`
 
-export const ADD_RUN_FILE = `INSERT INTO run_files (run_id, kind, key) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`
-
 const WRONG_OWNER = `(amount IS NOT NULL
         AND (credits.account_id <> runs.account_id OR credits.key_id IS DISTINCT FROM runs.key_id))`
 

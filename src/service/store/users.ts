@@ -1,7 +1,17 @@
 /** Users of the console, with their sessions and sign-in links. */
+
+import { Refusal } from '../rules/refusal.js'
 import { MAX_ACCOUNT_USERS, type NewSession, type NewToken, type UserStore } from './console-store.js'
 import { sessionOfRow, userDetailsOfRow, userOfRow } from './rows.js'
-import { type Database, type Dialect, hasNul, repeatable, type SqlValue, type Transaction } from './sql.js'
+import {
+  checkSession,
+  type Database,
+  type Dialect,
+  hasNul,
+  repeatable,
+  type SqlValue,
+  type Transaction,
+} from './sql.js'
 
 /** Columns of a user and its account, with names that differ from the columns of the joined table. */
 const USER_COLUMNS = `users.id AS user_id, users.email, users.account_id, users.password,
@@ -90,8 +100,9 @@ export function createUserStore(database: Database): UserStore {
   }
 
   return {
-    addUser: ({ email, accountId, nowMs }) =>
+    addUser: ({ email, accountId, nowMs, by }) =>
       transaction(async (tx) => {
+        if (by !== undefined) await checkSession(tx, dialect, by)
         const row = await tx.get(SQL.addUser, email.toLowerCase(), accountId, nowMs)
         return row && Number(row.id)
       }),
@@ -103,25 +114,31 @@ export function createUserStore(database: Database): UserStore {
       const values = accountId === undefined ? [nowMs] : [nowMs, accountId]
       return (await all(SQL.listUsers(accountId !== undefined), ...values)).map(userDetailsOfRow)
     },
-    async removeUser(email) {
-      if (hasNul(email)) return false
-      return await transaction(async (tx) => {
-        const user = await tx.get(SQL.findUser, email.toLowerCase())
+    removeUser: (id, by) =>
+      transaction(async (tx) => {
+        const user = await tx.get(SQL.findUserById, id)
         if (user === undefined) return false
+        if (by !== undefined) {
+          const { userId, accountId } = await checkSession(tx, dialect, by)
+          if (id === userId || Number(user.account_id) !== accountId) return false
+        }
         // Locks sessions before the user, in the same order as `extendSession`, to avoid a deadlock.
-        await tx.run(SQL.endTokens, Number(user.user_id), '')
-        return (await tx.run(SQL.removeUser, Number(user.user_id))) > 0
-      })
-    },
+        await tx.run(SQL.endTokens, id, '')
+        return (await tx.run(SQL.removeUser, id)) > 0
+      }),
     setPassword: (userId, password, keptSession) =>
       repeatable(database, async (tx) => {
         // Locks sessions before the user, in the same order as `extendSession`, to avoid a deadlock.
         await tx.run(SQL.endTokens, userId, keptSession)
-        await tx.run(SQL.keepSession, userId, keptSession)
+        if ((await tx.run(SQL.keepSession, userId, keptSession)) === 0) throw new Refusal('not_signed_in')
         await tx.run(SQL.setPassword, userId, password)
       }),
 
-    addLink: (link) => repeatable(database, (tx) => addToken(tx, 'link', link)),
+    addLink: (link, by) =>
+      repeatable(database, async (tx) => {
+        if (by !== undefined) await checkSession(tx, dialect, by)
+        await addToken(tx, 'link', link)
+      }),
     useLink: (hash, nowMs) =>
       // Only one of several callers gets the row.
       transaction(async (tx) => {

@@ -4,20 +4,17 @@
  */
 import { onAbort, settlesWithin } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
-import { type Charge, type Engine, type JobHandle, RunCanceled, type StoredJob } from '../engines/engine.js'
+import { type Charge, type Engine, RunCanceled, type StoredJob } from '../engines/engine.js'
 import type { ServedModel } from '../models/served-model.js'
 import type { RunQueue, StoppingRun } from '../store/contract.js'
 
-/**
- * Time that the engine has to cancel a job, which it may first have to find: the list of a provider is read for two
- * minutes. After it, the charge counts as unknown.
- */
-const MAX_CANCEL_MS = 150_000
+/** Time that the engine has to cancel a job. After it, the charge counts as unknown. */
+const MAX_CANCEL_MS = 30_000
 /** Time after which any worker ends a run that no worker with its model has stopped. */
 const ABANDONED_AFTER_MS = 3_600_000
 
 export interface CanceledRunsOptions {
-  readonly store: Pick<RunQueue, 'findStopping' | 'settleCanceled' | 'adoptJob'>
+  readonly store: Pick<RunQueue, 'findStopping' | 'settleCanceled'>
   readonly clock: Clock
   readonly engine: Pick<Engine, 'cancel'>
   readonly models: readonly ServedModel[]
@@ -50,24 +47,16 @@ export function createCanceledRuns(options: CanceledRunsOptions): CanceledRuns {
   /** Decisions that are not recorded yet, with the jobs that they are about. The engine knows a charge only once. */
   const decisions = new Map<string, Decision>()
 
-  /** Returns the charge, and the job that the run has afterwards. */
-  async function decide({ owner, ...run }: StoppingRun): Promise<Decision> {
-    let { stored } = run
-    const adopt = async (handle: JobHandle): Promise<boolean> => {
-      const isAdopted = (await store.adoptJob({ id: run.id, owner, nowMs: clock.now() }, handle)) === true
-      if (isAdopted) stored = { handle }
-      return isAdopted
-    }
-    let charge: Charge | undefined = 'unknown'
+  async function chargeOf({ owner: _, ...run }: StoppingRun): Promise<Charge | undefined> {
     try {
-      const canceling = engine.cancel?.({ ...run, signal: closing, adopt })
-      if (canceling !== undefined && (await settlesWithin(MAX_CANCEL_MS, canceling, clock)))
-        charge = await canceling
+      const canceling = engine.cancel?.(run)
+      if (canceling === undefined || (await settlesWithin(MAX_CANCEL_MS, canceling, clock)))
+        return await canceling
     } catch (error) {
       closing.throwIfAborted()
       onError(error)
     }
-    return { charge, stored }
+    return 'unknown'
   }
 
   /** Refunds the run only if the provider certainly did not charge for it. */
@@ -81,7 +70,8 @@ export function createCanceledRuns(options: CanceledRunsOptions): CanceledRuns {
       const isValid =
         before !== undefined &&
         (before.charge !== 'not charged' || JSON.stringify(before.stored) === JSON.stringify(run.stored))
-      if (model !== undefined && !isValid) decisions.set(run.id, await decide(run))
+      if (model !== undefined && !isValid)
+        decisions.set(run.id, { charge: await chargeOf(run), stored: run.stored })
       const { charge, stored = run.stored } = decisions.get(run.id) ?? {}
       const isFree = !model?.mayCost || charge === 'not charged'
       await store.settleCanceled(run.id, model && isFree, clock.now(), stored)

@@ -10,7 +10,6 @@ import { defaultsOf } from '../../protocol/price.js'
 import {
   type Engine,
   JobDetached,
-  type JobHandle,
   type RenderedFile,
   type RenderJob,
   STOP_GRACE_MS,
@@ -23,6 +22,7 @@ import type { ServedModel } from '../models/served-model.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
 import { newToken } from '../secrets.js'
 import {
+  type HeldRun,
   outputKey,
   type StoredImage,
   type StoredInput,
@@ -44,16 +44,12 @@ export interface RenderParts {
 
 /** What a render tells and stores before its run has ended. */
 export interface RenderRecorders {
-  /** Records the outputs before they are stored. Returns false when the run no longer belongs to this worker. */
-  enterOutputs(outputs: readonly StoredOutput[]): Promise<boolean>
   /** Called with the progress of the engine, from 0 to 1. */
   onProgress?(fraction: number): void
   /** Called with the number of jobs before this one in the queue of a server. */
   onPosition?(position: number): void
   /** Stores the job of the engine with the run. */
   saveJob(job: StoredJob): Promise<void>
-  /** Stores a job that was found in a list. Returns false if another run has it, or may have it. */
-  adoptJob(handle: JobHandle): Promise<boolean>
 }
 
 /** The time limit of the engine. Storing the files is not limited. */
@@ -66,12 +62,12 @@ const ABORT_GRACE_MS = 500
 
 /** Rejects with the error of the engine, of the time limit, of the storage or of `limit.signal`. */
 export async function render(
-  run: StoredRun,
+  run: HeldRun,
   references: RenderJob['references'],
   options: RenderParts & RenderRecorders,
   limit: RenderLimit,
 ): Promise<readonly StoredOutput[]> {
-  const { engine, models, clock, workFolder, outputs: stored, enterOutputs, onError } = options
+  const { engine, models, clock, workFolder, outputs: stored, onError } = options
   await mkdir(workFolder, { recursive: true, mode: 0o700 })
   const folder = await makeOwnFolder(workFolder, `${run.id}-`)
   const outputs: StoredOutput[] = []
@@ -89,7 +85,6 @@ export async function render(
       signal: limited,
       stored: run.job,
       save: options.saveJob,
-      adopt: options.adoptJob,
       onProgress: (fraction) => options.onProgress?.(fraction),
       onPosition: (position) => options.onPosition?.(position),
     }
@@ -98,11 +93,10 @@ export async function render(
   try {
     const files = await withTimeout(renderFiles, limit)
     await folder.check()
-    const token = newToken()
+    const token = newToken(run.id)
     for (const file of files) outputs.push(await measureOutput(folder, file, token))
     if (outputs.length === 0) throw new Error('The engine wrote no output file.')
     signal.throwIfAborted()
-    if (!(await enterOutputs(outputs))) throw new Error('Another worker has taken the run over.')
     for (const output of outputs) {
       const source = { path: folder.entry(output.name) }
       const options = { contentType: output.contentType, signal }
@@ -131,19 +125,20 @@ export interface ReferenceParts {
 
 /** Runs `work` with the loaded references of the run, then deletes them. */
 export async function withReferences<Result>(
-  { id, input, job }: StoredRun,
+  run: HeldRun,
   { references, clock, workFolder, onError }: ReferenceParts,
   signal: AbortSignal,
   work: (references: RenderJob['references']) => Promise<Result>,
 ): Promise<Result> {
-  const { image_urls: sources } = input
+  const { id, job } = run
+  const { image_urls: sources } = run.input
   // A run that was sent is not sent again, so it needs no references.
   const isSent = job?.handle !== undefined || job?.intent !== undefined
   if (!Array.isArray(sources) || sources.length === 0 || isSent) return await work([])
   await mkdir(workFolder, { recursive: true, mode: 0o700 })
   const folder = await makeOwnFolder(workFolder, `${id}-references-`)
   const load = () =>
-    references.load(input, folder.path, signal).catch((error) => {
+    references.load(run, folder.path, signal).catch((error) => {
       // Retry after a full disk or a locked database, as after unavailable storage.
       throw isDiskUnusable(error) ? new StorageUnavailable(describeReason(error), { cause: error }) : error
     })

@@ -1,31 +1,37 @@
 /**
- * Claims runs from the queue and renders up to `concurrency` runs at once. A create wakes the worker; a create in
- * another process wakes it if the database sends a notification. Once a second, the worker reaps expired workers and
- * checks the queue.
+ * Claims runs from the queue and renders up to `concurrency` runs at once. A worker has a run by a lease in its row: 15 s by
+ * the database's clock, renewed every 5 s. Twice a second, it takes back runs whose lease ran out, and asks for work.
  *
  *   queued ──claim──▶ processing ──▶ succeeded
  *      ▲                  ├────────▶ canceled     a user; stopped by `canceled-runs.ts`
  *      │                  ├────────▶ failed       engine error, time limit, third crash, result not recordable
- *      └──────────────────┘ the service closes (not counted), the renderer crashes or the lease is lost (counted)
+ *      └──────────────────┘ the service closes (not counted), the renderer crashes or the lease runs out (counted)
  */
 import { rmdir } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { settlesWithin } from '../../host/abort.js'
 import type { Disarm } from '../../host/clock.js'
-import { removeFolder } from '../../host/own-folder.js'
 import { retryErrors, stepOf } from '../../host/retry.js'
 import { describeReason, isSystemError } from '../../host/system-error.js'
-import { JobDetached, RendererCrashed, RunCanceled, STOP_GRACE_MS } from '../engines/engine.js'
+import {
+  JobDetached,
+  type JobIntent,
+  RendererCrashed,
+  RunCanceled,
+  STOP_GRACE_MS,
+} from '../engines/engine.js'
 import { StorageUnavailable } from '../files/contract.js'
 import { isDiskUnusable, type Log, silentLog } from '../log.js'
-import type { Metrics } from '../metrics/index.js'
+import type { Metrics } from '../metrics.js'
 import type { ServedModel } from '../models/served-model.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
-import type { Claims, RunQueue } from '../store/contract.js'
-import type { RenderState, StoredOutput, StoredRun } from '../stored-run.js'
+import { newWorkerId } from '../secrets.js'
+import type { ClaimedRun, Claims, RunQueue } from '../store/contract.js'
+import type { HeldRun, RenderState, StoredOutput } from '../stored-run.js'
 import { type CanceledRuns, createCanceledRuns } from './canceled-runs.js'
 import { type RenderParts, type RenderRecorders, removeOutputs, render, withReferences } from './render.js'
 import {
+  CRASH_LIMIT,
   crashLimitFor,
   createPersist,
   DeadlinePassed,
@@ -34,18 +40,22 @@ import {
   NOT_RECORDED,
   type Persist,
 } from './run-failure.js'
-import type { WorkerLease } from './worker-lease.js'
 
-const REAP_INTERVAL_MS = 1_000
+const POLL_MS = 500
+/** A third of a lease. */
+const RENEW_MS = 5_000
+/** Later than this, the worker was late: its process or the database stood still. */
+const MAX_RENEWAL_MS = RENEW_MS + 1_000
+/** No create upstream starts with less lease. */
+export const MIN_CREATE_LEASE_MS = 10_000
 export const RENDER_DEADLINE_MS = 15 * 60_000
 /** Time that `close` waits for engines, storage and database, after the time for answers to creates. */
 const CLOSE_GRACE_MS = 1_000
+/** Time that `close` waits for the answer to a create. */
+export const CREATE_GRACE_MS = 10_000
 
 /** Pauses between the tries to store a result on a disk that is full or damaged. */
 const DISK_STEPS_MS = [1_000, 2_000, 5_000, 10_000, 30_000, 60_000]
-
-/** A claimed run with the job that this worker has stored for it. */
-type HeldRun = { -readonly [Name in keyof StoredRun]: StoredRun[Name] }
 
 interface QueuedRun {
   readonly id: string
@@ -53,25 +63,24 @@ interface QueuedRun {
 }
 
 export interface Worker {
+  readonly id: string
   /** Starts to claim runs. With `requested`, claims only runs that were created or polled through this process. */
   start(claims?: Claims): void
-  /** Returns the runs of expired workers to the queue. After `start`, this happens once a second. */
-  reap(): Promise<void>
   /** Must be called after a run was queued. */
   wake(run: QueuedRun): void
   /** Must be called when a client polls a queued run. Matters only with `requested`. */
   request(run: QueuedRun): void
   /** Returns the progress of a run that this worker renders, if its engine reports any. */
   renderStateOf(id: string): RenderState | undefined
-  /** Must be called after a run was canceled. After `start`, this happens once a second. */
+  /** Must be called after a run was canceled. After `start`, this happens twice a second. */
   stopCanceled(): void
-  /** Aborts all renders; this does not count as a crash. Resolves at most one second after the grace. */
+  /** Aborts all renders, and returns their runs to the queue; this does not count as a crash. */
   close(grace?: CreateGrace): Promise<void>
 }
 
 /** What creates in flight at a provider get when the worker stops. */
 export interface CreateGrace {
-  /** Time for the answers. Default: 2.5 s. */
+  /** Time for the answers. Default: 10 s. */
   readonly graceMs?: number | undefined
   /** Called once if a create has no answer yet. */
   onGrace?(): void
@@ -80,7 +89,6 @@ export interface CreateGrace {
 export interface WorkerOptions extends RenderParts {
   readonly references: ReferenceLoader
   readonly store: RunQueue
-  readonly lease: WorkerLease
   readonly concurrency: number
   readonly timeRender?: Metrics['timeRender'] | undefined
   /** Default: renders into files. */
@@ -88,107 +96,94 @@ export interface WorkerOptions extends RenderParts {
   readonly log?: Log
 }
 
-interface WorkerState {
+/** A claimed run. `lost`: aborted when it no longer belongs to this worker. */
+interface Attempt {
+  readonly run: HeldRun
+  readonly lost: AbortController
+  /** Whether it still uses a slot. Not while its end cannot be recorded. */
+  hasSlot: boolean
+  /** Whether its end is being recorded, so that a renewal may not find it. */
+  isEnding: boolean
+}
+
+class WorkerState {
+  readonly id = newWorkerId()
   readonly options: WorkerOptions
   readonly log: Log
-  readonly renderRun: typeof render
-  readonly timeRender: Metrics['timeRender']
   readonly persist: Persist
   readonly canceledRuns: CanceledRuns
-  /** Names of the models that servers render. */
-  readonly remote: ReadonlySet<string>
-  readonly closing: AbortController
-  readonly active: Set<Promise<void>>
+  readonly closing = new AbortController()
+  readonly active = new Set<Promise<void>>()
   /** Ids and models of the only runs that are claimed with `requested`. */
-  readonly requested: Map<string, string>
-  /** Claimed runs that use a slot. */
-  readonly rendering: Set<HeldRun>
-  /** Ids of claimed runs whose end is not recorded. */
-  readonly held: Set<string>
-  readonly renderStates: Map<string, RenderState>
+  readonly requested = new Map<string, string>()
+  readonly held = new Map<string, Attempt>()
+  readonly renderStates = new Map<string, RenderState>()
   claims: Claims | undefined
   claiming: Promise<void> | undefined
-  claimAgain: boolean
-  /** Whether the next round first returns the runs of claims with a lost response to the queue. */
-  isReturnDue: boolean
-  disarm: Disarm
-  stopListening: () => void
-  /** Aborts all renders when the lease is lost. Replaced at each loss, so that later renders are not aborted. */
-  tenure: AbortController
+  claimAgain = false
+  disarmPoll: Disarm = () => {}
+  disarmRenewal: Disarm = () => {}
+  renewedAtMs: number
+  /** Who was late itself, or has just started, takes no run of others back before this time. */
+  judgesFromMs: number
+
+  constructor(options: WorkerOptions) {
+    const { clock, onError, log = silentLog } = options
+    this.options = { ...options, workFolder: join(options.workFolder, this.id) }
+    this.log = log
+    this.persist = createPersist(clock, onError)
+    this.canceledRuns = createCanceledRuns({
+      ...options,
+      worker: this.id,
+      closing: this.closing.signal,
+      claimsEnded: () => this.claiming,
+    })
+    this.renewedAtMs = clock.monotonic()
+    this.judgesFromMs = clock.monotonic() + RENEW_MS
+  }
 }
 
 export function createWorker(options: WorkerOptions): Worker {
-  const state = createState(options)
+  const state = new WorkerState(options)
   const { canceledRuns, closing } = state
-  const { store, lease, clock, onError } = options
-  lease.onLost(async () => {
-    state.tenure.abort(new JobDetached('The lease of this worker was lost.'))
-    state.tenure = new AbortController()
-    await Promise.all(state.active)
-  })
+  const { onError } = options
   return {
+    id: state.id,
     start(which = 'all') {
       if (state.claims !== undefined) return
       state.claims = which
-      if (which === 'all')
-        state.stopListening = store.onQueued?.(() => fillSlots(state)) ?? state.stopListening
-      keepReaping(state)
+      keepRenewing(state)
+      keepPolling(state)
     },
-    reap: () => reapWorkers(state),
     wake: (run) => wake(state, run),
     stopCanceled: () => void (state.claims !== undefined && canceledRuns.stop().catch(onError)),
     request: (run) => state.claims === 'requested' && wake(state, run),
     renderStateOf: (id) => state.renderStates.get(id),
-    async close({ graceMs = STOP_GRACE_MS, onGrace } = {}) {
-      closing.abort()
-      if ([...state.rendering].some(({ job }) => job?.intent && !job.handle)) onGrace?.()
-      state.tenure.abort(new JobDetached('The service stops.', graceMs))
-      state.stopListening()
-      state.disarm()
-      const stopped = async () => {
-        await state.claiming
-        await Promise.all(state.active)
-      }
-      // Do not wait longer for a render that does not stop: after the lease is released, it cannot record anything.
-      await settlesWithin(graceMs + CLOSE_GRACE_MS, stopped(), clock)
-      // Fails if a run could not remove its folder. Such a folder is logged, and a later start removes it.
-      await rmdir(options.workFolder).catch(() => {})
+    async close(grace) {
+      if (!closing.signal.aborted) await close(state, grace)
     },
   }
 }
 
-function createState(options: WorkerOptions): WorkerState {
-  const { clock, onError, lease, models, log = silentLog, renderRun = render } = options
-  const { timeRender = (_kind, rendering) => rendering } = options
-  const closing = new AbortController()
-  const state: WorkerState = {
-    options,
-    log,
-    renderRun,
-    timeRender,
-    persist: createPersist(clock, onError),
-    canceledRuns: createCanceledRuns({
-      ...options,
-      worker: lease.id,
-      closing: closing.signal,
-      claimsEnded: () => state.claiming,
-    }),
-    remote: new Set(models.filter(({ isRemote }) => isRemote).map(({ document: { name } }) => name)),
-    closing,
-    active: new Set(),
-    requested: new Map(),
-    rendering: new Set(),
-    held: new Set(),
-    renderStates: new Map(),
-    claims: undefined,
-    claiming: undefined,
-    claimAgain: false,
-    isReturnDue: false,
-    disarm: () => {},
-    stopListening: () => {},
-    tenure: new AbortController(),
+async function close(state: WorkerState, { graceMs, onGrace }: CreateGrace = {}): Promise<void> {
+  const { options, closing, held, active } = state
+  const { clock, store, onError } = options
+  closing.abort()
+  state.disarmPoll()
+  const isCreating = [...held.values()].some(({ run }) => run.job?.intent && !run.job.handle)
+  if (isCreating) onGrace?.()
+  const waitMs = graceMs ?? (isCreating ? CREATE_GRACE_MS : STOP_GRACE_MS)
+  for (const { lost } of held.values()) lost.abort(new JobDetached('The service stops.', waitMs))
+  const stopped = async () => {
+    await state.claiming
+    await Promise.all(active)
   }
-  return state
+  // Do not wait longer for a render that does not stop: after the release, it cannot record anything.
+  await settlesWithin(waitMs + CLOSE_GRACE_MS, stopped(), clock)
+  state.disarmRenewal()
+  if (state.claims !== undefined) await store.releaseRuns(state.id).catch(onError)
+  // Fails if a run could not remove its folder. Such a folder is logged, and a later start removes it.
+  await rmdir(options.workFolder).catch(() => {})
 }
 
 /** Names of the models whose runs may be claimed now. Runs of a model with a problem stay in the queue. */
@@ -199,21 +194,21 @@ const claimableModels = (state: WorkerState): readonly string[] =>
 
 /** Models that servers render have only their own slots, so that a server that is loading or down stops no other model. */
 function hasFreeSlot(
-  { rendering, remote, options: { concurrency } }: WorkerState,
+  { held, options: { concurrency, models } }: WorkerState,
   { document: { name }, isRemote, concurrency: ofModel }: ServedModel,
 ): boolean {
-  const runs = [...rendering]
+  const runs = [...held.values()].filter(({ hasSlot }) => hasSlot).map(({ run }) => run.model)
+  const isRemoteModel = (model: string) =>
+    models.some((each) => each.isRemote && each.document.name === model)
   const limit = ofModel ?? (isRemote ? concurrency : Number.POSITIVE_INFINITY)
-  const onNode = runs.filter(({ model }) => !remote.has(model)).length
-  return runs.filter(({ model }) => model === name).length < limit && (isRemote || onNode < concurrency)
+  const onNode = runs.filter((model) => !isRemoteModel(model)).length
+  return runs.filter((model) => model === name).length < limit && (isRemote || onNode < concurrency)
 }
 
-/**
- * Claims runs until all slots are in use. Only one round runs at a time; a call during a round starts another round.
- */
+/** Claims runs until all slots are in use. Only one round runs at a time; a call during a round starts another round. */
 function fillSlots(state: WorkerState): void {
   if (state.claims === undefined || state.closing.signal.aborted) return
-  if (!state.isReturnDue && claimableModels(state).length === 0) return
+  if (claimableModels(state).length === 0) return
   state.claimAgain = true
   state.claiming ??= claimRuns(state)
     .catch(state.options.onError)
@@ -229,20 +224,16 @@ function wake(state: WorkerState, { id, model }: QueuedRun): void {
 }
 
 async function claimRuns(state: WorkerState): Promise<void> {
-  const { store, lease, clock } = state.options
-  const { requested, remote } = state
+  const { store, clock } = state.options
+  const { requested } = state
   state.claimAgain = false
-  await lease.acquire()
-  if (state.isReturnDue) await store.returnRuns(lease.id, [...state.held])
-  state.isReturnDue = false
   for (;;) {
-    const claimable = claimableModels(state)
-    if (claimable.length === 0 || state.closing.signal.aborted) return
-    const asked = [...requested].flatMap(([id, model]) => (claimable.includes(model) ? id : []))
+    const models = claimableModels(state)
+    if (models.length === 0 || state.closing.signal.aborted) return
+    const asked = [...requested].flatMap(([id, model]) => (models.includes(model) ? id : []))
     const only = state.claims === 'requested' ? asked : undefined
     if (only?.length === 0) return
-    const request = { worker: lease.id, nowMs: clock.now(), models: claimable, separate: [...remote], only }
-    const run = await store.claimRun(request)
+    const run = await store.claimRun({ worker: state.id, nowMs: clock.now(), models, only })
     if (run === undefined) {
       // None of these runs is in the queue.
       for (const id of only ?? []) requested.delete(id)
@@ -254,20 +245,21 @@ async function claimRuns(state: WorkerState): Promise<void> {
 }
 
 /** Renders a claimed run in the background, and then fills its slot. */
-function begin(state: WorkerState, claimedRun: StoredRun): void {
-  const { rendering, held, active } = state
-  const run: HeldRun = { ...claimedRun }
-  rendering.add(run)
-  held.add(run.id)
+function begin(state: WorkerState, run: HeldRun): void {
+  const { held, active, closing } = state
+  // A run that comes back to its own worker has another attempt: the one before is over.
+  held.get(run.id)?.lost.abort(new JobDetached('The lease of this run was lost.'))
+  const attempt: Attempt = { run, lost: new AbortController(), hasSlot: true, isEnding: false }
+  held.set(run.id, attempt)
+  if (closing.signal.aborted) attempt.lost.abort(new JobDetached('The service stops.'))
   const work = state.canceledRuns
-    .hold(run.id, state.tenure.signal, (signal) => processRun(state, run, signal))
+    .hold(run.id, attempt.lost.signal, (signal) => processRun(state, attempt, signal))
     // When the service closes, a failure that could not be recorded is no error: the run returns to the queue.
     .catch((error) => {
-      if (error !== state.closing.signal.reason) state.options.onError(error)
+      if (error !== closing.signal.reason) state.options.onError(error)
     })
     .finally(() => {
-      rendering.delete(run)
-      held.delete(run.id)
+      if (held.get(run.id) === attempt) held.delete(run.id)
       state.renderStates.delete(run.id)
       active.delete(work)
       fillSlots(state)
@@ -275,9 +267,10 @@ function begin(state: WorkerState, claimedRun: StoredRun): void {
   active.add(work)
 }
 
-async function processRun(state: WorkerState, run: HeldRun, signal: AbortSignal): Promise<void> {
-  const { options, log, timeRender, renderRun, closing } = state
-  const { clock } = options
+async function processRun(state: WorkerState, attempt: Attempt, signal: AbortSignal): Promise<void> {
+  const { options, log, closing } = state
+  const { clock, timeRender = (_kind, rendering) => rendering, renderRun = render } = options
+  const { run } = attempt
   const limitMs = options.engine.limitMs?.(run.model) ?? RENDER_DEADLINE_MS
   const limit = { timeoutMs: limitMs, reason: () => new DeadlinePassed(limitMs), clock, signal }
   const startedAtMs = clock.monotonic()
@@ -286,27 +279,26 @@ async function processRun(state: WorkerState, run: HeldRun, signal: AbortSignal)
   try {
     // The stored input of this run is corrupt.
     if (run.failure !== undefined) throw new Error(run.failure.message)
-    const attempt = () =>
+    const renderOnce = () =>
       withReferences(run, options, signal, (references) =>
         timeRender(
           run.kind,
-          renderRun(run, references, { ...options, ...recordersOf(state, run, signal) }, limit),
+          renderRun(run, references, { ...options, ...recordersOf(state, attempt, signal) }, limit),
         ),
       )
     // The server still has the result of its job, which may have been paid for.
-    const outputs = await retryErrors(attempt, {
+    const outputs = await retryErrors(renderOnce, {
       pauseMs: (error, number) =>
         run.job?.handle !== undefined && isDiskUnusable(error) ? stepOf(DISK_STEPS_MS, number) : undefined,
       onRetry: (error) => options.onError(unstored(run, error)),
       clock,
       signal,
     })
-    if (await finish(state, run, outputs))
+    if (await finish(state, attempt, outputs))
       log.info({ ...fields, ms: Math.round(clock.monotonic() - startedAtMs) }, 'run succeeded')
   } catch (error) {
-    // After an abort, no failure is recorded: the runs return to the queue when the lease is released, or
-    // returned already when it was lost.
-    if (!signal.aborted) await recordFailure(state, run, error)
+    // After an abort, no failure is recorded: the run returns to the queue when it is released, or is another worker's.
+    if (!signal.aborted) await recordFailure(state, attempt, error)
     else if (signal.reason instanceof RunCanceled) log.info(fields, 'run canceled')
     else if (!closing.signal.aborted) log.info(fields, 'run left to another worker')
   }
@@ -318,41 +310,53 @@ const unstored = ({ id }: HeldRun, error: unknown): StorageUnavailable =>
   })
 
 /** What a render tells and stores before its run has ended. */
-function recordersOf(state: WorkerState, run: HeldRun, signal: AbortSignal): RenderRecorders {
+function recordersOf(state: WorkerState, { run }: Attempt, signal: AbortSignal): RenderRecorders {
   const { persist, options } = state
-  const { store, onError } = options
+  const { store } = options
+  /** After an abort, there is time for one try. */
+  const stored = <Value>(write: () => Promise<Value>): Promise<Value> =>
+    signal.aborted ? write() : persist(write, { maxRefusals: MAX_REFUSALS, signal })
   return {
     onProgress: (fraction) => noteProgress(state, run, fraction),
     onPosition: (position) =>
       void state.renderStates.set(run.id, { ...state.renderStates.get(run.id), queue_position: position }),
-    enterOutputs: (outputs) =>
-      persist(() => store.addOutputFiles(claimed(state, run), outputs), {
-        maxRefusals: MAX_REFUSALS,
-        signal,
-      }).catch((error) => {
-        signal.throwIfAborted()
-        onError(error)
-        throw new Error('The outputs of this run could not be recorded.')
-      }),
     async saveJob(job) {
-      const save = () => store.saveJob(claimed(state, run), job)
-      // After an abort, there is time for one try.
-      const isSaved = await (signal.aborted ? save() : persist(save, { maxRefusals: MAX_REFUSALS, signal }))
+      const { intent, handle } = job
+      const isSaved =
+        intent !== undefined && handle === undefined
+          ? await saveIntent(state, run, intent, stored)
+          : await stored(() => store.saveJob(claimed(state, run), job, run.job?.intent))
       if (!isSaved) throw new JobDetached('Another worker has taken the run over.')
       run.job = job
-    },
-    async adoptJob(handle) {
-      const adopt = () => store.adoptJob(claimed(state, run), handle)
-      const adopted = await persist(adopt, { maxRefusals: MAX_REFUSALS, signal })
-      if (adopted === 'taken') return false
-      if (!adopted) throw new JobDetached('Another worker has taken the run over.')
-      run.job = { ...run.job, handle }
-      return true
     },
   }
 }
 
-function noteProgress({ renderStates, log }: WorkerState, run: StoredRun, fraction: number): void {
+/** Saves the intent of a create, which may then be sent: at least 10 s of lease are left. */
+async function saveIntent(
+  state: WorkerState,
+  run: HeldRun,
+  intent: JobIntent,
+  stored: <Value>(write: () => Promise<Value>) => Promise<Value>,
+): Promise<boolean> {
+  const { store, clock } = state.options
+  let leftMs: number | undefined
+  for (let attempt = 1; attempt <= 2 && leftMs === undefined; attempt++) {
+    // The lease may have run out while the database, or this process, stood still.
+    if (attempt > 1) await renew(state)
+    const startedMs = clock.monotonic()
+    const remainingMs = await stored(() => store.saveIntent(claimed(state, run), intent))
+    // The lease counts from before the question.
+    leftMs = remainingMs && remainingMs - (clock.monotonic() - startedMs)
+    if (leftMs !== undefined && leftMs < MIN_CREATE_LEASE_MS) {
+      if (!(await stored(() => store.saveJob(claimed(state, run), {}, intent)))) return false
+      leftMs = undefined
+    }
+  }
+  return leftMs !== undefined
+}
+
+function noteProgress({ renderStates, log }: WorkerState, run: HeldRun, fraction: number): void {
   const last = renderStates.get(run.id)?.progress ?? 0
   // Also skips a value that is not a number.
   if (!(fraction > last && fraction <= 1)) return
@@ -362,8 +366,8 @@ function noteProgress({ renderStates, log }: WorkerState, run: StoredRun, fracti
   if (tens > Math.floor(last * 10)) log.debug(about, 'run progress')
 }
 
-const claimed = ({ options: { lease, clock } }: WorkerState, { id, startedAtMs }: StoredRun) => ({
-  ...{ id, startedAtMs, owner: lease.id, nowMs: clock.now() },
+const claimed = (state: WorkerState, { id, attempt }: HeldRun): ClaimedRun => ({
+  ...{ id, attempt, owner: state.id, nowMs: state.options.clock.now() },
 })
 
 /**
@@ -372,11 +376,12 @@ const claimed = ({ options: { lease, clock } }: WorkerState, { id, startedAtMs }
  */
 async function record<Value>(
   state: WorkerState,
-  run: StoredRun,
+  attempt: Attempt,
   write: () => Promise<Value>,
 ): Promise<Value | 'not_recorded' | undefined> {
   const { persist, closing, options } = state
-  const { signal } = state.tenure
+  const { run, lost } = attempt
+  attempt.isEnding = true
   try {
     return await persist(write, { maxRefusals: MAX_REFUSALS, signal: closing.signal })
   } catch (error) {
@@ -384,10 +389,10 @@ async function record<Value>(
     options.onError(error)
   }
   // Until its end is recorded, which may take long, the run uses no slot.
-  state.rendering.delete(run)
+  attempt.hasSlot = false
   fillSlots(state)
   const fail = () => options.store.failRun(claimed(state, run), NOT_RECORDED)
-  if (!(await persist(fail, { maxRefusals: Number.POSITIVE_INFINITY, signal }))) return undefined
+  if (!(await persist(fail, { maxRefusals: Number.POSITIVE_INFINITY, signal: lost.signal }))) return undefined
   state.log.info({ run: run.id, kind: run.kind, code: NOT_RECORDED.code }, 'run failed')
   return 'not_recorded'
 }
@@ -395,45 +400,80 @@ async function record<Value>(
 /** Returns whether the run was recorded as succeeded. */
 async function finish(
   state: WorkerState,
-  run: StoredRun,
+  attempt: Attempt,
   outputs: readonly StoredOutput[],
 ): Promise<boolean> {
   const { store, outputs: files } = state.options
-  const isRecorded = await record(state, run, () => store.finishRun(claimed(state, run), outputs))
-  // False: the lease had expired, and another worker took over the run. The outputs of that worker are used.
+  const isRecorded = await record(state, attempt, () => store.finishRun(claimed(state, attempt.run), outputs))
+  // False: the lease had run out, and another worker took over the run. The outputs of that worker are used.
   if (isRecorded === false || isRecorded === 'not_recorded') await removeOutputs(outputs, files)
   return isRecorded === true
 }
 
-async function recordFailure(state: WorkerState, run: StoredRun, error: unknown): Promise<void> {
+async function recordFailure(state: WorkerState, attempt: Attempt, error: unknown): Promise<void> {
   const { store, onError } = state.options
+  const { run } = attempt
   if (error instanceof RendererCrashed) {
     onError(error)
-    await record(state, run, () => store.recordCrash(claimed(state, run), crashLimitFor(error)))
+    await record(state, attempt, () => store.recordCrash(claimed(state, run), crashLimitFor(error)))
     return
   }
   const failure = failureOf(error)
   // Undefined: another worker has taken over the run and deleted its folder, which may have caused this error.
-  const ended = await record(state, run, () => store.failRun(claimed(state, run), failure))
+  const ended = await record(state, attempt, () => store.failRun(claimed(state, run), failure))
   if (ended === undefined || ended === 'not_recorded') return
   state.log.info({ run: run.id, kind: run.kind, code: failure.code }, 'run failed')
   if (isSystemError(error)) onError(error)
 }
 
-async function reapWorkers(state: WorkerState): Promise<void> {
-  const { lease, workFolder, onError } = state.options
-  state.isReturnDue = true
-  const reaped = await lease.reapExpiredWorkers()
-  fillSlots(state)
-  for (const id of reaped) await removeFolder(join(dirname(workFolder), id)).catch(onError)
+/**
+ * Renews the leases of the runs that this worker knows; a claim whose answer was lost runs out. A lease that ran out is
+ * renewed too while nobody has taken the run. Aborts the runs that others have.
+ */
+async function renew(state: WorkerState): Promise<void> {
+  const { store, clock } = state.options
+  const before = [...state.held.values()]
+  const startedMs = clock.monotonic()
+  // Also without runs: it shows whether the database writes.
+  const kept = await store.renewRuns(
+    state.id,
+    before.map(({ run }) => run.id),
+  )
+  if (isLate(state)) state.judgesFromMs = clock.monotonic() + RENEW_MS
+  state.renewedAtMs = startedMs
+  for (const attempt of before)
+    if (!attempt.isEnding && kept.get(attempt.run.id) !== attempt.run.attempt)
+      attempt.lost.abort(new JobDetached('The lease of this run was lost.'))
 }
 
-function keepReaping(state: WorkerState): void {
+const isLate = ({ options, renewedAtMs }: WorkerState): boolean =>
+  options.clock.monotonic() - renewedAtMs > MAX_RENEWAL_MS
+
+function keepRenewing(state: WorkerState): void {
+  const { clock, onError } = state.options
+  const isOver = () => state.closing.signal.aborted && state.active.size === 0
+  // Renewals start every 5 s, however long one takes.
+  state.disarmRenewal = clock.alarm(RENEW_MS, () => {
+    if (isOver()) return
+    keepRenewing(state)
+    renew(state).catch(onError)
+  })
+}
+
+async function poll(state: WorkerState): Promise<void> {
+  const { store, clock } = state.options
+  if (!isLate(state) && clock.monotonic() >= state.judgesFromMs)
+    await store.takeBack(CRASH_LIMIT, clock.now())
+  fillSlots(state)
+  await state.canceledRuns.stop()
+}
+
+function keepPolling(state: WorkerState): void {
   const { clock, onError } = state.options
   const { signal } = state.closing
-  Promise.all([reapWorkers(state), state.canceledRuns.stop()])
+  poll(state)
     .catch((error) => signal.aborted || onError(error))
     .finally(() => {
-      if (!signal.aborted) state.disarm = clock.alarm(REAP_INTERVAL_MS, () => keepReaping(state))
+      if (!signal.aborted) state.disarmPoll = clock.alarm(POLL_MS, () => keepPolling(state))
     })
 }

@@ -2,18 +2,20 @@
 import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { readJson, writeJson } from '../../../src/protocol/json.js'
 import { type RunOptions, runCli } from '../../support/cli.js'
 import { createInstantEngine } from '../../support/engines.js'
-import {
-  type Answer,
-  createHostedApis,
-  FAL_MODELS,
-  FAL_SCHEMA,
-  REPLICATE,
-  schemaFile,
-  schemaOf,
-} from '../../support/hosted-apis.js'
+import { type Answer, createHostedApis } from '../../support/hosted-apis.js'
 import { temporaryFolder } from '../../support/temporary-folder.js'
+
+const FAL_SCHEMA = 'https://fal.ai/api/openapi/queue/openapi.json?endpoint_id='
+const FAL_MODELS = 'https://api.fal.ai/v1/models?'
+const REPLICATE = 'https://api.replicate.com/v1/'
+
+/** Schemas in the form in which fal and Replicate publish them. */
+const SCHEMAS = readFileSync(join(import.meta.dirname, 'schemas.json'), 'utf8')
+// biome-ignore lint/suspicious/noExplicitAny: tests change parts of the published schemas
+const { fal: FAL, replicate: SDXL } = readJson(SCHEMAS) as any
 
 const FLUX = 'fal-ai/flux/dev'
 const TOKEN = 'r8_secret'
@@ -32,7 +34,7 @@ function placeWith(...routes: Parameters<typeof createHostedApis>) {
   return { home, run, folder, routes: apis.routes, requests: apis.requests, keysSent }
 }
 
-const flux = (): [string, Answer] => [FAL_SCHEMA + FLUX, { status: 200, body: schemaOf('fal-flux-dev') }]
+const flux = (): [string, Answer] => [FAL_SCHEMA + FLUX, { status: 200, body: FAL }]
 const KEY = 'fal-key-id:fal-key-secret'
 const withKey = { env: { FAL_KEY: KEY } }
 const withToken = { env: { REPLICATE_API_TOKEN: TOKEN } }
@@ -66,48 +68,28 @@ describe('an import from fal', () => {
         properties:
           prompt:
             type: string
-            description: The prompt to generate an image from.
+            description: The prompt.
           image_size:
             anyOf:
               - type: string
-                enum: [ square_hd, square, portrait_4_3, portrait_16_9, landscape_4_3, landscape_16_9 ]
+                enum: [ square, landscape_4_3 ]
               - type: object
                 properties:
-                  height:
-                    type: integer
                   width:
                     type: integer
-            description: The size of the generated image.
+                  height:
+                    type: integer
+            description: ""
             default: landscape_4_3
           num_inference_steps:
             type: integer
-            description: The number of inference steps to perform.
+            description: ""
             minimum: 1
             maximum: 50
             default: 28
           seed:
             type: integer
-            description: The same seed and the same prompt give the same image.
-          guidance_scale:
-            type: number
-            description: How close the model sticks to your prompt.
-            minimum: 1
-            maximum: 20
-            default: 3.5
-          enable_safety_checker:
-            type: boolean
-            description: If set to true, the safety checker will be enabled.
-            default: true
-          output_format:
-            type: string
-            description: The format of the generated image.
-            enum: [ jpeg, png ]
-            default: jpeg
-          acceleration:
-            type: string
-            description: The speed of the generation. The higher the speed, the faster the generation.
-            enum: [ none, regular, high ]
-            default: none
+            description: Same seed, same image.
       "
     `)
   })
@@ -118,19 +100,19 @@ describe('an import from fal', () => {
   })
 
   it('asks the API for an endpoint that has no page', async () => {
-    const { run } = placeWith([FAL_MODELS, { status: 200, body: schemaOf('fal-nano-banana-edit') }])
-    const { code, stdout } = await run(['models', 'import', 'fal:fal-ai/nano-banana-2/edit', '-o', '-'])
+    const metadata = { category: 'text-to-image', description: 'Draws by text.', status: 'active' }
+    const models = [{ endpoint_id: FLUX, metadata, openapi: FAL }]
+    const { run } = placeWith([FAL_MODELS, { status: 200, body: { models } }])
+    const { code, stdout } = await run([...IMPORT, '-o', '-'])
     expect(code).toBe(0)
-    expect(stdout).toContain('references: [ image_urls ]')
-    expect(stdout).toContain('description: Edits images by text.')
+    expect(stdout).toContain('description: Draws by text.')
   })
 
   it('warns of what was left out', async () => {
-    const name = 'fal-ai/bytedance/seedream/v4/text-to-image'
-    const { run } = placeWith([FAL_SCHEMA, { status: 200, body: schemaOf('fal-seedream') }])
-    expect((await run(['models', 'import', `fal:${name}`])).stderr).toContain(
-      'image_size: default left out: must be text',
-    )
+    const body = structuredClone(FAL)
+    body.components.schemas.FluxDevInput.properties.image_size.default = { width: 2_048, height: 2_048 }
+    const { run } = placeWith([FAL_SCHEMA, { status: 200, body }])
+    expect((await run(IMPORT)).stderr).toContain('image_size: default left out: must be text')
   })
 
   it('replaces a document only with --overwrite, and asks nobody before', async () => {
@@ -148,7 +130,7 @@ describe('an import from fal', () => {
 
 describe('an import from Replicate', () => {
   const schnell = 'black-forest-labs/flux-schnell'
-  const answer = (name: string): Answer => ({ status: 200, body: schemaOf(name) })
+  const sdxl = (more: object = {}): Answer => ({ status: 200, body: { ...SDXL, ...more } })
 
   it('says what it needs without a key, and sends nothing', async () => {
     const { run, requests } = placeWith()
@@ -161,8 +143,11 @@ describe('an import from Replicate', () => {
 
   it('pins the version of a community model, and not of an official one', async () => {
     const { run, keysSent, folder } = placeWith(
-      [`${REPLICATE}models/${schnell}`, answer('replicate-flux-schnell')],
-      [`${REPLICATE}models/wavespeedai/wan-2.1-i2v-480p`, answer('replicate-wan-i2v')],
+      [`${REPLICATE}models/${schnell}`, sdxl({ is_official: true })],
+      [
+        `${REPLICATE}models/wavespeedai/wan-2.1-i2v-480p`,
+        sdxl({ default_example: { output: 'https://replicate.delivery/out.mp4' } }),
+      ],
     )
     await run(['models', 'import', `replicate:${schnell}`], withToken)
     await run(['models', 'import', 'replicate:wavespeedai/wan-2.1-i2v-480p'], withToken)
@@ -171,16 +156,15 @@ describe('an import from Replicate', () => {
     )
     expect(official).toContain(`model: ${schnell}\n`)
     expect(community).toMatch(
-      /model: wavespeedai\/wan-2\.1-i2v-480p:e2870aa4[0-9a-f]+\n {2}references: image\n/,
+      /model: wavespeedai\/wan-2\.1-i2v-480p:7762fd07[0-9a-f]+\n {2}references: image\n/,
     )
     expect(community).toContain('kind: video')
     expect(new Set(keysSent())).toEqual(new Set([`https://api.replicate.com Bearer ${TOKEN}`]))
   })
 
   it('asks for the version that is named', async () => {
-    const version = schemaOf('replicate-sdxl').latest_version
     const url = `${REPLICATE}models/stability-ai/sdxl/versions/abc`
-    const { run } = placeWith([url, { status: 200, body: { ...version, id: 'abc' } }])
+    const { run } = placeWith([url, { status: 200, body: { ...SDXL.latest_version, id: 'abc' } }])
     const { code, stdout } = await run(
       ['models', 'import', 'replicate:stability-ai/sdxl:abc', '--kind', 'image', '-o', '-'],
       withToken,
@@ -192,7 +176,8 @@ describe('an import from Replicate', () => {
 
   it('reads a file in place of the provider', async () => {
     const { run, requests, folder } = placeWith()
-    const file = schemaFile('replicate-flux-schnell')
+    const file = join(temporaryFolder(), 'schema.json')
+    writeFileSync(file, writeJson(SDXL))
     const { code } = await run(['models', 'import', `replicate:${schnell}`, '--from', file])
     expect({ code, requests }).toEqual({ code: 0, requests: [] })
     const text = readFileSync(join(folder, 'black-forest-labs-flux-schnell.yaml'), 'utf8')
@@ -200,7 +185,7 @@ describe('an import from Replicate', () => {
   })
 
   it('sends no key to another origin that has the schema', async () => {
-    const { run, keysSent } = placeWith(['https://example.com/', answer('replicate-sdxl')])
+    const { run, keysSent } = placeWith(['https://example.com/', sdxl()])
     const line = [
       'models',
       'import',
@@ -256,7 +241,7 @@ describe('an import that fails writes nothing', () => {
           REPLICATE,
           {
             status: 200,
-            body: { ...schemaOf('replicate-sdxl'), default_example: { output: 'https://x/y.wav' } },
+            body: { ...SDXL, default_example: { output: 'https://x/y.wav' } },
           },
         ],
       ],
@@ -266,7 +251,7 @@ describe('an import that fails writes nothing', () => {
     [
       'if the kind is not published',
       ['replicate:a/b'],
-      [[REPLICATE, { status: 200, body: { ...schemaOf('replicate-sdxl'), default_example: null } }]],
+      [[REPLICATE, { status: 200, body: { ...SDXL, default_example: null } }]],
       2,
       /Add --kind image or --kind video/,
     ],

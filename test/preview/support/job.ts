@@ -28,7 +28,6 @@ export async function render(
   kind: RenderJob['kind'],
   input: RenderJob['input'],
   images: readonly (Uint8Array | undefined)[] = [],
-  run?: RenderJob['run'],
 ): Promise<Rendered> {
   const folder = temporaryFolder()
   const progress: number[] = []
@@ -41,7 +40,6 @@ export async function render(
     references: referenceFiles(images),
     signal,
     onProgress,
-    ...(run && { run }),
   })
   if (file === undefined) throw new Error('nothing was rendered')
   return { folder, contentType: file.contentType, bytes: await readFile(join(folder, file.name)), progress }

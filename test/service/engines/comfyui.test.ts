@@ -576,54 +576,6 @@ describe.each<Generation>(['new', 'old', 'oldest'])('a server of the %s generati
   })
 })
 
-describe('progress', () => {
-  async function started() {
-    const opened = await open({ isQuick: false })
-    const seen: number[] = []
-    const rendering = opened.render({ onProgress: (fraction) => void seen.push(fraction) })
-    await opened.clock.runUntil(until('the socket', () => opened.server.clients().length === 1))
-    return { ...opened, rendering, seen }
-  }
-
-  test('counts the steps of this job, and never decreases', async () => {
-    const { server, clock, rendering, seen } = await started()
-    const [prompt_id] = server.queue()
-    expect(server.clients()).toEqual([prompt_id])
-    const send = (type: string, data: object) => server.sendEvent({ type, data: { prompt_id, ...data } })
-    const steps = (value: unknown, max: unknown) => ({ value, max, state: 'running' })
-    send('progress_state', { nodes: { 4: steps(1, 1) } })
-    send('progress_state', { nodes: { 4: steps(1, 1), 3: steps(5, 20) } })
-    send('progress', { value: 10, max: 20, node: '3' })
-    send('progress_state', { nodes: { 3: steps(20, 20), 8: steps(4, 20) } })
-    send('progress', { value: 9, max: 20 })
-    send('progress', { value: 19, max: 20, prompt_id: 'of another user' })
-    send('progress', { value: 21, max: 20 })
-    send('progress', { value: 'all', max: null })
-    send('progress_state', { nodes: [null, 7] })
-    for (const other of ['{', 'null', '[]', '{"type":"progress"}', Buffer.from('\0\0\0\x01picture')])
-      server.sendEvent(other)
-    send('progress', { value: 19, max: 20, pad: 'x'.repeat(1_100_000) })
-    send('progress', { value: 18, max: 20 })
-    await until('the last event', () => seen.includes(0.9))
-    expect(seen).toEqual([0.25, 0.5, 0.6, 0.9])
-    server.finish()
-    expect(await clock.runUntil(rendering)).toHaveLength(1)
-    await until('the socket is closed', () => server.clients().length === 0)
-  })
-
-  test('a socket that breaks or is refused changes nothing', async () => {
-    const { server, clock, rendering, render } = await started()
-    server.sendEvent('not JSON')
-    server.finish()
-    await clock.runUntil(rendering)
-    server.onUpgrade((_, socket) => socket.destroy())
-    const other = render({ run: { id: 'run_8', model: 'acme/model' }, onProgress: () => {} })
-    await clock.runUntil(until('the job', () => server.queue().length === 1))
-    server.finish()
-    expect(await clock.runUntil(other)).toHaveLength(1)
-  })
-})
-
 test('names version and device, and the nodes that are not installed', async () => {
   const check = async (workflow: object) => {
     const { engine, clock } = await open({ workflow })

@@ -5,8 +5,6 @@ import { describe, expect, test } from 'vitest'
 import { createNetwork } from '../../../src/host/undici.js'
 import { openAdministration } from '../../../src/service/administration.js'
 import { OutcomeUnknown, RunCanceled, type StoredJob } from '../../../src/service/engines/engine.js'
-import { jobsOfCreate } from '../../../src/service/engines/hosted/lost-creates.js'
-import { digestsOf } from '../../../src/service/engines/outcome.js'
 import { openModelSet } from '../../../src/service/models/model-set.js'
 import { whenOver } from '../../support/after-file.js'
 import { createManualClock, type ManualClock } from '../../support/clock.js'
@@ -155,54 +153,11 @@ describe('fal', () => {
     )
   })
 
-  test('a create whose answer is lost is found by its input, and paid for once', async () => {
-    const { server, run, clock, creates } = await openFal()
-    // Another client of the account has sent the same prompt with another seed.
-    const input = { prompt: 'a fox', num_images: 1, sync_mode: false, seed: 5 }
-    const other = { endpoint: 'fal-ai/flux/dev', input, sentAtMs: clock.now(), position: 0, polls: 0 }
-    server.jobs.push({ id: 'fal_other', ...other })
-    for (const images of [[], [dataUri(ONE_PIXEL_PNG)]]) {
-      server.fault('POST /fal-ai', 'lose')
-      expect(await run({}, images)).toHaveLength(1)
-    }
-    expect([creates(), server.jobs.length]).toEqual([2, 3])
-  })
-
-  test.each<[name: string, answer: ServerFault]>([
-    ['is refused', { status: 403, body: { detail: 'a key of this scope cannot read requests' } }],
-    ['does not exist', { status: 404, body: '<html>' }],
-    ['has another form', { body: { requests: 'none' } }],
-    ['omits unfinished jobs', { body: { items: [] } }],
-  ])('a lost create has an unknown outcome when the list %s', async (_, answer) => {
+  test('a create whose answer is lost has an unknown outcome, and is sent once', async () => {
     const { server, run, creates } = await openFal()
     server.fault('POST /fal-ai', 'lose')
-    server.fault('GET /models/requests', answer, 9)
     await expect(run()).rejects.toBeInstanceOf(OutcomeUnknown)
-    expect([creates(), server.count('GET /models/requests')]).toEqual([1, 3])
-  })
-
-  test('a lost create gets no job that is older', async () => {
-    const { server, run, clock, creates } = await openFal()
-    const input = { prompt: 'a fox', num_images: 1, sync_mode: false, seed: 5 }
-    const old = { id: 'fal_old', sentAtMs: clock.now() - 3_600_000, position: 0, polls: 0 }
-    server.jobs.push({ ...old, endpoint: 'fal-ai/flux/dev', input })
-    server.fault('POST /fal-ai', 'reset')
-    await expect(run({ seed: 5 })).rejects.toBeInstanceOf(OutcomeUnknown)
-    expect(creates()).toBe(1)
-  })
-
-  test('a lost create gets no job of a run that another node has sent', async () => {
-    const { seed: _, ...properties } = INPUT.properties
-    const { server, startService, clock, creates } = await openFal({
-      input: { type: 'object', properties },
-    })
-    const { service, restart, create, end } = await startService()
-    expect(await end(await create())).toMatchObject({ status: 'succeeded' })
-    await clock.runUntil(service.service.close())
-    const node = await restart()
-    server.fault('POST /fal-ai', 'reset')
-    expect(await end(await create(node), node)).toMatchObject({ error: { code: 'outcome_unknown' } })
-    expect([creates(), server.jobs.length]).toEqual([2, 1])
+    expect([creates(), server.jobs.length]).toEqual([1, 1])
   })
 
   test('survives a state that nobody knows', async () => {
@@ -394,38 +349,6 @@ describe('Replicate', () => {
     ])
   })
 
-  test('a create whose answer is lost is found by its input, and paid for once', async () => {
-    const { server, run, creates } = await openReplicate()
-    await run()
-    server.fault('POST /models', 'lose')
-    expect(await run()).toHaveLength(1)
-    expect([creates(), server.predictions.length]).toEqual([2, 2])
-  })
-
-  test('a lost create has an unknown outcome when the list is refused', async () => {
-    const { server, run, creates } = await openReplicate()
-    server.fault('POST /models', 'lose')
-    server.fault('GET /predictions', { status: 422, body: { detail: 'created_after' } }, 3)
-    await expect(run()).rejects.toBeInstanceOf(OutcomeUnknown)
-    expect(creates()).toBe(1)
-  })
-
-  test('the list of predictions is read by page, only at the same address', async () => {
-    const { server, run } = await openReplicate()
-    server.fault('POST /models', 'lose')
-    const first = { results: [], next: `${server.url}/predictions?cursor=2` }
-    server.fault('GET /predictions', { body: first })
-    expect(await run()).toHaveLength(1)
-    expect(
-      server.requests.filter(({ path, method }) => path === '/predictions' && method === 'GET'),
-    ).toHaveLength(2)
-    server.fault('POST /models', 'reset')
-    const next = `${server.delivery.url}/predictions`
-    server.fault('GET /predictions', { body: { results: [], next } }, 3)
-    await expect(run()).rejects.toBeInstanceOf(OutcomeUnknown)
-    expect(server.delivery.count('GET /predictions')).toBe(0)
-  })
-
   const throttled = (fields: object): ServerFault => ({ status: 429, body: { status: 429, ...fields } })
   test.each<[name: string, fault: ServerFault, waitMs: number]>([
     ['retry_after in its body', throttled({ detail: 'throttled', retry_after: 9 }), 9_000],
@@ -577,17 +500,4 @@ describe('Cog', () => {
     expect(await end(id, next)).toMatchObject({ status: 'succeeded' })
     expect([server.started, server.count('PUT')]).toEqual([[id, id], 4])
   })
-})
-
-test.each<[what: string, createdAfterMs: number | undefined, isOwn: boolean]>([
-  ['just after', 1_000, true],
-  ['at an unknown time after', undefined, true],
-  ['by a slow clock, before', -59_000, true],
-  ['long before', -61_000, false],
-  ['long after', 181_000, false],
-])('a job with the same input that was created %s the create is its own: %s ms, %s', (_, afterMs, isOwn) => {
-  const input = { prompt: 'a fox' }
-  const intent = { sentAtMs: 1_000_000, endpoint: 'acme/draw', input: digestsOf(input) }
-  const createdAt = afterMs === undefined ? 'today' : new Date(intent.sentAtMs + afterMs).toISOString()
-  expect(jobsOfCreate(intent, [{ id: 'job_1', input, createdAt }])).toEqual(isOwn ? [{ id: 'job_1' }] : [])
 })

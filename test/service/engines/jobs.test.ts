@@ -5,14 +5,13 @@ import { describe, expect, test } from 'vitest'
 import { createNetwork } from '../../../src/host/undici.js'
 import {
   JobDetached,
-  type JobHandle,
   OutcomeUnknown,
   type RenderJob,
   RunCanceled,
   type StoredJob,
 } from '../../../src/service/engines/engine.js'
 import { createJobEngine } from '../../../src/service/engines/jobs.js'
-import { digestsOf, renderedOnce } from '../../../src/service/engines/outcome.js'
+import { renderedOnce } from '../../../src/service/engines/outcome.js'
 import { createUpstream } from '../../../src/service/engines/upstream/index.js'
 import { whenOver } from '../../support/after-file.js'
 import { createManualClock } from '../../support/clock.js'
@@ -27,11 +26,10 @@ import { until } from '../../support/until.js'
 
 interface OpenOptions extends ProviderOptions {
   readonly hasCost?: boolean
-  readonly hasLookup?: boolean
   readonly hasDoor?: boolean
 }
 
-async function open({ hasCost = true, hasLookup = true, hasDoor = false, ...options }: OpenOptions = {}) {
+async function open({ hasCost = true, hasDoor = false, ...options }: OpenOptions = {}) {
   const server = await createProvider(options)
   const door = hasDoor ? await createDoor(Number(new URL(server.url).port)) : undefined
   const clock = createManualClock()
@@ -56,7 +54,7 @@ async function open({ hasCost = true, hasLookup = true, hasDoor = false, ...opti
     await upstream.close()
     await network.close()
   })
-  const engine = createJobEngine(createProviderServer(upstream, { hasLookup }), clock)
+  const engine = createJobEngine(createProviderServer(upstream), clock)
   /** What is stored with the run, in order; the last one holds. */
   const stored: StoredJob[] = []
   const save = async (job: StoredJob) => void stored.push(job)
@@ -152,19 +150,6 @@ test('the intent is stored before the create, and the job before its first poll'
 })
 
 describe('a create without a clear answer', () => {
-  const UNCLEAR: readonly [name: string, fault: ServerFault][] = [
-    ['is lost', 'lose'],
-    ['breaks off', { bytes: 3, ending: 'reset' }],
-  ]
-  test.each(UNCLEAR)('%s: the job is found in the list of the provider', async (_, fault) => {
-    const { server, clock, render, creates } = await open()
-    server.fault('POST', fault)
-    const startedAt = clock.monotonic()
-    expect(await clock.runUntil(render())).toHaveLength(1)
-    expect([creates(), server.jobs.length, server.count('GET /list')]).toEqual([1, 1, 1])
-    expect(clock.monotonic() - startedAt).toBeGreaterThanOrEqual(5_000)
-  })
-
   test.each<[name: string, fault: ServerFault]>([
     ['502', { status: 502, body: '<html>' }],
     ['503', { status: 503, body: { error: 'no healthy upstream' } }],
@@ -172,36 +157,12 @@ describe('a create without a clear answer', () => {
     ['200 with a page', { status: 200, body: '<html>' }],
     ['200 without an id', { status: 200, body: {} }],
     ['a broken connection', 'reset'],
-  ])('is never sent again, but is looked up after 5, 30 and 120 s: %s', async (_, fault) => {
+    ['a lost answer', 'lose'],
+    ['an answer that breaks off', { bytes: 3, ending: 'reset' }],
+  ])('is never sent again: %s', async (_, fault) => {
     const { server, clock, render, creates } = await open()
     server.fault('POST', fault)
-    const startedAt = clock.monotonic()
     await expect(clock.runUntil(render())).rejects.toBeInstanceOf(OutcomeUnknown)
-    expect([creates(), server.count('GET /list'), clock.monotonic() - startedAt]).toEqual([1, 3, 120_000])
-  })
-
-  test('adopts no job when the list has several with its input', async () => {
-    const { server, clock, render, creates } = await open()
-    server.fault('POST', 'lose')
-    const input = { ...jobOf().input, seed: 1_234_567 }
-    server.jobs.push({ id: 'job_0', input, status: 'IN_QUEUE', polls: 0, position: 0 })
-    await expect(clock.runUntil(render())).rejects.toBeInstanceOf(OutcomeUnknown)
-    expect([creates(), server.canceled]).toEqual([1, []])
-  })
-
-  test('does not adopt the job of another run with the same input', async () => {
-    const { server, clock, render, creates } = await open()
-    const run = { id: 'run_8', model: 'acme/model' }
-    expect(await clock.runUntil(render({ run, save: async () => {} }))).toHaveLength(1)
-    server.fault('POST', 'reset')
-    await expect(clock.runUntil(render())).rejects.toBeInstanceOf(OutcomeUnknown)
-    expect([creates(), server.jobs.length]).toEqual([2, 1])
-  })
-
-  test('has an unknown outcome at once where the provider has no list', async () => {
-    const { server, clock, render, creates } = await open({ hasLookup: false })
-    server.fault('POST', 'lose')
-    await expect(clock.runUntil(render())).rejects.toThrow('may have accepted this run')
     expect(creates()).toBe(1)
   })
 })
@@ -233,15 +194,15 @@ describe('a create on a connection of an earlier one', () => {
       const { door, server, clock, stored, render } = await openUsed()
       door.fault(fault)
       await expect(clock.runUntil(render())).rejects.toBeInstanceOf(OutcomeUnknown)
-      expect([door.posts(), server.jobs.length, server.count('GET /list')]).toEqual([[2], 1, 3])
+      expect([door.posts(), server.jobs.length]).toEqual([[2], 1])
       expect(stored).toEqual([{ intent: expect.anything() }])
     },
   )
 
-  test('finds its job, and sends nothing again, when the connection breaks after the server has accepted it', async () => {
+  test('is not sent again when the connection breaks after the server has accepted it', async () => {
     const { door, server, clock, render } = await openUsed()
     door.fault('reset after it')
-    expect(await clock.runUntil(render())).toHaveLength(1)
+    await expect(clock.runUntil(render())).rejects.toBeInstanceOf(OutcomeUnknown)
     expect([door.posts(), server.jobs.length]).toEqual([[2], 2])
   })
 
@@ -304,17 +265,9 @@ describe('another worker', () => {
     expect([creates(), stored.at(-1)?.handle?.id]).toEqual([1, 'job_1'])
   })
 
-  test('looks an intent without a job up, and starts none', async () => {
-    const { clock, stored, render, creates } = await open()
-    await clock.runUntil(render())
-    const [intent] = stored
-    expect(await clock.runUntil(render({ stored: intent }))).toHaveLength(1)
-    expect(creates()).toBe(1)
-  })
-
   test('fails an intent that the provider does not know', async () => {
     const { clock, render, creates } = await open()
-    const intent = { sentAtMs: clock.now(), endpoint: 'model', input: { seed: 'x' } }
+    const intent = { id: 'i', sentAtMs: clock.now(), endpoint: 'model' }
     await expect(clock.runUntil(render({ stored: { intent } }))).rejects.toBeInstanceOf(OutcomeUnknown)
     expect(creates()).toBe(0)
   })
@@ -542,65 +495,10 @@ describe('a canceled run', () => {
     expect(await engine.cancel({ id: 'run_7', model: 'm' })).toBe('unknown')
   })
 
-  test('whose answer is late is looked up after its render has ended', async () => {
-    const { server, clock, engine, stored, render } = await open()
-    server.fault('POST', { after: new Promise(() => {}) })
-    const stop = new AbortController()
-    const rendering = render({ signal: stop.signal })
-    await until('the create', () => server.jobs.length === 1)
-    stop.abort(new RunCanceled())
-    await clock.advance(2_500)
-    await expect(clock.runUntil(rendering)).rejects.toThrow('The run was canceled.')
-    expect(await clock.runUntil(engine.cancel({ id: 'run_7', model: 'm', stored: stored.at(-1) }))).toBe(
-      'unknown',
-    )
-    expect(server.canceled).toEqual(['job_1'])
-  })
-
-  /** The worker was killed after its create had arrived, and before the answer. */
-  async function lostCreate(options: OpenOptions = {}) {
-    const { server, clock, engine } = await open(options)
-    const input = { ...jobOf().input, seed: 1_234_567 }
-    server.jobs.push({ id: 'job_1', input, status: 'IN_QUEUE', polls: 0, position: 0 })
-    const stored = { intent: { sentAtMs: clock.now(), endpoint: 'model', input: digestsOf(input) } }
-    const closing = new AbortController()
-    const adopted: JobHandle[] = []
-    const cancel = (isOwn = true) => {
-      const adopt = async (handle: JobHandle) => isOwn && adopted.push(handle) > 0
-      return engine.cancel({ id: 'run_7', model: 'm', stored, signal: closing.signal, adopt })
-    }
-    return { server, clock, cancel, adopted, closing }
-  }
-
-  test('whose answer was lost is looked up, and its job canceled by its id', async () => {
-    const { server, clock, cancel, adopted } = await lostCreate()
-    expect(await clock.runUntil(cancel())).toBe('unknown')
-    expect([server.canceled, adopted]).toEqual([['job_1'], [{ id: 'job_1' }]])
-  })
-
-  test('whose answer was lost is canceled when the list of its provider is late', async () => {
-    const { server, clock, cancel } = await lostCreate()
-    server.fault('GET /list', { body: { items: [] } }, 2)
-    expect(await clock.runUntil(cancel())).toBe('unknown')
-    expect(server.canceled).toEqual(['job_1'])
-  })
-
-  test.each<[name: string, isOwn: boolean, options: OpenOptions]>([
-    ['the job may be that of another run', false, {}],
-    ['the provider has no list', true, { hasLookup: false }],
-  ])('whose answer was lost cancels nothing when %s', async (_, isOwn, options) => {
-    const { server, clock, cancel } = await lostCreate(options)
-    expect(await clock.runUntil(cancel(isOwn))).toBe('unknown')
-    expect(server.canceled).toEqual([])
-  })
-
-  test('whose answer was lost is left to the next worker when this one stops', async () => {
-    const { server, clock, cancel, closing } = await lostCreate()
-    const canceling = cancel()
-    canceling.catch(() => {})
-    await until('the pause before the first lookup', () => clock.sleepers === 1)
-    closing.abort(new Error('the service stops'))
-    await expect(clock.runUntil(canceling)).rejects.toThrow('the service stops')
+  test('whose answer was lost cancels nothing, and may have been charged', async () => {
+    const { server, clock, engine } = await open()
+    const stored = { intent: { id: 'i', sentAtMs: clock.now(), endpoint: 'model' } }
+    expect(await clock.runUntil(engine.cancel({ id: 'run_7', model: 'm', stored }))).toBe('unknown')
     expect(server.canceled).toEqual([])
   })
 
@@ -620,7 +518,7 @@ describe('a canceled run', () => {
     const { clock, engine } = await open()
     expect(await engine.cancel({ id: 'run_9', model: 'm' })).toBe('not charged')
     expect(await engine.cancel({ id: 'run_9', model: 'm', stored: {} })).toBe('not charged')
-    const intent = { sentAtMs: 1, endpoint: 'model' }
+    const intent = { id: 'i', sentAtMs: 1, endpoint: 'model' }
     const canceling = engine.cancel({ id: 'run_9', model: 'm', stored: { intent } })
     expect(await clock.runUntil(canceling)).toBe('unknown')
   })
@@ -666,7 +564,10 @@ describe('an engine that renders within one request', () => {
     const { server, clock, stored, render, creates } = await openOnce()
     server.fault('POST', fault)
     await expect(clock.runUntil(render())).rejects.toBeInstanceOf(OutcomeUnknown)
-    expect([creates(), stored]).toEqual([1, [{ intent: { sentAtMs: clock.now(), endpoint: 'model' } }]])
+    expect([creates(), stored]).toEqual([
+      1,
+      [{ intent: { id: expect.any(String), sentAtMs: clock.now(), endpoint: 'model' } }],
+    ])
     await expect(clock.runUntil(render({ stored: stored[0] }))).rejects.toThrow(
       'The service stopped before it ended.',
     )

@@ -1,17 +1,8 @@
-/** JSON answers with images: every form of base64 gives the same files, and large answers are parsed in a thread. */
-import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
-import { promisify } from 'node:util'
-import { beforeAll, expect, test } from 'vitest'
-import { readJsonAnswer, readJsonValue } from '../../../src/service/engines/upstream/json-answer.js'
-import { built } from '../../support/built.js'
+import { readdirSync, readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { readJsonAnswer } from '../../../src/service/engines/upstream/json-answer.js'
 import { temporaryFolder } from '../../support/temporary-folder.js'
-
-let program: string
-beforeAll(async () => {
-  program = await built(new URL('./answer-process.ts', import.meta.url))
-})
 
 async function* chunksOf(bytes: Buffer, size: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.byteLength; at += size) yield bytes.subarray(at, at + size)
@@ -98,57 +89,3 @@ test.each([
 ])('an answer with more structure than a result needs fails before it is parsed: %s', async (_, text) => {
   await expect(read(text)).rejects.toThrow('more JSON than a result needs')
 })
-
-/** Yields an answer of this size, then counts how often the event loop turns. */
-function largeAnswer(bytes: number) {
-  // Spaces take less time than base64.
-  const text = 'A'.repeat(bytes / 8)
-  const json = JSON.stringify({ data: text, status: 'completed' })
-  let turns = 0
-  let next: NodeJS.Immediate | undefined
-  async function* body(): AsyncGenerator<Uint8Array> {
-    yield Buffer.from(json)
-    yield Buffer.alloc(bytes - json.length, ' ')
-    next = setImmediate(function count() {
-      turns++
-      next = setImmediate(count)
-    })
-  }
-  return {
-    body: body(),
-    fileBytes: (text.length / 4) * 3,
-    end() {
-      clearImmediate(next)
-      return turns
-    },
-  }
-}
-
-test('an answer of 64 MiB is parsed and decoded in a thread, while the event loop turns', async () => {
-  const { body, fileBytes, end } = largeAnswer(67_108_864)
-  const answer = await readJsonAnswer(body, temporaryFolder())
-  expect(end()).toBeGreaterThan(100)
-  const path = await answer.file((answer.value as { data: string }).data)
-  expect(statSync(path).size).toBe(fileBytes)
-})
-
-test('the state in a large answer is read in a thread, while the event loop turns', async () => {
-  const { body, end } = largeAnswer(8_388_608)
-  expect(await readJsonValue(body)).toMatchObject({ status: 'completed' })
-  expect(end()).toBeGreaterThan(100)
-})
-
-test('a page of a proxy in place of a state has its status, so that the next poll decides', async () => {
-  const page = readJsonValue(chunksOf(Buffer.from('<html>'), 100))
-  await expect(page).rejects.toMatchObject({ name: 'UpstreamError', status: 200 })
-})
-
-test.skipIf(process.platform === 'win32')(
-  'a disk that ends in the middle of a picture fails the run',
-  async () => {
-    // Of 512 or 1,024 bytes each, as the shell counts. The disk takes a part of the only write.
-    const limited = ['-c', 'ulimit -f 40; exec "$@"', 'sh', process.execPath, program, temporaryFolder()]
-    const { stdout } = await promisify(execFile)('sh', limited)
-    expect(stdout).toBe('EFBIG')
-  },
-)

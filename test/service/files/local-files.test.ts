@@ -1,7 +1,6 @@
-import { chmodSync, mkdirSync, readdirSync, renameSync, rmdirSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, renameSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { StorageUnavailable } from '../../../src/service/files/contract.js'
 import { createLocalFiles } from '../../../src/service/files/local-files.js'
 import { filesContract } from '../../contract/files.js'
 import { createManualClock } from '../../support/clock.js'
@@ -35,41 +34,6 @@ test('files and folders are private, and a folder is removed with its last file'
   expect(readdirSync(folder)).toEqual([])
 })
 
-test('a file that a crash left half written is listed, so that it can be removed', async () => {
-  const { files, folder } = open()
-  writeFileSync(join(folder, 'a1b2.0123456789ab.tmp'), 'half')
-  const keys: string[] = []
-  for await (const key of files.listOlder(-1e15)) keys.push(key)
-  expect(keys).toEqual(['a1b2.0123456789ab.tmp'])
-})
-
-test('folders are not listed', async () => {
-  const { files, folder } = open()
-  mkdirSync(join(folder, 'token', 'folder'), { recursive: true })
-  mkdirSync(join(folder, 'empty'))
-  for (const name of ['a1b2', 'token/b.png']) await files.put(name, { bytes: Buffer.from('x') })
-  const keys: string[] = []
-  for await (const key of files.listOlder(-1e15)) keys.push(key)
-  expect(keys.sort()).toEqual(['a1b2', 'token/b.png'])
-})
-
-// Root reads every folder.
-test.skipIf(process.getuid?.() === 0)(
-  'reports a folder that cannot be read after listing all others',
-  async () => {
-    const { files, folder } = open()
-    for (const name of ['a/a.png', 'm/m.png', 'z/z.png']) await files.put(name, { bytes: Buffer.from('x') })
-    chmodSync(join(folder, 'm'), 0)
-    const keys: string[] = []
-    const list = async () => {
-      for await (const key of files.listOlder(-1e15)) keys.push(key)
-    }
-    await expect(list()).rejects.toThrow(StorageUnavailable)
-    chmodSync(join(folder, 'm'), 0o700)
-    expect(keys.sort()).toEqual(['a/a.png', 'z/z.png'])
-  },
-)
-
 test('a name that the file system refuses is an error of the file, not of the storage', async () => {
   const { files } = open()
   const key = `token/${'ä'.repeat(200)}.png`
@@ -77,11 +41,12 @@ test('a name that the file system refuses is an error of the file, not of the st
   expect(await files.find(key)).toBeUndefined()
 })
 
-test('a file in place of the folder is not listed as an empty folder', async () => {
+test('the files of a run are removed together, and links in its folder are not followed', async () => {
   const { files, folder } = open()
-  rmdirSync(folder)
-  writeFileSync(folder, '')
-  const put = () => files.put('a', { bytes: Buffer.from('a') })
-  for (const work of [() => files.find('a'), () => files.remove('a'), put])
-    await expect(work()).rejects.toThrow(StorageUnavailable)
+  for (const name of ['run_1/inputs/a1', 'run_1/x/b.png', 'run_2/x/b.png'])
+    await files.put(name, { bytes: Buffer.from('x') })
+  symlinkSync(join(folder, 'run_2'), join(folder, 'run_1', 'link'))
+  await files.removeBelow('run_1')
+  await files.removeBelow('run_1')
+  expect(readdirSync(folder, { recursive: true }).sort()).toEqual(['run_2', 'run_2/x', 'run_2/x/b.png'])
 })

@@ -360,7 +360,7 @@ describe('what is read', () => {
     expect(seedOf(images, 'input: { seed: { type: integer, maximum: 9 } }')).toMatchObject({ maximum: 9 })
     expect(seedOf(images, 'input: { seed: false }')).toBeUndefined()
     expect(seedOf(`${images}, key_env: KEY`)).toBeUndefined()
-    expect(seedOf('type: preview')).toBeUndefined()
+    expect(seedOf('type: preview')).toEqual(SEED)
     const other = 'input: { start: { type: integer } }'
     expect(seedOf(`${images}, send: { start: seed }`, other)).toBeUndefined()
   })

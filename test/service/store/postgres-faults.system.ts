@@ -1,16 +1,13 @@
 /** Connections that are lost, in the middle of each operation, and servers that are restarted under load. */
 import { inspect } from 'node:util'
-import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/host/clock.js'
-import { CONSOLE_PATHS } from '../../../src/protocol/console.js'
 import { withBudgetCheck } from '../../../src/service/store/calls.js'
 import { DatabaseUnavailable, type NewRun, type Store } from '../../../src/service/store/contract.js'
 import { createDatabase } from '../../../src/service/store/postgres/database.js'
-import { CLAIMS_LOCK, LOCKS } from '../../../src/service/store/postgres/driver.js'
 import type { PostgresOptions } from '../../../src/service/store/postgres/index.js'
 import { createManualClock } from '../../support/clock.js'
-import { createConsoleService, FOX, signInByLink } from '../../support/console.js'
+import { createConsoleService, signInByLink, submitRun, wordsOf } from '../../support/console.js'
 import {
   canRestartPostgres,
   describePostgres,
@@ -21,8 +18,7 @@ import {
   temporaryDatabase,
 } from '../../support/postgres.js'
 import { createPostgresProxy } from '../../support/postgres-proxy.js'
-import { claimRun, newRun as createNewRun, storedOutput } from '../../support/runs.js'
-import { until } from '../../support/until.js'
+import { claimRun, newRun as createNewRun, held, storedOutput } from '../../support/runs.js'
 
 const GIVEN_UP = { crashes: 1, failure: { code: 'renderer_crashed', message: 'gave up' } }
 const FAILURE = { code: 'render_failed', message: 'no' }
@@ -32,7 +28,6 @@ async function openWithKey(url: string, credits: number, clock?: PostgresOptions
   const store = await openTestStore(url, clock)
   const accountId = await store.ensureAccount({ name: 'acme', credits, nowMs: 0 })
   const keyId = await store.addKey({ accountId, hash: 'h', prefix: 'rk_ci', name: 'ci', nowMs: 0 })
-  await store.renewLease('me')
   const newRun = (id: string): NewRun => createNewRun({ id, accountId, keyId, price: 1 })
   const add = (id: string) => withBudgetCheck(store).addRun(newRun(id))
   const status = async (id: string) => (await store.findRun(id, accountId))?.status
@@ -52,15 +47,14 @@ test.skipIf(!hasPostgres)('waits while a login is refused temporarily, as during
   await server.query(`ALTER ROLE ${name} NOLOGIN`)
   await server.killBackends(url)
   await Promise.all([
-    expect(store.finishRun({ id: 'run_1', owner: 'me', nowMs: 2 }, [output('t')])).rejects.toBeInstanceOf(
+    expect(store.finishRun(held('run_1', 'me', 2), [output('t')])).rejects.toBeInstanceOf(
       DatabaseUnavailable,
     ),
     expect(add('run_2')).rejects.toBeInstanceOf(DatabaseUnavailable),
   ])
   await server.query(`ALTER ROLE ${name} LOGIN`)
-  await store.renewLease('me')
   await add('run_2')
-  expect(await store.finishRun({ id: 'run_1', owner: 'me', nowMs: 2 }, [output('t')])).toBe(true)
+  expect(await store.finishRun(held('run_1', 'me', 2), [output('t')])).toBe(true)
   expect(await status('run_1')).toBe('succeeded')
   await store.close()
   await server.dropDatabase(url)
@@ -135,49 +129,14 @@ describePostgres('on PostgreSQL', () => {
     expect((await store.verify()).problems).toEqual([])
   })
 
-  test.each([true, false])(
-    'a run whose claim was lost is returned to the queue, and claimed again (it reaches the server: %s)',
-    async (reachesServer) => {
-      const { behind, beside, proxy, add, status } = await openBehindProxy()
-      for (const id of ['one', 'two']) await add(id)
-      proxy.breakAt('COMMIT', reachesServer)
-      const held = (await claimRun(behind, 'me'))?.id ?? ''
-      expect(held).toBe(reachesServer ? 'two' : 'one')
-      expect(proxy.broken).toBe(1)
-      await behind.returnRuns('me', [held])
-      expect([await status('one'), await status('two')].sort()).toEqual(['processing', 'queued'])
-      expect(await claimRun(behind, 'me')).toMatchObject({ id: reachesServer ? 'one' : 'two' })
-      expect(await claimRun(behind, 'me')).toBeUndefined()
-      expect((await beside.verify()).problems).toEqual([])
-    },
-  )
-
-  test('a claim that cannot get its lock reports that, not an aborted transaction', async () => {
-    const { url, store, add, status } = await openBehindProxy()
-    await add('one')
-    const other = new pg.Client({ connectionString: url })
-    onTestFinished(() => other.end())
-    await other.connect()
-    await other.query(`BEGIN; SELECT pg_advisory_xact_lock(${LOCKS}, ${CLAIMS_LOCK})`)
-    const claim = claimRun(store, 'me')
-    claim.catch(() => {})
-    const cancel = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
-      WHERE datname = current_database() AND wait_event = 'advisory'`
-    await until('a claim that waits', async () => (await other.query(cancel)).rowCount === 1)
-    await expect(claim).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' })
-    expect(await status('one')).toBe('queued')
-    await other.query('ROLLBACK')
-    expect(await claimRun(store, 'me')).toMatchObject({ id: 'one' })
-  })
-
   test.each([true, false])('a result is written once (it reaches the server: %s)', async (reachesServer) => {
     const { behind, proxy, store, accountId, add } = await openBehindProxy()
     await add('one')
     await claimRun(store, 'me')
-    const held = { id: 'one', owner: 'me', nowMs: 6 }
+    const one = held('one', 'me', 6)
     proxy.breakAt('COMMIT', reachesServer)
-    expect(await behind.finishRun(held, [output('t')])).toBe(true)
-    expect(await behind.finishRun(held, [output('u')])).toBe(false)
+    expect(await behind.finishRun(one, [output('t')])).toBe(true)
+    expect(await behind.finishRun(one, [output('u')])).toBe(false)
     expect((await store.findRun('one', accountId))?.outputs).toEqual([output('t')])
   })
 
@@ -188,7 +147,7 @@ describePostgres('on PostgreSQL', () => {
     const behind = await openTestStore(proxy.url, clock)
     await add('one')
     await claimRun(store, 'me')
-    const finish = () => behind.finishRun({ id: 'one', owner: 'me', nowMs: 6 }, [output('t')])
+    const finish = () => behind.finishRun(held('one', 'me', 6), [output('t')])
     proxy.breakAt('COMMIT', true)
     await expect(finish()).rejects.toBeInstanceOf(DatabaseUnavailable)
     expect(await status('one')).toBe('succeeded')
@@ -205,10 +164,6 @@ describePostgres('on PostgreSQL', () => {
     proxy.breakAt('COMMIT', true)
     const added = await behind.ensureAccount({ name: 'more', credits: 7, nowMs: 0 })
     expect((await beside.listAccounts()).find(({ id }) => id === added)).toMatchObject({ balance: 7 })
-    await behind.renewLease('other')
-    proxy.breakAt('COMMIT', true)
-    await behind.releaseWorker('other')
-    expect((await beside.listWorkers()).map(({ id }) => id)).toEqual(['me'])
     proxy.breakAt('COMMIT', true)
     await expect(behind.addCredits({ account: 'more', amount: 5, nowMs: 1 }, () => {})).rejects.toMatchObject(
       lost,
@@ -238,11 +193,10 @@ describePostgres('on PostgreSQL', () => {
   const OPERATIONS: readonly [string, (store: Store, id: string) => Promise<unknown>][] = [
     ['a status', (store, id) => store.findRun(id, 1)],
     ['a claim', (store) => claimRun(store, 'me')],
-    ['a result', (store, id) => store.finishRun({ id, owner: 'me', nowMs: 6 }, [output(id)])],
-    ['a failure', (store, id) => store.failRun({ id, owner: 'me', nowMs: 6 }, FAILURE)],
-    ['a crash', (store, id) => store.recordCrash({ id, owner: 'me', nowMs: 6 }, GIVEN_UP)],
-    ['a heartbeat', (store) => store.extendLease('me')],
-    ['the workers', (store) => store.listWorkers()],
+    ['a result', (store, id) => store.finishRun(held(id, 'me', 6), [output(id)])],
+    ['a failure', (store, id) => store.failRun(held(id, 'me', 6), FAILURE)],
+    ['a crash', (store, id) => store.recordCrash(held(id, 'me', 6), GIVEN_UP)],
+    ['a renewal', (store, id) => store.renewRuns('me', [id])],
     ['a check', (store) => store.checkWritable()],
     ['the ledger', (store) => store.verify()],
   ]
@@ -281,8 +235,7 @@ describePostgres('on PostgreSQL', () => {
         while (!isOver) {
           const run = await claimRun(store, 'me')
           if (run === undefined) continue
-          if (await store.finishRun({ id: run.id, owner: 'me', nowMs: 6 }, [output(run.id)]))
-            finished.push(run.id)
+          if (await store.finishRun(held(run.id, 'me', 6), [output(run.id)])) finished.push(run.id)
         }
       })()
       for (const times of [1, 2, 3]) {
@@ -298,7 +251,7 @@ describePostgres('on PostgreSQL', () => {
       const { runs, problems } = await store.verify()
       expect([runs, problems]).toEqual([accepted.length, []])
       // Every run that is not finished is queued: none is lost between.
-      await store.releaseWorker('me')
+      await store.releaseRuns('me')
       expect((await store.queueLengths()).image).toBe(accepted.length - finished.length)
     },
   )
@@ -323,7 +276,7 @@ describePostgres('on PostgreSQL', () => {
       for (const operation of [
         () => add('one'),
         () => status('one'),
-        () => store.extendLease('me'),
+        () => store.renewRuns('me', []),
         () => claimRun(store, 'me'),
       ]) {
         const startedMs = clock.monotonic()
@@ -333,7 +286,7 @@ describePostgres('on PostgreSQL', () => {
       }
       expect(await failureOf(() => store.checkWritable())).toMatchObject({ code: 'DATABASE_UNAVAILABLE' })
       const startedMs = clock.monotonic()
-      const last = closing.extendLease('me')
+      const last = closing.renewRuns('me', [])
       closing.stopWaiting()
       expect(await failureOf(() => last)).toMatchObject({ code: 'DATABASE_UNAVAILABLE' })
       expect(clock.monotonic() - startedMs).toBeLessThan(1_500)
@@ -347,10 +300,8 @@ describePostgres('on PostgreSQL', () => {
   test('a connection that hangs is abandoned', async () => {
     const { behind, proxy, add, accountId } = await openBehindProxy()
     await add('one')
-    await behind.renewLease('other')
     await behind.findRun('one', accountId)
     proxy.freeze()
-    expect(await behind.extendLease('other')).toBe(true)
     expect(
       await behind.findRun('one', accountId).catch(() => behind.findRun('one', accountId)),
     ).toMatchObject({
@@ -367,19 +318,19 @@ test.skipIf(!hasPostgres)(
     onTestFinished(() => proxy.close())
     const service = await createConsoleService({ databaseUrl: proxy.url })
     const browser = await signInByLink(service)
-    const create = () => browser.ask('POST', CONSOLE_PATHS.runs, FOX, { 'idempotency-key': 'draft-1' })
+    const create = () => submitRun(browser, { form_key: 'draft-1' })
     proxy.stayAway()
     proxy.breakAt('COMMIT', true)
-    expect(await service.clock.runUntil(create())).toMatchObject({
-      status: 503,
-      body: {
-        error: { code: 'not_ready', message: expect.stringContaining('A change may have been made.') },
-      },
-    })
+    const lost = await service.clock.runUntil(create())
+    expect([lost.status, wordsOf(lost)]).toEqual([
+      503,
+      expect.stringContaining('A change may have been made.'),
+    ])
     proxy.comeBack()
     const again = await service.clock.runUntil(create())
-    expect([again.status, again.header('idempotent-replayed')]).toEqual([201, 'true'])
-    expect((await browser.get(CONSOLE_PATHS.credits)).body.balance).toBe(9_999)
-    expect((await browser.get(CONSOLE_PATHS.runs)).body.runs).toHaveLength(1)
+    expect(again.header('location')).toMatch(/^\/runs\/run_/)
+    const list = await browser.get('/runs')
+    expect(list.body.match(/<tr id="run_/g)).toHaveLength(1)
+    expect(list.body).toContain('<strong id="balance">9,999<')
   },
 )

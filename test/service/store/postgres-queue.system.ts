@@ -15,7 +15,7 @@ import {
   startPostgres,
   temporaryDatabase,
 } from '../../support/postgres.js'
-import { claimRun } from '../../support/runs.js'
+import { claimRun, held } from '../../support/runs.js'
 import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const ACCOUNTS = 4
@@ -55,7 +55,7 @@ type Step =
       readonly models: readonly string[]
     }
   | { readonly do: 'finish' | 'fail' | 'crash'; readonly run: number }
-  | { readonly do: 'reap' | 'release'; readonly worker: string }
+  | { readonly do: 'release'; readonly worker: string }
 
 const worker = fc.constantFrom('one', 'other')
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -83,7 +83,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     weight: 3,
     arbitrary: fc.record({ do: fc.constantFrom('finish' as const, 'fail', 'crash'), run: fc.nat(20) }),
   },
-  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('reap' as const, 'release'), worker }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('release' as const), worker }) },
 )
 
 /** What the store answers; `n` names what is created. */
@@ -95,22 +95,17 @@ async function carryOut(store: Store, each: Step, n: number): Promise<unknown> {
       .catch((error) => error.code)
   }
   if (each.do === 'claim') {
-    await store.renewLease(each.worker)
     const run = await claimRun(store, each.worker, {
       only: each.requested ? [`run_${each.run}`] : undefined,
       models: each.models,
     })
     return run && { id: run.id, status: run.status, accountId: run.accountId }
   }
-  if ('worker' in each) {
-    if (each.do === 'release') return await store.releaseWorker(each.worker)
-    const found = (await store.listWorkers()).find(({ id }) => id === each.worker)
-    return found && (await store.reapWorker(found, LIMIT, 7))
-  }
+  if ('worker' in each) return await store.releaseRuns(each.worker)
   const moves = {
-    finish: (owner: string) => store.finishRun({ id: `run_${each.run}`, owner, nowMs: 6 }, []),
-    fail: (owner: string) => store.failRun({ id: `run_${each.run}`, owner, nowMs: 6 }, FAILURE),
-    crash: (owner: string) => store.recordCrash({ id: `run_${each.run}`, owner, nowMs: 6 }, LIMIT),
+    finish: (owner: string) => store.finishRun(held(`run_${each.run}`, owner, 6), []),
+    fail: (owner: string) => store.failRun(held(`run_${each.run}`, owner, 6), FAILURE),
+    crash: (owner: string) => store.recordCrash(held(`run_${each.run}`, owner, 6), LIMIT),
   }
   return [await moves[each.do]('one'), await moves[each.do]('other')]
 }
@@ -158,18 +153,15 @@ describePostgres('on PostgreSQL', () => {
       const node = nodeOf(n)
       for (let round = 0; !isOver(); round++) {
         const owner = `worker_${n}_${round}`
-        await node.renewLease(owner)
         for (let claims = 0; claims < 12; claims++) {
           const run = await claimRun(node, owner)
           if (run === undefined) continue
-          const held = { id: run.id, owner, nowMs: 6 }
-          if (claims % 4 === 0) await node.finishRun(held, [])
-          if (claims % 4 === 1) await node.failRun(held, FAILURE)
-          if (claims % 4 === 2) await node.recordCrash(held, { ...LIMIT, crashes: 99 })
+          const mine = held(run.id, owner, 6)
+          if (claims % 4 === 0) await node.finishRun(mine, [])
+          if (claims % 4 === 1) await node.failRun(mine, FAILURE)
+          if (claims % 4 === 2) await node.recordCrash(mine, { ...LIMIT, crashes: 99 })
         }
-        const seen = (await node.listWorkers()).find(({ id }) => id === owner)
-        if (round % 2 === 0 && seen !== undefined) await node.reapWorker(seen, { ...LIMIT, crashes: 99 }, 7)
-        await node.releaseWorker(owner)
+        await node.releaseRuns(owner)
       }
     })
     await Promise.all([...writers, ...claimers])
@@ -179,7 +171,6 @@ describePostgres('on PostgreSQL', () => {
   /** Every run that was accepted and has not ended is still found by a worker. */
   async function expectNothingLost(store: Store, accepted: readonly string[]): Promise<void> {
     expect((await store.verify()).problems).toEqual([])
-    await store.renewLease('last')
     const queued = (await store.queueLengths()).image
     // Few at once, as workers do: thousands would wait for a connection for longer than the store allows.
     const claimed: string[] = []
@@ -240,7 +231,6 @@ describePostgres('on PostgreSQL', () => {
   test('a create of an account does not wait for a claim of it that is not committed, nor a claim for a create', async () => {
     const url = await temporaryDatabase()
     const store = await fill(await openTestStore(url), 10)
-    await store.renewLease('me')
     for (const id of ['a', 'b', 'c']) await store.addRun(runOf(id, 1), () => {})
     const server = await sharedPostgres()
     const held = async (sql: string, work: () => Promise<unknown>) => {

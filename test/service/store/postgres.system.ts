@@ -2,7 +2,6 @@ import { accountContract } from '../../contract/account-store.js'
 import { cancelContract } from '../../contract/cancels.js'
 import { consoleContract } from '../../contract/console-store.js'
 import { creditLedgerContract } from '../../contract/credit-ledger.js'
-import { fileRecordsContract } from '../../contract/file-records.js'
 import { storeContract } from '../../contract/store.js'
 import { userContract } from '../../contract/user-store.js'
 import { describePostgres, openTestStore, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
@@ -12,7 +11,6 @@ const openStore = async () => await openTestStore(await temporaryDatabase())
 describePostgres('on PostgreSQL', () => {
   storeContract(openStore)
   cancelContract(openStore)
-  fileRecordsContract(openStore)
   accountContract(openStore)
   userContract(openStore)
   consoleContract(openStore)

@@ -10,7 +10,6 @@ import { accountContract } from '../../contract/account-store.js'
 import { cancelContract } from '../../contract/cancels.js'
 import { consoleContract } from '../../contract/console-store.js'
 import { creditLedgerContract } from '../../contract/credit-ledger.js'
-import { fileRecordsContract } from '../../contract/file-records.js'
 import { storeContract } from '../../contract/store.js'
 import { userContract } from '../../contract/user-store.js'
 import { OLD_ROWS } from '../../support/old-rows.js'
@@ -25,7 +24,6 @@ function writeEmpty(path: string): string {
 
 storeContract(() => openSqliteStore(newPath()))
 cancelContract(() => openSqliteStore(newPath()))
-fileRecordsContract(() => openSqliteStore(newPath()))
 accountContract(() => openSqliteStore(newPath()))
 userContract(() => openSqliteStore(newPath()))
 consoleContract(() => openSqliteStore(newPath()))
@@ -36,7 +34,7 @@ test('a database of another format is refused', async () => {
   await store.close()
   const later = openDatabase({ path, migrations: [...SQLITE_SCRIPTS, 'CREATE TABLE later (x)'] })
   later.close()
-  expect(() => openSqliteStore(path)).toThrow(/another version of rushes: it has format 3/)
+  expect(() => openSqliteStore(path)).toThrow(/another version of rushes: it has format 4/)
   expect(() => openSqliteStore(path)).toThrow(expect.objectContaining({ code: 'usage', exitCode: 2 }))
 })
 

@@ -6,7 +6,7 @@ import { LOCAL_MODELS } from '../../../src/service/names.js'
 import { createCanceledRuns } from '../../../src/service/worker/canceled-runs.js'
 import { createManualClock } from '../../support/clock.js'
 
-const SENT: StoredJob = { intent: { sentAtMs: 1, endpoint: 'create' } }
+const SENT: StoredJob = { intent: { id: 'i', sentAtMs: 1, endpoint: 'create' } }
 
 test.each<[what: string, before: StoredJob | undefined, after: StoredJob | undefined, refunded: boolean]>([
   ['was sent in between', undefined, SENT, false],
@@ -29,7 +29,6 @@ test.each<[what: string, before: StoredJob | undefined, after: StoredJob | undef
       },
       store: {
         findStopping: async () => [{ id: 'run_1', model: LOCAL_MODELS.image, owner: 'w0', stored }],
-        adoptJob: async () => false,
         async settleCanceled(_id, isRefunded, _nowMs, of) {
           if (failures.length === 0) {
             stored = after
@@ -49,37 +48,3 @@ test.each<[what: string, before: StoredJob | undefined, after: StoredJob | undef
     expect(settled).toEqual([refunded])
   },
 )
-
-test.each<[what: string, isStopped: boolean, ends: readonly unknown[]]>([
-  ['is settled with the job that was found for it', false, [[false, { handle: { id: 'job_1' } }]]],
-  ['is left to the next worker when this one stops meanwhile', true, []],
-])('a canceled run whose create had no answer %s', async (_, isStopped, ends) => {
-  const settled: unknown[] = []
-  const closing = new AbortController()
-  const canceled = createCanceledRuns({
-    models: PREVIEW_MODELS.map((model) => ({ ...model, mayCost: true })),
-    worker: 'w1',
-    closing: closing.signal,
-    clock: createManualClock(),
-    claimsEnded: () => undefined,
-    onError: (error) => settled.push(error),
-    engine: {
-      async cancel({ adopt, signal }) {
-        if (isStopped) closing.abort()
-        signal?.throwIfAborted()
-        return (await adopt?.({ id: 'job_1' })) ? 'charged' : 'not charged'
-      },
-    },
-    store: {
-      findStopping: async () => [{ id: 'run_1', model: LOCAL_MODELS.image, owner: 'w0', stored: SENT }],
-      adoptJob: async ({ id, owner }) => id === 'run_1' && owner === 'w0',
-      async settleCanceled(_id, isRefunded, _nowMs, stored) {
-        settled.push([isRefunded, stored])
-        return { runs: 1, refunded: 0 }
-      },
-    },
-  })
-  await canceled.stop()
-  await new Promise((resolve) => setImmediate(resolve))
-  expect(settled).toEqual(ends)
-})

@@ -49,8 +49,6 @@ async function renderWith(engineOf: (env: NodeJS.ProcessEnv) => Engine) {
       workFolder: join(root, 'work'),
       outputs: createLocalFiles(outputs, systemClock),
       saveJob: async () => {},
-      adoptJob: async () => true,
-      enterOutputs: async () => true,
       onError: (error) => errors.push(error),
     },
     {

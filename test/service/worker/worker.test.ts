@@ -6,7 +6,7 @@ import { createLocalFiles } from '../../../src/service/files/local-files.js'
 import { silentLog } from '../../../src/service/log.js'
 import { PREVIEW_MODELS, type ServedModel } from '../../../src/service/models/served-model.js'
 import type { ClaimRequest } from '../../../src/service/store/contract.js'
-import type { RunFailure, StoredOutput, StoredRun } from '../../../src/service/stored-run.js'
+import type { HeldRun, StoredOutput } from '../../../src/service/stored-run.js'
 import { createWorker } from '../../../src/service/worker/worker.js'
 import { createManualClock } from '../../support/clock.js'
 import { createInstantEngine } from '../../support/engines.js'
@@ -30,28 +30,20 @@ function createOne({
   const outputsFolder = join(root, 'outputs')
   mkdirSync(outputsFolder)
   const errors: unknown[] = []
-  let stopWork = async () => {}
   const worker = createWorker({
     store: {
-      addOutputFiles: async () => true,
       finishRun: async () => true,
       failRun: async () => undefined,
       recordCrash: async () => undefined,
       saveJob: async () => true,
-      adoptJob: async () => true,
-      returnRuns: async () => {},
+      saveIntent: async () => 15_000,
+      renewRuns: async (_worker, ids) => new Map(ids.map((id) => [id, 1])),
+      takeBack: async () => ({ runs: 0, refunded: 0 }),
+      releaseRuns: async () => {},
+      findOwners: async () => [],
       findStopping: async () => [],
       settleCanceled: async () => undefined,
       ...store,
-    },
-    lease: {
-      id: 'worker_1',
-      acquire: async () => {},
-      reapExpiredWorkers: async () => [],
-      onLost(listener) {
-        stopWork = listener
-      },
-      release: async () => {},
     },
     clock,
     concurrency: 1,
@@ -64,7 +56,7 @@ function createOne({
     ...more,
   })
   if (isStarted) worker.start()
-  return { worker, clock, root, outputsFolder, errors, loseLease: () => stopWork() }
+  return { worker, clock, root, outputsFolder, errors }
 }
 
 /**
@@ -105,7 +97,7 @@ test('a worker removes the outputs of a run that another worker took over', asyn
 
 test('a worker keeps the outputs of its own run', async () => {
   const { tokens, left, errors } = await renderOnce(true)
-  expect([left, errors]).toEqual([tokens, []])
+  expect([left, errors]).toEqual([tokens.map((token) => token.split('.')[0]), []])
 })
 
 test.each([
@@ -114,7 +106,7 @@ test.each([
   [new Array(12).fill('DATABASE_UNAVAILABLE')],
 ])('a result that cannot be written (%j) is written as soon as possible', async (codes) => {
   const { tokens, left, errors } = await renderOnce(true, codes)
-  expect(left).toEqual(tokens)
+  expect(left).toEqual(tokens.map((token) => token.split('.')[0]))
   if (codes[0] === 'SQLITE_FULL') expect(errors).toMatchObject(codes.map((code) => ({ code })))
 })
 
@@ -159,28 +151,6 @@ test.each([
   expect(left()).toEqual([])
 })
 
-test('a run fails if the database refuses its outputs ten times, without quoting the database', async () => {
-  const waiting = [RUN]
-  const failures: RunFailure[] = []
-  const { worker, clock, errors, outputsFolder } = createOne({
-    store: {
-      claimRun: async () => waiting.shift(),
-      addOutputFiles: () => Promise.reject(new Error('UNIQUE constraint failed: files.key')),
-      async failRun(_run, failure) {
-        failures.push(failure)
-        return { runs: 1, refunded: 0 }
-      },
-    },
-  })
-  await clock.runUntil(until('the end', () => failures.length > 0))
-  expect(failures).toEqual([
-    { code: 'render_failed', message: 'The outputs of this run could not be recorded.' },
-  ])
-  expect(errors).toHaveLength(10)
-  expect(readdirSync(outputsFolder)).toEqual([])
-  await clock.runUntil(worker.close())
-})
-
 test('a run whose end cannot be written blocks no slot, and is retried while the worker runs', async () => {
   const { worker, clock, changes, add } = createRefused((change) => change.includes('run_1'))
   const tries = () => changes.filter((change) => change.startsWith('not_recorded run_1')).length
@@ -195,113 +165,94 @@ test('a run whose end cannot be written blocks no slot, and is retried while the
   await clock.runUntil(worker.close())
 })
 
-/** A worker that renders one run until `end`, and what its claims ask for. */
-function createBusy(more: Partial<WorkerParts> = {}, answers: readonly (StoredRun | Error)[] = [RUN]) {
-  const waiting = [...answers]
-  const claims: ClaimRequest[] = []
-  const returned: (readonly string[])[] = []
-  const finished: string[] = []
-  let end = () => {}
-  const rendered = new Promise<void>((resolve) => {
-    end = resolve
-  })
-  const instant = createInstantEngine()
-  let renders = 0
-  const one = createOne({
+test('a worker stops the render of a run that another worker has, and renews the others every 5 s', async () => {
+  const renewed: (readonly string[])[] = []
+  const aborted: string[] = []
+  const waiting = [RUN, { ...RUN, id: 'run_2' }]
+  const { worker, clock } = createOne({
+    concurrency: 2,
     engine: {
-      ...instant,
-      async render(job) {
-        if (++renders === 1) await rendered
-        return await instant.render(job)
-      },
+      render: ({ run, signal }) =>
+        new Promise((_, reject) => {
+          signal.addEventListener('abort', () => {
+            aborted.push(run?.id ?? '')
+            reject(signal.reason)
+          })
+        }),
     },
     store: {
-      async returnRuns(_worker, held) {
-        returned.push(held)
-      },
-      async claimRun(request) {
-        claims.push(request)
-        const answer = waiting.shift()
-        if (answer instanceof Error) throw answer
-        return answer
-      },
-      async finishRun({ id }) {
-        finished.push(id)
-        return true
+      claimRun: async () => waiting.shift(),
+      async renewRuns(_worker, ids) {
+        renewed.push(ids)
+        return new Map([['run_2', 1]])
       },
     },
-    ...more,
   })
-  return { ...one, claims, returned, finished, end: () => end() }
-}
-
-test('after a lost claim, a worker returns runs that it does not hold within a second', async () => {
-  const lost = Object.assign(new Error('lost'), { code: 'DATABASE_UNAVAILABLE' })
-  const answers = [RUN, lost, { ...RUN, id: 'run_2' }]
-  const { worker, clock, claims, returned, finished } = createBusy({ concurrency: 2 }, answers)
-  await clock.runUntil(until('the lost claim', () => claims.length === 2))
-  await clock.advance(1_000)
-  await clock.runUntil(until('the end of the run', () => finished.length > 0))
-  expect(finished).toEqual(['run_2'])
-  expect(returned.at(-1)).toEqual([RUN.id])
+  await clock.advance(5_000)
+  expect([renewed, aborted]).toEqual([[['run_1', 'run_2']], ['run_1']])
+  await clock.advance(5_000)
+  expect([renewed.at(-1), aborted]).toEqual([['run_2'], ['run_1']])
   await clock.runUntil(worker.close())
 })
 
-test('a worker that lost its lease stops its renders, and continues with a new lease', async () => {
-  const written: string[] = []
-  let announce = () => {}
-  let isListening = false
-  const waiting: StoredRun[] = []
-  const aborted: string[] = []
-  let started = 0
-  const instant = createInstantEngine()
-  let isHanging = true
-  const { worker, clock, root, errors, loseLease } = createOne({
+test('a worker takes nothing back in its first 5 s, nor for 5 s after it was late', async () => {
+  const takenAtMs: number[] = []
+  let isStill = false
+  let answer = () => {}
+  const { worker, clock } = createOne({
     store: {
-      claimRun: async () => waiting.shift(),
-      async finishRun({ id }) {
-        written.push(`${id} finished`)
-        return true
+      claimRun: async () => undefined,
+      async renewRuns() {
+        if (isStill) await new Promise<void>((resolve) => (answer = resolve))
+        return new Map()
       },
-      async failRun({ id }) {
-        written.push(`${id} failed`)
-        return { runs: 1, refunded: 0 }
-      },
-      onQueued(listener) {
-        announce = listener
-        isListening = true
-        return () => {
-          isListening = false
-        }
-      },
-    },
-    engine: {
-      ...instant,
-      render(job) {
-        started++
-        if (!isHanging) return instant.render(job)
-        return new Promise((_, reject) => {
-          job.signal.addEventListener('abort', () => {
-            aborted.push(job.run?.id ?? '')
-            reject(job.signal.reason)
-          })
-        })
+      async takeBack() {
+        takenAtMs.push(clock.monotonic())
+        return { runs: 0, refunded: 0 }
       },
     },
   })
-  waiting.push({ ...RUN, id: 'lost' })
-  // Another process has queued it.
-  announce()
-  await expect.poll(() => started).toBe(1)
-  expect(readdirSync(join(root, 'work'))).toHaveLength(1)
-  await clock.runUntil(loseLease())
-  expect([aborted, written]).toEqual([['lost'], []])
-  isHanging = false
-  waiting.push({ ...RUN, id: 'next' })
-  announce()
-  await expect.poll(() => written).toEqual(['next finished'])
+  const startMs = clock.monotonic()
+  await clock.advance(8_000)
+  expect(Number(takenAtMs[0]) - startMs).toBeGreaterThanOrEqual(5_000)
+  isStill = true
+  await clock.advance(12_000)
+  takenAtMs.length = 0
+  isStill = false
+  answer()
+  const answeredMs = clock.monotonic()
+  await clock.advance(8_000)
+  expect(Number(takenAtMs[0]) - answeredMs).toBeGreaterThanOrEqual(5_000)
   await clock.runUntil(worker.close())
-  expect([isListening, errors]).toEqual([false, []])
+})
+
+test('a create is sent only with 10 s of lease, counted from before the question', async () => {
+  let sent = 0
+  const saved: unknown[] = []
+  const waiting = [RUN]
+  const { worker, clock } = createOne({
+    engine: {
+      async render({ save, signal }) {
+        await save?.({ intent: { id: 'i', sentAtMs: 0, endpoint: 'x' } })
+        sent++
+        return await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+      },
+    },
+    store: {
+      claimRun: async () => waiting.shift(),
+      async saveIntent() {
+        await clock.sleep(4_000)
+        return 13_000
+      },
+      async saveJob(_claimed, job) {
+        saved.push(job)
+        return true
+      },
+    },
+  })
+  await clock.advance(12_000)
+  expect([sent, saved]).toEqual([0, [{}, {}]])
+  await clock.runUntil(worker.close())
 })
 
 const [STILL] = PREVIEW_MODELS
@@ -313,7 +264,7 @@ const served = (name: string, concurrency?: number): ServedModel => ({
 
 /** A worker of the models `acme/one` (one at a time) and `acme/many`. Renders last until `end` is called with the run. */
 function createShared(
-  queue: StoredRun[],
+  queue: HeldRun[],
   {
     claimRun,
     ...more

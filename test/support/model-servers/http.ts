@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { gzipSync } from 'node:zlib'
+import { whenOver } from '../after-file.js'
 
 export interface ServerRequest {
   readonly method: string
@@ -131,7 +132,7 @@ export async function createModelServer(
       server.closeAllConnections()
       for (const socket of upgraded) socket.destroy()
     })
-  if (process.env.VITEST !== undefined) (await import('../after-file.js')).whenOver(close)
+  whenOver(close)
   return {
     url: `http://127.0.0.1:${ownPort}`,
     requests,

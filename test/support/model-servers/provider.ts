@@ -6,7 +6,6 @@
 import type { Charge } from '../../../src/service/engines/engine.js'
 import type { JobServer } from '../../../src/service/engines/jobs.js'
 import { NoJobId } from '../../../src/service/engines/jobs.js'
-import { hasSentInput } from '../../../src/service/engines/outcome.js'
 import type { Upstream } from '../../../src/service/engines/upstream/index.js'
 import { publishOutputs } from '../../../src/service/engines/upstream/outputs.js'
 import { ONE_PIXEL_PNG } from '../engines.js'
@@ -74,8 +73,6 @@ export async function createProvider({
       const base = `http://${request.headers.host}/requests/${job.id}`
       return { body: { request_id: job.id, status_url: base, cancel_url: `${base}/cancel` } }
     }
-    if (method === 'GET' && path === '/list')
-      return { body: { items: jobs.map(({ id, input }) => ({ request_id: id, json_input: input })) } }
     const [, folder, id, last] = path.split('/')
     const job = jobs.find((each) => each.id === id)
     if (job === undefined) return { status: 404, body: { status: 'NOT_FOUND' } }
@@ -106,11 +103,9 @@ interface Answer {
   readonly status: string
   readonly queue_position: number
   readonly link: string
-  readonly items: readonly { readonly request_id: string; readonly json_input: unknown }[]
 }
 
-/** `hasLookup`: whether the provider has a list of requests. */
-export function createProviderServer(upstream: Upstream, { hasLookup = true } = {}): JobServer<Answer> {
+export function createProviderServer(upstream: Upstream): JobServer<Answer> {
   const get = async (path: string, signal: AbortSignal) =>
     (await upstream.value({ method: 'GET', path, isQuick: true }, signal)) as Answer
   return {
@@ -119,7 +114,7 @@ export function createProviderServer(upstream: Upstream, { hasLookup = true } = 
     async create({ input }) {
       const sent = { ...input, seed: 1_234_567 }
       return {
-        request: () => ({ method: 'POST', path: 'model', json: sent, input: sent, isQuick: true }),
+        request: () => ({ method: 'POST', path: 'model', json: sent, isQuick: true }),
         accept(answer) {
           const { request_id: id, status_url: get, cancel_url: cancel } = answer as Answer
           if (id === undefined) throw new NoJobId()
@@ -141,13 +136,5 @@ export function createProviderServer(upstream: Upstream, { hasLookup = true } = 
       ;(await upstream.send({ method: 'PUT', path, isQuick: true }, signal)).discard()
       return 'unknown'
     },
-    ...(hasLookup && {
-      async lookup(_job, intent, signal) {
-        const { items } = await get('list', signal)
-        return items
-          .filter(({ json_input }) => intent !== undefined && hasSentInput(intent, json_input))
-          .map(({ request_id }) => ({ id: request_id }))
-      },
-    }),
   }
 }

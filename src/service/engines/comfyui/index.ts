@@ -18,7 +18,6 @@ import { type FormField, referencesOf, type SourceFile } from '../upstream/reque
 import { UpstreamError } from '../upstream/upstream-error.js'
 import type { ServerFile } from './answers.js'
 import { type ComfyServer, createComfyServer } from './jobs.js'
-import { createFollowProgress } from './progress.js'
 import { checkReferences, type ReadSlots, readSlots, slotValues } from './slots.js'
 import { filledWorkflow, parseWorkflow, type Workflow } from './workflow.js'
 
@@ -40,7 +39,7 @@ export const readComfyui: ReadEngine = (settings, document) => {
   // Only a document without problems is rendered, and it has a URL.
   return (parts) => {
     const upstream = createUpstream({ url: url as URL, key, hasCost: mayCost(document), parts })
-    const server = createComfyServer(upstream, createFollowProgress(url as URL, key))
+    const server = createComfyServer(upstream)
     return createComfyuiEngine(server, parts.clock, workflow ?? {}, read)
   }
 }

@@ -6,7 +6,6 @@ import { createHash, randomUUID } from 'node:crypto'
 import { isObject, parseJson } from '../../../protocol/parse.js'
 import type { Charge, JobHandle, RenderJob } from '../engine.js'
 import type { JobCreate, JobServer } from '../jobs.js'
-import type { SearchedRun } from '../outcome.js'
 import type { Upstream } from '../upstream/index.js'
 import { errorTextOf, JobEnded, UpstreamError } from '../upstream/upstream-error.js'
 import {
@@ -18,7 +17,6 @@ import {
   type ServerFile,
   workflowErrors,
 } from './answers.js'
-import type { FollowProgress } from './progress.js'
 import type { Workflow } from './workflow.js'
 
 const POLL_MS = 1_000
@@ -34,7 +32,7 @@ export type ComfyServer = Omit<JobServer<readonly ServerFile[]>, 'create' | 'out
   plan(job: RenderJob, fill: () => Promise<Workflow>): JobCreate
 }
 
-export function createComfyServer(upstream: Upstream, followProgress: FollowProgress): ComfyServer {
+export function createComfyServer(upstream: Upstream): ComfyServer {
   const get = async (path: string, signal: AbortSignal): Promise<unknown> => {
     const request = { method: 'GET', path, isQuick: true } as const
     const text = await upstream.stream(request, signal, (body) => readWithoutWorkflow(body, MAX_BYTES))
@@ -94,14 +92,13 @@ export function createComfyServer(upstream: Upstream, followProgress: FollowProg
     pollStepsMs: [POLL_MS],
 
     plan(job, fill) {
-      const id = jobId(job)
+      const id = jobId(job.run?.id ?? randomUUID())
       let workflow: Workflow = {}
       const refusal = (answer: unknown): UpstreamError | undefined => {
         const errors = workflowErrors(answer, workflow)
         return errors ? new JobEnded(upstream.clean(`ComfyUI refused the workflow. ${errors}`)) : undefined
       }
       return {
-        chosen: { id },
         async request() {
           workflow = await fill()
           // Without a client id, some versions leave out the outputs of a workflow that they have rendered before.
@@ -133,20 +130,17 @@ export function createComfyServer(upstream: Upstream, followProgress: FollowProg
       return { state: 'done', result: end.files }
     },
 
-    async lookup(job, _intent, signal) {
-      const id = jobId(job)
-      return (await find(id, signal)) === 'missing' ? [] : [{ id }]
+    chosen: {
+      handleOf: (runId) => ({ id: jobId(runId) }),
+      isKnown: async ({ id }, signal) => (await find(id, signal)) !== 'missing',
     },
 
     cancel,
-    watch: ({ id }, job) => followProgress(jobId(job), id, job.onProgress),
   }
 }
 
 /** Returns a UUID (version 8): new versions of ComfyUI accept no other ids. A run has one job. */
-function jobId({ run }: SearchedRun): string {
-  const hex = createHash('sha256')
-    .update(`${run?.id ?? randomUUID()}\n0`)
-    .digest('hex')
+function jobId(runId: string): string {
+  const hex = createHash('sha256').update(`${runId}\n0`).digest('hex')
   return hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-8$3-8$4-$5')
 }

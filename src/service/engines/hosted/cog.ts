@@ -20,7 +20,7 @@ export const createCogEngine: CreateHosted = (settings, { open, clock }) => {
   const upstream = open(settings.url)
   const engine: Engine = {
     async render(job) {
-      const { input } = await sentInput(job, settings)
+      const input = await sentInput(job, settings)
       const answer = await predict(input, upstream, clock, job)
       const { status, output } = isObject(answer.value) ? answer.value : {}
       if (status === 'succeeded') return await publishResult(output, answer, upstream, job)

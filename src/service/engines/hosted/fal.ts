@@ -15,7 +15,6 @@ import {
   UpstreamError,
 } from '../upstream/upstream-error.js'
 import type { CreateHosted, HostedParts, HostedSettings } from './index.js'
-import { earliestTime, jobsOfCreate } from './lost-creates.js'
 import { publishResult, type SentFiles, sentInput } from './media.js'
 
 const POLL_STEPS_MS = [1_000, 1_000, 2_000, 3_000, 5_000]
@@ -30,7 +29,6 @@ export const createFalEngine: CreateHosted = (settings, parts) =>
 function createFalServer(settings: HostedSettings, { open, clock }: HostedParts): JobServer<undefined> {
   const { model } = settings
   const upstream = open(settings.url)
-  const api = open(settings.api)
   const files = open(settings.uploads)
   const sent: SentFiles = {
     maxDataBytes: MAX_DATA_BYTES,
@@ -45,8 +43,7 @@ function createFalServer(settings: HostedSettings, { open, clock }: HostedParts)
     async create(job) {
       return {
         async request() {
-          const { input, comparable } = await sentInput(job, settings, sent)
-          return { method: 'POST', path: model, json: input, input: comparable, isQuick: true }
+          return { method: 'POST', path: model, json: await sentInput(job, settings, sent), isQuick: true }
         },
         accept(answer) {
           const { request_id, status_url, response_url, cancel_url } = isObject(answer) ? answer : {}
@@ -82,24 +79,6 @@ function createFalServer(settings: HostedSettings, { open, clock }: HostedParts)
       }
       // A job that runs may still end, and be charged.
       return 'unknown'
-    },
-
-    async lookup(_, intent, signal) {
-      if (intent === undefined) return []
-      const query = new URLSearchParams({
-        endpoint_id: model,
-        start: earliestTime(intent),
-        expand: 'payloads',
-      })
-      const path = `models/requests/by-endpoint?${query}`
-      const answer = await api.value({ method: 'GET', path, once: true }, signal)
-      const items = isObject(answer) && Array.isArray(answer.items) ? answer.items.filter(isObject) : []
-      const listed = items.map(({ request_id: id, json_input: input, sent_at: createdAt }) => ({
-        id,
-        input,
-        createdAt,
-      }))
-      return jobsOfCreate(intent, listed)
     },
   }
 }

@@ -19,8 +19,7 @@ export interface HostedSettings {
   /** fal: the endpoint. Replicate: `owner/name`, with `:version` for a model that is pinned. Empty for Cog. */
   readonly model: string
   readonly url: URL
-  /** Of the other endpoints. A document with its own `url` has them all there. */
-  readonly api: URL
+  /** Where files are uploaded. A document with its own `url` has them there. */
   readonly uploads: URL
   /** The provider's field for the reference images. Undefined: the model has no `image_urls`. */
   readonly references: { readonly field: string; readonly isList: boolean } | undefined
@@ -66,7 +65,7 @@ export const readHosted =
         opened.push(upstream)
         return upstream
       }
-      const addresses = { url: address, api: at(provider.api), uploads: at(provider.uploads) }
+      const addresses = { url: address, uploads: at(provider.uploads) }
       const engine = create({ ...hosted, ...addresses }, { clock: parts.clock, open })
       return {
         ...engine,

@@ -16,22 +16,15 @@ export interface SentFiles {
   upload?(file: SourceFile, signal: AbortSignal): Promise<string>
 }
 
-export interface HostedInput {
-  /** The input with the provider's names. */
-  readonly input: Readonly<Record<string, unknown>>
-  /** Without the images, which the list of a provider may show in another form. */
-  readonly comparable: Readonly<Record<string, unknown>>
-}
-
-/** Resolves with the input as it is sent, after the upload of large images. */
+/** Resolves with the input as it is sent, with the provider's names, after the upload of large images. */
 export async function sentInput(
   job: RenderJob,
   { references, fixed }: HostedSettings,
   files: SentFiles = {},
-): Promise<HostedInput> {
+): Promise<Readonly<Record<string, unknown>>> {
   const { image_urls: sources, ...own } = job.input
-  const comparable = { ...own, ...fixed }
-  if (references === undefined || job.references.length === 0) return { input: comparable, comparable }
+  const input = { ...own, ...fixed }
+  if (references === undefined || job.references.length === 0) return input
   if (!references.isList && job.references.length > 1)
     throw new Error(`This model takes at most one reference image; the run has ${job.references.length}.`)
   const images = await Promise.all(
@@ -43,7 +36,7 @@ export async function sentInput(
       return await files.upload(file, job.signal)
     }),
   )
-  return { input: { ...comparable, [references.field]: references.isList ? images : images[0] }, comparable }
+  return { ...input, [references.field]: references.isList ? images : images[0] }
 }
 
 const isPublicUrl = (value: unknown): value is string =>

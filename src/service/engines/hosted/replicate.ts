@@ -7,7 +7,6 @@ import { readJsonValue } from '../upstream/json-answer.js'
 import type { SourceFile } from '../upstream/request-body.js'
 import { UpstreamError } from '../upstream/upstream-error.js'
 import type { CreateHosted, HostedParts, HostedSettings } from './index.js'
-import { earliestTime, jobsOfCreate, type ListedJob } from './lost-creates.js'
 import { publishResult, type SentFiles, sentInput } from './media.js'
 
 type Json = Readonly<Record<string, unknown>>
@@ -15,9 +14,6 @@ type Json = Readonly<Record<string, unknown>>
 const POLL_STEPS_MS = [1_000, 2_000, 3_000, 5_000]
 /** 256 KB as base64. */
 const MAX_DATA_BYTES = 190_000
-/** Of a page of the list. A result may contain data URIs, and logs. */
-const MAX_LIST_BYTES = 32 * 1_048_576
-const MAX_PAGES = 5
 
 export const createReplicateEngine: CreateHosted = (settings, parts) =>
   createJobEngine(createReplicateServer(settings, parts), parts.clock)
@@ -37,10 +33,10 @@ function createReplicateServer(settings: HostedSettings, { open }: HostedParts):
     async create(job) {
       return {
         async request() {
-          const { input, comparable } = await sentInput(job, settings, sent)
+          const input = await sentInput(job, settings, sent)
           const path = version === undefined ? `models/${name}/predictions` : 'predictions'
           const json = { ...(version !== undefined && { version }), input }
-          return { method: 'POST', path, json, input: comparable, isQuick: true }
+          return { method: 'POST', path, json, isQuick: true }
         },
         accept(answer) {
           const { id, urls } = isObject(answer) ? answer : {}
@@ -74,29 +70,8 @@ function createReplicateServer(settings: HostedSettings, { open }: HostedParts):
       if (status === 'succeeded') return 'succeeded'
       return status === 'canceled' && startedAt !== undefined ? 'charged' : 'unknown'
     },
-
-    async lookup(_, intent, signal) {
-      if (intent === undefined) return []
-      const since = earliestTime(intent)
-      const listed: ListedJob[] = []
-      let path: string | undefined = `predictions?${new URLSearchParams({ created_after: since })}`
-      for (let page = 0; page < MAX_PAGES && path !== undefined; page++) {
-        const request = { method: 'GET', path, once: true, maxBytes: MAX_LIST_BYTES } as const
-        const answer = await upstream.value(request, signal)
-        const { results, next } = isObject(answer) ? answer : {}
-        const found = Array.isArray(results) ? results.filter(isObject) : []
-        for (const { id, input, model, created_at: createdAt } of found)
-          if (typeof model !== 'string' || model === name) listed.push({ id, input, createdAt })
-        const isLast = Date.parse(`${found.at(-1)?.created_at}`) < Date.parse(since)
-        path = !isLast && typeof next === 'string' && isOwn(next, upstream) ? next : undefined
-      }
-      return jobsOfCreate(intent, listed)
-    },
   }
 }
-
-const isOwn = (url: string, { origin }: Upstream): boolean =>
-  URL.canParse(url) && new URL(url).origin === origin
 
 function stateOf(answer: unknown): JobState<undefined> {
   const { status, error, output, data_removed: isRemoved, logs } = isObject(answer) ? answer : ({} as Json)

@@ -1,12 +1,8 @@
-/**
- * Reads a JSON answer of a model's server, whose images and videos are texts of base64. Parsing and decoding a large
- * answer takes a second, so a thread does it (`intake.ts`), which ends with the answer.
- */
+/** Reads a JSON answer of a model's server, whose images and videos are texts of base64. */
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fromBase64 } from '../../../host/data-url.js'
-import { startThread } from '../../../host/thread.js'
 import { isObject, parseJson } from '../../../protocol/parse.js'
 import { checkStructure } from '../../rules/create-request.js'
 import { UpstreamError } from './upstream-error.js'
@@ -14,8 +10,6 @@ import { UpstreamError } from './upstream-error.js'
 export const MAX_FILE_BYTES = 512 * 1_048_576
 export const MAX_FILES = 64
 const MAX_ANSWER_BYTES = 64 * 1_048_576
-/** Largest answer that is parsed without the thread. */
-const MAX_INLINE_BYTES = 65_536
 /** Shorter texts of base64 stay in `value`. */
 const MIN_FILE_CHARACTERS = 16_384
 
@@ -66,55 +60,33 @@ export async function readJsonValue(body: AsyncIterable<Uint8Array>): Promise<un
   return parsed.value
 }
 
-async function readAnswer(body: AsyncIterable<Uint8Array>): Promise<ParsedAnswer> {
-  const bytes = await receive(body)
-  return bytes.byteLength <= MAX_INLINE_BYTES ? parseAnswer(bytes) : await parseInThread(bytes)
-}
+const readAnswer = async (body: AsyncIterable<Uint8Array>): Promise<ParsedAnswer> =>
+  parseAnswer(await receive(body))
 
-/** Resolves with the bytes in a separate buffer, which can be transferred. */
-async function receive(body: AsyncIterable<Uint8Array>): Promise<Uint8Array<ArrayBuffer>> {
-  let buffer = new Uint8Array(MAX_INLINE_BYTES)
-  let length = 0
+async function receive(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
   for await (const chunk of body) {
-    const end = length + chunk.byteLength
-    if (end > MAX_ANSWER_BYTES)
+    bytes += chunk.byteLength
+    if (bytes > MAX_ANSWER_BYTES)
       throw new UpstreamError(
         `The model's server sent more than ${MAX_ANSWER_BYTES / 1_048_576} MiB of JSON.`,
       )
-    if (end > buffer.byteLength) {
-      const larger = new Uint8Array(Math.max(end, 2 * buffer.byteLength))
-      larger.set(buffer.subarray(0, length))
-      buffer = larger
-    }
-    buffer.set(chunk, length)
-    length = end
+    chunks.push(chunk)
   }
-  return buffer.subarray(0, length)
+  return Buffer.concat(chunks)
 }
 
-/** An answer as the thread sends it. */
 type ParsedAnswer =
   | {
       /** In place of a long base64 text, it has `mark` and the number of the file. */
       readonly value: unknown
-      readonly files: readonly Uint8Array<ArrayBuffer>[]
+      readonly files: readonly Uint8Array[]
       readonly mark: string
     }
   | { readonly problem: string }
 
-/** `workerData` of the thread. */
-export const ANSWER_THREAD = { thread: 'answer' }
-
-async function parseInThread(bytes: Uint8Array<ArrayBuffer>): Promise<ParsedAnswer> {
-  const thread = startThread<Uint8Array, ParsedAnswer>('intake', ANSWER_THREAD)
-  try {
-    return await thread.ask(bytes, [bytes.buffer])
-  } finally {
-    await thread.close()
-  }
-}
-
-export function parseAnswer(bytes: Uint8Array): ParsedAnswer {
+function parseAnswer(bytes: Uint8Array): ParsedAnswer {
   try {
     checkStructure(bytes)
   } catch {
@@ -122,7 +94,7 @@ export function parseAnswer(bytes: Uint8Array): ParsedAnswer {
   }
   const json = parseJson(new TextDecoder().decode(bytes))
   if (!json.ok) return { problem: "The model's server sent an incomplete response, or one that is not JSON." }
-  const files: Uint8Array<ArrayBuffer>[] = []
+  const files: Uint8Array[] = []
   const mark = randomUUID()
   const withoutFiles = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(withoutFiles)
@@ -138,8 +110,4 @@ export function parseAnswer(bytes: Uint8Array): ParsedAnswer {
 const DATA_PREFIX = /^data:[^,]{0,200};base64,/i
 
 /** Returns the bytes of a base64 text, which may have line breaks; undefined if it is not valid. */
-function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
-  const decoded = fromBase64(text.replace(DATA_PREFIX, ''))
-  // Copied, since memory of Node's pool cannot be transferred.
-  return decoded && new Uint8Array(decoded)
-}
+const decodeBase64 = (text: string): Uint8Array | undefined => fromBase64(text.replace(DATA_PREFIX, ''))

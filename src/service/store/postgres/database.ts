@@ -4,17 +4,16 @@
  */
 import { type RetryDecision, retry } from '../../../host/retry.js'
 import { DatabaseUnavailable } from '../contract.js'
+import { createRetryWindow, type RetryWindow } from '../retry-window.js'
 import type { Database, Dialect, Queries, Row, SqlValue } from '../sql.js'
 import { forgetValues, isConnectionLost, isOverloaded, isSerializationFailure } from './connection-errors.js'
 import {
-  CLAIMS_LOCK,
+  BEGIN_SNAPSHOT,
+  beginOf,
   createPool,
-  createRetryWindow,
-  LOCKS,
   type Pool,
   type PoolClient,
-  prepared,
-  type RetryWindow,
+  STATEMENT_TIMEOUT_MS,
 } from './driver.js'
 
 /** Query timeout of full checks, which read whole tables. */
@@ -41,10 +40,11 @@ export interface PoolOptions {
 export function createDatabase({
   url,
   maxConnections,
-  statementTimeoutMs,
+  statementTimeoutMs = STATEMENT_TIMEOUT_MS,
   retryWindow = createRetryWindow(),
 }: PoolOptions): PostgresDatabase {
-  const pool = createPool(url, maxConnections, statementTimeoutMs)
+  const pool = createPool(url, maxConnections)
+  const begin = beginOf(statementTimeoutMs)
   // An idle connection was lost. The next statement uses another one. Without a listener, the process would exit.
   pool.on('error', () => {})
   const onConnection = <Result>(
@@ -60,20 +60,16 @@ export function createDatabase({
   return {
     dialect: POSTGRES,
     ...queriesOn((text, values) =>
-      onConnection((client) =>
-        client.query({ ...prepared(text), values: [...values] }).then(
-          (value) => ({ value }),
-          (error: unknown) => ({ error, isUnknown: isConnectionLost(error) }),
-        ),
-      ),
+      onConnection((client) => attemptTransaction(client, begin, () => client.query(text, [...values]))),
     ),
     transaction: (work, { repeatable = false } = {}) =>
       onConnection(
         (client, mayHaveCommitted) =>
-          attemptTransaction(client, CHANGE, (queries) => work({ ...queries, mayHaveCommitted })),
+          attemptTransaction(client, begin, (queries) => work({ ...queries, mayHaveCommitted })),
         repeatable,
       ),
-    snapshot: (work) => onConnection((client) => attemptTransaction(client, SNAPSHOT, work)),
+    snapshot: (work) =>
+      onConnection((client) => attemptTransaction(client, BEGIN_SNAPSHOT, work, MAX_SLOW_MS)),
     async close() {
       retryWindow.stop()
       // A server that does not respond must not delay the exit.
@@ -133,27 +129,15 @@ async function attemptOn<Result>(
   }
 }
 
-/** The statements of a transaction, and the query that each of its texts becomes. */
-interface TransactionKind {
-  readonly begin: string
-  query(text: string): object
-}
-
-const CHANGE: TransactionKind = { begin: 'BEGIN', query: prepared }
-const SNAPSHOT: TransactionKind = {
-  begin: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
-    SET LOCAL statement_timeout = 0; SET LOCAL enable_seqscan = on`,
-  query: (text) => ({ text, query_timeout: MAX_SLOW_MS }),
-}
-
 async function attemptTransaction<Result>(
   client: PoolClient,
-  { begin, query }: TransactionKind,
+  begin: string,
   work: (queries: Queries) => Promise<Result>,
+  query_timeout?: number,
 ): Promise<Outcome<Result>> {
   let isCommitting = false
   const queries = queriesOn(async (text, values) =>
-    client.query({ ...query(text), values: [...values] } as never),
+    client.query({ text, values: [...values], ...(query_timeout && { query_timeout }) } as never),
   )
   const begun = client.query(begin)
   begun.catch(() => {})
@@ -184,10 +168,11 @@ const queriesOn = (send: Send): Queries => ({
 })
 
 export const POSTGRES: Dialect = {
+  // Not now(), which is the start of the transaction, before it waited for a lock.
+  now: '(extract(epoch FROM clock_timestamp()) * 1000)::bigint',
   lock: (table) => ` FOR NO KEY UPDATE${table === undefined ? '' : ` OF ${table}`}`,
-  lockShared: ' FOR KEY SHARE',
   lockFree: ' FOR UPDATE SKIP LOCKED',
-  lockClaims: `SELECT pg_advisory_xact_lock(${LOCKS}, ${CLAIMS_LOCK})`,
+  lockShared: ' FOR KEY SHARE',
   // A list is one value, which the planner cannot inspect. Otherwise it would plan every call again.
   inList: (parameter) => `= ANY (${parameter}::text[])`,
   list: (parameter, alias) => `unnest(${parameter}::text[]) AS ${alias} (value)`,

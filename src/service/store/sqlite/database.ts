@@ -1,5 +1,9 @@
 /** The store's statements and transactions on SQLite. */
+import type { Clock } from '../../../host/clock.js'
 import type { OpenDatabase, SqlValue as SqliteValue } from '../../../host/database.js'
+import { retryErrors } from '../../../host/retry.js'
+import { isBusy } from '../../../host/system-error.js'
+import { createRetryWindow } from '../retry-window.js'
 import { scriptsOf } from '../schema.js'
 import type { Database, Dialect, Queries, SqlValue } from '../sql.js'
 
@@ -13,7 +17,6 @@ export const SQLITE_SCRIPTS = scriptsOf({
   sequence: 'INTEGER PRIMARY KEY AUTOINCREMENT',
   integer: 'INTEGER',
   boolean: 'INTEGER',
-  slot: 'INTEGER',
   randomId: SQLITE_RANDOM_ID,
   options: ' STRICT',
   changing: ' STRICT',
@@ -23,11 +26,14 @@ CREATE TRIGGER credits_remain BEFORE DELETE ON credits BEGIN SELECT RAISE(ABORT,
 `,
 })
 
+/** Stands for the time, which this process binds: it and the file are on one machine. */
+const NOW = '$now'
+
 const DIALECT: Dialect = {
+  now: NOW,
   lock: () => '',
-  lockShared: '',
   lockFree: '',
-  lockClaims: undefined,
+  lockShared: '',
   inList: (parameter) => `IN (SELECT value FROM json_each(${parameter}))`,
   list: (parameter, alias) => `json_each(${parameter}) AS ${alias}`,
   index: (name) => ` INDEXED BY ${name}`,
@@ -41,20 +47,34 @@ const DIALECT: Dialect = {
 let last: Promise<unknown> = Promise.resolve()
 
 export interface SqliteDatabase extends Database {
+  /** Called when the service closes: shortens the waits for a lock of another process. */
+  stopWaiting(): void
   close(): Promise<void>
 }
 
-export function createSqliteDatabase(open: OpenDatabase): SqliteDatabase {
-  function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const result = last.then(work)
-    last = result.catch(() => {})
-    return result
+/** How long one attempt may keep the event loop. Between attempts, other calls of this process go on. */
+const BUSY_TIMEOUT_MS = 25
+
+export function createSqliteDatabase(open: OpenDatabase, wall: Pick<Clock, 'now'>): SqliteDatabase {
+  open.get(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
+  const { clock, pauseMs, stop } = createRetryWindow()
+  const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const startedMs = clock.monotonic()
+    const attempt = () => {
+      const result = last.then(work)
+      last = result.catch(() => {})
+      return result
+    }
+    return retryErrors(attempt, {
+      pauseMs: (error, number) => (isBusy(error) ? pauseMs(startedMs, number) : undefined),
+      clock,
+    })
   }
 
   const queries: Queries = {
-    all: async (sql, ...values) => open.all(textOf(sql), ...values.map(encode)),
-    get: async (sql, ...values) => open.get(textOf(sql), ...values.map(encode)),
-    run: async (sql, ...values) => open.run(textOf(sql), ...values.map(encode)).changes,
+    all: async (sql, ...values) => open.all(...statementOf(sql, values, wall)),
+    get: async (sql, ...values) => open.get(...statementOf(sql, values, wall)),
+    run: async (sql, ...values) => open.run(...statementOf(sql, values, wall)).changes,
   }
   return {
     dialect: DIALECT,
@@ -64,17 +84,22 @@ export function createSqliteDatabase(open: OpenDatabase): SqliteDatabase {
     transaction: (work) =>
       inTurn(() => open.transaction(() => work({ ...queries, mayHaveCommitted: false }))),
     snapshot: (work) => inTurn(() => open.snapshot(() => work(queries))),
+    stopWaiting: stop,
     close: () => inTurn(async () => open.close()),
   }
 }
 
 const texts = new Map<string, string>()
 
-/** Replaces `$1` with `?1`. SQLite reads `$1` as a name, and numbers names in the order of their first use. */
-function textOf(sql: string): string {
-  const known = texts.get(sql) ?? sql.replace(/\$(?=\d)/g, '?')
-  texts.set(sql, known)
-  return known
+/** Replaces `$1` with `?1`: SQLite reads `$1` as a name, and numbers names in the order of their first use. */
+function statementOf(
+  sql: string,
+  values: readonly SqlValue[],
+  { now }: Pick<Clock, 'now'>,
+): readonly [string, ...SqliteValue[]] {
+  const text = texts.get(sql) ?? sql.replaceAll(NOW, `?${values.length + 1}`).replace(/\$(?=\d)/g, '?')
+  texts.set(sql, text)
+  return [text, ...values.map(encode), ...(sql.includes(NOW) ? [now()] : [])]
 }
 
 /** SQLite has neither booleans nor lists. */

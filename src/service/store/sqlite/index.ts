@@ -1,30 +1,25 @@
 /** The store's contract on SQLite, in one file that several processes can open at the same time. */
 import { existsSync, statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
 import { RushesError, usageError } from '../../../errors.js'
+import { type Clock, systemClock } from '../../../host/clock.js'
 import { isCorruption } from '../../../host/corruption.js'
 import { NewerFormat, type OpenDatabase, openDatabase, ReplacedFile } from '../../../host/database.js'
 import { BUSY_TIMEOUT_MS, isEmpty, quarantineForeignLog, withDatabase } from '../../../host/database-file.js'
-import {
-  type HeldLock,
-  isLocked,
-  locksFolder,
-  removeLock,
-  removeOldLocks,
-  takeLock,
-} from '../../../host/process-lock.js'
 import { isBusy } from '../../../host/system-error.js'
 import { observed } from '../calls.js'
-import type { Store, WorkerRecord } from '../contract.js'
+import type { Store } from '../contract.js'
 import { createStore } from '../index.js'
-import type { LeaseStore } from '../queue.js'
-import type { Database, Row } from '../sql.js'
+import type { Row } from '../sql.js'
 import { createSqliteDatabase, SQLITE_SCRIPTS } from './database.js'
 
-/** Throws `RushesError` (usage) if the file cannot be used or was written by another version of `rushes`. */
-export function openSqliteStore(path: string): Store {
-  return storeOf(openServiceDatabase(path))
+export interface SqliteStore extends Store {
+  /** Called when the service closes: a change that still waits for a lock then fails in time for the close. */
+  stopWaiting(): void
 }
+
+/** Throws `RushesError` (usage) if the file cannot be used or was written by another version of `rushes`. */
+export const openSqliteStore = (path: string, clock?: Pick<Clock, 'now'>): SqliteStore =>
+  storeOf(openServiceDatabase(path), clock)
 
 /** Ending of a database whose data `rushes admin migrate` has moved. */
 export const MOVED = '.moved'
@@ -80,10 +75,9 @@ function refuseLost(path: string): void {
     )
 }
 
-export function storeOf(open: OpenDatabase): Store {
-  const database = createSqliteDatabase(open)
-  const leases = createLeases(database, open.path)
-  const store = createStore(database, leases)
+export function storeOf(open: OpenDatabase, clock: Pick<Clock, 'now'> = systemClock): SqliteStore {
+  const database = createSqliteDatabase(open, clock)
+  const store = createStore(database)
 
   /** If the file was removed or replaced, a missing row proves nothing. */
   function assertNotReplaced(found: unknown): void {
@@ -100,10 +94,10 @@ export function storeOf(open: OpenDatabase): Store {
 
   return {
     ...observed(store, assertions),
-    async close() {
-      await database.close()
-      leases.end()
-    },
+    stopWaiting: database.stopWaiting,
+    // The copy of a file is another file.
+    databaseId: async () => `${await store.databaseId()}.${open.inode}`,
+    close: database.close,
   }
 }
 
@@ -126,63 +120,3 @@ export function explainDatabaseError(path: string, error: unknown): RushesError 
 
 const RESTORE =
   'Keep a copy of it, stop the service, and restore a backup made with `rushes admin backup` (docs/operations.md).'
-
-const NOW_MS = "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
-
-const SQL = {
-  renewLease: `
-    INSERT INTO workers (id, heartbeat_at) VALUES ($1, ${NOW_MS})
-    ON CONFLICT (id) DO UPDATE SET heartbeat_at = max(heartbeat_at + 1, excluded.heartbeat_at)`,
-
-  extendLease: `UPDATE workers SET heartbeat_at = max(heartbeat_at + 1, ${NOW_MS}) WHERE id = $1`,
-
-  // Executed once a second.
-  listWorkers: `SELECT id, heartbeat_at FROM workers`,
-} as const
-
-/**
- * Leases of workers. Detects workers that have ended: each worker holds a file lock while its process runs. For a worker
- * without a lock, only the expired lease shows that it has ended. `path`: path of the database. `end` releases the locks
- * of this process: its workers that have a row then count as ended.
- */
-function createLeases({ all, run, transaction }: Database, path: string): LeaseStore & { end(): void } {
-  const folder = locksFolder(dirname(path))
-  const held = new Map<string, HeldLock | undefined>()
-  const pathOf = (id: string) => join(folder, id)
-
-  /** `others`: ids of all other rows, whose locks are kept. */
-  function hold(id: string, others: readonly string[]): void {
-    // The lock file is missing if another process reaped this worker while it was alive.
-    if (held.get(id) !== undefined && existsSync(pathOf(id))) return
-    held.get(id)?.release()
-    held.set(id, takeLock(pathOf(id)))
-    removeOldLocks(folder, others)
-  }
-
-  const workerOfRow = (row: Row): WorkerRecord => ({
-    id: String(row.id),
-    heartbeatAtMs: Number(row.heartbeat_at),
-    // Needs no file for workers of this process: to open one takes longer than to read the queue.
-    hasEnded: held.get(String(row.id)) === undefined && isLocked(pathOf(String(row.id))) === false,
-  })
-  return {
-    renewLease: (id) =>
-      transaction(async (tx) => {
-        const others = (await tx.all(SQL.listWorkers)).map((row) => String(row.id))
-        hold(id, others)
-        await tx.run(SQL.renewLease, id)
-      }),
-    extendLease: async (id) => (await run(SQL.extendLease, id)) > 0,
-    listWorkers: async () => (await all(SQL.listWorkers)).map(workerOfRow),
-    async forget(id) {
-      const ownLock = held.get(id)
-      held.delete(id)
-      if (ownLock === undefined) removeLock(pathOf(id))
-      else ownLock.remove()
-    },
-    end() {
-      for (const lock of held.values()) lock?.release()
-      held.clear()
-    },
-  }
-}

@@ -1,0 +1,211 @@
+/** The account: password, sessions, and the users, who may all do the same. */
+import { MIN_PASSWORD_LENGTH } from '../protocol/credentials.js'
+import { type Frame, Page } from './layout.js'
+import { Command, Copy, Field, invalid, Notice, PostButton, Time } from './parts.js'
+
+export interface ShownSession {
+  readonly id: number
+  readonly isCurrent: boolean
+  readonly usedAtMs: number
+  readonly address: string | undefined
+  readonly userAgent: string | undefined
+}
+
+export interface ShownUser {
+  readonly id: number
+  readonly email: string
+  readonly hasPassword: boolean
+  readonly lastSeenAtMs: number | undefined
+}
+
+export interface AccountView {
+  readonly frame: Frame
+  readonly nowMs: number
+  /** Whether a link began the session: the password can be set without the current one. */
+  readonly canSetPassword: boolean
+  readonly hasPassword: boolean
+  readonly sessions: readonly ShownSession[]
+  readonly users: readonly ShownUser[]
+  /** A sentence about what was just done. */
+  readonly note?: string | undefined
+  /** A link that was just created. It is shown once. */
+  readonly invitation?: { readonly email: string; readonly link: string } | undefined
+  readonly problems?: { readonly password?: string | undefined; readonly email?: string | undefined }
+  /** The email that was typed into the form. */
+  readonly typedEmail?: string | undefined
+}
+
+export const AccountPage = (props: AccountView) => (
+  <Page
+    frame={props.frame}
+    path="/account"
+    title="Account"
+    about={`${props.frame.user}, account ${props.frame.account}`}
+  >
+    {props.note && <Notice tone="good" title={props.note} />}
+    {props.invitation && <Invitation {...props.invitation} />}
+    <div class="columns even">
+      <PasswordForm {...props} />
+      <Sessions {...props} />
+    </div>
+    <Users {...props} />
+  </Page>
+)
+
+const Invitation = ({ email, link }: { readonly email: string; readonly link: string }) => (
+  <Notice tone="good" title={`A link for ${email}. It signs in once, within three days.`}>
+    <p>The service sends no email: send the link yourself. It is shown only once.</p>
+    <div class="row">
+      <code class="secret wrap">{link}</code>
+      <Copy text={link}>Copy</Copy>
+    </div>
+  </Notice>
+)
+
+const PasswordForm = ({ frame, canSetPassword, hasPassword, problems = {} }: AccountView) => (
+  <form method="post" action="/api/auth/password" class="card form stack">
+    <h2>{hasPassword ? 'Change the password' : 'Set a password'}</h2>
+    {!hasPassword && <p class="about">With a password you can sign in again without a link.</p>}
+    {problems.password && <Notice tone="bad" title={problems.password} />}
+    {/* For password managers. */}
+    <input
+      type="text"
+      class="hidden"
+      name="username"
+      autocomplete="username"
+      value={frame.user}
+      readOnly
+      tabIndex={-1}
+      aria-hidden="true"
+    />
+    {!canSetPassword && (
+      <Field id="current" label="Current password">
+        <input id="current" name="current" type="password" autocomplete="current-password" required />
+      </Field>
+    )}
+    <Field
+      id="password"
+      label="New password"
+      hint={`At least ${MIN_PASSWORD_LENGTH} characters. All other sessions end.`}
+    >
+      <input
+        id="password"
+        name="password"
+        type="password"
+        autocomplete="new-password"
+        minLength={MIN_PASSWORD_LENGTH}
+        required
+        {...invalid('password', problems.password)}
+      />
+    </Field>
+    <div class="row">
+      <button type="submit" class="button primary">
+        Save
+      </button>
+    </div>
+  </form>
+)
+
+const Sessions = ({ sessions, nowMs }: AccountView) => (
+  <section class="card form stack">
+    <h2>Sessions</h2>
+    <ul class="items">
+      {sessions.map(({ id, isCurrent, usedAtMs, address, userAgent }) => (
+        <li key={id} class="row spread">
+          <span class="wrap">
+            {userAgent ?? 'Unknown program'}
+            <small>
+              {isCurrent ? 'this session' : <Time ms={usedAtMs} nowMs={nowMs} />}
+              {address && `, ${address}`}
+            </small>
+          </span>
+          {!isCurrent && <PostButton action={`/account/sessions/${id}/end`}>End</PostButton>}
+        </li>
+      ))}
+    </ul>
+    <p class="about">A session ends seven days after its last use.</p>
+    <form method="post" action="/api/auth/sign-out" class="row">
+      <button type="submit" class="button">
+        Sign out
+      </button>
+      <button type="submit" class="button" name="everywhere" value="true">
+        Sign out everywhere
+      </button>
+    </form>
+  </section>
+)
+
+const Users = ({ frame, nowMs, users, problems = {}, typedEmail }: AccountView) => (
+  <section class="card form stack" id="users">
+    <h2>Users</h2>
+    <p class="about">All users of the account may do the same.</p>
+    <ul class="items">
+      {users.map((user) => (
+        <li key={user.id} class="row spread">
+          <span class="wrap">
+            <bdi>{user.email}</bdi>
+            <small>
+              {user.lastSeenAtMs === undefined ? (
+                'never signed in'
+              ) : (
+                <>
+                  last seen <Time ms={user.lastSeenAtMs} nowMs={nowMs} />
+                </>
+              )}
+              {!user.hasPassword && ', no password yet'}
+            </small>
+          </span>
+          {user.email === frame.user ? (
+            <small>you</small>
+          ) : (
+            <span class="row">
+              {!user.hasPassword && (
+                <PostButton action={`/account/users/${user.id}/link`} label={`New link for ${user.email}`}>
+                  New link
+                </PostButton>
+              )}
+              <details class="confirm">
+                <summary class="button small" aria-label={`Remove ${user.email}`}>
+                  Remove
+                </summary>
+                <PostButton
+                  action={`/account/users/${user.id}/remove`}
+                  class="button small danger"
+                  label={`Remove ${user.email} for good`}
+                >
+                  Really remove
+                </PostButton>
+              </details>
+            </span>
+          )}
+        </li>
+      ))}
+    </ul>
+    <form method="post" action="/account/users" class="row">
+      <input
+        name="email"
+        class="wide"
+        type="text"
+        inputMode="email"
+        autocomplete="off"
+        autocapitalize="none"
+        placeholder="ann@example.com"
+        aria-label="Email of a new user"
+        value={typedEmail}
+        required
+        {...invalid('email', problems.email)}
+      />
+      <button type="submit" class="button">
+        Add a user
+      </button>
+    </form>
+    {problems.email && (
+      <p id="problem-email" class="problem">
+        {problems.email}
+      </p>
+    )}
+    <p class="about">
+      A user who lost the password gets a link from <Command text="rushes admin user link <email>" />.
+    </p>
+  </section>
+)

@@ -1,0 +1,234 @@
+/** Credits: the balance, what was spent per day, and the ledger. */
+import { amount, credits, linkTo, number, plural } from './format.js'
+import { type Frame, Page } from './layout.js'
+import { Command, Icon, Select, Time } from './parts.js'
+import type { KeyChoice } from './views.js'
+
+/** The fields of the URL. */
+export interface CreditsQuery {
+  readonly kind: string | undefined
+  readonly key: string | undefined
+  readonly from: string | undefined
+  readonly to: string | undefined
+  readonly days: string | undefined
+}
+
+export interface ShownEntry {
+  readonly sequence: number
+  readonly kind: 'added' | 'charge' | 'refund'
+  /** Negative for a charge, and for credits that were removed. */
+  readonly amount: number
+  readonly runId: string | undefined
+  readonly key: KeyChoice | undefined
+  readonly createdAtMs: number
+}
+
+export interface SpentDay {
+  readonly day: string
+  readonly credits: number
+  readonly runs: number
+}
+
+export interface CreditsView {
+  readonly frame: Frame
+  readonly query: CreditsQuery
+  readonly entries: readonly ShownEntry[]
+  /** Where the older entries begin. */
+  readonly next: number | undefined
+  readonly days: readonly SpentDay[]
+  readonly keys: readonly KeyChoice[]
+}
+
+const KINDS = { added: 'Added', charge: 'Charge', refund: 'Refund' } as const
+const TONES = { added: 'succeeded', charge: 'canceled', refund: 'processing' } as const
+
+export const CreditsPage = (props: CreditsView) => (
+  <Page
+    frame={props.frame}
+    path="/credits"
+    title="Credits"
+    about="Runs are charged when they are accepted. A run that fails gives its credits back."
+  >
+    <div class="columns reversed">
+      <section class="card details">
+        <h2>Balance</h2>
+        <p class="large">
+          {number(props.frame.balance)} <small>credits</small>
+        </p>
+        <p class="about">
+          To add credits, use the machine of the service:{' '}
+          <Command text={`rushes admin credits add ${props.frame.account} 1000`} />, with its{' '}
+          <Command text="--data" /> or <Command text="--database" /> if it has one.
+        </p>
+      </section>
+      <Spend {...props} />
+    </div>
+    <Ledger {...props} />
+  </Page>
+)
+
+/** A round number that is not below the highest bar: 1, 2 or 5, times a power of ten. */
+function topOf(highest: number): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, highest)))
+  return [1, 2, 5, 10].map((each) => each * power).find((each) => each >= highest) ?? highest
+}
+
+const DAYS = ['7', '30', '90']
+
+function Spend({ query, days }: CreditsView) {
+  const top = topOf(Math.max(...days.map(({ credits }) => credits)))
+  const spent = days.reduce((sum, day) => sum + day.credits, 0)
+  const runs = days.reduce((sum, day) => sum + day.runs, 0)
+  const summary = `${credits(spent)} for ${plural(runs, 'run')} in ${days.length} days.`
+  return (
+    <section class="card details">
+      <div class="row spread">
+        <h2>Spent per day</h2>
+        <div class="switch words">
+          {DAYS.map((each) => (
+            <a
+              key={each}
+              href={linkTo('/credits', { ...query, days: each })}
+              aria-current={Number(each) === days.length ? 'true' : undefined}
+            >
+              {each} days
+            </a>
+          ))}
+        </div>
+      </div>
+      <div class="chart">
+        <span class="axis" aria-hidden="true">
+          <span>{number(top)}</span>
+          <span>{top > 1 ? number(top / 2) : ''}</span>
+          <span>0</span>
+        </span>
+        <svg
+          class="bars"
+          viewBox={`0 0 ${days.length} 100`}
+          preserveAspectRatio="none"
+          role="img"
+          aria-label={`Spent per day. ${summary} The figures are in the table below.`}
+        >
+          {[0, 50, 100].map((y) => (
+            <line key={y} x1="0" x2={days.length} y1={y} y2={y} />
+          ))}
+          {days.map((day, at) => {
+            const height = Math.max(0, (100 * day.credits) / top)
+            return (
+              <rect key={day.day} x={at + 0.12} width="0.76" y={100 - height} height={height}>
+                <title>{`${day.day}: ${credits(day.credits)}, ${plural(day.runs, 'run')}`}</title>
+              </rect>
+            )
+          })}
+        </svg>
+        <span class="ends" aria-hidden="true">
+          <span>{days[0]?.day}</span>
+          <span>{days.at(-1)?.day}</span>
+        </span>
+      </div>
+      <details>
+        <summary>{summary}</summary>
+        <div class="scroll tall" tabIndex={0} role="region" aria-label="Spent per day">
+          <table class="plain">
+            <thead>
+              <tr>
+                <th>Day (UTC)</th>
+                <th class="right">Credits</th>
+                <th class="right">Runs</th>
+              </tr>
+            </thead>
+            <tbody>
+              {days.toReversed().map((day) => (
+                <tr key={day.day}>
+                  <td>{day.day}</td>
+                  <td class="right" data-name="Credits">
+                    {number(day.credits)}
+                  </td>
+                  <td class="right" data-name="Runs">
+                    {number(day.runs)}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </details>
+    </section>
+  )
+}
+
+function Ledger({ query, entries, next, keys }: CreditsView) {
+  const { days: _, ...filter } = query
+  return (
+    <section class="stack" aria-label="Ledger">
+      <div class="row spread">
+        <h2>Ledger</h2>
+        <a class="button small" href={linkTo('/credits.csv', filter)}>
+          <Icon name="download" size={14} /> Download CSV
+        </a>
+      </div>
+      <form class="filters" action="/credits">
+        <Select
+          name="kind"
+          label="Kind"
+          chosen={query.kind}
+          choices={[['', 'Any kind'], ...Object.entries(KINDS)]}
+        />
+        <Select
+          name="key"
+          label="API key"
+          chosen={query.key}
+          choices={[['', 'Any key'], ...keys.map(({ id, name }) => [String(id), name] as const)]}
+        />
+        <input type="date" name="from" value={query.from} aria-label="From (UTC)" title="From (UTC)" />
+        <input type="date" name="to" value={query.to} aria-label="To (UTC)" title="To (UTC)" />
+        <button type="submit" class="button">
+          Show
+        </button>
+      </form>
+      {entries.length === 0 ? (
+        <div class="card empty">
+          <p>{next === undefined ? 'No entries match.' : 'No match in the newest entries.'}</p>
+        </div>
+      ) : (
+        <div class="card scroll" tabIndex={0} role="region" aria-label="Entries">
+          <table class="plain">
+            <thead>
+              <tr>
+                <th>Time</th>
+                <th>Kind</th>
+                <th>Run</th>
+                <th>Key</th>
+                <th class="right">Credits</th>
+              </tr>
+            </thead>
+            <tbody>
+              {entries.map((entry) => (
+                <tr key={entry.sequence}>
+                  <td>
+                    <Time ms={entry.createdAtMs} />
+                  </td>
+                  <td>
+                    <span class={`badge ${TONES[entry.kind]}`}>{KINDS[entry.kind]}</span>
+                  </td>
+                  <td>
+                    {entry.runId === undefined ? '' : <a href={`/runs/${entry.runId}`}>{entry.runId}</a>}
+                  </td>
+                  <td class="key">{entry.key?.name ?? (entry.runId === undefined ? '' : 'Console')}</td>
+                  <td class={entry.amount > 0 ? 'right good' : 'right'} data-name="Credits">
+                    {amount(entry.amount)}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {next !== undefined && (
+        <a class="button" href={linkTo('/credits', { ...query, before: next })}>
+          Older entries
+        </a>
+      )}
+    </section>
+  )
+}

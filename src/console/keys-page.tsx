@@ -1,0 +1,225 @@
+/** API keys: a list, the form of one key, and a new key, which is shown once. */
+import { type KeyState, keyStateOf } from '../protocol/credentials.js'
+import { variableLine } from '../protocol/text.js'
+import { linkTo, number } from './format.js'
+import { type Frame, Page } from './layout.js'
+import { Command, Copy, Field, Icon, invalid, Notice, PostButton, Time } from './parts.js'
+
+export interface ShownKey {
+  readonly id: number
+  readonly name: string
+  readonly prefix: string | undefined
+  readonly disabled: boolean
+  readonly spent: number
+  readonly spendLimit: number | undefined
+  readonly used: number
+  readonly quota: number | undefined
+  readonly allowedIps: readonly string[] | undefined
+  readonly expiresAtMs: number | undefined
+  /** Such as `20/10s`; undefined for the published one. */
+  readonly rate: string | undefined
+  readonly createdAtMs: number
+  readonly usedAtMs: number | undefined
+}
+
+export interface KeysView {
+  readonly frame: Frame
+  readonly nowMs: number
+  readonly keys: readonly ShownKey[]
+  /** Where the older keys begin. */
+  readonly next: number | undefined
+  /** `secret`: undefined if the form was sent a second time. */
+  readonly created?: { readonly secret: string | undefined } | undefined
+}
+
+const TONES: Readonly<Record<KeyState, string>> = {
+  active: 'succeeded',
+  disabled: 'canceled',
+  expired: 'failed',
+  'spend limit reached': 'failed',
+  'quota used up': 'failed',
+}
+
+export const KeysPage = ({ frame, nowMs, keys, next, created }: KeysView) => (
+  <Page
+    frame={frame}
+    path="/keys"
+    title="API keys"
+    about="Programs use an API key to create runs. Create one for each program."
+    actions={
+      <a class="button primary" href="/keys/new">
+        <Icon name="plus" /> New key
+      </a>
+    }
+  >
+    {created && <Created {...created} />}
+    {keys.length === 0 ? (
+      <div class="card empty">
+        <p>
+          No keys yet. Create one, then use it with <Command text="rushes login" />.
+        </p>
+      </div>
+    ) : (
+      <div class="card scroll" tabIndex={0} role="region" aria-label="Keys">
+        <table class="plain">
+          <thead>
+            <tr>
+              <th>Key</th>
+              <th>State</th>
+              <th class="right">Spent</th>
+              <th class="right">Runs</th>
+              <th>Last used</th>
+              <th>Created</th>
+              <th>
+                <span class="hidden">Change</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {keys.map((key) => (
+              <KeyRow key={key.id} of={key} nowMs={nowMs} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+    )}
+    {next !== undefined && (
+      <a class="button" href={linkTo('/keys', { before: next })}>
+        Older keys
+      </a>
+    )}
+  </Page>
+)
+
+function KeyRow({ of: key, nowMs }: { readonly of: ShownKey; readonly nowMs: number }) {
+  const state = keyStateOf(key, nowMs)
+  const limited = (value: number, limit: number | undefined) =>
+    limit === undefined ? number(value) : `${number(value)} of ${number(limit)}`
+  return (
+    <tr id={`key-${key.id}`}>
+      <th scope="row">
+        <bdi>{key.name}</bdi>
+        <code>{key.prefix === undefined ? '' : `${key.prefix}…`}</code>
+        <small class="notes">
+          {key.expiresAtMs !== undefined && (
+            <span>
+              {key.expiresAtMs <= nowMs ? 'expired' : 'expires'} <Time ms={key.expiresAtMs} nowMs={nowMs} />
+            </span>
+          )}
+          {key.allowedIps !== undefined && (
+            <span title={key.allowedIps.join(', ')}>
+              only from {key.allowedIps.slice(0, 2).join(', ')}
+              {key.allowedIps.length > 2 && ` and ${key.allowedIps.length - 2} more`}
+            </span>
+          )}
+          {key.rate !== undefined && <span>rate limit {key.rate}</span>}
+        </small>
+      </th>
+      <td>
+        <span class={`badge ${TONES[state]}`}>{state}</span>
+      </td>
+      <td class="right" data-name="Spent">
+        {limited(key.spent, key.spendLimit)}
+      </td>
+      <td class="right" data-name="Runs">
+        {limited(key.used, key.quota)}
+      </td>
+      <td data-name="Used">
+        {key.usedAtMs === undefined ? 'never' : <Time ms={key.usedAtMs} nowMs={nowMs} />}
+      </td>
+      <td data-name="Created">
+        <Time ms={key.createdAtMs} nowMs={nowMs} />
+      </td>
+      <td class="right">
+        <div class="row acts">
+          <a class="button small" href={`/keys/${key.id}`} aria-label={`Edit ${key.name}`}>
+            Edit
+          </a>
+          <PostButton
+            action={`/keys/${key.id}/${key.disabled ? 'enable' : 'disable'}`}
+            label={`${key.disabled ? 'Enable' : 'Disable'} ${key.name}`}
+          >
+            {key.disabled ? 'Enable' : 'Disable'}
+          </PostButton>
+        </div>
+      </td>
+    </tr>
+  )
+}
+
+const Created = ({ secret }: { readonly secret: string | undefined }) =>
+  secret === undefined ? (
+    <Notice tone="info" title="This key was created before, and was shown once." />
+  ) : (
+    <Notice tone="good" title="Copy the key now. It is shown only once.">
+      <div class="row">
+        <code class="secret wrap">{secret}</code>
+        <Copy text={secret}>Copy</Copy>
+        <Copy text={variableLine('RUSHES_API_KEY', secret, 'posix')}>Copy as a variable</Copy>
+      </div>
+    </Notice>
+  )
+
+/** Texts of the fields, by name. */
+export type KeyValues = Readonly<
+  Record<'name' | 'spend_limit' | 'quota' | 'allowed_ips' | 'expires_at', string>
+>
+
+export interface KeyFormView {
+  readonly frame: Frame
+  /** Undefined for a new key. */
+  readonly id: number | undefined
+  readonly values: KeyValues
+  readonly problem?: string | undefined
+  /** Of a new key: a form that is sent twice creates one key. */
+  readonly formKey: string
+}
+
+/** A problem names the field that it is about. */
+export const KeyFormPage = ({ frame, id, values, problem, formKey }: KeyFormView) => {
+  const field = (name: keyof KeyValues, more: object) => ({
+    id: name,
+    name,
+    value: values[name],
+    ...invalid(name, problem?.startsWith(name) ? problem : undefined),
+    ...more,
+  })
+  const title = id === undefined ? 'New key' : 'Edit key'
+  return (
+    <Page frame={frame} path="/keys" title={title}>
+      {problem && <Notice tone="bad" title={problem} />}
+      <form method="post" action={id === undefined ? '/keys' : `/keys/${id}`} class="card form stack">
+        <input type="hidden" name="form_key" value={formKey} />
+        <Field id="name" label="Name">
+          <input {...field('name', { required: true, maxLength: 100, placeholder: 'CI nightly' })} />
+        </Field>
+        <Field id="spend_limit" label="Lifetime limit, in credits" hint="0 or more. Empty: no limit.">
+          <input {...field('spend_limit', { class: 'narrow', inputMode: 'numeric' })} />
+        </Field>
+        <Field id="quota" label="Lifetime limit, in runs" hint="0 or more. Empty: no limit.">
+          <input {...field('quota', { class: 'narrow', inputMode: 'numeric' })} />
+        </Field>
+        <Field
+          id="allowed_ips"
+          label="Allowed addresses"
+          hint="IP addresses and CIDR ranges, one a line. Empty: any address."
+        >
+          <textarea id="allowed_ips" name="allowed_ips" rows={3} placeholder="203.0.113.0/24">
+            {`\n${values.allowed_ips}`}
+          </textarea>
+        </Field>
+        <Field id="expires_at" label="Expires" hint="At the end of this day, in UTC. Empty: never.">
+          <input {...field('expires_at', { class: 'narrow', type: 'date' })} />
+        </Field>
+        <div class="row">
+          <button type="submit" class="button primary" disabled={id === undefined && frame.isBanned}>
+            {id === undefined ? 'Create key' : 'Save'}
+          </button>
+          <a class="button" href="/keys">
+            Back
+          </a>
+        </div>
+      </form>
+    </Page>
+  )
+}

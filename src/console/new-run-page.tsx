@@ -1,0 +1,320 @@
+/**
+ * The form of a new run, made from the document of its model. A field's texts stay as they were typed when the form is drawn
+ * again; images that were sent are kept by the service, since a browser does not fill a file field again.
+ */
+import type { ComponentChildren } from 'preact'
+import { IMAGE_TYPES } from '../protocol/media.js'
+import type { ModelDocument, ParameterSchema } from '../protocol/models.js'
+import { listedValues } from '../protocol/parameters.js'
+import { capitalized, credits, labelOf, unitOf } from './format.js'
+import { hx } from './hx.js'
+import { type Frame, Page } from './layout.js'
+import { Field, Icon, invalid, Notice, Problem } from './parts.js'
+
+/** Maximum number of runs of one form. */
+export const MAX_COUNT = 20
+
+/** Texts of the fields. */
+export type Values = Readonly<Record<string, string>>
+
+export interface Reference {
+  /** Names the image in the form. */
+  readonly value: string
+  readonly url: string
+  readonly name: string
+}
+
+export interface NewRunView {
+  readonly frame: Frame
+  readonly models: readonly ModelDocument[]
+  readonly model: ModelDocument
+  readonly values: Values
+  readonly references: readonly Reference[]
+  /** By parameter; '' for the whole form. */
+  readonly problems: Readonly<Record<string, string>>
+  readonly price: number
+  readonly count: number
+  /** The same for each try of one form: a form that is sent twice creates its runs once. */
+  readonly formKey: string
+}
+
+export const NewRunPage = (props: NewRunView) => (
+  <Page frame={props.frame} path="/new" title="New run">
+    {Object.keys(props.problems).length > 0 && (
+      <Notice tone="bad" title={props.problems[''] ?? 'Nothing was created. Look at the fields in red.'} />
+    )}
+    <NewRunForm {...props} />
+  </Page>
+)
+
+function NewRunForm(props: NewRunView) {
+  const { frame, model, values, problems, price, count, formKey } = props
+  const { properties } = model.input
+  const options = Object.entries(properties).filter(
+    ([name, { type }]) => !['prompt', 'image_urls'].includes(name) && type !== 'other',
+  )
+  return (
+    // To another URL than its own: a POST to it would drop it from the cache, and Back would bring a new key.
+    <form id="new-run" method="post" action="/runs" encType="multipart/form-data">
+      {/* Enter in a field presses the first button of a form. */}
+      <button type="submit" class="hidden" tabIndex={-1} aria-hidden="true">
+        Create
+      </button>
+      <input type="hidden" name="form_key" value={formKey} />
+      <div class="columns even">
+        <div class="stack">
+          {properties.prompt && (
+            <Field id="f-prompt" label="Prompt" problem={problems.prompt}>
+              <textarea
+                id="f-prompt"
+                name="prompt"
+                rows={7}
+                placeholder="A red fox in the snow at dusk"
+                {...invalid('f-prompt', problems.prompt)}
+              >
+                {/* The parser drops one newline at the beginning. */}
+                {`\n${values.prompt ?? ''}`}
+              </textarea>
+            </Field>
+          )}
+          {properties.image_urls && <Images {...props} schema={properties.image_urls} />}
+        </div>
+        <div class="stack">
+          <ModelChoice {...props} />
+          {options.map(([name, schema]) => (
+            <Option
+              key={name}
+              name={name}
+              schema={schema}
+              value={values[name]}
+              isRequired={model.input.required.includes(name)}
+              problem={problems[name]}
+            />
+          ))}
+          <Field id="f-count" label="Number of runs">
+            <input
+              id="f-count"
+              class="narrow"
+              type="number"
+              name="count"
+              min={1}
+              max={MAX_COUNT}
+              value={count}
+              required
+            />
+          </Field>
+        </div>
+      </div>
+      <div class="submit">
+        <Price price={price} count={count} balance={frame.balance} />
+        <button type="submit" class="button primary" disabled={frame.isBanned}>
+          Create
+        </button>
+      </div>
+    </form>
+  )
+}
+
+/** A choice changes the fields below. */
+const ModelChoice = ({ models, model }: NewRunView) => (
+  <fieldset
+    {...hx({
+      post: '/new/form',
+      trigger: 'change',
+      target: '#new-run',
+      select: '#new-run',
+      swap: 'outerHTML',
+      encoding: 'form',
+    })}
+  >
+    <legend>Model</legend>
+    {models.length > 6 ? (
+      <select name="model" aria-label="Model">
+        {models.map(({ name }) => (
+          <option key={name} selected={name === model.name}>
+            {name}
+          </option>
+        ))}
+      </select>
+    ) : (
+      <div class="faces">
+        {models.map(({ name, kind }) => (
+          <Face key={name} group="model" value={name} isChosen={name === model.name}>
+            <Icon name={kind} /> {capitalized(kind)} <small>{name}</small>
+          </Face>
+        ))}
+      </div>
+    )}
+    <button type="submit" class="button small unscripted" formaction="/new/form" formNoValidate>
+      Show the fields of this model
+    </button>
+  </fieldset>
+)
+
+export interface PriceView {
+  readonly price: number
+  readonly count: number
+  readonly balance: number
+}
+
+/** Asks for itself when a field of the form changes. It sends no files. */
+export const Price = ({ price, count, balance }: PriceView) => (
+  <output
+    id="price"
+    {...hx({
+      post: '/new/price',
+      trigger: 'input from:#new-run delay:150ms',
+      include: '#new-run',
+      swap: 'outerHTML',
+      encoding: 'form',
+      sync: 'this:replace',
+    })}
+  >
+    <strong>{credits(price * count)}</strong>
+    {count > 1 && ` for ${count} runs`}{' '}
+    <span class={price * count > balance ? 'bad' : 'muted'}>of {credits(balance)}</span>
+  </output>
+)
+
+interface FaceProps {
+  readonly group: string
+  readonly value: string
+  readonly isChosen: boolean
+  readonly children: ComponentChildren
+}
+const Face = ({ group, value, isChosen, children }: FaceProps) => (
+  <label class="face">
+    <input type="radio" id={`f-${group}-${value}`} name={group} value={value} checked={isChosen} />
+    <span>{children}</span>
+  </label>
+)
+
+interface OptionProps {
+  readonly name: string
+  readonly schema: ParameterSchema
+  readonly value: string | undefined
+  readonly isRequired: boolean
+  readonly problem: string | undefined
+}
+
+function Option({ name, schema, value, isRequired, problem }: OptionProps) {
+  const standard = 'default' in schema && schema.default !== undefined ? String(schema.default) : ''
+  const choices = schema.type === 'boolean' ? ['true', 'false'] : listedValues(schema)
+  const id = `f-${name}`
+  const hint = hintOf(schema, isRequired)
+  if (choices !== undefined && choices.length <= 10)
+    return (
+      <fieldset>
+        <legend>{labelOf(name)}</legend>
+        <div class="faces">
+          {!isRequired && standard === '' && (
+            <Face group={name} value="" isChosen={!value}>
+              Default
+            </Face>
+          )}
+          {choices.map((each) => (
+            <Face key={each} group={name} value={each} isChosen={each === (value || standard)}>
+              {/^\d+:\d+$/.test(each) && <Shape ratio={each} />}{' '}
+              {schema.type === 'boolean' ? (each === 'true' ? 'On' : 'Off') : `${each}${unitOf(name)}`}
+            </Face>
+          ))}
+        </div>
+        <small>{hint}</small>
+        <Problem id={id} text={problem} />
+      </fieldset>
+    )
+  const common = { id, name, required: isRequired, placeholder: standard, ...invalid(id, problem) }
+  return (
+    <Field id={id} label={labelOf(name)} hint={hint} problem={problem}>
+      {choices !== undefined ? (
+        <select {...common}>
+          {!isRequired && standard === '' && <option value="">Default</option>}
+          {choices.map((each) => (
+            <option key={each} selected={each === (value || standard)}>
+              {each}
+            </option>
+          ))}
+        </select>
+      ) : schema.type === 'integer' || schema.type === 'number' ? (
+        // Not of type `number`, which drops the digits of large ones.
+        <input class="narrow" inputMode="decimal" value={value} {...common} />
+      ) : (
+        <textarea rows={schema.type === 'array' ? 3 : 2} {...common}>{`\n${value ?? ''}`}</textarea>
+      )}
+    </Field>
+  )
+}
+
+function hintOf(schema: ParameterSchema, isRequired: boolean): string {
+  const { minimum, maximum } = schema as { readonly minimum?: unknown; readonly maximum?: unknown }
+  const hasDefault = 'default' in schema && schema.default !== undefined
+  return [
+    schema.description,
+    maximum !== undefined && `${minimum ?? 0} to ${maximum}`,
+    schema.type === 'array' && 'one a line',
+    (schema.type === 'integer' || schema.type === 'number') && hasDefault && `default ${schema.default}`,
+    !isRequired && !hasDefault && 'optional',
+  ]
+    .filter(Boolean)
+    .join(', ')
+}
+
+function Shape({ ratio }: { readonly ratio: string }) {
+  const [width = 1, height = 1] = ratio.split(':').map(Number)
+  const scale = 18 / Math.max(width, height)
+  return (
+    <svg class="outline" width={width * scale + 2} height={height * scale + 2} aria-hidden="true">
+      <rect x="1" y="1" width={width * scale} height={height * scale} rx="2" />
+    </svg>
+  )
+}
+
+/** A file field over its whole area takes files that are dropped on it, without a script. */
+function Images({ schema, values, references, problems }: NewRunView & { readonly schema: ParameterSchema }) {
+  const most = schema.type === 'array' && schema.maxItems !== undefined ? `, at most ${schema.maxItems}` : ''
+  return (
+    <fieldset>
+      <legend>
+        {schema.description || 'Images'} <small>optional{most}</small>
+      </legend>
+      {references.length > 0 && (
+        <ul class="references">
+          {references.map(({ value, url, name }) => (
+            <li key={value}>
+              <label>
+                <input type="checkbox" name="reference" value={value} checked aria-label={`Keep ${name}`} />
+                <img src={url} alt={name} width="96" height="64" />
+              </label>
+            </li>
+          ))}
+        </ul>
+      )}
+      <div class="drop">
+        <Icon name="upload" size={18} />
+        <p id="drop-hint">
+          <span class="link">Choose images</span> or drop them here: PNG, JPEG, WebP, GIF or AVIF
+        </p>
+        <input
+          id="files"
+          type="file"
+          name="files"
+          multiple
+          accept={IMAGE_TYPES.join(',')}
+          aria-label={schema.description || 'Images'}
+          aria-describedby="drop-hint"
+          {...hx({ preserve: true })}
+        />
+      </div>
+      <textarea
+        name="image_urls"
+        rows={2}
+        placeholder="or URLs of images, one a line"
+        aria-label="URLs of images, one a line"
+        {...invalid('f-image_urls', problems.image_urls)}
+      >
+        {`\n${values.image_urls ?? ''}`}
+      </textarea>
+      <Problem id="f-image_urls" text={problems.image_urls} />
+    </fieldset>
+  )
+}

@@ -1,0 +1,175 @@
+/** Small parts that several pages use. */
+import type { ComponentChildren } from 'preact'
+import { ago, fullTime } from './format.js'
+import type { ShownRun } from './views.js'
+
+/** Line icons on a 24 × 24 grid, in the text colour. Decorative: always beside a text or a label. */
+const PATHS = {
+  runs: 'M3 4h18v16H3zM7.5 4v16M16.5 4v16M3 12h18M3 8h4.5M3 16h4.5M16.5 8H21M16.5 16H21',
+  plus: 'M12 5v14M5 12h14',
+  key: 'M13 15.5a5.5 5.5 0 1 1-11 0 5.5 5.5 0 0 1 11 0zM11.4 11.6L21 2M15.5 7.5l3 3L22 7l-3-3',
+  credits: 'M14 8A6 6 0 1 1 2 8a6 6 0 0 1 12 0zM18.1 10.4A6 6 0 1 1 10.3 18M7 6h1v4',
+  user: 'M16.5 7.5a4.5 4.5 0 1 1-9 0 4.5 4.5 0 0 1 9 0zM4 21a8 8 0 0 1 16 0',
+  copy: 'M9 9h11v11H9zM15 9V4H4v11h5',
+  alert: 'M12 4L2.5 20h19zM12 10v4.5M12 17.3v.01',
+  info: 'M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18zM12 11v5M12 8v.01',
+  search: 'M10.5 17a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13zM15.5 15.5L20 20',
+  download: 'M12 4v11M7.5 11l4.5 4.5 4.5-4.5M5 20h14',
+  upload: 'M12 15V4.5M7.5 9L12 4.5 16.5 9M5 20h14',
+  trash: 'M4 7h16M10 4h4M6 7l1 13h10l1-13M10 11v5M14 11v5',
+  play: 'M7 4.5v15l12-7.5z',
+  edit: 'M4 20h4L19.5 8.5l-4-4L4 16zM13 7l4 4',
+  image: 'M4 4.5h16v15H4zM4 16l5-5 4.5 4.5 2.5-2.5 4 4M15.5 9v.01',
+  video: 'M3 6h12v12H3zM15 10.5l6-3.5v10l-6-3.5',
+  list: 'M4 6h16M4 12h16M4 18h16',
+  grid: 'M4 4h16v16H4zM12 4v16M4 12h16',
+} as const
+export type IconName = keyof typeof PATHS
+
+export const Icon = ({ name, size = 16 }: { readonly name: IconName; readonly size?: number }) => (
+  <svg class="icon" width={size} height={size} viewBox="0 0 24 24" aria-hidden="true">
+    <path d={PATHS[name]} />
+  </svg>
+)
+
+interface BadgeProps {
+  readonly run: ShownRun
+  /** Only the percentage, where it has little room. */
+  readonly isShort?: boolean
+}
+export const Badge = ({ run: { status, progress }, isShort = false }: BadgeProps) => (
+  <span class={`badge ${status}`} title={status}>
+    {status === 'processing' && progress !== undefined
+      ? `${isShort ? '' : 'processing, '}${progress} %`
+      : status}
+  </span>
+)
+
+interface TimeProps {
+  readonly ms: number
+  /** If given, the time is relative to it. The script of the pages keeps it true. */
+  readonly nowMs?: number
+}
+/** In UTC; the script of the pages shows it as on the clock of the user. */
+export const Time = ({ ms, nowMs }: TimeProps) => (
+  <time
+    datetime={new Date(ms).toISOString()}
+    title={fullTime(ms)}
+    data-relative={nowMs === undefined ? undefined : true}
+  >
+    {nowMs === undefined ? fullTime(ms) : ago(ms, nowMs)}
+  </time>
+)
+
+/** Hidden where scripts are off. */
+export const Copy = ({ text, children }: { readonly text: string; readonly children: string }) => (
+  <button type="button" class="button small scripted" data-copy={text}>
+    <Icon name="copy" size={14} />
+    <span>{children}</span>
+  </button>
+)
+
+/** A command in a sentence. A flag does not break after its hyphens. */
+export const Command = ({ text }: { readonly text: string }) => (
+  <code>
+    {text.split(' ').flatMap((word, at) => [
+      at > 0 && ' ',
+      <span key={at} class={word.startsWith('-') ? 'flag' : undefined}>
+        {word}
+      </span>,
+    ])}
+  </code>
+)
+
+interface NoticeProps {
+  readonly tone: 'bad' | 'info' | 'good'
+  readonly title: string
+  readonly children?: ComponentChildren
+}
+export const Notice = ({ tone, title, children }: NoticeProps) => (
+  <div class={`notice ${tone}`} role={tone === 'bad' ? 'alert' : 'status'}>
+    <Icon name={tone === 'bad' ? 'alert' : 'info'} />
+    <div>
+      <strong class="wrap">{title}</strong>
+      {children}
+    </div>
+  </div>
+)
+
+interface SelectProps {
+  readonly name: string
+  readonly label: string
+  /** Values with their labels. */
+  readonly choices: readonly (readonly [value: string, label: string])[]
+  readonly chosen?: string | undefined
+}
+export const Select = ({ name, label, choices, chosen = '' }: SelectProps) => (
+  <select name={name} aria-label={label} class={chosen === '' ? undefined : 'set'}>
+    {choices.map(([value, label]) => (
+      <option key={value} value={value} selected={value === chosen}>
+        {label}
+      </option>
+    ))}
+  </select>
+)
+
+interface FieldProps {
+  readonly id: string
+  readonly label: string
+  readonly hint?: ComponentChildren
+  readonly problem?: string | undefined
+  readonly children: ComponentChildren
+}
+export const Field = ({ id, label, hint, problem, children }: FieldProps) => (
+  <div class="field">
+    <label for={id}>{label}</label>
+    {children}
+    {hint && <small>{hint}</small>}
+    <Problem id={id} text={problem} />
+  </div>
+)
+
+/** Attributes of a field with a problem. */
+export const invalid = (id: string, problem: string | undefined) =>
+  problem === undefined ? {} : { 'aria-invalid': true, 'aria-describedby': `problem-${id}` }
+
+export const Problem = ({ id, text }: { readonly id: string; readonly text: string | undefined }) =>
+  text === undefined ? null : (
+    <p id={`problem-${id}`} class="problem">
+      {text}
+    </p>
+  )
+
+interface DialogProps {
+  readonly id: string
+  readonly title: string
+  readonly children: ComponentChildren
+}
+/** Opened by a button with `popovertarget`, also without a script. */
+export const Dialog = ({ id, title, children }: DialogProps) => (
+  <div id={id} popover="auto" role="dialog" aria-labelledby={`${id}-title`} class="card dialog">
+    <h2 id={`${id}-title`}>{title}</h2>
+    {children}
+  </div>
+)
+
+export const CloseButton = ({ dialog, children }: { readonly dialog: string; readonly children: string }) => (
+  <button type="button" class="button" popovertarget={dialog} popovertargetaction="hide">
+    {children}
+  </button>
+)
+
+interface PostButtonProps {
+  readonly action: string
+  readonly label?: string
+  readonly class?: string
+  readonly children: ComponentChildren
+}
+/** A form with one button. */
+export const PostButton = ({ action, label, class: kind = 'button small', children }: PostButtonProps) => (
+  <form method="post" action={action}>
+    <button type="submit" class={kind} aria-label={label}>
+      {children}
+    </button>
+  </form>
+)

@@ -1,0 +1,367 @@
+/** One run: its outputs or what became of it, every field, and the commands that create it again. */
+import type { ComponentChildren } from 'preact'
+import type { ModelDocument } from '../protocol/models.js'
+import { isSentImage } from '../protocol/parameters.js'
+import { formatBytes } from '../protocol/units.js'
+import { commandsOf } from './commands.js'
+import { capitalized, credits, cut, duration, labelOf, linkTo, plural, unitOf } from './format.js'
+import { hx } from './hx.js'
+import { type Frame, Page } from './layout.js'
+import { Badge, CloseButton, Copy, Dialog, Icon, Notice, Time } from './parts.js'
+import { canCancel, isUnderWay, type ShownOutput, type ShownRun } from './views.js'
+
+export interface RunView {
+  readonly frame: Frame
+  readonly run: ShownRun
+  /** The whole prompt. */
+  readonly prompt: string
+  /** With what was sent as data replaced by its description. */
+  readonly input: Readonly<Record<string, unknown>>
+  /** Number of renders that crashed. */
+  readonly crashes: number
+  /** Undefined if the service no longer has the model. */
+  readonly document: ModelDocument | undefined
+  readonly baseUrl: string
+  /** A sentence about what was just done. */
+  readonly note?: string | undefined
+}
+
+export function RunPage(props: RunView) {
+  const { frame, run, prompt, note } = props
+  return (
+    <Page
+      frame={frame}
+      path="/runs"
+      title={cut(prompt, 60)}
+      heading={<bdi>{cut(prompt, 140) || 'No prompt'}</bdi>}
+      actions={
+        <a class="button primary" href={linkTo('/new', { from: run.id })}>
+          <Icon name="edit" /> Run again with changes
+        </a>
+      }
+    >
+      {note && <Notice tone="info" title={note} />}
+      <State {...props} />
+      <Commands {...props} />
+      {/* Outside the part that is replaced, so that they stay open. */}
+      {canCancel(run) && <CancelDialog run={run} />}
+      {run.outputs.length > 0 && !run.isRemoved && <DeleteDialog run={run} />}
+    </Page>
+  )
+}
+
+/** Everything that changes while the run is under way. It asks for itself until the run has ended. */
+const State = (props: RunView) => {
+  const { run } = props
+  return (
+    <section
+      id="state"
+      aria-label="Result"
+      {...(isUnderWay(run) &&
+        hx({ get: `/runs/${run.id}/state?version=${run.version}`, trigger: 'every 1s', swap: 'outerHTML' }))}
+    >
+      <div class="row meta">
+        <Badge run={run} />
+        <span>
+          {capitalized(run.kind)} · {run.model}
+        </span>
+        <code>{run.id}</code>
+        <Copy text={run.id}>Copy id</Copy>
+        {canCancel(run) && (
+          <button type="button" id="cancel-button" class="button small" popovertarget="cancel">
+            Cancel
+          </button>
+        )}
+      </div>
+      <div class="columns">
+        <div class="stack">
+          <Result {...props} />
+        </div>
+        <Details {...props} />
+      </div>
+    </section>
+  )
+}
+
+export const StateAnswer = (props: RunView) => (
+  <>
+    <State {...props} />
+    {!isUnderWay(props.run) && (
+      <>
+        <hx-partial {...hx({ target: '#announcement', swap: 'textContent' })}>
+          {`The run is now ${props.run.status}.`}
+        </hx-partial>
+        <hx-partial {...hx({ target: '#balance', swap: 'textContent' })}>
+          {props.frame.balance.toLocaleString('en')}
+        </hx-partial>
+      </>
+    )}
+  </>
+)
+
+function Result({ run, prompt, document }: RunView) {
+  switch (run.status) {
+    case 'queued':
+      return (
+        <Waiting
+          run={run}
+          text={
+            document === undefined
+              ? 'Queued. This service does not have its model: the run waits for one that does.'
+              : 'Waiting for its turn.'
+          }
+        />
+      )
+    case 'processing':
+      return <Waiting run={run} text={renderingText(run)} />
+    case 'failed':
+      return (
+        <Notice tone="bad" title="This run failed.">
+          <p class="wrap">{run.failure?.message}</p>
+          <p>
+            <code>{run.failure?.code}</code>
+          </p>
+        </Notice>
+      )
+    case 'canceled':
+      // The rest of the message says whether its price was refunded.
+      return (
+        <Notice tone="info" title="This run was canceled.">
+          <p class="wrap">{run.failure?.message.replace(/^The run was canceled\. ?/, '')}</p>
+        </Notice>
+      )
+    case 'succeeded':
+      if (run.isRemoved)
+        return (
+          <div class="card empty">
+            <Icon name="trash" size={28} />
+            <p>The files of this run were deleted.</p>
+            <a class="button" href={linkTo('/new', { from: run.id })}>
+              Run it again
+            </a>
+          </div>
+        )
+      return (
+        <>
+          <div class={run.outputs.length > 1 ? 'outputs many' : 'outputs'}>
+            {run.outputs.map((output, at) => (
+              <Output key={output.url} run={run} output={output} index={at} prompt={prompt} />
+            ))}
+          </div>
+          <div class="row">
+            <button type="button" class="button small" popovertarget="delete">
+              <Icon name="trash" size={14} /> Delete {run.outputs.length === 1 ? 'the file' : 'the files'}
+            </button>
+          </div>
+        </>
+      )
+  }
+}
+
+const renderingText = ({ progress, queuePosition }: ShownRun): string => {
+  if (queuePosition !== undefined && queuePosition > 0)
+    return `Waiting at the server of the model, with ${plural(queuePosition, 'job')} before it.`
+  return progress === undefined ? 'Rendering.' : `Rendering, ${progress} %`
+}
+
+const Waiting = ({ run, text }: { readonly run: ShownRun; readonly text: string }) => (
+  <div class="card empty waiting">
+    <Icon name={run.kind} size={28} />
+    <p>{text}</p>
+    <progress
+      aria-label="Progress"
+      max={100}
+      {...(run.status === 'queued' ? { value: 0 } : run.progress !== undefined && { value: run.progress })}
+    />
+    <p class="muted">Your result will appear here.</p>
+  </div>
+)
+
+interface OutputProps {
+  readonly run: ShownRun
+  readonly output: ShownOutput
+  readonly index: number
+  readonly prompt: string
+}
+
+function Output({ run, output, index, prompt }: OutputProps) {
+  const { url, contentType, savedName } = output
+  const [width, height] = run.ratio.map((each) => each * 100)
+  const isImage = contentType.startsWith('image/')
+  return (
+    <figure class="card">
+      {isImage ? (
+        <a href={url}>
+          <img src={url} alt={`Output ${index + 1}: ${cut(prompt, 200)}`} width={width} height={height} />
+        </a>
+      ) : contentType.startsWith('video/') ? (
+        <video
+          src={url}
+          controls
+          loop
+          playsInline
+          preload="metadata"
+          aria-label={`Output ${index + 1}`}
+          width={width}
+          height={height}
+        />
+      ) : contentType.startsWith('audio/') ? (
+        <audio src={url} controls preload="metadata" aria-label={`Output ${index + 1}`} />
+      ) : null}
+      <figcaption>
+        <span class="wrap">
+          {output.name}
+          <small>
+            {contentType} · {formatBytes(output.bytes)}
+          </small>
+        </span>
+        <span class="row">
+          {isImage && (
+            <a class="button small" href={linkTo('/new', { reference: url })}>
+              Use as a reference
+            </a>
+          )}
+          <a class="button small" href={linkTo(url, { download: savedName })}>
+            <Icon name="download" size={14} /> Download
+          </a>
+        </span>
+      </figcaption>
+    </figure>
+  )
+}
+
+function Details({ run, input, prompt, crashes, document }: RunView) {
+  const { prompt: _, ...others } = input
+  const defaults = Object.entries(document?.input.properties ?? {}).flatMap(([name, schema]) =>
+    name in input || !('default' in schema) || schema.default === undefined
+      ? []
+      : [[name, schema.default] as const],
+  )
+  return (
+    <aside class="card details">
+      <h2>Details</h2>
+      <dl>
+        {Object.entries(others).map(([name, value]) => (
+          <Entry key={name} name={labelOf(name)}>
+            {valueText(run, name, value)}
+          </Entry>
+        ))}
+        {defaults.map(([name, value]) => (
+          <Entry key={name} name={labelOf(name)}>
+            {valueText(run, name, value)} <small>default</small>
+          </Entry>
+        ))}
+        <Entry name="Price">
+          {credits(run.price)} {run.isRefunded && <small>refunded</small>}
+        </Entry>
+        <Entry name="API key">{run.key ?? 'None (created in the console)'}</Entry>
+        {crashes > 0 && <Entry name="Crashes">{crashes}</Entry>}
+      </dl>
+      <ol class="timeline">
+        <Moment name="Created" ms={run.createdAtMs} />
+        {run.startedAtMs !== undefined && <Moment name="Started" ms={run.startedAtMs} />}
+        {run.finishedAtMs !== undefined && (
+          <Moment
+            name={capitalized(run.status)}
+            ms={run.finishedAtMs}
+            status={run.status}
+            about={run.startedAtMs && `${duration(run.finishedAtMs - run.startedAtMs)} rendering`}
+          />
+        )}
+      </ol>
+      <h2>Prompt</h2>
+      <p class="prompt wrap" tabIndex={0} role="region" aria-label="Prompt">
+        <bdi>{prompt}</bdi>
+      </p>
+      <Copy text={prompt}>Copy prompt</Copy>
+    </aside>
+  )
+}
+
+/** An image that was sent as data is a small picture. */
+function valueText(run: ShownRun, name: string, value: unknown): ComponentChildren {
+  if (!Array.isArray(value))
+    return typeof value === 'object' ? JSON.stringify(value) : `${String(value)}${unitOf(name)}`
+  return value.map((each: unknown, at) =>
+    isSentImage(each) ? (
+      <img
+        key={at}
+        class="sent"
+        src={`/runs/${run.id}/references/${at}`}
+        alt={`Image ${at + 1}`}
+        height="48"
+      />
+    ) : (
+      <span key={at} class="line">
+        {/^https?:/.test(String(each)) ? <a href={String(each)}>{cut(String(each), 80)}</a> : String(each)}
+      </span>
+    ),
+  )
+}
+
+const Entry = ({ name, children }: { readonly name: string; readonly children: ComponentChildren }) => (
+  <div>
+    <dt>{name}</dt>
+    <dd class="wrap">{children}</dd>
+  </div>
+)
+
+interface MomentProps {
+  readonly name: string
+  readonly ms: number
+  readonly status?: string
+  readonly about?: string | undefined | 0
+}
+const Moment = ({ name, ms, status, about }: MomentProps) => (
+  <li class={status}>
+    <span>
+      {name}
+      {about && <small>{about}</small>}
+    </span>
+    <Time ms={ms} />
+  </li>
+)
+
+const Commands = ({ run, input, document, baseUrl }: RunView) => (
+  <section class="card commands">
+    <h2>Create it again</h2>
+    {commandsOf({ ...run, input }, baseUrl, document).map(({ name, code }, at) => (
+      <details key={name} name="commands" open={at === 0}>
+        <summary>{name}</summary>
+        <div class="code">
+          <pre tabIndex={0} role="region" aria-label={`Command for ${name}`}>
+            <code>{code}</code>
+          </pre>
+          <Copy text={code}>Copy</Copy>
+        </div>
+      </details>
+    ))}
+  </section>
+)
+
+const CancelDialog = ({ run }: { readonly run: ShownRun }) => (
+  <Dialog id="cancel" title="Cancel this run?">
+    <p>
+      If it has not started by then, its price of {credits(run.price)} is refunded. The page says afterwards
+      what happened.
+    </p>
+    <form method="post" action={`/runs/${run.id}/cancel`} class="row">
+      <button type="submit" class="button danger">
+        Cancel the run
+      </button>
+      <CloseButton dialog="cancel">Keep it</CloseButton>
+    </form>
+  </Dialog>
+)
+
+const DeleteDialog = ({ run }: { readonly run: ShownRun }) => (
+  <Dialog id="delete" title="Delete the files of this run?">
+    <p>{plural(run.outputs.length, 'file')} will be deleted for good. The run stays in the list.</p>
+    <form method="post" action={`/runs/${run.id}/delete`} class="row">
+      <button type="submit" class="button danger">
+        Delete
+      </button>
+      <CloseButton dialog="delete">Keep them</CloseButton>
+    </form>
+  </Dialog>
+)

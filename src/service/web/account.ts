@@ -1,0 +1,111 @@
+/** The page of the account: its password, sessions and users. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { AccountPage, type AccountView } from '../../console/index.js'
+import { idIn } from '../rules/console-requests.js'
+import { isEmail, storedEmail } from '../rules/credentials.js'
+import { Refusal } from '../rules/refusal.js'
+import { MAX_ACCOUNT_USERS, type UserDetails } from '../store/console-store.js'
+import { addLink, INVITATION_MS, linkPath } from './sessions.js'
+import { type ById, fieldOf, type Site } from './site.js'
+
+const NOTES: Readonly<Record<string, string>> = {
+  password: 'The password is set. All other sessions have ended.',
+  removed: 'The user was removed.',
+}
+
+/** Sends the page. A new link is in the answer to its form, and in no other. */
+export async function sendAccountPage(
+  site: Site,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  more: Partial<AccountView> = {},
+  status = 200,
+): Promise<FastifyReply> {
+  const { store, clock } = site.options
+  const { id, user, fromLink } = site.session(request)
+  const nowMs = clock.now()
+  const [frame, sessions, users] = await Promise.all([
+    site.frame(request),
+    store.listSessions(user.id, nowMs),
+    store.listUsers(nowMs, user.accountId),
+  ])
+  return site.page(
+    reply,
+    AccountPage,
+    {
+      frame,
+      nowMs,
+      canSetPassword: fromLink,
+      hasPassword: user.password !== undefined,
+      sessions: sessions.map((each) => ({ ...each, isCurrent: each.id === id })),
+      users: users.map((each) => ({ ...each, hasPassword: each.password !== undefined })),
+      ...more,
+    },
+    status,
+  )
+}
+
+export function addAccountRoutes(app: FastifyInstance, site: Site): void {
+  const { store, clock } = site.options
+
+  app.get<{ Querystring: { done?: string } }>('/account', (request, reply) =>
+    sendAccountPage(site, request, reply, { note: NOTES[request.query.done ?? ''] }),
+  )
+
+  site.post(app, '/account/sessions/:id/end', async (_form, request, reply) => {
+    const { user } = site.session(request)
+    const { id } = request.params as ById['Params']
+    if (!(await store.endSessionById(user.id, idIn(id)))) throw new Refusal('not_found')
+    return site.redirect(reply, '/account')
+  })
+
+  const invite = async (request: FastifyRequest, reply: FastifyReply, id: number, email: string) => {
+    const by = site.proof(request)
+    const token = await addLink(store, id, clock.now(), { lifetimeMs: INVITATION_MS, by })
+    reply.header('cache-control', 'no-store')
+    const link = `${site.options.baseUrl(request)}${linkPath(token)}`
+    return await sendAccountPage(site, request, reply, { invitation: { email, link } })
+  }
+
+  site.post(app, '/account/users', async (form, request, reply) => {
+    const { accountId } = site.session(request).user
+    const email = storedEmail(fieldOf(form, 'email'))
+    const refuse = (problem: string) =>
+      sendAccountPage(site, request, reply, { problems: { email: problem }, typedEmail: email }, 422)
+    if (!isEmail(email)) return await refuse('This is not a valid email.')
+    if ((await store.listUsers(clock.now(), accountId)).length >= MAX_ACCOUNT_USERS)
+      return await refuse(`An account has at most ${MAX_ACCOUNT_USERS} users.`)
+    const by = site.proof(request)
+    const id = await store.addUser({ email, accountId, nowMs: clock.now(), by })
+    if (id === undefined) return await refuse('A user with this email already exists.')
+    return await invite(request, reply, id, email)
+  })
+
+  const userOf = async (request: FastifyRequest): Promise<UserDetails> => {
+    const { accountId } = site.session(request).user
+    const id = idIn((request.params as ById['Params']).id)
+    const user = (await store.listUsers(clock.now(), accountId)).find((each) => each.id === id)
+    if (user === undefined) throw new Refusal('not_found')
+    return user
+  }
+
+  site.post(app, '/account/users/:id/link', async (_form, request, reply) => {
+    const { id, email, password } = await userOf(request)
+    // With a link, one user could sign in as the other.
+    if (password !== undefined)
+      return await sendAccountPage(
+        site,
+        request,
+        reply,
+        { problems: { email: `${email} has a password. An administrator can create a link.` } },
+        422,
+      )
+    return await invite(request, reply, id, email)
+  })
+
+  site.post(app, '/account/users/:id/remove', async (_form, request, reply) => {
+    const { id } = await userOf(request)
+    if (!(await store.removeUser(id, site.proof(request)))) throw new Refusal('not_found')
+    return site.redirect(reply, '/account?done=removed')
+  })
+}

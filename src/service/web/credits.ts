@@ -1,0 +1,139 @@
+/** The page of the credits: the balance, what was spent per day, and the ledger, also as CSV. */
+import { Readable } from 'node:stream'
+import type { FastifyInstance } from 'fastify'
+import { CreditsPage, linkTo } from '../../console/index.js'
+import { choiceIn, cursorIn, numberIn, type Query, textIn } from '../rules/console-requests.js'
+import { invalidInput } from '../rules/refusal.js'
+import { DAY_MS, dayOf, isoOrNull, parseDay, startOfDay } from '../rules/times.js'
+import type { DaySpend, EntryFilter, ListedEntry } from '../store/console-store.js'
+import type { ServiceStore } from '../store/contract.js'
+import { keyChoices } from './runs.js'
+import type { Site } from './site.js'
+
+const KINDS = ['added', 'charge', 'refund'] as const
+const DEFAULT_DAYS = 30
+const MAX_DAYS = 366
+const PAGE_SIZE = 100
+/** Maximum number of CSV entries in memory at the same time. */
+const CSV_PAGE = 1_000
+
+interface Asked {
+  Querystring: Query
+}
+
+export function addCreditsRoutes(app: FastifyInstance, site: Site): void {
+  const { store, clock } = site.options
+
+  app.get<Asked>('/credits', async (request, reply) => {
+    const { query } = request
+    const accountId = site.account(request)
+    if (Object.values(query).some((value) => value === ''))
+      return site.redirect(reply, linkTo('/credits', query as Readonly<Record<string, string>>))
+    const filter = filterOf(accountId, query)
+    const days = numberIn(query, 'days', 1, MAX_DAYS)
+    const [frame, { entries, next }, spent, keys] = await Promise.all([
+      site.frame(request),
+      store.listAccountEntries({ ...filter, before: cursorIn(query, 'before'), limit: PAGE_SIZE }),
+      spentPerDay(store, accountId, clock.now(), days ?? DEFAULT_DAYS),
+      keyChoices(site, accountId),
+    ])
+    return site.page(reply, CreditsPage, {
+      frame,
+      query: {
+        kind: filter.kind,
+        key: filter.keyId === undefined ? undefined : String(filter.keyId),
+        from: textIn(query, 'from'),
+        to: textIn(query, 'to'),
+        days: days === undefined ? undefined : String(days),
+      },
+      entries,
+      next,
+      days: spent,
+      keys,
+    })
+  })
+
+  app.get<Asked>('/credits.csv', async (request, reply) => {
+    const parts = csvOf(store, filterOf(site.account(request), request.query))
+    // Wait for the first part: once the response begins, an error cannot change its status.
+    const first = await parts.next()
+    reply.header('content-disposition', 'attachment; filename="credits.csv"').type('text/csv; charset=utf-8')
+    return reply.send(Readable.from(prepended(first.value ?? '', parts), { objectMode: false }))
+  })
+}
+
+async function* prepended(first: string, others: AsyncGenerator<string>): AsyncGenerator<string> {
+  yield first
+  yield* others
+}
+
+/** All days, oldest first, also those without charges. */
+async function spentPerDay(
+  store: ServiceStore,
+  accountId: number,
+  nowMs: number,
+  count: number,
+): Promise<readonly DaySpend[]> {
+  const fromMs = startOfDay(nowMs) - (count - 1) * DAY_MS
+  const spent = new Map((await store.spendPerDay(accountId, fromMs)).map((each) => [each.day, each]))
+  const days = Array.from({ length: count }, (_, at) => dayOf(fromMs + at * DAY_MS))
+  return days.map((day) => spent.get(day) ?? { day, credits: 0, runs: 0 })
+}
+
+function filterOf(accountId: number, query: Query): Omit<EntryFilter, 'limit' | 'before'> {
+  const untilDay = dayIn(query, 'to')
+  return {
+    accountId,
+    kind: choiceIn(query, 'kind', KINDS),
+    keyId: numberIn(query, 'key', 1, Number.MAX_SAFE_INTEGER),
+    fromMs: dayIn(query, 'from'),
+    untilMs: untilDay === undefined ? undefined : untilDay + DAY_MS,
+  }
+}
+
+function dayIn(query: Query, name: string): number | undefined {
+  const text = textIn(query, name)
+  if (text === undefined) return undefined
+  const ms = parseDay(text)
+  if (ms === undefined) throw invalidInput(`${name}: "${text}" is not a day, such as 2026-01-31.`)
+  return ms
+}
+
+/** All entries, newest first, in parts. */
+async function* csvOf(
+  store: ServiceStore,
+  filter: Omit<EntryFilter, 'limit' | 'before'>,
+): AsyncGenerator<string> {
+  let before: number | undefined
+  let head = csvLine(['time', 'kind', 'amount', 'run', 'key number', 'key name'])
+  for (;;) {
+    const { entries, next } = await store.listAccountEntries({ ...filter, before, limit: CSV_PAGE })
+    yield head + entries.map(lineOf).join('')
+    if (next === undefined) return
+    before = next
+    head = ''
+  }
+}
+
+const lineOf = ({ createdAtMs, kind, amount, runId, key }: ListedEntry): string =>
+  csvLine([isoOrNull(createdAtMs), kind, amount, runId, key?.id, key?.name])
+
+type Cell = string | number | null | undefined
+
+const NUMBER = /^-?\d+(\.\d+)?$/
+
+/**
+ * Start of a cell that a spreadsheet would read as a formula; a name can start like this. An apostrophe makes it text.
+ * Where commas are decimal points, a semicolon separates cells. Japanese versions treat full-width signs like the
+ * others.
+ */
+const FORMULA = /(^|[;\r\n])(?=[=+\-@＝＋－＠\t\r])/g
+
+function cellText(cell: Cell): string {
+  const text = String(cell ?? '')
+  const harmless = NUMBER.test(text) ? text : text.replace(FORMULA, "$1'")
+  return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
+}
+
+/** One CSV line (RFC 4180). */
+export const csvLine = (cells: readonly Cell[]): string => `${cells.map(cellText).join(',')}\r\n`

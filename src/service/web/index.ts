@@ -1,0 +1,53 @@
+/**
+ * The pages of the console, rendered by the service, and the authentication endpoints. A route reads the request, calls the
+ * functions of the API or of the store, and renders a component of `src/console`. There is no second API: live parts are HTML.
+ */
+import type { FastifyInstance } from 'fastify'
+import { pagePolicy } from '../rules/page-policy.js'
+import { addAccountRoutes } from './account.js'
+import { addAssetRoutes } from './assets.js'
+import { addAuthRoutes } from './auth.js'
+import { addCreditsRoutes } from './credits.js'
+import { addKeyRoutes } from './keys.js'
+import { addNewRunRoutes } from './new-run.js'
+import { addPictureRoutes, addRunRoutes } from './runs.js'
+import { Site, type SiteOptions } from './site.js'
+import { readVisitors } from './visitor.js'
+
+export async function addPages(app: FastifyInstance, options: SiteOptions): Promise<void> {
+  await addAssetRoutes(app, options.assets)
+  await app.register(async (scope) => {
+    const site = new Site(options)
+    scope.setErrorHandler((error, request, reply) => site.error(error, request, reply))
+    // Bodies are read by their handlers, once the user is known.
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser('*', (_request, _body, done) => done(null))
+    await readVisitors(scope, options.sessions, options.publicUrl)
+    scope.addHook('onSend', async (_request, reply) => {
+      const policy = pagePolicy([options.publicUrl, await options.outputsOrigin()])
+      // Not the policy of a stored file.
+      if (!reply.hasHeader('content-security-policy')) reply.header('content-security-policy', policy)
+      // Not `no-store`: Back must show a form as it was, with its hidden key.
+      if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'private, no-cache')
+      reply.headers({
+        'x-content-type-options': 'nosniff',
+        // With `no-referrer`, browsers would send `Origin: null` with the forms.
+        'referrer-policy': 'same-origin',
+        'cross-origin-opener-policy': 'same-origin',
+        'permissions-policy':
+          'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()',
+      })
+    })
+    addAuthRoutes(scope, site)
+    await scope.register(async (pages) => {
+      // Every page needs a session.
+      pages.addHook('onRequest', async (request) => void site.session(request))
+      addRunRoutes(pages, site)
+      addPictureRoutes(pages, site)
+      addNewRunRoutes(pages, site)
+      addKeyRoutes(pages, site)
+      addCreditsRoutes(pages, site)
+      addAccountRoutes(pages, site)
+    })
+  })
+}

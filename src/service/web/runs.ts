@@ -1,0 +1,282 @@
+/** The pages of the runs, their live parts, and what can be done with a run. */
+import { createHash } from 'node:crypto'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import {
+  LiveAnswer,
+  linkTo,
+  RunPage,
+  type RunsLayout,
+  RunsPage,
+  type RunView,
+  type ShownRun,
+  StateAnswer,
+} from '../../console/index.js'
+import { downloadName } from '../../protocol/download-name.js'
+import { isSentImage } from '../../protocol/parameters.js'
+import { defaultsOf } from '../../protocol/price.js'
+import { LOCAL_STATUSES } from '../../protocol/run-state.js'
+import { isKnownTag } from '../http/conditional-request.js'
+import { sendStoredFile } from '../http/stored-file.js'
+import { findDocument } from '../models/served-model.js'
+import { choiceIn, cursorIn, numberIn, type Query, textIn } from '../rules/console-requests.js'
+import { Refusal } from '../rules/refusal.js'
+import type { KeyName, ListedRun, RunFilter } from '../store/console-store.js'
+import { inputKey, outputUrl, type StoredFile } from '../stored-run.js'
+import type { ById, Site } from './site.js'
+import { pictureOf } from './thumbnails.js'
+
+const PAGE_SIZE = 24
+const MAX_PAGE_SIZE = 100
+const MAX_SEARCH_LENGTH = 1_000
+const MAX_PROMPT_CHARACTERS = 300
+const VIEW_COOKIE = 'rushes_view'
+
+interface Asked {
+  Querystring: Query
+}
+
+export function addRunRoutes(app: FastifyInstance, site: Site): void {
+  const { store, models, endpoints, storage } = site.options
+
+  app.get('/', (_request, reply) => site.redirect(reply, '/runs'))
+
+  app.get<Asked>('/runs', async (request, reply) => {
+    const accountId = site.account(request)
+    const fields = Object.entries(request.query)
+    // A form sends its empty fields too.
+    if (fields.some(([, value]) => value === ''))
+      return site.redirect(reply, linkTo('/runs', request.query as Readonly<Record<string, string>>))
+    const layout = layoutOf(request, reply)
+    const filter = filterOf(accountId, request.query)
+    const before = cursorIn(request.query, 'before')
+    const limit = numberIn(request.query, 'size', 1, MAX_PAGE_SIZE) ?? PAGE_SIZE
+    const [frame, { runs, next }, newest, keys] = await Promise.all([
+      site.frame(request),
+      store.listRuns({ ...filter, before, limit }),
+      newestOf(site, accountId),
+      keyChoices(site, accountId),
+    ])
+    return site.page(reply, RunsPage, {
+      frame,
+      nowMs: site.options.clock.now(),
+      query: {
+        status: filter.status,
+        model: filter.model,
+        key: filter.key === undefined ? undefined : String(filter.key),
+        search: filter.search,
+      },
+      layout,
+      runs: runs.map((run) => shownRun(site, run)),
+      next,
+      newest: before === undefined ? newest : undefined,
+      models: models.map(({ name }) => name),
+      keys,
+    })
+  })
+
+  /** One request for all rows of a page: 204, or the rows that changed and the new ones. */
+  app.get<Asked>('/runs/live', async (request, reply) => {
+    const accountId = site.account(request)
+    const known = new Map([request.query.at ?? []].flat().map((each) => idAndVersion(String(each))))
+    if (known.size > MAX_PAGE_SIZE * 10) throw new Refusal('bad_request')
+    const newest = numberIn(request.query, 'newest', 0, Number.MAX_SAFE_INTEGER)
+    const [found, after] = await Promise.all([
+      known.size === 0 ? [] : store.findRuns([...known.keys()], accountId),
+      newest === undefined
+        ? []
+        : store
+            .listRuns({ ...filterOf(accountId, request.query), after: newest, limit: MAX_PAGE_SIZE })
+            .then(({ runs }) => runs),
+    ])
+    const changed = found
+      .map((run) => shownRun(site, run))
+      .filter(({ id, version }) => known.get(id) !== version)
+    if (changed.length + after.length === 0) return reply.code(204).send()
+    // The page has no list yet.
+    if (request.query.empty !== undefined && after.length > 0)
+      return reply.header('hx-refresh', 'true').send('')
+    return site.part(reply, LiveAnswer, {
+      nowMs: site.options.clock.now(),
+      layout: layoutOf(request, reply),
+      changed,
+      created: after.map((run) => shownRun(site, run)),
+      newest: after[0]?.sequence ?? newest,
+      balance: (await site.frame(request)).balance,
+    })
+  })
+
+  app.get<ById & { Querystring: { cancel?: string } }>('/runs/:id', async (request, reply) =>
+    site.page(reply, RunPage, {
+      ...(await runView(site, request, request.params.id)),
+      ...(request.query.cancel === 'late' && { note: 'The run had already ended, so it was not canceled.' }),
+    }),
+  )
+
+  /** The version is in the URL: with an ETag, the browser turns a 304 into a 200, and the part is swapped again. */
+  app.get<ById & { Querystring: { version?: string } }>('/runs/:id/state', async (request, reply) => {
+    const [run] = await store.findRuns([request.params.id], site.account(request))
+    if (run !== undefined && shownRun(site, run).version === request.query.version)
+      return reply.code(204).send()
+    return site.part(reply, StateAnswer, await runView(site, request, request.params.id))
+  })
+
+  site.post(app, '/runs/:id/cancel', async (_form, request, reply) => {
+    const { id } = request.params as ById['Params']
+    const { status } = await endpoints.cancelRun(site.account(request), id, site.proof(request))
+    return site.redirect(reply, linkTo(`/runs/${id}`, { cancel: status === 'canceled' ? undefined : 'late' }))
+  })
+
+  site.post(app, '/runs/:id/delete', async (_form, request, reply) => {
+    const { id } = request.params as ById['Params']
+    if (await store.removeFiles(id, site.account(request), site.proof(request))) {
+      await storage.files.removeBelow(id)
+      await store.filesRemoved([id])
+    }
+    return site.redirect(reply, `/runs/${id}`)
+  })
+}
+
+/** Pictures of runs: thumbnails, and the images that were sent with a run. */
+export function addPictureRoutes(app: FastifyInstance, site: Site): void {
+  const { store, storage, thumbnails } = site.options
+
+  app.get<{ Params: { id: string; position: string } }>(
+    '/runs/:id/references/:position',
+    async (request, reply) => {
+      const { id, position } = request.params
+      const file = await findReference(site, site.account(request), id, Number(position))
+      return sendStoredFile(request, reply, storage.files, file)
+    },
+  )
+
+  /** A picture of which no thumbnail can be made is shown as it is. */
+  app.get<ById>('/runs/:id/thumbnail', async (request, reply) => {
+    const closed = new AbortController()
+    reply.raw.once('close', () => closed.abort(new Refusal('bad_request', 'The connection was closed.')))
+    const [run] = await store.findRuns([request.params.id], site.account(request))
+    if (run === undefined) throw new Refusal('run_not_found')
+    try {
+      const { etag, read } = await thumbnails.find(run)
+      const bytes = isKnownTag(request.headers, etag) ? undefined : await read(closed.signal)
+      reply.headers({ etag, 'cache-control': 'private, max-age=31536000, immutable' })
+      return bytes === undefined ? reply.code(304).send() : reply.type('image/webp').send(bytes)
+    } catch (error) {
+      const picture = pictureOf(run.outputs)
+      if (!(error instanceof Refusal && error.code === 'not_found') || picture === undefined) throw error
+      return site.redirect(reply, outputUrl('', picture))
+    }
+  })
+}
+
+/** `at`: `<id>.<version>`. */
+function idAndVersion(at: string): readonly [string, string] {
+  const [id = '', version = ''] = at.split('.')
+  return [id, version]
+}
+
+function layoutOf(request: FastifyRequest, reply: FastifyReply): RunsLayout {
+  const { view } = request.query as Query
+  if (view === 'list' || view === 'grid') {
+    if (request.cookies[VIEW_COOKIE] !== view)
+      reply.setCookie(VIEW_COOKIE, view, {
+        path: '/',
+        httpOnly: true,
+        sameSite: 'strict',
+        maxAge: 31_536_000,
+      })
+    return view
+  }
+  return request.cookies[VIEW_COOKIE] === 'grid' ? 'grid' : 'list'
+}
+
+const filterOf = (accountId: number, query: Query): Omit<RunFilter, 'limit'> => ({
+  accountId,
+  status: choiceIn(query, 'status', LOCAL_STATUSES),
+  model: textIn(query, 'model'),
+  key: query.key === 'console' ? 'console' : numberIn(query, 'key', 1, Number.MAX_SAFE_INTEGER),
+  search: textIn(query, 'search', MAX_SEARCH_LENGTH),
+})
+
+const newestOf = async ({ options: { store } }: Site, accountId: number): Promise<number> =>
+  (await store.listRuns({ accountId, limit: 1 })).runs[0]?.sequence ?? 0
+
+/** The newest keys. An account can have more, but most of those are disabled. */
+export const keyChoices = ({ options: { store } }: Site, accountId: number): Promise<readonly KeyName[]> =>
+  store.listAccountKeys({ accountId, limit: 100 })
+
+function shownRun({ options }: Site, run: ListedRun): ShownRun {
+  const state = run.status === 'processing' ? options.renderStateOf(run.id) : undefined
+  const progress = state?.progress === undefined ? undefined : Math.round(100 * state.progress)
+  const document = findDocument(options.models, run.model)
+  const ratio = run.aspectRatio ?? (document && defaultsOf(document.input).aspect_ratio)
+  const picture = pictureOf(run.outputs)
+  const { status, failure, isRefunded, isRemoved } = run
+  const shown = { status, failure, isRefunded, isRemoved, progress, queuePosition: state?.queue_position }
+  return {
+    ...run,
+    ...shown,
+    version: createHash('sha256').update(JSON.stringify(shown)).digest('base64url').slice(0, 12),
+    prompt: [...(run.prompt ?? '').slice(0, 2 * MAX_PROMPT_CHARACTERS)]
+      .slice(0, MAX_PROMPT_CHARACTERS)
+      .join(''),
+    ratio: ratioOf(ratio, run.kind === 'video'),
+    key: run.key?.name,
+    outputs: run.outputs.map((output, index) => ({
+      ...output,
+      url: outputUrl('', output),
+      savedName: downloadName({
+        prompt: run.prompt ?? '',
+        runId: run.id,
+        index,
+        fileName: output.name,
+      }),
+    })),
+    thumbnail:
+      options.hasThumbnails && picture !== undefined && picture === run.outputs[0]
+        ? `/runs/${run.id}/thumbnail`
+        : undefined,
+  }
+}
+
+function ratioOf(text: unknown, isWide: boolean): readonly [number, number] {
+  const [, width, height] = /^(\d{1,4}):(\d{1,4})$/.exec(String(text)) ?? []
+  if (Number(width) > 0 && Number(height) > 0) return [Number(width), Number(height)]
+  return isWide ? [16, 9] : [1, 1]
+}
+
+/** Throws `Refusal` (404) for a run of another account. */
+async function runView(site: Site, request: FastifyRequest, id: string): Promise<RunView> {
+  const { store, models, baseUrl } = site.options
+  const accountId = site.account(request)
+  const [frame, [listed], run] = await Promise.all([
+    site.frame(request),
+    store.findRuns([id], accountId),
+    store.findRun(id, accountId),
+  ])
+  if (listed === undefined || run === undefined) throw new Refusal('run_not_found')
+  return {
+    frame,
+    run: shownRun(site, { ...listed, outputs: run.outputs, status: run.status, failure: run.failure }),
+    prompt: typeof run.input.prompt === 'string' ? run.input.prompt : '',
+    input: run.input,
+    crashes: listed.crashes,
+    document: findDocument(models, run.model),
+    baseUrl: baseUrl(request),
+  }
+}
+
+/** Returns an image that was sent with the run. `position` is its index in `image_urls`. Throws `Refusal` (404). */
+export async function findReference(
+  { options: { store } }: Site,
+  accountId: number,
+  id: string,
+  position: number,
+): Promise<StoredFile> {
+  const run = await store.findRun(id, accountId)
+  if (run === undefined) throw new Refusal('run_not_found')
+  const { image_urls: sources } = run.input
+  const image: unknown = Array.isArray(sources) ? sources[position] : undefined
+  if (!isSentImage(image)) throw new Refusal('not_found')
+  const { sha256, bytes, content_type: contentType } = image
+  return { key: inputKey(run.id, sha256), contentType, bytes, sha256, name: `reference-${position + 1}` }
+}

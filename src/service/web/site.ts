@@ -1,0 +1,182 @@
+/** What all pages have in common: the user of a request, forms, and how HTML is sent. */
+import { gzipSync } from 'node:zlib'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type Frame, linkTo, MessagePage, renderPage, renderPart } from '../../console/index.js'
+import type { Clock } from '../../host/clock.js'
+import type { ModelDocument } from '../../protocol/models.js'
+import type { Endpoints } from '../endpoints.js'
+import type { Storage } from '../files/contract.js'
+import { refusalOf } from '../http/error-responses.js'
+import type { BaseUrl } from '../http/listening.js'
+import { type BodyLimits, withBody } from '../http/request-body.js'
+import { Refusal, refusalSaying } from '../rules/refusal.js'
+import type { SessionRecord } from '../store/console-store.js'
+import type { ServiceStore } from '../store/contract.js'
+import type { SessionProof } from '../store/sql.js'
+import type { RenderState } from '../stored-run.js'
+import { type AssetFiles, acceptsGzip } from './assets.js'
+import type { Sessions } from './sessions.js'
+import type { Thumbnails } from './thumbnails.js'
+import { visitorOf } from './visitor.js'
+
+export interface SiteOptions {
+  readonly store: ServiceStore
+  readonly endpoints: Endpoints
+  readonly storage: Pick<Storage, 'files'>
+  readonly sessions: Sessions
+  readonly thumbnails: Thumbnails
+  readonly hasThumbnails: boolean
+  readonly models: readonly ModelDocument[]
+  readonly assets: AssetFiles
+  readonly bodyLimits: BodyLimits
+  readonly logPrompts: boolean
+  readonly clock: Clock
+  readonly publicUrl: string | undefined
+  /** Base of all URLs of the service, without a trailing slash. */
+  readonly baseUrl: BaseUrl
+  /** Returns the progress of a run that this process renders, if it reports any. */
+  renderStateOf(id: string): RenderState | undefined
+  /** Origin of images and videos if they are in a bucket; undefined if the service sends them. */
+  outputsOrigin(): Promise<string | undefined>
+  onError(error: unknown): void
+}
+
+type Component<Props> = Parameters<typeof renderPage<Props>>[0]
+type FormHandler = (form: FormData, request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
+
+export interface ById {
+  Params: { id: string }
+}
+
+export class Site {
+  readonly options: SiteOptions
+  /** URLs of the files of the pages. */
+  readonly assets: Readonly<Record<string, string>>
+  /** Path of the public URL, which the proxy removes; usually empty. */
+  readonly #prefix: string
+
+  constructor(options: SiteOptions) {
+    this.options = options
+    this.assets = Object.fromEntries([...options.assets].map(([name, { url }]) => [name, url]))
+    const { publicUrl } = options
+    this.#prefix = publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/+$/, '')
+  }
+
+  page<Props>(reply: FastifyReply, page: Component<Props>, props: Props, status = 200): FastifyReply {
+    return this.#html(reply.code(status), renderPage(page, props))
+  }
+
+  /** A part has a URL of its own: at that of a page, Back would show it in place of the page. */
+  part<Props>(reply: FastifyReply, part: Component<Props>, props: Props): FastifyReply {
+    return this.#html(reply, renderPart(part, props))
+  }
+
+  /** A path as a browser sees it. */
+  path(path: string): string {
+    return `${this.#prefix}${path}`
+  }
+
+  redirect(reply: FastifyReply, path: string): FastifyReply {
+    return reply.redirect(this.path(path), 303)
+  }
+
+  #html(reply: FastifyReply, text: string): FastifyReply {
+    // Quotes in texts are escaped, so that only attributes of the pages match.
+    const html =
+      this.#prefix === ''
+        ? text
+        : text.replace(/( (?:href|src|action|formaction|hx-get|hx-post)=")(?=\/)/g, `$1${this.#prefix}`)
+    const isGzip = acceptsGzip(reply.request.headers['accept-encoding']) && html.length > 1_000
+    if (isGzip) reply.header('content-encoding', 'gzip')
+    return reply
+      .header('vary', 'accept-encoding')
+      .type('text/html; charset=utf-8')
+      .send(isGzip ? gzipSync(html) : html)
+  }
+
+  /** Throws `Refusal` (401) without a session. */
+  session(request: FastifyRequest): SessionRecord {
+    const { session } = visitorOf(request)
+    if (session === undefined) throw new Refusal('not_signed_in')
+    return session
+  }
+
+  account(request: FastifyRequest): number {
+    return this.session(request).user.accountId
+  }
+
+  proof(request: FastifyRequest): SessionProof {
+    return { session: this.session(request).hash, nowMs: this.options.clock.now() }
+  }
+
+  async frame(request: FastifyRequest): Promise<Frame> {
+    const { user } = this.session(request)
+    const account = await this.options.store.findAccount(user.accountId)
+    return {
+      assets: this.assets,
+      user: user.email,
+      account: user.account,
+      balance: account?.balance ?? 0,
+      isBanned: user.banned,
+    }
+  }
+
+  /** Adds a route for a form of a signed-in user. The body is read only then. */
+  post(app: FastifyInstance, path: string, handler: FormHandler): void {
+    app.post(path, (request, reply) =>
+      withForm(request, this.options.bodyLimits, this.account(request), (form) =>
+        handler(form, request, reply),
+      ),
+    )
+  }
+
+  /** Answers an error as a page, or without content for a live part, which then stays as it is. */
+  error(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    const refusal = refusalOf(error)
+    const isPart = request.headers['hx-request'] !== undefined
+    if (refusal.code === 'not_signed_in') {
+      if (isPart) return reply.code(401).header('hx-refresh', 'true').send('')
+      if (request.method === 'GET' || request.method === 'HEAD')
+        return this.redirect(reply, linkTo('/sign-in', { next: request.url }))
+    }
+    if (refusal !== error && refusal.status >= 500) this.options.onError(error)
+    if (refusal.status === 503) reply.header('retry-after', 5)
+    if (isPart) return reply.code(refusal.status).send('')
+    return this.page(
+      reply,
+      MessagePage,
+      { assets: this.assets, title: titleOf(refusal), message: refusal.message },
+      refusal.status,
+    )
+  }
+}
+
+const titleOf = ({ status }: Refusal): string =>
+  status === 404 || status === 410
+    ? 'Not found'
+    : status === 401
+      ? 'You are signed out'
+      : status >= 500
+        ? 'The service cannot answer at this moment'
+        : 'This did not work'
+
+/** Reads a form of either encoding, and keeps the memory of its body reserved until `work` ends. */
+export const withForm = <Result>(
+  request: FastifyRequest,
+  limits: BodyLimits,
+  owner: number,
+  work: (form: FormData) => Promise<Result>,
+): Promise<Result> =>
+  withBody(request.raw, limits, owner, async (chunks) => {
+    const headers = { 'content-type': request.headers['content-type'] ?? '' }
+    const form = await new Response(Buffer.concat(chunks), { headers }).formData().catch(() => {
+      throw refusalSaying('bad_request', 'This form cannot be read.')
+    })
+    return await work(form)
+  })
+
+/** The text of a field, whose lines end with CR LF when a browser sends it. */
+export function fieldOf(form: FormData, name: string): string {
+  const value = form.get(name)
+  return typeof value === 'string' ? value.replaceAll('\r\n', '\n') : ''
+}

@@ -1,0 +1,134 @@
+/**
+ * Thumbnails of finished runs. An engine can write any file, so a separate process decodes the pictures: two at a time,
+ * each with a time limit.
+ */
+import { createWriteStream } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { messageOf } from '../../errors.js'
+import { withTimeout } from '../../host/abort.js'
+import type { Clock } from '../../host/clock.js'
+import { makeOwnFolder } from '../../host/own-folder.js'
+import { createSlots } from '../../host/slots.js'
+import { mediaTypeOf } from '../../protocol/media.js'
+import { type Engine, RendererClosed, RendererCrashed } from '../engines/engine.js'
+import { type FileStore, type FoundFile, StorageUnavailable } from '../files/contract.js'
+import { isDiskUnusable } from '../log.js'
+import { Refusal, refusalSaying } from '../rules/refusal.js'
+import { outputKey, type StoredOutput } from '../stored-run.js'
+
+const MAX_AT_ONCE = 2
+/** Maximum number of waiting thumbnails: about 15 s of work with pictures of 3840 pixels. */
+const MAX_WAITING = 200
+const MAX_BYTES = 64 * 1_048_576
+/** Time limit of one thumbnail. The process has a low priority: on a busy machine it needed more than 10 s. */
+const TIMEOUT_MS = 30_000
+/** Maximum number of failed pictures in memory. */
+const MAX_REMEMBERED = 1_000
+/** Time for which a picture that failed is refused, so that page reloads do not delay other thumbnails. */
+const REFUSED_MS = 600_000
+/** Message of a system error, such as "ENOSPC: no space left on device", which the picture did not cause. */
+const SYSTEM_ERROR = /^E[A-Z0-9]+: /
+
+const noThumbnail = () => refusalSaying('not_found', 'No thumbnail can be made of this picture.')
+const thumbnailFailed = () => refusalSaying('overloaded', 'The thumbnail could not be made at this moment.')
+
+interface Thumbnail {
+  /** Strong ETag, including its quotes. */
+  readonly etag: string
+  /** Returns a WebP. An abort removes a call that waits for a slot. Throws `Refusal`: 404, 503. */
+  read(signal: AbortSignal): Promise<Uint8Array>
+}
+
+export interface Thumbnails {
+  /** Throws `Refusal`: 404, 410. */
+  find(run: { readonly outputs: readonly StoredOutput[] }): Promise<Thumbnail>
+}
+
+interface ThumbnailsOptions {
+  readonly files: FileStore
+  /** Makes one file from the picture at `input.path`. If undefined, no run has a thumbnail. */
+  readonly engine: Engine | undefined
+  readonly clock: Clock
+  onError(error: unknown): void
+}
+
+/**
+ * The output that the thumbnail shows. The service reads the formats of reference images, which do not include BMP.
+ */
+export const pictureOf = (outputs: readonly StoredOutput[]): StoredOutput | undefined =>
+  outputs.find(
+    ({ contentType }) => mediaTypeOf(contentType) === 'image' && !/^image\/bmp\b/i.test(contentType),
+  )
+
+export function createThumbnails({ files, engine, clock, onError }: ThumbnailsOptions): Thumbnails {
+  /** Times of failures, by the SHA-256 of the picture. */
+  const failures = new Map<string, number>()
+  const slots = createSlots(MAX_AT_ONCE, {
+    maxWaiting: MAX_WAITING,
+    refusal: () => refusalSaying('overloaded', 'Too many thumbnails are requested at this moment.'),
+  })
+
+  const isRefused = ({ sha256 }: StoredOutput): boolean =>
+    clock.monotonic() - (failures.get(sha256) ?? Number.NEGATIVE_INFINITY) < REFUSED_MS
+
+  /** Throws the error to send. */
+  function refuse(error: unknown, { sha256 }: StoredOutput): never {
+    if (error instanceof RendererClosed) throw new Refusal('not_ready')
+    if (error instanceof StorageUnavailable || isDiskUnusable(error)) throw error
+    if (SYSTEM_ERROR.test(messageOf(error))) throw thumbnailFailed()
+    if (error instanceof RendererCrashed) onError(error)
+    const [oldest] = failures.keys()
+    if (failures.size >= MAX_REMEMBERED && oldest !== undefined) failures.delete(oldest)
+    failures.set(sha256, clock.monotonic())
+    throw noThumbnail()
+  }
+
+  async function make(engine: Engine, output: StoredOutput, file: FoundFile): Promise<Uint8Array> {
+    const folder = await makeOwnFolder(tmpdir(), 'rushes-thumbnail-')
+    const work = async (signal: AbortSignal) => {
+      const path =
+        files.pathOf?.(outputKey(output)) ?? (await copy(file, join(folder.path, 'picture'), signal))
+      const job = { kind: 'image', input: { path }, folder: folder.path, references: [], signal } as const
+      const [made] = await engine.render(job)
+      await folder.check()
+      const thumbnail = await folder.openFile(made?.name ?? '')
+      return await thumbnail.readFile().finally(() => thumbnail.close())
+    }
+    try {
+      return await withTimeout(work, { timeoutMs: TIMEOUT_MS, reason: thumbnailFailed, clock })
+    } finally {
+      await folder.remove().catch(onError)
+    }
+  }
+
+  return {
+    async find({ outputs }) {
+      const output = pictureOf(outputs)
+      if (output === undefined || engine === undefined)
+        throw refusalSaying('not_found', 'This run has no picture.')
+      const file = await files.find(outputKey(output))
+      if (file === undefined) throw new Refusal('gone')
+      return {
+        etag: `"${output.sha256}-thumbnail"`,
+        async read(signal) {
+          if (file.bytes > MAX_BYTES || isRefused(output)) throw noThumbnail()
+          return await slots.use(
+            async () => {
+              // Another request for this picture may have failed while this one waited.
+              if (isRefused(output)) throw noThumbnail()
+              return await make(engine, output, file).catch((error) => refuse(error, output))
+            },
+            { signal },
+          )
+        },
+      }
+    },
+  }
+}
+
+async function copy(file: FoundFile, path: string, signal: AbortSignal): Promise<string> {
+  await pipeline(await file.read(), createWriteStream(path, { mode: 0o600 }), { signal })
+  return path
+}

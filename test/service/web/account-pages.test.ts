@@ -1,0 +1,241 @@
+/** The pages of the API keys, the credits and the account. */
+import { describe, expect, test } from 'vitest'
+import { csvLine } from '../../../src/service/web/credits.js'
+import {
+  ANN,
+  AUTH_PATHS,
+  addUser,
+  type Browser,
+  createBrowser,
+  createByKey,
+  createConsoleService,
+  createInConsole,
+  FOX,
+  hiddenField,
+  signInByLink,
+  withStore,
+  wordsOf,
+} from '../../support/console.js'
+import { ask, type TestService } from '../../support/service.js'
+
+const secretOf = (body: string): string | undefined => /rk_[\w-]{43}/.exec(body)?.[0]
+
+const statusWith = async (service: TestService, key: string | undefined) =>
+  (await ask(service, 'GET', '/api/v1/runs/run_none', undefined, { key })).status
+
+describe('API keys', () => {
+  test('are created by the form, shown once, and work; the same form sent again makes none', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    const fields = {
+      form_key: hiddenField(await browser.get('/keys/new'), 'form_key'),
+      name: 'CI <nightly>',
+      spend_limit: '5',
+      quota: '7',
+      allowed_ips: '10.0.0.0/8\r\n127.0.0.1',
+      expires_at: '2026-02-01',
+    }
+    const created = await browser.submit('/keys', fields)
+    expect([created.status, created.header('cache-control')]).toEqual([200, 'no-store'])
+    const secret = secretOf(created.body)
+    expect(await statusWith(service, secret)).toBe(404)
+    const [again, twice] = await Promise.all([
+      browser.submit('/keys', fields),
+      browser.submit('/keys', fields),
+    ])
+    for (const answer of [again, twice]) {
+      expect(wordsOf(answer)).toContain('This key was created before, and was shown once.')
+      expect(secretOf(answer.body)).toBeUndefined()
+    }
+    const list = await browser.get('/keys')
+    expect(secretOf(list.body)).toBeUndefined()
+    expect(wordsOf(list)).toMatch(
+      /CI <nightly> rk_\S{6}… expires in 31 days only from 10\.0\.0\.0\/8, 127\.0\.0\.1 active 0 of 5 0 of 7/,
+    )
+    // The same form of another user is another key.
+    const other = await signInByLink(service, 'bob@example.com')
+    expect(secretOf((await other.submit('/keys', fields)).body)).not.toBe(secret)
+  })
+
+  test('are created once by a form that is sent twice at the same time', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    const fields = { form_key: 'k', name: 'CI' }
+    const answers = await Promise.all([1, 2, 3].map(() => browser.submit('/keys', fields)))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect(answers.flatMap(({ body }) => secretOf(body) ?? [])).toHaveLength(1)
+  })
+
+  test('are changed, disabled and enabled; what the form cannot show stays', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    await withStore(service, (store) =>
+      store.changeKey(1, { name: 'c\u200bi', expiresAtMs: 1, rate: { requests: 5, windowMs: 1_000 } }),
+    )
+    const form = await browser.get('/keys/1')
+    const [, name = ''] = /name="name" value="([^"]*)"/.exec(form.body) ?? []
+    const values = { name, spend_limit: '', allowed_ips: '', expires_at: '1970-01-01' }
+    const saved = await browser.submit('/keys/1', { ...values, quota: '3' })
+    expect([saved.status, saved.header('location')]).toEqual([303, '/keys#key-1'])
+    const key = () => withStore(service, (store) => store.findAccountKey(1, 1))
+    expect(await key()).toMatchObject({ quota: 3, expiresAtMs: 1, rate: { requests: 5 }, name: 'c\u200bi' })
+    await browser.submit('/keys/1/disable')
+    expect(await key()).toMatchObject({ disabled: true })
+    await browser.submit('/keys/1/enable')
+    expect(await key()).toMatchObject({ disabled: false })
+    expect(wordsOf(await browser.get('/keys'))).toContain('expired')
+  })
+
+  test.each<[field: string, value: string, says: RegExp]>([
+    ['name', ' ', /1 to 100 characters/],
+    ['name', 'a\u202eb', /without invisible characters/],
+    ['spend_limit', '-1', /enter 0 or more/],
+    ['quota', '1.5', /enter 0 or more/],
+    ['allowed_ips', '10.0.0.0/33', /not an IP address or CIDR range/],
+    ['expires_at', '2025-12-31', /this day is over/],
+    ['expires_at', '2026-02-30', /is not a day/],
+  ])('with the %s %j are refused, and the form keeps its texts', async (field, value, says) => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    const answer = await browser.submit('/keys', { name: 'kept', form_key: 'k', [field]: value })
+    expect(answer.status).toBe(422)
+    expect(wordsOf(answer)).toMatch(says)
+    expect(hiddenField(answer, 'form_key')).toBe('k')
+    expect(secretOf((await browser.submit('/keys', { name: 'kept', form_key: 'k' })).body)).toBeDefined()
+  })
+
+  test('of another account are not found, and come in pages of 100', async () => {
+    const service = await createConsoleService()
+    const stranger = await signInByLink(service, 'eve@example.com', 'other')
+    for (const path of ['/keys/1', '/keys/1/disable', '/keys/1/enable'])
+      expect((await stranger.submit(path, { name: 'stolen' })).status).toBe(404)
+    expect((await stranger.get('/keys/1')).status).toBe(404)
+    await withStore(service, async (store) => {
+      const { accountId = 0 } = (await store.findUser('eve@example.com')) ?? {}
+      for (let at = 0; at < 101; at++)
+        await store.addKey({ accountId, name: `key ${at}`, hash: `h${at}`, prefix: 'rk_', nowMs: 0 })
+    })
+    const first = await stranger.get('/keys')
+    const older = /href="(\/keys\?before=\d+)"/.exec(first.body)?.[1] ?? ''
+    const names = ({ body }: { body: string }) =>
+      [...body.matchAll(/<bdi>(key \d+)/g)].map(([, name]) => name)
+    expect(names(first)).toHaveLength(100)
+    expect(names(await stranger.get(older))).toEqual(['key 0'])
+  })
+})
+
+describe('credits', () => {
+  test('show the balance, bars with an axis, and a ledger that is filtered by its URL', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    await createByKey(service, 2)
+    const id = await createInConsole(browser)
+    await browser.submit(`/runs/${id}/cancel`)
+    const page = await browser.get('/credits')
+    expect(wordsOf(page)).toContain('Balance 9,998 credits')
+    expect(page.body).toContain('aria-label="Spent per day. 2 credits for 3 runs in 30 days.')
+    expect(wordsOf(page)).toMatch(/ 2 1 0 .* 2025-12-03 2026-01-01 /)
+    expect(page.body.match(/<rect /g)).toHaveLength(30)
+    const kinds = async (query: string) =>
+      [...(await browser.get(`/credits?${query}`)).body.matchAll(/class="badge \w+">(\w+)</g)].map(
+        ([, kind]) => kind,
+      )
+    expect(await kinds('')).toEqual(['Refund', 'Charge', 'Charge', 'Charge', 'Added'])
+    expect(await kinds('kind=charge&key=1')).toEqual(['Charge', 'Charge'])
+    expect(await kinds('from=2026-01-02')).toEqual([])
+    expect(await kinds('to=2025-12-31')).toEqual([])
+    expect((await browser.get('/credits?kind=&days=7')).header('location')).toBe('/credits?days=7')
+    expect((await browser.get('/credits?from=x')).status).toBe(400)
+  })
+
+  test('as CSV have all entries that match, and no formula', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    await withStore(service, (store) => store.changeKey(1, { name: '=1+1' }))
+    const [id] = await createByKey(service, 1)
+    const { header, body } = await browser.get('/credits.csv?kind=charge')
+    expect(header('content-disposition')).toBe('attachment; filename="credits.csv"')
+    expect(body).toMatch(
+      new RegExp(`^time,kind,amount,run,key number,key name\\r\\n\\S+Z,charge,-1,${id},1,'=1\\+1\\r\\n$`),
+    )
+    expect(csvLine(['a"b', 'c;@d', -5, null])).toBe(`"a""b",c;'@d,-5,\r\n`)
+    const stranger = await signInByLink(service, 'eve@example.com', 'other')
+    expect((await stranger.get('/credits.csv')).body).not.toContain('charge')
+  })
+})
+
+describe('the account', () => {
+  const userId = (service: TestService, email: string) =>
+    withStore(service, async (store) => (await store.findUser(email))?.id)
+
+  test('lists the sessions, and ends others', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    const other = await signInByLink(service)
+    const page = await browser.get('/account')
+    expect(wordsOf(page)).toContain('this session')
+    const end = /action="(\/account\/sessions\/\d+\/end)"/.exec(page.body)?.[1] ?? ''
+    expect((await (await signInByLink(service, 'bob@example.com')).submit(end)).status).toBe(404)
+    expect((await browser.submit(end)).status).toBe(303)
+    expect((await other.get('/account')).status).toBe(303)
+    expect((await browser.get('/account')).status).toBe(200)
+  })
+
+  test('adds a user with a link that is shown once and lives three days', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    const added = await browser.submit('/account/users', { email: ' Bob@Example.com ' })
+    expect([added.status, added.header('cache-control')]).toEqual([200, 'no-store'])
+    expect(wordsOf(added)).toContain('A link for bob@example.com. It signs in once, within three days.')
+    const token = /\/link\/([\w-]{43})/.exec(added.body)?.[1]
+    const page = await browser.get('/account')
+    expect(page.body).not.toContain('/link/')
+    expect(wordsOf(page)).toContain('bob@example.com never signed in, no password yet')
+    const again = await browser.submit('/account/users', { email: 'bob@example.com' })
+    expect([again.status, wordsOf(again)]).toEqual([422, expect.stringContaining('already exists')])
+    expect((await browser.submit('/account/users', { email: 'bob' })).status).toBe(422)
+    await service.clock.advance(3 * 86_400_000 - 1)
+    expect((await createBrowser(service).post(AUTH_PATHS.link, { token })).status).toBe(200)
+    await browser.post(AUTH_PATHS.session)
+    await service.clock.advance(60_000)
+    const link = await (await signInByLink(service)).submit(
+      `/account/users/${await userId(service, 'bob@example.com')}/link`,
+    )
+    const second = /\/link\/([\w-]{43})/.exec(link.body)?.[1]
+    await service.clock.advance(3 * 86_400_000)
+    expect((await createBrowser(service).post(AUTH_PATHS.link, { token: second })).status).toBe(401)
+  })
+
+  test('removes another user, whose session ends, but never oneself or one of another account', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    const bob = await signInByLink(service, 'bob@example.com')
+    await addUser(service, 'eve@example.com', 'other')
+    const remove = async (by: Browser, email: string) =>
+      (await by.submit(`/account/users/${await userId(service, email)}/remove`)).status
+    expect(await remove(browser, 'eve@example.com')).toBe(404)
+    expect(await remove(browser, ANN)).toBe(404)
+    expect(await remove(browser, 'bob@example.com')).toBe(303)
+    expect((await bob.get('/runs')).status).toBe(303)
+    expect(await userId(service, 'bob@example.com')).toBeUndefined()
+    expect(await userId(service, 'eve@example.com')).toBeDefined()
+  })
+
+  test('gives no link for a user who has a password: it would let one user be the other', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    const bob = await signInByLink(service, 'bob@example.com')
+    await bob.post(AUTH_PATHS.password, { password: 'a long password of Bob' })
+    const answer = await browser.submit(`/account/users/${await userId(service, 'bob@example.com')}/link`)
+    expect([answer.status, wordsOf(answer)]).toEqual([422, expect.stringContaining('has a password')])
+    expect(answer.body).not.toContain('/link/')
+  })
+})
+
+test('a run of the API and of the pages is charged the same', async () => {
+  const service = await createConsoleService()
+  const browser = await signInByLink(service)
+  await ask(service, 'POST', '/api/v1/runs', FOX)
+  await createInConsole(browser)
+  expect((await browser.get('/runs')).body).toContain('<strong id="balance">9,998<')
+})

@@ -1,0 +1,182 @@
+/** The form of a new run: its fields, references, price, and what is created by it. */
+import { describe, expect, test } from 'vitest'
+import {
+  type Browser,
+  createBrowser,
+  createConsoleService,
+  createInConsole,
+  FOX,
+  hiddenField,
+  signInByLink,
+  submitRun,
+  withStore,
+  wordsOf,
+} from '../../support/console.js'
+import { createInstantEngine, ONE_PIXEL_PNG } from '../../support/engines.js'
+import { ask, ended, type TestService } from '../../support/service.js'
+
+const PNG = new File([ONE_PIXEL_PNG], 'fox.png', { type: 'image/png' })
+
+const runsOf = (service: TestService) =>
+  withStore(service, async (store) => (await store.listRuns({ accountId: 1, limit: 100 })).runs)
+
+const inputOf = async (service: TestService, id: string) =>
+  (await ask(service, 'GET', `/api/v1/runs/${id}`)).body.input
+
+async function createForm(): Promise<{ service: TestService; browser: Browser }> {
+  const service = await createConsoleService()
+  return { service, browser: await signInByLink(service) }
+}
+
+test('the form has the fields of the model, seconds after durations, and the price with its unit', async () => {
+  const { browser } = await createForm()
+  const page = await browser.get('/new?model=rushes/preview-video')
+  expect(wordsOf(page)).toMatch(/Duration 5 s 10 s .*5 credits of 10,000 credits/)
+  expect(wordsOf(await browser.get('/new'))).toMatch(/Quality basic high .*1 credit of 10,000 credits/)
+  const other = await browser.submit('/new/form', {
+    model: 'rushes/preview-video',
+    prompt: 'kept',
+    form_key: 'k',
+  })
+  expect(other.body).toContain('kept</textarea>')
+  expect(hiddenField(other, 'form_key')).toBe('k')
+})
+
+test('the price follows the fields and the number of runs, without the files', async () => {
+  const { browser } = await createForm()
+  const priceOf = async (fields: Record<string, string>) => {
+    const answer = await browser.submit('/new/price', { model: FOX.model, ...fields })
+    expect(answer.body).toMatch(/^<output id="price"/)
+    return wordsOf(answer).trim()
+  }
+  expect(await priceOf({ quality: 'high', count: '3' })).toBe('6 credits for 3 runs of 10,000 credits')
+  expect(await priceOf({ quality: 'none', count: 'x' })).toBe('1 credit of 10,000 credits')
+})
+
+describe('a form that is sent', () => {
+  test('leads to its run; several go to the list', async () => {
+    const { service, browser } = await createForm()
+    const fields = { prompt: 'a fox\r\nin snow', aspect_ratio: '3:2', quality: '', image_urls: '' }
+    const id = await createInConsole(browser, fields)
+    expect(await inputOf(service, id)).toEqual({
+      prompt: 'a fox\nin snow',
+      aspect_ratio: '3:2',
+      seed: expect.any(Number),
+    })
+    const several = await submitRun(browser, { count: '3' })
+    expect([several.status, several.header('location')]).toEqual([303, '/runs'])
+    expect(await runsOf(service)).toHaveLength(4)
+  })
+
+  test('twice unchanged is one run; changed, or with another number of runs, it is another', async () => {
+    const { service, browser } = await createForm()
+    const key = hiddenField(await browser.get('/new'), 'form_key')
+    const send = (fields = {}) => createInConsole(browser, { form_key: key, ...fields })
+    const [one, same] = await Promise.all([send(), send()])
+    expect(same).toBe(one)
+    expect(await send()).toBe(one)
+    expect(await send({ prompt: 'a bear' })).not.toBe(one)
+    expect(await createInConsole(browser)).not.toBe(one)
+    await submitRun(browser, { form_key: key, count: '2' })
+    await submitRun(browser, { form_key: key, count: '2' })
+    expect(await runsOf(service)).toHaveLength(5)
+    const ledger = await browser.get('/credits')
+    expect(ledger.body).toContain('<strong id="balance">9,995<')
+  })
+
+  test('is drawn again with 422 and its texts, where a field is wrong', async () => {
+    const { service, browser } = await createForm()
+    const refused = async (fields: Record<string, string>) => {
+      const answer = await submitRun(browser, fields)
+      expect(answer.status).toBe(422)
+      return answer
+    }
+    const wrong = await refused({ prompt: '<b>kept</b>', quality: 'best', form_key: 'mine' })
+    expect(wordsOf(wrong)).toMatch(/Nothing was created.* Must be one of basic, high/)
+    expect(wrong.body).toContain('&lt;b>kept&lt;/b></textarea>')
+    expect(hiddenField(wrong, 'form_key')).toBe('mine')
+    expect((await refused({ prompt: '  ' })).body).toContain('aria-invalid')
+    expect(wordsOf(await refused({ count: '21' }))).toContain('must be from 1 to 20')
+    expect(wordsOf(await refused({ prompt: 'x'.repeat(100_001) }))).toContain('the limit is 100000')
+    expect(await runsOf(service)).toEqual([])
+  })
+
+  test('says how many of several runs the balance was enough for, and pays each once', async () => {
+    const { service, browser } = await createForm()
+    await withStore(service, (store) =>
+      store.addCredits({ account: 'default', amount: -9_997, nowMs: 0 }, () => {}),
+    )
+    const send = () => submitRun(browser, { count: '5', form_key: 'k' })
+    expect(wordsOf(await send())).toContain('3 of 5 runs were created.')
+    expect(wordsOf(await send())).toContain('3 of 5 runs were created.')
+    expect(await runsOf(service)).toHaveLength(3)
+  })
+
+  test.each([
+    ['multipart/form-data', 400],
+    ['multipart/form-data; boundary=b', 400],
+    ['application/json', 400],
+    ['', 400],
+  ])('as %s without a form is refused', async (type, status) => {
+    const { browser } = await createForm()
+    expect((await browser.ask('POST', '/runs', 'x', { 'content-type': type })).status).toBe(status)
+  })
+})
+
+describe('reference images', () => {
+  test('that were chosen are kept for an hour when the form is drawn again, for their user alone', async () => {
+    const { service, browser } = await createForm()
+    const wrong = await submitRun(browser, { files: PNG, quality: 'best' })
+    const reference = /name="reference" value="(\/new\/files\/[\w-]+)" checked/.exec(wrong.body)?.[1] ?? ''
+    expect(wrong.body).toContain(`<img src="${reference}" alt="fox.png"`)
+    expect((await browser.get(reference)).header('content-type')).toBe('image/png')
+    const stranger = await signInByLink(service, 'eve@example.com')
+    expect((await stranger.get(reference)).status).toBe(404)
+    const theirs = await submitRun(stranger, { reference })
+    expect([theirs.status, wordsOf(theirs)]).toEqual([422, expect.stringContaining('no longer kept here')])
+    const id = await createInConsole(browser, { reference })
+    expect((await inputOf(service, id)).image_urls).toEqual([
+      { sha256: expect.any(String), bytes: ONE_PIXEL_PNG.length, content_type: 'image/png' },
+    ])
+    await service.clock.advance(3_600_000)
+    expect((await browser.get(reference)).status).toBe(404)
+  })
+
+  test('can be files, URLs and outputs of earlier runs; an earlier run fills in the form', async () => {
+    const service = await createConsoleService({ rendering: true, engine: createInstantEngine() })
+    const browser = await signInByLink(service)
+    const first = await createInConsole(browser, { files: PNG, image_urls: 'https://example.com/a.png' })
+    const { output } = await ended(service, first)
+    const page = await browser.get(`/runs/${first}`)
+    const use = /href="(\/new\?reference=[^"]*)"/.exec(page.body)?.[1] ?? ''
+    const reference = /name="reference" value="([^"]*)"/.exec((await browser.get(use)).body)?.[1] ?? ''
+    const second = await createInConsole(browser, { reference, prompt: 'two', seed: '' })
+    expect((await inputOf(service, second)).image_urls).toEqual([output.urls[0]])
+
+    const again = await browser.get(`/new?from=${first}`)
+    const sent = `/runs/${first}/references/0`
+    expect(again.body).toContain(`<img src="${sent}"`)
+    expect(again.body).toContain('https://example.com/a.png</textarea>')
+    expect((await browser.get(sent)).header('content-type')).toBe('image/png')
+    const third = await createInConsole(browser, { reference: sent, prompt: 'three' })
+    expect((await inputOf(service, third)).image_urls).toMatchObject([{ bytes: ONE_PIXEL_PNG.length }])
+    const fourth = await browser.get(`/new?from=${second}`)
+    expect(fourth.body).toContain(`value="${reference}"`)
+  })
+
+  test('that are no images, or names of other places, are refused or ignored', async () => {
+    const { service, browser } = await createForm()
+    const text = await submitRun(browser, { files: new File(['<svg/>'], 'x.svg', { type: 'image/png' }) })
+    expect([text.status, wordsOf(text)]).toEqual([422, expect.stringContaining('x.svg is not a PNG')])
+    for (const reference of ['https://evil.example/x.png', '/../../etc/passwd', '/keys']) {
+      const id = await createInConsole(browser, { reference, prompt: reference })
+      expect(await inputOf(service, id)).not.toHaveProperty('image_urls')
+    }
+  })
+})
+
+test('a form needs a session at each step', async () => {
+  const browser = createBrowser(await createConsoleService())
+  for (const path of ['/new/form', '/new/price', '/runs'])
+    expect((await browser.submit(path)).status).toBe(401)
+})

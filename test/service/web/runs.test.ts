@@ -1,0 +1,365 @@
+/** The pages of the runs, as a browser without a script gets them, and their live parts. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import {
+  BOAT,
+  type Browser,
+  createBrowser,
+  createByKey,
+  createConsoleService,
+  createInConsole,
+  FOX,
+  load,
+  setBanned,
+  signInByLink,
+  submitRun,
+  withStore,
+  wordsOf,
+} from '../../support/console.js'
+import { createInstantEngine } from '../../support/engines.js'
+import { ask, ended } from '../../support/service.js'
+
+const rows = (body: string): readonly string[] =>
+  [...body.matchAll(/<(?:tr|li) id="(run_\w+)"/g)].map(([, id = '']) => id)
+
+/** The hidden fields of a page, as htmx sends them. */
+function livePath(body: string): string {
+  const path = /hx-get="(\/runs\/live[^"]*)"/.exec(body)?.[1]?.replaceAll('&amp;', '&') ?? ''
+  const fields = [...body.matchAll(/<input type="hidden" name="(at|newest|empty)" value="([^"]*)"/g)]
+  const query = new URLSearchParams(fields.map(([, name = '', value = '']) => [name, value]))
+  return `${path}${path.includes('?') ? '&' : '?'}${query}`
+}
+
+const rendering = () => createConsoleService({ rendering: true, engine: createInstantEngine() })
+
+describe('the list', () => {
+  test('shows runs newest first, as a list or a grid, which a cookie keeps', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    expect(wordsOf(await browser.get('/runs'))).toContain('No runs yet.')
+    const [one = '', two = ''] = await createByKey(service, 2)
+    const three = await createInConsole(browser, { prompt: '<script>alert(1)</script> \u202egnp' })
+    const list = await browser.get('/runs')
+    expect(rows(list.body)).toEqual([three, two, one])
+    expect(list.body).toContain('&lt;script>alert(1)&lt;/script>')
+    expect(list.body).toContain('<bdi>')
+    expect(wordsOf(list)).toContain('rushes/preview-image 1:1')
+    const grid = await browser.get('/runs?view=grid')
+    expect(grid.header('set-cookie')).toMatch(/^rushes_view=grid; .*HttpOnly; SameSite=Strict/)
+    expect([rows(grid.body).length, grid.body.includes('class="tiles"')]).toEqual([3, true])
+    const kept = await browser.ask('GET', '/runs', undefined, {
+      cookie: `rushes_session=${browser.cookie}; rushes_view=grid`,
+    })
+    expect(kept.body).toContain('class="tiles"')
+  })
+
+  test('is filtered by its URL, which has no empty fields', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    const [fox = ''] = await createByKey(service, 1)
+    const [boat = ''] = await createByKey(service, 1, undefined, BOAT)
+    const mine = await createInConsole(browser, { prompt: 'a Whale' })
+    await browser.submit(`/runs/${mine}/cancel`)
+    const found = async (query: string) => rows((await browser.get(`/runs?${query}`)).body)
+    expect(await found('status=queued')).toEqual([boat, fox])
+    expect(await found('model=rushes/preview-video')).toEqual([boat])
+    expect(await found('key=console')).toEqual([mine])
+    expect(await found('key=1&search=fox')).toEqual([fox])
+    expect(await found('search=whale&status=canceled')).toEqual([mine])
+    expect(wordsOf(await browser.get('/runs?search=zebra'))).toContain('No runs match.')
+    const sent = await browser.get('/runs?search=fox&status=&model=&key=')
+    expect([sent.status, sent.header('location')]).toEqual([303, '/runs?search=fox'])
+    expect((await browser.get('/runs?status=gone')).status).toBe(400)
+    expect((await browser.get('/runs?size=101')).status).toBe(400)
+  })
+
+  test('has a link to older runs, which a script follows on scrolling', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    const ids = (await createByKey(service, 5)).reverse()
+    const seen: string[] = []
+    let path: string | undefined = '/runs?size=2'
+    while (path !== undefined) {
+      const { body } = await browser.get(path)
+      seen.push(...rows(body))
+      const older = /class="button" href="(\/runs\?[^"]*before=\d+)" hx-get="([^"]*)"/.exec(body)
+      expect(older?.[1]).toBe(older?.[2])
+      path = older === null ? undefined : `${older[1]?.replaceAll('&amp;', '&')}&size=2`
+    }
+    expect(seen).toEqual(ids)
+  })
+
+  test('shows no run, key or file of another account', async () => {
+    const service = await rendering()
+    const owner = await signInByLink(service, 'ann@example.com', 'acme')
+    const id = await createInConsole(owner, { prompt: 'a secret' })
+    const stranger = await signInByLink(service, 'eve@example.com', 'other')
+    for (const path of [
+      `/runs/${id}`,
+      `/runs/${id}/state`,
+      `/runs/${id}/thumbnail`,
+      `/runs/${id}/references/0`,
+    ])
+      expect([path, (await stranger.get(path)).status]).toEqual([path, 404])
+    for (const path of [`/runs/${id}/cancel`, `/runs/${id}/delete`]) await stranger.submit(path)
+    expect((await stranger.get(`/runs/live?newest=0&at=${id}.x`)).body).not.toContain('secret')
+    expect((await stranger.get(`/new?from=${id}`)).body).not.toContain('secret')
+    expect(rows((await stranger.get('/runs')).body)).toEqual([])
+    expect(wordsOf(await owner.get(`/runs/${id}`))).toContain('queued')
+  })
+})
+
+describe('one poll for all rows', () => {
+  test('is 204 until something changed, then has the changed rows, new ones, and the balance', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    const id = await createInConsole(browser)
+    const { body } = await browser.get('/runs')
+    const path = livePath(body)
+    expect(path).toContain(`at=${id}.`)
+    const calm = await browser.get(path)
+    expect([calm.status, calm.body]).toEqual([204, ''])
+    const [made = ''] = await createByKey(service, 1)
+    await browser.submit(`/runs/${id}/cancel`)
+    const { status, body: parts } = await browser.get(path)
+    expect(status).toBe(200)
+    expect(rows(parts)).toEqual([id, made])
+    expect(parts).toContain(`<hx-partial hx-target="#${id}" hx-swap="outerHTML">`)
+    expect(parts).toContain('<hx-partial hx-target="#runs" hx-swap="afterbegin">')
+    expect(parts).toContain('<hx-partial hx-target="#balance" hx-swap="textContent">9,999<')
+    expect(parts).toContain('A run is now canceled.')
+    // A run that has ended is asked for no longer, and the new run is not new again.
+    expect(parts).not.toContain(`value="${id}.`)
+    const newest = /name="newest" value="(\d+)"/.exec(parts)?.[1]
+    expect((await browser.get(`/runs/live?newest=${newest}`)).status).toBe(204)
+  })
+
+  test('of an empty page loads it again once there is a run', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    const path = livePath((await browser.get('/runs')).body)
+    expect((await browser.get(path)).status).toBe(204)
+    await createByKey(service, 1)
+    expect((await browser.get(path)).header('hx-refresh')).toBe('true')
+  })
+
+  test('of a page of older runs finds no new ones', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    await createByKey(service, 2)
+    const { body } = await browser.get('/runs?before=2')
+    await createByKey(service, 1)
+    expect((await browser.get(livePath(body))).status).toBe(204)
+  })
+})
+
+describe('one run', () => {
+  test('has its output, its fields, and commands; its part is 204 until it changes', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    const id = await createInConsole(browser, { prompt: 'a fox', aspect_ratio: '3:2' })
+    const before = await browser.get(`/runs/${id}`)
+    const part = /hx-get="(\/runs\/[^"]*)"/.exec(before.body)?.[1] ?? ''
+    expect((await browser.get(part)).status).toBe(204)
+    service.service.startRendering()
+    await ended(service, id)
+    const changed = await browser.get(part)
+    expect(changed.body).toContain('The run is now succeeded.')
+    expect(changed.body).not.toContain('hx-trigger')
+    const page = await browser.get(`/runs/${id}`)
+    expect(wordsOf(page)).toMatch(/Aspect ratio 3:2 .*Price 1 credit/)
+    expect(wordsOf(page)).toContain(`rushes run image 'a fox' --aspect-ratio 3:2`)
+    expect(page.body).toMatch(
+      /<img src="\/outputs\/[\w.-]+\/[^"]+" alt="Output 1: a fox" width="300" height="200"/,
+    )
+    expect(page.body).toMatch(/href="\/new\?reference=%2Foutputs%2F/)
+    expect(page.body).not.toContain('hx-get')
+  })
+
+  test('says of a cancel what happened, and that it came too late', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service)
+    const id = await createInConsole(browser)
+    expect(wordsOf(await browser.get(`/runs/${id}`))).toContain(
+      'If it has not started by then, its price of 1 credit is refunded.',
+    )
+    const sent = await browser.submit(`/runs/${id}/cancel`)
+    expect([sent.status, sent.header('location')]).toEqual([303, `/runs/${id}`])
+    const words = wordsOf(await browser.get(`/runs/${id}`))
+    expect(words).toContain('This run was canceled. Its price was refunded.')
+    expect(words).not.toContain('Cancel this run?')
+    expect((await browser.get('/runs')).body).not.toContain('class="bad"')
+
+    const other = await rendering()
+    const user = await signInByLink(other)
+    const done = await createInConsole(user)
+    await ended(other, done)
+    const late = await user.submit(`/runs/${done}/cancel`)
+    expect(wordsOf(await user.get(late.header('location') ?? ''))).toContain('The run had already ended')
+  })
+
+  test('keeps its row when its files are deleted', async () => {
+    const service = await rendering()
+    const browser = await signInByLink(service)
+    const id = await createInConsole(browser)
+    const { output } = await ended(service, id)
+    const [secret = '', name = ''] = new URL(output.urls[0]).pathname.split('.').slice(1).join('.').split('/')
+    const file = join(service.dataFolder, 'files', id, secret, name)
+    expect(existsSync(file)).toBe(true)
+    const sent = await browser.submit(`/runs/${id}/delete`)
+    expect([sent.status, existsSync(file)]).toEqual([303, false])
+    expect(wordsOf(await browser.get(`/runs/${id}`))).toContain('The files of this run were deleted.')
+    expect(wordsOf(await browser.get('/runs'))).toContain('files deleted')
+    expect((await load(service, new URL(output.urls[0]).pathname)).status).toBe(410)
+    expect((await ask(service, 'GET', `/api/v1/runs/${id}`)).body.status).toBe('succeeded')
+  })
+
+  test('that failed says why, in red; markup and 100,000 characters stay text', async () => {
+    const text = `</textarea><script>"onload="x \u202Erow ${'x'.repeat(99_000)}`
+    const service = await createConsoleService({
+      rendering: true,
+      engine: { render: () => Promise.reject(new Error(text.slice(0, 200))) },
+    })
+    const browser = await signInByLink(service)
+    const id = await createInConsole(browser, { prompt: text })
+    await ended(service, id)
+    for (const path of ['/runs', '/runs?view=grid', `/runs/${id}`, `/new?from=${id}`]) {
+      const { status, body } = await browser.get(path)
+      expect([path, status]).toEqual([path, 200])
+      expect(body.replace(/<script (defer|type="module") src="[^"]*">/g, '')).not.toContain('<script')
+      expect(body).not.toMatch(/<[^>]* onload=/)
+    }
+    const form = await browser.get(`/new?from=${id}`)
+    expect(wordsOf(form)).toContain('x'.repeat(99_000))
+  })
+})
+
+test('a page has a strict policy, is not stored by proxies, and is compressed if the browser accepts that', async () => {
+  const service = await createConsoleService()
+  const browser = await signInByLink(service)
+  const { header } = await browser.get('/runs')
+  expect(header('content-security-policy')).toBe(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: http://127.0.0.1:7878; " +
+      "media-src 'self' data: http://127.0.0.1:7878; connect-src 'self'; base-uri 'none'; form-action 'self'; " +
+      "frame-ancestors 'none'",
+  )
+  expect(header('cache-control')).toBe('private, no-cache')
+  expect(header('referrer-policy')).toBe('same-origin')
+  expect(header('x-content-type-options')).toBe('nosniff')
+  const cookie = `rushes_session=${browser.cookie}`
+  const packed = await load(service, '/runs', { cookie, 'accept-encoding': 'gzip' })
+  expect([packed.header('content-encoding'), packed.bytes[0]]).toEqual(['gzip', 0x1f])
+  const asset = await load(service, '/assets/htmx.js?v=1', { 'accept-encoding': 'gzip' })
+  expect([asset.status, asset.header('cache-control')]).toEqual([200, 'public, max-age=31536000, immutable'])
+  expect((await load(service, '/assets/htmx.js?v=2')).header('cache-control')).toBe('no-cache')
+  expect((await load(service, '/assets/none.js')).status).toBe(404)
+})
+
+test('no attribute of a page needs inline script, inline style or eval', async () => {
+  const service = await rendering()
+  const browser = await signInByLink(service)
+  const id = await createInConsole(browser)
+  await ended(service, id)
+  for (const path of [
+    '/runs',
+    '/runs?view=grid',
+    `/runs/${id}`,
+    '/new',
+    '/keys',
+    '/keys/new',
+    '/credits',
+    '/account',
+  ])
+    expect((await browser.get(path)).body).not.toMatch(
+      / (style|on\w+|hx-on[^=]*|hx-vals)=|<style|hx-trigger="[^"]*\[|js:/,
+    )
+})
+
+test('a missing run is a page with 404, and a broken database leaves live parts as they are', async () => {
+  const service = await createConsoleService()
+  const browser = await signInByLink(service)
+  const missing = await browser.get('/runs/run_none')
+  expect([missing.status, wordsOf(missing)]).toEqual([404, expect.stringContaining('Not found')])
+  const part = await browser.ask('GET', '/runs/run_none/state', undefined, { 'hx-request': 'true' })
+  expect([part.status, part.body]).toEqual([404, ''])
+})
+
+test('a user of a banned account can read and cancel, but creates nothing', async () => {
+  const service = await createConsoleService()
+  const browser = await signInByLink(service)
+  const id = await createInConsole(browser)
+  await setBanned(service)
+  expect(wordsOf(await browser.get('/runs'))).toContain('The account "default" is banned.')
+  const run = await submitRun(browser)
+  expect([run.status, wordsOf(run)]).toEqual([422, expect.stringContaining('The account is banned.')])
+  expect((await browser.submit('/keys', { name: 'x', form_key: 'k' })).status).toBe(422)
+  expect((await browser.submit(`/runs/${id}/cancel`)).status).toBe(303)
+})
+
+describe('a session that ends while a request is under way', () => {
+  /** Sends a form whose body stays open until `end` was called. */
+  async function openRequest(url: string, browser: Browser, path: string, body: string) {
+    let end = () => {}
+    const stream = new ReadableStream<Uint8Array>({
+      start(controller) {
+        controller.enqueue(Buffer.from(body.slice(0, 1)))
+        end = () => {
+          controller.enqueue(Buffer.from(body.slice(1)))
+          controller.close()
+        }
+      },
+    })
+    const answer = fetch(url + path, {
+      method: 'POST',
+      body: stream,
+      redirect: 'manual',
+      duplex: 'half',
+      headers: {
+        origin: url,
+        cookie: `rushes_session=${browser.cookie}`,
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+    } as RequestInit)
+    return { answer, end: () => end() }
+  }
+
+  test.each<[path: string, body: string]>([
+    ['/runs', `model=${FOX.model}&prompt=late&form_key=k`],
+    ['/keys', 'name=late&form_key=k'],
+    ['/account/users', 'email=late@example.com'],
+  ])('makes %s fail with 401, and nothing is created', async (path, body) => {
+    const service = await createConsoleService({ publicUrl: undefined })
+    const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
+    const browser = await signInByLink({ ...service, baseUrl: url })
+    await service.clock.advance(60_000)
+    const { answer, end } = await openRequest(url, browser, path, body)
+    // The service extends the session when the headers have arrived. Then it waits for the body.
+    const usedAtMs = () =>
+      withStore(service, async (store) => (await store.listSessions(2, service.clock.now()))[0]?.usedAtMs)
+    await expect.poll(usedAtMs).toBe(service.clock.now())
+    await withStore(service, (store) => store.endSessions(2))
+    end()
+    expect((await answer).status).toBe(401)
+    await withStore(service, async (store) => {
+      expect((await store.listRuns({ accountId: 1, limit: 9 })).runs).toEqual([])
+      expect((await store.listKeys()).map(({ name }) => name)).toEqual(['first'])
+      expect((await store.listUsers(0)).map(({ email }) => email)).not.toContain('late@example.com')
+    })
+  })
+})
+
+test('another browser without a session gets no page and no file of the user', async () => {
+  const browser = createBrowser(await createConsoleService())
+  for (const path of [
+    '/runs',
+    '/runs/x',
+    '/new',
+    '/keys',
+    '/keys/new',
+    '/credits',
+    '/credits.csv',
+    '/account',
+  ])
+    expect([path, (await browser.get(path)).status]).toEqual([path, 303])
+})

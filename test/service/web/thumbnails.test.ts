@@ -1,0 +1,134 @@
+/** Thumbnails: what they are, who gets them, and what a decoder that is broken or compromised cannot do. */
+import { existsSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { readdir, rm } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import sharp from 'sharp'
+import { expect, onTestFinished, test } from 'vitest'
+import { createThumbnailEngine } from '../../../src/preview/thumbnail.js'
+import {
+  type Engine,
+  RendererClosed,
+  RendererCrashed,
+  type RenderJob,
+} from '../../../src/service/engines/engine.js'
+import { createConsoleService, createInConsole, load, signInByLink } from '../../support/console.js'
+import { createInstantEngine, type InstantEngineOptions } from '../../support/engines.js'
+import { ended } from '../../support/service.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
+
+const PICTURE = await sharp({ create: { width: 640, height: 320, channels: 3, background: 'teal' } })
+  .png()
+  .toBuffer()
+
+/** A service with a run that has ended, and a way to ask for its thumbnail. */
+async function createThumbnail(
+  output: InstantEngineOptions = {},
+  render: Engine['render'] = createThumbnailEngine().render,
+) {
+  const jobs: RenderJob[] = []
+  const service = await createConsoleService({
+    rendering: true,
+    engine: createInstantEngine({ bytes: PICTURE, ...output }),
+    thumbnailEngine: {
+      render(job) {
+        jobs.push(job)
+        return render(job)
+      },
+    },
+  })
+  const browser = await signInByLink(service)
+  const id = await createInConsole(browser)
+  await ended(service, id)
+  const cookie = `rushes_session=${browser.cookie}`
+  const read = (headers = {}) => load(service, `/runs/${id}/thumbnail`, { cookie, ...headers })
+  return { service, browser, jobs, read }
+}
+
+test('a thumbnail is a small WebP that the browser caches, with an ETag', async () => {
+  const { browser, read } = await createThumbnail()
+  expect((await browser.get('/runs')).body).toMatch(/<img src="\/runs\/run_\w+\/thumbnail" alt/)
+  const { status, header, bytes } = await read()
+  expect([status, header('content-type'), header('cache-control')]).toEqual([
+    200,
+    'image/webp',
+    'private, max-age=31536000, immutable',
+  ])
+  expect(await sharp(bytes).metadata()).toMatchObject({ format: 'webp', width: 384, height: 192 })
+  const known = await read({ 'if-none-match': header('etag') ?? '' })
+  expect([known.status, known.bytes.length]).toEqual([304, 0])
+})
+
+test('the thumbnail of a removed file is 410, also with a matching ETag', async () => {
+  const { service, read } = await createThumbnail()
+  const etag = (await read()).header('etag') ?? ''
+  const files = join(service.dataFolder, 'files')
+  for (const run of (await readdir(files)).filter((name) => name.startsWith('run_')))
+    await rm(join(files, run), { recursive: true })
+  expect([(await read()).status, (await read({ 'if-none-match': etag })).status]).toEqual([410, 410])
+})
+
+test('a picture that cannot be decoded is shown as it is, and not tried again', async () => {
+  const { jobs, read } = await createThumbnail({ bytes: Buffer.from('<svg/>') })
+  for (let time = 0; time < 3; time++) {
+    const { status, header } = await read()
+    expect([status, header('location')]).toEqual([303, expect.stringMatching(/^\/outputs\//)])
+  }
+  expect(jobs.length).toBe(1)
+})
+
+test.each<[string, (folder: string, outside: string) => string]>([
+  ['names a file elsewhere', (folder, outside) => join(relative(folder, outside), 'secret')],
+  [
+    'leaves a link',
+    (folder, outside) => {
+      symlinkSync(join(outside, 'secret'), join(folder, 'thumbnail.webp'))
+      return 'thumbnail.webp'
+    },
+  ],
+  [
+    'replaces its folder',
+    (folder, outside) => {
+      rmSync(folder, { recursive: true })
+      symlinkSync(outside, folder)
+      return 'secret'
+    },
+  ],
+])('a compromised decoder that %s reveals no other file', async (_, deed) => {
+  const outside = temporaryFolder()
+  writeFileSync(join(outside, 'secret'), 'secret')
+  let folder = ''
+  const { read } = await createThumbnail({}, async (job) => {
+    folder = job.folder
+    onTestFinished(() => rmSync(job.folder, { recursive: true, force: true }))
+    return [{ name: deed(job.folder, outside), contentType: 'image/webp' }]
+  })
+  expect((await read()).status).toBe(303)
+  expect(readFileSync(join(outside, 'secret'), 'utf8')).toBe('secret')
+  if (existsSync(folder)) expect(readlinkSync(folder)).toBe(outside)
+})
+
+test.each([
+  ['a full disk', () => new Error('ENOSPC: no space left on device, write'), 503, 3],
+  ['a crash', () => new RendererCrashed('killed'), 303, 1],
+  ['the stop of the service', () => new RendererClosed(), 503, 3],
+])(
+  'after %s, a thumbnail is tried again only if the picture is not the cause',
+  async (_, error, status, count) => {
+    const { jobs, read } = await createThumbnail({}, () => Promise.reject(error()))
+    for (let time = 0; time < 3; time++) expect((await read()).status).toBe(status)
+    expect(jobs.length).toBe(count)
+  },
+)
+
+test('a picture that takes longer than 30 s is given up', async () => {
+  const { service, jobs, read } = await createThumbnail(
+    {},
+    ({ signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+  )
+  const first = read()
+  await expect.poll(() => jobs.length).toBe(1)
+  await service.clock.advance(29_999)
+  expect(jobs[0]?.signal.aborted).toBe(false)
+  await service.clock.advance(1)
+  expect((await first).status).toBe(303)
+})

@@ -1,0 +1,141 @@
+/** The generated parts of the docs. `npm run docs` writes each between `<!-- generated: name -->` and `<!-- end -->`. */
+import type { Command, Option } from 'commander'
+import { globalOptions } from '../../src/cli/flags/globals.js'
+import { EXIT_MEANINGS } from '../../src/cli/process/exit.js'
+import { SETTINGS } from '../../src/cli/settings/table.js'
+import { EXIT, OWN_CODES } from '../../src/errors.js'
+import { KINDS, type ParameterSchema } from '../../src/protocol/models.js'
+import { describeValues, flagOf, PARAMETER_NAMES } from '../../src/protocol/parameters.js'
+import { PROBLEMS } from '../../src/protocol/problems.js'
+import { PREVIEW_DOCUMENTS } from '../../src/service/models/served-model.js'
+import { REFUSALS } from '../../src/service/rules/refusal.js'
+import { commandsUnder, everyCommand } from './project.js'
+
+/** Returns the page with its generated parts as the program has them now. */
+export async function withGeneratedParts(page: string): Promise<string> {
+  const parts = page.split(/(?<=^<!-- generated: [\w ]+ -->\n)[\s\S]*?(?=^<!-- end -->$)/m)
+  const texts = await Promise.all(
+    parts.map(async (part) => {
+      const [, name] = /<!-- generated: ([\w ]+) -->\n$/.exec(part) ?? []
+      return name === undefined ? part : `${part}\n${await PARTS[name]?.()}\n`
+    }),
+  )
+  return texts.join('')
+}
+
+const PARTS: Readonly<Record<string, () => string | Promise<string>>> = {
+  commands: async () =>
+    (await everyCommand())
+      .map((command) => {
+        const line = `* ${code([fullName(command), ...argumentsOf(command)].join(' '))}: ${command.description().replace(/\.$/, '')}`
+        const flags = shownOptions(command).map(flagCell).join(', ')
+        return `${line}${flags && `. ${flags}`}\n`
+      })
+      .join(''),
+  settings: () =>
+    table(
+      ['setting', 'variable', 'config key', 'default'],
+      Object.values<Setting>(SETTINGS).map(({ about, environment, key, default: value }) => [
+        about,
+        ...[environment, key, value].map((word) => (word === undefined ? '' : code(word))),
+      ]),
+    ),
+  parameters: () =>
+    table(
+      ['parameter', 'flag', ...KINDS, 'default of the previews'],
+      PARAMETER_NAMES.map((name) => {
+        const schemas = KINDS.map(
+          (kind): ParameterSchema | undefined => PREVIEW_DOCUMENTS[kind].input.properties[name],
+        )
+        const defaults = new Set(
+          schemas.flatMap((schema) => (schema && 'default' in schema ? [String(schema.default)] : [])),
+        )
+        return [
+          code(name),
+          code(flagOf(name)),
+          ...schemas.map((schema) => (schema === undefined ? '' : describeValues(schema, ', '))),
+          [...defaults].join(', '),
+        ]
+      }),
+    ),
+  'exit codes': () =>
+    table(
+      ['exit', 'what happened', 'what to do', 'error code'],
+      Object.entries(EXIT_MEANINGS).map(([name, { happened, next }]) => {
+        const exit = EXIT[name as keyof typeof EXIT]
+        const codes = Object.entries(OWN_CODES).filter(
+          ([own, each]) => each.exit === exit || (own === 'interrupted' && SIGNALS.includes(exit)),
+        )
+        return [String(exit), happened, next, codes.map(([own]) => code(own)).join(', ')]
+      }),
+    ),
+  'service codes': () =>
+    table(
+      ['code', 'HTTP', 'exit'],
+      Object.entries(PROBLEMS).map(([name, { status, exit }]) => [code(name), String(status), String(exit)]),
+    ),
+  'further codes': () =>
+    table(
+      ['code', 'HTTP', 'meaning'],
+      Object.entries(REFUSALS)
+        .filter(([name]) => !Object.hasOwn(PROBLEMS, name))
+        .map(([name, { status, cause }]) => [code(name), String(status), cause]),
+    ),
+}
+
+const SIGNALS: readonly number[] = [EXIT.sighup, EXIT.sigint, EXIT.sigterm]
+
+interface Setting {
+  readonly about: string
+  readonly environment?: string
+  readonly key?: string
+  readonly default?: string
+}
+
+const code = (text: string): string => `\`${text}\``
+
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [head, head.map(() => '---'), ...rows]
+    .map((cells) => `| ${cells.join(' | ')} |\n`.replaceAll('|  |', '| |'))
+    .join('')
+
+/** The command with its parents, for example `rushes run image`. */
+export const fullName = (command: Command): string =>
+  command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`
+
+const argumentsOf = ({ registeredArguments }: Command): readonly string[] =>
+  registeredArguments.map((each) => {
+    const name = each.variadic ? `${each.name()}...` : each.name()
+    return each.required ? `<${name}>` : `[${name}]`
+  })
+
+const GLOBALS = new Set(globalOptions().map(({ flags }) => flags))
+
+/** The options of a command that the rows above it do not have. A group has those that all of its commands share. */
+function shownOptions(command: Command): readonly Option[] {
+  if (command.parent === null) return command.options
+  const above = new Set([
+    ...GLOBALS,
+    ...parentsOf(command)
+      .flatMap(sharedOptions)
+      .map(({ flags }) => flags),
+  ])
+  const own = command.commands.length > 0 ? [...sharedOptions(command), ...command.options] : command.options
+  return own.filter(({ flags }) => !above.has(flags))
+}
+
+const parentsOf = ({ parent }: Command): readonly Command[] =>
+  parent === null || parent.parent === null ? [] : [parent, ...parentsOf(parent)]
+
+function sharedOptions(group: Command): readonly Option[] {
+  const [first, ...others] = commandsUnder(group).filter(({ commands }) => commands.length === 0)
+  if (first === undefined || others.length === 0) return []
+  return first.options.filter(({ flags }) =>
+    others.every(({ options }) => options.some((each) => each.flags === flags)),
+  )
+}
+
+const flagCell = ({ short, long, defaultValue }: Option): string => {
+  const names = [short, long].filter((name) => name !== undefined).map(code)
+  return `${names.join('/')}${typeof defaultValue === 'string' ? ` (${defaultValue})` : ''}`
+}

@@ -40,7 +40,7 @@ const NO_SERVICE = {
 
 /** Scripts that run before the blocks below a heading, or of a page. */
 const BEFORE: Readonly<Record<string, string>> = {
-  'docs/operations.md: Backup and restore': 'serve --data ./service\nmkdir -p service/outputs service/inputs',
+  'docs/operations.md: Backup and restore': 'serve --data ./service\nmkdir -p service/files',
   'docs/models.md: Models': 'rushes models add still-1.yaml',
   'docs/models.md: Parameters and flags': 'rushes models add still-1.yaml',
 }

@@ -1,4 +1,4 @@
-import { renameSync, rmSync } from 'node:fs'
+import { cpSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { expect, it, onTestFinished } from 'vitest'
@@ -81,7 +81,11 @@ async function createGrown() {
   await store.recordKeyUse(2, 60_000)
   await store.close()
   await runSql({ dataFolder, databaseUrl: undefined }, 'UPDATE runs SET lease_until = lease_until - 60000')
-  return { service, dataFolder, key, theirs, failed, queued, rendering }
+  // A closed database stays open in this process until its statements are collected; a copy is open nowhere.
+  const copy = temporaryFolder()
+  cpSync(dataFolder, copy, { recursive: true })
+  rmSync(join(copy, 'files/database-id'))
+  return { service, dataFolder: copy, key, theirs, failed, queued, rendering }
 }
 
 const move = (dataFolder: string, databaseUrl: string, signal?: AbortSignal) =>

@@ -81,11 +81,17 @@ async function createGrown() {
   await store.recordKeyUse(2, 60_000)
   await store.close()
   await runSql({ dataFolder, databaseUrl: undefined }, 'UPDATE runs SET lease_until = lease_until - 60000')
-  // A closed database stays open in this process until its statements are collected; a copy is open nowhere.
-  const copy = temporaryFolder()
-  cpSync(dataFolder, copy, { recursive: true })
-  rmSync(join(copy, 'files/database-id'))
-  return { service, dataFolder: copy, key, theirs, failed, queued, rendering }
+  freshen(dataFolder)
+  return { service, dataFolder, key, theirs, failed, queued, rendering }
+}
+
+/** A closed database stays open in this process until its statements are collected; a copy is open nowhere. */
+function freshen(dataFolder: string): void {
+  const before = `${dataFolder}.before`
+  renameSync(dataFolder, before)
+  cpSync(before, dataFolder, { recursive: true })
+  rmSync(join(dataFolder, 'files/database-id'), { force: true })
+  rmSync(before, { recursive: true })
 }
 
 const move = (dataFolder: string, databaseUrl: string, signal?: AbortSignal) =>
@@ -173,6 +179,7 @@ describePostgres('admin migrate', () => {
     await runSql(sqlite, ...DISTANT_ROWS)
     const before = await readTables(sqlite)
     expect(await unfilledColumns(sqlite, before)).toEqual([])
+    freshen(dataFolder)
     await move(dataFolder, postgres.databaseUrl)
 
     const { accounts = [], keys = [], runs = [], tokens = [], ...same } = before

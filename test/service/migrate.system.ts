@@ -259,11 +259,13 @@ describePostgres('admin migrate', () => {
     const other = await openPostgresStore(filled)
     await other.ensureAccount({ name: 'other', credits: 1, nowMs: 1 })
     await other.close()
+    freshen(dataFolder)
     await expect(move(dataFolder, filled)).rejects.toThrow(/already has the data of a service/)
 
     const database = openServiceDatabase(join(dataFolder, 'service.db'))
     database.run("UPDATE accounts SET balance = balance + 1 WHERE name = 'studio'")
     database.close()
+    freshen(dataFolder)
     await expect(move(dataFolder, url)).rejects.toThrow(/The data has problems.*studio/)
     expect(service.complaints.filter((line) => !/does not work/.test(String(line)))).toEqual([])
   })
@@ -273,7 +275,9 @@ describePostgres('admin migrate', () => {
     const path = join(dataFolder, 'service.db')
     const url = await temporaryDatabase()
     const { moving, goOn } = await moveHalf(dataFolder, url)
-    expect(() => openServiceDatabase(path, { busyTimeoutMs: 50 })).toThrow(/locked/)
+    const late = openServiceDatabase(path, { busyTimeoutMs: 50 })
+    expect(() => late.run('UPDATE accounts SET banned = true')).toThrow(/locked/)
+    late.close()
     await goOn()
     await moving
     const moved = { code: 'usage', message: expect.stringContaining('was moved to another database') }
@@ -298,6 +302,7 @@ describePostgres('admin migrate', () => {
     const admin = await open(dataFolder)
     await admin.addCredits('studio', 5)
     await admin.close()
+    freshen(dataFolder)
     expect((await move(dataFolder, url)).credits).toBe(20_004)
   })
 

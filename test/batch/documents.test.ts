@@ -242,6 +242,14 @@ runs: [{name: a, model: acme/still-2, prompt: x}, {name: b, model: acme/cinema-3
     })
   })
 
+  it('knows the input that it had before its document was known', async () => {
+    const text = `defaults: {kind: image, model: acme/still-2}
+runs: [{name: "a-{seed}", prompt: x, matrix: {seed: [1]}}]`
+    const [before] = await entriesOf(text, {})
+    const [after] = await entriesOf(text, { documents })
+    expect(after).toMatchObject({ input: { prompt: 'x', seed: 1 }, undocumentedInput: before?.input })
+  })
+
   it('means the same before and after its document is known', async () => {
     const text = `defaults: {model: acme/still-2, input: {prompt: x, seed: 1}}
 runs: [{name: a}, {name: b, input: {prompt: y}}]`

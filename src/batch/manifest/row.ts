@@ -129,12 +129,9 @@ export function readRow(row: WrittenRow, sections: Sections, known: ReadonlySet<
     hasOwnInput: input !== undefined,
     input: input === undefined ? inputOf(schema) : isObject(input) ? input : {},
     undocumentedInput:
-      documented === undefined || kind === undefined || input !== undefined
-        ? undefined
-        : inputOf({
-            ...builtInSchema(kind),
-            properties: { ...schema?.properties, ...builtInSchema(kind).properties },
-          }),
+      documented !== undefined && kind !== undefined && input === undefined
+        ? inputOf(builtInSchema(kind))
+        : undefined,
   }
   if (schema !== undefined) checkInput(result, found, schema, typed)
   return result

@@ -13,7 +13,7 @@ const PACKAGE = '@iconify-json/fluent-emoji-flat'
 const VARIANT = /(^|-)(light|medium|dark|facing-right|oclock|thirty)$/
 const FACE = '-face|grinning|smiling|winking|-cat$|^cat-|heart-|-heart$|-mouth|anger|-no$|-ok$'
 const LEFT_OUT = new RegExp(
-  `${FACE}|chart-|^(baby-bottle|fly|cooking|military-helmet|breast-feeding|middle-finger|sunrise|sunset|star|fog|foggy)$`,
+  `${FACE}|chart-|^(baby-bottle|fly|cooking|eyes?|ear|nose|mouth|foot|leg|tongue|military-helmet|breast-feeding|middle-finger|sunrise|sunset|star|fog|foggy)$`,
 )
 const KEPT = /^(dragon-face|red-heart)$/
 

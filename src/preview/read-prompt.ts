@@ -54,7 +54,7 @@ const UNSEEN = new RegExp(
   'giu',
 )
 /** Function words, and the words after them up to the next one or punctuation. */
-const WORD = `(?!(?:${joining})\\b)[\\p{L}\\p{M}\\p{N}'’-]+`
+const WORD = `(?<![\\p{L}\\p{M}\\p{N}])(?!(?:${joining})\\b)[\\p{L}\\p{M}\\p{N}'’-]+`
 const PHRASE = new RegExp(`((?:\\b(?:${joining})\\b\\s*)*)(${WORD}(?:\\s+${WORD})*)`, 'giu')
 const ARTICLE =
   /\b(an?|the|one|some|this|these|my|his|her|their|its|our|your|two|three|four|five|many|several|both)\b/i
@@ -89,9 +89,13 @@ export function readPrompt(prompt: string, hasReferences = false): Reading {
   const phrases = all.filter(({ nouns }) => nouns.length > 0)
   // Words without an article in a drawn place only describe the picture.
   const subjects = phrases.filter(({ opening }) => !PREPOSITION.test(opening))
+  const isFirst = (phrase: Phrase) => phrase === all[0]
+  // References are subjects too: only the first words can name another one that is not known.
+  const isLead = (phrase: Phrase) =>
+    phrase.isKnown || (ARTICLE.test(phrase.opening) && (!hasReferences || isFirst(phrase)))
   const lead =
-    subjects.find(({ isKnown, opening }) => isKnown || ARTICLE.test(opening)) ??
-    (isOutdoors ? subjects.find((phrase) => phrase === all[0]) : (subjects[0] ?? phrases[0]))
+    subjects.find(isLead) ??
+    (isOutdoors || hasReferences ? subjects.find(isFirst) : (subjects[0] ?? phrases[0]))
   const actors = lead?.isKnown === false ? [] : actorsOf(phrases, words)
   const isEmpty =
     lead === undefined && !isOutdoors && (hour ?? meaning.season) === undefined && !hasReferences
@@ -169,7 +173,11 @@ function phraseOf(opening: string, title: string): Phrase {
     (tint ?? meaning) !== undefined || neutral.has(text) || ages.has(text)
   const isVerb = (word: Word, at: number) =>
     at > 0 && !isPlain(word) && word.name === undefined && verb.test(word.text)
-  const nouns = words.filter((word, at) => !isPlain(word) && !isVerb(word, at))
+  const found = words.filter((word, at) => !isPlain(word) && !isVerb(word, at))
+  // In "quiet street", one unknown word before a place describes it.
+  const isDescription =
+    found.length === 1 && found[0]?.name === undefined && words.at(-1)?.meaning?.place !== undefined
+  const nouns = isDescription ? [] : found
   // In "old men playing chess", the men are the subject.
   const end = words.findIndex((word, at) => isVerb(word, at) && words[at - 1]?.name !== undefined)
   const [head, before] = nouns.filter((word) => end < 0 || words.indexOf(word) < end).reverse()

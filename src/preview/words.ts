@@ -139,7 +139,7 @@ export const neutral = wordSet(
   walk sit stand look play hold wear fly swim sleep carry watch-the watch-a watch-as watches-the watches-a watches-as the-camera
   handheld-camera follows pans moves pushes zooms tracks glides camera-follows camera-pans camera-moves camera-pushes camera-zooms
   camera-slowly camera-movement step jump pose key-light ring-light monochrome greyscale grayscale key-shot hero-shot crane-shot
-  app up s wet sky skies clouds cloud old little small big large huge tiny majestic cute lovely smiling`,
+  app up s wet sun sky skies clouds cloud old little small big large huge tiny majestic cute lovely smiling`,
 )
 /** Ages and genders: a figure of a person that does not show them is another person. */
 export const ages = wordSet('old elderly aged senior middle-aged baby male female')

@@ -9,6 +9,7 @@ import { join, relative, sep } from 'node:path'
 import { usageError } from '../errors.js'
 import { onAbort } from '../host/abort.js'
 import type { OpenDatabase, Row } from '../host/database.js'
+import { withDatabase } from '../host/database-file.js'
 import { isBusy } from '../host/system-error.js'
 import { DATABASE_NAME, type DataFolders, openData } from './data-folders.js'
 import { OWNER_KEY, type Storage } from './files/contract.js'
@@ -44,11 +45,13 @@ export async function migrateData(migration: Migration): Promise<Migrated> {
       `${dataFolder} contains no data of a local service.`,
       'Give its data folder with --data.',
     )
+  if (existsSync(path)) refuseUsed(path)
   const { folders, opened: source } = await openData(dataFolder, () =>
     openServiceDatabase(path, { busyTimeoutMs: BUSY_MS }),
   )
   try {
-    leaveWal(source)
+    // The file is complete without its log, and may be renamed.
+    source.get('PRAGMA wal_checkpoint(TRUNCATE)')
     return await source.transaction(async () => {
       const files = storage && (await copyFiles(folders, storage, signal))
       const verification = await copyRows(source, databaseUrl, signal)
@@ -62,12 +65,14 @@ export async function migrateData(migration: Migration): Promise<Migrated> {
   }
 }
 
-/** Makes the file complete without its log. Throws while another process has it open. */
-function leaveWal(source: OpenDatabase): void {
+/** Throws while another process has the file open, and changes nothing in it. `exec` leaves no statement that keeps it open. */
+function refuseUsed(path: string): void {
   try {
-    source.get('PRAGMA journal_mode = DELETE')
+    withDatabase(path, BUSY_MS, (database) =>
+      database.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; ROLLBACK'),
+    )
   } catch (error) {
-    if (!isBusy(error)) throw error
+    if (!isBusy(error)) throw explainDatabaseError(path, error) ?? error
     throw usageError(
       'A service works on this data.',
       'Stop it first, so that no run is lost. Then run the command again.',

@@ -32,7 +32,6 @@ export interface ReadOptions {
   readonly name?: string
   readonly folder?: string
   readonly allowOutside?: boolean
-  readonly maxRuns?: number
   /** Models whose documents are known. */
   readonly documents?: readonly ModelDocument[]
   /** Models of the settings. */
@@ -45,7 +44,6 @@ export const read = (
     name = 'shots.yaml',
     folder = folderWith(),
     allowOutside = false,
-    maxRuns,
     documents = [],
     settings = {},
   }: ReadOptions = {},
@@ -55,7 +53,6 @@ export const read = (
     bytes: Buffer.from(text),
     naming: NAMING,
     allowOutside,
-    maxRuns,
     documentOf: (model) => documents.find((each) => each.name === model),
     settings,
     imageTypeOf,
@@ -63,13 +60,13 @@ export const read = (
     reserved: new Map([[join(folder, 'shots.lock.json'), 'the lock file']]),
   })
 
-/** What is wrong, as `line:column message`. */
+/** What is wrong, as `line message`. */
 export async function problemsOf(
   text: string | Uint8Array,
   options?: ReadOptions,
 ): Promise<readonly string[]> {
   const result = await read(text, options)
-  return result.ok ? [] : result.problems.map(({ line, column, message }) => `${line}:${column} ${message}`)
+  return result.ok ? [] : result.problems.map(({ line, message }) => `${line} ${message}`)
 }
 
 export async function entriesOf(text: string, options?: ReadOptions): Promise<readonly ManifestEntry[]> {

@@ -50,7 +50,7 @@ runs:
       ['stop', 'stop'],
     ])
     expect(await problemsOf(text.replace('set {animal}', 'set {anmal}'))).toEqual([
-      '2:33 unknown placeholder {anmal}. Did you mean {animal}?',
+      '2 unknown placeholder {anmal}. Did you mean {animal}?',
     ])
   })
 
@@ -68,21 +68,21 @@ runs:
     const [entry] = await entriesOf(row('input: { label: EXIT }'), options)
     expect(entry).toMatchObject({ labels: ['signs'], input: { label: 'EXIT' } })
     expect(await problemsOf(row(''), options)).toEqual([
-      expect.stringContaining('label of acme/sign is missing: "label" is also a field of rows'),
+      expect.stringContaining('label of acme/sign is missing: "label" is also a field of runs'),
     ])
   })
 
   const MANY = JSON.stringify(Array.from({ length: 21 }, (_, at) => `l${at}`))
   it.each([
-    ['""', '1:46 a label must not be empty'],
-    ['[web, " "]', '1:52 a label must not be empty'],
-    ['[web, null]', '1:52 label must be a text or a list of texts'],
-    ['{ web: 1 }', '1:46 label must be a text or a list of texts'],
-    ['[[web]]', '1:47 label must be a text or a list of texts'],
-    ['"a\\u0007"', '1:46 a label must not contain control characters'],
-    ['"a\\nb"', '1:46 a label must not contain control characters'],
-    [`"${'x'.repeat(101)}"`, '1:46 a label must have at most 100 characters'],
-    [MANY, '1:46 a row must have at most 20 labels'],
+    ['""', '1 a label must not be empty'],
+    ['[web, " "]', '1 a label must not be empty'],
+    ['[web, null]', '1 label must be a text or a list of texts'],
+    ['{ web: 1 }', '1 label must be a text or a list of texts'],
+    ['[[web]]', '1 label must be a text or a list of texts'],
+    ['"a\\u0007"', '1 a label must not contain control characters'],
+    ['"a\\nb"', '1 a label must not contain control characters'],
+    [`"${'x'.repeat(101)}"`, '1 a label must have at most 100 characters'],
+    [MANY, '1 a run must have at most 20 labels'],
   ])('%s is an error with its place', async (label, problem) => {
     expect(await problemsOf(`[{ name: fox, kind: image, prompt: x, label: ${label} }]`)).toEqual([problem])
   })

@@ -42,10 +42,7 @@ export async function readsAnyText(numRuns: number): Promise<void> {
         const result = await read(given, { name, folder })
         if (result.ok) return
         const lines = given.split('\n').length + given.split('\r').length
-        for (const { line, column } of result.problems) {
-          expect(line >= 1 && line <= lines).toBe(true)
-          expect(column).toBeGreaterThanOrEqual(1)
-        }
+        for (const { line } of result.problems) expect(line >= 1 && line <= lines).toBe(true)
       },
     ),
     { numRuns },
@@ -84,9 +81,8 @@ export async function readsAnyMatrix(numRuns: number): Promise<void> {
     fc.asyncProperty(run, async (made) => {
       const given = JSON.stringify([{ kind: 'image', ...made }], null, 1)
       const result = await read(given, { name: 'a.json', folder })
-      const lines = given.split('\n')
-      for (const { line, column } of result.ok ? [] : result.problems)
-        expect(column).toBeLessThanOrEqual((lines[line - 1] ?? '').length)
+      const lines = given.split('\n').length
+      for (const { line } of result.ok ? [] : result.problems) expect(line).toBeLessThanOrEqual(lines)
     }),
     { numRuns },
   )

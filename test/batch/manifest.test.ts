@@ -2,13 +2,13 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { formatOf } from '../../src/batch/manifest/format.js'
 import { inputToSend } from '../../src/batch/manifest/index.js'
 import { identityOf } from '../../src/journal/identity.js'
 import { writeJson } from '../../src/protocol/json.js'
+import { findInexact } from '../../src/protocol/parameters.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { PROOF } from '../support/proof.js'
-import { entriesOf, folderWith, problemsOf, read } from './folder.js'
+import { entriesOf, folderWith, problemsOf, type read } from './folder.js'
 import { readsAnyText } from './manifest-properties.js'
 
 const outline = async (text: string, options?: Parameters<typeof read>[1]) =>
@@ -25,14 +25,13 @@ describe('the formats', () => {
       image_urls: ['https://a.example/1.png', 'run:x'],
     },
   ]
-  const csv = (delimiter: string) =>
-    [
-      ['name', 'kind', 'prompt', 'quality', 'duration', 'image_urls'],
-      ['fox', 'image', '"a ""fox"",\nred"', 'high', '', ''],
-      ['boat', 'video', 'a boat', '', '5', 'https://a.example/1.png  run:x'],
-    ]
-      .map((cells) => cells.join(delimiter))
-      .join('\n')
+  const csv = [
+    ['name', 'kind', 'prompt', 'quality', 'duration', 'image_urls'],
+    ['fox', 'image', '"a ""fox"",\nred"', 'high', '', ''],
+    ['boat', 'video', 'a boat', '', '5', 'https://a.example/1.png  run:x'],
+  ]
+    .map((cells) => cells.join(','))
+    .join('\n')
   const yaml = `runs:
   - name: fox
     kind: image
@@ -48,13 +47,11 @@ describe('the formats', () => {
     ['shots.json', JSON.stringify({ runs: rows }, null, '\t')],
     ['shots.json', JSON.stringify(rows)],
     ['shots.jsonl', rows.map((row) => JSON.stringify(row)).join('\r\n\r\n')],
-    ['shots.csv', csv(',')],
-    ['shots.csv', `\ufeff${csv(';')}\n`],
-    ['shots.tsv', csv('\t').replaceAll('\n', '\r\n')],
+    ['shots.csv', csv],
+    ['shots.csv', `\ufeff${csv.replaceAll('\n', '\r\n')}\r\n`],
     ['shots', yaml],
     ['shots', JSON.stringify({ runs: rows }, null, 2)],
-    ['shots.txt', rows.map((row) => JSON.stringify(row)).join('\n')],
-    ['shots.txt', csv(',')],
+    ['shots', rows.map((row) => JSON.stringify(row)).join('\n')],
   ])('say the same: %s', async (name, text) => {
     const entries = await entriesOf(text, { name })
     expect(entries.map(({ name: each, kind, input, output }) => ({ each, kind, input, output }))).toEqual([
@@ -73,25 +70,13 @@ describe('the formats', () => {
     ])
   })
 
-  it.each([
-    ['a.yaml', '{"runs": []}', 'yaml'],
-    ['a.JSON', 'x: 1', 'json'],
-    ['a', '  {"runs": []}\n', 'json'],
-    ['a', '{"name": "a"}\n{"name": "b"}\n', 'json-lines'],
-    ['a', '{runs: []}', 'yaml'],
-    ['a', 'name,prompt\nx,y', 'csv'],
-    ['a', 'name: fox, prompt: y', 'yaml'],
-    ['a', '', 'yaml'],
-  ])('are told by name, then by content: %s %j is %s', (path, text, format) => {
-    expect(formatOf(path, text)).toBe(format)
-  })
-
   it('never end in anything but problems, whatever the text', () => readsAnyText(100 * PROOF))
 
   it('reads JSON as JSON.parse does', async () => {
     const folder = folderWith()
     await fc.assert(
       fc.asyncProperty(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 5 })), async (input) => {
+        fc.pre(findInexact(input) === undefined)
         const text = JSON.stringify([{ name: 'a', model: 'acme/x', input }], null, '\t')
         const [entry] = await entriesOf(text, { name: 'a.json', folder })
         expect(writeJson(entry?.input)).toBe(writeJson(JSON.parse(text)[0].input))
@@ -125,157 +110,70 @@ runs:
     )
 
   it.each([
-    ['aliases that blow up', `x-${bomb.join('\n')}\nruns: []`, /aliases/],
-    ['an alias of itself', 'x-a: &a [*a]\nruns: []', /^1:10 \*a has no anchor before it$/],
-    ['an unknown alias', 'runs: *a', /^1:7 \*a has no anchor/],
-    [
-      'a long chain of aliases',
-      `${Array.from({ length: 99 }, (_, at) => `x-${at}: &a${at} [${at === 0 ? 1 : `*a${at - 1}`}]`).join('\n')}\nruns: []`,
-      /too deeply/,
-    ],
+    ['aliases that blow up', `x-${bomb.join('\n')}\nruns: []`, /^1 Excessive alias count/],
+    ['an alias of itself', 'x-a: &a [*a]\nruns: []', /^1 \*a is inside the value that it repeats$/],
+    ['an unknown alias', 'runs: *a', /^1 Unresolved alias .*: a$/],
     ['brackets without end', '['.repeat(20_000), /levels deep/],
     ['dashes without end', '- '.repeat(20_000), /levels deep/],
-    ['two documents', 'runs: []\n---\nruns: []', /^2:1 a second YAML document starts here/],
-    [
-      'a key that stands there twice',
-      'runs:\n  - name: a\n    name: b',
-      /3:5 the field "name" occurs twice$/,
-    ],
-    ['a tag', 'runs: !mine []', /tag/],
-    ['a merge of a text', 'runs: [{<<: x, name: a}]', /<< needs a map/],
-    ['a map as a name', 'runs: [{? {a: b} : c}]', /invalid field name/],
-    ['nothing', '', /^1:1 the manifest is empty$/],
-    ['a comment alone', '# nothing', /^1:1 the manifest is empty$/],
-    ['bytes', Buffer.from([0xff, 0xfe, 0x61, 0x00]), /not valid UTF-8/],
+    ['two documents', 'runs: []\n---\nruns: []', /^2 a second YAML document starts here/],
+    ['a field that occurs twice', 'runs:\n  - name: a\n    name: b', /^3 the field "name" occurs twice$/],
+    ['a tag', 'runs: !mine []', /^1 unresolved tag: !mine$/],
+    ['a map as a name', 'runs: [{? {a: b} : c}]', /^1 invalid field name$/],
+    ['nothing', '', /^1 the manifest is empty$/],
+    ['a comment alone', '# nothing', /^1 the manifest is empty$/],
+    ['UTF-16', Buffer.from('\ufeffruns: []', 'utf16le'), /^1 the manifest is UTF-16 text: save it as UTF-8$/],
+    ['other bytes', Buffer.from([0x61, 0xff]), /^1 the manifest is not valid UTF-8 text$/],
     ['too many bytes', Buffer.alloc(16 * 1024 * 1024 + 1, ' '), /16 MiB/],
   ])('is refused for %s', async (_, text, pattern) => {
     const problems = await problemsOf(text)
-    expect(problems.join('\n')).toMatch(pattern)
-    expect(problems.length).toBeLessThan(5)
-  })
-})
-
-describe('a text of YAML without quotes', () => {
-  const warningsOf = async (text: string) => {
-    const result = await read(text)
-    if (!result.ok) throw new Error(result.problems.map(({ message }) => message).join('\n'))
-    return result.warnings.map(({ line, column, message }) => `${line}:${column} ${message}`)
-  }
-  const rest = 'which YAML reads as a comment: to send the whole text, put it in quotes'
-
-  it.each([
-    ['prompt: a car in #ff0000 paint', `3:13 prompt ends before "#ff0000 paint", ${rest}`],
-    ['prompt: a car # the hero', `3:13 prompt ends before "# the hero", ${rest}`],
-    ['prompt: a\n      car #red', `3:13 prompt ends before "#red", ${rest}`],
-    [
-      'prompt: "{colour}"\n    matrix:\n      colour:\n        - soft #ff0000',
-      `6:11 the text ends before "#ff0000", ${rest}`,
-    ],
-  ])('is a warning if a comment cuts it: %s', async (fields, warning) => {
-    const name = fields.includes('matrix') ? '"{colour}"' : 'x'
-    expect(await warningsOf(`runs:\n  - name: ${name}\n    ${fields}\n    kind: image\n`)).toEqual([warning])
+    expect(problems).toHaveLength(1)
+    expect(problems[0]).toMatch(pattern)
   })
 
-  it.each(['"a car in #ff0000"', 'a car#1', '|  # the hero\n      a car in #ff0000', `'a' # b`])(
-    'is no warning if nothing is cut, or the text has quotes: %s',
-    async (prompt) => {
-      expect(
-        await warningsOf(`# all\nruns:\n  - kind: image # the first\n    name: x\n    prompt: ${prompt}\n`),
-      ).toEqual([])
-    },
-  )
-
   it.each([
-    ['a sign that says: hello', '2:13 put the text in quotes: without them, a ": " in it starts a map'],
-    [
-      'a sign\n      that says: hello',
-      '2:13 put the text in quotes: without them, a ": " in it starts a map',
-    ],
-    ['@home', '2:13 put the text in quotes: without them, it cannot start with "@"'],
-    ['%a', '2:13 put the text in quotes: without them, it cannot start with "%"'],
-  ])('is one problem that names the quotes: %s', async (prompt, problem) => {
+    ['a sign that says: hello', '2 put the text in quotes: without them, a ": " in it starts a map'],
+    ['@home', '2 plain value cannot start with reserved character @'],
+  ])('names the line of a text that needs quotes: %s', async (prompt, problem) => {
     expect(await problemsOf(`runs:\n  - prompt: ${prompt}\n    name: x\n`)).toEqual([problem])
   })
 })
 
+it('a mistyped field is one problem, also if it is required', async () => {
+  expect(await problemsOf('- {name: a, kind: image, prmpt: x}')).toEqual([
+    '1 unknown field "prmpt". Did you mean "prompt"?',
+  ])
+})
+
 describe('JSON and CSV', () => {
-  it.each([
-    ',,,\nname,prompt,kind,\nx,a fox,image,\n,,,\n , ,,\n',
-    'name;prompt;kind\n;;\nx;a fox;image\n;;\n',
-  ])('leave out the empty rows that a spreadsheet writes: %j', async (text) => {
+  it('leave out the empty rows that a spreadsheet writes', async () => {
+    const text = 'name,prompt,kind\n,,\nx,a fox,image\n , ,\n'
     expect(await outline(text, { name: 'a.csv' })).toEqual(['x → x.{ext}'])
   })
 
-  it('name the line of a wrong cell below empty rows', async () => {
-    expect(await problemsOf('kind,quality,name\n,,\n,,\nimage,best,x\n', { name: 'a.csv' })).toEqual([
-      '4:1 prompt is missing',
-      expect.stringMatching(/^4:1 quality /),
-    ])
-  })
-
-  it.each(['sep=;\r\nname;prompt\r\nx;a fox\r\n', '\ufeffsep=,\nname,prompt\nx,y\n'])(
-    'have one problem for the line of Excel that names the delimiter: %j',
-    async (text) => {
-      expect(await problemsOf(text, { name: 'a.csv' })).toEqual([
-        expect.stringMatching(/^1:1 remove the line "sep=[;,]": only Excel reads it/),
-      ])
-    },
-  )
-
   it.each([
-    ['a.json', '{"runs": [\n  {"name": "a",}\n]}', '2:16 invalid JSON: property name expected, found "}"'],
-    ['a.json', '{"runs": []} x', '1:14 invalid JSON: invalid symbol, found "x"'],
-    ['a.json', '["a', '1:2 invalid JSON: unexpected end of string, found ""a"'],
-    ['a.json', '[01]', '1:2 invalid JSON: value expected, found "0"'],
-    ['a.json', '{"runs": [], "runs": []}', '1:14 the field "runs" occurs twice'],
-    ['a.json', '['.repeat(100_000), '1:62 nested more than 60 levels deep'],
-    ['a.json', '[1, // c\n2]', '1:5 invalid JSON: invalid comment token, found "// c"'],
-    ['a.json', '[1 2]', '1:4 invalid JSON: comma expected, found "2"'],
-    ['a.json', '{"a": 1 "b": 2}', '1:9 invalid JSON: comma expected, found ""b""'],
-    ['a.json', '[1', '1:3 invalid JSON: close bracket expected, found the end'],
-    ['a.json', '{"a": 1', '1:8 invalid JSON: close brace expected, found the end'],
-    ['a.json', '["\\x"]', /^1:2 invalid JSON: invalid escape character, found/],
+    ['a.json', '{"runs": []} x', '1 unexpected scalar at node end'],
+    ['a.json', '[\n"a', '2 missing closing "quote'],
+    ['a.json', '{"runs": [],\n "runs": []}', '2 the field "runs" occurs twice'],
+    ['a.json', '['.repeat(100_000), '1 the manifest is nested more than 60 levels deep'],
+    ['a.json', '{"a": 1', '1 flow map must end with a }'],
     [
       'a.jsonl',
       '{"name": "a", "kind": "image", "prompt": "x"}\n{"name"}',
-      '2:8 invalid JSON: colon expected, found "}"',
+      /^2 invalid JSON: Expected ':' after property name/,
     ],
-    ['a.csv', 'name,promt\na,b', '1:1 unknown field "promt". Did you mean "prompt"?'],
-    ['a.csv', 'name,prompt,name\na,b,c', '1:1 the column "name" occurs twice'],
-    ['a.csv', 'name,prompt,matrix\na,b,c', '1:1 CSV has no matrix: write the manifest in YAML or JSON'],
-    ['a.csv', 'name,prompt,exclude\na,b,c', '1:1 CSV has no exclude: write the manifest in YAML or JSON'],
-    [
-      'a.jsonl',
-      '{"name": "a", "kind": "image", "prompt": "x"}\n{"name": "{n}", "kind": "image", "prompt": "x", "matrix": {"n": [1, 1]}}',
-      '2:69 "1" occurs twice in n',
-    ],
-    [
-      'a.json',
-      '{"defaults": {"matrix": {"n": [1]}}, "runs": []}',
-      '1:15 defaults cannot set matrix: put it in a run',
-    ],
-    ['a.csv', 'name,kind,prompt\na,image,"x', /^3?2?:1 is not valid CSV|^\d:1 invalid CSV: Quote Not Closed/],
-    ['a.csv', 'name,kind,prompt\na,image,a fox, red', /^2:1 the cell " red" is in a column without a name/],
-    [
-      'a.csv',
-      'name,kind,prompt\n"x\ny",image,x\nb,image,x\nc,imag,x',
-      '2:1 name contains a control character',
-    ],
-    [
-      'a.csv',
-      'name,kind,prompt\n\n\nb,image,x\r\nc,imag,x',
-      '5:1 unknown kind "imag". Did you mean "image"?',
-    ],
-    ['a.csv', 'name,model,input\na,acme/x,"{""a"": }"', /^2:1 invalid JSON/],
+    ['a.csv', 'name,promt\na,b', '1 unknown field "promt". Did you mean "prompt"?'],
+    ['a.csv', 'name,prompt,name\na,b,c', '1 the column "name" occurs twice'],
+    ['a.csv', 'name,prompt,\na,b,c', '1 the column 3 has no name'],
+    ['a.csv', 'name,prompt,matrix\na,b,c', '1 CSV has no matrix: write the manifest in YAML or JSON'],
+    ['a.csv', 'name,kind,prompt\na,image,"x', /^2 invalid CSV: Quote Not Closed/],
+    ['a.csv', 'name,kind,prompt\na,image,a fox, red', /^2 invalid CSV: Invalid Record Length/],
+    ['a.csv', 'name,kind,prompt\n"x\ny",image,x\nb,image,x\nc,imag,x', '2 name contains a control character'],
+    ['a.csv', 'name,kind,prompt\n\n\nb,image,x\r\nc,imag,x', '5 unknown kind "imag". Did you mean "image"?'],
+    ['a.csv', 'name,model,input\na,acme/x,"{""a"": }"', /^2 input: invalid JSON/],
   ])('%s %j', async (name, text, problem) => {
     const [first] = await problemsOf(text, { name })
     if (typeof problem === 'string') expect(first).toBe(problem)
     else expect(first).toMatch(problem)
-  })
-
-  it('a number keeps its digits where it is a text', async () => {
-    const [entry] = await entriesOf('[{"name": 1.50, "kind": "image", "prompt": 2.0}]', { name: 'a.json' })
-    expect(entry).toMatchObject({ name: '1.50', input: { prompt: '2.0' } })
   })
 
   it('a cell may hold the input of another model', async () => {
@@ -286,74 +184,30 @@ describe('JSON and CSV', () => {
 
 describe('a number', () => {
   const other = (value: string) => `- {name: a, model: acme/x, input: {seed: ${value}}}`
-  const loss = (text: string, sent: string) =>
-    `${text} would be sent as ${sent}: write that, or put it in quotes to send a text`
-  const lost = loss('36893488147419103233', '36893488147419103000')
 
   it.each<[string, string, string]>([
-    ['a.yaml', other('36893488147419103233'), `1:42 ${lost}`],
-    [
-      'a.yaml',
-      other('[1, {deep: -36893488147419103233}]'),
-      '1:53 -36893488147419103233 would be sent as -36893488147419103000',
-    ],
-    ['a.yaml', other('0.1000000000000000055'), `1:42 ${loss('0.1000000000000000055', '0.1')}`],
-    ['a.yaml', other('0x20000000000000001'), `1:42 ${loss('0x20000000000000001', '36893488147419103000')}`],
-    ['a.yaml', other('.inf'), '1:42 .inf cannot be sent as a number: put it in quotes to send a text'],
-    ['a.yaml', other('-.INF'), '1:42 -.INF cannot be sent as a number'],
-    ['a.yaml', other('.nan'), '1:42 .nan cannot be sent as a number'],
-    ['a.yaml', other('1e400'), '1:42 1e400 cannot be sent as a number'],
-    ['a.yaml', other('1e-400'), `1:42 ${loss('1e-400', '0')}`],
-    ['a.yaml', other('!!int 36893488147419103233'), `1:48 ${lost}`],
-    [
-      'a.yaml',
-      'defaults: {model: acme/x, input: {seed: 36893488147419103233}}\nruns: [{name: a}]',
-      `1:41 ${lost}`,
-    ],
-    [
-      'a.yaml',
-      '- {name: "{i}", model: acme/x, matrix: {i: [1, 36893488147419103233]}, input: {seed: "{i}"}}',
-      `1:86 ${lost}`,
-    ],
-    [
-      'a.yaml',
-      '- {name: "{n}", model: acme/x, matrix: {n: [1], input: [{s: 36893488147419103000}, {s: 36893488147419103233}]}}',
-      `1:88 ${lost}`,
-    ],
-    [
-      'a.yaml',
-      '- {name: a, kind: video, prompt: x, duration: 5.00000000000000001}',
-      '1:47 5.00000000000000001 would be sent as 5',
-    ],
-    ['a.json', '[{"name": "a", "model": "acme/x", "input": {"seed": 36893488147419103233}}]', `1:53 ${lost}`],
-    [
-      'a.json',
-      '[{"name": "a", "model": "acme/x", "input": {"seed": -1e400}}]',
-      '1:53 -1e400 cannot be sent as a number',
-    ],
-    ['a.jsonl', '{"name": "a", "model": "acme/x", "input": {"seed": 36893488147419103233}}', `1:52 ${lost}`],
-    ['a.csv', 'name,model,input\na,acme/x,"{""seed"": 36893488147419103233}"', `2:1 ${lost}`],
-  ])('that would be sent as another one is an error: %s %s', async (name, text, problem) => {
-    const problems = await problemsOf(text, { name })
-    expect(problems).toHaveLength(1)
-    expect(problems[0]).toContain(problem)
+    ['a.yaml', other('36893488147419103233'), '1 input.seed'],
+    ['a.yaml', other('[1, {deep: -36893488147419103233}]'), '1 input.seed.1.deep'],
+    ['a.yaml', other('.inf'), '1 input.seed'],
+    ['a.yaml', other('1e400'), '1 input.seed'],
+    ['a.yaml', 'defaults: {kind: image}\nruns: [{name: a, prompt: 36893488147419103233}]', '2 prompt'],
+    ['a.json', '[{"name": "a", "model": "acme/x", "input": {"seed": 36893488147419103233}}]', '1 input.seed'],
+    ['a.jsonl', '{"name": "a", "model": "acme/x", "input": {"seed": 36893488147419103233}}', '1 input.seed'],
+    ['a.csv', 'name,model,input\na,acme/x,"{""seed"": 36893488147419103233}"', '2 input.seed'],
+  ])('that would be sent as another one is an error: %s %s', async (name, text, place) => {
+    expect(await problemsOf(text, { name })).toEqual([
+      `${place} cannot be sent as a number without a change: put it in quotes`,
+    ])
   })
 
   it.each<[string, unknown]>([
-    ['9007199254740992', 9007199254740992n],
     ['9007199254740993', 9007199254740993n],
     ['-9223372036854775808', -9223372036854775808n],
-    ['18446744073709551615', 18446744073709551615n],
     ['0xffffffffffffffff', 18446744073709551615n],
-    ['!!int 9007199254740993', 9007199254740993n],
     ['1.50', 1.5],
-    ['-0', 0],
     ['1e3', 1000],
-    ['0x1F', 31],
-    ['0o17', 15],
     ['"9007199254740993"', '9007199254740993'],
     ['1_000', '1_000'],
-    ['0b1', '0b1'],
   ])('%s is sent as %s', async (written, value) => {
     const [entry] = await entriesOf(other(written))
     expect(writeJson(entry?.input)).toBe(writeJson({ seed: value }))
@@ -377,15 +231,6 @@ describe('a number', () => {
       )
     },
   )
-
-  it('has all its digits where it is a text, also from a matrix', async () => {
-    const text =
-      '- {name: "{i}", kind: image, prompt: "{i}", matrix: {i: [9007199254740993, 9007199254740992, .inf, 1e400]}}'
-    const entries = await entriesOf(text)
-    expect(entries.map(({ name, input }) => [name, input.prompt])).toEqual(
-      ['9007199254740993', '9007199254740992', '.inf', '1e400'].map((each) => [each, each]),
-    )
-  })
 })
 
 describe('names and outputs', () => {
@@ -417,7 +262,7 @@ describe('names and outputs', () => {
   })
 
   it.each([
-    [[''], '1:3 name or output is missing'],
+    [[''], '1 name or output is missing'],
     [['name: a, output: "{id}.png"'], '{id}, which is not known'],
     [['output: "{name}.png"'], 'contains {name}, but the run has no name'],
     [['name: a, output: "{nmae}.png"'], 'Did you mean {name}?'],
@@ -430,11 +275,11 @@ describe('names and outputs', () => {
     [['name: a, output: /tmp/a.png'], 'is outside'],
     [['name: a, output: "C:/a.png"'], 'is outside'],
     [['name: ../a'], 'is outside'],
-    [['name: a', 'name: a'], '2:3 the name "a" is already used in line 1'],
+    [['name: a', 'name: a'], '2 the name "a" is already used in line 1'],
     [['name: a, count: 2', 'name: a-2, output: x.png'], 'the name "a-2" is already used in line 1'],
     [
       ['output: a/Fox.png', 'output: A/fOX.png'],
-      '2:36 the output "A/fOX.png" is already used in line 1 ("a/Fox.png")',
+      '2 the output "A/fOX.png" is already used in line 1 ("a/Fox.png")',
     ],
     [['output: "caf\u00e9.png"', 'output: "cafe\u0301.png"'], 'is already used in line 1'],
     [['name: fox', 'name: b, output: fox.png'], 'the output "fox.png" is already used in line 1'],
@@ -497,7 +342,7 @@ runs:
   it('bring each mistake once, however many rows they serve', async () => {
     const text = `defaults: { kind: image, quality: hihg }\nruns:\n  - {name: a, prompt: x}\n  - {name: b, prompt: x}`
     expect(await problemsOf(text)).toEqual([
-      '1:35 quality of an image must be one of basic, high, not "hihg" (did you mean "high"?)',
+      '1 quality of an image must be one of basic, high, not "hihg" (did you mean "high"?)',
     ])
   })
 })
@@ -531,12 +376,12 @@ describe('reference images', () => {
     expect(
       await problemsOf(`- name: a\n  kind: image\n  prompt: x\n  image_urls: ${list}`, { folder }),
     ).toEqual([
-      '4:16 text.png is not a PNG, JPEG, WebP, GIF or AVIF image',
-      '4:26 none.png: no such file',
-      '4:36 folder is not a regular file',
-      '4:44 a manifest cannot read an image from standard input',
-      '4:49 "https://" is not a valid image URL',
-      '4:61 image_urls contains a blank entry',
+      '4 text.png is not a PNG, JPEG, WebP, GIF or AVIF image',
+      '4 none.png: no such file',
+      '4 folder is not a regular file',
+      '4 a manifest cannot read an image from standard input',
+      '4 "https://" is not a valid image URL',
+      '4 image_urls contains a blank entry',
     ])
   })
 

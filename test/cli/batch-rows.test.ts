@@ -467,7 +467,7 @@ describe('a further output', () => {
       pose(path)
       const { code, stderr } = await run()
       expect({ code, created: created() }).toEqual({ code: 2, created: [] })
-      expect(stderr).toContain(`"${path}" is an output of another row: write row:sheet#2`)
+      expect(stderr).toContain(`"${path}" is an output of another run: write row:sheet#2`)
     }
     pose('row:sheet#2')
     expect((await run()).code).toBe(0)

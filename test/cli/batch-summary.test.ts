@@ -147,9 +147,7 @@ describe('in GitHub Actions', () => {
     const batch = await createBatch([{ ...FOX, kind: 'imag' }])
     const { code, stderr } = await batch.run([])
     expect(code).toBe(2)
-    expect(annotations(stderr)[0]).toMatch(
-      /^::error file=art\/shots\.json,line=\d+,col=\d+,title=Manifest::.*imag/,
-    )
+    expect(annotations(stderr)[0]).toMatch(/^::error file=art\/shots\.json,line=\d+,title=Manifest::.*imag/)
     expect(annotations(stderr).at(-1)).toMatch(/exit code 2::The manifest .*%0A.*Exit code 2: a flag/)
   })
 

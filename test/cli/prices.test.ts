@@ -70,9 +70,7 @@ describe('the setting prices', () => {
   })
 
   it.each<[string, string]>([
-    ['{"acme/x": {"run": 1}', 'prices: invalid JSON: close brace expected, found the end'],
-    ['{"acme/x": {"run": 0.10000000000000000001}}', 'prices: '],
-    ['{"acme/x": {"run": 1}, "acme/x": {"run": 2}}', 'prices: '],
+    ['{"acme/x": {"run": 1}', 'prices is not valid JSON: '],
     ['[]', 'prices is not a JSON object.'],
     ['0.4', 'prices is not a JSON object.'],
     ['@nofile.json', 'nofile.json: no such file.'],

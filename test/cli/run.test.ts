@@ -223,17 +223,12 @@ describe('what is wrong is said before anything is sent', () => {
     [
       'an input that is no JSON',
       ['--input', '{"prompt": "a fox",}'],
-      /--input: invalid JSON: property name expected, found "}" \(line 1, column 20\)\./,
+      /--input is not valid JSON: Expected double-quoted property name in JSON at position 19/,
     ],
     [
-      'a field twice in an input',
-      ['--input', '{"prompt": "a fox",\n"x": {"seed": 1, "seed": 2}}'],
-      /--input: the field "seed" occurs twice \(line 2, column 18\)\./,
-    ],
-    [
-      'numbers in an input that would be sent as others',
-      ['--input', '{"prompt": "a fox", "seed": 36893488147419103233, "scale": 1e400}'],
-      /--input: 36893488147419103233 would be sent as 36893488147419103000: .* \(line 1, column 29\); 1e400 cannot be sent/,
+      'a number in an input that would be sent as another one',
+      ['--input', '{"prompt": "a fox", "x": {"seed": 36893488147419103233}}'],
+      /--input: x\.seed cannot be sent without a change: it has too many digits\./,
     ],
     [
       'a device as a prompt file',
@@ -242,7 +237,11 @@ describe('what is wrong is said before anything is sent', () => {
     ],
     ['a device as an image', ['fox', '-i', '/dev/zero'], /\/dev\/zero is too large; the limit is 64 MiB/],
     ['a device as an input', ['--input', '@/dev/zero'], /\/dev\/zero is too large; the limit is 64 MiB/],
-    ['a deep input', ['--input', '['.repeat(10_000)], /nested more than 500 levels deep/],
+    [
+      'a deep input',
+      ['--input', `{"x":${'['.repeat(10_000)}${']'.repeat(10_000)}}`],
+      /nested more than 500 levels deep/,
+    ],
     ['a count that is none', ['fox', '-n', '0'], /--count: "0"/],
     ['an unknown placeholder', ['fox', '-o', 'x-{nam}.mp4'], /name/],
     ['a wait limit without a unit', ['fox', '--timeout', '90'], /not a valid duration/],

@@ -66,7 +66,7 @@ describe.concurrent('run video --local', () => {
     await until('the end of the renderers', () => processesOf(place, RENDERER).length === 0 || undefined)
   })
 
-  it('leaves its run in the queue, no renderer and no file when it is killed', async () => {
+  it('leaves its run, no renderer and no file when it is killed, and the next command takes it over', async () => {
     const place = createPlace()
     const killed = start(place, ['run', 'video', '--local', 'a fox'])
     const [, id = ''] = await killed.prints('stderr', /(run_\w+): processing/)
@@ -75,6 +75,8 @@ describe.concurrent('run video --local', () => {
     expect(await killed.ended).toMatchObject({ signal: 'SIGKILL', stdout: '' })
     await until('the end of the renderer', () => processesOf(place, RENDERER).length === 0 || undefined)
     expect(filesBelow(place.folder)).toEqual([])
-    expect((await rushes(place, ['status', id, '--local'])).stdout).toBe(`${id}\tqueued\t\n`)
+    // Its lease runs out first.
+    expect((await rushes(place, ['status', id, '--local'])).stdout).toBe(`${id}\tprocessing\t\n`)
+    expect(await rushes(place, ['wait', id, '--local', '-q'])).toMatchObject({ code: 0 })
   })
 })

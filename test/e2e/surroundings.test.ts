@@ -39,7 +39,7 @@ it.each([
 it.skipIf(process.platform === 'win32').each([
   ['gallery', 'The current folder no longer exists'],
   ['mcp', 'The current folder no longer exists'],
-  ['serve --port 0', 'the current folder no longer exists'],
+
   ['run image --local fox', 'Cannot write outputs: the current folder no longer exists. Nothing was sent.'],
 ])('in a folder that was removed, %s names it and exits 2', async (line, message) => {
   const [before, folder] = [process.cwd(), temporaryFolder()]

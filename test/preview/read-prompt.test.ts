@@ -40,6 +40,7 @@ test.each([
   ['golden reflections, a fox in the snow', ['fox']],
   ['city street at night, neon signs, wet asphalt', []],
   ['a city street without cars or people at night', []],
+  ['Quiet city street at sunset after rain', []],
   ['a fox without a hat and a scarf, in the rain', ['fox']],
   ['not a fox but a wolf', ['wolf']],
   ['not only a fox', ['fox']],
@@ -70,7 +71,9 @@ test.each([
 test('a prompt in which nothing is recognized has a card, and none beside references', () => {
   const prompt = 'The character from the reference image'
   expect(readPrompt(prompt).card?.title).toBe(prompt)
-  expect(readPrompt(prompt, true).card).toBeUndefined()
+  const more = `${prompt}, standing and looking ahead, seen from behind. The same proportions and outline`
+  expect(readPrompt(more, true).card).toBeUndefined()
+  expect(readPrompt('a carpenter at work', true).card?.title).toBe('carpenter')
 })
 
 test('a figure in a place that is not drawn stands in a studio, and not in another place', () => {

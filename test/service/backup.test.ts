@@ -1,6 +1,7 @@
 /** The backup of a service that is at work: consistent, complete under its name, or not there. */
 import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/host/clock.js'
 import { openAdministration } from '../../src/service/administration.js'
@@ -31,6 +32,8 @@ test('a backup taken while runs are accepted has every earlier run with its char
     while (!isOver) {
       await store.addRun(newRun({ id: `run_${Math.random()}`, accountId, keyId, price: 1 }))
       accepted++
+      // The database is in this thread: without a pause, nothing else would run.
+      await setImmediate()
     }
   }
   const adding = [add(), add(), add()]

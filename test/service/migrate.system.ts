@@ -1,4 +1,4 @@
-import { renameSync, rmSync } from 'node:fs'
+import { cpSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { expect, it, onTestFinished } from 'vitest'
@@ -81,7 +81,17 @@ async function createGrown() {
   await store.recordKeyUse(2, 60_000)
   await store.close()
   await runSql({ dataFolder, databaseUrl: undefined }, 'UPDATE runs SET lease_until = lease_until - 60000')
+  freshen(dataFolder)
   return { service, dataFolder, key, theirs, failed, queued, rendering }
+}
+
+/** A closed database stays open in this process until its statements are collected; a copy is open nowhere. */
+function freshen(dataFolder: string): void {
+  const before = `${dataFolder}.before`
+  renameSync(dataFolder, before)
+  cpSync(before, dataFolder, { recursive: true })
+  rmSync(join(dataFolder, 'files/database-id'), { force: true })
+  rmSync(before, { recursive: true })
 }
 
 const move = (dataFolder: string, databaseUrl: string, signal?: AbortSignal) =>
@@ -169,6 +179,7 @@ describePostgres('admin migrate', () => {
     await runSql(sqlite, ...DISTANT_ROWS)
     const before = await readTables(sqlite)
     expect(await unfilledColumns(sqlite, before)).toEqual([])
+    freshen(dataFolder)
     await move(dataFolder, postgres.databaseUrl)
 
     const { accounts = [], keys = [], runs = [], tokens = [], ...same } = before
@@ -248,11 +259,13 @@ describePostgres('admin migrate', () => {
     const other = await openPostgresStore(filled)
     await other.ensureAccount({ name: 'other', credits: 1, nowMs: 1 })
     await other.close()
+    freshen(dataFolder)
     await expect(move(dataFolder, filled)).rejects.toThrow(/already has the data of a service/)
 
     const database = openServiceDatabase(join(dataFolder, 'service.db'))
     database.run("UPDATE accounts SET balance = balance + 1 WHERE name = 'studio'")
     database.close()
+    freshen(dataFolder)
     await expect(move(dataFolder, url)).rejects.toThrow(/The data has problems.*studio/)
     expect(service.complaints.filter((line) => !/does not work/.test(String(line)))).toEqual([])
   })
@@ -262,7 +275,9 @@ describePostgres('admin migrate', () => {
     const path = join(dataFolder, 'service.db')
     const url = await temporaryDatabase()
     const { moving, goOn } = await moveHalf(dataFolder, url)
-    expect(() => openServiceDatabase(path, { busyTimeoutMs: 50 })).toThrow(/locked/)
+    const late = openServiceDatabase(path, { busyTimeoutMs: 50 })
+    expect(() => late.run('UPDATE accounts SET banned = true')).toThrow(/locked/)
+    late.close()
     await goOn()
     await moving
     const moved = { code: 'usage', message: expect.stringContaining('was moved to another database') }
@@ -287,6 +302,7 @@ describePostgres('admin migrate', () => {
     const admin = await open(dataFolder)
     await admin.addCredits('studio', 5)
     await admin.close()
+    freshen(dataFolder)
     expect((await move(dataFolder, url)).credits).toBe(20_004)
   })
 

@@ -7,9 +7,9 @@ export interface PostgresProxy {
   readonly url: string
   /**
    * Breaks the connection at the next message with this text. The message reaches the server and only its response is
-   * lost, unless `reachesServer` is false.
+   * lost, unless `reachesServer` is false. With `after`, only once the connection has sent that text.
    */
-  breakAt(text: string, reachesServer: boolean): void
+  breakAt(text: string, reachesServer: boolean, after?: string): void
   /** From the next break on, refuses connections until `comeBack`. */
   stayAway(): void
   comeBack(): void
@@ -23,7 +23,7 @@ export interface PostgresProxy {
 export async function createPostgresProxy(url: string): Promise<PostgresProxy> {
   const target = new URL(url)
   const sockets = new Set<Socket>()
-  let fault: { readonly text: string; readonly reachesServer: boolean } | undefined
+  let fault: { readonly text: string; readonly reachesServer: boolean; readonly after: string } | undefined
   let broken = 0
   let refusing: 'no' | 'soon' | 'yes' = 'no'
   let frozen = new Set<Socket>()
@@ -43,9 +43,12 @@ export async function createPostgresProxy(url: string): Promise<PostgresProxy> {
       })
     }
     upstream.on('data', (data) => void (frozen.has(client) || client.destroyed || client.write(data)))
+    let reached: typeof fault
     client.on('data', (data) => {
       if (frozen.has(client)) return
-      if (fault === undefined || !data.includes(fault.text)) return void upstream.write(data)
+      if (fault !== undefined && data.includes(fault.after)) reached = fault
+      if (fault === undefined || reached !== fault || !data.includes(fault.text))
+        return void upstream.write(data)
       const { reachesServer } = fault
       fault = undefined
       broken++
@@ -66,8 +69,8 @@ export async function createPostgresProxy(url: string): Promise<PostgresProxy> {
   const port = typeof address === 'object' ? address?.port : 0
   return {
     url: Object.assign(new URL(url), { host: `127.0.0.1:${port}` }).href,
-    breakAt(text, reachesServer) {
-      fault = { text, reachesServer }
+    breakAt(text, reachesServer, after = '') {
+      fault = { text, reachesServer, after }
     },
     stayAway() {
       refusing = 'soon'

@@ -1,15 +1,14 @@
 /**
  * Finds runs with the same name or file, files at the path of another run's folder, and reference images that are
- * outputs of rows.
+ * outputs of runs.
  */
 import { posix } from 'node:path'
 import { followLinks } from '../../host/directories.js'
 import { sameFileKey } from '../../host/file-system.js'
 import { addTo } from '../../protocol/lists.js'
 import type { Kind } from '../../protocol/models.js'
-import type { RowTemplate } from './matrix.js'
-import type { Position, ReportProblem } from './nodes.js'
 import type { ManifestFolder } from './output-paths.js'
+import type { RowTemplate } from './sections.js'
 
 /** A file that an output may become. */
 export interface FileClaim {
@@ -29,13 +28,11 @@ export interface OutputClaim extends FileClaim {
   /** Whether the manifest contains the name. False for a name derived from the output. */
   readonly isNamed: boolean
   readonly output: string
-  /** Undefined for a row without a matrix. */
+  /** Undefined for a run without a matrix. */
   readonly template: RowTemplate | undefined
-  /** Reports a problem of this row. */
-  readonly report: ReportProblem
-  readonly at: Position
-  readonly nameAt: Position
-  readonly outputAt: Position
+  readonly line: number
+  /** Reports a problem of the run, or of one of its fields. */
+  report(message: string, field?: 'name' | 'output'): void
 }
 
 /** `reserved`: paths that no output may have, such as the manifest, with a description of each. */
@@ -46,32 +43,23 @@ export function findCollisions(claims: readonly OutputClaim[], reserved: Readonl
     const namesake = names.get(claim.name)
     if (namesake === undefined) names.set(claim.name, claim)
     else if (claim.isNamed || namesake.isNamed) {
-      if (areOfOneMatrix(namesake, claim)) claim.report(claim.nameAt, `the name "${claim.name}" ${SHARED}`)
-      else claim.report(claim.at, `the name "${claim.name}" is already used in line ${namesake.at.line}`)
+      claim.report(`the name "${claim.name}" ${usedBy(namesake, claim)}`, 'name')
       // Equal names lead to equal outputs: report only the names.
       if (namesake.realPath === claim.realPath) continue
     }
     const other = files.find(claim)
-    if (other !== undefined && areOfOneMatrix(other, claim))
-      claim.report(claim.outputAt, `the output "${claim.output}" ${SHARED}`)
-    else if (other !== undefined) {
-      const otherName = claim.output === other.output ? '' : ` ("${other.output}")`
-      claim.report(
-        claim.outputAt,
-        `the output "${claim.output}" is already used in line ${other.at.line}${otherName}`,
-      )
-    }
+    if (other !== undefined) claim.report(`the output "${claim.output}" ${usedBy(other, claim)}`, 'output')
     files.add(claim)
     const what = reserved.get(sameFileKey(claim.realPath))
-    if (what !== undefined) claim.report(claim.outputAt, `the output "${claim.output}" is ${what}`)
+    if (what !== undefined) claim.report(`the output "${claim.output}" is ${what}`, 'output')
   }
   findFoldersInTheWay(claims)
 }
 
-const SHARED = 'is the same for several combinations of the matrix: write more of its keys in it'
-
-const areOfOneMatrix = (a: OutputClaim, b: OutputClaim): boolean =>
-  a.template !== undefined && a.template === b.template
+const usedBy = (other: OutputClaim, { template, output }: OutputClaim): string =>
+  template !== undefined && other.template === template
+    ? 'is the same for several combinations of the matrix: write more of its keys in it'
+    : `is already used in line ${other.line}${output === other.output ? '' : ` ("${other.output}")`}`
 
 function findFoldersInTheWay(claims: readonly OutputClaim[]): void {
   const files = new Map(claims.map((claim) => [sameFileKey(claim.realPath), claim]))
@@ -87,15 +75,15 @@ function findFoldersInTheWay(claims: readonly OutputClaim[]): void {
     const above = fileAbove(posix.dirname(sameFileKey(claim.realPath)))
     if (above !== undefined)
       claim.report(
-        claim.outputAt,
-        `the output "${claim.output}" is inside "${above.output}", but line ${above.at.line} writes a file of that name`,
+        `the output "${claim.output}" is inside "${above.output}", but line ${above.line} writes a file of that name`,
+        'output',
       )
   }
 }
 
 /**
- * Returns why a row with these names cannot use the image at an absolute path. Undefined if it can. The output of
- * another row cannot be used by its path: it would change while the batch runs, and the row would be created and paid
+ * Returns why a run with these names cannot use the image at an absolute path. Undefined if it can. The output of
+ * another run cannot be used by its path: it would change while the batch runs, and the run would be created and paid
  * for again.
  */
 export function outputImageProblems(
@@ -115,9 +103,9 @@ export function outputImageProblems(
     const { name, number } = claim
     const [article, suffix] = number === undefined ? ['the', ''] : ['an', `#${number}`]
     return names.includes(name)
-      ? `"${writtenPath}" is ${article} output of this row itself: give the row another ` +
+      ? `"${writtenPath}" is ${article} output of this run itself: give the run another ` +
           `${number === undefined ? 'output' : 'image'}`
-      : `"${writtenPath}" is ${article} output of another row: write row:${name}${suffix}`
+      : `"${writtenPath}" is ${article} output of another run: write row:${name}${suffix}`
   }
 }
 

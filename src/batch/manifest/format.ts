@@ -1,218 +1,242 @@
 /**
- * Parses the bytes of a manifest into nodes, and contains the CSV parser. The format is taken from the extension of the
- * file, else from its content.
+ * Parses the bytes of a manifest into plain values and their lines. YAML and JSON are read by one parser, JSON Lines a line
+ * each, and CSV with the first line as the names of the fields.
  */
 import { extname } from 'node:path'
 import { CsvError, parse } from 'csv-parse/sync'
-import { shortened } from '../../protocol/text.js'
-import { parseJsonAt, parseJsonLines, parseJsonText } from './json.js'
 import {
-  type Field,
-  type ListNode,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
   type Node,
-  type Position,
-  positionsIn,
-  type ReportProblem,
-  START,
-  scalar,
-} from './nodes.js'
-import { parseYaml } from './yaml.js'
+  visit,
+  type YAMLMap,
+  type YAMLSeq,
+} from 'yaml'
+import { messageOf } from '../../errors.js'
+import { parseYamlDocuments, type YamlDocument } from '../../host/yaml.js'
+import { integerOf, readJson } from '../../protocol/json.js'
+import { shortened } from '../../protocol/text.js'
 
-type Format = 'yaml' | 'json' | 'json-lines' | 'csv'
+/** Names and indexes from the root to a value. */
+export type Path = readonly (string | number)[]
 
-/** Maximum size of a manifest. 10,000 rows with long prompts take a few MiB. */
+export interface ParsedManifest {
+  readonly value: unknown
+  /** The line of a value, or of the innermost value around it that has one. Counted from 1. */
+  lineOf(path: Path): number
+  /** Whether the values are texts, whose types are those of the run's model. */
+  readonly isCsv: boolean
+}
+
+export interface ManifestProblem {
+  /** Counted from 1. */
+  readonly line: number
+  readonly message: string
+}
+
+/** Maximum size of a manifest. 10,000 runs with long prompts take a few MiB. */
 export const MAX_BYTES = 16 * 1024 * 1024
+/** Maximum nesting. The parser is recursive, and overflows the stack only at a far greater depth. */
+const MAX_DEPTH = 60
+/** More uses of aliases would fill the memory. */
+const MAX_ALIASES = 100_000
 
-const BY_EXTENSION: Readonly<Record<string, Format>> = {
-  '.yaml': 'yaml',
-  '.yml': 'yaml',
-  '.json': 'json',
-  '.jsonl': 'json-lines',
-  '.ndjson': 'json-lines',
-  '.csv': 'csv',
-  '.tsv': 'csv',
-}
-
-/** Every row of CSV has one of these columns. */
-const NAMES_FILE: readonly string[] = ['name', 'output']
-
-/** Returns the format. A text without an extension that looks neither like JSON nor like CSV is YAML. Pure. */
-export function formatOf(path: string, text: string): Format {
-  const named = BY_EXTENSION[extname(path).toLowerCase()]
-  if (named !== undefined) return named
-  const beginning = text.trimStart()
-  if (/^[[{]/.test(beginning)) {
-    const lines = beginning.split('\n').filter((line) => line.trim() !== '')
-    if (beginning.startsWith('{') && lines.length > 1 && lines.every((line) => /^\{.*\}\s*$/.test(line)))
-      return 'json-lines'
-    return isJson(text) ? 'json' : 'yaml'
+/** Thrown for a text that cannot be parsed. */
+class Invalid extends Error {
+  readonly line: number
+  constructor(line: number, message: string) {
+    super(message)
+    this.line = line
   }
-  const header = (beginning.split('\n', 1)[0] ?? '').split(/[,;\t]/).map((cell) => cell.trim())
-  const isHeader = header.every((cell) => /^[\w.-]+$/.test(cell))
-  return header.length > 1 && isHeader && header.some((cell) => NAMES_FILE.includes(cell)) ? 'csv' : 'yaml'
 }
 
-function isJson(text: string): boolean {
+/** Returns the problem of a text that cannot be parsed. The extension of `path` is that of the format; default: YAML. */
+export function parseManifest(path: string, bytes: Uint8Array): ParsedManifest | ManifestProblem {
   try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
+    const text = decode(bytes)
+    if (text.trim() === '') throw new Invalid(1, 'the manifest is empty')
+    const extension = extname(path).toLowerCase()
+    if (extension === '.csv') return readCsv(text)
+    if (['.jsonl', '.ndjson'].includes(extension) || (extension === '' && isJsonLines(text)))
+      return readJsonLines(text)
+    return readYaml(text)
+  } catch (error) {
+    if (!(error instanceof Invalid)) throw error
+    return { line: error.line, message: error.message }
   }
 }
 
-type Parse = (text: string, report: ReportProblem, warn: ReportProblem) => Node | undefined
-
-const PARSERS: Readonly<Record<Format, Parse>> = {
-  yaml: parseYaml,
-  json: (text, report) => parseJsonText(text, report),
-  'json-lines': parseJsonLines,
-  csv: parseCsv,
-}
-
-/**
- * Parses a manifest. If it is invalid, reports the problems and returns undefined. Never throws. `warn`: called for text
- * that may mean something else than its author thinks.
- */
-export function parseManifest(
-  path: string,
-  bytes: Uint8Array,
-  report: ReportProblem,
-  warn: ReportProblem,
-): Node | undefined {
-  const text = decode(bytes, report)
-  if (text === undefined) return undefined
-  if (text.trim() === '') {
-    report(START, 'the manifest is empty')
-    return undefined
-  }
-  return PARSERS[formatOf(path, text)](text, report, warn)
-}
-
-/** Decodes UTF-8 and removes the byte order mark that some editors write. */
-function decode(bytes: Uint8Array, report: ReportProblem): string | undefined {
-  if (bytes.byteLength > MAX_BYTES) {
-    report(
-      START,
+/** Decodes UTF-8 without the byte order mark that some editors write. */
+function decode(bytes: Uint8Array): string {
+  if (bytes.byteLength > MAX_BYTES)
+    throw new Invalid(
+      1,
       `the manifest is too large: ${bytes.byteLength} bytes; the limit is ${MAX_BYTES / 1024 / 1024} MiB`,
     )
-    return undefined
-  }
+  if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff))
+    throw new Invalid(1, 'the manifest is UTF-16 text: save it as UTF-8')
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
-    report(START, 'the manifest is not valid UTF-8 text')
-    return undefined
+    throw new Invalid(1, 'the manifest is not valid UTF-8 text')
   }
 }
 
-interface CsvRecord {
-  readonly record: readonly string[]
-  /** Raw text of the record, including its line end and the empty lines before it. */
-  readonly raw: string
+/** Whether a text from standard input has one JSON object on each of several lines. */
+const isJsonLines = (text: string): boolean => {
+  const lines = text.split('\n').filter((line) => line.trim() !== '')
+  return lines.length > 1 && lines.every((line) => /^\s*\{.*\}\s*$/.test(line))
 }
 
-/**
- * Parses CSV into a list of rows. The first line contains the field names. An empty cell leaves out its field. The
- * other cells are texts: the model of the row decides their types. The delimiter is a comma, or the semicolon or tab
- * that some spreadsheets write. Rows without a value are left out: a spreadsheet writes deleted rows as `,,,`.
- */
-function parseCsv(written: string, report: ReportProblem): ListNode | undefined {
-  // The parser drops half of a CRLF from its raw records, which would shift all positions.
-  const text = written.replace(/\r\n?/g, '\n')
-  const positionAt = positionsIn(text)
-  const [setting] = /^sep=.$/im.exec(text.slice(0, 'sep=;\n'.length)) ?? []
-  if (setting !== undefined) {
-    report(
-      START,
-      `remove the line "${setting}": only Excel reads it, and the delimiter is detected without it`,
-    )
-    return undefined
-  }
-  const delimiter = delimiterOf(text)
-  const records = readRecords(text, delimiter, report)
-  const rows: Node[] = []
-  const columns = new Map<string, Position>()
-  let names: readonly (string | undefined)[] | undefined
-  let offset = 0
-  for (const { record, raw } of records) {
-    const at = positionAt(offset + Math.max(0, raw.search(/[^\n]/)))
-    offset += raw.length
-    if (record.every((cell) => cell.trim() === '')) continue
-    if (names === undefined) names = namesOf(record, at, columns, report)
-    else rows.push({ type: 'fields', fields: fieldsOf(record, at, names, report), at })
-  }
-  return { type: 'list', items: rows, at: positionAt(0), columns }
-}
-
-/** Detects the delimiter in the header, because field names contain none of the three. */
-function delimiterOf(text: string): string {
-  const [header = ''] = text.trimStart().split('\n', 1)
-  return [',', ';', '\t'].find((each) => header.includes(each)) ?? ','
-}
-
-function readRecords(text: string, delimiter: string, report: ReportProblem): readonly CsvRecord[] {
-  try {
-    return parse(text, {
-      delimiter,
-      raw: true,
-      info: true,
-      relax_column_count: true,
-      skip_empty_lines: true,
-    }) as unknown as readonly CsvRecord[]
-  } catch (error) {
-    if (!(error instanceof CsvError)) throw error
-    const line = Number(error.lines) || 1
-    report({ line, column: 1 }, `invalid CSV: ${error.message.replace(/ at line \d+/, '')}`)
-    return []
-  }
-}
-
-/**
- * Returns the field name of each column, and adds it to `columns`. Undefined for a column without a name, empty for a
- * column already reported.
- */
-function namesOf(
-  header: readonly string[],
-  at: Position,
-  columns: Map<string, Position>,
-  report: ReportProblem,
-): readonly (string | undefined)[] {
-  return header.map((cell) => {
-    const name = cell.trim()
-    if (name === '') return undefined
-    if (name === 'matrix' || name === 'exclude')
-      report(at, `CSV has no ${name}: write the manifest in YAML or JSON`)
-    else if (columns.has(name)) report(at, `the column "${name}" occurs twice`)
-    else {
-      columns.set(name, at)
-      return name
+function readJsonLines(text: string): ParsedManifest {
+  const lines: number[] = []
+  const value = text.split('\n').flatMap((line, at) => {
+    if (line.trim() === '') return []
+    lines.push(at + 1)
+    try {
+      return [readJson(line)]
+    } catch (error) {
+      throw new Invalid(at + 1, `invalid JSON: ${messageOf(error)}`)
     }
-    return ''
+  })
+  return { value, lineOf: ([row = 0]) => lines[Number(row)] ?? 1, isCsv: false }
+}
+
+function readYaml(text: string): ParsedManifest {
+  const counter = new LineCounter()
+  counter.addNewLine(0)
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) counter.addNewLine(at + 1)
+  const lineAt = (offset = 0) => counter.linePos(offset).line
+  // Tabs can begin a line in JSON, and not in YAML.
+  const isJson = /^\s*[[{]/.test(text)
+  const documents = parseYamlDocuments(isJson ? text.replaceAll('\t', ' ') : text, MAX_DEPTH, { merge: true })
+  if (documents === undefined)
+    throw new Invalid(1, `the manifest is nested more than ${MAX_DEPTH} levels deep`)
+  const [document, second] = documents
+  const [error] = documents.flatMap(({ errors, warnings }) => [...errors, ...warnings])
+  if (error !== undefined)
+    throw new Invalid(
+      lineAt(error.pos[0]),
+      error.code === 'BLOCK_AS_IMPLICIT_KEY'
+        ? 'put the text in quotes: without them, a ": " in it starts a map'
+        : error.message.charAt(0).toLowerCase() + error.message.slice(1),
+    )
+  if (second !== undefined)
+    throw new Invalid(
+      lineAt(second.range[0]),
+      'a second YAML document starts here; a manifest can have only one',
+    )
+  if (document?.contents == null) throw new Invalid(1, 'the manifest is empty')
+  prepare(document, lineAt)
+  try {
+    return {
+      value: document.toJS({ maxAliasCount: MAX_ALIASES }) as unknown,
+      lineOf: (path) => lineAt(offsetOf(document, path)),
+      isCsv: false,
+    }
+  } catch (error) {
+    // An alias without an anchor, or too many aliases.
+    throw new Invalid(1, messageOf(error))
+  }
+}
+
+/** Keeps the digits of integers of 64 bits. Throws for a field that occurs twice, and for a value that contains itself. */
+function prepare(document: YamlDocument, lineAt: (offset?: number) => number): void {
+  const anchors = new Map<string, unknown>()
+  const remember = (node: YAMLMap | YAMLSeq) => node.anchor && anchors.set(node.anchor, node)
+  visit(document, {
+    Alias(_, node, path) {
+      if (path.some((each) => each === anchors.get(node.source)))
+        throw new Invalid(lineAt(node.range?.[0]), `*${node.source} is inside the value that it repeats`)
+    },
+    Scalar(_, node) {
+      if (typeof node.value === 'number' && !Number.isSafeInteger(node.value))
+        node.value = integerOf(node.source ?? '') ?? node.value
+    },
+    Seq: (_, node) => void remember(node),
+    Map(_, node) {
+      remember(node)
+      const names = new Set<unknown>()
+      for (const { key } of node.items) {
+        if (!isScalar(key) || key.value === null)
+          throw new Invalid(lineAt((key as Node | null)?.range?.[0]), 'invalid field name')
+        const name = String(key.value)
+        if (names.has(name) && name !== 'Symbol(<<)')
+          throw new Invalid(lineAt(key.range?.[0]), `the field "${shortened(name, 60)}" occurs twice`)
+        names.add(name)
+      }
+    },
   })
 }
 
-function fieldsOf(
-  record: readonly string[],
-  at: Position,
-  names: readonly (string | undefined)[],
-  report: ReportProblem,
-): ReadonlyMap<string, Field> {
-  const fields = new Map<string, Field>()
-  for (const [column, cell] of record.entries()) {
-    const name = names[column]
-    if (cell === '' || name === '') continue
-    if (name === undefined) {
-      report(
-        at,
-        `the cell "${shortened(cell, 40)}" is in a column without a name (an extra comma, or text without quotes?)`,
-      )
-      continue
-    }
-    fields.set(name, { at, value: name === 'input' ? jsonIn(cell, at, report) : scalar(cell, at) })
+function offsetOf(document: YamlDocument, path: Path): number {
+  let node: unknown = document.contents
+  let offset = document.contents?.range[0] ?? 0
+  for (const step of path) {
+    if (isAlias(node)) node = node.resolve(document)
+    if (isMap(node)) {
+      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step))
+      // A field of a merged map has the line of the map that takes it.
+      if (pair === undefined) break
+      offset = (pair.key as Node).range?.[0] ?? offset
+      node = pair.value
+    } else if (isSeq(node)) {
+      node = node.items[Number(step)]
+      offset = (node as Node | undefined)?.range?.[0] ?? offset
+    } else break
   }
-  return fields
+  return offset
 }
 
-const jsonIn = (cell: string, at: Position, report: ReportProblem): Node =>
-  parseJsonAt(at, cell, report) ?? { type: 'fields', fields: new Map(), at }
+interface CsvRecord {
+  readonly record: Readonly<Record<string, string>>
+  readonly raw: string
+  readonly info: { readonly lines: number }
+}
+
+function readCsv(written: string): ParsedManifest {
+  const text = written.replace(/\r\n?/g, '\n')
+  const lines: number[] = []
+  try {
+    const records = parse(text, {
+      ...{ columns: columnsOf, info: true, raw: true },
+      ...{ skip_empty_lines: true, skip_records_with_empty_values: true },
+    }) as unknown as readonly CsvRecord[]
+    const value = records.map(({ record, raw, info }) => {
+      lines.push(info.lines - (raw.trim().match(/\n/g)?.length ?? 0))
+      const cells = Object.entries(record).filter(([, cell]) => cell !== '')
+      return Object.fromEntries(
+        cells.map(([name, cell]) => [name, name === 'input' ? jsonIn(cell, lines) : cell]),
+      )
+    })
+    return { value, lineOf: ([row]) => (row === undefined ? 1 : (lines[Number(row)] ?? 1)), isCsv: true }
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error
+    throw new Invalid(
+      Number(error.lines) || 1,
+      `invalid CSV: ${error.message.replace(/ (at|on) line \d+/, '')}`,
+    )
+  }
+}
+
+function columnsOf(header: readonly string[]): string[] {
+  const names = header.map((cell) => cell.trim())
+  for (const [at, name] of names.entries()) {
+    if (name === 'matrix' || name === 'exclude')
+      throw new Invalid(1, `CSV has no ${name}: write the manifest in YAML or JSON`)
+    if (name === '') throw new Invalid(1, `the column ${at + 1} has no name`)
+    if (names.indexOf(name) !== at) throw new Invalid(1, `the column "${name}" occurs twice`)
+  }
+  return names
+}
+
+function jsonIn(cell: string, lines: readonly number[]): unknown {
+  try {
+    return readJson(cell)
+  } catch (error) {
+    throw new Invalid(lines.at(-1) ?? 1, `input: invalid JSON: ${messageOf(error)}`)
+  }
+}

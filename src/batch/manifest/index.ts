@@ -1,16 +1,16 @@
 /**
- * Reads a manifest, checks it and expands its rows into entries, one for each run. Sends no request, and throws nothing
- * for an invalid manifest: all problems are returned together, each with its position.
+ * Reads a manifest: expands its matrices, checks its runs, and returns an entry for each. Sends no request, and throws nothing
+ * for an invalid manifest: all problems are returned together, each with its line.
  */
 import { dirname, join, resolve } from 'node:path'
 import { sameFileKey } from '../../host/file-system.js'
 import { findCollisions, type OutputClaim, outputImageProblems } from './collisions.js'
-import { parseManifest } from './format.js'
+import { type ManifestProblem, type ParsedManifest, parseManifest } from './format.js'
 import {
   bytesToSend,
   type ImageRules,
   imageReaderIn,
-  type ReferencesOf,
+  placeOfImage,
   tooLargeMessage,
   withSummaries,
 } from './local-images.js'
@@ -21,14 +21,7 @@ import {
   type RowUse,
   resolveRows,
 } from './manifest-entry.js'
-import { expandRows, type RowTemplate } from './matrix.js'
-import {
-  createProblemCollector,
-  type ManifestProblem,
-  type Node,
-  type ProblemCollector,
-  type ReportProblem,
-} from './nodes.js'
+import { expandRow } from './matrix.js'
 import {
   createManifestFolder,
   type ManifestFolder,
@@ -36,15 +29,14 @@ import {
   type Naming,
   outputsOfRow,
 } from './output-paths.js'
-import { type ManifestRow, readRow } from './row.js'
-import { schemasOfRow } from './row-model.js'
+import { knownFields, type ManifestRow, modelOf, readRow } from './row.js'
 import {
-  checkSharedNames,
-  fieldsOf,
   MAX_RUNS,
   type ModelSources,
+  type ReportProblem,
   readSections,
   type Sections,
+  unknownMessage,
 } from './sections.js'
 
 interface ManifestOptions extends ImageRules, ModelSources {
@@ -53,17 +45,15 @@ interface ManifestOptions extends ImageRules, ModelSources {
   readonly bytes: Uint8Array
   readonly naming: Naming
   readonly allowOutside: boolean
-  /** `--max-runs`: raises the limit on combinations of matrices. */
-  readonly maxRuns?: number | undefined
   /** Files that no output may replace, such as the lock file, with a description of each. */
   readonly reserved?: ReadonlyMap<string, string>
   /** Further outputs in the lock file. A local image that is one of them must be written as `row:name#2`. */
   readonly furtherOutputs?: readonly FurtherOutputFile[]
 }
 
-/** An output of a row after its first one. */
+/** An output of a run after its first one. */
 export interface FurtherOutputFile {
-  /** Name of the row that has the output. */
+  /** Name of the run that has the output. */
   readonly name: string
   /** Number of the output: 2 or more. */
   readonly number: number
@@ -72,157 +62,131 @@ export interface FurtherOutputFile {
 }
 
 export type ManifestResult =
-  | {
-      readonly ok: true
-      readonly manifest: Manifest
-      /** Text that may mean something else than its author thinks. */
-      readonly warnings: readonly ManifestProblem[]
-    }
+  | { readonly ok: true; readonly manifest: Manifest }
   | { readonly ok: false; readonly problems: readonly ManifestProblem[] }
 
-/** A row of the manifest, or one combination of its matrix. */
-interface ReportingRow extends ManifestRow {
-  readonly template: RowTemplate | undefined
-  readonly report: ReportProblem
-}
-
-interface ManifestContext {
-  readonly options: ManifestOptions
-  readonly isCsv: boolean
-  readonly folder: ManifestFolder
-  readonly referencesOf: ReferencesOf
-  readonly problems: ProblemCollector
-}
-
 export async function readManifest(options: ManifestOptions): Promise<ManifestResult> {
-  const problems = createProblemCollector()
-  const folder = resolve(dirname(options.path))
-  const warnings = createProblemCollector()
-  const parsed = parseManifest(options.path, options.bytes, problems.report, warnings.report)
-  const sections = parsed && sectionsOf(parsed, options, problems.report)
-  const expanded = sections ? expandRows(sections, options, problems.report) : []
-  const reading: ManifestContext = {
-    options,
-    problems,
-    isCsv: sections?.isCsv ?? false,
-    folder: createManifestFolder(folder),
-    referencesOf: imageReaderIn(folder, options),
+  const parsed = parseManifest(options.path, options.bytes)
+  if ('message' in parsed) return { ok: false, problems: [parsed] }
+  const problems = new Map<string, ManifestProblem>()
+  const report: ReportProblem = (path, message) => {
+    const line = parsed.lineOf(path)
+    problems.set(`${line}:${message}`, { line, message })
   }
-  const rows = expanded.map((each) => ({
-    ...each,
-    ...readRow(each.node, each.sections, each.report, each.addedKeys),
-  }))
-  const entries = areTooMany(rows, problems) ? [] : await entriesOf(rows, reading)
-  const found = problems.list()
-  if (found.length > 0) return { ok: false, problems: found }
-  const { models = {} } = sections ?? {}
-  return { ok: true, manifest: { path: options.path, folder, models, entries }, warnings: warnings.list() }
+  const sections = readSections(parsed, options, report)
+  const { rows, isIncomplete } = rowsOf(sections, options.naming, report)
+  const folder = createManifestFolder(resolve(dirname(options.path)))
+  const entries = areTooMany(rows) ? [] : await entriesOf(rows, { options, parsed, folder, isIncomplete })
+  if (problems.size > 0)
+    return { ok: false, problems: [...problems.values()].sort((a, b) => a.line - b.line) }
+  return {
+    ok: true,
+    manifest: { path: options.path, folder: folder.folder, models: sections.models, entries },
+  }
 }
 
-/** Reads the sections, and checks the names that several rows share against the models of all rows. */
-function sectionsOf(node: Node, options: ModelSources, report: ReportProblem): Sections {
-  const sections = readSections(node, options, report)
-  const schemas = new Set(sections.rows.flatMap((row) => schemasOfRow(row, sections)))
-  return checkSharedNames(
-    sections,
-    fieldsOf([...schemas]),
-    node.type === 'list' ? node.columns : undefined,
-    report,
-  )
+interface ReadRows {
+  readonly rows: readonly ManifestRow[]
+  /** Whether runs are missing, because their matrix is not valid. */
+  readonly isIncomplete: boolean
 }
 
-/** Checked before `count` is expanded: 10,000 rows of 10,000 runs would not fit into memory. */
-function areTooMany(rows: readonly ManifestRow[], { report }: ProblemCollector): boolean {
+function rowsOf(sections: Sections, naming: Naming, report: ReportProblem): ReadRows {
+  const schemaOf = (fields: Sections['defaults'], defaults: Sections['defaults']) =>
+    modelOf(fields, defaults, sections).schema
+  const parts = sections.rows.map((row) => expandRow(row, sections.defaults, { naming, schemaOf }, report))
+  const expanded = parts.flat()
+  const known = knownFields(expanded.map(({ fields, defaults }) => schemaOf(fields, defaults)))
+  for (const name of Object.keys(sections.defaults))
+    if (!known.has(name)) report(['defaults', name], unknownMessage('unknown field', name, [...known]))
+  return {
+    rows: expanded.map((row) => readRow(row, sections, known)),
+    isIncomplete: parts.some(({ length }) => length === 0),
+  }
+}
+
+/** Checked before `count` is expanded: 10,000 runs of 10,000 each would not fit into memory. */
+function areTooMany(rows: readonly ManifestRow[]): boolean {
   let runs = 0
-  for (const row of rows) {
-    runs += row.count
-    if (runs <= MAX_RUNS) continue
-    report(row.positionOf('count'), `the manifest has more than ${MAX_RUNS} runs`)
-    return true
-  }
-  return false
+  const over = rows.find(({ count }) => {
+    runs += count
+    return runs > MAX_RUNS
+  })
+  over?.report(`the manifest has more than ${MAX_RUNS} runs`, 'count')
+  return over !== undefined
 }
 
-async function entriesOf(
-  rows: readonly ReportingRow[],
-  reading: ManifestContext,
-): Promise<readonly ManifestEntry[]> {
-  const { folder, referencesOf, options } = reading
-  const named = rows.map((row) => {
-    const all = outputsOfRow(row, options.naming, row.report)
-    const outputs = all.filter((each) => isAllowed(row, each, reading))
-    return {
-      row,
-      outputs,
-      names: all.length === 0 ? [(row.name ?? '').normalize()] : all.map(({ name }) => name),
-    }
-  })
-  const claims = named.flatMap(({ row, outputs }) => outputs.map((each) => claimOf(row, each, folder)))
+interface Reading {
+  readonly options: ManifestOptions
+  readonly parsed: ParsedManifest
+  readonly folder: ManifestFolder
+  readonly isIncomplete: boolean
+}
+
+interface NamedRow {
+  readonly row: ManifestRow
+  readonly line: number
+  readonly outputs: readonly NamedOutput[]
+}
+
+async function entriesOf(rows: readonly ManifestRow[], reading: Reading): Promise<readonly ManifestEntry[]> {
+  const { options, parsed, folder, isIncomplete } = reading
+  const named = rows.map(
+    (row): NamedRow => ({ row, line: parsed.lineOf(row.path), outputs: outputsOfRow(row, options.naming) }),
+  )
+  const claims = named.flatMap((each) => each.outputs.map((output) => claimOf(each, output, reading)))
+  for (const claim of claims)
+    if (!options.allowOutside && !folder.isInside(claim.output))
+      claim.report(
+        `the output "${claim.output}" is outside the folder of the manifest (--allow-outside allows that)`,
+        'output',
+      )
   findCollisions(claims, reservedBy(reading))
   const problemOf = outputImageProblems([...claims, ...furtherClaims(claims, reading)], folder)
-  const written = new Set(named.flatMap(({ names }) => names))
+  const referencesOf = imageReaderIn(folder.folder, options)
   const uses: RowUse[] = []
-  for (const { row, outputs, names } of named) {
-    const references = await referencesOf(row, row.report, (path, shown) => problemOf(path, shown, names))
-    checkSize(row, references, reading)
-    const positionOf = (item: number) =>
-      row.hasOwnInput ? row.positionOf('input') : row.positionOf('image_urls', item)
+  for (const { row, line, outputs } of named) {
+    const names = outputs.map(({ name }) => name)
+    const references = await referencesOf(row, (path, shown) => problemOf(path, shown, names))
+    const bytes = bytesToSend(row.input, references)
+    if (bytes > options.maxBodyBytes)
+      row.report(
+        tooLargeMessage(`the images need a request of ${bytes} bytes`, options.maxBodyBytes),
+        'image_urls',
+      )
     for (const each of outputs)
-      uses.push({ entry: entryOf(row, each, references), positionOf, report: row.report })
+      uses.push({
+        entry: entryOf(row, line, each, references),
+        report: (item, message) => row.report(message, ...placeOfImage(row, item)),
+      })
   }
-  return resolveRows(uses, {
-    isCsv: reading.isCsv,
-    isReported: (name) => written.has(name),
-  })
+  const isMissing = isIncomplete || named.some(({ outputs }) => outputs.length === 0)
+  return resolveRows(uses, isMissing)
 }
 
 /** Further outputs come from the lock file: their number is unknown until the run has ended. */
-function furtherClaims(claims: readonly OutputClaim[], { options, folder }: ManifestContext) {
+function furtherClaims(claims: readonly OutputClaim[], { options, folder }: Reading) {
   const kinds = new Map(claims.map(({ name, kind }) => [name, kind]))
   return (options.furtherOutputs ?? []).flatMap(({ name, number, file }) =>
     kinds.has(name) ? [{ name, number, kind: kinds.get(name), realPath: folder.realPathOf(file) }] : [],
   )
 }
 
-const claimOf = (row: ReportingRow, named: NamedOutput, { realPathOf }: ManifestFolder): OutputClaim => ({
+const claimOf = ({ row, line }: NamedRow, named: NamedOutput, { folder }: Reading): OutputClaim => ({
   ...named,
   isNamed: row.name !== undefined,
   kind: row.kind,
-  realPath: realPathOf(named.output),
+  realPath: folder.realPathOf(named.output),
   template: row.template,
-  report: row.report,
-  at: row.at,
-  nameAt: row.positionOf('name'),
-  outputAt: row.positionOf(row.output === undefined ? 'name' : 'output'),
+  line,
+  report: (message, field) =>
+    row.report(
+      message,
+      ...(field === undefined ? [] : [field === 'output' && row.output === undefined ? 'name' : field]),
+    ),
 })
 
-function isAllowed(
-  row: ReportingRow,
-  { output }: NamedOutput,
-  { options, folder }: ManifestContext,
-): boolean {
-  if (options.allowOutside || folder.isInside(output)) return true
-  row.report(
-    row.positionOf(row.output === undefined ? 'name' : 'output'),
-    `the output "${output}" is outside the folder of the manifest (--allow-outside allows that)`,
-  )
-  return false
-}
-
-function checkSize(
-  row: ReportingRow,
-  references: readonly ImageReference[],
-  { options }: ManifestContext,
-): void {
-  const bytes = bytesToSend(row.input, references)
-  if (bytes > options.maxBodyBytes)
-    row.report(
-      row.positionOf('image_urls'),
-      tooLargeMessage(`the images need a request of ${bytes} bytes`, options.maxBodyBytes),
-    )
-}
-
-function reservedBy({ options, folder }: ManifestContext): ReadonlyMap<string, string> {
+function reservedBy({ options, folder }: Reading): ReadonlyMap<string, string> {
   const files = new Map([[options.path, 'the manifest itself'], ...(options.reserved ?? [])])
   return new Map(
     [...files].map(([path, what]) => [
@@ -233,7 +197,8 @@ function reservedBy({ options, folder }: ManifestContext): ReadonlyMap<string, s
 }
 
 const entryOf = (
-  row: ReportingRow,
+  row: ManifestRow,
+  line: number,
   { name, variant, output }: NamedOutput,
   references: readonly ImageReference[],
 ): ManifestEntry => ({
@@ -241,7 +206,7 @@ const entryOf = (
   variant,
   rowName: row.name ?? name,
   template: row.template?.name,
-  at: row.at,
+  at: { line },
   kind: row.kind,
   model: row.model,
   input: row.input,
@@ -252,8 +217,8 @@ const entryOf = (
   output,
 })
 
+export type { ManifestProblem } from './format.js'
 export { type ImageRules, inputToSend } from './local-images.js'
 export type { ImageReference, Manifest, ManifestEntry, RowReference } from './manifest-entry.js'
-export type { ManifestProblem, Position } from './nodes.js'
 export type { Naming } from './output-paths.js'
 export type { Models } from './sections.js'

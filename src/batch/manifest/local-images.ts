@@ -10,13 +10,13 @@ import { writeJson } from '../../protocol/json.js'
 import { dataUrl, imageProblem, imageSourceOf, MediaSummary } from '../../protocol/media.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { shortened } from '../../protocol/text.js'
+import type { Path } from './format.js'
 import {
   type ImageReference,
   type ManifestEntry,
   type RowReference,
   unresolvedRow,
 } from './manifest-entry.js'
-import type { ReportProblem } from './nodes.js'
 import type { ManifestRow } from './row.js'
 
 export interface ImageRules {
@@ -31,11 +31,7 @@ export interface ImageRules {
  * Finds the reference images of a row. `problemOf` returns why the file at an absolute path cannot be used, if that is
  * known without reading the file.
  */
-export type ReferencesOf = (
-  row: ManifestRow,
-  report: ReportProblem,
-  problemOf: ProblemOfPath,
-) => Promise<readonly ImageReference[]>
+export type ReferencesOf = (row: ManifestRow, problemOf: ProblemOfPath) => Promise<readonly ImageReference[]>
 
 type ProblemOfPath = (path: string, shown: string) => string | undefined
 
@@ -50,7 +46,7 @@ export function imageReaderIn(folder: string, rules: ImageRules): ReferencesOf {
     seen.set(path, read)
     return read
   }
-  return async (row, report, problemOf) => {
+  return async (row, problemOf) => {
     const sources = row.input.image_urls
     // A whole input may have anything in this place.
     if (row.hasOwnInput && !(Array.isArray(sources) && sources.every((each) => typeof each === 'string')))
@@ -59,15 +55,13 @@ export function imageReaderIn(folder: string, rules: ImageRules): ReferencesOf {
     for (const [at, source] of (Array.isArray(sources) ? sources : []).entries()) {
       if (typeof source !== 'string') continue
       const found = await readOne(source, problemOf)
-      if (typeof found === 'string')
-        report(row.hasOwnInput ? row.positionOf('input') : row.positionOf('image_urls', at), found)
+      if (typeof found === 'string') row.report(found, ...placeOfImage(row, at))
       else references.push(found)
     }
     return references
   }
 
   /** Returns the reference, or a message why it cannot be used. */
-
   async function readOne(source: string, problemOf: ProblemOfPath): Promise<ImageReference | string> {
     const form = imageSourceOf(source)
     if (form === 'blank') return 'image_urls contains a blank entry'
@@ -83,6 +77,10 @@ export function imageReaderIn(folder: string, rules: ImageRules): ReferencesOf {
     return typeof found === 'string' ? `${source}${found}` : { from: 'file', path, summary: found }
   }
 }
+
+/** Where an image of the run is written. */
+export const placeOfImage = ({ hasOwnInput }: ManifestRow, item: number): Path =>
+  hasOwnInput ? ['input', 'image_urls', item] : ['image_urls', item]
 
 /** Returns the summary of the image, or the problem as text to follow the file name. */
 async function readImage(

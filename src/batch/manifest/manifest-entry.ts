@@ -2,10 +2,11 @@
  * The result of reading a manifest: one entry for each run, with its own output file. Entries may use other entries:
  * `row:hero` and `row:hero#2` in `image_urls` are outputs of other runs, resolved once all entries exist. Pure.
  */
+
+import { addTo } from '../../protocol/lists.js'
 import type { MediaSummary } from '../../protocol/media.js'
 import type { Kind, ModelInput } from '../../protocol/models.js'
 import { nearest, shortened } from '../../protocol/text.js'
-import type { Position, ReportProblem } from './nodes.js'
 import type { Models } from './sections.js'
 
 /** A reference in `image_urls`. */
@@ -31,23 +32,23 @@ export interface RowReference {
 export interface ManifestEntry {
   /** Unique in the manifest, in the Unicode form NFC. Also the key of the entry in the lock file. */
   readonly name: string
-  /** Name of the row, without the number that `count` adds. */
+  /** Name of the run as written, without the number that `count` adds. */
   readonly rowName: string
-  /** Number of the run in its row, from 1. More than 1 only with `count`. */
+  /** Number of the run among those of `count`, from 1. */
   readonly variant: number
-  /** Name of a row with a matrix, as written: `icon-{animal}`. The output, if the row has no name. */
+  /** Name of a run with a matrix, as written: `icon-{animal}`. The output, if the run has no name. */
   readonly template: string | undefined
-  /** Position of the row. */
-  readonly at: Position
+  /** Where the run is written. The line is counted from 1. */
+  readonly at: { readonly line: number }
   /** Undefined for a model whose kind is not known. */
   readonly kind: Kind | undefined
-  /** Undefined if the manifest has no model for the row. The settings or the lock file then set it. */
+  /** Undefined if the manifest has no model for the run. The settings or the lock file then set it. */
   readonly model: string | undefined
-  /** Input as written: local images are paths, and outputs of rows are references. See `inputToSend`. */
+  /** Input as written: local images are paths, and outputs of runs are references. See `inputToSend`. */
   readonly input: ModelInput
   /**
    * Input with each local image replaced by its summary: two requests are equal if their identity inputs are. That of
-   * an entry that uses other rows is unknown until their outputs exist: see `identityInputOf`.
+   * an entry that uses other runs is unknown until their outputs exist: see `identityInputOf`.
    */
   readonly identityInput: ModelInput
   /** The identity input before the document of its model was known. */
@@ -81,9 +82,8 @@ export const unresolvedRow = (text: string): RowReference => ({
 
 export interface RowUse {
   readonly entry: ManifestEntry
-  /** Returns the position of an item of `image_urls`. */
-  positionOf(item: number): Position
-  readonly report: ReportProblem
+  /** Reports a problem with an item of `image_urls`. */
+  report(item: number, message: string): void
 }
 
 type ByName = ReadonlyMap<string, ManifestEntry>
@@ -91,40 +91,24 @@ type ByName = ReadonlyMap<string, ManifestEntry>
 /** Maximum number of suggested names. Searching thousands of names for thousands of mistakes would take minutes. */
 const MAX_SUGGESTIONS = 100
 
-interface ResolveOptions {
-  /** Whether the manifest is CSV, where spaces separate the items of a list. */
-  readonly isCsv?: boolean
-  /** Whether a row of this name does not exist because of a mistake that was already reported. */
-  isReported?(name: string): boolean
-}
-
 /**
- * Returns the entries with resolved row references. Reports unknown names, invalid output numbers, videos and cycles.
+ * Returns the entries with resolved references. Reports unknown names, invalid output numbers, videos and cycles.
+ * `isIncomplete`: runs are missing because of mistakes that were reported, so that an unknown name may be one of theirs.
  */
-export function resolveRows(
-  uses: readonly RowUse[],
-  { isCsv = false, isReported = () => false }: ResolveOptions = {},
-): readonly ManifestEntry[] {
+export function resolveRows(uses: readonly RowUse[], isIncomplete: boolean): readonly ManifestEntry[] {
   const byName = new Map(uses.map(({ entry }) => [entry.name, entry]))
-  const names = [...byName.keys()]
-  const suggestions = new Map<string, string | undefined>()
+  let suggestions = 0
   const suggest = (name: string, own: string): string => {
-    const longer = isCsv ? names.find((each) => each.startsWith(`${name} `)) : undefined
-    if (longer !== undefined)
-      return `. In CSV a list is separated by spaces: give "${shortened(longer, 100)}" a name without spaces`
-    if (!suggestions.has(name) && suggestions.size < MAX_SUGGESTIONS)
-      suggestions.set(name, nearest(name, names))
-    const near = suggestions.get(name)
+    const near = suggestions++ < MAX_SUGGESTIONS ? nearest(name, [...byName.keys()]) : undefined
     return near === undefined || near === own ? '' : `. Did you mean "row:${near}"?`
   }
-  const resolved = uses.map(({ entry, positionOf, report }) => {
+  const resolved = uses.map(({ entry, report }) => {
     if (!entry.references.some(({ from }) => from === 'row')) return entry
     const references = entry.references.map((reference, item) => {
       if (reference.from !== 'row') return reference
       const found = resolveOne(reference, byName, (name) => suggest(name, entry.name))
       if (typeof found !== 'string') return found
-      const name = nameIn(reference.source, byName)
-      if (byName.has(name) || !isReported(name)) report(positionOf(item), found)
+      if (!isIncomplete || byName.has(nameIn(reference.source, byName))) report(item, found)
       return { ...reference, source: '' }
     })
     return { ...entry, references }
@@ -133,7 +117,7 @@ export function resolveRows(
   return resolved
 }
 
-/** Returns the row name in a reference. The name itself may contain "#". */
+/** Returns the name of the run in a reference. The name itself may contain "#". */
 function nameIn(source: string, byName: ByName): string {
   const at = byName.has(source) ? -1 : source.lastIndexOf('#')
   return at === -1 ? source : source.slice(0, at)
@@ -147,10 +131,10 @@ function resolveOne(
   const source = nameIn(written, byName)
   const number = source === written ? '1' : written.slice(source.length + 1)
   const shortText = shortened(text, 100)
-  if (source.trim() === '') return `"${shortText}" needs the name of a row: row:hero`
+  if (source.trim() === '') return `"${shortText}" needs the name of a run: row:hero`
   const entry = byName.get(source)
   if (entry === undefined)
-    return `"${shortText}": the manifest has no row named "${shortened(source, 100)}"${suggest(source)}`
+    return `"${shortText}": the manifest has no run named "${shortened(source, 100)}"${suggest(source)}`
   if (!/^[1-9]\d{0,3}$/.test(number))
     return `"${shortText}": the number after # must be a whole number, counted from 1`
   if (entry.kind === 'video') return `"${shortText}" is a video; image_urls takes images`
@@ -162,55 +146,46 @@ export const sourcesOf = ({ references }: ManifestEntry): readonly string[] => [
   ...new Set(references.flatMap((each) => (each.from === 'row' ? [each.source] : []))),
 ]
 
-interface Visit {
-  readonly name: string
-  readonly sources: readonly string[]
-  next: number
-}
-
-/** Reports each cycle once. Not recursive: a chain may have thousands of rows. */
+/** Reports each cycle once: takes away the entries whose sources are all known, and follows what is left. */
 function reportCycles(entries: readonly ManifestEntry[], uses: readonly RowUse[]): void {
   const indexOf = new Map(entries.map(({ name }, index) => [name, index]))
-  const visitOf = (name: string): Visit => {
-    const entry = entries[indexOf.get(name) ?? -1]
-    return { name, sources: entry === undefined ? [] : sourcesOf(entry), next: 0 }
-  }
-  const done = new Set<string>()
-  const reported = new Set<string>()
-  for (const { name: root } of entries) {
-    const path: Visit[] = done.has(root) ? [] : [visitOf(root)]
-    const open = new Set(path.map(({ name }) => name))
-    for (let visit = path.at(-1); visit !== undefined; visit = path.at(-1)) {
-      const source = visit.sources[visit.next++]
-      if (source === undefined) {
-        path.pop()
-        open.delete(visit.name)
-        done.add(visit.name)
-      } else if (open.has(source)) {
-        const cycle = path.slice(path.findIndex(({ name }) => name === source)).map(({ name }) => name)
-        if (cycle.some((name) => reported.has(name))) continue
-        for (const name of cycle) reported.add(name)
-        reportIn(visit.name, source, cycleMessage([...cycle, source]))
-      } else if (!done.has(source)) {
-        path.push(visitOf(source))
-        open.add(source)
+  const sources = new Map(entries.map((entry) => [entry.name, sourcesOf(entry)]))
+  const usersOf = new Map<string, string[]>()
+  for (const [name, own] of sources) for (const source of own) addTo(usersOf, source, name)
+  const left = new Map(
+    entries.map(({ name }) => [name, sources.get(name)?.filter((each) => indexOf.has(each)).length]),
+  )
+  const take = (first: readonly string[]) => {
+    for (const free = [...first]; free.length > 0; ) {
+      const name = free.pop() ?? ''
+      left.delete(name)
+      for (const user of usersOf.get(name) ?? []) {
+        const count = (left.get(user) ?? 0) - 1
+        if (left.has(user)) left.set(user, count)
+        if (left.has(user) && count === 0) free.push(user)
       }
     }
   }
-
-  function reportIn(name: string, source: string, message: string): void {
-    const index = indexOf.get(name) ?? 0
-    const item = entries[index]?.references.findIndex((each) => each.from === 'row' && each.source === source)
-    const use = uses[index]
-    use?.report(use.positionOf(item ?? 0), message)
+  take([...left].flatMap(([name, count]) => (count === 0 ? [name] : [])))
+  for (let [start] = left.keys(); start !== undefined; [start] = left.keys()) {
+    const path: string[] = []
+    let name = start
+    for (; !path.includes(name); name = sources.get(name)?.find((each) => left.has(each)) ?? name)
+      path.push(name)
+    const cycle = path.slice(path.indexOf(name))
+    const index = indexOf.get(cycle.at(-1) ?? '') ?? 0
+    const item = entries[index]?.references.findIndex((each) => each.from === 'row' && each.source === name)
+    uses[index]?.report(item ?? 0, cycleMessage([...cycle, name]))
+    for (const each of cycle) left.delete(each)
+    take(cycle)
   }
 }
 
 const MAX_SHOWN = 10
 
 function cycleMessage(cycle: readonly string[]): string {
-  if (cycle.length === 2) return `the row "${cycle[0]}" uses its own output`
-  const left = cycle.length - MAX_SHOWN
-  const names = left > 0 ? [...cycle.slice(0, MAX_SHOWN - 1), `… ${left} more …`, ...cycle.slice(-1)] : cycle
-  return `these rows use each other in a cycle: ${names.join(' → ')}`
+  if (cycle.length === 2) return `the run "${cycle[0]}" uses its own output`
+  const more = cycle.length - MAX_SHOWN
+  const names = more > 0 ? [...cycle.slice(0, MAX_SHOWN - 1), `… ${more} more …`, ...cycle.slice(-1)] : cycle
+  return `these runs use each other in a cycle: ${names.join(' → ')}`
 }

@@ -1,8 +1,7 @@
-/** Names and outputs of a row: fills in placeholders, expands `count`, and normalizes and resolves paths. */
+/** Names and outputs of a run: fills in placeholders, expands `count`, and normalizes and resolves paths. */
 import { basename, dirname, isAbsolute, join, posix, resolve, sep } from 'node:path'
 import { RushesError } from '../../errors.js'
 import { followLinks, isWithin } from '../../host/directories.js'
-import type { ReportProblem } from './nodes.js'
 import type { ManifestRow } from './row.js'
 
 /** Naming rules of the download, passed in by the caller. */
@@ -20,26 +19,24 @@ export interface Naming {
 export interface NamedOutput {
   /** In the Unicode form NFC: two forms of a name are one name. */
   readonly name: string
-  /** Number of the run in its row, from 1. */
+  /** Number of the run among those of `count`, from 1. */
   readonly variant: number
   readonly output: string
 }
 
 /**
- * Returns the name and output of each run of the row. If the row has neither name nor output, reports the problem and
+ * Returns the name and output of each run that a row makes. If the run has neither name nor output, reports the problem and
  * returns an empty list.
  */
-export function outputsOfRow(
-  row: ManifestRow,
-  naming: Naming,
-  report: ReportProblem,
-): readonly NamedOutput[] {
-  if (row.name === undefined && (row.output === undefined || row.isOutputShared)) {
-    report(row.at, 'name or output is missing: one of them is needed to name the file')
+export function outputsOfRow(row: ManifestRow, naming: Naming): readonly NamedOutput[] {
+  if (row.name === undefined && row.output === undefined) {
+    row.report('name or output is missing: one of them is needed to name the file')
     return []
   }
   const template = row.output ?? defaultOutput(row.name ?? '', naming)
-  if (!isValidTemplate(row, template, naming, report)) return []
+  const wrong = templateProblem(row, template, naming)
+  if (wrong !== undefined) row.report(wrong, 'output')
+  if (wrong !== undefined) return []
   const kind = naming.safePart(row.kind ?? 'model')
   const name = row.name === undefined ? undefined : naming.safePart(row.name)
   const isNumbered = template.includes('{index}')
@@ -77,12 +74,6 @@ export const numbered = (path: string, number: number): string => {
   return posix.join(dir, `${name}-${number}${ext}`)
 }
 
-function isValidTemplate(row: ManifestRow, template: string, naming: Naming, report: ReportProblem): boolean {
-  const wrong = templateProblem(row, template, naming)
-  if (wrong !== undefined) report(row.positionOf('output'), wrong)
-  return wrong === undefined
-}
-
 function templateProblem(
   row: ManifestRow,
   template: string,
@@ -94,8 +85,6 @@ function templateProblem(
   if (template.includes('{id}')) return 'output contains {id}, which is not known before the run is created'
   if (template.includes('{name}') && row.name === undefined)
     return 'output contains {name}, but the run has no name'
-  if (row.isOutputShared && !template.includes('{name}'))
-    return 'the output of defaults must contain {name}; otherwise all runs would write the same file'
   if (/\{ext\}(?!$)|(^|[^.]|(^|\/)\.)\{ext\}/.test(template))
     return 'output can contain {ext} only as the extension: fox.{ext}'
   try {

@@ -91,7 +91,7 @@ interface Annotation {
   readonly title: string
   readonly message: string
   /** Position in the manifest. The path may be relative to the current folder. */
-  readonly at?: { readonly path: string; readonly line: number; readonly column?: number }
+  readonly at?: { readonly path: string; readonly line: number }
 }
 
 /** Under `--json` standard error contains only JSON, so there are no annotations. */
@@ -104,7 +104,6 @@ export function annotate(ctx: Context, { title, message, at }: Annotation): void
   const properties = [
     ...(at === undefined ? [] : [`file=${property(pathInRepository(ctx, at.path) ?? at.path)}`]),
     ...(at === undefined ? [] : [`line=${at.line}`]),
-    ...(at?.column === undefined ? [] : [`col=${at.column}`]),
     `title=${property(title)}`,
   ]
   ctx.stderr.write(`::error ${properties.join(',')}::${data(message)}\n`)

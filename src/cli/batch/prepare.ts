@@ -43,15 +43,14 @@ export interface LoadedManifest {
 
 interface LoadOptions {
   readonly allowOutside: boolean
-  readonly maxRuns: number | undefined
   onImage?(path: string): void
 }
 
-/** Reads the manifest. Throws `usage`, with every problem as `file:line:column: message`. */
+/** Reads the manifest. Throws `usage`, with every problem as `file:line: message`. */
 export async function loadManifest(
   ctx: Context,
   source: string,
-  { allowOutside, maxRuns, onImage }: LoadOptions,
+  { allowOutside, onImage }: LoadOptions,
 ): Promise<LoadedManifest> {
   const path = source === '-' ? STDIN_NAME : source
   const bytes =
@@ -66,7 +65,6 @@ export async function loadManifest(
     path,
     bytes,
     allowOutside,
-    maxRuns,
     naming: { checkPlaceholders, fill, safePart, unreserved },
     imageTypeOf,
     maxBodyBytes: MAX_BODY_BYTES,
@@ -81,12 +79,10 @@ export async function loadManifest(
     settings: { ...recorded, ...(await modelsByKind(ctx)) },
   })
   if (!read.ok) {
-    for (const { line, column, message } of read.problems.slice(0, MAX_LINE_ANNOTATIONS))
-      annotate(ctx, { title: 'Manifest', message, at: { path, line, column } })
+    for (const { line, message } of read.problems.slice(0, MAX_LINE_ANNOTATIONS))
+      annotate(ctx, { title: 'Manifest', message, at: { path, line } })
     throw manifestError(source === '-' ? 'standard input' : source, read.problems)
   }
-  for (const { line, column, message } of read.warnings.slice(0, MAX_WARNINGS))
-    ctx.out.warn(`${source === '-' ? 'standard input' : source}:${line}:${column}: ${message}.`)
   return { manifest: read.manifest, prices: await openPrices(ctx), lockPath }
 }
 
@@ -137,12 +133,8 @@ const readFile = ({ interrupts }: Context, path: string): Promise<Uint8Array> =>
 /** Maximum number of problems shown: one or two screens. */
 const MAX_SHOWN = 200
 
-const MAX_WARNINGS = 20
-
 function manifestError(name: string, problems: readonly ManifestProblem[]): RushesError {
-  const lines = problems
-    .slice(0, MAX_SHOWN)
-    .map(({ line, column, message }) => `${name}:${line}:${column}: ${message}`)
+  const lines = problems.slice(0, MAX_SHOWN).map(({ line, message }) => `${name}:${line}: ${message}`)
   const more = problems.length - lines.length
   return usageError(
     `The manifest ${name} has ${plural(problems.length, 'problem')}; nothing was sent.`,

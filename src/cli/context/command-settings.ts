@@ -89,7 +89,7 @@ export function createCommandSettings(options: CommandSettingsOptions): CommandS
     return config.read(profileName)
   })
   const setting: CommandSettings['setting'] = async (name, flag) =>
-    findSetting(name, { flag, env, file: settingsOf(await profile(), CONFIG_KEYS) })?.value
+    findSetting(name, { flag, env, file: settingsOf(await profile(), CONFIG_KEYS) })
 
   const findBaseUrl = once(async (): Promise<string | undefined> => {
     const { parseBaseUrl } = await import('../../client/service-access.js')

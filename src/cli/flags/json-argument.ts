@@ -1,18 +1,15 @@
 /** Reads a JSON object from an argument: its text, `@file`, or `-` for standard input. */
-import { parseJsonText } from '../../batch/manifest/json.js'
-import { lostDigitsIn, plainValue } from '../../batch/manifest/nodes.js'
-import { usageError } from '../../errors.js'
+import { messageOf, usageError } from '../../errors.js'
+import { readJson } from '../../protocol/json.js'
+import { findInexact } from '../../protocol/parameters.js'
 import { isObject } from '../../protocol/parse.js'
 import type { Context } from '../context/context.js'
 import { decodeUtf8, readPath, readStdin } from '../process/io.js'
 
-/** Maximum nesting. Deeper values would overflow the stack of recursive functions. */
-const MAX_DEPTH = 500
-
 /** For messages: the name of the flag or setting, and the forms of its value. */
 type Words = Readonly<Record<'name' | 'hint', string>>
 
-/** Rejects with `usage` and all problems with their positions. A number that would lose digits is a problem. */
+/** Rejects with `usage`, also for a number that would lose digits. */
 export async function readJsonArgument(
   ctx: Context,
   text: string,
@@ -22,20 +19,36 @@ export async function readJsonArgument(
   const bytes = await bytesOf(ctx, text, { name, hint })
   const json = bytes === undefined ? text : decodeUtf8(bytes)
   if (json === undefined) throw usageError(`${shownName} is not UTF-8 text.`, hint)
-  const problems: string[] = []
-  const node = parseJsonText(
-    // Some Windows editors add a byte order mark.
-    json.replace(/^\ufeff/, ''),
-    ({ line, column }, message) => problems.push(`${message} (line ${line}, column ${column})`),
-    MAX_DEPTH,
-  )
-  for (const { line, column, message } of node === undefined ? [] : lostDigitsIn(node))
-    problems.push(`${message} (line ${line}, column ${column})`)
-  if (problems.length > 0) throw usageError(`${shownName}: ${problems.join('; ')}.`, hint)
-  const value = node === undefined ? undefined : plainValue(node)
-  if (!isObject(value)) throw usageError(`${name} is not a JSON object.`, hint)
+  const value = readObject(json.replace(/^\ufeff/, ''), shownName, hint)
+  const inexact = findInexact(value)
+  if (inexact !== undefined)
+    throw usageError(
+      `${shownName}: ${inexact.join('.')} cannot be sent without a change: it has too many digits.`,
+      hint,
+    )
   return value
 }
+
+function readObject(text: string, name: string, hint: string): Readonly<Record<string, unknown>> {
+  let value: unknown
+  try {
+    value = readJson(text)
+  } catch (error) {
+    throw usageError(`${name} is not valid JSON: ${messageOf(error)}.`, hint)
+  }
+  if (!isObject(value)) throw usageError(`${name} is not a JSON object.`, hint)
+  if (isDeeper(value, MAX_DEPTH))
+    throw usageError(`${name} is nested more than ${MAX_DEPTH} levels deep.`, hint)
+  return value
+}
+
+/** Maximum nesting. Deeper values would overflow the stack of recursive functions. */
+const MAX_DEPTH = 500
+
+const isDeeper = (value: unknown, levels: number): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((each) => isDeeper(each, levels - 1)))
 
 /** Returns the bytes of a file or of standard input; undefined if the argument is the JSON itself. */
 async function bytesOf(

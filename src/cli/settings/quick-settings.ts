@@ -59,7 +59,7 @@ export function createQuickSettings(env: Env, globals: Globals): QuickSettings {
   const file = async (): Promise<Readonly<Record<string, string>>> => settingsOf(await profile(), CONFIG_KEYS)
 
   const setting: QuickSettings['setting'] = (name, flag) =>
-    readOr(undefined, async () => findSetting(name, { flag, env, file: await file() })?.value)
+    readOr(undefined, async () => findSetting(name, { flag, env, file: await file() }))
 
   return {
     config,

@@ -193,37 +193,20 @@ export interface SettingSources {
   readonly file: Readonly<Record<string, string>>
 }
 
-export interface SettingValue {
-  readonly value: string
-  /** A flag, the name of a variable, `profile` or `default`. */
-  readonly origin: string
-}
-
 const kebabCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
-/** Finds the value of a setting and its source. Undefined when the setting is not set and has no default. */
-export function findSetting(name: SettingName, sources: SettingSources): SettingValue | undefined {
-  const found = uncheckedSetting(name, sources)
-  const { check }: SettingRow = SETTINGS[name]
-  if (found !== undefined) check?.(found.value, sourceOf(name, found))
-  return found
-}
-
-/** Source of the value, for messages. */
-const sourceOf = (name: SettingName, { origin }: SettingValue): string =>
-  origin === 'profile' ? `the config file (${(SETTINGS[name] as SettingRow).key})` : origin
-
-/** Finds the value of a setting like `findSetting`, without checking it. */
-function uncheckedSetting(name: SettingName, { flag, env, file }: SettingSources): SettingValue | undefined {
-  const { environment, key, default: byDefault }: SettingRow = SETTINGS[name]
-  const candidates: readonly (readonly [value: string | undefined, origin: string])[] = [
+/** Finds the value of a setting. Undefined when it is not set and has no default. Throws `usage` for an invalid value. */
+export function findSetting(name: SettingName, { flag, env, file }: SettingSources): string | undefined {
+  const { environment, key, default: byDefault, check }: SettingRow = SETTINGS[name]
+  const candidates: readonly (readonly [value: string | undefined, source: string])[] = [
     [flag, `--${kebabCase(name)}`],
     [environment && variable(env, environment), environment ?? ''],
-    [key && file[key], 'profile'],
+    [key && file[key], `the config file (${key})`],
     [byDefault, 'default'],
   ]
-  for (const [value, origin] of candidates) if (value !== undefined) return { value, origin }
-  return undefined
+  const [value, source] = candidates.find(([each]) => each !== undefined) ?? []
+  if (value !== undefined) check?.(value, source ?? '')
+  return value
 }
 
 /** `rushes` adds `/api/v1` to the service URL, but people often copy a URL that already includes it. */
@@ -244,19 +227,11 @@ interface LocalSources {
 }
 
 /** Whether a command uses the local service: through `--local`, RUSHES_LOCAL or the setting `local`. Throws `usage`. */
-export async function isLocal(sources: LocalSources): Promise<boolean> {
-  const found = await findLocal(sources)
-  return isOn(found.value, sourceOf('local', found))
-}
-
-/** Finds the value of the setting `local`, not checked, and what decides it. */
-async function findLocal({ globals, env, file }: LocalSources): Promise<SettingValue> {
-  if (globals.local) return { value: 'on', origin: '--local' }
-  if (globals.baseUrl !== undefined) return { value: 'off', origin: '--base-url' }
+export async function isLocal({ globals, env, file }: LocalSources): Promise<boolean> {
+  if (globals.local) return true
+  if (globals.baseUrl !== undefined) return false
   const isSet = variable(env, 'RUSHES_LOCAL') !== undefined
   // A service URL in the environment overrides `local` in the config file.
-  if (!isSet && variable(env, 'RUSHES_BASE_URL') !== undefined)
-    return { value: 'off', origin: 'RUSHES_BASE_URL' }
-  const found = uncheckedSetting('local', { env, file: isSet ? {} : await file() })
-  return found ?? { value: 'off', origin: 'default' }
+  if (!isSet && variable(env, 'RUSHES_BASE_URL') !== undefined) return false
+  return isOn(findSetting('local', { env, file: isSet ? {} : await file() }) ?? 'off')
 }

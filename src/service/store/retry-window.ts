@@ -32,7 +32,7 @@ export function createRetryWindow(clock: Clock = systemClock): RetryWindow {
     clock,
     pauseMs(startedMs, number) {
       // Random: a lock without a queue is lost to a neighbour who always comes first.
-      const pause = stepOf(PAUSES_MS, number) * (0.5 + Math.random())
+      const pause = Math.round(stepOf(PAUSES_MS, number) * (0.5 + Math.random()))
       return clock.monotonic() + pause < deadlineMs(startedMs) ? pause : undefined
     },
     stop() {

@@ -163,7 +163,7 @@ describe('a hosted engine', () => {
   it('has the address and the key of its provider', () => {
     expect(settingsOf({ engine: { ...FAL, fixed: { num_images: 1 } } })).toMatchObject({
       ...{ model: 'fal-ai/flux/dev', fixed: { num_images: 1 }, references: undefined },
-      ...{ url: new URL('https://queue.fal.run'), api: new URL('https://api.fal.ai/v1') },
+      ...{ url: new URL('https://queue.fal.run') },
       ...{ uploads: new URL('https://rest.fal.ai'), secrets: ['fal-secret', 'fal-secret'] },
     })
     const pinned = {
@@ -179,7 +179,7 @@ describe('a hosted engine', () => {
         url: new URL('http://127.0.0.1:9/v1'),
       },
       // The key of another address is not sent to the provider.
-      ...{ api: new URL('http://127.0.0.1:9/v1'), uploads: new URL('http://127.0.0.1:9/v1') },
+      uploads: new URL('http://127.0.0.1:9/v1'),
     })
     expect(settingsOf({ engine: { type: 'cog', url: 'http://localhost:5000' } }, 'cog')).toMatchObject({
       ...{ model: '', secrets: [] },

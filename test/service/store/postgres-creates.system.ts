@@ -33,7 +33,7 @@ describePostgres('on PostgreSQL', () => {
       const behind = withBudgetCheck(await openTestStore(proxy.url))
       const ids = Array.from({ length: 10 }, (_, n) => `run_${n}`)
       const results = Promise.allSettled(ids.map((id) => behind.addRun(runOf(id))))
-      proxy.breakAt('COMMIT', reachesServer)
+      proxy.breakAt('COMMIT\0', reachesServer)
       expect((await results).filter(({ status }) => status === 'fulfilled')).toHaveLength(8)
       expect(proxy.broken).toBe(1)
       expect(await store.listAccounts()).toMatchObject([{ balance: 0, runs: 8 }])

@@ -95,8 +95,8 @@ describePostgres('on PostgreSQL', () => {
   })
 
   test.each([
-    ['the answer to the commit', 'COMMIT', true],
-    ['the commit', 'COMMIT', false],
+    ['the answer to the commit', 'COMMIT\0', true],
+    ['the commit', 'COMMIT\0', false],
     ['the first statement', 'BEGIN', false],
   ])('a create takes effect once when %s is lost', async (_name, at, reachesServer) => {
     // With the last credit: what was committed must not be refused for want of it.
@@ -116,7 +116,7 @@ describePostgres('on PostgreSQL', () => {
     'a free create takes effect once if its commit is lost (it reaches the server: %s)',
     async (reachesServer) => {
       const { behind, proxy, newRun, status } = await openBehindProxy(0)
-      proxy.breakAt('COMMIT', reachesServer)
+      proxy.breakAt('COMMIT\0', reachesServer)
       await behind.addRun({ ...newRun('one'), keyId: undefined, price: 0 }, () => {})
       expect(await status('one')).toBe('queued')
     },
@@ -134,7 +134,7 @@ describePostgres('on PostgreSQL', () => {
     await add('one')
     await claimRun(store, 'me')
     const one = held('one', 'me', 6)
-    proxy.breakAt('COMMIT', reachesServer)
+    proxy.breakAt('COMMIT\0', reachesServer)
     expect(await behind.finishRun(one, [output('t')])).toBe(true)
     expect(await behind.finishRun(one, [output('u')])).toBe(false)
     expect((await store.findRun('one', accountId))?.outputs).toEqual([output('t')])
@@ -148,7 +148,7 @@ describePostgres('on PostgreSQL', () => {
     await add('one')
     await claimRun(store, 'me')
     const finish = () => behind.finishRun(held('one', 'me', 6), [output('t')])
-    proxy.breakAt('COMMIT', true)
+    proxy.breakAt('COMMIT\0', true)
     await expect(finish()).rejects.toBeInstanceOf(DatabaseUnavailable)
     expect(await status('one')).toBe('succeeded')
     expect([await finish(), await finish()]).toEqual([true, true])
@@ -157,14 +157,14 @@ describePostgres('on PostgreSQL', () => {
   test('accounts and workers survive a lost response, without duplicate keys or credits', async () => {
     const { behind, beside, proxy, accountId } = await openBehindProxy()
     const key = { accountId, hash: 'other', prefix: 'rk_other', name: 'other', nowMs: 0 }
-    proxy.breakAt('COMMIT', true)
+    proxy.breakAt('COMMIT\0', true)
     const lost = { code: 'DATABASE_UNAVAILABLE', message: expect.stringContaining('may have been made') }
     await expect(behind.addKey(key)).rejects.toMatchObject(lost)
     expect(await beside.findKey('other')).toMatchObject({ accountId })
-    proxy.breakAt('COMMIT', true)
+    proxy.breakAt('COMMIT\0', true)
     const added = await behind.ensureAccount({ name: 'more', credits: 7, nowMs: 0 })
     expect((await beside.listAccounts()).find(({ id }) => id === added)).toMatchObject({ balance: 7 })
-    proxy.breakAt('COMMIT', true)
+    proxy.breakAt('COMMIT\0', true)
     await expect(behind.addCredits({ account: 'more', amount: 5, nowMs: 1 }, () => {})).rejects.toMatchObject(
       lost,
     )
@@ -177,14 +177,14 @@ describePostgres('on PostgreSQL', () => {
     const userId = (await beside.addUser({ email: 'ann@example.com', accountId, nowMs: 1 })) ?? 0
     const times = { nowMs: 1, expiresAtMs: 9 }
     const session = { userId, fromLink: true, address: undefined, userAgent: undefined, ...times }
-    proxy.breakAt('COMMIT', true)
+    proxy.breakAt('COMMIT\0', true)
     await behind.addSession({ ...session, hash: 'kept' })
     expect(await beside.listSessions(userId, 2)).toHaveLength(1)
     await behind.addLink({ hash: 'l', userId, ...times })
-    proxy.breakAt('COMMIT', true)
+    proxy.breakAt('COMMIT\0', true)
     await expect(behind.useLink('l', 2)).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' })
     expect(await beside.useLink('l', 2)).toBeUndefined()
-    proxy.breakAt('COMMIT', true)
+    proxy.breakAt('COMMIT\0', true)
     await behind.setPassword(userId, 'scrypt', 'kept')
     expect(await beside.listSessions(userId, 2)).toMatchObject([{ hash: 'kept', fromLink: false }])
     expect(proxy.broken).toBe(3)
@@ -320,7 +320,7 @@ test.skipIf(!hasPostgres)(
     const browser = await signInByLink(service)
     const create = () => submitRun(browser, { form_key: 'draft-1' })
     proxy.stayAway()
-    proxy.breakAt('COMMIT', true)
+    proxy.breakAt('COMMIT\0', true, 'INSERT INTO runs')
     const lost = await service.clock.runUntil(create())
     expect([lost.status, wordsOf(lost)]).toEqual([
       503,

@@ -173,6 +173,7 @@ describePostgres('on PostgreSQL', () => {
 
   test('connections name the program to the server', async () => {
     const url = await temporaryDatabase()
+    await (await openTestStore(url)).listAccounts()
     const server = await sharedPostgres()
     const names = await server.query(
       `SELECT DISTINCT application_name AS name FROM pg_stat_activity WHERE datname = '${new URL(url).pathname.slice(1)}'`,

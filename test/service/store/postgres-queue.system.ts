@@ -239,13 +239,12 @@ describePostgres('on PostgreSQL', () => {
       await commit()
     }
     await held(
-      `UPDATE rushes.turns SET served = 9 WHERE account_id = 1;
-       UPDATE rushes.runs SET status = 'processing', owner = 'other' WHERE id = 'a'`,
+      `UPDATE rushes.runs SET status = 'processing', owner = 'other', lease_until = 9e15 WHERE id = 'a'`,
       () => store.addRun(runOf('d', 1), () => {}),
     )
     await held(
-      `INSERT INTO rushes.runs (id, account_id, model, kind, input, price, status, created_at)
-       VALUES ('e', 1, 'm', 'image', '{}', 0, 'queued', 1)`,
+      `INSERT INTO rushes.runs (id, account_id, model, kind, input, price, status, turn, created_at)
+       VALUES ('e', 1, 'm', 'image', '{}', 0, 'queued', 9, 1)`,
       async () => {
         for (const id of ['b', 'c', 'd']) expect(await claimRun(store, 'me')).toMatchObject({ id })
         expect(await claimRun(store, 'me')).toBeUndefined()

@@ -41,6 +41,8 @@ async function record(lines: readonly string[]): Promise<string> {
     TERM: 'screen-256color',
     LANG: 'C.UTF-8',
     HOME: home,
+    // Else bash writes it into the home while that is removed.
+    HISTFILE: '/dev/null',
     PATH: [bin, dirname(process.execPath), process.env.PATH].join(':'),
     PS1: PROMPT,
   }

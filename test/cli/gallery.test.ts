@@ -162,10 +162,10 @@ describe('gallery', () => {
 
   it('finds local runs in the data folder, moved or never downloaded', async () => {
     const desk = createDesk()
-    const output = join(desk.home, 'state', 'local', 'outputs', 'tok-1')
+    const output = join(desk.home, 'state', 'local', 'files', 'run_1', 'token')
     mkdirSync(output, { recursive: true })
     writeFileSync(join(output, 'image.png'), ONE_PIXEL_PNG)
-    const url = 'http://127.0.0.1:40001/outputs/tok-1/image.png'
+    const url = 'http://127.0.0.1:40001/outputs/run_1.token/image.png'
     addRow(desk.home, { id: 'run_never', address: 'local' }, (journal) =>
       journal.recordStatus('local', { state: finishedState('run_never', [url]) }),
     )
@@ -174,14 +174,16 @@ describe('gallery', () => {
       journal.recordStatus('local', { state: finishedState('run_moved', [url]) })
       journal.recordFiles('local', 'run_moved', [{ ...file, content_type: 'image/png' }])
     })
-    const outside = ['http://x/outputs/../../../journal.db', 'http://x/outputs/tok-1/..']
+    const outside = ['http://x/outputs/../../../journal.db', 'http://x/outputs/run_1.token/..']
     addRow(desk.home, { id: 'run_elsewhere', address: 'local' }, (journal) =>
       journal.recordStatus('local', { state: finishedState('run_elsewhere', outside) }),
     )
     await desk.gallery()
     expect(desk.ids()).toEqual(['run_moved', 'run_never'])
     expect(desk.shown()[1]?.files[0]).toMatchObject({ media: 'image', width: 1 })
-    expect(desk.shown()[1]?.files[0]?.href).toMatch(/^\.\.\/.*\/state\/local\/outputs\/tok-1\/image\.png$/)
+    expect(desk.shown()[1]?.files[0]?.href).toMatch(
+      /^\.\.\/.*\/state\/local\/files\/run_1\/token\/image\.png$/,
+    )
   })
 
   it('takes the filters of list; the limit counts runs with files', async () => {

@@ -71,7 +71,7 @@ describe.skipIf(!hasNginx)('nginx in front of two nodes', () => {
   })
 
   test('allows signing in only over TLS, for a session on both nodes', async () => {
-    const [, token] = /#\/link\/([\w-]+)/.exec(nodes[0].process.printed.stdout) ?? []
+    const [, token] = /\/link\/([\w-]+)/.exec(nodes[0].process.printed.stdout) ?? []
     const signIn = (port: number, scheme: string, body: object, headers = {}) =>
       ask(port, {
         method: 'POST',

@@ -9,7 +9,7 @@ import { exitCodeOf } from '../process/exit.js'
 import { isFree } from '../runs/journal-rows.js'
 import { addRunIds, type RunChoice, selectRuns } from '../runs/run-selection.js'
 import { confirm } from '../terminal/confirm.js'
-import { type StatusSource, showRuns } from './status.js'
+import { type StatusListener, type StatusSource, showRuns } from './status.js'
 
 /** A provider lists a job whose create had no answer within two minutes. */
 const MAX_STOPPING_MS = 150_000
@@ -17,7 +17,7 @@ const STOPPING_STEP_MS = 1_000
 const STEPS_BEFORE_NOTE = 3
 const JOB_CONTINUES = { hint: 'It may continue at its provider, and cost money. Repeat the command.' }
 
-export interface CancelOptions extends RunChoice {
+export interface CancelOptions extends RunChoice, StatusListener {
   readonly yes?: boolean
 }
 
@@ -37,6 +37,7 @@ export async function cancelCommand(ctx: Context, options: CancelOptions): Promi
     throw usageError('Nothing was canceled.')
   const { errors, states } = await showRuns(ctx, runs, (service, id) => cancelRun(ctx, service, id), {
     render: true,
+    onState: options.onState,
   })
   for (const { id, status, phase } of states)
     if (phase === 'succeeded') out.note(`${id} had already ended (${printable(status)}).`)
@@ -51,11 +52,11 @@ export async function cancelCommand(ctx: Context, options: CancelOptions): Promi
  */
 async function cancelRun(
   { clock, out, interrupts }: Context,
-  { client, localFiles, recorder, checkModel }: StatusSource,
+  { client, localFiles, find, checkModel }: StatusSource,
   id: string,
 ): Promise<RunState> {
   const { first: signal } = interrupts
-  const row = recorder.find(id)
+  const row = find(id)
   if (row?.model !== undefined) checkModel?.(row.model, !isFree(row))
   const deadlineMs = clock.monotonic() + MAX_STOPPING_MS
   return await retry<RunState, RunState>({

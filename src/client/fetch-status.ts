@@ -49,12 +49,15 @@ const sendCancel = (engine: StatusEngine, id: string, signal?: AbortSignal): Pro
     async () => {
       const answer = await follow(engine, 'POST', cancelUrl(engine.baseUrl, id), signal)
       if (answer.status === 204) throw new Accepted()
-      if (!isUnknownEndpoint(answer)) return answer
-      const { code } = errorOfAnswer(answer)
-      throw new RushesError(code, 'This service cannot cancel runs; the run continues.', {
-        exitCode: EXIT.refused,
-        httpStatus: answer.status,
-      })
+      const refusal = answer.status < 400 ? undefined : errorOfAnswer(answer)
+      if (refusal !== undefined && isUnknownEndpoint(answer))
+        throw new RushesError(refusal.code, 'This service cannot cancel runs; the run continues.', {
+          exitCode: EXIT.refused,
+          httpStatus: answer.status,
+        })
+      if (refusal?.exitCode === EXIT.refused)
+        throw refusal.with({ consequence: 'The run was not canceled and may continue.' })
+      return answer
     },
     signal,
   )

@@ -63,12 +63,17 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
   return exitCodeOf(errors) || (hasFailed ? EXIT.runFailed : EXIT.ok)
 }
 
+export interface ShowRunsOptions extends ConnectOptions, StatusListener {
+  /** Called for every run before the first request. If it throws, no request is sent. */
+  check?(service: StatusSource, id: string): void
+}
+
 /** Sends a request for each run, records and prints its state, and prints the errors. */
 export async function showRuns(
   ctx: Context,
   runs: readonly SelectedRun[],
   ask: (service: StatusSource, id: string) => Promise<RunState>,
-  options: ConnectOptions & StatusListener = {},
+  options: ShowRunsOptions = {},
 ): Promise<{ readonly errors: readonly RushesError[]; readonly states: readonly RunState[] }> {
   const { out } = ctx
   const targets: RequestedRun[] = []
@@ -78,6 +83,7 @@ export async function showRuns(
     services.set(context, service)
     targets.push({ id, service })
   }
+  for (const { id, service } of targets) options.check?.(service, id)
   const errors: RushesError[] = []
   const groups = createErrorGroups()
   const rows: (readonly string[])[] = []

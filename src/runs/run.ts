@@ -18,6 +18,7 @@ import type { Intent, IntentRow, Journal, JournalRun, Policy } from '../journal/
 import { POLL_INTERVAL_MS } from '../protocol/limits.js'
 import { isObject } from '../protocol/parse.js'
 import { endErrorOf, type RunState } from '../protocol/run-state.js'
+import { printable } from '../protocol/text.js'
 
 export interface RunsSession {
   readonly client: ApiClient
@@ -197,10 +198,10 @@ export class Run {
   /** Aborts the request in flight. */
   #abort = new AbortController()
   readonly #session: RunsSession
-  /** Ids of the runs that this command has created. */
-  readonly #created: Set<string>
+  /** The runs that this command has created: the identities of their inputs by id. */
+  readonly #created: Map<string, string | undefined>
 
-  constructor(row: Row, index: number, session: RunsSession, created: Set<string>) {
+  constructor(row: Row, index: number, session: RunsSession, created: Map<string, string | undefined>) {
     this.row = row
     this.index = index
     this.#session = session
@@ -275,7 +276,8 @@ export class Run {
       this.isUnanswered = false
       const { id, body: service } = accepted
       this.isRepeated = this.#created.has(id)
-      this.#created.add(id)
+      if (this.isRepeated && this.#created.get(id) !== meant.identity) throw idOfAnother(id)
+      this.#created.set(id, meant.identity)
       if (intent !== undefined)
         journal?.accepted(intent, { id, status: statusIn(service), seed: seedIn(service) })
       const { kind, model, name } = meant
@@ -442,6 +444,14 @@ const unansweredError = (reason: Interruption): RushesError =>
     hint: 'Check the runs of your account before you send it again.',
     cause: reason,
   })
+
+/** The run of another input has this id, so its outputs are not those of this create. */
+const idOfAnother = (id: string): RushesError =>
+  new RushesError(
+    'submission_unknown',
+    `The service accepted the run, but gave it the id of another create of this command (${printable(id)}).`,
+    { hint: 'A run may exist and cost money. Check the runs of your account before you send it again.' },
+  )
 
 /** The status in the response to a create. */
 const statusIn = (body: unknown): string | undefined => {

@@ -87,7 +87,7 @@ class Schedule {
 
   constructor(rows: readonly Row[], session: RunsSession) {
     this.#session = session
-    const created = new Set<string>()
+    const created = new Map<string, string | undefined>()
     this.#runs = rows.map((row, index) => new Run(row, index, session, created))
     this.#open = rows.length
     this.#waiting = rows.length

@@ -92,11 +92,23 @@ describe('one id for several creates', () => {
     expect([code, stderr.includes('one id')]).toEqual([0, false])
   })
 
-  it('is warned of once in a batch', async () => {
-    const family = await createFamily(['a', 'b', 'c'].map((name) => ({ name, prompt: name })))
+  it('is warned of once in a batch where they ask for the same', async () => {
+    const family = await createFamily([{ name: 'a', prompt: 'A', count: 3 }])
     const { fetch } = createOddService(['r1'], [])
-    const { stderr } = await family.run([], { fetch })
+    const { code, stderr } = await family.run([], { fetch })
+    expect([code, family.pictures()]).toEqual([0, ['a-2.png', 'a-3.png', 'a.png']])
     expect(stderr.match(/The service gave one id to two creates: r1/g)).toHaveLength(1)
+  })
+
+  it('leaves a row of another input unconfirmed: the picture is not its own', async () => {
+    const family = await createFamily(['a', 'b', 'c'].map((name) => ({ name, prompt: name })))
+    const { fetch, seen } = createOddService(['r1'], [])
+    const { code, stderr } = await family.run([], { fetch })
+    expect([code, family.pictures(), Object.keys(family.lock())]).toEqual([13, ['a.png'], ['a']])
+    expect(stderr).toContain('gave it the id of another create of this command (r1)')
+    const { creates } = seen
+    expect((await family.run(['--only', 'a', '--only', 'b'], { fetch })).code).toBe(13)
+    expect([seen.creates, family.pictures()]).toEqual([creates, ['a.png']])
   })
 })
 

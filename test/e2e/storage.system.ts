@@ -22,7 +22,7 @@ async function serving(...flags: readonly string[]) {
   let cuts = 0
   const stored: { bytes: Buffer } = { bytes: Buffer.of() }
   store.intercept(({ method, url = '', headers }, response) => {
-    if (method !== 'GET' || !url.includes('/outputs/') || url.includes('.check-')) return false
+    if (method !== 'GET' || !url.includes('/big.png')) return false
     seen.push({ url, headers })
     if (cuts++ > 0) return false
     const key = store.keys().find((each) => each.endsWith('/big.png')) ?? ''

@@ -3,7 +3,7 @@
  * limiter and the real scheduler, on a clock that jumps from event to event. Prints Markdown tables.
  */
 
-import { createLimiter } from '../src/limiter/index.js'
+import { Limiter } from '../src/limiter/index.js'
 import { median, row } from './table.js'
 import { floorOf, ours, plainQueue, random, tenInFlight, type Way } from './ways.js'
 
@@ -64,7 +64,7 @@ const LATENCY_MS = 50
 /** A service that answers after 50 ms, and whose runs take what they take. */
 function createWorld(durations: readonly number[]) {
   const clock = createVirtualClock()
-  const limiter = createLimiter(clock)
+  const limiter = new Limiter(clock)
   const doneAt = new Map<number, number>()
   const noticedAt = new Map<number, number>()
   let requests = 0
@@ -80,15 +80,14 @@ function createWorld(durations: readonly number[]) {
       await ask('create')
       doneAt.set(run, clock.monotonic() + (durations[run] ?? 0))
     },
-    async poll(run: number, isUrgent = false): Promise<boolean> {
-      await ask(isUrgent ? 'create' : 'status')
+    async poll(run: number): Promise<boolean> {
+      await ask('status')
       // What the service saw when it answered: half of the way back ago.
       const isDone = (doneAt.get(run) ?? Number.POSITIVE_INFINITY) <= clock.monotonic() - LATENCY_MS / 2
       if (isDone && !noticedAt.has(run)) noticedAt.set(run, clock.monotonic())
       return isDone
     },
-    durationMs: (run: number) => durations[run] ?? 0,
-    load: limiter.load,
+    limiter,
     figures() {
       const delays = [...noticedAt].map(([run, at]) => at - (doneAt.get(run) ?? 0))
       return {
@@ -127,6 +126,8 @@ const WAYS: readonly (readonly [string, Way])[] = [
 row('runs', 'each takes', 'way', 'seconds', 'of the floor', 'requests', 'done to noticed, s')
 row('--:', '---', '---', '--:', '--:', '--:', '--:')
 for (const [runs, spread, draw, draws] of [
+  [20, 'all 2 s', () => 2_000, 1],
+  [100, 'all 15 s', () => 15_000, 1],
   [100, '5 to 30 s', uniform(5_000, 30_000), 9],
   [200, '5 to 30 s', uniform(5_000, 30_000), 5],
   [1_000, '5 to 30 s', uniform(5_000, 30_000), 3],

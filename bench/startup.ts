@@ -10,7 +10,7 @@ import { once } from 'node:events'
 import { copyFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { openJournal } from '../src/journal/index.js'
+import { type IntentRow, Journal } from '../src/journal/index.js'
 import { median } from './table.js'
 
 const ROUNDS = 20
@@ -46,20 +46,20 @@ const CASES: readonly (readonly [string, readonly string[]])[] = [
 ]
 
 /** A journal with many runs. */
-const journal = openJournal({
-  path: join(STATE, 'journal.db'),
+const journal = new Journal({
+  folder: STATE,
   now: () => Date.now(),
-  onQuarantine() {},
+  warn() {},
 })
 for (let at = 0; at < 1_000; at++) {
-  const row = journal.intend({
+  const row = journal.intend('best effort', {
     address: url,
     profile: 'default',
     kind: 'image',
     model: 'acme/still-1',
     input: { prompt: `fox ${at}` },
   })
-  journal.accept(row, `run_${at}`, 'queued')
+  journal.accepted(row as IntentRow, { id: `run_${at}`, status: 'queued' })
 }
 journal.close()
 

@@ -6,12 +6,12 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Database from 'libsql'
 import { systemClock } from '../src/host/clock.js'
-import { openJournal } from '../src/journal/index.js'
-import { openSharedLedger } from '../src/limiter/shared-ledger.js'
+import { type IntentRow, Journal } from '../src/journal/index.js'
+import { SharedWindow } from '../src/limiter/shared-window.js'
 import { quantile, row } from './table.js'
 
 interface Times {
@@ -36,16 +36,16 @@ let calls = 0
 /** The real ledger, on a clock that advances 600 ms for each grant, so that slots become free and nothing waits. */
 function granting(file: string, times: number): Times {
   let nowMs = performance.now()
-  const ledger = openSharedLedger({
+  const ledger = new SharedWindow({
     path: file,
     keyHash: `bench ${process.pid} ${calls++}`,
     clock: { ...systemClock, monotonic: () => nowMs },
   })
   const cost = measured(times, () => {
     nowMs += 600
-    const taken = ledger.take('status')
-    if (!('settle' in taken)) throw new Error('no slot was free')
-    taken.settle()
+    const taken = ledger.take(0)
+    if (!('slot' in taken)) throw new Error('no slot was free')
+    ledger.settle(taken.slot)
   })
   ledger.close()
   return cost
@@ -92,27 +92,30 @@ async function grants(file: string, stop: string): Promise<void> {
 
 const ADDRESS = 'https://api.example.com'
 
+const openAt = (file: string, now = () => 0): Journal =>
+  new Journal({ folder: dirname(file), now, warn() {} })
+
 function filled(file: string, runs: number) {
-  openJournal({ path: file, now: () => 0, onQuarantine() {} }).close()
+  openAt(file).close()
   const database = new Database(file)
   database.exec(`
     WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${runs})
     INSERT INTO runs (id, address, profile, kind, model, input, identity, phase, status, created_at, finished_at,
-      elapsed_ms, took_ms, urls)
+      elapsed_ms, urls)
     SELECT 'run_' || n, '${ADDRESS}', 'default', iif(n % 3, 'image', 'video'), iif(n % 3, 'acme/still-1', 'acme/cinema-1'),
       '{"prompt":"fox number ' || n || ' in fresh snow"}', hex(randomblob(32)), iif(n % 50, 'succeeded', 'failed'),
-      iif(n % 50, 'succeeded', 'failed'), 1700000000000 + n * 1000, 1700000000000 + n * 1000 + 40000, 40000, 40000,
+      iif(n % 50, 'succeeded', 'failed'), 1700000000000 + n * 1000, 1700000000000 + n * 1000 + 40000, 40000,
       '["https://cdn.example.com/' || n || '.png"]' FROM numbers;
     ANALYZE`)
   database.close()
   let now = 1_800_000_000_000
-  return openJournal({ path: file, now: () => now++, onQuarantine() {} })
+  return openAt(file, () => now++)
 }
 
 function journals(folder: string): void {
   const [few, many] = [100, 100_000]
-  const small = filled(join(folder, 'small.db'), few)
-  const large = filled(join(folder, 'large.db'), many)
+  const small = filled(join(folder, 'small', 'journal.db'), few)
+  const large = filled(join(folder, 'large', 'journal.db'), many)
   console.log('\nThe journal:\n')
   row('', `${few} runs, ms`, `${many.toLocaleString('en')} runs, ms`, 'ratio')
   row('---', '--:', '--:', '--:')
@@ -147,23 +150,24 @@ function journals(folder: string): void {
       service: {},
     }
     const intent = { address: ADDRESS, profile: 'default', kind: 'image', model: 'acme/still-1' }
-    journal.accept(journal.intend({ ...intent, input: { prompt: id } }), id)
-    journal.recordStatus(ADDRESS, { state: { ...state, status: 'processing', phase: 'running' } })
+    const row = journal.intend('required', { ...intent, input: { prompt: id } }) as IntentRow
+    journal.accepted(row, { id })
+    journal.status(ADDRESS, { state: { ...state, status: 'processing', phase: 'running' } })
     const urls = ['https://cdn.example.com/x.png']
-    journal.recordStatus(ADDRESS, {
+    journal.status(ADDRESS, {
       state: { ...state, urls, status: 'succeeded', phase: 'succeeded' },
       elapsedMs: 9,
     })
     const [url = ''] = urls
-    journal.recordFiles(ADDRESS, id, [
-      { path: `/x/${id}`, bytes: 1, sha256: 'x', url, content_type: 'image/png' },
-    ])
+    journal.files(ADDRESS, id, [{ path: `/x/${id}`, bytes: 1, sha256: 'x', url, content_type: 'image/png' }])
   })
   small.close()
   large.close()
-  const opening = (name: string) => () =>
-    openJournal({ path: join(folder, name), now: () => 0, onQuarantine() {} }).close()
-  const [left, right] = [measured(50, opening('small.db')).median, measured(50, opening('large.db')).median]
+  const opening = (name: string) => () => openAt(join(folder, name)).close()
+  const [left, right] = [
+    measured(50, opening('small/journal.db')).median,
+    measured(50, opening('large/journal.db')).median,
+  ]
   row('open and close', ms(left), ms(right), (right / left).toFixed(2))
 }
 

@@ -5,8 +5,10 @@
  * plain queue before the limiter: every run is asked about again as soon as it was answered, in turn.
  */
 import type { Clock } from '../src/host/clock.js'
+import type { Limiter } from '../src/limiter/index.js'
 import { RUNS_LIMIT } from '../src/protocol/limits.js'
-import { runSchedule, type Task } from '../src/runs/schedule.js'
+import type { Begin, RunsSession } from '../src/runs/run.js'
+import { carryOut } from '../src/runs/schedule.js'
 
 /** The same numbers in every run of the benchmark (mulberry32). */
 let seed = 20
@@ -23,40 +25,58 @@ export interface World {
   /** Resolves when the run exists. */
   create(run: number): Promise<void>
   /** Whether it is done. */
-  poll(run: number, isUrgent?: boolean): Promise<boolean>
-  /** The share of the limit that is in use. */
-  load(): number
-  /** How long it took, as the service says of a run that is done. */
-  durationMs(run: number): number
+  poll(run: number): Promise<boolean>
+  readonly limiter: Limiter
 }
 
 export type Way = (world: World, runs: number) => Promise<unknown>
 
-/** The pace of the client, when at most half of the budget is in use. */
-const NEXT = { soonestMs: 1_000, latestMs: 2_000 }
-
-export const ours: Way = (world, runs) => {
-  const taskOf = (run: number): Task => ({
-    group: 'one',
-    create: async () => {
+/** The real schedule; the client asks the world. */
+export const ours: Way = async (world, runs) => {
+  const client = {
+    limiter: world.limiter,
+    baseUrl: 'https://a.example',
+    async create(body: Uint8Array, { beforeSend }: { beforeSend?(): void }) {
+      beforeSend?.()
+      const run = Number(Buffer.from(body).toString())
       await world.create(run)
-      return world.clock.monotonic()
+      return { id: String(run), body: {} }
     },
-    poll: async ({ isUrgent }) =>
-      (await world.poll(run, isUrgent))
-        ? { is: 'over', durationMs: world.durationMs(run) }
-        : { is: 'running', next: NEXT },
-  })
-  return runSchedule({
-    tasks: Array.from({ length: runs }, (_, run) => taskOf(run)),
-    clock: world.clock,
-    limit: RUNS_LIMIT,
-    load: world.load,
-    durationsOf: () => [],
-    random,
-    mayCreate: () => true,
-    signal: new AbortController().signal,
-  })
+    async status(id: string, _: AbortSignal, onSend: () => void) {
+      onSend()
+      const isDone = await world.poll(Number(id))
+      const phase = isDone ? 'succeeded' : 'running'
+      const times = { failure: undefined, createdAt: undefined, finishedAt: undefined, service: {} }
+      return {
+        kind: 'state',
+        state: { id, status: phase, phase, urls: isDone ? ['https://a.example/1'] : [], ...times },
+      }
+    },
+  }
+  const never = new AbortController().signal
+  const session = {
+    ...{
+      client,
+      clock: world.clock,
+      random,
+      journal: undefined,
+      policy: 'best effort',
+      address: '',
+      profile: '',
+    },
+    ...{ interrupts: { first: never, second: never }, stopsCreates: () => true },
+  } as unknown as RunsSession
+  const rows = Array.from({ length: runs }, (_, run) => ({
+    name: String(run),
+    begin: (): Begin => ({
+      is: 'create',
+      request: async () => ({
+        body: Buffer.from(String(run)),
+        intent: { kind: undefined, model: 'acme/still-1', input: {} },
+      }),
+    }),
+  }))
+  for await (const _ of carryOut(rows, session));
 }
 
 /** Ten at a time, every one asked about after a fixed pause. */

@@ -114,3 +114,11 @@ export const messageOf = (thrown: unknown): string =>
 
 export const usageError = (message: string, hint?: string): RushesError =>
   new RushesError('usage', message, { hint })
+
+/** Error for a state folder of a newer version: the only problem of the state folder that ends every command. */
+export const newerState = (folder: string, cause: Error): RushesError =>
+  new RushesError(
+    'usage',
+    `The state folder ${folder} was written by a newer version of rushes (${cause.message}).`,
+    { hint: 'Use that version, or set RUSHES_STATE_DIR to another folder.', cause },
+  )

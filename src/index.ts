@@ -16,8 +16,9 @@ import { messageOf, RushesError, usageError } from './errors.js'
 import { type Clock, systemClock } from './host/clock.js'
 import type { Fetch } from './host/http.js'
 import { createNetwork } from './host/undici.js'
-import { createLimiter } from './limiter/index.js'
+import { Limiter } from './limiter/index.js'
 import { type RunState, withoutUrls } from './protocol/run-state.js'
+import { states, wait } from './runs/wait.js'
 
 export interface CreateClientOptions {
   /** The service URL, for example `https://api.example.com`. Plain http is allowed only for loopback addresses. */
@@ -125,13 +126,13 @@ export function createClient(options: CreateClientOptions): Client {
     baseUrl: parseBaseUrl(options.baseUrl, { allowHttp: options.allowHttp ?? false }),
     apiKey: parseApiKey(options.apiKey, 'the option apiKey'),
     fetch: network.fetch,
-    limiter: createLimiter(clock),
+    limiter: new Limiter(clock),
     clock,
-    random: Math.random,
     ...(options.failureStatuses && { failureStatuses: options.failureStatuses }),
     runIdField: options.runIdField,
   })
   const downloader = createDownloader({ fetch: network.fetch, clock, random: Math.random })
+  const session = { client: api, clock, random: Math.random }
   const creates = createCreateTimes(clock)
   return {
     baseUrl: api.baseUrl,
@@ -149,10 +150,12 @@ export function createClient(options: CreateClientOptions): Client {
       }),
     cancel: (id, signal) => rejectingAsPromised(signal, () => api.cancel(id, signal)),
     wait: (id, waitOptions = {}) =>
-      rejectingAsPromised(waitOptions.signal, () => api.wait(id, { ...waitOptions, ...creates.timesOf(id) })),
+      rejectingAsPromised(waitOptions.signal, () =>
+        wait(session, id, { ...waitOptions, ...creates.timesOf(id) }),
+      ),
     async *states(id, waitOptions = {}) {
       try {
-        yield* api.states(id, { ...waitOptions, ...creates.timesOf(id) })
+        yield* states(session, id, { ...waitOptions, ...creates.timesOf(id) })
       } catch (thrown) {
         throw promised(thrown, waitOptions.signal)
       }

@@ -42,7 +42,7 @@ describe('the source', () => {
     ['commander', 'src/cli/'],
     ['@inquirer/password', 'src/cli/'],
     ['open', 'src/cli/'],
-    ['prom-client', 'src/service/metrics/'],
+    ['prom-client', 'src/service/metrics.ts'],
     ['@modelcontextprotocol/sdk', 'src/cli/mcp/'],
     ['fastify', 'src/service/'],
     ['preact', 'src/console/'],

@@ -3,8 +3,9 @@
  * does not use `process`, so that tests can run whole command lines in the test process.
  */
 import { type Command, CommanderError } from 'commander'
-import { EXIT } from '../errors.js'
+import { EXIT, usageError } from '../errors.js'
 import { asRushesError, Interruption, type Interrupts } from '../host/interrupts.js'
+import { printable, shortened } from '../protocol/text.js'
 import type { CommandEnvironment, Context, ContextOptions, ReplaceableParts } from './context/context.js'
 import { commandWord, type Globals, globalsOf, plainWords, wantsJson } from './flags/globals.js'
 import { findCommand, usageOf } from './help/usage-errors.js'
@@ -41,13 +42,19 @@ export async function main(options: MainOptions): Promise<number> {
     return models
   }
   try {
+    refuseOtherEncodings(argv)
     const environment: CommandEnvironment = {
       ...{ run, print, columns: () => options.stdout.columns },
       program: () => createProgram(undefined, environment, { loadsAll: true }),
     }
     const line = await programFor(argv, { env: options.env, environment, freshModels })
     if (argv.length === 0) line.program.outputHelp()
-    else await parse(line, argv)
+    else {
+      await parse(line, argv, (text) => {
+        out ??= outputFor(options, globalsOf({ json: wantsJson(argv) }))
+        out.warn(text)
+      })
+    }
     return exitCode
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return EXIT.ok
@@ -68,10 +75,25 @@ async function programFor(
   return createModelProgram({ argv, ...options })
 }
 
+/** Node replaces bytes that are not UTF-8: another text would be sent, or another file would be written. */
+function refuseOtherEncodings(argv: readonly string[]): void {
+  const word = argv.find((each) => each.includes('\ufffd'))
+  if (word !== undefined)
+    throw usageError(
+      `The argument "${shortened(printable(word), 60)}" is not valid UTF-8.`,
+      'Check the encoding of the terminal or of the script. A prompt can be read from a file with --prompt-file.',
+    )
+}
+
 /** Parses the line and runs its command. Throws `usage` for a line that does not parse. */
-async function parse({ program, model }: ModelProgram, argv: readonly string[]): Promise<void> {
+async function parse(
+  { program, model }: ModelProgram,
+  argv: readonly string[],
+  warn: (text: string) => void,
+): Promise<void> {
   // Checks the command before parsing, because commander would print the program's help for `whoami --help`.
   const command = findCommand(program, plainWords(argv))
+  warnOfDashes(command, argv, warn)
   try {
     await program.parseAsync(withHelpLater(program, argv), { from: 'user' })
   } catch (thrown) {
@@ -79,6 +101,23 @@ async function parse({ program, model }: ModelProgram, argv: readonly string[]):
     throw usageOf(thrown, command, model)
   }
 }
+
+/** Warns of words such as `–n`, which editors and chat programs make of `-n`. They are text. */
+function warnOfDashes(command: Command, argv: readonly string[], warn: (text: string) => void): void {
+  const end = argv.indexOf('--')
+  for (const word of end === -1 ? argv : argv.slice(0, end)) {
+    const [, name] = /^[–—−]+([\w-]+)(?:=.*)?$/s.exec(word) ?? []
+    const flag = command.options.find(({ long, short }) =>
+      [long, short].some((each) => dashless(each) === name),
+    )
+    if (name !== undefined && flag !== undefined)
+      warn(
+        `"${word}" begins with another dash than "-", so it is text. The flag is ${name.length === 1 ? flag.short : flag.long}.`,
+      )
+  }
+}
+
+const dashless = (flag: string | undefined): string | undefined => flag?.replace(/^-+/, '')
 
 /**
  * Moves `--help` behind the command, so that `rushes --help run image` prints the help of `run image`. commander would

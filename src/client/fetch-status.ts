@@ -1,9 +1,9 @@
-/** Sends one status request and classifies its response. */
+/** Sends one status request, or one request to cancel a run, and classifies its response. */
 import { EXIT, RushesError } from '../errors.js'
 import { HttpFailure } from '../host/http.js'
 import { BodyTooLarge } from '../host/receive-text.js'
 import { retry, retryAfterMs, stepOf } from '../host/retry.js'
-import { cancelUrl, runUrl } from '../protocol/id.js'
+import { cancelUrl, isOfRun, runUrl } from '../protocol/id.js'
 import { RATE_LIMITED_WAITS_MS } from '../protocol/limits.js'
 import { parseErrorBody, parseJson, parseRun } from '../protocol/parse.js'
 import type { RunState } from '../protocol/run-state.js'
@@ -26,6 +26,7 @@ export type StatusOutcome =
 
 export interface StatusEngine extends RequestParts {
   readonly failureStatuses: readonly string[]
+  readonly runIdField?: string | undefined
 }
 
 const MAX_REDIRECTS = 5
@@ -35,37 +36,35 @@ const MAX_REDIRECTS = 5
  * outcome.
  */
 export const fetchStatus = (engine: StatusEngine, id: string, signal?: AbortSignal): Promise<StatusOutcome> =>
-  outcomeOfRequest(
-    engine,
-    id,
-    () => getFollowingRedirects(engine, runUrl(engine.baseUrl, id), signal),
-    signal,
-  )
+  outcomeOfRequest(engine, id, () => follow(engine, 'GET', runUrl(engine.baseUrl, id), signal), signal)
 
-/** Sends one request to cancel a run. A repeat is harmless. */
+/** The service accepted the cancel, and its response does not contain the run. */
+class Accepted extends Error {}
+
+/** Sends one request to cancel a run. A repeat is harmless. Rejects with `Accepted` for a 204. */
 const sendCancel = (engine: StatusEngine, id: string, signal?: AbortSignal): Promise<StatusOutcome> =>
   outcomeOfRequest(
     engine,
     id,
     async () => {
-      const url = cancelUrl(engine.baseUrl, id)
-      const headers = { accept: 'application/json' }
-      const answer = await readAnswer(
-        await engine.send({ method: 'POST', url, headers, signal }),
-        engine.redact,
-      )
-      if (!isUnknownEndpoint(answer)) return answer
-      throw errorOfAnswer(answer).with({
-        message: 'This service cannot cancel runs; the run continues.',
-        hint: undefined,
-      })
+      const answer = await follow(engine, 'POST', cancelUrl(engine.baseUrl, id), signal)
+      if (answer.status === 204) throw new Accepted()
+      const refusal = answer.status < 400 ? undefined : errorOfAnswer(answer)
+      if (refusal !== undefined && isUnknownEndpoint(answer))
+        throw new RushesError(refusal.code, 'This service cannot cancel runs; the run continues.', {
+          exitCode: EXIT.refused,
+          httpStatus: answer.status,
+        })
+      if (refusal?.exitCode === EXIT.refused)
+        throw refusal.with({ consequence: 'The run was not canceled and may continue.' })
+      return answer
     },
     signal,
   )
 
 /** Whether the service does not have the endpoint, which is an extension. */
 const isUnknownEndpoint = ({ status, text }: ServiceAnswer): boolean =>
-  status === 405 || (status === 404 && parseErrorBody(text).code !== 'run_not_found')
+  status === 405 || status === 501 || (status === 404 && parseErrorBody(text).code !== 'run_not_found')
 
 async function outcomeOfRequest(
   engine: StatusEngine,
@@ -103,13 +102,14 @@ const temporary = (error: RushesError, retryAfter = 0): StatusOutcome => ({
 })
 
 /** Follows redirects only within the same origin, so that the key is not sent elsewhere. */
-async function getFollowingRedirects(
+async function follow(
   engine: StatusEngine,
+  method: 'GET' | 'POST',
   url: URL,
   signal: AbortSignal | undefined,
   redirects = 0,
 ): Promise<ServiceAnswer> {
-  const response = await engine.send({ method: 'GET', url, headers: { accept: 'application/json' }, signal })
+  const response = await engine.send({ method, url, headers: { accept: 'application/json' }, signal })
   const answer = await readAnswer(response, engine.redact)
   if (answer.status < 300 || answer.status >= 400 || answer.location === undefined) return answer
   const target = URL.canParse(answer.location, url.href) ? new URL(answer.location, url) : undefined
@@ -124,21 +124,25 @@ async function getFollowingRedirects(
     throw badResponse(`The service redirects the status request more than ${MAX_REDIRECTS} times.`, {
       httpStatus: answer.status,
     })
-  return getFollowingRedirects(engine, target, signal, redirects + 1)
+  // As browsers do: a 303 names the result of the request.
+  const next = answer.status === 303 ? 'GET' : method
+  return follow(engine, next, target, signal, redirects + 1)
 }
 
 function outcomeOf(
   answer: ServiceAnswer,
   id: string,
-  { failureStatuses, clock }: StatusEngine,
+  { failureStatuses, runIdField, clock }: StatusEngine,
 ): StatusOutcome {
   const { status } = answer
   if (status >= 200 && status < 300) {
     const parsed = parseJson(answer.text)
     const run = parsed.ok ? parseRun(parsed.value, id, failureStatuses) : parsed
-    if (run.ok) return { kind: 'state', state: run.value }
+    const isOther = parsed.ok && !isOfRun(parsed.value, id, runIdField)
+    if (run.ok && !isOther) return { kind: 'state', state: run.value }
+    const wrong = isOther ? 'it is of another run' : run.ok ? '' : run.wrong
     return temporary(
-      badResponse(`The service sent an invalid response: ${answer.unreadable ?? run.wrong}.`, {
+      badResponse(`The service sent an invalid response: ${answer.unreadable ?? wrong}.`, {
         runId: id,
         httpStatus: status,
       }),
@@ -164,22 +168,23 @@ export const fetchStatusWithRetry = (
   id: string,
   signal?: AbortSignal,
   onWithoutUrls?: OnState,
-): Promise<RunState> => withRetry(engine, () => fetchStatus(engine, id, signal), { signal, onWithoutUrls })
+): Promise<RunState> => withRetry(engine, () => fetchStatus(engine, id, signal), signal, onWithoutUrls)
 
 /**
  * Cancels a run, and resolves with its state: of a run that had ended, the state at its end. Retries like
  * `fetchStatusWithRetry`. Throws with exit code 3 if the service cannot cancel runs.
  */
 export const cancelWithRetry = (engine: StatusEngine, id: string, signal?: AbortSignal): Promise<RunState> =>
-  withRetry(engine, () => sendCancel(engine, id, signal), { signal })
+  withRetry(engine, () => sendCancel(engine, id, signal), signal).catch((error: unknown) => {
+    if (error instanceof Accepted) return fetchStatusWithRetry(engine, id, signal)
+    throw error
+  })
 
 const withRetry = (
   { clock }: StatusEngine,
   attempt: () => Promise<StatusOutcome>,
-  {
-    signal,
-    onWithoutUrls,
-  }: { readonly signal?: AbortSignal | undefined; readonly onWithoutUrls?: OnState | undefined },
+  signal: AbortSignal | undefined,
+  onWithoutUrls?: OnState,
 ): Promise<RunState> =>
   retry<StatusOutcome, RunState>({
     clock,

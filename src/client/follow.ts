@@ -1,82 +1,9 @@
-/**
- * Follows one run. `follow` is pure: it evaluates the response to a status request, and decides when to poll again. A
- * `Follower` sends the requests. The library waits for one run (`wait.ts`); `run` and `batch` schedule the requests of
- * many followers themselves.
- */
-import { RushesError } from '../errors.js'
-import { type Clock, every } from '../host/clock.js'
+/** How a run is followed: what the response to one status request means, and when to send the next. Pure. */
+import type { RushesError } from '../errors.js'
 import { stepOf } from '../host/retry.js'
 import { POLL_INTERVAL_MS } from '../protocol/limits.js'
 import { type RunState, withoutUrls } from '../protocol/run-state.js'
-import { fetchStatus, type StatusEngine, type StatusOutcome } from './fetch-status.js'
-
-export interface FollowEngine extends StatusEngine {
-  /** Returns `send` for one purpose in the rate limiter. `onSend` is called directly before the request is sent. */
-  sendAs?(purpose: 'create' | 'status', onSend: () => void): StatusEngine['send']
-}
-
-/** Follows one run, with one status request at a time. */
-export interface Follower {
-  /**
-   * Sends one status request. Rejects only with the signal's reason. An urgent request has the priority of a create;
-   * others wait until all creates are sent.
-   */
-  poll(signal?: AbortSignal, options?: { readonly isUrgent?: boolean }): Promise<FollowStep>
-  /** Returns the error of a wait that ends at its limit: `limit`, or the last error if the service never answered. */
-  errorAtLimit(limit: RushesError): RushesError
-}
-
-/** Creates a follower. `createdAtMs`: monotonic time of the 201, if this process created the run. */
-export function createFollower(engine: FollowEngine, id: string, createdAtMs: number | undefined): Follower {
-  const { clock, limiter } = engine
-  let current: Follow = beginFollow(createdAtMs, clock.monotonic())
-  let silence: Silence | undefined
-  return {
-    async poll(signal, { isUrgent = false } = {}) {
-      const onSend = () => {
-        silence?.end()
-        silence = watchSilence(clock)
-      }
-      const send = engine.sendAs?.(isUrgent ? 'create' : 'status', onSend) ?? engine.send
-      const outcome = await fetchStatus({ ...engine, send }, id, signal).finally(() => silence?.end())
-      silence = undefined
-      const { after, step } = follow(current, outcome, { nowMs: clock.monotonic(), load: limiter.load() })
-      current = after
-      return step
-    },
-    errorAtLimit(limit) {
-      const lastError = current.lastError ?? (silence?.isLong() ? noAnswer(engine, id) : undefined)
-      return errorAtLimit({ ...current, lastError }, limit)
-    },
-  }
-}
-
-interface Silence {
-  /** Whether the request has been unanswered for a second in which this process could have read the answer. */
-  isLong(): boolean
-  end(): void
-}
-
-const SILENCE_STEP_MS = 250
-const MIN_SILENT_STEPS = 4
-
-/**
- * Measures how long a request is unanswered. At the timeout, a request that was just sent does not show whether the
- * service answers. Time in which this process was busy or suspended does not show it either, so it counts as one step.
- */
-function watchSilence(clock: Clock): Silence {
-  let steps = 0
-  const end = every(clock, SILENCE_STEP_MS, () => {
-    steps++
-  })
-  return { isLong: () => steps >= MIN_SILENT_STEPS, end }
-}
-
-const noAnswer = ({ baseUrl }: FollowEngine, id: string): RushesError =>
-  new RushesError('network', `${new URL(baseUrl).host} did not answer within the timeout.`, {
-    runId: id,
-    hint: 'Check the service URL and the network, or wait longer with --timeout.',
-  })
+import type { StatusOutcome } from './fetch-status.js'
 
 /** Time for which a replica of the service may not know a new run. */
 const REPLICA_LAG_MS = 10_000
@@ -88,10 +15,6 @@ export interface Follow {
   readonly patience: Patience
   /** Time of the last response, or the start of following if none has arrived. */
   readonly lastAnswerMs: number
-  /** Time of the last response that showed the run running. */
-  readonly runningAtMs: number | undefined
-  /** Whether any status request had a valid response. */
-  readonly hasAnswered: boolean
   /** Number of responses that showed the run succeeded without URLs. */
   readonly withoutUrls: number
   /** Error of the last request, if it failed. */
@@ -100,9 +23,9 @@ export interface Follow {
 
 /** The result of one status request. */
 export type FollowStep =
+  /** The next request is sent after a random time in this range, in milliseconds from now. */
   | { readonly is: 'running'; readonly state: RunState; readonly next: PollWindow }
-  /** `durationMs`: duration of the run, if known. */
-  | { readonly is: 'ended'; readonly state: RunState; readonly durationMs: number | undefined }
+  | { readonly is: 'ended'; readonly state: RunState }
   /** No valid response; a later request may get one. `state`: of a run that has succeeded, but whose URLs are missing. */
   | {
       readonly is: 'error'
@@ -117,8 +40,6 @@ export const beginFollow = (createdAtMs: number | undefined, nowMs: number): Fol
   createdAtMs,
   patience: FULL_PATIENCE,
   lastAnswerMs: nowMs,
-  runningAtMs: undefined,
-  hasAnswered: false,
   withoutUrls: 0,
   lastError: undefined,
 })
@@ -139,22 +60,15 @@ export function follow(
 ): { readonly after: Follow; readonly step: FollowStep } {
   if (outcome.kind === 'state') {
     const { state } = outcome
-    const after = {
-      ...before,
-      patience: FULL_PATIENCE,
-      lastAnswerMs: nowMs,
-      hasAnswered: true,
-      lastError: undefined,
-    }
+    const after = { ...before, patience: FULL_PATIENCE, lastAnswerMs: nowMs, lastError: undefined }
     const times = before.withoutUrls + 1
     if (state.withoutUrls !== undefined && times <= MAX_URL_RETRIES) {
       const error = withoutUrls(state)
       const waiting = { ...after, withoutUrls: times }
       return { after: waiting, step: { is: 'error', error, state, againInMs: nextTryMs(times, 0) } }
     }
-    if (state.phase !== 'running')
-      return { after, step: { is: 'ended', state, durationMs: durationOf(state, before, nowMs) } }
-    return { after: { ...after, runningAtMs: nowMs }, step: { is: 'running', state, next: pollWindow(load) } }
+    if (state.phase !== 'running') return { after, step: { is: 'ended', state } }
+    return { after, step: { is: 'running', state, next: pollWindow(load) } }
   }
   const { error } = outcome
   if (outcome.kind === 'final' && !isReplicaLag(error, before, nowMs))
@@ -170,34 +84,9 @@ export function follow(
   return { after, step: { is: 'error', error, againInMs: nextTryMs(patience.failures, requestedMs) } }
 }
 
-/** Returns `limit`, the timeout error, or the last error if the service never answered. */
-export const errorAtLimit = ({ hasAnswered, lastError }: Follow, limit: RushesError): RushesError =>
-  hasAnswered || lastError === undefined ? limit : lastError
-
 /** Any 404 counts, with any body, if this process created the run shortly before. */
 const isReplicaLag = (error: RushesError, { createdAtMs }: Follow, nowMs: number): boolean =>
   error.httpStatus === 404 && createdAtMs !== undefined && nowMs - createdAtMs < REPLICA_LAG_MS
-
-/** Maximum time between two status requests for an estimate of the duration: the run ended between them. */
-const MAX_UNCERTAINTY_MS = 5_000
-
-/**
- * Returns the duration by the service's timestamps, else estimates the end as the middle between the last two status
- * requests.
- */
-function durationOf(
-  state: RunState,
-  { createdAtMs, runningAtMs }: Follow,
-  nowMs: number,
-): number | undefined {
-  const { createdAt, finishedAt } = state
-  if (createdAt !== undefined && finishedAt !== undefined)
-    return Math.max(0, Date.parse(finishedAt) - Date.parse(createdAt))
-  const lastMs = runningAtMs ?? createdAtMs
-  if (createdAtMs === undefined || lastMs === undefined || nowMs - lastMs > MAX_UNCERTAINTY_MS)
-    return undefined
-  return (lastMs + nowMs) / 2 - createdAtMs
-}
 
 /** Longest pause between status requests, when the key's whole rate limit is in use. */
 const MAX_PAUSE_MS = 5_000

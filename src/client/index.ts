@@ -1,6 +1,6 @@
 /**
- * Typed access to the service: create, get, follow, wait. Uses one `Fetch` and one rate limiter, and repeats a create
- * only if the service definitely did not accept it.
+ * Typed access to the service: each function sends one kind of request. Uses one `Fetch` and one rate limiter, and repeats
+ * a create only if the service definitely did not accept it. Runs are followed in `src/runs`.
  */
 import type { Clock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
@@ -10,8 +10,14 @@ import type { RunState } from '../protocol/run-state.js'
 import { type CreateBody, createRun, encodeCreate } from './create.js'
 import type { Accepted, CreateOutcome } from './create-outcome.js'
 import { fetchModels, type ModelsOutcome } from './fetch-models.js'
-import { cancelWithRetry, fetchStatusWithRetry, type OnState } from './fetch-status.js'
-import { createFollower, type Follower, type FollowStep } from './follow.js'
+import {
+  cancelWithRetry,
+  fetchStatus,
+  fetchStatusWithRetry,
+  type OnState,
+  type StatusEngine,
+  type StatusOutcome,
+} from './fetch-status.js'
 import {
   pipe,
   type RateLimiter,
@@ -22,7 +28,6 @@ import {
   withTrace,
 } from './requests.js'
 import { originOf } from './service-access.js'
-import { states, type WaitEngine, type WaitOptions, wait } from './wait.js'
 
 export interface ClientOptions {
   /** Base URL as returned by `parseBaseUrl`. */
@@ -31,8 +36,6 @@ export interface ClientOptions {
   readonly fetch: Fetch
   readonly limiter: RateLimiter
   readonly clock: Clock
-  /** Returns a number in [0, 1), for jitter. */
-  random(): number
   /** Additional statuses that mean failure. */
   readonly failureStatuses?: readonly string[]
   /** Dotted path of the id in the response to a create; tried before the usual fields. */
@@ -53,13 +56,9 @@ interface CreateHooks {
 export interface ApiClient {
   readonly baseUrl: string
   create(body: CreateBody | Uint8Array, options?: CreateHooks): Promise<Accepted>
-  /**
-   * Follows one run, for callers that schedule the status requests of many runs. `createdAtMs`: monotonic time of the
-   * 201, if this process created the run.
-   */
-  follow(id: string, createdAtMs?: number): Follower
-  /** Returns the used share of the key's rate limit, 0 to 1. */
-  load(): number
+  readonly limiter: RateLimiter
+  /** Sends one status request. `onSend` is called directly before. Rejects only with the signal's reason. */
+  status(id: string, signal?: AbortSignal, onSend?: () => void): Promise<StatusOutcome>
   /**
    * Sends one status request; retries up to three times if it fails, or if a run succeeded without URLs. Such a state
    * has `withoutUrls`, and `onWithoutUrls` is called with the first one at once.
@@ -72,8 +71,6 @@ export interface ApiClient {
   cancel(id: string, signal?: AbortSignal): Promise<RunState>
   /** Asks for the list of models, once. `etag`: of the list that is known. Rejects only with the signal's reason. */
   models(etag?: string, signal?: AbortSignal): Promise<ModelsOutcome>
-  wait(id: string, options?: WaitOptions): Promise<RunState>
-  states(id: string, options?: WaitOptions): AsyncGenerator<RunState>
 }
 
 export function createApiClient(options: ClientOptions): ApiClient {
@@ -85,15 +82,14 @@ export function createApiClient(options: ClientOptions): ApiClient {
     withTrace(options.trace, clock),
   )
   const redact = createRedact(options.apiKey)
-  const engine: WaitEngine = {
+  const engine: StatusEngine = {
     baseUrl,
     send: pipe(keyed, withLimit(limiter, 'status')),
-    sendAs: (purpose, onSend) => pipe(keyed, withLimit(limiter, purpose, onSend)),
     limiter,
     clock,
     failureStatuses,
+    runIdField,
     redact,
-    random: options.random,
   }
   return {
     baseUrl,
@@ -102,26 +98,15 @@ export function createApiClient(options: ClientOptions): ApiClient {
       const bytes = body instanceof Uint8Array ? body : encodeCreate(body)
       return createRun({ baseUrl, send, limiter, clock, runIdField, redact, ...listeners }, bytes, signal)
     },
-    follow: (id, createdAtMs) => createFollower(engine, id, createdAtMs),
-    load: limiter.load,
+    limiter,
+    status: (id, signal, onSend) =>
+      fetchStatus({ ...engine, send: pipe(keyed, withLimit(limiter, 'status', onSend)) }, id, signal),
     get: async (id, signal, onWithoutUrls) =>
       fetchStatusWithRetry(engine, checkRunId(id), signal, onWithoutUrls),
     cancel: async (id, signal) => cancelWithRetry(engine, checkRunId(id), signal),
     models: (etag, signal) => fetchModels(engine, etag, signal),
-    wait: (id, waitOptions) => wait(engine, id, waitOptions),
-    states: (id, waitOptions) => states(engine, id, waitOptions),
   }
 }
 
-export type {
-  Accepted,
-  CreateBody,
-  CreateOutcome,
-  Follower,
-  FollowStep,
-  ModelsOutcome,
-  RateLimiter,
-  Trace,
-  WaitOptions,
-}
+export type { Accepted, CreateBody, CreateOutcome, ModelsOutcome, RateLimiter, StatusOutcome, Trace }
 export { encodeCreate }

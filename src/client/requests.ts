@@ -10,8 +10,11 @@ import { type Problem, problemByStatus, problemOf } from '../protocol/problems.j
 import { printable, shortened } from '../protocol/text.js'
 
 export interface RateLimiter {
+  /** Slots that status requests leave free. */
+  spareForCreates: number
   acquire(purpose: 'create' | 'status', signal?: AbortSignal): Promise<{ settle(): void }>
   holdBack(ms: number): void
+  /** Used share of the limit, 0 to 1. */
   load(): number
 }
 

@@ -1,6 +1,7 @@
 /** Checks the service URL and the API key. */
 import { RushesError, usageError } from '../errors.js'
 import { isLoopback } from '../host/http.js'
+import { isQuoted } from '../protocol/text.js'
 
 /**
  * Returns the base URL without a trailing slash or fragment. Throws `usage` if it is not an http(s) URL or has a query,
@@ -47,6 +48,10 @@ export const MAX_KEY_LENGTH = 16_384
 export function parseApiKey(text: string, from: string): string {
   const key = typeof text === 'string' ? text.trim() : ''
   if (key === '') throw new RushesError('no_api_key', `The API key from ${from} is empty.`)
+  if (isQuoted(key))
+    throw new RushesError('no_api_key', `The API key from ${from} has quotes around it.`, {
+      hint: 'Remove the quotes: they would be sent as a part of the key.',
+    })
   if (!/^[\x21-\x7e]+$/.test(key))
     throw new RushesError(
       'no_api_key',

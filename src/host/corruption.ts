@@ -86,15 +86,19 @@ function reasonCorrupt(path: string): string | undefined {
 }
 
 /**
- * Checks that the file ends at a page boundary. SQLite notices missing pages, but not that a part of the last page is
- * missing: it reads zeros there, and rows are lost. The transaction prevents writes during the check.
+ * Checks that the file has all its pages. SQLite reads zeros where a part of the last page is missing, and rows are lost;
+ * missing pages it notices only when it needs them. Pages may be in the log instead, which is not emptied during the
+ * transaction.
  */
 function checkLength(open: OpenDatabase, path: string): void {
   open.snapshot(() => {
     const pageBytes = Number(open.get('PRAGMA page_size')?.page_size)
     open.get('SELECT 1 FROM sqlite_schema')
-    const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0
-    if (bytes % pageBytes !== 0) throw new CorruptFile('the end of the file is missing')
+    const pages = Number(open.get('PRAGMA page_count')?.page_count)
+    const sizeOf = (name: string) => statSync(name, { throwIfNoEntry: false })?.size ?? 0
+    const bytes = sizeOf(path)
+    if (bytes % pageBytes !== 0 || (sizeOf(`${path}-wal`) === 0 && bytes < pages * pageBytes))
+      throw new CorruptFile('the end of the file is missing')
   })
 }
 

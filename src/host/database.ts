@@ -22,6 +22,7 @@ import {
 import { errorCode } from './system-error.js'
 
 export type { Row, SqlValue }
+export type Synchronous = 'FULL' | 'NORMAL' | 'OFF'
 
 export interface OpenDatabase {
   /** Runs one statement. `changes`: number of changed rows. */
@@ -38,6 +39,8 @@ export interface OpenDatabase {
   transaction<Result>(work: () => Result): Result
   /** Runs `work` so that all its reads see the same state; other processes can still write. */
   snapshot<Result>(work: () => Result): Result
+  /** For the transactions from now on. */
+  setSynchronous(level: Synchronous): void
   /** Returns false if the file was removed, emptied, replaced or overwritten: writes are lost. */
   isCurrent(): boolean
   /** Path as given to `openDatabase`. */
@@ -68,10 +71,10 @@ export interface DatabaseOptions {
   /** Maximum time that a statement waits for the lock of another process. */
   readonly busyTimeoutMs?: number
   /**
-   * `FULL`: a commit survives a power failure. `OFF`: no fsync; a commit survives a crash of the process, and a power
-   * failure may corrupt the file.
+   * `FULL`: a commit survives a power failure. `NORMAL`: a power failure may undo the last commits. `OFF`: a power
+   * failure may corrupt the file. A crash of the process undoes nothing.
    */
-  readonly synchronous?: 'FULL' | 'OFF'
+  readonly synchronous?: Synchronous
   /**
    * `WAL` (the default): readers and writers do not wait for each other, but recent commits are lost with a second file
    * (-wal). `TRUNCATE`: every commit is in the main file when the call returns, and takes two or three times as long.
@@ -287,6 +290,7 @@ function wrap(database: SqliteConnection, path: string, inode: bigint | undefine
     all: (sql, ...values) => perform(sql, (statement) => statement.all(bound(values)) as Row[]),
     transaction,
     snapshot,
+    setSynchronous: (level) => exec(`PRAGMA synchronous = ${level}`),
     isCurrent: identity.isCurrent,
     path,
     inode,

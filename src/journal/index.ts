@@ -1,284 +1,680 @@
 /**
- * The runs created on this machine: intents before they are sent, ids, statuses, outputs, files. Several processes
- * write at the same time, and every write is on the disk, in this one file, when its call returns. (With a write-ahead
- * log, the latest rows would be in a second file and could be lost with it.)
+ * The journal: the runs created on this machine, from the intent of a create to its files, and the only record of what
+ * a batch has in flight. Several processes use it at the same time.
+ *
+ *     sending ──► running ──► succeeded │ failed ──► recorded (in the lock file of the batch)
+ *       │  └────► unconfirmed
+ *       └───────► (no row)
+ *
+ * A create that was definitely not accepted has no row: no row says the same, and costs no write. A file is named here
+ * before it gets its name on the disk, so that a command that was killed between the two still knows whose file it is.
  *
  * Limits: it does not contain runs that were created elsewhere with the same key. It never contains the API key, and
  * for data: URLs only a summary that identifies their content.
  */
-import { dirname } from 'node:path'
-import { type OnQuarantine, openOrQuarantine, quarantine, wasRemoved } from '../host/corruption.js'
-import type { OpenDatabase, Row } from '../host/database.js'
-import { processLockIn, runningIn } from '../host/process-lock.js'
-import {
-  accept,
-  findByRequest,
-  findCreate,
-  type Intent,
-  type IntentRow,
-  insertIntent,
-  type KnownCreate,
-  markOrphansUnconfirmed,
-  markUnconfirmed,
-  type NamedRequest,
-  prepareCreates,
-  type Removal,
-  removeRuns,
-  retract,
-  type UnknownOutcome,
-  unprepareCreate,
-} from './creates.js'
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { messageOf, newerState, RushesError } from '../errors.js'
+import { HeldFile, openOrQuarantine } from '../host/corruption.js'
+import { NewerFormat, type OpenDatabase, type Row } from '../host/database.js'
+import { ownerOf, ownerText, type ProcessLock, processLockIn, runningIn } from '../host/process-lock.js'
+import { describeError } from '../host/system-error.js'
+import { writeJson } from '../protocol/json.js'
+import { addTo } from '../protocol/lists.js'
+import { isOutcomeUnknown, OUTCOME_UNKNOWN, type RunState } from '../protocol/run-state.js'
+import { identityOf, withoutData } from './identity.js'
+import { ADDRESSES, type ListFilter, listStatement } from './queries.js'
 import {
   FIND,
   fileOfRow,
+  insertRow,
   JOURNAL_MIGRATIONS,
   type JournalFile,
   type JournalRun,
+  positionsOf,
+  type RunEstimate,
   runOfRow,
   sortByOutput,
-} from './journal-run.js'
-import {
-  everyFile,
-  findAtEveryAddress,
-  type ListFilter,
-  listRuns,
-  recordFiles,
-  recordNotFound,
-  recordQueued,
-  recordStatus,
-  type StatusUpdate,
-} from './queries.js'
-import { createOwnRows, restoreRows, type SavedRows } from './saved-rows.js'
+  storedPhase,
+  updateRows,
+} from './rows.js'
 import { type Spend, type SpendGrouping, sumSpend } from './spend.js'
 
-export interface Journal {
-  /** Records that creates with these request ids were not sent, before the request ids are written elsewhere. */
-  prepare(address: string, requestIds: readonly string[]): void
-  /**
-   * Removes the record that the create was not sent, so that it can no longer be sent: see `Intent.isPrepared`. Returns
-   * false if the record does not exist.
-   */
-  unprepare(address: string, requestId: string): boolean
-  /** Returns undefined if the journal does not know a create with this request id: another machine may have sent it. */
-  createOf(address: string, requestId: string): KnownCreate | undefined
-  /** Records a create as sending. Call it directly before the bytes are sent. Throws `RepeatedRequest`. */
-  intend(intent: Intent): IntentRow
-  /** Removes the row of a create that was definitely not accepted. A prepared create is recorded as prepared again. */
-  retract(intentRow: IntentRow): void
-  /** Records that the service accepted the run. Returns false if the row is missing. */
-  accept(intentRow: IntentRow, id: string, status?: string, seed?: number | bigint): boolean
-  /** Records that the outcome of the create is unknown. Returns false if the row is missing. */
-  markUnconfirmed(intentRow: IntentRow, doubt: UnknownOutcome): boolean
-  recordStatus(address: string, update: StatusUpdate): void
-  /** Records that a status request got a 404. It may be the wrong key, so the row is kept. */
-  recordNotFound(address: string, id: string, doubt: UnknownOutcome): void
-  /** Marks local runs as queued, unless they have ended: no process is rendering them. */
-  recordQueued(address: string, ids: readonly string[]): void
-  recordFiles(address: string, id: string, files: readonly JournalFile[]): void
-  find(address: string, id: string): JournalRun | undefined
-  findByKey(key: string): JournalRun | undefined
-  /** The newest row with this request id, even if its outcome is unknown. */
-  findByRequest(address: string, requestId: string): NamedRequest | undefined
-  filesOf(run: JournalRun): readonly JournalFile[]
-  /** Returns the files of all runs by row, in one query; `filesOf` needs one query per run. */
-  everyFile(): ReadonlyMap<number, readonly JournalFile[]>
-  /** Returns the last row by number, not by time; of all addresses if none is given. */
-  last(address?: string): JournalRun | undefined
-  /** Returns running runs, oldest first; at all addresses if none is given. */
-  unfinished(address?: string): readonly JournalRun[]
-  /** Returns unconfirmed runs, like `unfinished`. */
-  unconfirmed(address?: string): readonly JournalRun[]
-  /** Returns runs that match the filter, newest first. */
-  list(filter: ListFilter): readonly JournalRun[]
-  /** Sums the estimates of runs that match the filter; its limit is ignored. */
-  spend(filter: ListFilter, by: SpendGrouping): Spend
-  /** Returns the newest run with this id at each address, newest first. */
-  findAtEveryAddress(id: string): readonly JournalRun[]
-  /** Removes rows that have not changed since they were read. Downloaded files are kept. */
-  remove(runs: readonly JournalRun[]): Removal
-  /** Returns the measured durations of the latest runs of a model, in milliseconds. */
-  durations(address: string, model: string): readonly number[]
-  /** Returns false if the file was removed or quarantined: writes are lost. */
-  isCurrent(): boolean
-  /** Returns whether the file was removed, but not quarantined. */
-  wasRemoved(): boolean
-  /** How long a call waits for the lock of another process. The call blocks this process during this time. */
-  setLockTimeout(ms: number): void
-  /** Closes the journal and replaces its file with a new one, unless another process has already replaced it. */
-  quarantine(): void
-  /**
-   * Returns the latest rows that this process wrote or found by id. They are in memory, so they are available even if
-   * the file is lost.
-   */
-  ownRows(): SavedRows
-  /** Writes the rows of a lost file that are missing in this file. */
-  restore(rows: SavedRows): void
-  close(): void
+export const JOURNAL_FILE = 'journal.db'
+
+/**
+ * `required`: on the disk before the call returns, else it throws, and the create is not sent. `best effort`: after one
+ * warning the command goes on, because the run exists already. It survives `kill -9`; after a power failure the row may
+ * be `unconfirmed`.
+ */
+export type Policy = 'required' | 'best effort'
+
+/** The lock file may be removed, and its id with it: then its path still says that runs are in flight. */
+export interface BatchName {
+  readonly id: string
+  readonly lockPath: string
 }
 
-interface JournalOptions {
-  readonly path: string
-  /** Default: `LOCK_TIMEOUT_MS`. */
-  readonly lockTimeoutMs?: number
+export interface Intent {
+  readonly address: string
+  readonly profile: string
+  readonly kind: string | undefined
+  readonly model: string
+  readonly input: unknown
+  /** Hash of model and input, if their text changes between calls, for example with a fresh link to an earlier output. */
+  readonly identity?: string | undefined
+  /** Name of this create, chosen by the client. Unique per address. */
+  readonly requestId?: string | undefined
+  /** Undefined if the price is not known. */
+  readonly estimate?: RunEstimate | undefined
+  readonly labels?: readonly string[] | undefined
+  /** Working folder of the command. */
+  readonly folder?: string | undefined
+  /** Name of its row in a manifest, and the absolute path of the manifest. */
+  readonly name?: string | undefined
+  readonly manifest?: string | undefined
+  readonly batch?: BatchName | undefined
+  /** Name of its entry in the lock file of the batch. */
+  readonly entry?: string | undefined
+}
+
+/** Identifies the row of an intent. The number alone is not enough: a new journal reuses the numbers of a damaged one. */
+export interface IntentRow {
+  readonly row: number
+  readonly key: string
+}
+
+/** Why the outcome of a create, or the state of a run, is not known. */
+export interface UnknownOutcome {
+  readonly code: string
+  readonly message: string
+  readonly answerStatus?: number | undefined
+  readonly answer?: string | undefined
+}
+
+/** What the response to a create says of the run. */
+export interface AcceptedRun {
+  readonly id: string
+  readonly status?: string | undefined
+  /** Seed of the run, which the service chooses if the input has none. */
+  readonly seed?: number | bigint | undefined
+}
+
+export interface StatusUpdate {
+  readonly state: RunState
+  /** Time from sending the create to this status, if one process did both. */
+  readonly elapsedMs?: number | undefined
+}
+
+export interface Removal {
+  readonly removed: readonly JournalRun[]
+  /** Changed rows, as they are now. Rows that another process has removed are in neither list. */
+  readonly changed: readonly { readonly before: JournalRun; readonly now: JournalRun }[]
+}
+
+/** The journal already has a row with this request id: sending the create again would pay twice. */
+export class RepeatedRequest extends RushesError {
+  constructor(requestId: string) {
+    super('usage', `A create with the request id "${requestId}" was sent before. Nothing was sent.`, {
+      hint: 'Repeat the call with the same request id to get its run.',
+    })
+  }
+}
+
+export interface JournalOptions {
+  /** The state folder. */
+  readonly folder: string
   /** Returns the wall-clock time in milliseconds. */
   now(): number
-  /** Called when the file was corrupt and a new one was created, or when a log was found that does not belong to it. */
-  readonly onQuarantine: OnQuarantine
+  warn(message: string): void
+  readonly lockTimeoutMs?: number | undefined
 }
 
-export const LOCK_TIMEOUT_MS = 10_000
+const LOCK_TIMEOUT_MS = 5_000
+const NOT_LATER = { repeats: false }
+const MAX_ANSWER_CHARACTERS = 65_536
 
-/** Opens the journal. Throws `NewerFormat`, or the database's error. Every call throws the database's errors. */
-export function openJournal({
-  path,
-  lockTimeoutMs = LOCK_TIMEOUT_MS,
-  now,
-  onQuarantine,
-}: JournalOptions): Journal {
-  const file = {
-    path,
-    migrations: JOURNAL_MIGRATIONS,
-    busyTimeoutMs: lockTimeoutMs,
-    journalMode: 'TRUNCATE',
-  } as const
-  const db = openOrQuarantine(file, onQuarantine)
-  const one = (row: Row | undefined) => (row === undefined ? undefined : runOfRow(row))
-  const own = createOwnRows(db)
-  const folder = dirname(path)
-  const lock = processLockIn(folder)
-  const markOrphans = () => markOrphansUnconfirmed(db, runningIn(folder), now())
+export class Journal {
+  readonly path: string
+  readonly #options: JournalOptions
+  readonly #lock: ProcessLock
+  #database: OpenDatabase | undefined
+  /** Why it cannot be used. */
+  #failure: unknown
+  #id: string | undefined
+  #isWarned = false
+  #isClosed = false
+  /** Writes with best effort that have failed: done before the next write. */
+  #missed: ((db: OpenDatabase) => unknown)[] = []
 
-  /** Runs `work` on the row of an intent, then saves the row in memory. */
-  function onRow<Result>({ row }: IntentRow, work: () => Result): Result {
-    const result = work()
-    own.remember(row)
-    return result
-  }
-  /** Runs `work` on the row of a run, then saves the row in memory. */
-  function onRun(address: string, id: string, work: () => void): JournalRun | undefined {
-    work()
-    const run = one(db.get(FIND, address, id))
-    if (run !== undefined) own.remember(run.row)
-    return run
+  /**
+   * Opens the journal. A damaged file is renamed, with a warning. Throws `usage` for a newer format. Where it cannot be
+   * used otherwise, its reads and required writes throw `usage`.
+   */
+  constructor(options: JournalOptions) {
+    this.path = join(options.folder, JOURNAL_FILE)
+    this.#options = options
+    this.#lock = processLockIn(options.folder)
+    this.#open()
   }
 
-  return {
-    prepare(address, requestIds) {
-      prepareCreates(db, address, requestIds, now())
-      for (const requestId of requestIds) own.addPrepared({ address, requestId })
-    },
-    unprepare(address, requestId) {
-      own.removePrepared({ address, requestId })
-      return unprepareCreate(db, address, requestId)
-    },
-    createOf(address, requestId) {
-      markOrphans()
-      return findCreate(db, address, requestId)
-    },
-    intend(intent) {
-      const intentRow = insertIntent(db, intent, lock.id, now())
-      if (intentRow.prepared !== undefined) own.removePrepared(intentRow.prepared)
-      own.remember(intentRow.row)
-      return intentRow
-    },
-    retract(intentRow) {
-      onRow(intentRow, () => retract(db, intentRow, now()))
-      if (intentRow.prepared !== undefined) own.addPrepared(intentRow.prepared)
-    },
-    accept: (intentRow, id, status = 'accepted', seed) =>
-      onRow(intentRow, () => accept(db, intentRow, { id, status, seed })),
-    markUnconfirmed: (intentRow, doubted) => onRow(intentRow, () => markUnconfirmed(db, intentRow, doubted)),
-    recordStatus: (address, update) =>
-      void onRun(address, update.state.id, () =>
-        // Record status and links in one commit.
-        db.transaction(() => recordStatus(db, address, update, now())),
-      ),
-    recordQueued: (address, ids) => recordQueued(db, address, ids),
-    recordNotFound: (address, id, doubted) =>
-      void onRun(address, id, () => recordNotFound(db, address, id, doubted)),
-    recordFiles: (address, id, files) =>
-      void onRun(address, id, () => recordFiles(db, address, id, files, now())),
-    find: (address, id) => onRun(address, id, () => {}),
-    findByKey(key) {
-      markOrphans()
-      return one(db.get('SELECT * FROM runs WHERE key = ?', key))
-    },
-    findByRequest(address, requestId) {
-      markOrphans()
-      return findByRequest(db, address, requestId)
-    },
-    filesOf: (run) =>
-      sortByOutput(db.all('SELECT * FROM files WHERE row = ? ORDER BY file', run.row).map(fileOfRow), run),
-    everyFile: () => everyFile(db),
-    last(address) {
-      markOrphans()
-      return one(
-        address === undefined
-          ? db.get('SELECT * FROM runs ORDER BY row DESC LIMIT 1')
-          : db.get('SELECT * FROM runs WHERE address = ? ORDER BY row DESC LIMIT 1', address),
+  #open(): void {
+    const { folder, warn, lockTimeoutMs: busyTimeoutMs = LOCK_TIMEOUT_MS } = this.#options
+    const onQuarantine = (to: string) =>
+      warn(
+        `The journal ${this.path} is damaged. It was renamed to ${to}. A new journal was created; earlier runs are not in it.`,
       )
-    },
-    unfinished: (address) =>
-      db
-        .all(
-          `SELECT * FROM runs INDEXED BY runs_going WHERE phase = 'going' AND address = coalesce(?, address)
-           ORDER BY row`,
-          address ?? null,
+    try {
+      const file = { path: this.path, migrations: JOURNAL_MIGRATIONS, busyTimeoutMs } as const
+      this.#database = openOrQuarantine({ ...file, synchronous: 'NORMAL' }, onQuarantine)
+    } catch (error) {
+      if (error instanceof NewerFormat) throw newerState(folder, error)
+      this.#failure = error
+    }
+  }
+
+  /** Names this state folder: a lock file that another folder has begun is recognized by it. Throws `usage`. */
+  get id(): string {
+    this.#id ??= this.#read((db) => String(db.get('SELECT id FROM state_folder')?.id))
+    return this.#id
+  }
+
+  /** Tries again what has failed: to open it, and to write. Throws `usage` if it still fails. */
+  check(): this {
+    if (this.#database === undefined) this.#open()
+    if (this.#missed.length > 0) this.write('required', () => {})
+    if (this.#database === undefined) throw this.#unusable(this.#failure)
+    return this
+  }
+
+  /** The only way to write. Returns undefined if a write with best effort has failed; `repeats`: it is then done later. */
+  write<Result>(
+    policy: Policy,
+    change: (db: OpenDatabase) => Result,
+    { repeats = true } = {},
+  ): Result | undefined {
+    try {
+      const db = this.#database
+      if (db === undefined) throw this.#failure
+      if (policy === 'required') db.setSynchronous('FULL')
+      try {
+        const result = db.transaction(() => {
+          for (const missed of this.#missed) missed(db)
+          return change(db)
+        })
+        this.#missed = []
+        return result
+      } finally {
+        if (policy === 'required') db.setSynchronous('NORMAL')
+      }
+    } catch (error) {
+      if (error instanceof RepeatedRequest) throw error
+      if (this.#database?.isCurrent() === false) this.#forgetFile(error)
+      const unusable = this.#unusable(error)
+      if (policy === 'required') throw unusable.with({ consequence: 'Nothing was sent.' })
+      if (repeats) this.#missed.push(change)
+      this.#warnOnce(unusable)
+      return undefined
+    }
+  }
+
+  /** It was removed or replaced while it was in use: what was in it is not known here any more. */
+  #forgetFile(error: unknown): void {
+    this.#database?.close()
+    this.#database = undefined
+    this.#missed = []
+    this.#failure = error
+  }
+
+  /** Reads for a command that goes on without the journal: undefined, after one warning, if it cannot be read. */
+  tryRead<Result>(read: (journal: this) => Result): Result | undefined {
+    try {
+      return read(this)
+    } catch (error) {
+      this.#warnOnce(error)
+      return undefined
+    }
+  }
+
+  /** Records a create as sending. Call it directly before the bytes are sent. Throws `RepeatedRequest`. */
+  intend(policy: Policy, intent: Intent): IntentRow | undefined {
+    const { address, profile, kind, model, input, requestId, estimate, labels = [], batch } = intent
+    return this.write(
+      policy,
+      (db) => {
+        if (requestId !== undefined && findRequest(db, address, requestId) !== undefined)
+          throw new RepeatedRequest(requestId)
+        const key = freeKey(db)
+        const row = insertRow(db, 'runs', {
+          ...{ key, address, profile, kind, model, input: writeJson(withoutData(input)) },
+          identity: intent.identity ?? identityOf(model, input),
+          phase: 'sending',
+          status: 'sending',
+          pid: process.pid,
+          started_at: ownerText(this.#lock.id),
+          created_at: this.#options.now(),
+          request_id: requestId,
+          estimate: estimate?.millionths,
+          currency: estimate?.currency,
+          labels: labels.length === 0 ? undefined : JSON.stringify(labels),
+          row_name: intent.name,
+          manifest: intent.manifest,
+          folder: intent.folder,
+          batch: batch?.id,
+          lock_path: batch?.lockPath,
+          entry: intent.entry,
+          recorded: batch === undefined ? undefined : 0,
+        })
+        return { row, key }
+      },
+      NOT_LATER,
+    )
+  }
+
+  /**
+   * Removes the row of a create that was definitely not accepted. Also an unconfirmed row: another process may have
+   * assumed that this process has ended.
+   */
+  unsent({ row, key }: IntentRow): void {
+    this.write('best effort', (db) =>
+      db.run(`DELETE FROM runs WHERE row = ? AND key = ? AND phase IN ('sending', 'unconfirmed')`, row, key),
+    )
+  }
+
+  /** Records that the service accepted the run, and the seed that it chose for an input without one. */
+  accepted({ row, key }: IntentRow, { id, status = 'accepted', seed }: AcceptedRun): void {
+    const json = seed === undefined ? null : writeJson(seed)
+    this.write('best effort', (db) => {
+      db.run(
+        `UPDATE runs SET input = json_insert(input, '$.seed', json(?))
+         WHERE row = ? AND key = ? AND ? IS NOT NULL AND json_valid(input)`,
+        json,
+        row,
+        key,
+        json,
+      )
+      this.#answer(db, { row, key }, { id, key: null, phase: 'going', status })
+    })
+  }
+
+  /** Records that the outcome of the create is unknown. Returns the key of its row. */
+  markUnconfirmed(intent: IntentRow | undefined, doubt: UnknownOutcome): string | undefined {
+    if (intent === undefined) return undefined
+    this.write('best effort', (db) =>
+      this.#answer(db, intent, { phase: 'unconfirmed', status: 'unconfirmed', ...columnsOf(doubt) }),
+    )
+    return intent.key
+  }
+
+  #answer(db: OpenDatabase, { row, key }: IntentRow, values: Parameters<typeof updateRows>[1]): void {
+    updateRows(
+      db,
+      { pid: null, started_at: null, error_code: null, error_message: null, ...values },
+      `row = ? AND key = ? AND phase IN ('sending', 'unconfirmed')`,
+      row,
+      key,
+    )
+  }
+
+  /**
+   * Records a status. The first final status is kept; later ones only update the links. A run of unknown outcome is an
+   * exception: it may be adopted and go on, so every later status replaces it, and success replaces every failure. A run
+   * that succeeded without links keeps the service's response.
+   */
+  status(address: string, { state, elapsedMs }: StatusUpdate): void {
+    const { id, phase, status, urls, failure, finishedAt, withoutUrls, service } = state
+    const nowMs = this.#options.now()
+    this.write('best effort', (db) => {
+      if (phase === 'running') {
+        db.run(
+          `UPDATE runs SET phase = 'going', status = ?, finished_at = NULL, elapsed_ms = NULL, error_code = NULL,
+             error_message = NULL
+           WHERE address = ? AND id = ?
+             AND (phase = 'going' AND (status <> ? OR error_code IS NOT NULL) OR error_code = ?)`,
+          ...[status, address, id, status, OUTCOME_UNKNOWN],
         )
-        .map(runOfRow),
-    unconfirmed(address) {
-      markOrphans()
-      const all = db
-        .all(`SELECT * FROM runs INDEXED BY runs_unconfirmed WHERE phase = 'unconfirmed' ORDER BY row`)
-        .map(runOfRow)
-      return address === undefined ? all : all.filter((run) => run.address === address)
-    },
-    list(filter) {
-      markOrphans()
-      return listRuns(db, filter)
-    },
-    spend(filter, by) {
-      markOrphans()
-      return sumSpend(db, filter, by)
-    },
-    findAtEveryAddress: (id) => findAtEveryAddress(db, id),
-    remove: (runs) => removeRuns(db, runs),
-    durations: (address, model) => durationsOf(db, address, model),
-    isCurrent: () => db.isCurrent(),
-    wasRemoved: () => wasRemoved(path, db.inode),
-    setLockTimeout: (ms) => void db.get(`PRAGMA busy_timeout = ${ms}`),
-    quarantine() {
-      db.close()
-      quarantine(file, db.inode, onQuarantine)
-    },
-    ownRows: own.saved,
-    restore(rows) {
-      for (const row of restoreRows(db, rows, () => lock.id, now())) own.remember(row)
-      for (const create of rows.prepared) own.addPrepared(create)
-    },
-    close() {
-      db.close()
-      lock.end(own.saved().runs.some(({ run }) => run.phase === 'sending'))
-    },
+        return
+      }
+      const code = isOutcomeUnknown(state) ? OUTCOME_UNKNOWN : 'run_failed'
+      db.run(
+        `UPDATE runs SET phase = ?, status = ?, finished_at = ?, elapsed_ms = coalesce(?, ? - created_at),
+           error_code = ?, error_message = ?
+         WHERE address = ? AND id = ? AND (phase = 'going' OR phase = 'failed' AND ? = 'succeeded')`,
+        ...[phase, status, finishedAt === undefined ? nowMs : Date.parse(finishedAt)],
+        ...[elapsedMs === undefined ? null : Math.round(elapsedMs), nowMs],
+        ...(phase === 'failed' ? [code, failure ?? null] : [null, null]),
+        ...[address, id, phase],
+      )
+      if (withoutUrls !== undefined)
+        updateRows(
+          db,
+          { error_code: 'bad_response', error_message: failure ?? withoutUrls, answer: writeJson(service) },
+          `address = ? AND id = ? AND phase = 'succeeded' AND urls IS NULL`,
+          ...[address, id],
+        )
+      if (urls.length > 0) recordLinks(db, address, id, urls)
+    })
+  }
+
+  /** Records that a status request got a 404. It may be the wrong key, so the row is kept. */
+  notFound(address: string, id: string, doubt: UnknownOutcome): void {
+    this.write('best effort', (db) =>
+      updateRows(db, columnsOf(doubt), `address = ? AND id = ? AND phase = 'going'`, address, id),
+    )
+  }
+
+  /** Marks local runs as queued, unless they have ended: no process is rendering them. */
+  queued(address: string, ids: readonly string[]): void {
+    this.write('best effort', (db) => {
+      for (const id of ids)
+        updateRows(
+          db,
+          { status: 'queued', error_code: null, error_message: null },
+          `address = ? AND id = ? AND phase = 'going' AND status <> 'queued'`,
+          ...[address, id],
+        )
+    })
+  }
+
+  /** Records files of a run. Call it before they get their names. */
+  files(address: string, id: string, files: readonly JournalFile[]): void {
+    const written_at = this.#options.now()
+    this.write('best effort', (db) => {
+      const run = db.get(FIND, address, id)
+      if (run === undefined) return
+      for (const { path, bytes, sha256, url, content_type } of files)
+        insertRow(
+          db,
+          'files',
+          { row: Number(run.row), path, bytes, sha256, url, content_type, written_at },
+          `ON CONFLICT (row, path) DO UPDATE SET bytes = excluded.bytes, sha256 = excluded.sha256,
+             url = excluded.url, content_type = excluded.content_type, written_at = excluded.written_at`,
+        )
+    })
+  }
+
+  /** The lock file has these runs, and with them all earlier creates of the same entries. Not later ones: `--force`. */
+  recorded(
+    { id: batch, lockPath }: BatchName,
+    made: readonly {
+      readonly entry: string
+      readonly run: string
+      /** Address at which the run was created, if it is known: another may give the same id. */
+      readonly service?: string | undefined
+    }[],
+  ): void {
+    if (made.length === 0) return
+    this.write('best effort', (db) => {
+      const isOfBatch = 'recorded = 0 AND (batch = ? OR lock_path = ?)'
+      const isRun = 'id = ? AND address = coalesce(?, address)'
+      for (const { entry, run, service = null } of made)
+        for (const [which, ...values] of [
+          // What the new run replaces.
+          [`entry = ? AND row < (SELECT max(row) FROM runs WHERE ${isRun})`, entry, run, service],
+          // Also a run that a renamed row has taken over.
+          [isRun, run, service],
+        ] as const)
+          updateRows(db, { recorded: 1 }, `${which} AND ${isOfBatch}`, ...values, batch, lockPath)
+    })
+  }
+
+  /** The run of this row has ended without a result: no batch takes it over. */
+  closed(row: number): void {
+    this.write('best effort', (db) => updateRows(db, { recorded: 1 }, 'row = ?', row))
+  }
+
+  /** Takes over a run, or a create of unknown outcome, that the lock file of an earlier version has. Once per request id. */
+  adopt(intent: Intent & { readonly requestId: string }, id: string | undefined, sentAtMs: number): void {
+    const { address, requestId, batch, entry } = intent
+    const inFlight = { batch: batch?.id, lock_path: batch?.lockPath, entry, recorded: 0 }
+    this.write('required', (db) => {
+      const found = id === undefined ? findRequest(db, address, requestId) : db.get(FIND, address, id)
+      if (found !== undefined)
+        return updateRows(db, { ...inFlight, identity: intent.identity }, 'row = ?', Number(found.row))
+      if (id === undefined && this.wasPrepared(address, requestId)) return
+      insertRow(db, 'runs', {
+        ...{ id, key: id === undefined ? freeKey(db) : undefined, address, profile: intent.profile },
+        ...{ kind: intent.kind, model: intent.model, input: '{}', identity: intent.identity },
+        phase: id === undefined ? 'unconfirmed' : 'going',
+        status: id === undefined ? 'unconfirmed' : 'accepted',
+        created_at: sentAtMs,
+        request_id: requestId,
+        row_name: intent.name,
+        manifest: intent.manifest,
+        ...inFlight,
+      })
+    })
+  }
+
+  /** Whether an earlier version has recorded that this create was not sent. */
+  wasPrepared(address: string, requestId: string): boolean {
+    const sql = 'SELECT 1 FROM prepared WHERE address = ? AND request_id = ?'
+    return this.#read((db) => db.get(sql, address, requestId) !== undefined)
+  }
+
+  /** The runs of a batch that its lock file does not have, newest first. */
+  inFlight({ id, lockPath }: BatchName): readonly JournalRun[] {
+    return this.#runs(
+      'SELECT * FROM runs WHERE recorded = 0 AND (batch = ? OR lock_path = ?) ORDER BY row DESC',
+      ...[id, lockPath],
+    )
+  }
+
+  find(address: string, id: string): JournalRun | undefined {
+    return this.#run(FIND, address, id)
+  }
+
+  findByKey(key: string): JournalRun | undefined {
+    this.#markOrphans()
+    return this.#run('SELECT * FROM runs WHERE key = ?', key)
+  }
+
+  /** The newest row with this request id, even if its outcome is unknown. */
+  findByRequest(address: string, requestId: string): JournalRun | undefined {
+    this.#markOrphans()
+    const row = this.#read((db) => findRequest(db, address, requestId))
+    return row && runOfRow(row)
+  }
+
+  /** Returns the newest run with this id at each address, newest first. */
+  findAtEveryAddress(id: string): readonly JournalRun[] {
+    return this.#read((db) => db.all(ADDRESSES))
+      .flatMap(({ address }) => this.find(String(address), id) ?? [])
+      .sort((one, other) => other.row - one.row)
+  }
+
+  filesOf(run: JournalRun): readonly JournalFile[] {
+    const rows = this.#read((db) => db.all('SELECT * FROM files WHERE row = ? ORDER BY file', run.row))
+    return sortByOutput(rows.map(fileOfRow), run)
+  }
+
+  /** Returns the files of all runs by row, in the order of their downloads. */
+  everyFile(): ReadonlyMap<number, readonly JournalFile[]> {
+    const byRow = new Map<number, JournalFile[]>()
+    for (const row of this.#read((db) => db.all('SELECT * FROM files ORDER BY file')))
+      addTo(byRow, Number(row.row), fileOfRow(row))
+    return byRow
+  }
+
+  /** Returns the last row by number, not by time; of all addresses if none is given. */
+  last(address?: string): JournalRun | undefined {
+    this.#markOrphans()
+    return address === undefined
+      ? this.#run('SELECT * FROM runs ORDER BY row DESC LIMIT 1')
+      : this.#run('SELECT * FROM runs WHERE address = ? ORDER BY row DESC LIMIT 1', address)
+  }
+
+  /** Returns running runs, oldest first; at all addresses if none is given. */
+  unfinished(address?: string): readonly JournalRun[] {
+    return this.#runs(
+      `SELECT * FROM runs INDEXED BY runs_going WHERE phase = 'going' AND address = coalesce(?, address) ORDER BY row`,
+      address ?? null,
+    )
+  }
+
+  /** Returns unconfirmed runs, like `unfinished`. */
+  unconfirmed(address?: string): readonly JournalRun[] {
+    return this.#runs(
+      `SELECT * FROM runs INDEXED BY runs_unconfirmed
+       WHERE phase = 'unconfirmed' AND address = coalesce(?, address) ORDER BY row`,
+      address ?? null,
+    )
+  }
+
+  /** Returns runs that match the filter, newest first. */
+  list(filter: ListFilter): readonly JournalRun[] {
+    const { sql, values } = listStatement(filter)
+    return this.#runs(sql, ...values)
+  }
+
+  /** Sums the estimates of runs that match the filter; its limit is ignored. */
+  spend(filter: ListFilter, by: SpendGrouping): Spend {
+    this.#markOrphans()
+    return this.#read((db) => sumSpend(db, filter, by))
+  }
+
+  /** Removes rows that have not changed since they were read. Downloaded files are kept. Throws `usage`. */
+  remove(runs: readonly JournalRun[]): Removal {
+    return this.write('required', (db) => {
+      const removed: JournalRun[] = []
+      const changed: { before: JournalRun; now: JournalRun }[] = []
+      for (const run of runs) {
+        const { changes } = db.run(
+          'DELETE FROM runs WHERE row = ? AND address = ? AND phase = ? AND id IS ? AND key IS ? AND error_code IS ?',
+          ...[run.row, run.address, storedPhase(run.phase), run.id ?? null, run.key ?? null],
+          run.error?.code ?? null,
+        )
+        const now = db.get('SELECT * FROM runs WHERE row = ? AND created_at = ?', run.row, run.createdAtMs)
+        if (changes > 0) removed.push(run)
+        else if (now !== undefined) changed.push({ before: run, now: runOfRow(now) })
+      }
+      return { removed, changed }
+    }) as Removal
+  }
+
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    if (this.#missed.length > 0) this.write('best effort', () => {})
+    // Of a file that cannot be read, nothing is known.
+    let isSending = true
+    try {
+      const found = this.#database?.get(`SELECT 1 FROM runs INDEXED BY runs_sending WHERE phase = 'sending'`)
+      isSending = found !== undefined
+    } catch {}
+    this.#database?.close()
+    // Its file then shows that the process has ended.
+    this.#lock.end(isSending)
+  }
+
+  /** Marks creates as unconfirmed if their process has ended, because no process will record their outcome. */
+  #markOrphans(): void {
+    const sending = this.#read((db) =>
+      db.all(`SELECT row, started_at, created_at FROM runs INDEXED BY runs_sending WHERE phase = 'sending'`),
+    )
+    const isRunning = runningIn(this.#options.folder)
+    const orphans = sending.filter(
+      ({ started_at, created_at }) =>
+        !isRunning(ownerOf(started_at), this.#options.now() - Number(created_at)),
+    )
+    if (orphans.length === 0) return
+    this.write('best effort', (db) => {
+      for (const { row } of orphans)
+        updateRows(
+          db,
+          {
+            ...{ phase: 'unconfirmed', status: 'unconfirmed', pid: null, started_at: null },
+            error_code: 'submission_unknown',
+            error_message: 'the command ended before the service answered',
+          },
+          `row = ? AND phase = 'sending'`,
+          Number(row),
+        )
+    })
+  }
+
+  #runs(sql: string, ...values: Parameters<OpenDatabase['all']>[1][]): readonly JournalRun[] {
+    this.#markOrphans()
+    return this.#read((db) => db.all(sql, ...values)).map(runOfRow)
+  }
+
+  #run(sql: string, ...values: string[]): JournalRun | undefined {
+    const row = this.#read((db) => db.get(sql, ...values))
+    return row && runOfRow(row)
+  }
+
+  #read<Result>(read: (db: OpenDatabase) => Result): Result {
+    if (this.#database === undefined) throw this.#unusable(this.#failure)
+    try {
+      return read(this.#database)
+    } catch (error) {
+      throw this.#unusable(error)
+    }
+  }
+
+  #unusable(error: unknown): RushesError {
+    if (error instanceof RushesError) return error
+    const cure =
+      error instanceof HeldFile
+        ? 'End that process, then run the command again.'
+        : 'Check that the folder is writable and that the disk has space.'
+    return new RushesError('usage', `Cannot use the journal ${describeError(error, this.path)}.`, {
+      hint: `${cure} To use another folder, set RUSHES_STATE_DIR.`,
+      cause: error,
+    })
+  }
+
+  #warnOnce(error: unknown): void {
+    if (!this.#isWarned)
+      this.#options.warn(
+        `${messageOf(error)} The runs of this command will not be remembered. Keep the ids that are printed.`,
+      )
+    this.#isWarned = true
   }
 }
 
-/** Only the latest runs count, because the speed of services changes. */
-const MAX_DURATIONS = 25
+const columnsOf = ({ code, message, answerStatus, answer }: UnknownOutcome) => ({
+  error_code: code,
+  error_message: message,
+  answer_status: answerStatus,
+  ...(answer !== undefined && { answer: answer.slice(0, MAX_ANSWER_CHARACTERS) }),
+})
 
-const durationsOf = (db: OpenDatabase, address: string, model: string): readonly number[] =>
-  db
-    .all(
-      'SELECT took_ms FROM runs WHERE took_ms IS NOT NULL AND address = ? AND model = ? ORDER BY row DESC LIMIT ?',
-      address,
-      model,
-      MAX_DURATIONS,
-    )
-    .map(({ took_ms }) => Number(took_ms))
+const findRequest = (db: OpenDatabase, address: string, requestId: string): Row | undefined =>
+  db.get(
+    'SELECT * FROM runs WHERE address = ? AND request_id = ? ORDER BY row DESC LIMIT 1',
+    address,
+    requestId,
+  )
 
-export type { Intent, IntentRow, UnknownOutcome } from './creates.js'
-export { type KnownCreate, type NamedRequest, RepeatedRequest } from './creates.js'
-export type { JournalFile, JournalRun, RunEstimate } from './journal-run.js'
-export type { ListFilter, StatusUpdate } from './queries.js'
-export type { SavedRows } from './saved-rows.js'
+/** Returns an unused key that is short enough to type; longer if many are in use. */
+function freeKey(db: OpenDatabase): string {
+  for (let digits = 4; ; digits++) {
+    const key = `~${randomBytes(digits).toString('hex').slice(0, digits)}`
+    if (db.get('SELECT 1 FROM runs WHERE key = ?', key) === undefined) return key
+  }
+}
+
+/** Records the latest links of a run, also for its files: the links are what connects a file with its output. */
+function recordLinks(db: OpenDatabase, address: string, id: string, urls: readonly string[]): void {
+  const found = db.get(FIND, address, id)
+  if (found === undefined || found.urls === JSON.stringify(urls)) return
+  const { row, urls: before } = runOfRow(found)
+  // A run that succeeded without URLs may get them later.
+  updateRows(
+    db,
+    { urls: JSON.stringify(urls), error_code: null, error_message: null, answer: null },
+    'row = ?',
+    row,
+  )
+  const positions = positionsOf(before)
+  for (const { file, url } of db.all('SELECT file, url FROM files WHERE row = ?', row)) {
+    const fresh = urls[positions.get(String(url)) ?? -1]
+    if (fresh !== undefined && fresh !== url)
+      db.run('UPDATE files SET url = ? WHERE file = ?', fresh, Number(file))
+  }
+}
+
+export type { ListFilter } from './queries.js'
+export type { JournalFile, JournalRun, RunEstimate } from './rows.js'
 export { SPEND_GROUPINGS, SPEND_OUTCOMES, type SpendGrouping, type SpendSum } from './spend.js'

@@ -1,8 +1,9 @@
 /** Exact sums of the estimates in the journal, by model, day or label. Estimates in several currencies are never added. */
 import type { OpenDatabase, Row, SqlValue } from '../host/database.js'
 import { addTo } from '../protocol/lists.js'
-import { labelsOfColumn } from './journal-run.js'
+import { OUTCOME_UNKNOWN } from '../protocol/run-state.js'
 import { type ListFilter, whereOf } from './queries.js'
+import { labelsOfColumn } from './rows.js'
 
 export const SPEND_GROUPINGS = ['model', 'day', 'label'] as const
 export type SpendGrouping = (typeof SPEND_GROUPINGS)[number]
@@ -74,7 +75,8 @@ export function sumSpend(db: OpenDatabase, filter: ListFilter, by: SpendGrouping
   const [rows, namesOf] = db.snapshot(() => {
     const { column, from = RUNS, values = [], namesOf } = GROUPINGS[by](db)
     const sql = `SELECT ${column} AS name, currency, count(*) AS runs,
-         CASE WHEN phase IN ('sending', 'going') THEN 'unfinished' ELSE phase END AS outcome,
+         CASE WHEN phase IN ('sending', 'going') THEN 'unfinished'
+           WHEN error_code = '${OUTCOME_UNKNOWN}' THEN 'unconfirmed' ELSE phase END AS outcome,
          sum(estimate / 1000000) AS units, sum(estimate % 1000000) AS millionths
        FROM ${from} ${where}GROUP BY name, currency, outcome`
     return [db.all(sql, ...values, ...filtered), namesOf]

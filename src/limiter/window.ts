@@ -31,12 +31,12 @@ export const countingSlots = <Held extends Slot>(
 ): readonly Held[] => slots.filter((slot) => !hasExpired(slot, limit, nowMs))
 
 /**
- * Returns how long a request must wait while `ahead` other requests are before it. 0: no wait. Infinity: a slot becomes
- * free only after a response.
+ * Returns how long a request must wait that leaves `spare` slots free. 0: no wait. Infinity: a slot becomes free only
+ * after a response.
  */
-export function waitMs(slots: readonly Slot[], limit: Limit, nowMs: number, ahead = 0): number {
+export function waitMs(slots: readonly Slot[], limit: Limit, nowMs: number, spare = 0): number {
   const counting = countingSlots(slots, limit, nowMs)
-  const surplus = counting.length + ahead - limit.requests
+  const surplus = counting.length + spare - limit.requests
   if (surplus < 0) return 0
   const frees = counting.map(({ settledAtMs }) =>
     settledAtMs === undefined ? Number.POSITIVE_INFINITY : settledAtMs + limit.windowMs - nowMs,

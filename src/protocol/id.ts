@@ -80,6 +80,16 @@ export function findRunId({ body, location, runIdField }: CreateAnswer): string 
   return idOfLocation(location)
 }
 
+/** Whether the run in the response to a status request may be the one that was asked for: no field says otherwise. */
+export function isOfRun(body: unknown, id: string, runIdField?: string): boolean {
+  const values = [
+    ...(runIdField === undefined ? [] : [at(body, runIdField)]),
+    ...ID_FIELDS.map((name) => field(body, name)),
+  ]
+  const ids = values.flatMap((value) => asId(value) ?? [])
+  return ids.length === 0 || ids.includes(id)
+}
+
 /** Path of the runs endpoints (section 4 of the interface). */
 export const RUNS_PATH = '/api/v1/runs'
 

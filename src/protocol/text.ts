@@ -164,3 +164,6 @@ export function percentDecoded(text: string): string {
     return text
   }
 }
+
+/** Whether a value has quotes around it, such as those of an env file, which not every program removes. */
+export const isQuoted = (value: string): boolean => /^(["']).*\1$/s.test(value)

@@ -1,58 +1,108 @@
-/** Downloads the outputs of a run that has succeeded. */
-import { setTimeout as pause } from 'node:timers/promises'
-import type { ApiClient } from '../client/index.js'
+/** Downloads the outputs of a run that has succeeded, and records each file before it gets its name. */
+import { resolve } from 'node:path'
 import type {
   Destination,
   DownloadedFile,
   Downloader,
   DownloadOptions,
+  Namer,
   RunOutput,
 } from '../download/index.js'
 import type { RushesError } from '../errors.js'
-import type { Clock } from '../host/clock.js'
 import { asRushesError, Interruption, interrupted } from '../host/interrupts.js'
 import type { RunState } from '../protocol/run-state.js'
+import type { Delivery, RunsSession } from './run.js'
 
 export interface DeliverOptions
-  extends Pick<DownloadOptions, 'target' | 'namer' | 'earlier' | 'stdout' | 'onProgress'> {
-  readonly client: Pick<ApiClient, 'get'>
-  readonly clock: Clock
+  extends Pick<DownloadOptions, 'target' | 'earlier' | 'stdout' | 'onProgress'> {
   readonly downloader: Downloader
-  readonly state: RunState
   /** Kind and name for the file names. */
   readonly run: Pick<RunOutput, 'kind' | 'name'>
-  readonly signal: AbortSignal
+  /** How to download the outputs later. */
+  readonly hint: string
   /** Whether the output with this index may replace an existing file. */
   mayReplace(index: number): boolean
-  /**
-   * Called with each complete file before it gets its final name. `index`: of the output. May return another final path.
-   * A rejection fails the output.
-   */
-  beforeMove(file: DownloadedFile, index: number): Promise<Destination | undefined>
+  /** Returns the names of the outputs from this index on. A rejection fails the delivery. */
+  namerFor(urls: readonly string[], from: number): Promise<Namer | undefined>
+  /** Returns another final path for a complete file. A rejection fails the output. */
+  destinationOf?(file: DownloadedFile, index: number): Promise<Destination | undefined>
 }
 
-interface DeliveryErrors {
-  readonly errors: readonly RushesError[]
-  /** Reason that stopped the whole download, such as an `Interruption` or a closed standard output. */
-  readonly thrown: unknown
+/** Downloads all outputs of the run. Never rejects. */
+export async function deliver(
+  { client, clock, journal, address, interrupts }: RunsSession,
+  state: RunState,
+  options: DeliverOptions,
+): Promise<Delivery> {
+  const { downloader, run, hint, mayReplace, namerFor, destinationOf, ...given } = options
+  const { id } = state
+  const { first: signal } = interrupts
+  const links = createLinks(state, clock, () => client.get(id, signal))
+  const settled: DownloadedFile[] = []
+  const warnings: string[] = []
+  const errors: RushesError[] = []
+  const known = journal?.tryRead(() => {
+    const row = journal.find(address, id)
+    return row === undefined ? [] : journal.filesOf(row)
+  })
+  try {
+    const files: DownloadedFile[] = []
+    // Renewed links may be more than those before.
+    for (let from = 0; from < links.urls().length && errors.length === 0; ) {
+      const namer = await namerFor(links.urls(), from)
+      const start = from
+      const outputs = links.urls().map(
+        (_, index): RunOutput => ({
+          // Read when the download of the output starts: other outputs may have renewed the links by then.
+          get url() {
+            return links.urlOf(index)
+          },
+          runId: id,
+          ...run,
+          freshUrl: () => links.freshUrlOf(index),
+        }),
+      )
+      from = outputs.length
+      const indexOf = (output: RunOutput) => outputs.indexOf(output)
+      const results = await downloader.download(outputs.slice(start), {
+        ...given,
+        earlier: [...(given.earlier ?? []), ...(known ?? [])],
+        namer,
+        signal,
+        overwrite: (output) => mayReplace(indexOf(output)),
+        async beforeMove(file, output) {
+          const to = await destinationOf?.(file, indexOf(output))
+          // Bytes written to standard output have no file.
+          if (given.target.kind !== 'stdout')
+            journal?.files(address, id, [{ ...file, path: resolve(to?.path ?? file.path) }])
+          return to
+        },
+        onSettled: (result) => void (result.ok && settled.push(result.file)),
+      })
+      for (const result of results) {
+        if (!result.ok) errors.push(result.error)
+        else {
+          files.push(result.file)
+          warnings.push(...result.warnings)
+        }
+      }
+    }
+    return { files, warnings, error: deliveryError(errors, hint, id) }
+  } catch (thrown) {
+    const error =
+      thrown instanceof Interruption
+        ? interrupted(thrown, 'The run succeeded, but its download was interrupted.', hint, id)
+        : asRushesError(thrown).with({ runId: id })
+    return { files: settled, warnings, error }
+  }
 }
 
-interface Delivered extends DeliveryErrors {
-  /** Complete files in the order of the outputs. After an interruption, in the order in which they were completed. */
-  readonly files: readonly DownloadedFile[]
-  readonly warnings: readonly string[]
-}
-
-/** Returns the error for outputs that were not downloaded. `hint`: how to download them later. */
+/** Returns one error for the outputs that were not downloaded. `hint`: how to download them later. */
 export function deliveryError(
-  { errors, thrown }: DeliveryErrors,
-  runId: string,
+  [first, ...others]: readonly RushesError[],
   hint: string,
+  runId: string,
 ): RushesError | undefined {
-  if (thrown instanceof Interruption)
-    return interrupted(thrown, 'The run succeeded, but its download was interrupted.', hint, runId)
-  if (thrown !== undefined) return asRushesError(thrown).with({ runId })
-  const [first, ...others] = errors
   const more = others.length === 1 ? 'output' : 'outputs'
   return first?.with({
     message: `${first.message}${others.length === 0 ? '' : ` ${others.length} more ${more} of this run failed.`}`,
@@ -61,46 +111,15 @@ export function deliveryError(
   })
 }
 
-/** Downloads all outputs of the run. Never rejects. */
-export async function deliver(options: DeliverOptions): Promise<Delivered> {
-  const { client, clock, downloader, state, run, signal, mayReplace, beforeMove, ...given } = options
-  const links = createLinks(state, clock, () => client.get(state.id, signal))
-  const outputs = state.urls.map(
-    (_, index): RunOutput => ({
-      // Read when the download of the output starts: other outputs may have renewed the links by then.
-      get url() {
-        return links.urlOf(index)
-      },
-      runId: state.id,
-      ...run,
-      freshUrl: () => links.freshUrlOf(index),
-    }),
-  )
-  const settled: DownloadedFile[] = []
-  try {
-    const results = await downloader.download(outputs, {
-      ...given,
-      signal,
-      overwrite: (output) => mayReplace(outputs.indexOf(output)),
-      beforeMove: (file, output) => beforeMove(file, outputs.indexOf(output)),
-      onSettled: (result) => void (result.ok && settled.push(result.file)),
-    })
-    return {
-      files: results.flatMap((result) => (result.ok ? [result.file] : [])),
-      errors: results.flatMap((result) => (result.ok ? [] : [result.error])),
-      warnings: results.flatMap((result) => (result.ok ? result.warnings : [])),
-      thrown: undefined,
-    }
-  } catch (thrown) {
-    return { files: settled, errors: [], warnings: [], thrown }
-  }
-}
-
 /** Answers of the service are used for outputs whose links expire within this time: they expire together. */
 const MAX_ANSWER_AGE_MS = 1_000
 
 /** The links of a run's outputs. One status request renews all of them, and each may expire again. */
-function createLinks({ urls: first }: RunState, clock: Clock, fetchState: () => Promise<RunState>) {
+function createLinks(
+  { urls: first }: RunState,
+  clock: RunsSession['clock'],
+  fetchState: () => Promise<RunState>,
+) {
   let urls = first
   let answeredAtMs = Number.NEGATIVE_INFINITY
   let request: Promise<void> | undefined
@@ -108,7 +127,9 @@ function createLinks({ urls: first }: RunState, clock: Clock, fetchState: () => 
 
   async function renew(): Promise<void> {
     try {
-      ;({ urls } = await fetchState())
+      const fresh = await fetchState()
+      // A service that withholds the links has not taken back the outputs.
+      if (fresh.urls.length > 0) urls = fresh.urls
       answeredAtMs = clock.monotonic()
     } finally {
       request = undefined
@@ -121,6 +142,7 @@ function createLinks({ urls: first }: RunState, clock: Clock, fetchState: () => 
   }
 
   return {
+    urls: () => (urls.length > first.length ? urls : first),
     urlOf,
     async freshUrlOf(index: number): Promise<string | undefined> {
       const isFresh = urls[index] !== used[index] && clock.monotonic() - answeredAtMs < MAX_ANSWER_AGE_MS
@@ -130,27 +152,5 @@ function createLinks({ urls: first }: RunState, clock: Clock, fetchState: () => 
       }
       return urls[index] === undefined ? undefined : urlOf(index)
     },
-  }
-}
-
-/** Each commit waits for the disk several times: one commit per file would double the time for 200 small files. */
-const COMMIT_PAUSE_MS = 50
-
-/**
- * Returns a function that resolves when the file is recorded. The first file is recorded at once, later ones together
- * every 50 ms.
- */
-export function inSharedCommits(record: (files: readonly DownloadedFile[]) => void) {
-  const pending: DownloadedFile[] = []
-  let next: Promise<void> | undefined
-  let earliestMs = 0
-  return (file: DownloadedFile): Promise<void> => {
-    pending.push(file)
-    next ??= pause(Math.max(0, earliestMs - performance.now())).then(() => {
-      next = undefined
-      earliestMs = performance.now() + COMMIT_PAUSE_MS
-      record(pending.splice(0))
-    })
-    return next
   }
 }

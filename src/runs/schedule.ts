@@ -1,338 +1,393 @@
 /**
- * Runs a schedule: asks `nextOf` for the next request, sends it, and repeats after each response. Knows nothing about
- * runs except their functions and results.
+ * Carries out the rows of a command: one schedule decides which request is sent next under the rate limit.
+ *
+ * - Creates go in order and before status requests: the first alone until a run was accepted, then at most four
+ *   unanswered.
+ * - A run that is due is asked for as soon as the budget allows, the longest due first. Nothing is spread or predicted.
+ * - A row begins when the rows that it needs are made.
+ * - The schedule runs on its own and the generator only hands out its events: a slow reader delays no request.
+ *
+ * A signal, a time limit or a refusal is no exception: each row ends with a result. Only a bug rejects.
  */
-import { onAbort, raceAbort } from '../host/abort.js'
-import type { Clock } from '../host/clock.js'
-import { LAST_REQUEST_MS, limitAlarm } from '../host/limit-alarm.js'
-import { jittered } from '../host/retry.js'
-import type { Limit } from '../limiter/window.js'
-import { POLL_INTERVAL_MS } from '../protocol/limits.js'
-import { type InFlight, nextOf, paceOf, type ScheduleState } from './next.js'
+import { EXIT, type RushesError } from '../errors.js'
+import { onAbort } from '../host/abort.js'
+import { Interruption } from '../host/interrupts.js'
+import { RUNS_LIMIT } from '../protocol/limits.js'
+import { addTo } from '../protocol/lists.js'
+import type { RunState } from '../protocol/run-state.js'
+import { ANSWER_GRACE_MS, type Result, type Row, Run, type RunsSession } from './run.js'
 
-export interface Task {
-  /**
-   * Creates the run. Undefined if the run already exists. Resolves with the monotonic time of its creation, with `not
-   * followed` if it was created and is not polled, or with undefined if it was not created. Never rejects.
-   */
-  create?(): Promise<number | 'not followed' | undefined>
-  /** Sends one status request. Rejects only with the signal's reason. */
-  poll(options: PollOptions): Promise<Polled>
-  /** Called when the timeout of the run has passed. It is no longer polled. */
-  expire?(): void
-  /** Runs of one group have similar durations. */
-  readonly group: string
-  /** Length of the longest chain of runs that wait for its output. Default: 0. */
-  readonly chainLength?: number
-}
+export type RunEvent =
+  | { readonly is: 'created'; readonly run: Run }
+  | { readonly is: 'status'; readonly run: Run; readonly state: RunState }
+  /** A status request had no valid response. It is sent again. */
+  | { readonly is: 'trouble'; readonly run: Run; readonly error: RushesError }
+  /** A signal has arrived while a create has no response: it is awaited for up to ten seconds. */
+  | { readonly is: 'unanswered' }
+  | { readonly is: 'ended'; readonly run: Run; readonly result: Result }
 
-export interface PollOptions {
-  readonly signal: AbortSignal
-  /** Uses the priority of creates in the rate limiter. */
-  readonly isUrgent: boolean
-}
-
-export type Polled =
-  /** Range for the next request, in milliseconds from now. */
-  | { readonly is: 'running'; readonly next: { readonly soonestMs: number; readonly latestMs: number } }
-  /** `durationMs`: duration of the run, if known. */
-  | { readonly is: 'over'; readonly durationMs?: number | undefined; readonly next?: Arrivals }
-  /** No valid response. Retry after `againInMs`, not before. */
-  | { readonly is: 'error'; readonly againInMs: number }
-
-/** Tasks that can start because others have ended. Never rejects. */
-type Arrivals = Promise<readonly Task[]>
-
-export interface Pace {
-  readonly clock: Clock
-  /** Returns a number in [0, 1). */
-  random(): number
-  /** Maximum number of runs in flight. Undefined: no limit. */
-  readonly concurrency?: number | undefined
-  /** Timeout of each run, from its creation, or from now if it already exists. Undefined: no limit. */
-  readonly timeoutMs?: number | undefined
-  /** Stops the schedule. Creates in flight are awaited. */
-  readonly signal: AbortSignal
-}
-
-export interface ScheduleOptions extends Pace {
-  readonly tasks: readonly Task[]
-  readonly limit: Limit
-  /** Used share of the key's rate limit, 0 to 1. */
-  load(): number
-  /** Durations of earlier runs of a group. */
-  durationsOf(group: string): readonly number[]
-  /** Whether further creates may be sent; called before each. */
-  mayCreate(): boolean
-}
-
-interface Run extends InFlight {
-  readonly task: Task
-  readonly durationsMs: number[]
-  /** Infinity: never. */
-  expiresAtMs: number
-  /** Set if its timeout passed while this process was suspended: a request sent since then decides. */
-  wokeAtMs: number | undefined
-  polledAtMs: number | undefined
-  dueAtMs: number
-  isPolled: boolean
-  /** Aborts its status request in flight. */
-  request: AbortController | undefined
-}
-
-/** Number of durations kept per group. Older ones predict less. */
-const MAX_DURATIONS = 50
-/** Assumed age of a run from an earlier command: it may have ended long ago. */
-const LONG_AGO_MS = 3_600_000
-
-interface Schedule {
-  readonly options: ScheduleOptions
-  /** Longest chain first. */
-  readonly toCreate: Task[]
-  runs: Run[]
-  /** Durations by group. */
-  readonly learned: Map<string, number[]>
-  /** Requests in flight, and arrivals that are expected. */
-  readonly pendingWork: Set<Promise<void>>
-  /** Number of ended tasks whose `next` has not resolved. */
-  expected: number
-  /** Number of creates in flight. */
-  unanswered: number
-  /** Whether a create was accepted. */
-  isAccepted: boolean
-  lastPollAtMs: number | undefined
-  createsSincePoll: number
-  /** Time of the next timeout of a run. Infinity: none. */
-  alarmAtMs: number
-  /** Cancels the alarm for it. */
-  disarm(): void
-  /** Ends the pause: something has happened. */
-  wake(): void
-  failure: { readonly error: unknown } | undefined
-  isOver: boolean
-}
-
-/** Resolves when each task has ended, has expired, or will never start. Rejects with the signal's reason. */
-export async function runSchedule(options: ScheduleOptions): Promise<void> {
-  const { clock, signal } = options
-  const schedule: Schedule = {
-    options,
-    toCreate: [],
-    runs: [],
-    learned: new Map(),
-    pendingWork: new Set(),
-    expected: 0,
-    unanswered: 0,
-    isAccepted: false,
-    lastPollAtMs: undefined,
-    createsSincePoll: 0,
-    alarmAtMs: Number.POSITIVE_INFINITY,
-    disarm() {},
-    wake() {},
-    failure: undefined,
-    isOver: false,
-  }
-  addTasks(schedule, options.tasks)
+export async function* carryOut(rows: readonly Row[], session: RunsSession): AsyncGenerator<RunEvent> {
+  const schedule = new Schedule(rows, session)
+  const done = schedule.carryOut()
+  // Rejected below; until then the events are handed out.
+  done.catch(() => {})
   try {
-    for (;;) {
-      signal.throwIfAborted()
-      if (schedule.failure !== undefined) throw schedule.failure.error
-      const happened = new Promise<void>((resolve) => {
-        schedule.wake = resolve
-      })
-      const next = nextOf(stateOf(schedule), options.limit)
-      if (next.do === 'end') return
-      if (next.do === 'create') start(schedule, create(schedule, schedule.toCreate.shift() as Task))
-      else if (next.do === 'poll')
-        start(schedule, poll(schedule, schedule.runs[next.index] as Run, next.isUrgent))
-      else await pause(clock, next.ms, happened, signal)
-    }
+    while (await schedule.hasEvents()) yield* schedule.takeEvents()
   } finally {
-    schedule.isOver = true
-    schedule.disarm()
-    for (const { request } of schedule.runs) request?.abort()
-    await Promise.all(schedule.pendingWork)
+    schedule.abandon()
   }
+  await done
 }
 
-const stateOf = ({ options, toCreate, runs, expected, ...state }: Schedule): ScheduleState => ({
-  toCreate: options.mayCreate() ? toCreate.length : 0,
-  nextChainLength: chainLengthOf(toCreate[0]),
-  isExpecting: expected > 0,
-  unanswered: state.unanswered,
-  isAccepted: state.isAccepted,
-  inFlight: runs,
-  concurrency: options.concurrency,
-  lastPollAtMs: state.lastPollAtMs,
-  createsSincePoll: state.createsSincePoll,
-  load: options.load(),
-  nowMs: options.clock.monotonic(),
-})
+const MAX_UNANSWERED_CREATES = 4
+/** A service without a limit may have thousands of runs that are due. */
+const MAX_UNANSWERED_POLLS = RUNS_LIMIT.requests
+/** Slots that status requests leave free while creates are to come. */
+const SPARE_FOR_CREATES = 2
+/** What the last status request of a run has, whose time limit has passed. */
+const LAST_REQUEST_MS = 1_000
+/** The same if this machine was asleep when the limit passed: its network needs some seconds too. */
+const LAST_REQUEST_AFTER_SLEEP_MS = 30_000
+const MIN_SLEEP_MS = 10_000
 
-function durationsOf({ options, learned }: Schedule, group: string): number[] {
-  const known = learned.get(group) ?? [...options.durationsOf(group)]
-  learned.set(group, known)
-  return known
-}
+class Schedule {
+  readonly #session: RunsSession
+  readonly #runs: readonly Run[]
+  /** The rows that need each row. */
+  readonly #users = new Map<string, Run[]>()
+  /** Number of needed rows that are not made yet. */
+  readonly #missing = new Map<Run, number>()
+  readonly #ready: Run[] = []
+  /** By the time when they are due. */
+  readonly #following: Run[] = []
+  readonly #asking = new Set<Run>()
+  readonly #creating = new Set<Run>()
+  readonly #delivering = new Set<Run>()
+  /** The error of each create that was answered. Undefined for one that was accepted. */
+  readonly #answers: (RushesError | undefined)[] = []
+  /** Runs that have ended, with their results, and are not settled yet. */
+  readonly #endings: [Run, Result][] = []
+  #isSettling = false
+  /** Created and not known to have ended. */
+  #inFlight = 0
+  #open: number
+  #waiting: number
+  #isAccepted = false
+  #isServiceAnswering = false
+  #mayCreate = true
+  #isStopped = false
+  /** No time limit passes before. */
+  #limitAtMs = Number.POSITIVE_INFINITY
+  #disarm = () => {}
+  #bug: { readonly error: unknown } | undefined
+  readonly #events: RunEvent[] = []
+  #isFinished = false
+  #wake = () => {}
+  #notify = () => {}
 
-function start(schedule: Schedule, work: Promise<void>): void {
-  const settled = work
-    .catch((error: unknown) => {
-      schedule.failure ??= { error }
-    })
-    .finally(() => {
-      schedule.pendingWork.delete(settled)
-      schedule.wake()
-    })
-  schedule.pendingWork.add(settled)
-}
-
-/** Queues creates by chain length, longest first. Creates with equal lengths keep their order. */
-function addTasks(schedule: Schedule, tasks: readonly Task[]): void {
-  const { options, toCreate, isOver } = schedule
-  if (isOver) return
-  const nowMs = options.clock.monotonic()
-  for (const task of tasks) {
-    const isBefore = (each: Task) => chainLengthOf(each) >= chainLengthOf(task)
-    if (task.create === undefined) addRun(schedule, task, nowMs - LONG_AGO_MS, nowMs, nowMs)
-    else toCreate.splice(toCreate.findLastIndex(isBefore) + 1, 0, task)
+  constructor(rows: readonly Row[], session: RunsSession) {
+    this.#session = session
+    const created = new Map<string, string | undefined>()
+    this.#runs = rows.map((row, index) => new Run(row, index, session, created))
+    this.#open = rows.length
+    this.#waiting = rows.length
+    const names = new Set(rows.map(({ name }) => name))
+    for (const run of this.#runs) {
+      const needs = (run.row.needs ?? []).filter((name) => names.has(name))
+      this.#missing.set(run, needs.length)
+      for (const name of needs) addTo(this.#users, name, run)
+    }
   }
-}
 
-function expectArrivals(schedule: Schedule, arrivals: Arrivals | undefined): void {
-  if (arrivals === undefined) return
-  schedule.expected++
-  const added = arrivals.then((tasks) => addTasks(schedule, tasks))
-  start(
-    schedule,
-    added.finally(() => {
-      schedule.expected--
-    }),
-  )
-}
+  async carryOut(): Promise<void> {
+    const { interrupts, noCreates, client } = this.#session
+    const forget = [
+      onAbort(interrupts.first, () => this.#stop(interrupts.first.reason)),
+      onAbort(interrupts.second, () => this.#abortCreates(interrupts.second.reason)),
+      onAbort(noCreates, () => this.#stopCreates()),
+    ]
+    try {
+      for (const run of this.#runs)
+        if (this.#missing.get(run) === 0 && run.phase === 'waiting') this.#begin(run)
+      while (this.#open > 0) {
+        const waitMs = this.#startWhatMay()
+        if (this.#open > 0) await this.#pause(waitMs)
+      }
+    } finally {
+      for (const each of forget) each()
+      this.#disarm()
+      client.limiter.spareForCreates = 0
+      this.#isFinished = true
+      this.#notify()
+    }
+    if (this.#bug !== undefined) throw this.#bug.error
+  }
 
-/** `sinceMs`: monotonic time at which its timeout started. */
-function addRun(schedule: Schedule, task: Task, createdAtMs: number, dueAtMs: number, sinceMs: number): void {
-  if (schedule.isOver) return
-  const expiresAtMs = sinceMs + (schedule.options.timeoutMs ?? Number.POSITIVE_INFINITY)
-  schedule.runs.push({
-    task,
-    createdAtMs,
-    durationsMs: durationsOf(schedule, task.group),
-    chainLength: chainLengthOf(task),
-    expiresAtMs,
-    wokeAtMs: undefined,
-    polledAtMs: undefined,
-    dueAtMs,
-    isPolled: false,
-    request: undefined,
-  })
-  if (expiresAtMs < schedule.alarmAtMs) expireAt(schedule, expiresAtMs)
+  /** False when all events were taken and none will come. */
+  async hasEvents(): Promise<boolean> {
+    while (this.#events.length === 0 && !this.#isFinished)
+      await new Promise<void>((resolve) => {
+        this.#notify = resolve
+      })
+    return this.#events.length > 0
+  }
+
+  takeEvents(): readonly RunEvent[] {
+    return this.#events.splice(0)
+  }
+
+  /** Its reader has ended. */
+  abandon(): void {
+    if (this.#isFinished) return
+    const reason = new Interruption('SIGTERM')
+    this.#stop(reason)
+    this.#abortCreates(reason)
+  }
+
+  /** Starts what may start now. Returns how long nothing else can start. */
+  #startWhatMay(): number {
+    const { clock, client } = this.#session
+    const nowMs = clock.monotonic()
+    if (nowMs >= this.#limitAtMs) this.#expire(nowMs)
+    this.#startCreates()
+    const hasCreates = this.#mayCreate && this.#ready.length + this.#waiting > 0
+    client.limiter.spareForCreates = hasCreates ? SPARE_FOR_CREATES : 0
+    return Math.min(this.#limitAtMs - nowMs, this.#startPolls(nowMs))
+  }
+
+  #startCreates(): void {
+    const { concurrency = Number.POSITIVE_INFINITY } = this.#session
+    while (this.#ready.length > 0) {
+      if (!this.#mayCreate) {
+        for (const run of this.#ready.splice(0)) this.#end(run, { is: 'unsent' })
+        return
+      }
+      if (this.#creating.size >= (this.#isAccepted ? MAX_UNANSWERED_CREATES : 1)) return
+      if (this.#inFlight + this.#creating.size >= concurrency) return
+      const run = this.#ready.shift() as Run
+      void this.#operate(run, this.#creating, () => this.#create(run))
+    }
+  }
+
+  #startPolls(nowMs: number): number {
+    while (this.#asking.size < MAX_UNANSWERED_POLLS) {
+      const [run] = this.#following
+      if (run === undefined) break
+      if (run.dueAtMs > nowMs) return run.dueAtMs - nowMs
+      this.#following.shift()
+      void this.#operate(run, this.#asking, () => this.#ask(run))
+    }
+    return Number.POSITIVE_INFINITY
+  }
+
+  /**
+   * Ends the runs whose time limit has passed. Each has a last status request: the one in flight, or else one that is
+   * sent if the budget has room for it at this moment.
+   */
+  #expire(nowMs: number): void {
+    const { limiter } = this.#session.client
+    let nextMs = Number.POSITIVE_INFINITY
+    for (const run of [...this.#following, ...this.#asking]) {
+      const isAsking = this.#asking.has(run)
+      if (run.limitAtMs <= nowMs) {
+        this.#stopCreates()
+        const hasRoom = limiter.load() < 1 && this.#asking.size < MAX_UNANSWERED_POLLS
+        if (run.last !== undefined || !(isAsking || hasRoom)) {
+          run.abort(new Error('the time limit has passed'))
+          if (isAsking) continue
+          this.#following.splice(this.#following.indexOf(run), 1)
+          this.#stopRun(run, 'time limit')
+          continue
+        }
+        const wasAsleep = nowMs - run.limitAtMs > MIN_SLEEP_MS
+        // The answer to a request from before the sleep may be old.
+        run.last = { isSent: isAsking && !wasAsleep }
+        run.limitAtMs = nowMs + (wasAsleep ? LAST_REQUEST_AFTER_SLEEP_MS : LAST_REQUEST_MS)
+        if (!isAsking) {
+          run.dueAtMs = 0
+          this.#following.splice(this.#following.indexOf(run), 1)
+          void this.#operate(run, this.#asking, () => this.#ask(run))
+        }
+      }
+      nextMs = Math.min(nextMs, run.limitAtMs)
+    }
+    this.#limitAtMs = nextMs
+  }
+
+  async #create(run: Run): Promise<void> {
+    await run.create(() => this.#mayCreate)
+    const { result } = run
+    if (run.known !== undefined) {
+      this.#isAccepted = true
+      this.#inFlight++
+      this.#answers.push(undefined)
+      this.#tell({ is: 'created', run })
+      if (this.#session.isFollowed === false) run.end({ is: 'created' })
+    } else if (result !== undefined && 'error' in result && result.error !== undefined) {
+      this.#answers.push(result.error)
+      run.isLastCreate =
+        this.#session.stopsCreates(result.error) || isServiceDown(this.#answers) || !run.isRecordable
+      if (run.isLastCreate) this.#stopCreates()
+    }
+  }
+
+  async #ask(run: Run): Promise<void> {
+    if (run.last !== undefined) run.last = { isSent: true }
+    const before = run.state
+    await run.ask()
+    const { state, trouble } = run
+    if (state !== undefined && state !== before) {
+      this.#isServiceAnswering = true
+      this.#tell({ is: 'status', run, state })
+    }
+    if (trouble !== undefined) this.#tell({ is: 'trouble', run, error: trouble })
+  }
+
+  async #operate(run: Run, busy: Set<Run>, work: () => Promise<void>): Promise<void> {
+    busy.add(run)
+    try {
+      await work()
+    } catch (error) {
+      this.#failWith(error)
+    }
+    busy.delete(run)
+    this.#queue(run)
+    this.#wake()
+  }
+
+  #begin(run: Run): void {
+    this.#waiting--
+    try {
+      run.begin()
+    } catch (error) {
+      this.#failWith(error)
+      run.end({ is: 'unsent' })
+    }
+    if (run.phase === 'following') this.#inFlight++
+    this.#queue(run)
+  }
+
+  /** Puts a run where its next step is started. */
+  #queue(run: Run): void {
+    if (run.phase === 'delivering' && !this.#delivering.has(run) && this.#bug === undefined) {
+      void this.#operate(run, this.#delivering, () => run.deliver())
+    } else if (run.result !== undefined) this.#end(run, run.result)
+    else if (this.#isStopped) this.#stopRun(run, 'signal')
+    else if (run.phase === 'ready') this.#ready.push(run)
+    else if (run.last?.isSent) this.#stopRun(run, 'time limit')
+    else {
+      if (run.last !== undefined) run.dueAtMs = 0
+      this.#limitAtMs = Math.min(this.#limitAtMs, run.limitAtMs)
+      const at = this.#following.findLastIndex(({ dueAtMs }) => dueAtMs <= run.dueAtMs) + 1
+      this.#following.splice(at, 0, run)
+    }
+  }
+
+  #stopRun(run: Run, why: 'time limit' | 'signal'): void {
+    run.stop(why, this.#isServiceAnswering)
+    if (run.result === undefined) this.#queue(run)
+    else this.#end(run, run.result)
+  }
+
+  /** Settles one result after the other, so that a chain of thousands of rows does not fill the stack. */
+  #end(run: Run, result: Result): void {
+    run.end(result)
+    this.#endings.push([run, result])
+    if (this.#isSettling) return
+    this.#isSettling = true
+    for (let next = this.#endings.shift(); next !== undefined; next = this.#endings.shift())
+      this.#settle(...next)
+    this.#isSettling = false
+  }
+
+  #settle(run: Run, result: Result): void {
+    this.#open--
+    const isFailure = 'error' in result && result.error !== undefined
+    if (isFailure && this.#session.isFailFast) this.#stopCreates()
+    if (run.known !== undefined && result.is !== 'running') this.#inFlight--
+    this.#tell({ is: 'ended', run, result })
+    const isMade = result.is === 'succeeded' || (result.is === 'done' && result.isMade)
+    for (const user of this.#users.get(run.row.name) ?? []) {
+      if (user.phase !== 'waiting') continue
+      const missing = (this.#missing.get(user) ?? 0) - 1
+      this.#missing.set(user, missing)
+      if (isMade && missing === 0 && !this.#isStopped) this.#begin(user)
+      if (isMade || this.#isStopped) continue
+      this.#waiting--
+      const by = result.is === 'blocked' ? result.by : run.row.name
+      this.#end(user, result.is === 'unsent' ? { is: 'unsent' } : { is: 'blocked', by })
+    }
+  }
+
+  #stopCreates(): void {
+    this.#mayCreate = false
+    this.#wake()
+  }
+
+  #failWith(error: unknown): void {
+    this.#bug ??= { error }
+    this.#stop(new Interruption('SIGTERM'))
+  }
+
+  #stop(reason: Interruption): void {
+    if (this.#isStopped) return
+    this.#isStopped = true
+    this.#mayCreate = false
+    let isUnanswered = false
+    for (const run of this.#creating)
+      if (run.isUnanswered) isUnanswered = true
+      else run.abort(reason)
+    if (isUnanswered) {
+      if (!reason.isSilent) this.#tell({ is: 'unanswered' })
+      this.#disarm = this.#session.clock.alarm(ANSWER_GRACE_MS, () => this.#abortCreates(reason))
+    }
+    for (const run of this.#asking) run.abort(reason)
+    for (const run of [...this.#ready.splice(0), ...this.#following.splice(0)]) this.#stopRun(run, 'signal')
+    for (const run of this.#runs)
+      if (run.phase === 'waiting') {
+        this.#waiting--
+        this.#stopRun(run, 'signal')
+      }
+    this.#wake()
+  }
+
+  #abortCreates(reason: unknown): void {
+    for (const run of this.#creating) run.abort(reason)
+  }
+
+  #tell(event: RunEvent): void {
+    this.#events.push(event)
+    this.#notify()
+  }
+
+  /** Waits until something has happened, at most `ms`. */
+  async #pause(ms: number): Promise<void> {
+    const { clock } = this.#session
+    const over = new AbortController()
+    const happened = new Promise<void>((resolve) => {
+      this.#wake = resolve
+    })
+    if (ms === Number.POSITIVE_INFINITY) return happened
+    const slept = clock.sleep(Math.max(1, ms), over.signal).catch(() => {})
+    await Promise.race([happened, slept])
+    over.abort()
+  }
 }
 
 /**
- * One alarm for all runs: with one per run, thousands would fire one after another, and `nextOf` would scan all others
- * each time.
+ * Whether every create of a command so far has met a network or service error. Further ones would only do the same.
+ * `errors`: the error of each create. Undefined for one that was accepted.
  */
-function expireAt(schedule: Schedule, atMs: number): void {
-  const { clock } = schedule.options
-  schedule.disarm()
-  schedule.alarmAtMs = atMs
-  if (atMs === Number.POSITIVE_INFINITY) return
-  const dueInMs = Math.max(0, atMs - clock.monotonic())
-  schedule.disarm = limitAlarm(clock, dueInMs, (wasSuspended) => expireDue(schedule, wasSuspended))
+export function isServiceDown(errors: readonly (RushesError | undefined)[]): boolean {
+  // A mistake in the input was found before the create was sent.
+  const sent = errors.filter((error) => error?.exitCode !== EXIT.usage)
+  return sent.length > 0 && sent.every((error) => error !== undefined && isOutage(error))
 }
 
-function expireDue(schedule: Schedule, wasSuspended: boolean): void {
-  const { runs, options } = schedule
-  const nowMs = options.clock.monotonic()
-  if (wasSuspended) for (const run of runs) if (run.expiresAtMs <= nowMs) pollOnceMore(run, nowMs)
-  const due = runs.filter(({ expiresAtMs }) => expiresAtMs <= nowMs)
-  const left = runs.filter(({ expiresAtMs }) => expiresAtMs > nowMs)
-  schedule.runs = left
-  expireAt(
-    schedule,
-    left.reduce((first, { expiresAtMs }) => Math.min(first, expiresAtMs), Number.POSITIVE_INFINITY),
-  )
-  for (const { request, task } of due) {
-    request?.abort()
-    task.expire?.()
-  }
-  schedule.wake()
-}
+const isOutage = ({ exitCode }: RushesError): boolean =>
+  exitCode === EXIT.serviceBroken || exitCode === EXIT.network
 
-/** The run may have ended long ago: delays its timeout for one more request. */
-function pollOnceMore(run: Run, nowMs: number): void {
-  if (run.wokeAtMs !== undefined) return
-  run.wokeAtMs = nowMs
-  run.dueAtMs = nowMs
-  run.expiresAtMs = nowMs + LAST_REQUEST_MS
-}
+/** Exit codes after which a command sends no more creates: these would fail the same way, or could be paid twice. */
+const STOPPING: readonly number[] = [EXIT.refused, EXIT.key, EXIT.account, EXIT.outcomeUnknown]
 
-async function create(schedule: Schedule, task: Task): Promise<void> {
-  schedule.unanswered++
-  schedule.createsSincePoll++
-  const createdAtMs = await task.create?.()
-  schedule.unanswered--
-  if (createdAtMs === undefined) return
-  schedule.isAccepted = true
-  if (createdAtMs === 'not followed') return
-  const { tooYoungMs } = paceOf(durationsOf(schedule, task.group))
-  const firstMs = Math.max(POLL_INTERVAL_MS.min, tooYoungMs)
-  addRun(schedule, task, createdAtMs, createdAtMs + firstMs, createdAtMs)
-}
-
-async function poll(schedule: Schedule, run: Run, isUrgent: boolean): Promise<void> {
-  const { clock, signal, random } = schedule.options
-  const request = new AbortController()
-  run.request = request
-  run.isPolled = true
-  const sentAtMs = clock.monotonic()
-  schedule.lastPollAtMs = sentAtMs
-  schedule.createsSincePoll = 0
-  const forget = onAbort(signal, () => request.abort(signal.reason))
-  const polled = await run.task.poll({ signal: request.signal, isUrgent }).catch(() => undefined)
-  forget()
-  run.request = undefined
-  run.isPolled = false
-  if (polled === undefined) return
-  const nowMs = clock.monotonic()
-  run.polledAtMs = nowMs
-  if (polled.is === 'error') run.dueAtMs = nowMs + polled.againInMs
-  else if (polled.is === 'over') end(schedule, run, polled)
-  else if (run.wokeAtMs === undefined) {
-    const { soonestMs, latestMs } = polled.next
-    // A random time in the range, so that clients do not poll in step.
-    run.dueAtMs = nowMs + jittered({ min: soonestMs, max: latestMs }, random())
-  }
-  // An earlier request may have been answered before the gap.
-  else if (sentAtMs < run.wokeAtMs) run.dueAtMs = nowMs
-  else {
-    remove(schedule, run)
-    run.task.expire?.()
-  }
-}
-
-function end(schedule: Schedule, run: Run, { next, durationMs }: Polled & { readonly is: 'over' }): void {
-  remove(schedule, run)
-  expectArrivals(schedule, next)
-  if (durationMs === undefined) return
-  run.durationsMs.push(durationMs)
-  if (run.durationsMs.length > MAX_DURATIONS) run.durationsMs.shift()
-}
-
-/** Removes the run, unless it has expired in the meantime. */
-function remove({ runs }: Schedule, run: Run): void {
-  const at = runs.indexOf(run)
-  if (at !== -1) runs.splice(at, 1)
-}
-
-const chainLengthOf = (task: Task | undefined): number => task?.chainLength ?? 0
-
-/** Waits until `happened` resolves, at most `ms`. Rejects with the signal's reason. */
-async function pause(clock: Clock, ms: number, happened: Promise<void>, signal: AbortSignal): Promise<void> {
-  if (ms === Number.POSITIVE_INFINITY) return raceAbort(happened, signal)
-  const over = new AbortController()
-  const slept = clock.sleep(Math.max(1, ms), over.signal).catch(() => {})
-  await raceAbort(Promise.race([happened, slept]), signal).finally(() => over.abort())
-}
+export const stopsCreating = (error: RushesError): boolean => STOPPING.includes(error.exitCode)

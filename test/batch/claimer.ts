@@ -1,25 +1,13 @@
-/**
- * Claims a manifest, says `claimed` or `held`, and stays until it is killed; `lost` when its claim is lost:
- * `node claimer <lock file> <state folder>`.
- */
+/** Claims a manifest, says `claimed` or `held`, and stays until it is killed: `node claimer <lock file>`. */
 import { claimBatch } from '../../src/batch/lock/claim.js'
 import { RushesError } from '../../src/errors.js'
-import { systemClock } from '../../src/host/clock.js'
 
-const [lockPath = '', stateFolder = ''] = process.argv.slice(2)
-const say = (word: string) => process.stdout.write(`${word}\n`)
+const [lockPath = ''] = process.argv.slice(2)
 try {
-  const claim = await claimBatch({
-    lockPath,
-    stateFolder,
-    clock: systemClock,
-    signal: new AbortController().signal,
-    onObserve: () => say('observing'),
-  })
-  claim.lost.addEventListener('abort', () => say('lost'))
-  say('claimed')
+  claimBatch(lockPath)
+  process.stdout.write('claimed\n')
 } catch (error) {
   if (!(error instanceof RushesError)) throw error
-  say('held')
+  process.stdout.write('held\n')
 }
 setInterval(() => {}, 1_000)

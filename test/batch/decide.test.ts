@@ -1,24 +1,16 @@
 /** What is to be done for one run of a manifest, by what the lock file knows of it and what exists at its path. */
 import { expect, it } from 'vitest'
-import type { LockEntry, Made } from '../../src/batch/lock/lock.js'
+import type { Made } from '../../src/batch/lock/lock.js'
 import { decide, type FileFact, type RowAction, type RowFlags } from '../../src/batch/plan/decide.js'
+import type { Flight } from '../../src/batch/plan/index.js'
 
 const FLAGS: RowFlags = { force: false, forcePending: false, overwrite: false, resubmitUnconfirmed: false }
 const OWN = { sha256: 'b'.repeat(64), bytes: 1, content_type: 'image/png' }
 /** A create of this very input, whose run was accepted; it was killed while it got its file into place. */
-const locked: LockEntry = {
-  made: undefined,
-  pending: {
-    state: 'accepted',
-    run: 'run_1',
-    hash: 'a',
-    model: 'acme/still-1',
-    kind: 'image',
-    service: undefined,
-    sent_at: '2026-01-01T00:00:00.000Z',
-    placing: [{ run: 'run_1', output: 1, ...OWN }],
-  },
-  further: {},
+const FLIGHT: Flight = {
+  ...{ name: 'fox', hash: 'a', kind: 'image', model: 'acme/still-1', address: undefined, run: 'run_1' },
+  ...{ key: undefined, row: 1, urls: [] },
+  files: [{ path: '/fox.png', url: '', ...OWN }],
 }
 const MISSING: FileFact = { is: 'missing' }
 const FOREIGN: FileFact = { is: 'file', sha256: undefined }
@@ -42,7 +34,12 @@ it.each<[string, FileFact, Partial<RowFlags>, RowAction]>([
     conflict('not created by this batch'),
   ],
 ])('an accepted run with %s', (_, fact, flags, action) => {
-  expect(decide({ hash: 'a', locked, facts: [fact], flags: { ...FLAGS, ...flags } })).toEqual(action)
+  expect(
+    decide({
+      ...{ hash: 'a', locked: undefined, flight: FLIGHT, isElsewhere: false, facts: [fact] },
+      flags: { ...FLAGS, ...flags },
+    }),
+  ).toEqual(action)
 })
 
 const MADE: Made = {
@@ -51,12 +48,7 @@ const MADE: Made = {
   ...{ url: 'https://cdn.example/fox.png', file: 'fox.png' },
 }
 const IN_PLACE: FileFact = { is: 'file', sha256: OWN.sha256 }
-const UNCONFIRMED = {
-  ...locked.pending,
-  state: 'unconfirmed',
-  key: '~3f2a',
-  token: 't',
-} as LockEntry['pending']
+const UNCONFIRMED: Flight = { ...FLIGHT, run: undefined, key: '~3f2a' }
 const UP_TO_DATE: RowAction = { do: 'up_to_date' }
 const again = (why: 'missing' | 'changed' | 'moved'): RowAction => ({
   do: 'download',
@@ -65,7 +57,7 @@ const again = (why: 'missing' | 'changed' | 'moved'): RowAction => ({
   at: 0,
 })
 
-it.each<[string, FileFact, { hash?: string; pending?: LockEntry['pending'] }, Partial<RowFlags>, RowAction]>([
+it.each<[string, FileFact, { hash?: string; flight?: Flight }, Partial<RowFlags>, RowAction]>([
   ['at its path is up to date', IN_PLACE, {}, {}, UP_TO_DATE],
   ['at its path is created again with --force', IN_PLACE, {}, { force: true }, CREATED],
   [
@@ -92,30 +84,23 @@ it.each<[string, FileFact, { hash?: string; pending?: LockEntry['pending'] }, Pa
     again('moved'),
   ],
   [
-    'of another unconfirmed input is up to date',
-    IN_PLACE,
-    { pending: { ...UNCONFIRMED, hash: 'b' } as LockEntry['pending'] },
-    {},
-    UP_TO_DATE,
-  ],
-  [
     'whose second create is unconfirmed is not created again',
     IN_PLACE,
-    { pending: UNCONFIRMED },
+    { flight: UNCONFIRMED },
     {},
     { do: 'unconfirmed', key: '~3f2a' },
   ],
   [
     'whose second create is unconfirmed is created again with --resubmit-unconfirmed',
     IN_PLACE,
-    { pending: UNCONFIRMED },
+    { flight: UNCONFIRMED },
     { resubmitUnconfirmed: true },
     { do: 'create', why: 'unconfirmed' },
   ],
-  ['whose second run is accepted is downloaded', IN_PLACE, { pending: locked.pending }, {}, CONTINUED],
-])('a file %s', (_, fact, { hash = 'a', pending }, flags, action) => {
+  ['whose second run is accepted is downloaded', IN_PLACE, { flight: FLIGHT }, {}, CONTINUED],
+])('a file %s', (_, fact, { hash = 'a', flight }, flags, action) => {
   const facts = [fact]
   expect(
-    decide({ hash, locked: { made: MADE, pending, further: {} }, facts, flags: { ...FLAGS, ...flags } }),
+    decide({ hash, locked: MADE, flight, isElsewhere: false, facts, flags: { ...FLAGS, ...flags } }),
   ).toEqual(action)
 })

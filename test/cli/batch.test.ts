@@ -20,7 +20,7 @@ import { type Administration, type KeyTerms, openAdministration } from '../../sr
 import { asksForList, LOOPBACK_URL, scripted } from '../support/cli.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { bodyOf, createFamily, lines, objects, type Row, RUN, SHEET, sha256 } from '../support/family.js'
-import { withJournal } from '../support/journal.js'
+import { rowsOf } from '../support/journal.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 const FOX = { name: 'fox', prompt: 'a fox', output: 'icons/fox.png' }
@@ -235,8 +235,7 @@ describe('a create whose outcome is unknown', () => {
       throw new HttpFailure('read ECONNRESET', { sent: true, code: 'ECONNRESET' })
     }
     expect((await batch.run([], { fetch })).code).toBe(13)
-    const pending = { state: 'unconfirmed', key: expect.stringMatching(/^~/) }
-    expect(batch.lock().fox).toMatchObject({ pending })
+    expect(batch.flights().fox).toMatchObject({ phase: 'unconfirmed', key: expect.stringMatching(/^~/) })
     batch.created()
     const { code, stderr } = await batch.run()
     expect({ code, created: batch.created() }).toEqual({ code: 13, created: [HEN.prompt] })
@@ -257,7 +256,7 @@ describe('a create whose outcome is unknown', () => {
     const { code, stderr } = await batch.run([], { fetch, interrupts })
     expect(code).toBe(130)
     expect(stderr).toContain('a run may exist and cost money')
-    expect(batch.lock().fox.pending.state).toBe('unconfirmed')
+    expect(batch.flights().fox?.phase).toBe('unconfirmed')
   })
 
   it('stays so beside a run of the same input', async () => {
@@ -271,13 +270,14 @@ describe('a create whose outcome is unknown', () => {
     expect((await batch.run([], { fetch })).code).toBe(13)
     batch.created()
     const before = batch.lock()
+    const { key } = batch.flights()['two-2'] ?? {}
     for (let again = 0; again < 2; again++) {
       const { code, stderr } = await batch.run()
       expect({ code, created: batch.created() }).toEqual({ code: 13, created: [] })
-      expect(stderr).toContain(`two-2 (line 1, ${before['two-2'].pending.key}): The outcome`)
+      expect(stderr).toContain(`two-2 (line 1, ${key}): The outcome`)
     }
     // Nothing of it is forgotten, its local key neither.
-    expect(batch.lock()).toEqual(before)
+    expect([batch.lock(), batch.flights()['two-2']?.key]).toEqual([before, key])
     expect(batch.pictures()).toEqual(['two.png'])
     expect((await batch.run(['--resubmit-unconfirmed'])).code).toBe(0)
     expect(batch.lock()['two-2'].run).not.toBe(before.two.run)
@@ -296,22 +296,19 @@ describe('a create whose outcome is unknown', () => {
     batch.created()
     expect((await batch.run()).code).toBe(13)
     expect({ created: batch.created(), pictures: batch.pictures() }).toEqual({ created: [], pictures: [] })
-    expect(batch.lock().fox.pending.state).toBe('unconfirmed')
+    expect(batch.flights().fox?.phase).toBe('unconfirmed')
   })
 
   it('takes the run that the journal knows by the token of this very create', async () => {
     const batch = await createFamily([{ name: 'two', prompt: 'two', count: 2 }])
-    let unanswered: Record<string, unknown> = {}
-    const fetch: Fetch = (request) => {
-      if (request.method === 'POST') unanswered = batch.lock()
-      return batch.service.counting(request)
-    }
-    await batch.run([], { fetch })
+    await batch.run()
     const made = batch.lock()
-    // As a batch leaves it that is killed before it has written the id of the second run.
-    expect(unanswered['two-2']).toMatchObject({ pending: { state: 'unconfirmed' } })
-    batch.editLock((runs) => {
-      runs['two-2'] = unanswered['two-2'] as Record<string, unknown>
+    const { hash, model, run } = made['two-2']
+    const [{ requestId = '' } = {}] = rowsOf(batch.service.home).filter(({ id }) => id === run)
+    // As an earlier version leaves it that is killed before it has written the id of the second run.
+    batch.earlierLock({
+      two: made.two,
+      'two-2': { pending: { hash, model, state: 'unconfirmed', token: requestId } },
     })
     rmSync(batch.path('two-2.png'))
     batch.created()
@@ -320,25 +317,20 @@ describe('a create whose outcome is unknown', () => {
     expect(batch.lock()['two-2'].run).toBe(made['two-2'].run)
   })
 
-  it('is created when the journal knows that nothing was sent, also after a batch that ended before its first create', async () => {
+  it('of an earlier version is created when the journal knows that nothing was sent', async () => {
     const batch = await createFamily([FOX, HEN])
     expect((await batch.run()).code).toBe(0)
     const { hash, model } = batch.lock().fox
     const token = 'd9428888-122b-11e1-b85c-61cd3cbb3210'
-    batch.editLock((runs) => {
-      runs.fox = { pending: { hash, model, state: 'unconfirmed', token } }
-    })
+    const { hen } = batch.lock()
+    const unconfirmed = { fox: { pending: { hash, model, state: 'unconfirmed', token } }, hen }
+    batch.earlierLock(unconfirmed)
     rmSync(batch.path(FOX.output))
     batch.created()
     // Another machine cannot know.
-    expect((await batch.run()).code).toBe(13)
-    withJournal(batch.service.home, (journal) => journal.prepare(LOOPBACK_URL, [token]))
-    // A file where a folder is needed: the picture of the hen cannot be moved.
-    writeFileSync(batch.path('sub'), '')
-    batch.write([FOX, { ...HEN, output: 'sub/hen.png' }])
-    const stopped = await batch.run()
-    expect([stopped.code, stopped.stderr]).toEqual([12, expect.stringContaining('Nothing was sent.')])
-    rmSync(batch.path('sub'))
+    expect((await batch.run([], { env: { RUSHES_STATE_DIR: temporaryFolder() } })).code).toBe(13)
+    batch.earlierLock(unconfirmed)
+    batch.editJournal('INSERT INTO prepared VALUES (?, ?, 0)', LOOPBACK_URL, token)
     const { code, stderr } = await batch.run()
     expect({ code, created: batch.created() }).toEqual({ code: 0, created: [FOX.prompt] })
     expect(stderr).not.toMatch(/unconfirmed|unknown/)
@@ -350,9 +342,8 @@ describe('a create whose outcome is unknown', () => {
     writeFileSync(file, '')
     const { code, stderr } = await batch.run([], { env: { RUSHES_STATE_DIR: file } })
     expect({ code, created: batch.created() }).toEqual({ code: 2, created: [] })
-    expect(stderr).toMatch(/error: fox.*journal.*Nothing was sent/s)
-    expect(stderr).toContain('2 runs: 1 failed, 1 not started')
-    expect(batch.lock()).toEqual({})
+    expect(stderr).toMatch(/error: .*journal.*Nothing was sent/s)
+    expect(batch.lock() ?? {}).toEqual({})
   })
 })
 
@@ -469,14 +460,23 @@ describe('a lock file that cannot be written', () => {
     ['--json', /"code":"download_failed"/],
   ])('for a moment ends with 12 while rows are not started, and says why %s', async (flag, reason) => {
     const batch = await createFamily([FOX, HEN, OWL])
-    const fetch = blocking(batch, (request) => creates(request, FOX.prompt), isDownload)
-    const { code, stdout, stderr } = await batch.run(flag === '' ? [] : [flag], { fetch })
-    expect({ code, created: batch.created() }).toEqual({ code: 12, created: [FOX.prompt] })
-    expect(stdout + stderr).toMatch(/1 created, 2 not started|"created":1,.*"not_started":2/)
+    let downloads = 0
+    const fetch = blocking(
+      batch,
+      (request) => isDownload(request) && ++downloads === 1,
+      () => false,
+    )
+    const { code, stdout, stderr } = await batch.run(['--concurrency', '1', ...(flag === '' ? [] : [flag])], {
+      fetch,
+    })
+    const created = batch.created()
+    expect({ code, isLast: created.includes(OWL.prompt) }).toEqual({ code: 12, isLast: false })
+    expect(stdout + stderr).toMatch(/created, [12] not started|"not_started":[12]/)
     expect(stderr.match(reason)).toHaveLength(1)
-    expect(batch.lock()).toMatchObject({ fox: { run: expect.any(String) } })
+    rmdirSync(batch.lockPath)
+    renameSync(batch.path('lock.aside'), batch.lockPath)
     expect(await batch.run()).toMatchObject({ code: 0 })
-    expect(batch.created()).toEqual([HEN.prompt, OWL.prompt])
+    expect([...created, ...batch.created()].sort()).toEqual([FOX.prompt, HEN.prompt, OWL.prompt].sort())
   })
 
   it('for a moment ends with 0 when no row was left', async () => {
@@ -520,13 +520,12 @@ describe('a lock file that git changes while a batch runs', () => {
       return batch.service.counting(request)
     }
     const { code, stderr } = await batch.run(['--concurrency', '1'], { fetch })
-    expect({ code, created: batch.created() }).toEqual({ code: 12, created: [FOX.prompt] })
+    expect({ code, created: batch.created() }).toEqual({ code: 12, created: [FOX.prompt, HEN.prompt] })
     expect(stderr).toMatch(
       /shots.lock.json was changed while this batch was running \(owl\). This batch stopped/,
     )
-    expect(stderr).toContain('3 runs: 1 created, 2 not started')
+    expect(stderr).toContain('3 runs: 2 created, 1 not started')
     expect(batch.lock()).toMatchObject({ fox: { run: expect.any(String) }, owl: { run: 'run_other' } })
-    expect(batch.lock().hen).toBeUndefined()
   })
 
   it('keeps its conflict markers, and the next batch has the run that is paid for', async () => {
@@ -540,12 +539,12 @@ describe('a lock file that git changes while a batch runs', () => {
       return batch.service.counting(request)
     }
     const { code, stderr } = await batch.run(['--concurrency', '1'], { fetch })
-    expect({ code, created: batch.created() }).toEqual({ code: 12, created: [FOX.prompt] })
+    expect({ code, created: batch.created() }).toEqual({ code: 12, created: [FOX.prompt, HEN.prompt] })
     expect(stderr).toContain('merge conflict markers. It was changed while this batch was running')
     expect(readFileSync(batch.lockPath, 'utf8')).toMatch(/^<<<<<<</)
     writeFileSync(batch.lockPath, whole)
     expect((await batch.run()).code).toBe(0)
-    expect(batch.created()).toEqual([HEN.prompt])
+    expect(batch.created()).toEqual([])
     expect(batch.pictures()).toEqual(['hen.png', 'icons/fox.png'])
   })
 })
@@ -644,28 +643,6 @@ describe('an account that refuses in the middle', () => {
   })
 })
 
-describe('a batch whose claim is lost', () => {
-  it('creates nothing more, and leaves the lock file to the other batch', async () => {
-    const batch = await createFamily(many(12))
-    const claim = batch.path('.shots.lock.json.claim')
-    let sent = 0
-    const fetch: Fetch = async (request) => {
-      const response = await batch.service.counting(request)
-      if (request.method === 'POST' && ++sent === 2) writeFileSync(claim, '{"token":"x"}')
-      return response
-    }
-    const { code, stderr } = await batch.run(['--concurrency', '1'], { fetch })
-    expect(code).toBe(12)
-    expect(stderr).toMatch(/Another batch took over this manifest/)
-    expect(stderr.match(/error:/g)).toHaveLength(1)
-    // Those that were unanswered together with the second one.
-    expect(sent).toBeLessThanOrEqual(5)
-    // Its answer came later, and the lock file belongs to the other batch by then.
-    expect(batch.lock()['row-1'].pending.state).toBe('unconfirmed')
-    expect(readFileSync(claim, 'utf8')).toBe('{"token":"x"}')
-  })
-})
-
 describe('the command that continues a batch', () => {
   const globals = { local: false }
   it.each<[string, Parameters<typeof batchCommandLine>]>([
@@ -708,14 +685,14 @@ async function createPending(rows: readonly Row[] = [SHEET]) {
   const family = await createFamily(rows, { rendering: false })
   expect((await family.run(['--timeout', '30s'])).code).toBe(11)
   expect(family.created()).toEqual([SHEET.prompt])
-  const run: string = family.lock().sheet.pending.run
+  const run = family.flights().sheet?.id ?? ''
   return { ...family, pending: run, render: () => family.service.service.startRendering() }
 }
 
 /** The same, with a run that the service does not have. */
 async function createLost() {
   const family = await createPending()
-  family.editLock(({ sheet }) => Object.assign(sheet?.pending ?? {}, { run: 'run_gone' }))
+  family.editJournal(`UPDATE runs SET id = 'run_gone'`)
   return family
 }
 
@@ -733,14 +710,14 @@ it('a batch whose time limit has passed leaves the run in the journal as the ser
 const NO_RUN = { error: { code: 'run_not_found', message: 'no such run' } }
 
 it('a time limit that passes while a replica does not know the new run does not advise to pay again', async () => {
-  const { run, service, lock } = await createFamily([SHEET])
+  const { run, service, flights } = await createFamily([SHEET])
   const fetch: Fetch = (request) =>
     request.method === 'POST'
       ? service.counting(request)
       : scripted({ status: 404, body: NO_RUN }).fetch(request)
   const { stderr } = await run(['--timeout', '5s'], { fetch })
   expect(stderr).not.toMatch(/pay again|--force/)
-  expect(lock().sheet.pending.state).toBe('accepted')
+  expect(flights().sheet?.phase).toBe('running')
   expect((await service.run(['list'])).stdout).not.toMatch(/not found/i)
   // The next batch continues with the same run.
   expect((await run()).code).toBe(0)
@@ -751,25 +728,25 @@ const leftIn = (stdout: string) => objects(stdout).at(-1).summary.not_waited_for
 
 describe('a run that the service does not have', () => {
   it('ends its row with an error that names it and its address and says how to continue; nothing is created', async () => {
-    const { run, created, lock, editLock } = await createLost()
+    const { run, created, flights, editJournal } = await createLost()
     for (let times = 0; times < 2; times++) {
       const { code, stderr } = await run()
       expect(code).toBe(6)
       expect(stderr).toContain('run_gone')
       expect(stderr).toMatch(/To create it again and pay again: `rushes batch \S+ --only <row> --force`/)
     }
-    expect([created(), lock().sheet.pending.run]).toEqual([[], 'run_gone'])
+    expect([created(), flights().sheet?.id]).toEqual([[], 'run_gone'])
     // Only both together: a batch that was killed must not pay again for what it has created.
     for (const words of [['--force'], ['--only', 'sheet']]) expect((await run(words)).code).toBe(6)
     expect(created()).toEqual([])
-    editLock(({ sheet }) => Object.assign(sheet?.pending ?? {}, { service: 'https://other.example' }))
+    editJournal(`UPDATE runs SET address = 'https://other.example'`)
     const { code, stderr } = await run()
-    expect(code).toBe(6)
-    expect(stderr).toContain('It was created at https://other.example. To continue there: --base-url')
+    expect(code).toBe(11)
+    expect(stderr).toContain('Continue there with --base-url https://other.example')
   })
 
   it('is named when --only and --force create its row again', async () => {
-    const { run, created, render, lock } = await createLost()
+    const { run, created, render, flights } = await createLost()
     const words = ['--only', 'sheet', '--force']
     const plan = await run([...words, '--dry-run'])
     expect(plan.stdout).toBe('create\tsheet\tsheet.{ext}\tforced\n')
@@ -778,15 +755,13 @@ describe('a run that the service does not have', () => {
     const { code, stderr } = await run(words)
     expect([code, created()]).toEqual([0, [SHEET.prompt]])
     expect(stderr).toContain('To get its result: rushes wait -d run_gone')
-    expect(lock().sheet.pending).toBeUndefined()
+    expect(flights()).toEqual({})
   })
 
   it('is reported once when several rows have the same error', async () => {
     const family = await createFamily([SHEET, { ...SHEET, name: 'two', prompt: 'two' }], { rendering: false })
     await family.run(['--timeout', '30s'])
-    family.editLock((runs) => {
-      for (const [name, row] of Object.entries(runs)) Object.assign(row.pending ?? {}, { run: `run_${name}` })
-    })
+    family.editJournal(`UPDATE runs SET id = 'run_' || entry`)
     const { stderr } = await family.run()
     expect(stderr.match(/To create it again/g)).toHaveLength(1)
     expect(stderr).toMatch(/1 more row with the same error: (two \(run_two\)|sheet \(run_sheet\))/)
@@ -815,23 +790,23 @@ describe('a run whose row was changed before it ended', () => {
 
   it('continues when the row is changed back, whatever happened to its file meanwhile', async () => {
     const family = await createFamily([SHEET])
-    const { run, write, created, lock, path, editLock } = family
+    const { run, write, created, lock, path, editLock, editJournal, flights } = family
     await run()
     const before = lock().sheet
     write([CHANGED])
     await run()
-    const { hash, model, kind, run: id, service } = lock().sheet
+    const id: string = lock().sheet.run
     editLock((runs) => {
-      const pending = { state: 'accepted', hash, model, kind, run: id, service, sent_at: before.made_at }
-      runs.sheet = { ...before, pending }
+      runs.sheet = before
     })
+    editJournal('UPDATE runs SET recorded = 0 WHERE id = ?', id)
     rmSync(path('sheet.png'))
     created()
     write([SHEET])
     const { code, stderr } = await run()
     expect([code, stderr]).toEqual([0, expect.stringContaining(`${id} has not been downloaded`)])
     expect(existsSync(path('sheet.png'))).toBe(true)
-    expect(lock().sheet.pending.run).toBe(id)
+    expect(flights().sheet?.id).toBe(id)
     expect((await run()).stderr).toMatch(/1 run: 1 up to date/)
     write([CHANGED])
     expect((await run()).stderr).toMatch(/1 run: 1 downloaded/)
@@ -853,16 +828,14 @@ describe('a run whose row was changed before it ended', () => {
   })
 
   it('appears when a row that it uses is created again', async () => {
-    const { run, write, created, lock, editLock, path } = await createFamily([SHEET, RUN])
+    const { run, write, created, lock, editLock, editJournal, path } = await createFamily([SHEET, RUN])
     await run()
+    const id: string = lock().run.run
     editLock((runs) => {
-      const { hash, model, kind, run: id } = runs.run as Record<string, string>
-      runs.run = {
-        pending: { state: 'accepted', hash, model, kind, run: id, sent_at: '2026-01-01T00:00:00Z' },
-      }
+      delete runs.run
     })
+    editJournal('UPDATE runs SET recorded = 0 WHERE id = ?', id)
     rmSync(path('run.png'))
-    const id = lock().run.pending.run
     created()
     write([{ ...SHEET, prompt: `${SHEET.prompt}!` }, RUN])
     expect((await run(['--dry-run'])).stderr).toContain(
@@ -874,10 +847,8 @@ describe('a run whose row was changed before it ended', () => {
   })
 
   it('appears with its key when its create has an unknown outcome', async () => {
-    const { run, write, editLock } = await createPending()
-    editLock(({ sheet }) => {
-      Object.assign(sheet?.pending ?? {}, { state: 'unconfirmed', key: '~3f2a', run: undefined })
-    })
+    const { run, write, editJournal } = await createPending()
+    editJournal(`UPDATE runs SET phase = 'unconfirmed', key = '~3f2a', id = NULL`)
     write([CHANGED])
     const { stderr, stdout } = await run(['--dry-run', '--json'])
     expect(leftIn(stdout)).toEqual([{ name: 'sheet', run: null, key: '~3f2a', why: 'changed' }])

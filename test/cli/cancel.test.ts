@@ -4,7 +4,7 @@ import type { Fetch } from '../../src/host/http.js'
 import type { RunFailure } from '../../src/service/stored-run.js'
 import { type CliService, createCliService, runCli, SET, scripted } from '../support/cli.js'
 import { createInstantEngine } from '../support/engines.js'
-import { rowsOf } from '../support/journal.js'
+import { addRow, rowsOf } from '../support/journal.js'
 import { claimRun, held } from '../support/runs.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 import { openStoreOf } from '../support/test-database.js'
@@ -101,6 +101,84 @@ describe('rushes cancel', () => {
       expect(rowsOf(service.home)).toEqual(before)
     },
   )
+
+  it.each([
+    [
+      501,
+      { error: { code: 'not_implemented', message: 'no' } },
+      'This service cannot cancel runs; the run continues.',
+    ],
+    [409, { error: { code: 'too_late', message: 'no' } }, 'The run was not canceled and may continue.'],
+  ])(
+    'that the service refuses is exit 3 and says that the run continues (%i)',
+    async (status, body, sentence) => {
+      const service = await createQueue()
+      const [id = ''] = await created(service)
+      const { fetch, requests } = scripted({ status, body })
+      const ran = await service.run(['cancel', id], { fetch })
+      expect([ran.code, ran.stdout, requests.length]).toEqual([3, '', 1])
+      expect(ran.stderr).toContain(sentence)
+    },
+  )
+
+  it('of a run that the service does not stop is exit 10 and says that the run continues', async () => {
+    const service = await createQueue()
+    const [id = ''] = await created(service)
+    const { fetch } = scripted({ status: 200, body: { id, status: 'processing' } })
+    const ran = await service.run(['cancel', id], { fetch })
+    expect([ran.code, ran.stdout]).toEqual([10, `${id}\tprocessing\t\n`])
+    expect(ran.stderr).toContain(`error: ${id}: The run is not canceled (processing); it continues.`)
+  })
+
+  it('is exit 10 where the job of the run may continue at its provider', async () => {
+    const service = await createQueue()
+    const [id = ''] = await created(service)
+    const body = { id, status: 'canceled', error: { code: 'outcome_unknown', message: 'no worker' } }
+    const ran = await service.run(['cancel', id], { fetch: scripted({ status: 200, body }).fetch })
+    expect(ran.code).toBe(10)
+    expect(ran.stderr).toContain('The job of the run was not canceled; it may continue.')
+  })
+
+  it('asks for the state of the run after a 204 without content', async () => {
+    const service = await createQueue()
+    const [id = ''] = await created(service)
+    const { fetch, requests } = scripted(
+      { status: 204, body: '' },
+      { status: 200, body: { id, status: 'canceled' } },
+    )
+    expect(await service.run(['cancel', id], { fetch })).toMatchObject({
+      code: 0,
+      stdout: `${id}\tcanceled\t\n`,
+    })
+    expect(requests.map(({ method }) => method)).toEqual(['POST', 'GET'])
+  })
+
+  it.each([
+    [307, 'POST'],
+    [303, 'GET'],
+  ])('follows a redirect of the same origin (%i)', async (status, method) => {
+    const service = await createQueue()
+    const [id = ''] = await created(service)
+    const { fetch, requests } = scripted(
+      { status, headers: { location: '/moved' } },
+      { status: 200, body: { id, status: 'canceled' } },
+    )
+    expect(await service.run(['cancel', id], { fetch })).toMatchObject({ code: 0 })
+    expect(requests.map(({ method: each, url }) => `${each} ${url.pathname}`)).toEqual([
+      `POST /api/v1/runs/${id}/cancel`,
+      `${method} /moved`,
+    ])
+  })
+
+  it('cancels nothing if one of the runs was created elsewhere', async () => {
+    const service = await createQueue()
+    const [id = ''] = await created(service)
+    addRow(service.home, { id: 'run_elsewhere', address: 'https://a.example' })
+    service.requests.splice(0)
+    const ran = await service.run(['cancel', id, 'run_elsewhere'])
+    expect([ran.code, ran.stdout, service.requests]).toEqual([2, '', []])
+    expect(ran.stderr).toContain('https://a.example')
+  })
 
   it('of an unknown run is exit 6, without a key exit 4, and without an id exit 2', async () => {
     const service = await createQueue()

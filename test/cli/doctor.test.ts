@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import Database from 'libsql'
 import { describe, expect, it } from 'vitest'
@@ -152,7 +152,12 @@ describe('doctor', () => {
   it('a journal that another process has locked could not be checked, and is not called damaged', async () => {
     const service = await createCliService()
     await service.run(['run', 'image', 'a fox'])
-    const database = new Database(join(service.home, 'state', 'journal.db'))
+    const path = join(service.home, 'state', 'journal.db')
+    // A copy, because this process still has the file open until its garbage is collected.
+    copyFileSync(path, `${path}.copy`)
+    for (const name of ['-wal', '-shm']) rmSync(`${path}${name}`, { force: true })
+    renameSync(`${path}.copy`, path)
+    const database = new Database(path)
     database.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
     const { code, statuses, lines } = await examined(service)
     database.close()

@@ -3,7 +3,6 @@ import { stopReasons } from '../../src/cli/batch/run-batch.js'
 import { exitCodeOf } from '../../src/cli/process/exit.js'
 import { RushesError } from '../../src/errors.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
-import { submit } from '../../src/runs/create.js'
 import { createCliService, runCli, SET, scripted, scriptedList, withoutList } from '../support/cli.js'
 import { createManualClock, type ManualClock } from '../support/clock.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
@@ -194,36 +193,6 @@ describe('a signal', () => {
     expect(stderr).toContain('Interrupted. No run was created.')
     expect(stderr).not.toContain('may exist')
     expect(stderr.includes('Waiting up to')).toBe(waits)
-  })
-
-  it('sends nothing and writes nothing when it comes while the create is prepared', async () => {
-    const interrupts = createInterrupts()
-    const told: string[] = []
-    const tell = (what: string) => () => void told.push(what)
-    const submitting = submit({
-      client: {
-        async create(_, { beforeSend } = {}) {
-          await beforeSend?.()
-          told.push('sent')
-          return { id: 'run_7', body: {} }
-        },
-      },
-      body: Buffer.from('{}'),
-      clock: createManualClock(),
-      interrupts,
-      note: {
-        sending: tell('sending'),
-        unsent: tell('unsent'),
-        answered: tell('answered'),
-        accepted: tell('accepted'),
-        unknown: () => expect.fail('no run may exist'),
-      },
-      // As a batch writes its lock file here.
-      beforeSend: async () => interrupts.interrupt('SIGINT'),
-      onGrace: tell('grace'),
-    })
-    await expect(submitting).rejects.toBe(interrupts.first.reason)
-    expect(told).toEqual(['unsent'])
   })
 
   it('stops further creates, and those that were answered are told of', async () => {

@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createInterrupts } from '../../src/host/interrupts.js'
-import type { RunEstimate } from '../../src/journal/journal-run.js'
+import type { RunEstimate } from '../../src/journal/rows.js'
 import { createCliService, runCli, SET, scripted } from '../support/cli.js'
 import { addRow, finishedState, rowsOf, withJournal } from '../support/journal.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
@@ -27,7 +27,7 @@ function withRows() {
   const home = temporaryFolder()
   const finish = (address: string, id: string) =>
     addRow(home, { id, address }, (journal) =>
-      journal.recordStatus(address, { state: finishedState(id, ['https://cdn.example.com/1.png']) }),
+      journal.status(address, { state: finishedState(id, ['https://cdn.example.com/1.png']) }),
     )
   finish('https://a.example', 'done_a')
   addRow(home, { id: 'going_a', address: 'https://a.example' })
@@ -104,7 +104,7 @@ describe('a row that may cost money', () => {
         if (hasAnswered || !text.includes('Remove it? [y/N] ')) return
         hasAnswered = true
         withJournal(home, (journal) =>
-          journal.accept({ row: journal.list({})[0]?.row ?? 0, key }, 'run_late'),
+          journal.accepted({ row: journal.list({})[0]?.row ?? 0, key }, { id: 'run_late' }),
         )
       },
     })
@@ -123,7 +123,7 @@ describe('a row that may cost money', () => {
         if (hasAnswered || !text.includes('[y/N] ')) return
         hasAnswered = true
         withJournal(home, (journal) =>
-          journal.recordStatus('https://a.example', { state: finishedState('going_a', []) }),
+          journal.status('https://a.example', { state: finishedState('going_a', []) }),
         )
       },
     })
@@ -230,7 +230,7 @@ describe('the rows that are removed', () => {
     writeFileSync(path, 'fox')
     const file = { path, bytes: 3, sha256: '', url: '', content_type: 'image/png' }
     addRow(home, { id: 'with_file', address: 'local', estimate: NOTHING }, (journal) =>
-      journal.recordFiles('local', 'with_file', [file]),
+      journal.files('local', 'with_file', [file]),
     )
     expect((await runCli(['forget', 'with_file'], { home })).code).toBe(0)
     expect(existsSync(path)).toBe(true)

@@ -41,14 +41,14 @@ function createDesk() {
       urls = Object.keys(files).map((name) => `https://cdn.example.com/${id}/${name}`),
     ) {
       addRow(home, { id, address, ...more }, (journal) => {
-        journal.recordStatus(address, { state: finishedState(id, urls) })
+        journal.status(address, { state: finishedState(id, urls) })
         const written = Object.entries(files).map(([name, content], at) => {
           const path = join(folder, name)
           writeFileSync(path, content)
           const url = urls[at] ?? ''
           return { path, bytes: content.length, sha256: sha256(content), url, content_type: 'image/png' }
         })
-        journal.recordFiles(address, id, written)
+        journal.files(address, id, written)
       })
     },
     shown: () => runsOf(readFileSync(page, 'utf8')),
@@ -147,7 +147,7 @@ describe('gallery', () => {
     copyFileSync(from, to)
     withJournal(desk.home, (journal) => {
       for (const run of journal.findAtEveryAddress('run_a'))
-        journal.recordFiles(
+        journal.files(
           run.address,
           'run_a',
           journal.filesOf(run).map((file) => ({ ...file, path: to })),
@@ -162,26 +162,28 @@ describe('gallery', () => {
 
   it('finds local runs in the data folder, moved or never downloaded', async () => {
     const desk = createDesk()
-    const output = join(desk.home, 'state', 'local', 'outputs', 'tok-1')
+    const output = join(desk.home, 'state', 'local', 'files', 'run_never', 'tok-1')
     mkdirSync(output, { recursive: true })
     writeFileSync(join(output, 'image.png'), ONE_PIXEL_PNG)
-    const url = 'http://127.0.0.1:40001/outputs/tok-1/image.png'
+    const url = 'http://127.0.0.1:40001/outputs/run_never.tok-1/image.png'
     addRow(desk.home, { id: 'run_never', address: 'local' }, (journal) =>
-      journal.recordStatus('local', { state: finishedState('run_never', [url]) }),
+      journal.status('local', { state: finishedState('run_never', [url]) }),
     )
     addRow(desk.home, { id: 'run_moved', address: 'local' }, (journal) => {
       const file = { path: join(desk.folder, 'gone.png'), bytes: ONE_PIXEL_PNG.length, sha256: 'x', url }
-      journal.recordStatus('local', { state: finishedState('run_moved', [url]) })
-      journal.recordFiles('local', 'run_moved', [{ ...file, content_type: 'image/png' }])
+      journal.status('local', { state: finishedState('run_moved', [url]) })
+      journal.files('local', 'run_moved', [{ ...file, content_type: 'image/png' }])
     })
-    const outside = ['http://x/outputs/../../../journal.db', 'http://x/outputs/tok-1/..']
+    const outside = ['http://x/outputs/../../../journal.db', 'http://x/outputs/run_never.tok-1/..']
     addRow(desk.home, { id: 'run_elsewhere', address: 'local' }, (journal) =>
-      journal.recordStatus('local', { state: finishedState('run_elsewhere', outside) }),
+      journal.status('local', { state: finishedState('run_elsewhere', outside) }),
     )
     await desk.gallery()
     expect(desk.ids()).toEqual(['run_moved', 'run_never'])
     expect(desk.shown()[1]?.files[0]).toMatchObject({ media: 'image', width: 1 })
-    expect(desk.shown()[1]?.files[0]?.href).toMatch(/^\.\.\/.*\/state\/local\/outputs\/tok-1\/image\.png$/)
+    expect(desk.shown()[1]?.files[0]?.href).toMatch(
+      /^\.\.\/.*\/state\/local\/files\/run_never\/tok-1\/image\.png$/,
+    )
   })
 
   it('takes the filters of list; the limit counts runs with files', async () => {

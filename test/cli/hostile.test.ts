@@ -68,9 +68,17 @@ function serviceOf(answers: Answers): { readonly fetch: Fetch; readonly requests
       // The API is asked for JSON, the host of an output for whatever there is.
       const isOutput = request.headers.accept !== 'application/json'
       const turn = left[request.method === 'POST' ? 'create' : isOutput ? 'output' : 'look']
-      return responseOf((turn.length > 1 ? turn.shift() : turn[0]) as Scripted)
+      const next = (turn.length > 1 ? turn.shift() : turn[0]) as Scripted
+      return responseOf(turn === left.look ? ofRun(next, request) : next)
     },
   }
+}
+
+/** Replaces the id of an answer by the one that was asked for: an answer for another run is not valid. */
+function ofRun(answer: Scripted, { url }: HttpRequest): Scripted {
+  const { body } = answer
+  if (typeof body !== 'object' || body === null || (body as { id?: unknown }).id !== CREATED.id) return answer
+  return { ...answer, body: { ...body, id: decodeURIComponent(url.pathname.split('/').at(-1) ?? '') } }
 }
 
 // What a command makes of it.
@@ -334,7 +342,13 @@ describe('what was wrong once', () => {
       0,
       'succeeded',
     ],
-    ['the same run is looked at', 'status --json', { look: [answer(200, deep(SUCCEEDED))] }, 0, undefined],
+    [
+      'the same run is looked at',
+      'status --json',
+      { look: [answer(200, deep({ ...SUCCEEDED, id: 'run_earlier' }))] },
+      0,
+      undefined,
+    ],
     [
       'a message has the key in escapes of JSON',
       'run --json',

@@ -1,15 +1,11 @@
 /** What `run` leaves in the journal, whatever becomes of the create. */
-import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import Database from 'libsql'
 import { describe, expect, it } from 'vitest'
-import { openStateJournal, whenUnlocked } from '../../src/cli/context/state.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
-import { type Journal, openJournal } from '../../src/journal/index.js'
-import { createRecorder } from '../../src/runs/recorder.js'
-import { type CliService, createCliService, runCli, SET, scripted, withoutList } from '../support/cli.js'
-import { createManualClock } from '../support/clock.js'
+import { createCliService, runCli, SET, scripted, withoutList } from '../support/cli.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { fillJournal, rowsOf, stateBytes, withJournal } from '../support/journal.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
@@ -209,11 +205,6 @@ describe('a create whose outcome is unknown', () => {
 
 describe('a state folder', () => {
   const statePath = (home: string, name: string) => join(home, 'state', name)
-  const removed = (home: string) => {
-    for (const name of readdirSync(join(home, 'state')))
-      if (name.startsWith('journal.db')) rmSync(statePath(home, name))
-  }
-
   it('brings one warning when it cannot be written, and the command continues', async () => {
     const service = await createCliService()
     const inTheWay = join(service.home, 'file')
@@ -261,41 +252,6 @@ describe('a state folder', () => {
     expect((await service.run(['list'])).stderr).toBe('')
   })
 
-  it('whose journal breaks while a create is on its way is said once, and the run goes on', async () => {
-    const service = await createCliService()
-    const fetch: Fetch = (request) => {
-      if (request.method === 'POST') {
-        const database = new Database(join(service.home, 'state', 'journal.db'))
-        database.exec('DROP TABLE files; DROP TABLE runs')
-        database.close()
-      }
-      return service.fetch(request)
-    }
-    const { code, stdout, stderr } = await service.run(RUN, { fetch })
-    expect({ code, urls: stdout.trim().split('\n').length }).toEqual({ code: 0, urls: 1 })
-    expect(stderr.match(/will not be remembered/g)).toHaveLength(1)
-  })
-
-  it('whose journal turns out to be damaged in the middle is set aside, and the run is in the new one', async () => {
-    const service = await createCliService()
-    await service.run([...RUN, '-n', '5', '--no-wait'])
-    const path = join(service.home, 'state', 'journal.db')
-    const database = new Database(path)
-    database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-    database.close()
-    // The first page says that all is well; every other one is noise.
-    const bytes = readFileSync(path)
-    writeFileSync(
-      path,
-      Buffer.concat([bytes.subarray(0, 4_096), Buffer.alloc(bytes.length - 4_096, 'noise')]),
-    )
-    const { code, stdout, stderr } = await service.run([...RUN, '--no-wait'])
-    expect(code).toBe(0)
-    expect(stderr.match(/is damaged/g)).toHaveLength(1)
-    expect(rowsOf(service.home)).toMatchObject([{ id: stdout.trim(), phase: 'running' }])
-    expect((await service.run(['wait', '--all'])).code).toBe(0)
-  })
-
   it('whose journal cannot take the id has it when the command ends, where nothing else is written', async () => {
     const service = await createCliService()
     let repair: (() => void) | undefined
@@ -307,171 +263,5 @@ describe('a state folder', () => {
     const { code, stdout } = await service.run([...RUN, '--no-wait'], { fetch, onStderr })
     expect(code).toBe(0)
     expect(rowsOf(service.home)).toMatchObject([{ id: stdout.trim(), phase: 'running' }])
-  })
-
-  it('whose journal is locked by another process waits in slices, between which a signal ends it', async () => {
-    const path = join(temporaryFolder(), 'journal.db')
-    openJournal({ path, now: () => 1, onQuarantine: expect.unreachable }).close()
-    const other = new Database(path)
-    other.exec('BEGIN EXCLUSIVE')
-    const interrupts = createInterrupts()
-    const waits: number[] = []
-    const open = (lockTimeoutMs: number) => {
-      waits.push(lockTimeoutMs)
-      if (waits.length === 2) interrupts.interrupt('SIGINT')
-      const options = { folder: dirname(path), clock: createManualClock(), warn() {} }
-      return openStateJournal({ ...options, lockTimeoutMs: 1 })
-    }
-    const signal = interrupts.first
-    await expect(whenUnlocked(open, signal)).rejects.toMatchObject({ by: 'SIGINT' })
-    expect(waits).toEqual([500, 500])
-    await expect(whenUnlocked(open, signal, 500)).rejects.toThrow(/^Cannot use the journal .*locked/)
-    other.exec('ROLLBACK')
-    other.close()
-    const journal = await whenUnlocked(open, signal, 500)
-    expect(journal.list({})).toEqual([])
-    journal.close()
-  })
-
-  it('whose journal was removed and has another create of the same name keeps its id without that name', () => {
-    const { journal, folder } = openWarningJournal(temporaryFolder())
-    const other = openStateJournal({ folder, clock: createManualClock(), warn() {} })
-    const recorderOf = (opened: Journal) =>
-      createRecorder({
-        address: 'a',
-        profile: 'p',
-        journal: () => opened,
-        warn: expect.unreachable,
-        note() {},
-      })
-    const sending = (opened: Journal) => {
-      const note = recorderOf(opened).note(
-        { kind: 'image', model: 'm', input: {}, requestId: 'fox' },
-        'required',
-      )
-      note.sending()
-      return note
-    }
-    const first = sending(journal)
-    rmSync(join(folder, 'journal.db'))
-    sending(other).accepted('r2', {})
-    first.accepted('r3', {})
-    const named = journal.list({ address: 'a' }).map(({ id, requestId }) => [id, requestId])
-    expect(named.sort()).toEqual([
-      ['r2', 'fox'],
-      ['r3', undefined],
-    ])
-    for (const each of [journal, other]) each.close()
-  })
-
-  /** Removes the journal when the first status request is answered. */
-  function removingAtFirstPoll(
-    service: Pick<CliService, 'fetch' | 'home'>,
-    then: () => Promise<unknown> = async () => {},
-  ): Fetch {
-    let hasRemoved = false
-    return withoutList(async (request) => {
-      const response = await service.fetch(request)
-      if (request.method === 'GET' && !hasRemoved) {
-        hasRemoved = true
-        removed(service.home)
-        await then()
-      }
-      return response
-    })
-  }
-
-  it.each<[string, (home: string) => void, string]>([
-    ['removed', removed, 'was removed while this command was running'],
-    ['emptied', (home) => truncateSync(statePath(home, 'journal.db'), 0), 'is damaged'],
-    [
-      'overwritten',
-      (home) => writeFileSync(statePath(home, 'journal.db'), 'not a database '.repeat(5_000)),
-      'is damaged',
-    ],
-  ])(
-    'whose journal is %s while a create is on its way keeps the run in a new one',
-    async (_, damage, words) => {
-      const service = await createCliService()
-      await service.run([...RUN, '--no-wait'])
-      const fetch: Fetch = (request) => {
-        if (request.method === 'POST') damage(service.home)
-        return service.fetch(request)
-      }
-      const { code, stdout, stderr } = await service.run([...RUN, '--no-wait'], { fetch })
-      expect(code).toBe(0)
-      expect(stderr.match(/warning: The journal/g)).toHaveLength(1)
-      expect(stderr).toContain(words)
-      expect(rowsOf(service.home)).toMatchObject([
-        { id: stdout.trim(), phase: 'running', input: { prompt: 'a fox' } },
-      ])
-    },
-  )
-
-  it.each(['run', 'wait'])(
-    'whose journal is removed while %s waits keeps the run, its end and its files in a new one',
-    async (command) => {
-      const service = await createCliService()
-      const folder = temporaryFolder()
-      const created = command === 'wait' ? (await service.run([...RUN, '--no-wait'])).stdout.trim() : ''
-      const fetch = removingAtFirstPoll(service)
-      const words = command === 'wait' ? ['wait', created] : RUN
-      const { code, stdout, stderr } = await service.run([...words, '-o', `${folder}/fox.png`], { fetch })
-      expect({ code, stdout }).toEqual({ code: 0, stdout: `${folder}/fox.png\n` })
-      expect(stderr.match(/was removed while this command was running/g)).toHaveLength(1)
-      expect(rowsOf(service.home)).toMatchObject([{ phase: 'succeeded', input: { prompt: 'a fox' } }])
-      expect(filesOf(service.home)).toMatchObject([{ path: `${folder}/fox.png` }])
-    },
-  )
-
-  it('whose journal is removed and created again by another command is told too', async () => {
-    const service = await createCliService()
-    const fetch = removingAtFirstPoll(service, () => service.run([...RUN, '--no-wait']))
-    const { code, stderr } = await service.run(RUN, { fetch })
-    expect(code).toBe(0)
-    expect(stderr.match(/was removed while this command was running/g)).toHaveLength(1)
-    expect(rowsOf(service.home)).toHaveLength(2)
-  })
-
-  /** The journal of a command that has written a run, and what the command warns of. */
-  function openWarningJournal(home: string) {
-    const warnings: string[] = []
-    const folder = join(home, 'state')
-    const warn = (message: string) => void warnings.push(message)
-    const journal = openStateJournal({ folder, clock: createManualClock(), warn })
-    const intent = { address: 'local', profile: 'default', kind: 'image', model: 'acme/still-1', input: {} }
-    journal.accept(journal.intend(intent), 'r1')
-    return { journal, warnings, folder }
-  }
-
-  it('whose journal is removed after the last write of a command has its runs again when the command ends', () => {
-    const home = temporaryFolder()
-    const { journal, warnings } = openWarningJournal(home)
-    removed(home)
-    journal.close()
-    expect(rowsOf(home)).toMatchObject([{ id: 'r1' }])
-    expect(warnings).toEqual([expect.stringContaining('was removed while this command was running')])
-  })
-
-  it('whose journal is removed with its folder, where no new one can be written, is said when the command ends', () => {
-    const { journal, warnings, folder } = openWarningJournal(temporaryFolder())
-    rmSync(folder, { recursive: true })
-    writeFileSync(folder, '')
-    journal.close()
-    expect(warnings.at(-1)).toMatch(
-      /^Cannot write the journal .*journal\.db: .*\. Keep the ids that were printed\.$/,
-    )
-  })
-
-  it('whose journal has the log of another database beside it says so, and keeps all runs', async () => {
-    const service = await createCliService()
-    await service.run([...RUN, '--no-wait'])
-    writeFileSync(statePath(service.home, 'journal.db-wal'), 'a log of something else')
-    const { code, stderr } = await service.run(['list'])
-    expect(code).toBe(0)
-    expect(stderr).toMatch(
-      /^warning: .*journal\.db-wal does not belong to the journal\. It was renamed to .*\n$/,
-    )
-    expect(rowsOf(service.home)).toHaveLength(1)
   })
 })

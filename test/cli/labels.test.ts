@@ -17,7 +17,7 @@ beforeEach(() => {
     both: ['spring', 'Frühling'],
   })) {
     addRow(home, { id: `${name}_done`, labels }, (journal) =>
-      journal.recordStatus(LOOPBACK_URL, {
+      journal.status(LOOPBACK_URL, {
         state: finishedState(`${name}_done`, ['https://cdn.example/1.png']),
       }),
     )

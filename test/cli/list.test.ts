@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { formatAgo } from '../../src/cli/terminal/format.js'
 import { columnsOf, cutToColumns } from '../../src/cli/terminal/text-width.js'
+import type { IntentRow } from '../../src/journal/index.js'
 import { createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
 import { addRow, rowsOf, withJournal } from '../support/journal.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
@@ -13,7 +14,9 @@ const RUN = ['run', 'image', 'a fox', '--no-wait']
 function homeWithRun(status: string): string {
   const home = temporaryFolder()
   const row = { address: LOOPBACK_URL, profile: 'default', kind: 'image', model: 'acme/still-1', input: {} }
-  withJournal(home, (journal) => journal.accept(journal.intend(row), 'run_1', status))
+  withJournal(home, (journal) =>
+    journal.accepted(journal.intend('required', row) as IntentRow, { id: 'run_1', status }),
+  )
   return home
 }
 
@@ -113,10 +116,10 @@ describe('list', () => {
       return { path, bytes: name.length, sha256: name, url: name, content_type: 'image/png' }
     }
     addRow(home, { id: 'run_1', name: 'whale', manifest: join(folder, 'shots.yaml') }, (journal) =>
-      journal.recordFiles(LOOPBACK_URL, 'run_1', [file('whale.png'), file('whale-2.png')]),
+      journal.files(LOOPBACK_URL, 'run_1', [file('whale.png'), file('whale-2.png')]),
     )
     addRow(home, { id: 'run_2' }, (journal) =>
-      journal.recordFiles(LOOPBACK_URL, 'run_2', [{ ...file('gone.png'), bytes: 1 }]),
+      journal.files(LOOPBACK_URL, 'run_2', [{ ...file('gone.png'), bytes: 1 }]),
     )
     const { stdout } = await runCli(['list'], { home, tty: { stdout: true } })
     const [header, , row] = stdout
@@ -135,7 +138,7 @@ describe('list', () => {
     addRow(home, { id: 'beside', folder: `${folder}-other` })
     addRow(home, { id: 'batch', manifest: join(folder, 'shots.yaml') })
     const file = { path: join(folder, 'no.png'), bytes: 1, sha256: 'x', url: 'x', content_type: 'image/png' }
-    addRow(home, { id: 'downloaded' }, (journal) => journal.recordFiles(LOOPBACK_URL, 'downloaded', [file]))
+    addRow(home, { id: 'downloaded' }, (journal) => journal.files(LOOPBACK_URL, 'downloaded', [file]))
     addRow(home, { id: 'elsewhere', folder: '/elsewhere', manifest: '/elsewhere/shots.yaml' })
     const { stdout } = await runCli(['list', '--here'], { home })
     const ids = stdout.split('\n').map((line) => line.split('\t')[0])

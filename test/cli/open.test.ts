@@ -61,11 +61,14 @@ describe('open', () => {
   it('says what to do with a run that has no output', async () => {
     const home = temporaryFolder()
     const failed = { ...finishedState('failed_1', []), status: 'failed', phase: 'failed' } as const
-    addRow(home, { id: 'failed_1' }, (journal) => journal.recordStatus(ADDRESS, { state: failed }))
+    addRow(home, { id: 'failed_1' }, (journal) => journal.status(ADDRESS, { state: failed }))
     addRow(home, { id: 'going_1' })
     withJournal(home, (journal) => {
       const intent = { address: ADDRESS, profile: 'default', kind: 'image', model: 'acme/still-1', input: {} }
-      journal.markUnconfirmed(journal.intend(intent), { code: 'submission_unknown', message: 'lost' })
+      journal.markUnconfirmed(journal.intend('required', intent), {
+        code: 'submission_unknown',
+        message: 'lost',
+      })
     })
     const [{ key = '' } = {}] = rowsOf(home)
     const env = { RUSHES_BASE_URL: ADDRESS }
@@ -99,11 +102,11 @@ describe('open', () => {
       content_type: 'application/octet-stream',
     }))
     addRow(home, { id: 'run_1' }, (journal) => {
-      journal.recordStatus(ADDRESS, { state: finishedState('run_1', ['javascript:alert(1)']) })
-      journal.recordFiles(ADDRESS, 'run_1', files.slice(0, 2))
+      journal.status(ADDRESS, { state: finishedState('run_1', ['javascript:alert(1)']) })
+      journal.files(ADDRESS, 'run_1', files.slice(0, 2))
     })
-    addRow(home, { id: 'run_2' }, (journal) => journal.recordFiles(ADDRESS, 'run_2', files.slice(2, 3)))
-    addRow(home, { id: 'run_3' }, (journal) => journal.recordFiles(ADDRESS, 'run_3', files.slice(3)))
+    addRow(home, { id: 'run_2' }, (journal) => journal.files(ADDRESS, 'run_2', files.slice(2, 3)))
+    addRow(home, { id: 'run_3' }, (journal) => journal.files(ADDRESS, 'run_3', files.slice(3)))
     const { code, opened, stderr } = await runCli(['open', 'run_1', 'run_2', 'run_3'], { home })
     expect({ code, opened }).toEqual({ code: 2, opened: [paths[0], paths[3], paths[4]] })
     expect(stderr).toContain(`Could not open ${paths[1]}: the system may run a .desktop file as a program.`)

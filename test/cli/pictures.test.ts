@@ -8,7 +8,7 @@ import type { Fetch } from '../../src/host/http.js'
 import { drawPicture } from '../../src/preview/terminal-picture.js'
 import { claimingPng, plainPicture } from '../preview/support/pictures.js'
 import { createCliService, type RunOptions } from '../support/cli.js'
-import { createInstantEngine } from '../support/engines.js'
+import { createCommandedEngine, createInstantEngine } from '../support/engines.js'
 import { rowsOf } from '../support/journal.js'
 import { responseOf } from '../support/responses.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
@@ -189,7 +189,7 @@ describe('show --show', () => {
 })
 
 it('keeps --show in the command that resumes', async () => {
-  const service = await createCliService({ engine: createInstantEngine() })
+  const service = await createCliService({ engine: createCommandedEngine() })
   const { stderr } = await service.run(['run', 'image', 'fox', '--show', '--timeout', '1ms'], on(PLAIN))
   expect(stderr).toMatch(/rushes wait --show run_\w+/)
 })

@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import Database from 'libsql'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
-import { type Intent, type Journal, type JournalRun, openJournal } from '../../src/journal/index.js'
-import { JOURNAL_MIGRATIONS } from '../../src/journal/journal-run.js'
+import { type Intent, type IntentRow, Journal, type JournalRun } from '../../src/journal/index.js'
+import { JOURNAL_MIGRATIONS } from '../../src/journal/rows.js'
+import type { RunState } from '../../src/protocol/run-state.js'
 import { ENGINE_TYPES } from '../../src/service/engines/index.js'
 import { readModels } from '../../src/service/models/read-models.js'
 import type { ServedModel } from '../../src/service/models/served-model.js'
@@ -34,10 +35,10 @@ function homeWith(rows: readonly Row[]): string {
   const home = temporaryFolder()
   let nowMs = 0
   mkdirSync(join(home, 'state'), { recursive: true })
-  const journal = openJournal({
-    path: join(home, 'state', 'journal.db'),
+  const journal = new Journal({
+    folder: join(home, 'state'),
     now: () => nowMs,
-    onQuarantine: () => expect.unreachable(),
+    warn: () => expect.unreachable(),
   })
   for (const [index, row] of rows.entries()) {
     nowMs = Date.parse(row.at ?? '2026-01-01T00:00Z')
@@ -50,7 +51,7 @@ function homeWith(rows: readonly Row[]): string {
 function add(journal: Journal, id: string, { outcome = 'succeeded', costs, ...intent }: Row): void {
   const [amount = '', currency = ''] = costs?.split(' ') ?? []
   const address = intent.address ?? LOOPBACK_URL
-  const row = journal.intend({
+  const row = journal.intend('required', {
     ...{ profile: 'default', kind: 'image', model: 'acme/still-1', input: { prompt: 'a fox' } },
     ...intent,
     address,
@@ -58,10 +59,10 @@ function add(journal: Journal, id: string, { outcome = 'succeeded', costs, ...in
   })
   if (outcome === 'unconfirmed') journal.markUnconfirmed(row, { code: 'submission_unknown', message: 'lost' })
   if (outcome === 'unconfirmed' || outcome === 'sending') return
-  journal.accept(row, id)
+  journal.accepted(row as IntentRow, { id })
   if (outcome === 'unfinished') return
   const state = finishedState(id, [])
-  journal.recordStatus(address, {
+  journal.status(address, {
     state: outcome === 'failed' ? { ...state, status: 'failed', phase: 'failed' } : state,
   })
 }
@@ -97,6 +98,20 @@ describe('spend', () => {
       'total\t\t7\t2\tUSD\t0.3\t0.3\t0.000001\t1.4',
       'total\t\t1\t0\tcredits\t12\t0\t0\t0',
     ])
+  })
+
+  it('counts a run of unknown outcome as unconfirmed, since it may cost money, and as succeeded once it was adopted', async () => {
+    const uncertain = homeWith([{ costs: '1.5 USD', outcome: 'unfinished' }])
+    const sums = async (state: Partial<RunState>) => {
+      withJournal(uncertain, (journal) =>
+        journal.status(LOOPBACK_URL, { state: { ...finishedState('run_0', []), ...state } }),
+      )
+      return linesOf((await runCli(['spend'], { home: uncertain })).stdout).at(-1)
+    }
+    const service = { error: { code: 'outcome_unknown', message: 'lost' } }
+    const lost = await sums({ status: 'failed', phase: 'failed', failure: 'lost', service })
+    expect(lost).toBe('total\t\t1\t0\tUSD\t0\t0\t0\t1.5')
+    expect(await sums({ urls: ['https://cdn.test/1'] })).toBe('total\t\t1\t0\tUSD\t1.5\t0\t0\t0')
   })
 
   it('counts a run with two labels in both groups, and once in the total', async () => {

@@ -77,7 +77,7 @@ function expectDocumented(error: unknown): void {
   expect(printableJson({ code: error.code, message: error.message })).not.toMatch(CONTROL)
 }
 
-const immediate = { acquire: async () => ({ settle() {} }), holdBack() {}, load: () => 0 }
+const immediate = { acquire: async () => ({ settle() {} }), holdBack() {}, load: () => 0, spareForCreates: 0 }
 
 describe('any answer', () => {
   it('to a create is a run with an id, or a documented error', async () => {

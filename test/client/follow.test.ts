@@ -1,7 +1,7 @@
 /** How a run is followed, by table: every answer to a status request, and what follows from it. */
 import { describe, expect, it } from 'vitest'
 import type { StatusOutcome } from '../../src/client/fetch-status.js'
-import { beginFollow, errorAtLimit, type Follow, follow } from '../../src/client/follow.js'
+import { beginFollow, type Follow, follow } from '../../src/client/follow.js'
 import { RushesError } from '../../src/errors.js'
 import type { RunState } from '../../src/protocol/run-state.js'
 
@@ -88,46 +88,5 @@ describe('one status request', () => {
   it('has full patience again after every good answer', () => {
     const { after } = follow(follow(CREATED, trouble(), at(60_000)).after, RUNNING, at(70_000))
     expect(after.patience).toEqual({ failures: 0, wakingMs: 0 })
-  })
-})
-
-describe('how long a run took', () => {
-  const took = (before: Follow, outcome: StatusOutcome, nowMs: number) => {
-    const { step } = follow(before, outcome, at(nowMs))
-    return step.is === 'ended' ? step.durationMs : 'not ended'
-  }
-  const seen = (nowMs: number) => follow(CREATED, RUNNING, at(nowMs)).after
-
-  it.each<[string, Follow, StatusOutcome, number, number | undefined]>([
-    [
-      'by the times of the service',
-      FOREIGN,
-      state('succeeded', 'succeeded', {
-        createdAt: '2026-01-01T00:00:00Z',
-        finishedAt: '2026-01-01T00:00:07Z',
-      }),
-      60_000,
-      7_000,
-    ],
-    ['in the middle between two requests', seen(4_000), SUCCEEDED, 5_000, 4_500],
-    ['or between the create and the first one', CREATED, SUCCEEDED, 1_000, 500],
-    ['not where they are far apart', seen(4_000), SUCCEEDED, 9_001, undefined],
-    ['nor for a run of another process', FOREIGN, SUCCEEDED, 1_000, undefined],
-  ])('%s', (_, before, outcome, nowMs, durationMs) => {
-    expect(took(before, outcome, nowMs)).toBe(durationMs)
-  })
-})
-
-describe('the error of a wait whose limit has passed', () => {
-  const limit = new RushesError('wait_timeout', 'over')
-
-  it.each<[string, readonly StatusOutcome[], string]>([
-    ['is the limit', [RUNNING], 'wait_timeout'],
-    ['also where nothing was answered yet', [], 'wait_timeout'],
-    ['is the trouble of a service that never answered', [trouble()], 'service_error'],
-    ['is the limit where it had answered before', [RUNNING, trouble()], 'wait_timeout'],
-  ])('%s', (_, outcomes, code) => {
-    const known = outcomes.reduce((before, outcome) => follow(before, outcome, at(1_000)).after, CREATED)
-    expect(errorAtLimit(known, limit).code).toBe(code)
   })
 })

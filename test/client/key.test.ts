@@ -2,6 +2,7 @@
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { withKey } from '../../src/client/requests.js'
+import { wait } from '../../src/runs/wait.js'
 import { createManualClock } from '../support/clock.js'
 import { createBench, createWire, KEY, lost, problem, rejection, type Step, unconnected } from './wire.js'
 
@@ -50,7 +51,7 @@ describe('the key', () => {
     const errors = [
       await rejection(clock.runUntil(client.create({ model: 'a/b', input: {} }))),
       await rejection(clock.runUntil(client.get('r1'))),
-      await rejection(clock.runUntil(client.wait('r1'))),
+      await rejection(clock.runUntil(wait({ client, clock, random: () => 0 }, 'r1'))),
     ]
     expect(lines.length).toBeGreaterThan(2)
     for (const thing of [...errors, ...lines]) expect(everythingIn(thing)).not.toContain(KEY)

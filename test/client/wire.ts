@@ -2,7 +2,7 @@
 
 import { type ApiClient, type ClientOptions, createApiClient } from '../../src/client/index.js'
 import { type Fetch, HttpFailure, type HttpRequest } from '../../src/host/http.js'
-import { createLimiter } from '../../src/limiter/index.js'
+import { Limiter } from '../../src/limiter/index.js'
 import { createManualClock, type ManualClock } from '../support/clock.js'
 import { responseOf, type Scripted } from '../support/responses.js'
 
@@ -81,8 +81,7 @@ export function createBench(
   const client = createApiClient({
     baseUrl: BASE_URL,
     apiKey: KEY,
-    limiter: createLimiter(clock),
-    random: () => 0,
+    limiter: new Limiter(clock),
     trace: (line) => lines.push(line),
     ...options,
     clock,

@@ -1,8 +1,8 @@
 /** The statements that grow with the journal use an index. */
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import Database from 'libsql'
 import { expect, it } from 'vitest'
-import { openJournal } from '../../src/journal/index.js'
+import { Journal } from '../../src/journal/index.js'
 import { listStatement } from '../../src/journal/queries.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
@@ -17,7 +17,7 @@ it.each([
   { address: 'x', kind: 'x', model: 'x', status: 'x', sinceMs: 1, beforeMs: 2 },
 ])('runs are listed by %j through an index, without a sort', (filter) => {
   const path = join(temporaryFolder(), 'journal.db')
-  openJournal({ path, now: () => 1, onQuarantine: () => expect.unreachable() }).close()
+  new Journal({ folder: dirname(path), now: () => 1, warn: () => expect.unreachable() }).close()
   const database = new Database(path)
   const { sql, values } = listStatement({ ...filter, limit: 50 })
   const plan = JSON.stringify(database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(values.map(() => 'x')))

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Clock } from '../../src/host/clock.js'
-import { createLimiter, type Limiter, type Purpose } from '../../src/limiter/index.js'
+import { Limiter, type Purpose } from '../../src/limiter/index.js'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { createManualClock, type ManualClock } from '../support/clock.js'
 import { itKeepsTheLimit } from './window-tests.js'
@@ -24,7 +24,7 @@ describe('a limiter', () => {
         return clock.sleep(ms, signal)
       },
     }
-    return { clock, sleeps, limiter: createLimiter(counting) }
+    return { clock, sleeps, limiter: new Limiter(counting) }
   }
 
   /** Takes slots one after the other; the grants come in the order of their names. */
@@ -55,6 +55,22 @@ describe('a limiter', () => {
       })
       await bench.clock.runUntil(Promise.all(all))
       expect(order).toEqual(['create 1', 'create 2', 'status 1', 'status 2', 'status 3'])
+    })
+  })
+
+  describe('spare slots', () => {
+    it('are left to creates', async () => {
+      const bench = createBench()
+      await fill(bench, LIMIT - 3)
+      bench.limiter.spareForCreates = 2
+      await fill(bench, 1)
+      let isAsked = false
+      bench.limiter.acquire('status').then(() => {
+        isAsked = true
+      })
+      await Promise.all([bench.limiter.acquire('create'), bench.limiter.acquire('create')])
+      await bench.clock.advance(0)
+      expect(isAsked).toBe(false)
     })
   })
 

@@ -1,7 +1,7 @@
 /** When a command stops sending creates because the service is down. */
 import { describe, expect, it } from 'vitest'
 import { EXIT, RushesError } from '../../src/errors.js'
-import { isServiceDown } from '../../src/runs/create.js'
+import { isServiceDown } from '../../src/runs/schedule.js'
 
 const failed = (exitCode: number) => new RushesError('x', 'no', { exitCode })
 

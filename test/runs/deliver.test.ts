@@ -5,6 +5,7 @@ import { createDownloader } from '../../src/download/index.js'
 import { RushesError } from '../../src/errors.js'
 import type { Fetch } from '../../src/host/http.js'
 import { deliver } from '../../src/runs/deliver.js'
+import type { RunsSession } from '../../src/runs/run.js'
 import { scripted } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
@@ -39,42 +40,38 @@ async function delivered(firstMs: number, freshMs = firstMs, failing: readonly n
     }
   }
   const run = runState({ status: 'succeeded', phase: 'succeeded', urls: urlsFor(firstMs) })
-  const { files, errors } = await clock.runUntil(
-    deliver({
-      client: {
-        async get() {
-          if (failing.includes(++asked)) throw new RushesError('network', 'away')
-          return { ...run, urls: urlsFor(freshMs) }
-        },
-      },
-      clock,
+  const client = {
+    async get() {
+      if (failing.includes(++asked)) throw new RushesError('network', 'away')
+      return { ...run, urls: urlsFor(freshMs) }
+    },
+  }
+  const never = new AbortController().signal
+  const session = { client, clock, interrupts: { first: never, second: never }, journal: undefined }
+  const { files, error } = await clock.runUntil(
+    deliver({ ...session, address: 'https://a.example' } as unknown as RunsSession, run, {
       downloader: createDownloader({ fetch, clock, random: () => 0.5 }),
-      state: run,
-      run: { kind: 'image', name: undefined },
+      run: { kind: 'image' },
       target: { kind: 'template', template: join(folder, '{index}.{ext}') },
-      namer: undefined,
-      earlier: [],
-      stdout: undefined,
-      onProgress: undefined,
-      signal: new AbortController().signal,
+      hint: 'Download again.',
+      namerFor: async () => undefined,
       mayReplace: () => false,
-      beforeMove: async () => {},
     }),
   )
-  return { files, errors, asked }
+  return { files, error, asked }
 }
 
 describe('outputs whose links are valid for half a second', () => {
   it('downloads all of them, with fresh links each time that the links have expired', async () => {
-    const { files, errors, asked } = await delivered(500)
-    expect([files.length, errors]).toEqual([OUTPUTS, []])
+    const { files, error, asked } = await delivered(500)
+    expect([files.length, error]).toEqual([OUTPUTS, undefined])
     // Four are downloaded at a time, and one request renews the links of those that expired together.
     expect(asked).toBe(3)
   })
 
   it('lose only the download whose status request failed', async () => {
-    const { files, errors } = await delivered(500, 500, [1])
-    expect([files.length, errors.length]).toEqual([OUTPUTS - 1, 1])
+    const { files, error } = await delivered(500, 500, [1])
+    expect([files.length, error?.code]).toEqual([OUTPUTS - 1, 'download_failed'])
   })
 })
 

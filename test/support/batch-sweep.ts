@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
 import { createPlace, filesBelow, rushes, type Service, serve, start } from './binary.js'
 import { ONE_PIXEL_PNG } from './engines.js'
+import { withJournal } from './journal.js'
 import { runSql } from './test-database.js'
 
 /** For each row, the index of the row that it uses. */
@@ -85,12 +86,13 @@ async function killOne(
   const lock = existsSync(join(folder, 'shots.lock.json'))
     ? JSON.parse(readFileSync(join(folder, 'shots.lock.json'), 'utf8')).runs
     : {}
+  const unknown = unconfirmedRows(service, join(folder, 'shots.lock.json'))
   for (const [row, source] of family.entries()) {
     const entry = lock[`row-${row}`] ?? {}
     const path = join(folder, 'out', `${row}.png`)
     const paid = await acceptedFor(service, promptOf(row))
     if (paid > 1 && !isOneInput) tally.wrong.push(`${at}: row ${row} was paid ${paid} times`)
-    if (entry.pending?.state === 'unconfirmed') {
+    if (unknown.has(`row-${row}`)) {
       tally.unconfirmed++
       if (!new RegExp(`row-${row}\\b`).test(second.stderr))
         tally.wrong.push(`${at}: row ${row} is unconfirmed and was not named`)
@@ -109,7 +111,7 @@ async function killOne(
       )
   }
   const entries = Object.values(lock as Readonly<Record<string, Entry>>)
-  const unconfirmed = entries.filter(({ pending }) => pending !== undefined).length
+  const unconfirmed = unknown.size
   const known = entries.flatMap(({ run }) => run ?? [])
   if (new Set(known).size < known.length) tally.wrong.push(`${at}: two rows have one run`)
   if (isOneInput) {
@@ -131,7 +133,16 @@ async function killOne(
 
 interface Entry {
   readonly run?: string
-  readonly pending?: unknown
+}
+
+/** Returns the rows of the manifest whose create has an unknown outcome. */
+const unconfirmedRows = ({ home }: Service, lockPath: string): ReadonlySet<string | undefined> => {
+  const flights = withJournal(
+    home,
+    (journal) => journal.inFlight({ id: '', lockPath }),
+    join(home, '.local', 'state', 'rushes'),
+  )
+  return new Set(flights.filter(({ id }) => id === undefined).map(({ entry }) => entry))
 }
 
 const isWhole = (path: string): boolean => {

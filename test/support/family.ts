@@ -1,9 +1,12 @@
 /** A manifest with a character sheet, two poses made from it and a video of one pose, run against the service. */
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import Database from 'libsql'
+import type { JournalRun } from '../../src/journal/index.js'
 import { type CliService, createCliService, type RunOptions } from './cli.js'
 import { createFamilyEngine } from './engines.js'
+import { withJournal } from './journal.js'
 import { temporaryFolder } from './temporary-folder.js'
 
 export interface Row {
@@ -45,6 +48,21 @@ export async function createFamily(
       const lock = JSON.parse(readFileSync(lockPath, 'utf8'))
       edit(lock.runs)
       writeFileSync(lockPath, JSON.stringify(lock))
+    },
+    /** Writes a lock file as version 1 of the format was, with the creates that it kept. */
+    earlierLock: (runs: Readonly<Record<string, unknown>>) =>
+      writeFileSync(lockPath, JSON.stringify({ version: 1, runs })),
+    /** Returns what the journal has in flight, by the name of the row. */
+    flights: (): Readonly<Record<string, JournalRun>> =>
+      withJournal(service.home, (journal) => {
+        const found = journal.inFlight({ id: '', lockPath: join(realpathSync(folder), 'shots.lock.json') })
+        return Object.fromEntries(found.map((run) => [run.entry, run]).reverse())
+      }),
+    /** Changes rows of the journal. */
+    editJournal(sql: string, ...values: readonly (string | number)[]) {
+      const database = new Database(join(service.home, 'state', 'journal.db'))
+      database.prepare(sql).run(...values)
+      database.close()
     },
     /** Returns the images below the folder. */
     pictures: () =>

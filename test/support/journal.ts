@@ -2,18 +2,22 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'libsql'
-import { type Intent, type Journal, type JournalRun, openJournal } from '../../src/journal/index.js'
+import { type Intent, type IntentRow, Journal, type JournalRun } from '../../src/journal/index.js'
 import type { RunState } from '../../src/protocol/run-state.js'
 
 /** Opens the journal, runs the function, and closes it. */
-export function withJournal<Result>(home: string, work: (journal: Journal) => Result): Result {
-  mkdirSync(join(home, 'state'), { recursive: true, mode: 0o700 })
-  const journal = openJournal({
-    path: join(home, 'state', 'journal.db'),
+export function withJournal<Result>(
+  home: string,
+  work: (journal: Journal) => Result,
+  folder = join(home, 'state'),
+): Result {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const journal = new Journal({
+    folder,
     // One day before the clock of the tests starts.
     now: () => Date.UTC(2025, 11, 31),
-    onQuarantine(name) {
-      throw new Error(`the journal is damaged: ${name}`)
+    warn(message) {
+      throw new Error(message)
     },
   })
   try {
@@ -57,11 +61,11 @@ export function addRow(
   more: (journal: Journal) => void = () => {},
 ): void {
   withJournal(home, (journal) => {
-    const place = journal.intend({
+    const place = journal.intend('required', {
       ...{ address: 'http://127.0.0.1:1', profile: 'default', kind: 'image', model: 'acme/still-1' },
       ...{ input: { prompt: 'a fox' }, ...intent },
     })
-    journal.accept(place, id)
+    journal.accepted(place as IntentRow, { id })
     more(journal)
   })
 }

@@ -1,4 +1,8 @@
-/** The lock file on disk: reads it, writes it atomically, and updates it while a batch runs. */
+/**
+ * The lock file on disk. It belongs to git as much as to the batch, so each write merges: entries of other rows stay as
+ * they are on the disk, and a row of this batch that was changed underneath stops it. What has been made is written
+ * together, at most once a second and at the end.
+ */
 import { existsSync, readFileSync, readlinkSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
@@ -7,8 +11,7 @@ import type { Clock } from '../../host/clock.js'
 import { followLinks } from '../../host/directories.js'
 import { removeFile, writeAtomically } from '../../host/files.js'
 import { describeError, errorCode } from '../../host/system-error.js'
-import { entryWith, type Lock, type LockEntry, lockPathOf, NO_LOCK, withEntry } from './lock.js'
-import { entryText, lockText, parseLock } from './lock-text.js'
+import { type Lock, lockPathOf, lockText, type Made, newLock, outputsOf, parseLock } from './lock.js'
 
 /** Linux follows at most this many links. */
 const MAX_LINKS = 40
@@ -42,7 +45,7 @@ function targetOf(path: string): string | undefined {
  */
 export function readLock(path: string, manifest: string): Lock {
   const text = readText(path)
-  if (text === undefined) return NO_LOCK
+  if (text === undefined) return newLock()
   const lock = parseLock(text, path)
   const other = lock.manifest
   // Look beside the manifest: the lock file may be a link to another folder.
@@ -68,38 +71,6 @@ function readText(path: string): string | undefined {
   }
 }
 
-export function lockFileAt(path: string, manifest: string, clock: Clock) {
-  let written: string | undefined
-  let seen: string | undefined
-  const changed = new Error('the lock file was changed')
-  return {
-    /** Reads the lock file. Undefined if it is unchanged since the last write, or was removed. Throws `usage`. */
-    read(): Lock | undefined {
-      seen = readText(path)
-      return seen === undefined || seen === written ? undefined : parseLock(seen, path)
-    },
-    /**
-     * Writes the file atomically: a killed batch leaves the old file or the new one. Returns false and writes nothing
-     * if the file has changed since `read`. Rejects with the system error.
-     */
-    async write(lock: Lock): Promise<boolean> {
-      const text = textFor(manifest, lock)
-      // Check again right before the file is replaced, because writing takes time.
-      const beforeReplace = () => {
-        if (readText(path) !== seen) throw changed
-      }
-      try {
-        await writeAtomically(path, text, { clock, beforeReplace })
-      } catch (error) {
-        if (error === changed) return false
-        throw error
-      }
-      written = text
-      return true
-    },
-  }
-}
-
 /** Removes temporary files of a batch that was killed while writing. Only the holder of the claim may call it. */
 export async function removeLeftovers(path: string): Promise<void> {
   const names = await readdir(dirname(path)).catch(() => [])
@@ -108,143 +79,164 @@ export async function removeLeftovers(path: string): Promise<void> {
       await removeFile(join(dirname(path), name)).catch(() => {})
 }
 
-/** Whether the lock file on disk already has this content. */
-export function isWritten(path: string, manifest: string, lock: Lock): boolean {
-  try {
-    return readFileSync(path, 'utf8') === textFor(manifest, lock)
-  } catch {
-    return false
-  }
-}
+const WRITE_EVERY_MS = 1_000
 
-const textFor = (manifest: string, lock: Lock): string => lockText({ ...lock, manifest: basename(manifest) })
-
-export interface LockKeeper {
-  entry(name: string): LockEntry | undefined
-  /** Sets or removes an entry. Resolves after it is written. Changes during a write are combined in the next one. */
-  set(name: string, entry: LockEntry | undefined): Promise<void>
-  /** Writes the current state, even if it is unchanged. */
-  write(): Promise<void>
-}
-
-export interface LockKeeperOptions {
+export interface LockFileOptions {
+  readonly path: string
+  /** File name of the manifest. */
+  readonly manifest: string
   /** The lock file, as it was read. */
-  readonly base: Lock
-  /** The lock to write. */
   readonly lock: Lock
-  /**
-   * Reads the lock file. Undefined if it is unchanged since the last write, or was removed. Throws if it cannot be
-   * read.
-   */
-  read(): Lock | undefined
-  /** Writes the lock file. False if it was changed since it was read. */
-  write(lock: Lock): Promise<boolean>
-  /**
-   * Called with rows whose entries another program has changed on disk, before the `set` or `write` that found them
-   * resolves.
-   */
+  /** Rows of this batch, and rows whose outputs they use. */
+  readonly rows: ReadonlySet<string>
+  readonly clock: Clock
+  /** Whether rows that this batch leaves out may be in flight in another state folder: its name then stays. */
+  readonly keepsWorking: boolean
+  /** The file has these entries from now on. */
+  onWritten(entries: ReadonlyMap<string, Made | undefined>): void
+  /** The file could not be written. It is tried again with the next change, and at the end. */
+  onFailed(error: unknown): void
+  /** Another program has changed the entries of these rows. */
   onChanged(names: readonly string[]): void
 }
 
-/**
- * Writes each change to disk before its caller continues. Git may change the file too, so each write keeps changes that
- * others made since the last one.
- */
-export function createLockKeeper(options: LockKeeperOptions): LockKeeper {
-  let { base, lock } = options
-  /** The lock as read, with later changes of others. All differences from it were made by this batch. */
-  let origin = base
-  let writing: Promise<void> | undefined
-  let next: Promise<void> | undefined
+const changedMeanwhile = new Error('the lock file was changed')
 
-  async function write(): Promise<void> {
-    for (;;) if (await writeMerged()) return
+export class LockFile {
+  /** The lock as this batch sees it. */
+  #lock: Lock
+  readonly #options: LockFileOptions
+  /**
+   * The entries as this batch found or wrote them. Not those of the last merge: a merge takes over what somebody else
+   * wrote to a row that has not ended here yet, and the row's own write would then see no change.
+   */
+  readonly #base: Map<string, Made>
+  /** Changes that are not written. Undefined: the entry goes. */
+  readonly #changes = new Map<string, Made | undefined>()
+  #written: string | undefined
+  #writing: Promise<void> | undefined
+  #hasWritten = false
+  #disarm: (() => void) | undefined
+  #lastWriteMs = Number.NEGATIVE_INFINITY
+
+  constructor(options: LockFileOptions) {
+    this.#options = options
+    this.#lock = { ...options.lock, manifest: options.manifest, earlier: new Map() }
+    this.#base = new Map(options.lock.entries)
   }
 
-  async function writeMerged(): Promise<boolean> {
-    const found = options.read()
-    if (found !== undefined) {
-      const changed = changedNames(base, found)
-      lock = merged({ base: origin, lock, found, changed })
-      for (const name of changed) origin = withEntry(origin, name, found.entries.get(name))
-      if (changed.length > 0) options.onChanged(changed)
+  get batch(): string {
+    return this.#lock.batch
+  }
+
+  /** Whether the file was written at all. */
+  get hasWritten(): boolean {
+    return this.#hasWritten
+  }
+
+  get(name: string): Made | undefined {
+    return this.#changes.has(name) ? this.#changes.get(name) : this.#lock.entries.get(name)
+  }
+
+  /** The files of all entries, relative to the manifest. */
+  files(): readonly string[] {
+    const names = new Set([...this.#lock.entries.keys(), ...this.#changes.keys()])
+    return [...names].flatMap((name) => outputsOf(this.get(name)).map(({ file }) => file))
+  }
+
+  /** Before the first create: the file says its batch, and which journal knows what is in flight. Rejects. */
+  async begin(journal: string): Promise<void> {
+    const working = (this.#options.keepsWorking ? this.#lock.working : undefined) ?? journal
+    if (this.#lock.working === working && this.#hasWritten) return
+    this.#lock = { ...this.#lock, working }
+    await this.write()
+  }
+
+  /** Changes an entry, and writes the file soon. */
+  set(name: string, made: Made | undefined): void {
+    this.#changes.set(name, made)
+    const { clock, onFailed } = this.#options
+    const waitMs = Math.max(0, this.#lastWriteMs + WRITE_EVERY_MS - clock.monotonic())
+    this.#disarm ??= clock.alarm(waitMs, () => {
+      this.#disarm = undefined
+      this.write().catch(onFailed)
+    })
+  }
+
+  /** Changes an entry with the next write. */
+  change(name: string, made: Made | undefined): void {
+    this.#changes.set(name, made)
+  }
+
+  /** Writes what is not written yet. `isDone`: no row of this batch is in flight. Rejects with the system's error. */
+  async end(isDone: boolean): Promise<void> {
+    if (isDone) this.#lock = { ...this.#lock, working: undefined }
+    const { entries, manifest, ...read } = this.#options.lock
+    const isUnchanged = this.#changes.size === 0 && !this.#hasWritten && read.working === this.#lock.working
+    if (isUnchanged && read.earlier.size === 0) return
+    if (this.#changes.size > 0 || this.#written !== lockText(this.#lock)) await this.write()
+  }
+
+  /** Writes one after the other. Calls during a write share the next one. */
+  async write(): Promise<void> {
+    this.#disarm?.()
+    this.#disarm = undefined
+    while (this.#writing !== undefined) await this.#writing.catch(() => {})
+    this.#writing = this.#writeMerged()
+    try {
+      await this.#writing
+    } finally {
+      this.#writing = undefined
     }
-    // Entries set during this write are part of the next one.
-    const written = lock
-    base = found ?? base
-    if (!(await options.write(written))) return false
-    base = written
-    return true
   }
 
-  /** Only one write runs at a time. Calls during a write share the next one. */
-  function save(): Promise<void> {
-    if (writing === undefined) {
-      writing = write().finally(() => {
-        writing = undefined
-      })
-      return writing
+  async #writeMerged(): Promise<void> {
+    const { path, clock, onWritten } = this.#options
+    for (;;) {
+      const text = readText(path)
+      if (text !== undefined && text !== this.#written) this.#merge(text)
+      const changes = new Map(this.#changes)
+      const entries = new Map(this.#lock.entries)
+      for (const [name, made] of changes)
+        if (made === undefined) entries.delete(name)
+        else entries.set(name, made)
+      const next = { ...this.#lock, entries }
+      const written = lockText(next)
+      try {
+        await writeAtomically(path, written, {
+          clock,
+          // Checked again right before the file is replaced, because writing takes time.
+          beforeReplace() {
+            if (readText(path) !== text) throw changedMeanwhile
+          },
+        })
+      } catch (error) {
+        if (error === changedMeanwhile) continue
+        throw error
+      }
+      this.#lock = { ...next, working: this.#lock.working }
+      this.#written = written
+      this.#hasWritten = true
+      this.#lastWriteMs = clock.monotonic()
+      for (const [name, made] of changes) {
+        // Entries set during this write are part of the next one.
+        if (this.#changes.get(name) === made) this.#changes.delete(name)
+        if (made === undefined) this.#base.delete(name)
+        else this.#base.set(name, made)
+      }
+      onWritten(changes)
+      return
     }
-    next ??= writing
-      .catch(() => {})
-      .then(() => {
-        next = undefined
-        return save()
-      })
-    return next
   }
 
-  return {
-    entry: (name) => lock.entries.get(name),
-    set(name, entry) {
-      lock = withEntry(lock, name, entry)
-      return save()
-    },
-    write: save,
+  /** Takes over what others have written. Looks at every row of the batch, before it is paid for. */
+  #merge(text: string): void {
+    const { path, rows, onChanged } = this.#options
+    const found = parseLock(text, path)
+    const changed = [...rows].filter(
+      (name) => JSON.stringify(this.#base.get(name)) !== JSON.stringify(found.entries.get(name)),
+    )
+    this.#lock = { ...this.#lock, entries: found.entries }
+    if (changed.length > 0) onChanged(changed)
   }
-}
-
-const textOf = (entry: LockEntry | undefined): string => (entry === undefined ? '' : entryText(entry))
-
-function changedNames({ entries: before }: Lock, { entries: now }: Lock): readonly string[] {
-  const names = new Set([...before.keys(), ...now.keys()])
-  return [...names].filter((name) => textOf(before.get(name)) !== textOf(now.get(name)))
-}
-
-interface Versions {
-  readonly base: Lock
-  readonly lock: Lock
-  /** The lock read from disk. */
-  readonly found: Lock
-  readonly changed: readonly string[]
-}
-
-/**
- * Merges the lock of this batch with the one on disk. If both changed an entry, the changes of this batch win: they may
- * contain a paid run.
- */
-function merged({ base, lock, found, changed }: Versions): Lock {
-  const added = [...found.rows].filter(([name]) => !lock.rows.has(name))
-  let result: Lock = { ...lock, rows: new Map([...lock.rows, ...added]), further: found.further }
-  for (const name of changed) {
-    const [before, own, theirs] = [base, lock, found].map(({ entries }) => entries.get(name))
-    result = withEntry(result, name, mergedEntry(before, own, theirs))
-  }
-  return result
-}
-
-function mergedEntry(
-  before: LockEntry | undefined,
-  own: LockEntry | undefined,
-  theirs: LockEntry | undefined,
-): LockEntry | undefined {
-  const pick = <Part extends keyof LockEntry>(part: Part): LockEntry[Part] | undefined => {
-    const isOurs = JSON.stringify(own?.[part]) !== JSON.stringify(before?.[part])
-    return isOurs ? own?.[part] : theirs?.[part]
-  }
-  return entryWith({
-    made: pick('made'),
-    pending: pick('pending'),
-    further: pick('further') ?? {},
-  })
 }

@@ -1,10 +1,13 @@
 /**
- * The lock file as values. It has an entry for each run of a manifest. `made` describes the existing file.
- * `pending` is a later create that has no file yet: after a kill, the next batch continues it, so that nothing is paid
- * twice.
+ * The lock file of a manifest, as values and as text: the files that were made from it, one entry a run. Nothing in
+ * flight is in it but one word: `working` names the state folder whose journal knows what is in flight. A batch that finds
+ * another folder's name there knows that it cannot know.
  */
+import { randomBytes } from 'node:crypto'
 import { basename, dirname, join } from 'node:path'
+import { usageError } from '../../errors.js'
 import type { Kind } from '../../protocol/models.js'
+import { isObject } from '../../protocol/parse.js'
 
 /** Short hash of each input of a run, by name. Shows which input has changed. */
 export type InputHashes = Readonly<Record<string, string>>
@@ -19,82 +22,63 @@ export interface LockedOutput {
   readonly content_type: string
 }
 
-/** An output of a run after its first one: `row:hero#2`. */
-export interface FurtherOutput extends LockedOutput {
-  /**
-   * Id of the run. Older versions keep `outputs` when they create the row again, so outputs of another run are ignored.
-   */
-  readonly run: string
-}
-
-/** Unknown fields, kept for the newer version that wrote them. */
-export type Further = Readonly<Record<string, unknown>>
-
-/** A run that has succeeded, with its first output. */
-export interface Made extends LockedOutput, CreateFacts {
+/** A run that has succeeded, with its first output. May have further fields, which are kept. */
+export interface Made extends LockedOutput {
+  /** Hash of model and input: 64 hexadecimal digits. */
+  readonly hash: string
+  readonly kind?: Kind | undefined
+  readonly model: string
   /** Id of the run. */
   readonly run: string
+  /** Address at which the run was created. Undefined if unknown. */
+  readonly service?: string | undefined
   /** ISO 8601 in UTC. */
   readonly made_at: string
+  /** Undefined in lock files of older versions. */
+  readonly inputs?: InputHashes | undefined
+  /** The outputs after the first one: `row:hero#2`. */
   readonly outputs?: readonly FurtherOutput[] | undefined
 }
 
-export interface CreateFacts {
-  /** Hash of model and input: 64 hexadecimal digits. */
+export interface FurtherOutput extends LockedOutput {
+  /** Id of the run. Older versions keep `outputs` when they create the row again, so those of another run are ignored. */
+  readonly run: string
+}
+
+/** A create that an earlier version has written to the lock file. */
+export interface EarlierCreate {
   readonly hash: string
-  readonly model: string
   readonly kind: Kind | undefined
-  /** Address at which the run was created. Undefined if unknown. */
+  readonly model: string
   readonly service: string | undefined
-  /** Undefined in lock files of older versions. */
-  readonly inputs?: InputHashes | undefined
-}
-
-interface PendingCreate extends CreateFacts {
-  /** Time at which the create was sent. ISO 8601 in UTC. */
-  readonly sent_at: string
-  readonly placing?: readonly Placing[] | undefined
-}
-
-/** An output that is being moved into place. If the batch is killed at this point, the next one recognizes the file. */
-export interface Placing {
-  /** Undefined in lock files of older versions. */
+  readonly sentAtMs: number
+  /** Id of the run. Undefined if the outcome of the create is unknown. */
   readonly run: string | undefined
-  /** Number of the output, from 1. */
-  readonly output: number
-  readonly sha256: string
-  readonly bytes: number
-  readonly content_type: string
-}
-
-export type Pending =
-  /** The run exists, and at least one output is not downloaded yet. */
-  | (PendingCreate & { readonly state: 'accepted'; readonly run: string })
-  /** The create may have been sent. Its outcome is unknown. */
-  | (PendingCreate & {
-      readonly state: 'unconfirmed'
-      /** Key of the create's row in the journal, if known. */
-      readonly key: string | undefined
-      /** Token of the create, as in the journal. Undefined in lock files of older versions. */
-      readonly token: string | undefined
-    })
-
-export interface LockEntry {
-  readonly made: Made | undefined
-  readonly pending: Pending | undefined
-  readonly further: Further
+  /** Token of the create, as in the journal. */
+  readonly token: string | undefined
+  /** Key of its row in the journal. */
+  readonly key: string | undefined
 }
 
 export interface Lock {
+  /** Identifies the batch in the journal. */
+  readonly batch: string
+  /** Id of the state folder whose journal knows what is in flight. */
+  readonly working: string | undefined
   /** File name of the manifest. Detects two manifests that share a lock file because they have the same stem. */
   readonly manifest: string | undefined
-  readonly entries: ReadonlyMap<string, LockEntry>
-  /** Number of each run in its row, as `count` gives it, in the order of the manifest. May have names without an entry. */
-  readonly rows: ReadonlyMap<string, number>
-  readonly further: Further
+  readonly entries: ReadonlyMap<string, Made>
+  /** By the name of the entry. */
+  readonly earlier: ReadonlyMap<string, EarlierCreate>
 }
 
-export const NO_LOCK: Lock = { manifest: undefined, entries: new Map(), rows: new Map(), further: {} }
+export const newLock = (): Lock => ({
+  batch: randomBytes(8).toString('hex'),
+  working: undefined,
+  manifest: undefined,
+  entries: new Map(),
+  earlier: new Map(),
+})
 
 /** Returns the path of the lock file: `shots.lock.json` for `shots.yaml`. */
 export const lockPathOf = (manifest: string): string => `${manifest.replace(/\.[^./\\]+$/, '')}.lock.json`
@@ -118,23 +102,118 @@ export function outputsOf(made: Made | undefined): readonly LockedOutput[] {
   return [made, ...(made.outputs ?? []).filter(({ run }) => run === made.run)]
 }
 
-/** Returns files that may already have their final names although `made` does not list them. */
-export const placingsOf = (locked: LockEntry | undefined): readonly Placing[] =>
-  locked?.pending?.placing ?? []
+const LOCK_VERSION = 2
+/** The version before kept creates in the lock file, which this one takes over. */
+const EARLIER_VERSION = 1
 
-/** Hashes of the runs of an entry. */
-export const hashesOf = (entry: LockEntry | undefined): readonly string[] => [
-  ...new Set([entry?.made?.hash, entry?.pending?.hash].filter((hash) => hash !== undefined)),
-]
+/** Returns the text of the lock file, designed for diffs and merges: sorted by name, one field per line. */
+export function lockText({ manifest, batch, working, entries }: Lock): string {
+  const head = JSON.stringify({ version: LOCK_VERSION, manifest, batch, working }, null, 2)
+  // Written one by one: an object would move names such as "10" to the front.
+  const rows = [...entries]
+    .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+    .map(([name, made]) => `${JSON.stringify(name)}: ${JSON.stringify(made, null, 2)}`)
+  const runs = rows.length === 0 ? '{}' : `{\n${indented(rows.join(',\n'))}\n}`
+  return `${head.slice(0, -2)},\n${indented(`"runs": ${runs}`)}\n}\n`
+}
 
-/** Returns the entry, or undefined if it says nothing of a run. */
-export const entryWith = (entry: LockEntry): LockEntry | undefined =>
-  (entry.made ?? entry.pending) === undefined ? undefined : entry
+/** Not `/^/gm`: for a regular expression, U+2028 in a name ends a line too. */
+const indented = (text: string): string => `  ${text.replaceAll('\n', '\n  ')}`
 
-/** Returns the lock with one entry set or removed. */
-export function withEntry(lock: Lock, name: string, entry: LockEntry | undefined): Lock {
-  const entries = new Map(lock.entries)
-  if (entry === undefined) entries.delete(name)
-  else entries.set(name, entry)
-  return { ...lock, entries }
+const HINT =
+  'Restore it from git. Without a lock file every run is created and paid for again, and existing files need --overwrite.'
+
+const CONFLICT = /(?<=^|\n)(<{7}|\|{7}|={7}|>{7})( |\r?\n|\r?$)/
+
+/** Parses the text of a lock file. Throws `usage`, with the path. */
+export function parseLock(text: string, path: string): Lock {
+  const marker = CONFLICT.exec(text)
+  if (marker !== null) {
+    const line = text.slice(0, marker.index).split('\n').length
+    throw usageError(
+      `${path}:${line}: the lock file contains merge conflict markers.`,
+      'Keep the entries of both sides and remove the markers. If a name occurs twice, keep the entry of the file that ' +
+        'you keep. Then run the batch again: it creates missing assets.',
+    )
+  }
+  const value = parsed(text)
+  if (!isObject(value)) throw usageError(`${path} is not a valid lock file: it is not a JSON object.`, HINT)
+  const { version, manifest, batch, working, runs } = value
+  if (typeof version === 'number' && version > LOCK_VERSION)
+    throw usageError(
+      `${path} was written by a newer version of rushes (format ${version}; this one knows ${LOCK_VERSION}).`,
+      'Update rushes.',
+    )
+  if ((version !== LOCK_VERSION && version !== EARLIER_VERSION) || !isObject(runs))
+    throw usageError(`${path} is not a lock file of rushes.`, HINT)
+  const entries = new Map<string, Made>()
+  const earlier = new Map<string, EarlierCreate>()
+  for (const [written, entry] of Object.entries(runs)) {
+    const name = written.normalize('NFC')
+    const { pending, failures: _, order: _order, variant: _variant, ...fields } = isObject(entry) ? entry : {}
+    const made = fields.sha256 === undefined ? undefined : madeOf(fields)
+    const create = pending === undefined ? undefined : createOf(pending)
+    const isValid =
+      isObject(entry) &&
+      (made !== undefined || fields.sha256 === undefined) &&
+      (create !== undefined || pending === undefined)
+    if (!isValid) throw usageError(`${path}: the entry "${name}" is not valid.`, HINT)
+    if (made !== undefined) entries.set(name, made)
+    if (create !== undefined) earlier.set(name, create)
+  }
+  return {
+    ...newLock(),
+    ...(typeof batch === 'string' && batch !== '' && { batch }),
+    working: optional(working),
+    manifest: optional(manifest),
+    entries,
+    earlier,
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text.replace(/^\ufeff/, ''))
+  } catch {
+    return undefined
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+const optional = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+const isHash = (value: unknown): value is string => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value)
+
+function isOutput({ file, sha256, bytes }: Fields): boolean {
+  return typeof file === 'string' && file !== '' && isHash(sha256) && Number.isSafeInteger(bytes)
+}
+
+function madeOf(fields: Fields): Made | undefined {
+  const { hash, model, run, outputs } = fields
+  const isWhole =
+    isHash(hash) &&
+    isOutput(fields) &&
+    [model, run].every((each) => typeof each === 'string' && each !== '') &&
+    (outputs === undefined || (Array.isArray(outputs) && outputs.every((each) => isOutput(each ?? {}))))
+  // The fields keep their order, so that the text stays as it is.
+  const missing = Object.fromEntries(
+    ['url', 'content_type', 'made_at'].filter((name) => fields[name] === undefined).map((name) => [name, '']),
+  )
+  return isWhole ? ({ ...fields, ...missing } as unknown as Made) : undefined
+}
+
+function createOf(value: unknown): EarlierCreate | undefined {
+  if (!isObject(value) || !isHash(value.hash) || typeof value.model !== 'string') return undefined
+  const run = optional(value.run)
+  if (value.state !== 'unconfirmed' && (value.state !== 'accepted' || !run)) return undefined
+  return {
+    hash: value.hash,
+    kind: optional(value.kind) as Kind | undefined,
+    model: value.model,
+    service: optional(value.service),
+    sentAtMs: Date.parse(String(value.sent_at)) || 0,
+    run: value.state === 'accepted' ? run : undefined,
+    token: optional(value.token),
+    key: optional(value.key),
+  }
 }

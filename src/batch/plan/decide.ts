@@ -3,10 +3,10 @@
  * a create whose outcome is unknown; replace an unknown file only with `--overwrite`. Pure.
  */
 import { MediaSummary } from '../../protocol/media.js'
-import type { ModelInput } from '../../protocol/models.js'
-import { hashesOf, type InputHashes, type LockEntry, type Made, outputsOf, placingsOf } from '../lock/lock.js'
+import { type InputHashes, type Made, outputsOf } from '../lock/lock.js'
 import { contentOf } from '../manifest/local-images.js'
 import type { ManifestEntry, RowReference } from '../manifest/manifest-entry.js'
+import type { Flight } from './flights.js'
 
 /** State of the path of an output. */
 export type FileFact =
@@ -88,37 +88,39 @@ export interface CreateAction {
 interface RowSituation {
   /** Hash of model and input. Undefined without a model, or until all outputs that the row uses exist. */
   readonly hash: string | undefined
-  readonly locked: LockEntry | undefined
+  readonly locked: Made | undefined
+  readonly flight: Flight | undefined
+  /** Whether the journal of another state folder knows what is in flight: every row without a result may be. */
+  readonly isElsewhere: boolean
   /** State of the path of each output. */
   readonly facts: readonly FileFact[]
   readonly flags: RowFlags
 }
 
-export function decide({ hash, locked, facts, flags }: RowSituation): RowAction {
-  const { made, pending } = locked ?? {}
-  const isAsMade = made !== undefined && made.hash === hash
-  const isPending = pending !== undefined && pending.hash === hash
-  const known = outputsOf(made)
+export function decide(situation: RowSituation): RowAction {
+  const { hash, locked, flight, isElsewhere: isUnknown, facts, flags } = situation
+  const isAsMade = locked !== undefined && locked.hash === hash
+  const known = outputsOf(locked)
   const at = known.findIndex(
     ({ sha256 }, index) => !isInPlace(facts[index], sha256) || isElsewhere(facts[index]),
   )
-  const pathConflict = conflictIn(facts, { locked, isAsMade, flags })
+  const pathConflict = conflictIn(situation, isAsMade)
 
-  if (isPending && pending.state === 'accepted') {
+  if (flight?.run !== undefined) {
     if (pathConflict !== undefined) return pathConflict
     if (flags.forcePending) return { do: 'create', why: 'forced' }
-    return { do: 'download', why: 'unfinished', run: pending.run, at: 0 }
+    return { do: 'download', why: 'unfinished', run: flight.run, at: 0 }
   }
+  const isUnconfirmed = flight !== undefined || (isUnknown && !isAsMade)
   // Also if the file is at its path: a create with --force may have been paid for.
-  if (isPending && pending.state === 'unconfirmed' && !flags.resubmitUnconfirmed)
-    return { do: 'unconfirmed', key: pending.key }
-  if (isAsMade && at === -1 && !flags.force && !isPending) return { do: 'up_to_date' }
+  if (isUnconfirmed && !flags.resubmitUnconfirmed) return { do: 'unconfirmed', key: flight?.key }
+  if (isAsMade && at === -1 && !flags.force && !isUnconfirmed) return { do: 'up_to_date' }
   if (pathConflict !== undefined) return pathConflict
-  if (isPending) return { do: 'create', why: 'unconfirmed' }
-  if (made === undefined) return { do: 'create', why: 'missing' }
+  if (isUnconfirmed) return { do: 'create', why: 'unconfirmed' }
+  if (locked === undefined) return { do: 'create', why: 'missing' }
   if (flags.force) return { do: 'create', why: 'forced' }
   if (!isAsMade) return { do: 'create', why: 'out_of_date' }
-  return { do: 'download', why: whyDownload(facts, known), run: made.run, at }
+  return { do: 'download', why: whyDownload(facts, known), run: locked.run, at }
 }
 
 export const isInPlace = (fact: FileFact | undefined, sha256: string | undefined): boolean =>
@@ -142,26 +144,17 @@ function whyDownload(
   return gone[0]?.is === 'missing' ? 'missing' : 'changed'
 }
 
-interface Known {
-  readonly locked: LockEntry | undefined
-  /** Whether the existing files were made from the current input. */
-  readonly isAsMade: boolean
-  readonly flags: RowFlags
-}
-
 /** Finds the first output whose path has a file that must not be replaced. */
 function conflictIn(
-  facts: readonly FileFact[],
-  { locked, isAsMade, flags }: Known,
+  { facts, locked, flight, flags }: RowSituation,
+  isAsMade: boolean,
 ): ConflictAction | undefined {
-  const known = outputsOf(locked?.made)
-  const placings = placingsOf(locked)
+  const known = outputsOf(locked)
+  const placed = flight?.files ?? []
   for (const [at, fact] of facts.entries()) {
     if (fact.is === 'other') return { do: 'conflict', why: fact.what, at, isForeign: false }
     if (fact.is === 'missing') continue
-    const own = [known[at], ...placings.filter(({ output }) => output === at + 1)]
-    if (own.some((each) => isInPlace(fact, each?.sha256))) continue
-    if (isReplaceable(fact)) continue
+    if ([known[at], ...placed].some((each) => isInPlace(fact, each?.sha256)) || isReplaceable(fact)) continue
     if (fact.known?.of !== undefined)
       return {
         do: 'conflict',
@@ -215,22 +208,6 @@ export function identityInputOf(
     identityInput: { ...entry.input, image_urls },
     undocumentedInput: undocumentedInput && { ...undocumentedInput, image_urls },
   }
-}
-
-/**
- * Returns the hash of a row: that of its input without the document of the model if the lock file has a run with it,
- * and none with its identity input.
- */
-export function hashOfRow(
-  { identityInput, undocumentedInput }: Pick<InputEntry, 'identityInput' | 'undocumentedInput'>,
-  entry: LockEntry | undefined,
-  hashOf: (input: ModelInput) => string,
-): string {
-  const hash = hashOf(identityInput)
-  const locked = hashesOf(entry)
-  if (entry === undefined || undocumentedInput === undefined || locked.includes(hash)) return hash
-  const before = hashOf(undocumentedInput)
-  return locked.includes(before) ? before : hash
 }
 
 const missingOutput = ({ text, source, output }: RowReference, made: Made | undefined): string =>

@@ -1,20 +1,12 @@
 /** Finds the files that exist at the paths of the outputs. Read-only. */
-import { randomBytes } from 'node:crypto'
 import { lstatSync, type Stats, statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { basename, dirname, extname, posix, resolve } from 'node:path'
 import { type FileSystem, sameFileKey, systemFiles } from '../../host/file-system.js'
-import { sha256OfFile } from '../../host/files.js'
+import { cutToBytes, sha256OfFile } from '../../host/files.js'
 import { describeReason, errorCode } from '../../host/system-error.js'
 import { addTo } from '../../protocol/lists.js'
-import {
-  type Lock,
-  type LockEntry,
-  type LockedOutput,
-  type Made,
-  outputsOf,
-  placingsOf,
-} from '../lock/lock.js'
+import { type Lock, type LockedOutput, type Made, outputsOf } from '../lock/lock.js'
 import {
   createFileIndex,
   type FileClaim,
@@ -25,6 +17,7 @@ import {
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import { createManifestFolder, type ManifestFolder, numbered } from '../manifest/output-paths.js'
 import { type FileFact, isInPlace } from './decide.js'
+import type { Flight } from './flights.js'
 
 export interface PlannedOutput {
   /** Path relative to the manifest, separated by `/`. Ends in `.{ext}` until the extension is known. */
@@ -38,7 +31,8 @@ export interface Disk {
   /** Checks the paths of all outputs in the lock file, and of at least `count` outputs. */
   lookAt(
     entry: ManifestEntry,
-    locked: LockEntry | undefined,
+    locked: Made | undefined,
+    flight: Flight | undefined,
     count?: number,
   ): Promise<readonly PlannedOutput[]>
   /** Whether the file of an entry still exists. Compares only its size. */
@@ -110,12 +104,14 @@ export function diskOf(
     return own === undefined ? posix.join(posix.dirname(name), found) : `${stem}${extname(found)}`
   }
 
-  /** Returns the absolute path of a locked output, if its file still exists there. */
-  async function elsewhere(own: LockedOutput): Promise<string | undefined> {
-    if (!mayRead(own.file)) return undefined
-    const path = resolve(folder, own.file)
-    const fact = await factOf(path, (bytes) => bytes === own.bytes)
-    return fact.is === 'file' && fact.sha256 === own.sha256 ? path : undefined
+  /** Returns the absolute path of a locked output, if its file still exists there, or is being moved to `target`. */
+  async function elsewhere(own: LockedOutput, target: string): Promise<string | undefined> {
+    for (const file of [own.file, stagedPath(target, own.sha256)]) {
+      const path = resolve(folder, file)
+      const fact = mayRead(file) ? await factOf(path, (bytes) => bytes === own.bytes) : undefined
+      if (fact?.is === 'file' && fact.sha256 === own.sha256) return path
+    }
+    return undefined
   }
 
   interface OutputQuery {
@@ -123,14 +119,14 @@ export function diskOf(
     readonly name: string
     /** Output in the lock file. */
     readonly own: LockedOutput | undefined
-    /** Sizes of files that an earlier batch was moving to this path. */
-    readonly placing: readonly number[]
+    /** Sizes of files that an earlier batch was giving their names. */
+    readonly placed: readonly number[]
   }
 
-  async function factAt(file: string, { own, placing }: OutputQuery): Promise<FileFact> {
+  async function factAt(file: string, { own, placed }: OutputQuery): Promise<FileFact> {
     if (file.endsWith(OPEN)) return { is: 'missing' }
     const isCandidate = (bytes: number) =>
-      bytes === own?.bytes || placing.includes(bytes) || known.hasBytes(bytes)
+      bytes === own?.bytes || placed.includes(bytes) || known.hasBytes(bytes)
     const fact = await factOf(resolve(folder, file), isCandidate)
     if (fact.is !== 'file' || fact.sha256 === undefined || isOwn(file, fact, own)) return fact
     return mayRead(file) ? { ...fact, known: known.find(file, fact.sha256) } : fact
@@ -146,26 +142,25 @@ export function diskOf(
     const fact = await factAt(file, query)
     if (own === undefined) return { file, name, fact }
     const isThere = fact.is === 'other' || isOwn(file, fact, own) || isOnePath(own.file, file)
-    const from = isThere ? undefined : await elsewhere(own)
-    if (from === undefined) return { file, name: file, fact }
     // Use the extension of the file that is moved.
     const target = name.endsWith(OPEN) ? withExtensionOf(name, own) : file
+    const from = isThere ? undefined : await elsewhere(own, target)
+    if (from === undefined) return { file, name: file, fact }
     const found = target === file ? fact : await factAt(target, query)
     return { file: target, name: target, fact: found.is === 'other' ? found : { ...found, elsewhere: from } }
   }
 
   return {
-    async lookAt(entry, locked, count = 1) {
-      const owned = outputsOf(locked?.made)
-      const placings = placingsOf(locked)
-      const length = Math.max(count, owned.length, ...placings.map(({ output }) => output))
+    async lookAt(entry, locked, flight, count = 1) {
+      const owned = outputsOf(locked)
+      const placed = flight?.files.map(({ bytes }) => bytes) ?? []
+      const length = Math.max(count, owned.length, flight?.urls.length ?? 0)
       const found: PlannedOutput[] = []
       for (let number = 1; number <= length; number++) {
         const own = owned[number - 1]
         const isKept = number > 1 && own !== undefined && names.isNameOf(own.file, entry, number)
         const name = isKept ? own.file : names.nameOf(entry, number)
-        const placing = placings.flatMap((each) => (each.output === number ? each.bytes : []))
-        found.push(await lookAtOne({ entry, name, own, placing }))
+        found.push(await lookAtOne({ entry, name, own, placed }))
       }
       return found
     },
@@ -196,19 +191,22 @@ function listingOf(names: readonly string[]): Listing {
 const withExtensionOf = (name: string, { file }: LockedOutput): string =>
   `${name.slice(0, -OPEN.length)}${posix.extname(file)}`
 
-const MOVING = /^\..*\.[0-9a-f]{12}\.moving(\.[^.]*)?$/
+const STAGED = /^\..*\.[0-9a-f]{16}\.move$/
 
-export const isMovingPath = (file: string): boolean => MOVING.test(posix.basename(file))
+export const isStagedName = (name: string): boolean => STAGED.test(name)
 
-/** Returns a new hidden path beside `to`, for a file whose old path another file needs first. */
-export function movingPath(to: string): string {
-  const { dir, name, ext } = posix.parse(to)
-  return posix.join(dir, `.${name}.${randomBytes(6).toString('hex')}.moving${ext}`)
+/** Returns the hidden path at which a file waits until all files to be moved have left their places. */
+export function stagedPath(to: string, sha256: string): string {
+  const { dir, base } = posix.parse(to)
+  return posix.join(dir, `.${cutToBytes(base, MAX_STAGED_NAME_BYTES)}.${sha256.slice(0, 16)}.move`)
 }
 
+/** Leaves room for the rest of the name. */
+const MAX_STAGED_NAME_BYTES = 200
+
 /** Indexes the files of every row in the lock file. */
-function knownFilesOf({ folder, lock, keepsFiles }: DiskOptions, keyOf: (file: string) => string) {
-  const outputs = [...lock.entries].flatMap(([name, { made }]) =>
+function knownFilesOf({ lock, keepsFiles }: DiskOptions, keyOf: (file: string) => string) {
+  const outputs = [...lock.entries].flatMap(([name, made]) =>
     outputsOf(made).map((output) => ({ name, output })),
   )
   const lengths = new Set(outputs.map(({ output }) => output.bytes))
@@ -221,19 +219,13 @@ function knownFilesOf({ folder, lock, keepsFiles }: DiskOptions, keyOf: (file: s
     }
     return byFile.get(keyOf(file)) ?? []
   }
-  const moving = outputs.map(({ output }) => output).filter(({ file }) => isMovingPath(file))
-  /** Whether a batch that was killed has left a copy of a file at its old path. The file itself still exists. */
-  const isCopy = (copied: string) =>
-    moving.some(
-      ({ file, sha256, bytes }) => sha256 === copied && statOf(resolve(folder, file))?.size === bytes,
-    )
   return {
     has: (file: string) => holdersOf(file).length > 0,
     hasBytes: (bytes: number) => lengths.has(bytes),
     /** Undefined if the file belongs to no row. */
     find(file: string, sha256: string): { readonly of: string | undefined } | undefined {
       const holders = holdersOf(file).filter(({ output }) => output.sha256 === sha256)
-      if (holders.length === 0) return isCopy(sha256) ? { of: undefined } : undefined
+      if (holders.length === 0) return undefined
       return { of: holders.find(({ name }) => keepsFiles(name))?.name }
     },
   }

@@ -2,22 +2,22 @@
 import type { FileSystem } from '../../host/file-system.js'
 import { createSlots } from '../../host/slots.js'
 import type { ModelInput } from '../../protocol/models.js'
-import { type Lock, type LockEntry, outputsOf } from '../lock/lock.js'
+import { type Lock, type Made, outputsOf } from '../lock/lock.js'
 import { type Manifest, type ManifestEntry, sourcesOf } from '../manifest/manifest-entry.js'
 import type { Models } from '../manifest/sections.js'
 import {
   type BlockedAction,
   changedInputs,
   decide,
-  hashOfRow,
   identityInputOf,
   inputHashes,
   type RowAction,
   type RowFlags,
 } from './decide.js'
 import { type Disk, diskOf, type PlannedOutput } from './disk.js'
+import type { Flight } from './flights.js'
 import { type LeftRun, leftRunsOf } from './left-runs.js'
-import { createPairing, type Paired, type Pairing } from './pair.js'
+import { type Paired, Pairing } from './pair.js'
 import { levelsOf, type RowNode, withSources } from './row-order.js'
 
 interface PlannedRow {
@@ -38,7 +38,9 @@ export interface PlanStep extends PlannedRow {
   readonly model: string | undefined
   /** Hash of model and identity input. Undefined if either is unknown. */
   readonly hash: string | undefined
-  readonly locked: LockEntry | undefined
+  readonly locked: Made | undefined
+  /** A create of the same model and input that the lock file does not have. */
+  readonly flight: Flight | undefined
   /** At least one output, with what existed at each path when the plan was made. */
   readonly outputs: readonly PlannedOutput[]
   /** File of the output that the action is about: the first one that is not in place, else the first one. */
@@ -50,24 +52,26 @@ export interface PlanStep extends PlannedRow {
 
 interface Leftover {
   readonly name: string
-  readonly file: string | undefined
+  readonly file: string
 }
 
 export interface Plan {
   /** In the order of the manifest. */
   readonly steps: readonly PlanStep[]
   /**
-   * Next content of the lock file. Renamed runs have their new names. The entry of a removed row is kept while its file
+   * Next entries of the lock file. Renamed runs have their new names. The entry of a removed row is kept while its file
    * exists, so that nothing is paid again if the row returns.
    */
-  readonly lock: Lock
-  /** Entries of `lock` that are not in the manifest. */
+  readonly entries: ReadonlyMap<string, Made>
+  /** Entries that are not in the manifest. */
   readonly leftover: readonly Leftover[]
   readonly renamed: readonly { readonly from: string; readonly to: string }[]
   /** Runs that may have been paid for, and that no row waits for. */
   readonly left: readonly LeftRun[]
   readonly counts: Counts
   readonly disk: Disk
+  /** Takes a run in flight for a row whose hash is known only now. `isMade`: the row has a file of this hash. */
+  takeFlight(name: string, hash: string, isMade: boolean): Flight | undefined
 }
 
 export interface Counts extends Readonly<Record<RowAction['do'], number>> {
@@ -80,6 +84,10 @@ export interface Counts extends Readonly<Record<RowAction['do'], number>> {
 export interface PlanOptions {
   readonly manifest: Manifest
   readonly lock: Lock
+  /** What the batch has in flight, newest first. */
+  readonly flights: readonly Flight[]
+  /** Whether the journal of another state folder knows what is in flight. */
+  readonly isElsewhere: boolean
   readonly flags: RowFlags
   /** Models from the settings, for kinds without a model in the manifest. */
   readonly models: Models
@@ -96,7 +104,7 @@ export interface PlanOptions {
 const MAX_CONCURRENT_ROWS = 8
 
 export async function makePlan(options: PlanOptions): Promise<Plan> {
-  const { manifest, lock, selects } = options
+  const { manifest, selects } = options
   const rows = manifest.entries.map(
     (entry): PlanRow => ({ entry, name: entry.name, sources: sourcesOf(entry) }),
   )
@@ -106,7 +114,7 @@ export async function makePlan(options: PlanOptions): Promise<Plan> {
   const planning: Planning = {
     options,
     disk: diskOf({ ...options, ...manifest, keepsFiles: (name) => isPart && !selected.has(name) }),
-    pairing: createPairing({
+    pairing: new Pairing({
       ...options,
       entries: manifest.entries,
       isSelected: ({ name }) => selected.has(name),
@@ -125,23 +133,19 @@ export async function makePlan(options: PlanOptions): Promise<Plan> {
   const steps = rows.map(({ name }) => planning.steps.get(name) as PlanStep)
   const { renamed } = planning.pairing
   const kept = entriesToKeep(planning.pairing.leftover(), steps, planning.disk)
-  const keptRows = [...kept.keys()].map((name) => [name, lock.rows.get(name) ?? 1] as const)
   const entries = new Map([
     ...steps.flatMap(({ entry, locked }) => (locked === undefined ? [] : [[entry.name, locked] as const])),
     ...kept,
   ])
   return {
     steps,
-    lock: {
-      ...lock,
-      entries,
-      rows: new Map([...steps.map(({ entry }) => [entry.name, entry.variant] as const), ...keptRows]),
-    },
-    leftover: [...kept].map(([name, { made }]) => ({ name, file: made?.file })),
+    entries,
+    leftover: leftoverOf(kept, steps, planning.disk),
     renamed,
-    left: leftRunsOf(steps, kept),
+    left: leftRunsOf(steps, planning.pairing.leftFlights()),
     counts: countsOf(steps),
     disk: planning.disk,
+    takeFlight: (name, hash, isMade) => planning.pairing.takeFlight(name, [hash], isMade ? hash : undefined),
   }
 }
 
@@ -171,7 +175,7 @@ function inputOfRow({ entry, sources }: PlanRow, { steps }: Planning): RowInput 
   const blocking = sourceSteps.find(({ action }) => BLOCKING[action.do] !== undefined)
   const changing = sourceSteps.filter(isChanging)
   const isUnknown = blocking !== undefined || changing.length > 0
-  const found = isUnknown ? undefined : identityInputOf(entry, (name) => steps.get(name)?.locked?.made)
+  const found = isUnknown ? undefined : identityInputOf(entry, (name) => steps.get(name)?.locked)
   const { identityInput, undocumentedInput } = found?.ok === true ? found : {}
   // Older lock files list only one output of a run; a download finds the others.
   const downloading = sourceSteps.filter(({ action }) => action.do === 'download')
@@ -201,13 +205,15 @@ type PairedRow = RowInput & Paired
 async function stepFor(paired: PairedRow, planning: Planning): Promise<PlanStep> {
   const { options, disk, matched, selected } = planning
   const { blocked, undocumentedInput: _, ...row } = paired
-  const { entry, locked, hash } = row
+  const { entry, locked, flight } = row
   const isMatched = matched.has(entry.name)
   const { force, forcePending, ...others } = options.flags
   const flags = { ...others, force: force && isMatched, forcePending: forcePending && isMatched }
   const isSelected = selected.has(entry.name)
-  const outputs = isSelected ? await disk.lookAt(entry, locked) : [unselectedOutput(entry)]
-  const action = isSelected ? (blocked ?? decide({ hash, locked, facts: factsOf(outputs), flags })) : SKIP
+  const outputs = isSelected ? await disk.lookAt(entry, locked, flight) : [unselectedOutput(entry)]
+  const action = isSelected
+    ? (blocked ?? decide({ ...row, isElsewhere: options.isElsewhere, facts: factsOf(outputs), flags }))
+    : SKIP
   return { ...row, outputs, flags, ...actionOn(outputs, withChanges(action, paired, planning)) }
 }
 
@@ -224,20 +230,31 @@ function actionOn(outputs: readonly PlannedOutput[], action: RowAction) {
   return { action, file: outputs[at]?.file ?? '' }
 }
 
-/** Decides the action of a waiting row again, after the outputs that it uses exist. */
+/**
+ * Decides the action of a waiting row again, after the outputs that it uses exist. `lockOf` returns the entry of a row,
+ * and `flightOf` a create of this row with this hash.
+ */
 export function decideAgain(
   step: PlanStep,
-  lockOf: (name: string) => LockEntry | undefined,
-  identity: PlanOptions['identity'],
+  lockOf: (name: string) => Made | undefined,
+  flightOf: (hash: string) => Flight | undefined,
+  { identity, isElsewhere }: Pick<PlanOptions, 'identity' | 'isElsewhere'>,
 ): PlanStep {
   const { entry, model, outputs, flags } = step
-  const found = identityInputOf(entry, (name) => lockOf(name)?.made)
+  const found = identityInputOf(entry, lockOf)
   if (!found.ok) return { ...step, action: { do: 'blocked', why: found.why, by: undefined } }
-  const { identityInput } = found
+  const { identityInput, undocumentedInput } = found
   const locked = lockOf(entry.name)
-  const hash = model === undefined ? undefined : hashOfRow(found, locked, (each) => identity(model, each))
-  const action = decide({ hash, locked, facts: factsOf(outputs), flags })
-  return { ...step, waitsFor: [], identityInput, hash, locked, ...actionOn(outputs, action) }
+  const hashes =
+    model === undefined
+      ? []
+      : [identityInput, undocumentedInput].flatMap((each) =>
+          each === undefined ? [] : [identity(model, each)],
+        )
+  const flight = hashes.map(flightOf).find((each) => each !== undefined)
+  const hash = hashes.find((each) => each === locked?.hash || each === flight?.hash) ?? hashes[0]
+  const action = decide({ hash, locked, flight, isElsewhere, facts: factsOf(outputs), flags })
+  return { ...step, waitsFor: [], identityInput, hash, locked, flight, ...actionOn(outputs, action) }
 }
 
 const SKIP: RowAction = { do: 'skip' }
@@ -247,37 +264,37 @@ function withChanges(
   { entry, model, identityInput, locked, waitsFor }: PairedRow,
   planning: Planning,
 ): RowAction {
-  const made = locked?.made
-  if (action.do !== 'create' || action.why !== 'out_of_date' || made === undefined) return action
+  if (action.do !== 'create' || action.why !== 'out_of_date' || locked === undefined) return action
   const known = { ...entry, identityInput: identityInput ?? entry.identityInput }
-  const madeOf = (name: string) => planning.steps.get(name)?.locked?.made
+  const madeOf = (name: string) => planning.steps.get(name)?.locked
   const now = { model, inputs: inputHashes(known, madeOf, planning.options.identity) }
-  return { ...action, changed: changedInputs(made, now, waitsFor) }
+  return { ...action, changed: changedInputs(locked, now, waitsFor) }
 }
 
-/**
- * Returns entries to keep although they are not in the manifest. Always keeps a pending create: it may have been paid
- * for.
- */
+/** Returns the entries of rows that have left the manifest, while their files are there. */
 function entriesToKeep(
-  leftover: ReadonlyMap<string, LockEntry>,
+  leftover: ReadonlyMap<string, Made>,
   steps: readonly PlanStep[],
   disk: Disk,
-): ReadonlyMap<string, LockEntry> {
-  const files = new Set(steps.flatMap(({ locked }) => outputsOf(locked?.made).map(({ file }) => file)))
-  return new Map(
-    [...leftover].filter(
-      ([, { made, pending }]) =>
-        pending !== undefined || (made !== undefined && !files.has(made.file) && disk.has(made)),
-    ),
-  )
+): ReadonlyMap<string, Made> {
+  const files = new Set(steps.flatMap(({ locked }) => outputsOf(locked).map(({ file }) => disk.keyOf(file))))
+  return new Map([...leftover].filter(([, made]) => !files.has(disk.keyOf(made.file)) && disk.has(made)))
+}
+
+/** Those whose files no row is going to replace. */
+function leftoverOf(
+  kept: ReadonlyMap<string, Made>,
+  steps: readonly PlanStep[],
+  { keyOf }: Disk,
+): readonly Leftover[] {
+  const files = new Set(steps.flatMap(({ outputs }) => outputs.map(({ file }) => keyOf(file))))
+  return [...kept].flatMap(([name, { file }]) => (files.has(keyOf(file)) ? [] : [{ name, file }]))
 }
 
 /** Counts the rows by action. Pure. */
 export function countsOf(steps: readonly PlanStep[]): Counts {
   const counts = {
-    ...{ up_to_date: 0, create: 0, download: 0, unconfirmed: 0, conflict: 0, blocked: 0 },
-    skip: 0,
+    ...{ up_to_date: 0, create: 0, download: 0, unconfirmed: 0, conflict: 0, blocked: 0, skip: 0 },
   }
   let requests = 0
   for (const { action } of steps) {
@@ -299,4 +316,5 @@ export {
   type RowFlags,
 } from './decide.js'
 export type { Disk, PlannedOutput } from './disk.js'
+export { earlierFlights, type Flight, type PlacedFile } from './flights.js'
 export type { LeftRun } from './left-runs.js'

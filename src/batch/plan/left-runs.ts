@@ -1,18 +1,11 @@
 /** Finds runs that may be paid for, and that no row of the plan uses. Pure. */
-import type { LockEntry, Pending } from '../lock/lock.js'
 import type { RowAction } from './decide.js'
+import type { Flight } from './flights.js'
 import type { Paired } from './pair.js'
 
-/** A run in the lock file that may be paid for, but that no row of the plan uses. The user is warned about it. */
+/** A run in flight that may be paid for, but that no row of the plan uses. The user is warned about it. */
 export interface LeftRun {
-  /** Name of the row. */
-  readonly name: string
-  /** Id of the run. Undefined if the outcome of its create is unknown. */
-  readonly run: string | undefined
-  /** Key of the journal row, for a create with an unknown outcome. */
-  readonly key: string | undefined
-  /** Address of the service. */
-  readonly service: string | undefined
+  readonly flight: Flight
   /** `waiting`: the row has changed, unless the outputs that it uses are created again with the same bytes. */
   readonly why: 'changed' | 'waiting' | 'forced' | 'removed'
 }
@@ -22,39 +15,19 @@ interface DecidedRow extends Paired {
   readonly waitsFor: readonly string[]
 }
 
-/** `leftover`: entries that belong to no row of the manifest. */
-export function leftRunsOf(
-  steps: readonly DecidedRow[],
-  leftover: ReadonlyMap<string, LockEntry>,
-): readonly LeftRun[] {
+/** `left`: runs in flight that no row has taken. */
+export function leftRunsOf(steps: readonly DecidedRow[], left: readonly Flight[]): readonly LeftRun[] {
+  const byName = new Map(steps.map((step) => [step.entry.name, step]))
+  const forced = steps.flatMap(({ action, flight }) =>
+    flight !== undefined && action.do === 'create' && action.why === 'forced' ? [flight] : [],
+  )
   return [
-    ...steps.flatMap((step) => {
-      const why = whyLeft(step)
-      const pending = step.locked?.pending
-      return why === undefined || pending === undefined ? [] : [leftRun(step.entry.name, pending, why)]
+    ...forced.map((flight): LeftRun => ({ flight, why: 'forced' })),
+    ...left.flatMap((flight): readonly LeftRun[] => {
+      const step = byName.get(flight.name)
+      if (step === undefined) return [{ flight, why: 'removed' }]
+      if (step.action.do === 'skip') return []
+      return [{ flight, why: step.waitsFor.length > 0 ? 'waiting' : 'changed' }]
     }),
-    ...[...leftover].flatMap(([name, { pending }]) =>
-      pending === undefined ? [] : [leftRun(name, pending, 'removed')],
-    ),
   ]
 }
-
-function whyLeft({ action, hash, locked, waitsFor }: DecidedRow): LeftRun['why'] | undefined {
-  const { pending } = locked ?? {}
-  if (pending === undefined) return undefined
-  if (action.do === 'create' && action.why === 'unconfirmed') return undefined
-  if (action.do === 'create') {
-    if (waitsFor.length > 0) return 'waiting'
-    return pending.hash === hash ? 'forced' : 'changed'
-  }
-  const isOther = action.do === 'up_to_date' || (action.do === 'download' && action.why !== 'unfinished')
-  return isOther ? 'changed' : undefined
-}
-
-const leftRun = (name: string, pending: Pending, why: LeftRun['why']): LeftRun => ({
-  name,
-  run: pending.state === 'accepted' ? pending.run : undefined,
-  key: pending.state === 'unconfirmed' ? pending.key : undefined,
-  service: pending.service,
-  why,
-})

@@ -1,16 +1,22 @@
-/** Assigns entries of the lock file to runs of the manifest, and finds the model of each run. Pure. */
-import { posix } from 'node:path'
-import { sameFileKey } from '../../host/file-system.js'
+/**
+ * Assigns entries of the lock file, and runs in flight, to runs of the manifest, and finds the model of each run. Pure.
+ *
+ * By name, if the entry has the model and input of the run. A run without such an entry was renamed, or rows have swapped
+ * their names: it takes the first free entry of its own model and input, in the order of the lock file, each once.
+ */
 import { writeJson } from '../../protocol/json.js'
 import { addTo } from '../../protocol/lists.js'
 import { KINDS, type Kind, type ModelInput } from '../../protocol/models.js'
-import { hashesOf, type Lock, type LockEntry } from '../lock/lock.js'
+import type { Lock, Made } from '../lock/lock.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import type { Models } from '../manifest/sections.js'
+import type { Flight } from './flights.js'
 
 export interface Paired {
   readonly entry: ManifestEntry
-  readonly locked: LockEntry | undefined
+  readonly locked: Made | undefined
+  /** A create of the same model and input that the lock file does not have. */
+  readonly flight: Flight | undefined
   readonly model: string | undefined
   /** Undefined if the model or identity input is unknown. */
   readonly hash: string | undefined
@@ -23,17 +29,11 @@ interface Unpaired {
   readonly undocumentedInput?: ModelInput | undefined
 }
 
-export interface Pairing {
-  /** Pairs the rows of one level. The levels of the rows that they use must be paired first. */
-  pair<Row extends Unpaired>(rows: readonly Row[]): readonly (Row & Paired)[]
-  /** Returns the entries that no run has taken, under names that no run has. They are kept until their files are replaced. */
-  leftover(): ReadonlyMap<string, LockEntry>
-  readonly renamed: readonly { readonly from: string; readonly to: string }[]
-}
-
 interface PairOptions {
   readonly entries: readonly ManifestEntry[]
   readonly lock: Lock
+  /** Newest first. */
+  readonly flights: readonly Flight[]
   /** Models in the settings. The models of the manifest come first, and those of the lock file last. */
   readonly models: Models
   /** Returns the same text for the same model and input. */
@@ -42,227 +42,160 @@ interface PairOptions {
   isSelected(entry: ManifestEntry): boolean
 }
 
-/**
- * Assigns entries by name. A run without an entry, or whose entry has a different input, takes a free entry with its own
- * model and input: the run was renamed, or rows have swapped names, and it is not paid again. (A run without a name is
- * named after its output, so moving the file renames the run.) `match` chooses among several such entries.
- */
-export function createPairing({ entries, lock, models, identity, isSelected }: PairOptions): Pairing {
-  const names = new Set(entries.map(({ name }) => name))
+interface Reading {
+  readonly model: string
+  readonly hash: string
+}
+
+export class Pairing {
+  readonly renamed: { readonly from: string; readonly to: string }[] = []
+  readonly #options: PairOptions
+  readonly #names: ReadonlySet<string>
   /** Entries that no run has taken. */
-  const free = new Map(lock.entries)
+  readonly #free: Map<string, Made>
+  readonly #byHash = new Map<string, string[]>()
+  readonly #flights: Set<Flight>
+  readonly #flightsByHash = new Map<string, Flight[]>()
   /** Rows whose level is not paired yet. */
-  const waiting = new Map(entries.map((entry) => [entry.name, entry]))
-  const byHash = candidatesByHash(lock, names)
-  const modelsOf = modelsIn(lock, models)
-  const hashOf = remembered(identity)
-  const renamed: { from: string; to: string }[] = []
+  readonly #waiting: Map<string, ManifestEntry>
+  readonly #models: readonly { readonly kind?: Kind | undefined; readonly model: string }[]
+  readonly #hashes = new Map<unknown, Map<string, string>>()
 
-  /** Returns the hashes that the run may have, by model. */
-  function readingsOf({ entry, identityInput, undocumentedInput }: Unpaired, locked: LockEntry | undefined) {
+  constructor(options: PairOptions) {
+    const { entries, lock, flights } = options
+    this.#options = options
+    this.#names = new Set(entries.map(({ name }) => name))
+    this.#free = new Map([...lock.entries].sort(([a], [b]) => byNumber(a, b)))
+    this.#flights = new Set(flights)
+    this.#waiting = new Map(entries.map((entry) => [entry.name, entry]))
+    this.#models = [...lock.entries.values(), ...flights]
+    for (const [name, { hash }] of this.#free) addTo(this.#byHash, hash, name)
+    for (const flight of flights) addTo(this.#flightsByHash, flight.hash, flight)
+  }
+
+  /** Pairs the rows of one level. The levels of the rows that they use must be paired first. */
+  pair<Row extends Unpaired>(rows: readonly Row[]): readonly (Row & Paired)[] {
+    const { isSelected } = this.#options
+    for (const { entry } of rows) this.#waiting.delete(entry.name)
+    const read = rows.map((row) => ({ row, readings: this.#readingsOf(row) }))
+    const taken = new Map<Row, string>()
+    for (const { row, readings } of read) {
+      const own = this.#free.get(row.entry.name)
+      const isOwn = readings.length === 0 || readings.some(({ hash }) => hash === own?.hash)
+      if (own !== undefined && (isOwn || !isSelected(row.entry))) taken.set(row, row.entry.name)
+    }
+    const found = new Map<Row, Made | undefined>()
+    const take = (row: Row, name: string) => {
+      found.set(row, this.#free.get(name))
+      this.#free.delete(name)
+    }
+    for (const [row, name] of taken) take(row, name)
+    for (const { row, readings } of read) {
+      const name = taken.has(row) ? undefined : this.#firstFree(row.entry, readings)
+      if (name === undefined) continue
+      take(row, name)
+      this.renamed.push({ from: name, to: row.entry.name })
+    }
+    for (const row of rows) if (!found.has(row)) take(row, row.entry.name)
+    return read.map(({ row, readings }) => this.#paired(row, readings, found.get(row)))
+  }
+
+  /**
+   * The entries that no run has taken. One whose name a run has is nobody's any more: the run replaces its file, or has
+   * taken another entry.
+   */
+  leftover(): ReadonlyMap<string, Made> {
+    return new Map([...this.#free].filter(([name]) => !this.#names.has(name)))
+  }
+
+  /** The runs in flight that no run of the manifest has taken. */
+  leftFlights(): readonly Flight[] {
+    return [...this.#flights]
+  }
+
+  /** Returns the models and hashes that the run may have. Empty while its identity input is unknown. */
+  #readingsOf({ entry, identityInput, undocumentedInput }: Unpaired): readonly Reading[] {
     const inputs = [identityInput, undocumentedInput].filter((each) => each !== undefined)
-    return modelsOf
-      .possible(entry, locked)
-      .flatMap((model) => inputs.map((each) => ({ model, hash: hashOf(model, each) })))
-  }
-
-  function paired<Row extends Unpaired>(row: Row, locked: LockEntry | undefined): Row & Paired {
-    const known = hashesOf(locked)
-    const reading = readingsOf(row, locked).find(({ hash }) => known.includes(hash))
-    if (reading !== undefined) return { ...row, locked, ...reading }
-    const model = modelsOf.one(row.entry, locked)
-    const hash =
-      model === undefined || row.identityInput === undefined ? undefined : hashOf(model, row.identityInput)
-    return { ...row, locked, model, hash }
-  }
-
-  function keepsOwn(row: Unpaired, hashes: readonly string[]): boolean {
-    const own = free.get(row.entry.name)
-    if (hashes.length === 0) return true
-    return (
-      own !== undefined && (!isSelected(row.entry) || hashesOf(own).some((hash) => hashes.includes(hash)))
+    return this.#modelsOf(entry).flatMap((model) =>
+      inputs.map((each) => ({ model, hash: this.#hashOf(model, each) })),
     )
   }
 
-  const candidatesOf = (hash: string) => byHash.get(hash)?.filter(({ name }) => free.has(name)) ?? []
+  #modelsOf({ name, kind, model }: ManifestEntry): readonly string[] {
+    const chosen = model ?? (kind && this.#options.models[kind])
+    if (chosen !== undefined) return [chosen]
+    const own = this.#options.lock.entries.get(name)
+    const used = [...(own === undefined ? [] : [own]), ...this.#models]
+    return [
+      ...new Set(used.flatMap((each) => (kind !== undefined && each.kind === kind ? [each.model] : []))),
+    ]
+  }
+
+  /** All runs of a row share the object of their identity input. */
+  #hashOf(model: string, input: unknown): string {
+    const hashes = this.#hashes.get(input) ?? new Map<string, string>()
+    this.#hashes.set(input, hashes)
+    const hash = hashes.get(model) ?? this.#options.identity(model, input)
+    hashes.set(model, hash)
+    return hash
+  }
+
+  #firstFree(entry: ManifestEntry, readings: readonly Reading[]): string | undefined {
+    for (const { hash } of readings) {
+      const names = this.#byHash.get(hash) ?? []
+      // Drops the taken ones: with 10,000 runs of one input, each search would pass them all.
+      while (names[0] !== undefined && !this.#free.has(names[0])) names.shift()
+      const name = names.find((each) => this.#free.has(each) && this.#mayTake(entry, each))
+      if (name !== undefined) return name
+    }
+    return undefined
+  }
 
   /** Whether the run may take the entry of another name. A row that waits may still have the input of its entry. */
-  function mayTake({ entry }: Unpaired, { name, isRemoved }: Candidate): boolean {
-    if (!isSelected(entry)) return isRemoved
-    const row = waiting.get(name)
+  #mayTake(entry: ManifestEntry, name: string): boolean {
+    const { isSelected } = this.#options
+    if (!isSelected(entry)) return !this.#names.has(name)
+    const row = this.#waiting.get(name)
     return row === undefined || (isSelected(row) && !haveOneText(row, entry))
   }
 
-  return {
-    pair<Row extends Unpaired>(rows: readonly Row[]): readonly (Row & Paired)[] {
-      for (const { entry } of rows) waiting.delete(entry.name)
-      const taken = new Map<Row, string>()
-      const seekers: Seeker<Row>[] = []
-      for (const row of rows) {
-        const { entry } = row
-        const hashes = readingsOf(row, free.get(entry.name)).map(({ hash }) => hash)
-        if (keepsOwn(row, hashes)) taken.set(row, entry.name)
-        else seekers.push({ row, hashes, traits: traitsOf(entry.output, entry.variant) })
-      }
-      const found = new Map([...taken].map(([row, name]) => [row, free.get(name)]))
-      for (const name of taken.values()) free.delete(name)
-      for (const [row, { name }] of match(seekers, candidatesOf, mayTake)) {
-        found.set(row, free.get(name))
-        free.delete(name)
-        renamed.push({ from: name, to: row.entry.name })
-      }
-      for (const { row } of seekers) {
-        if (found.has(row)) continue
-        found.set(row, free.get(row.entry.name))
-        free.delete(row.entry.name)
-      }
-      return rows.map((row) => paired(row, found.get(row)))
-    },
-    leftover: () => new Map([...free].map(([name, entry]) => [unusedName(name, names, lock), entry])),
-    renamed,
+  #paired<Row extends Unpaired>(
+    row: Row,
+    readings: readonly Reading[],
+    locked: Made | undefined,
+  ): Row & Paired {
+    const hashes = readings.map((each) => each.hash)
+    const flight = this.takeFlight(row.entry.name, hashes, locked?.hash)
+    const known = [locked?.hash, flight?.hash]
+    const reading = readings.find(({ hash }) => known.includes(hash))
+    if (reading !== undefined) return { ...row, locked, flight, ...reading }
+    const { model } = readings[0] ?? { model: this.#modelsOf(row.entry)[0] }
+    const only = row.entry.model ?? (row.entry.kind && this.#options.models[row.entry.kind])
+    const chosen = only ?? locked?.model ?? (this.#modelsOf(row.entry).length === 1 ? model : undefined)
+    const hash =
+      chosen === undefined || row.identityInput === undefined
+        ? undefined
+        : this.#hashOf(chosen, row.identityInput)
+    return { ...row, locked, flight, model: chosen, hash }
   }
-}
 
-function unusedName(name: string, names: ReadonlySet<string>, lock: Lock): string {
-  let unused = name
-  while (names.has(unused) || (unused !== name && lock.entries.has(unused))) unused = `${unused} (former)`
-  return unused
-}
-
-/** Calls `identity` once for each model and input: all runs of a row share the object of their identity input. */
-function remembered(identity: PairOptions['identity']): PairOptions['identity'] {
-  const byModel = new Map<string, Map<unknown, string>>()
-  return (model, input) => {
-    const hashes = byModel.get(model) ?? new Map<unknown, string>()
-    byModel.set(model, hashes)
-    const hash = hashes.get(input) ?? identity(model, input)
-    hashes.set(input, hash)
-    return hash
-  }
-}
-
-/** Facts that tell runs of the same input apart. */
-interface Traits {
-  /** Path of the output without its extension. */
-  readonly path: string
-  readonly file: string
-  readonly variant: number
-}
-
-function traitsOf(output: string, variant: number): Traits {
-  const path = output.replace(/\.[^./]*$/, '')
-  return { path, file: sameFileKey(posix.basename(path)), variant }
-}
-
-interface Candidate {
-  readonly name: string
-  readonly traits: Traits
-  /** Place in the old order of the manifest. */
-  readonly place: number
-  /** Whether no run of the manifest has this name. */
-  readonly isRemoved: boolean
-}
-
-function candidatesByHash({ entries, rows }: Lock, names: ReadonlySet<string>) {
-  const found = new Map<string, Candidate[]>()
-  const ordered = [...new Set([...rows.keys(), ...entries.keys()])]
-  for (const [place, name] of ordered.entries()) {
-    const entry = entries.get(name)
-    const traits = traitsOf(entry?.made?.file ?? name, rows.get(name) ?? 1)
-    const candidate = { name, traits, place, isRemoved: !names.has(name) }
-    for (const hash of hashesOf(entry)) addTo(found, hash, candidate)
-  }
-  return found
-}
-
-interface Seeker<Row> {
-  readonly row: Row
-  readonly hashes: readonly string[]
-  readonly traits: Traits
-}
-
-/** From the strongest sign that two runs are one to the weakest: at the end only the order of the manifest is left. */
-const SIGNS: readonly ((traits: Traits) => string | number)[] = [
-  ({ path }) => path,
-  ({ variant, file }) => `${variant} ${file}`,
-  ({ file }) => file,
-  ({ variant }) => variant,
-  () => '',
-]
-
-/** Finds an entry with the input of each run. Equal bytes are not a sign: two runs may have made the same file. */
-function match<Row>(
-  seekers: readonly Seeker<Row>[],
-  candidatesOf: (hash: string) => readonly Candidate[],
-  mayTake: (row: Row, candidate: Candidate) => boolean,
-): ReadonlyMap<Row, Candidate> {
-  const found = new Map<Row, Candidate>()
-  const taken = new Set<Candidate>()
-  const candidates = [...new Set(seekers.flatMap(({ hashes }) => hashes))].flatMap((hash) => {
-    const withHash = candidatesOf(hash)
-    return withHash.length === 0 ? [] : [[hash, withHash] as const]
-  })
-  if (candidates.length === 0) return found
-  for (const signOf of SIGNS) {
-    const lists = new Map<string, Candidate[]>()
-    for (const [hash, withHash] of candidates)
-      for (const candidate of withHash)
-        if (!taken.has(candidate)) addTo(lists, `${hash} ${signOf(candidate.traits)}`, candidate)
-    for (const list of lists.values()) list.sort(byPreference)
-    for (const { row, hashes, traits } of seekers) {
-      if (found.has(row)) continue
-      const possible = hashes.flatMap(
-        (hash) =>
-          firstOf(lists.get(`${hash} ${signOf(traits)}`) ?? [], taken, (each) => mayTake(row, each)) ?? [],
-      )
-      const [best] = possible.sort(byPreference)
-      if (best === undefined) continue
-      found.set(row, best)
-      taken.add(best)
+  /**
+   * Takes a run in flight with one of these hashes: that of the row, else the oldest whose name has left the manifest. A
+   * row that has a file of its hash takes only its own.
+   */
+  takeFlight(name: string, hashes: readonly string[], made: string | undefined): Flight | undefined {
+    for (const hash of hashes) {
+      const flights = this.#flightsByHash.get(hash)?.filter((each) => this.#flights.has(each)) ?? []
+      const found =
+        flights.find((each) => each.name === name) ??
+        (made === hash ? undefined : flights.findLast((each) => !this.#names.has(each.name)))
+      if (found === undefined) continue
+      this.#flights.delete(found)
+      return found
     }
-  }
-  return found
-}
-
-/** An entry whose name is gone comes first: one whose name remains may belong to a run that was edited. */
-const byPreference = (a: Candidate, b: Candidate): number =>
-  Number(b.isRemoved) - Number(a.isRemoved) || a.place - b.place
-
-/** Drops taken candidates from the front of the list: with 10,000 runs of one input, each search would pass them all. */
-function firstOf(
-  list: Candidate[],
-  taken: ReadonlySet<Candidate>,
-  isPossible: (candidate: Candidate) => boolean,
-): Candidate | undefined {
-  while (list[0] !== undefined && taken.has(list[0])) list.shift()
-  return list.find((each) => !taken.has(each) && isPossible(each))
-}
-
-function modelsIn(lock: Lock, models: Models) {
-  const recorded = recordedModels(lock)
-  const used = [...lock.entries.values()].flatMap(runsOf)
-  const usedOf = new Map(
-    KINDS.map((kind) => [kind, new Set(used.filter((each) => each.kind === kind).map(({ model }) => model))]),
-  )
-  const chosen = ({ model, kind }: ManifestEntry) => model ?? (kind && models[kind])
-  const lockedModels = ({ kind }: ManifestEntry, locked: LockEntry | undefined) =>
-    runsOf(locked).flatMap((each) => (kind !== undefined && each.kind === kind ? [each.model] : []))
-  return {
-    /** Returns the models that a run of the lock file may have, if it is this run. */
-    possible(entry: ManifestEntry, locked: LockEntry | undefined): readonly string[] {
-      const model = chosen(entry)
-      if (model !== undefined) return [model]
-      const { kind } = entry
-      return [...new Set([...lockedModels(entry, locked), ...((kind && usedOf.get(kind)) ?? [])])]
-    },
-    /** Returns the model of the next create. */
-    one: (entry: ManifestEntry, locked: LockEntry | undefined): string | undefined =>
-      chosen(entry) ?? lockedModels(entry, locked)[0] ?? (entry.kind && recorded[entry.kind]),
+    return undefined
   }
 }
-
-const runsOf = (entry: LockEntry | undefined) =>
-  [entry?.made, entry?.pending].filter((each) => each !== undefined)
 
 /** Whether two rows differ only in their images. */
 function haveOneText(a: ManifestEntry, b: ManifestEntry): boolean {
@@ -275,11 +208,17 @@ function haveOneText(a: ManifestEntry, b: ManifestEntry): boolean {
 export function recordedModels({ entries }: Lock): Models {
   const found: Partial<Record<Kind, string>> = {}
   for (const kind of KINDS) {
-    const models = new Set(
-      [...entries.values()].flatMap(({ made }) => (made?.kind === kind ? [made.model] : [])),
-    )
+    const models = new Set([...entries.values()].flatMap((made) => (made.kind === kind ? [made.model] : [])))
     const [only] = models
     if (models.size === 1 && only !== undefined) found[kind] = only
   }
   return found
+}
+
+/** In the order of the lock file, but `fox.png` before `fox-2.png`, and `fox-2` before `fox-10`. */
+function byNumber(a: string, b: string): number {
+  const [one, other] = [a, b].map((name) => /^(.*?)(?:-(\d+))?(?:\.[^./]*)?$/s.exec(name) ?? [name])
+  const [stem = '', number = 1] = [one?.[1], Number(one?.[2] ?? 1)]
+  const [otherStem = '', otherNumber = 1] = [other?.[1], Number(other?.[2] ?? 1)]
+  return stem === otherStem ? number - otherNumber : stem < otherStem ? -1 : 1
 }

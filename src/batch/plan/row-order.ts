@@ -37,16 +37,6 @@ export function dependentsOf<Row extends RowNode>(rows: readonly Row[]): Readonl
   return dependents
 }
 
-/** Returns the length of the longest chain of rows that wait for each row. 0 if no row waits. */
-export function chainLengths(rows: readonly RowNode[]): ReadonlyMap<string, number> {
-  const lengths = new Map<string, number>()
-  for (const level of [...levelsOf(rows)].reverse())
-    for (const { name, sources } of level)
-      for (const source of sources)
-        lengths.set(source, Math.max(lengths.get(source) ?? 0, (lengths.get(name) ?? 0) + 1))
-  return lengths
-}
-
 /** Returns the names of these rows and of all rows that they need. */
 export function withSources(rows: readonly RowNode[], names: Iterable<string>): ReadonlySet<string> {
   const byName = new Map(rows.map((row) => [row.name, row]))

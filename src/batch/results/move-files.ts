@@ -1,21 +1,23 @@
 /**
- * Moves files whose output was renamed in the manifest. Runs before any create, so that rows may swap outputs and a new
- * row may use an old name. The lock file is written after each step. If the batch is killed, the next plan finds the
- * moved files: see `elsewhere` and `known` in `plan/decide.ts`.
+ * Moves files whose output was renamed in the manifest, before any create. All are linked beside their new names before
+ * the first gets its name, so rows may change places; the links are named by their sha256, so that the next plan finds
+ * them if this batch is killed. A picture that is replaced by a move is nobody's any more.
  */
-import { resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { RushesError } from '../../errors.js'
 import type { FileSystem } from '../../host/file-system.js'
-import { copyOrLink, moveOver } from '../../host/files.js'
+import { copyOrLink, removeFile, replaceFile } from '../../host/files.js'
 import { describeError } from '../../host/system-error.js'
-import type { LockKeeper } from '../lock/file.js'
+import type { LockFile } from '../lock/file.js'
 import { type LockedOutput, type Made, outputsOf } from '../lock/lock.js'
-import { isMovingPath, movingPath } from '../plan/disk.js'
-import { type Disk, type FileFact, isInPlace, isReplaceable, type PlanStep } from '../plan/index.js'
+import { isStagedName, stagedPath } from '../plan/disk.js'
+import { type Disk, isReplaceable, type PlanStep } from '../plan/index.js'
 
 export interface MoveParts {
   readonly disk: Disk
-  readonly keeper: LockKeeper
+  readonly lock: LockFile
   /** Absolute path of the manifest's folder. */
   readonly folder: string
   readonly signal: AbortSignal
@@ -23,77 +25,69 @@ export interface MoveParts {
 }
 
 interface Move {
-  /** Name of the row. */
+  /** Name of the row, and index of the output. */
   readonly name: string
-  /** Index of the output. */
   readonly at: number
-  /** Path in the lock file, relative to the manifest. */
-  from: string
+  /** Absolute path of the file. Undefined if a killed batch has already moved it. */
+  readonly from: string | undefined
+  /** Paths relative to the manifest. */
+  readonly old: string
   readonly to: string
-  /** Whether a killed batch has already moved the file. */
-  readonly isThere: boolean
+  readonly staged: string
 }
 
 /**
  * Moves the files. Returns the steps with their new state. Rejects with `download_failed`, or with the signal's reason.
  */
 export async function moveFiles(steps: readonly PlanStep[], parts: MoveParts): Promise<readonly PlanStep[]> {
-  const { signal, disk } = parts
+  const { lock, folder, signal, fileSystem } = parts
   const moves = steps.flatMap((step) => movesOf(step, parts))
+  const at = (file: string) => resolve(folder, file)
   if (moves.length === 0) return steps
-  let remaining = moves
-  while (remaining.length > 0) {
-    // A cycle that has begun is completed, so that no temporary file is left.
-    if (!remaining.some(({ from }) => isMovingPath(from))) signal.throwIfAborted()
-    const moveByOldPath = new Map(remaining.map((move) => [disk.keyOf(move.from), move]))
-    const isFree = (move: Move) =>
-      move.isThere || [undefined, move].includes(moveByOldPath.get(disk.keyOf(move.to)))
-    const possible = remaining.filter(isFree)
-    const [first] = remaining
-    if (possible.length > 0) await allSettled(possible.map((move) => carryOut(move, parts)))
-    // The remaining moves form a cycle: each file is at the path of another one.
-    else if (first !== undefined) await moveToTemporary(first, parts)
-    remaining = remaining.filter((move) => !possible.includes(move))
+  signal.throwIfAborted()
+  for (const { from, to, staged } of moves)
+    if (from !== undefined && from !== at(staged) && !existsSync(at(staged)))
+      await copyOrLink(from, at(staged), fileSystem).catch(throwNotMoved(to))
+  for (const { from, to, staged } of moves)
+    if (from !== undefined) await replaceFile(at(staged), at(to)).catch(throwNotMoved(to))
+  for (const { name, at: index, to } of moves) {
+    const made = lock.get(name)
+    if (made !== undefined) lock.change(name, withFile(made, index, to))
   }
-  return steps.map((step) => movedStep(step, parts))
+  await lock.write()
+  const { keyOf } = parts.disk
+  const kept = new Set(lock.files().map(keyOf))
+  for (const { old } of moves) if (!kept.has(keyOf(old))) await removeFile(at(old)).catch(() => {})
+  return steps.map((step) => movedStep(step, moves, lock))
 }
 
-function movesOf(step: PlanStep, { disk }: MoveParts): readonly Move[] {
-  const { action, outputs, locked, entry, flags } = step
+/** Removes links that a killed batch has left, and that no move needs. Only the holder of the claim may call it. */
+export async function removeStaged(steps: readonly PlanStep[], folder: string): Promise<void> {
+  const needed = new Set(
+    steps.flatMap(({ outputs }) =>
+      outputs.flatMap(({ fact }) => (fact.is === 'other' ? [] : (fact.elsewhere ?? []))),
+    ),
+  )
+  const folders = new Set(
+    steps.flatMap(({ outputs }) => outputs.map(({ file }) => dirname(resolve(folder, file)))),
+  )
+  for (const each of folders)
+    for (const name of (await readdir(each).catch(() => [])).filter(isStagedName))
+      if (!needed.has(join(each, name))) await removeFile(join(each, name)).catch(() => {})
+}
+
+function movesOf({ action, outputs, locked, entry, flags }: PlanStep, { disk }: MoveParts): readonly Move[] {
   if (action.do === 'skip' || action.do === 'conflict') return []
-  return outputsOf(locked?.made).flatMap((output, at): Move[] => {
+  return outputsOf(locked).flatMap((output, at): readonly Move[] => {
     const { file, fact } = outputs[at] ?? { file: output.file, fact: { is: 'missing' } }
     if (fact.is === 'other' || disk.isOnePath(file, output.file)) return []
-    const isThere = fact.elsewhere === undefined && isInPlace(fact, output.sha256)
+    const move = { name: entry.name, at, old: output.file, to: file, staged: stagedPath(file, output.sha256) }
+    const isThere = fact.elsewhere === undefined && fact.is === 'file' && fact.sha256 === output.sha256
     const mayReplace =
       fact.is === 'missing' || isReplaceable(fact) || (flags.overwrite && fact.known === undefined)
-    if (!isThere && (fact.elsewhere === undefined || !mayReplace)) return []
-    return [{ name: entry.name, at, from: output.file, to: file, isThere }]
+    if (isThere) return [{ ...move, from: undefined }]
+    return fact.elsewhere === undefined || !mayReplace ? [] : [{ ...move, from: fact.elsewhere }]
   })
-}
-
-async function carryOut(move: Move, { keeper, folder }: MoveParts): Promise<void> {
-  const { from, to, isThere } = move
-  if (!isThere) await moveOver(resolve(folder, from), resolve(folder, to)).catch(throwNotMoved(to))
-  await record(keeper, move, to)
-}
-
-/**
- * Hard-links or copies the file to a temporary name in its new folder, so that its old name is free for another file.
- */
-async function moveToTemporary(move: Move, { keeper, folder, fileSystem }: MoveParts): Promise<void> {
-  const temporary = movingPath(move.to)
-  await copyOrLink(resolve(folder, move.from), resolve(folder, temporary), fileSystem).catch(
-    throwNotMoved(move.to),
-  )
-  await record(keeper, move, temporary)
-  move.from = temporary
-}
-
-function record(keeper: LockKeeper, { name, at }: Move, file: string): Promise<void> {
-  const entry = keeper.entry(name)
-  if (entry?.made === undefined) throw new Error('only files that the lock file knows are moved')
-  return keeper.set(name, { ...entry, made: withFile(entry.made, at, file) })
 }
 
 const withFile = (made: Made, at: number, file: string): Made => {
@@ -103,20 +97,15 @@ const withFile = (made: Made, at: number, file: string): Made => {
 }
 
 /** Returns the step with the state of its files after all moves. */
-function movedStep(step: PlanStep, parts: MoveParts): PlanStep {
-  const { keeper } = parts
-  const moved = new Set(movesOf(step, parts).map(({ at }) => at))
+function movedStep(step: PlanStep, moves: readonly Move[], lock: LockFile): PlanStep {
+  const moved = new Set(moves.filter(({ name }) => name === step.entry.name).map(({ at }) => at))
   if (moved.size === 0) return step
-  const locked = keeper.entry(step.entry.name)
-  const known = outputsOf(locked?.made)
-  const factOf = (at: number): FileFact => ({ is: 'file', sha256: known[at]?.sha256 })
-  const outputs = step.outputs.map((each, at) => (moved.has(at) ? { ...each, fact: factOf(at) } : each))
+  const locked = lock.get(step.entry.name)
+  const known = outputsOf(locked)
+  const outputs = step.outputs.map((each, at) =>
+    moved.has(at) ? { ...each, fact: { is: 'file' as const, sha256: known[at]?.sha256 } } : each,
+  )
   return { ...step, locked, outputs }
-}
-
-/** Rejects with the first error, after all promises have settled. */
-async function allSettled(work: readonly Promise<void>[]): Promise<void> {
-  for (const each of await Promise.allSettled(work)) if (each.status === 'rejected') throw each.reason
 }
 
 const throwNotMoved = (file: string) => (error: unknown) => {

@@ -6,10 +6,18 @@ import { statSync } from 'node:fs'
 import { posix, relative, resolve } from 'node:path'
 import { RushesError } from '../../errors.js'
 import { sha256OfFile } from '../../host/files.js'
-import { type LockedOutput, outputsOf, type Placing, placingsOf } from '../lock/lock.js'
+import { type LockedOutput, outputsOf } from '../lock/lock.js'
 import { numbered } from '../manifest/output-paths.js'
 import { statOfLink } from '../plan/disk.js'
-import { type Disk, isInPlace, isReplaceable, type Plan, type PlannedOutput } from '../plan/index.js'
+import {
+  type Disk,
+  type FileFact,
+  isInPlace,
+  isReplaceable,
+  type PlacedFile,
+  type Plan,
+  type PlannedOutput,
+} from '../plan/index.js'
 import type { ActiveStep } from './rows.js'
 
 /** Path of an output. */
@@ -43,20 +51,22 @@ export async function placesFor(
   step: ActiveStep,
   { urls, disk, folder, continuation }: PlacesOptions,
 ): Promise<readonly Place[]> {
-  const { entry, locked, outputs: planned, flags } = step
+  const { entry, locked, flight, outputs: planned, flags } = step
   const isMore = urls.length > planned.length
-  const found = isMore ? (await disk.again().lookAt(entry, locked, urls.length)).slice(planned.length) : []
+  const found = isMore
+    ? (await disk.again().lookAt(entry, locked, flight, urls.length)).slice(planned.length)
+    : []
   const known = knownOutputs(step)
   if (known.length === 0) for (const each of found) refuseFile(each, flags.overwrite, continuation)
   return [...planned.slice(0, urls.length), ...found].map(({ file, name, fact }, at): Place => {
     const path = resolve(folder, file)
-    const output = known[at] ?? placedOutput(step, at)
+    const output = known[at] ?? placedFile(step, path, fact)
     // Keep the name used by the download: leftovers of a killed batch under that name are removed.
     if (output !== undefined && isInPlace(fact, output.sha256))
       return {
         path: resolve(folder, name),
         replaces: undefined,
-        inPlace: { url: urls[at] ?? '', ...output, path },
+        inPlace: { ...output, url: urls[at] ?? output.url, path },
       }
     // The plan checked only the files that it knew.
     const isChecked = at < planned.length || isReplaceable(fact)
@@ -67,17 +77,13 @@ export async function placesFor(
 
 /** Returns the outputs in the lock file if the run is downloaded again. Empty for a new run. */
 function knownOutputs({ action, locked }: ActiveStep): readonly LockedOutput[] {
-  const isAgain = action.do === 'download' && action.why !== 'unfinished' && action.run === locked?.made?.run
-  return isAgain ? outputsOf(locked?.made) : []
+  const isAgain = action.do === 'download' && action.why !== 'unfinished' && action.run === locked?.run
+  return isAgain ? outputsOf(locked) : []
 }
 
-/** Returns the output that a killed batch had already moved into place. */
-function placedOutput({ action, locked }: ActiveStep, at: number): Placing | undefined {
-  const run = action.do === 'download' && action.why === 'unfinished' ? action.run : undefined
-  return placingsOf(locked).findLast(
-    (each) => each.run === run && run !== undefined && each.output === at + 1,
-  )
-}
+/** Returns the file that a killed batch had already given its name. */
+const placedFile = ({ flight }: ActiveStep, path: string, fact: FileFact): PlacedFile | undefined =>
+  flight?.files.findLast((each) => each.path === path && isInPlace(fact, each.sha256))
 
 function refuseFile({ file, fact }: PlannedOutput, overwrites: boolean, continuation: string): void {
   const isForeign = fact.is === 'file' && fact.known === undefined

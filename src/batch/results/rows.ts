@@ -1,8 +1,7 @@
-/** The active rows of a plan, their results, and the rows that wait for outputs of others. Pure. */
+/** The active rows of a plan, and their results. Pure. */
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import type { Made } from '../lock/lock.js'
 import type { CreateAction, DownloadAction, Plan, PlanStep } from '../plan/index.js'
-import { chainLengths, dependentsOf, type RowNode } from '../plan/row-order.js'
 
 /** A step that creates or downloads something. */
 export type ActiveStep = PlanStep & { readonly action: DownloadAction | CreateAction }
@@ -18,9 +17,7 @@ export const needsService = ({ action }: ActiveStep): boolean =>
 
 export interface RowResult {
   readonly step: PlanStep
-  /**
-   * `up_to_date`: its sources were created again with identical bytes. `blocked`: one of its sources failed.
-   */
+  /** `up_to_date`: its sources were created again with identical bytes. `blocked`: one of its sources failed. */
   readonly result: 'created' | 'downloaded' | 'up_to_date' | 'failed' | 'blocked' | 'unconfirmed'
   readonly made?: Made | undefined
   readonly run?: string | undefined
@@ -50,7 +47,7 @@ export const movedResult = (step: ActiveStep, made: Made | undefined): RowResult
   run: made?.run,
 })
 
-/** Result of a waiting row that, decided again after its sources exist, needs no create and no download. */
+/** Result of a row that, decided again after its sources exist, needs no create and no download. */
 export function inactiveResult(step: PlanStep): RowResult {
   const { action, file } = step
   if (action.do === 'unconfirmed') return { step, result: 'unconfirmed', error: LEFT_ALONE }
@@ -65,54 +62,4 @@ export function inactiveResult(step: PlanStep): RowResult {
     }
   if (action.do === 'blocked') return { step, result: 'failed', error: usageError(`${action.why}.`) }
   return { step, result: 'up_to_date' }
-}
-
-export interface WaitingRows {
-  /** Rows without pending sources. */
-  readonly free: readonly ActiveStep[]
-  /** Length of the longest chain of rows that wait for this row. */
-  chainLength(name: string): number
-  /** Called when the output of a row exists. Returns the rows that waited only for this output. */
-  release(name: string): readonly ActiveStep[]
-  /** Called when the output of a row will not exist. Returns all rows that need it, directly or indirectly. */
-  block(name: string): readonly ActiveStep[]
-}
-
-interface PendingRow extends RowNode {
-  readonly step: ActiveStep
-  /** Sources whose outputs do not exist yet. */
-  readonly open: Set<string>
-}
-
-/** Downloads are always free to start: they need no output of another row. */
-export function createWaitingRows(steps: readonly ActiveStep[]): WaitingRows {
-  const active = new Set(steps.map(({ entry }) => entry.name))
-  const rows = steps.map((step): PendingRow => {
-    const sources = step.action.do === 'create' ? step.sources.filter((name) => active.has(name)) : []
-    return { name: step.entry.name, sources, step, open: new Set(sources) }
-  })
-  const dependents = dependentsOf(rows)
-  const chains = chainLengths(rows)
-  const blocked = new Set<string>()
-  return {
-    free: rows.filter(({ open }) => open.size === 0).map(({ step }) => step),
-    chainLength: (name) => chains.get(name) ?? 0,
-    release: (name) =>
-      (dependents.get(name) ?? [])
-        .filter((row) => row.open.delete(name) && row.open.size === 0 && !blocked.has(row.name))
-        .map(({ step }) => step),
-    block(name) {
-      const found = new Set<PendingRow>()
-      const add = (source: string) => {
-        for (const row of dependents.get(source) ?? [])
-          if (!blocked.has(row.name)) {
-            blocked.add(row.name)
-            found.add(row)
-          }
-      }
-      add(name)
-      for (const row of found) add(row.name)
-      return [...found].map(({ step }) => step)
-    },
-  }
 }

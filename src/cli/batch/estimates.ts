@@ -11,6 +11,8 @@ export interface BatchAllowance {
   readonly maxCost: number | undefined
   /** Called once before the first create, with the most that the batch may create. Throws `usage` if that is too much. */
   reserve(runs: number, sum: EstimateSum): void
+  /** Counts creates that were accepted or may have been. */
+  take(runs: number, sum: EstimateSum): void
 }
 
 export interface ModelEstimate extends EstimateSum {

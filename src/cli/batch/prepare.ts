@@ -1,5 +1,5 @@
 /** Reads manifest, lock file and journal, makes the plan, and refuses impossible plans. Needs no network and no API key. */
-import type { ClaimOptions } from '../../batch/lock/claim.js'
+import { resolve } from 'node:path'
 import { lockFileOf, readLock } from '../../batch/lock/file.js'
 import { claimPathOf, type Lock, lockPathOf, outputsOf } from '../../batch/lock/lock.js'
 import { MAX_BYTES } from '../../batch/manifest/format.js'
@@ -20,6 +20,7 @@ import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import { imageTypeOf } from '../../protocol/media.js'
 import { KINDS, type ModelDocument } from '../../protocol/models.js'
 import { formatBytes } from '../../protocol/units.js'
+import type { BatchEvent } from '../../runs/batch.js'
 import type { Context } from '../context/context.js'
 import type { KnownModels } from '../models/known-models.js'
 import { openPrices, type Prices } from '../models/prices.js'
@@ -28,7 +29,7 @@ import { type Missing, missingError, missingModel, modelsByKind } from '../setti
 import { plural } from '../terminal/format.js'
 import { annotate, MAX_LINE_ANNOTATIONS } from './ci-reports.js'
 import { refuseCost } from './estimates.js'
-import { adoptedLock, knownCreates } from './known-creates.js'
+import { type InFlight, inFlightOf } from './in-flight.js'
 import type { BatchOptions, BatchWords } from './options.js'
 import { selectorFor } from './options.js'
 
@@ -105,7 +106,7 @@ function factsInLock(
 ): { readonly furtherOutputs: readonly FurtherOutputFile[]; readonly recorded: Models } {
   try {
     const lock = readLock(lockPath, manifest)
-    const furtherOutputs = [...lock.entries].flatMap(([name, { made }]) =>
+    const furtherOutputs = [...lock.entries].flatMap(([name, made]) =>
       outputsOf(made)
         .slice(1)
         .map(({ file }, at) => ({ name, number: at + 2, file })),
@@ -142,13 +143,18 @@ function manifestError(name: string, problems: readonly ManifestProblem[]): Rush
   )
 }
 
+/** Sees each event of a batch, before it is printed. */
+export interface BatchObserver {
+  see(event: BatchEvent): void
+}
+
 /** A plan with its manifest, lock and options. */
-export interface PreparedBatch extends BatchWords, LoadedManifest {
+export interface PreparedBatch extends BatchWords, LoadedManifest, InFlight {
   /** The lock file, as it was read. */
   readonly lock: Lock
-  /** The plan of the lock file with the outcomes that only the journal has. */
   readonly plan: Plan
   readonly options: BatchOptions
+  readonly observer?: BatchObserver | undefined
   /** Missing models. `ctx.missingError` reports them together with other missing settings. */
   readonly missing: readonly Missing[]
 }
@@ -163,20 +169,22 @@ export async function prepare(
   options: BatchOptions,
   words: BatchWords,
 ): Promise<PreparedBatch> {
-  const common = {
+  const lock = readLock(lockPath, manifest.path)
+  const inFlight = await inFlightOf(ctx, lock, resolve(lockPath))
+  const plan = await makePlan({
+    ...inFlight,
     manifest,
+    lock,
     flags: { ...options, forcePending: options.force && options.only.length > 0 },
     models: await modelsByKind(ctx),
     identity: identityOf,
     allowOutside: options.allowOutside,
     fileSystem: ctx.fileSystem,
     selects: await selectorFor(options.only, manifest.entries),
-  }
-  const lock = readLock(lockPath, manifest.path)
-  const creates = await knownCreates(ctx, lock)
-  const plan = await makePlan({ ...common, lock: creates === undefined ? lock : adoptedLock(lock, creates) })
+  })
   return {
     ...words,
+    ...inFlight,
     manifest,
     lockPath,
     prices,
@@ -229,11 +237,3 @@ function missingFor(steps: readonly PlanStep[]): readonly Missing[] {
     ),
   )
 }
-
-export const claimOptionsOf = (ctx: Context, lockPath: string): ClaimOptions => ({
-  lockPath,
-  stateFolder: ctx.stateFolder,
-  clock: ctx.clock,
-  signal: ctx.interrupts.first,
-  onObserve: ctx.out.note,
-})

@@ -63,7 +63,10 @@ export function warnOfLeftRuns({ out, globals }: Context, { left }: Plan): void 
   if (more > 0) out.warn(`${more} more runs are not waited for. --json names them all.`)
 }
 
-function warningOf({ name, run, key, why }: LeftRun, commandFor: (run: string) => string): string {
+function warningOf(
+  { flight: { name, run, key }, why }: LeftRun,
+  commandFor: (run: string) => string,
+): string {
   const shownKey = key === undefined ? '' : ` (${key})`
   if (run === undefined)
     return (

@@ -1,28 +1,27 @@
 /** Runs a plan and prints a path or an object for each row as it ends, the progress, and the summary. */
 import { dirname, relative, resolve } from 'node:path'
-import type { BatchClaim } from '../../batch/lock/claim.js'
-import { type LockKeeper, removeLeftovers } from '../../batch/lock/file.js'
-import { type BatchLock, openLock } from '../../batch/lock/open-lock.js'
 import { inputToSend } from '../../batch/manifest/index.js'
 import type { Plan, PlanStep } from '../../batch/plan/index.js'
-import { moveFiles } from '../../batch/results/move-files.js'
-import { activeSteps, needsService, type RowResult } from '../../batch/results/rows.js'
+import { moveFiles, removeStaged } from '../../batch/results/move-files.js'
+import { activeSteps, needsService } from '../../batch/results/rows.js'
 import { withExtension } from '../../download/file-names.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
-import { onAbort } from '../../host/abort.js'
 import { reasonUnwritable } from '../../host/directories.js'
 import { asRushesError, Interruption, interrupted } from '../../host/interrupts.js'
 import { identityOf } from '../../journal/identity.js'
-import { carryOutPlan } from '../../runs/batch.js'
-import { stopsCreating } from '../../runs/create.js'
+import { progressOf } from '../../protocol/parse.js'
+import { type BatchEvent, type BatchOptions, carryOutPlan } from '../../runs/batch.js'
+import type { RunsSession } from '../../runs/run.js'
+import { stopsCreating } from '../../runs/schedule.js'
 import type { Connection, Context } from '../context/context.js'
 import type { ServiceFlags } from '../flags/globals.js'
 import { exitCodeOf } from '../process/exit.js'
+import { createRepeatedIds } from '../runs/print-run.js'
 import { withRunOutputs } from '../runs/run-outputs.js'
 import { GRACE_NOTE, plural } from '../terminal/format.js'
 import { createProgress, type Progress } from '../terminal/progress.js'
 import { estimateOf, refuseCost, sumPlan, sumSteps } from './estimates.js'
-import { takeUnsent } from './known-creates.js'
+import { type BatchLock, openLock } from './open-lock.js'
 import { type BatchWords, batchCommandLine } from './options.js'
 import type { PreparedBatch } from './prepare.js'
 import { planLine, reportPlan, warnOfLeftRuns } from './print-plan.js'
@@ -40,68 +39,79 @@ const stopsBatch = (error: RushesError): boolean => {
   return stopsCreating(error) && !concernsOneRow
 }
 
-/** Runs the batch. Returns the exit code. */
-export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: BatchClaim): Promise<number> {
-  const { lockPath, plan: planned, prices } = prepared
+/** Runs the batch, whose claim is held. Returns the exit code. */
+export async function runBatch(ctx: Context, prepared: PreparedBatch): Promise<number> {
+  const { plan: planned, prices, manifest } = prepared
   const active = activeSteps(planned)
-  if (active.length > 0) await claim.check()
   refuseUnwritable(ctx, prepared)
   const isConnected = active.some(needsService)
   if (isConnected && prepared.missing.length > 0) throw await ctx.missingError(prepared.missing)
   const connection = isConnected ? await ctx.connect({ render: true }) : undefined
-  for (const { action, model, locked } of active) {
-    const rendered = action.do === 'create' ? model : locked?.pending?.model
+  for (const { action, model, flight } of active) {
+    const rendered = action.do === 'create' ? model : flight?.model
     if (rendered !== undefined) connection?.checkModel?.(rendered)
   }
   await checkLimits(ctx, prepared)
-  const hasUnsent = await takeUnsent(ctx.recorder, prepared.lock, prepared.plan.lock)
-  await removeLeftovers(lockPath)
-  const lock = openLock({
-    ...prepared,
-    claim,
-    clock: ctx.clock,
-    continuation: `\`${batchCommandLine(ctx.globals, prepared)}\``,
-  })
-  const { keeper } = lock
-  if (hasUnsent) await keeper.write()
-  const plan = { ...planned, steps: await movedSteps(ctx, prepared, keeper) }
+  const lock = await openLock(ctx, prepared, isConnected)
+  await removeStaged(planned.steps, manifest.folder)
+  const plan = { ...planned, steps: await movedSteps(ctx, prepared, lock) }
   const report = createReport(ctx, prepared)
   for (const note of notesOf(plan)) ctx.out.note(note)
   warnOfLeftRuns(ctx, plan)
   if (planned.counts.create > 0) ctx.out.note(planLine(ctx, plan, prices))
   const progress = await createProgress(ctx, active.length)
-  const onResult = (result: RowResult): void => {
-    progress.runEnded(result.run, result.step.entry.name)
-    report.row(result)
-  }
-  let hasSent = false
-  const onSending = () => {
-    hasSent = true
-  }
+  for (const step of active) if (needsService(step)) progress.runBegan()
   const sent: PlanStep[] = []
-  const stopped = await carryOutUntilStopped(ctx, {
-    prepared,
-    plan,
-    connection,
-    lock,
-    claim,
-    progress,
-    onSending,
-    onSent: (step) => sent.push(step),
-    onResult,
-  })
+  const running = new Set<string>()
+  const repeated = createRepeatedIds(ctx)
+  for await (const event of carryOutPlan(await optionsOf(ctx, prepared, plan, connection, lock))) {
+    prepared.observer?.see(event)
+    if (event.is === 'unanswered') ctx.out.note(GRACE_NOTE)
+    else if (event.is === 'sent') {
+      sent.push(event.step)
+      prepared.options.allowance?.take(1, sumSteps([event.step], prices))
+    } else if (event.is === 'run') {
+      seeRun(event, progress, running)
+      if (event.event.is === 'created') repeated(event.event.run)
+    } else {
+      progress.runEnded(event.result.run, event.result.step.entry.name)
+      report.row(event.result)
+    }
+  }
   progress.end()
-  if (ctx.globals.local) await recordQueued(ctx, active, keeper)
-  const lockErrors = await lock.finish(ctx.out.warn)
-  const estimate = sumSteps(sent, prices)
-  const exists = (name: string) => keeper.entry(name)?.pending?.state === 'accepted'
-  const { errors, notStarted } = report.end(plan, exists, estimate)
+  // A session of `rushes mcp` renders on.
+  if (ctx.globals.local && prepared.observer === undefined && running.size > 0)
+    lock.journal?.queued(await ctx.address(), [...running])
+  const lockErrors = await lock.finish()
+  const exists = (name: string) =>
+    active.some(({ entry, action }) => entry.name === name && action.do === 'download') ||
+    sent.some(({ entry }) => entry.name === name)
+  const { errors, notStarted } = report.end(plan, exists, sumSteps(sent, prices))
+  const { first } = ctx.interrupts
+  const stopped =
+    first.aborted && first.reason instanceof Interruption
+      ? interruptedBatch(ctx, first.reason, prepared)
+      : undefined
   const failures = [...lockErrors, ...stopReasons([...errors, ...lockErrors], stopped, notStarted)]
   for (const error of failures) if (!isClosedStdout(ctx, error)) ctx.out.error(error)
-  if (stopped?.code === 'interrupted') return stopped.exitCode
+  if (stopped !== undefined) return stopped.exitCode
   const code = exitCodeOf([...errors, ...failures])
   // Exit code 2 means that nothing was sent.
-  return code === EXIT.usage && hasSent ? EXIT.runFailed : code
+  return code === EXIT.usage && sent.length > 0 ? EXIT.runFailed : code
+}
+
+function seeRun(
+  { step, event }: Extract<BatchEvent, { is: 'run' }>,
+  progress: Progress,
+  running: Set<string>,
+): void {
+  const { name } = step.entry
+  if (event.is === 'unanswered') return
+  const { id, firstStatus } = event.run
+  if (event.is === 'created') progress.status(id, firstStatus ?? 'accepted', name)
+  if (event.is === 'status') progress.status(id, event.state.status, name, progressOf(event.state))
+  if (event.is === 'created') running.add(id)
+  if (event.is === 'ended' && event.result.is !== 'running') running.delete(id)
 }
 
 /** Of the known types of media. */
@@ -165,10 +175,10 @@ async function checkLimits(ctx: Context, prepared: PreparedBatch): Promise<void>
 async function movedSteps(
   { interrupts, out, fileSystem }: Context,
   { manifest: { folder }, plan: { steps, counts, disk } }: PreparedBatch,
-  keeper: LockKeeper,
+  { file }: BatchLock,
 ): Promise<readonly PlanStep[]> {
   try {
-    return await moveFiles(steps, { disk, keeper, folder, signal: interrupts.first, fileSystem })
+    return await moveFiles(steps, { disk, lock: file, folder, signal: interrupts.first, fileSystem })
   } catch (thrown) {
     // All files are at their paths. Only the lock file could not be written.
     const isDone = counts.create + counts.download === 0
@@ -178,87 +188,56 @@ async function movedSteps(
   }
 }
 
-/** Marks unfinished local runs as queued: the embedded service ends with the command. */
-async function recordQueued(ctx: Context, steps: readonly PlanStep[], keeper: LockKeeper): Promise<void> {
-  const recorder = await ctx.recorder()
-  for (const { entry } of steps) {
-    const pending = keeper.entry(entry.name)?.pending
-    if (pending?.state === 'accepted') recorder.recordQueued(pending.run)
-  }
-}
-
 /** Whether the reader closed standard output: the program then ends without a message. */
 const isClosedStdout = ({ interrupts }: Context, { exitCode }: RushesError): boolean =>
   interrupts.first.aborted && exitCode === EXIT.stdoutClosed
 
-interface BatchRun {
-  readonly prepared: PreparedBatch
-  readonly plan: Plan
-  readonly connection: Connection | undefined
-  readonly lock: BatchLock
-  readonly claim: BatchClaim
-  readonly progress: Progress
-  onSending(): void
-  onSent(step: PlanStep): void
-  onResult(result: RowResult): void
-}
-
-/** Returns the error of a signal, of a lost claim or of the lock file. Undefined if the batch was not stopped. */
-async function carryOutUntilStopped(ctx: Context, batch: BatchRun): Promise<RushesError | undefined> {
-  const { interrupts, globals } = ctx
-  const { plan, connection, progress, claim, lock, prepared } = batch
-  const { manifest, options, prices } = prepared
+async function optionsOf(
+  ctx: Context,
+  prepared: PreparedBatch,
+  plan: Plan,
+  connection: Connection | undefined,
+  { file, name, journal, noCreates, throwFailed }: BatchLock,
+): Promise<BatchOptions> {
+  const { interrupts, globals, clock } = ctx
+  const { manifest, options, prices, isElsewhere } = prepared
   const { folder } = manifest
-  const { keeper } = lock
-  const madeOf = (name: string) => keeper.entry(name)?.made
-  // If no row needs the service, the journal is not opened: the disk may be read-only.
-  const service = connection && (await serviceOf(ctx, connection))
-  if (service !== undefined) for (const step of activeSteps(plan)) if (needsService(step)) progress.runBegan()
-  const { first: signal } = interrupts
-  const sources = service && createSourceUrls({ ...service, clock: ctx.clock, folder, madeOf, signal })
-  const stop = new AbortController()
-  for (const each of [interrupts.first, claim.lost]) onAbort(each, () => stop.abort(each.reason))
-  try {
-    return await carryOutPlan({
-      ...{ plan, keeper, folder, service, claim, interrupts },
-      manifest: prepared.source === '-' ? undefined : resolve(prepared.source),
-      clock: ctx.clock,
-      random: ctx.random,
-      identity: identityOf,
-      concurrency: options.concurrency,
-      timeoutMs: options.patienceMs,
-      signal: stop.signal,
-      continuation: `\`${batchCommandLine(globals, prepared)}\``,
-      payAgain: (row) => payAgain(globals, prepared, row),
-      async inputOf({ entry }) {
-        if (connection === undefined || sources === undefined) throw new Error('a create needs the service')
-        return withRunOutputs(ctx, connection, await inputToSend(entry, sources.urlOf))
-      },
-      estimateOf: (step) => estimateOf(step, prices),
-      stopsCreating: (error) => options.failFast || stopsBatch(error),
-      isChanged: lock.isChanged,
-      onGrace: () => ctx.out.note(GRACE_NOTE),
-      onStatus: (step, id, status, detail) => progress.status(id, status, step.entry.name, detail),
-      onDownloaded: (state) => sources?.learn(state),
-      onSending: batch.onSending,
-      onSent: batch.onSent,
-      onResult: batch.onResult,
-    })
-  } catch (thrown) {
-    if (thrown instanceof RushesError && thrown === claim.lost.reason) return thrown
-    if (!(thrown instanceof Interruption)) throw thrown
-    return interruptedBatch(ctx, thrown, prepared)
+  const address = connection === undefined ? '' : await ctx.address()
+  const session: RunsSession | undefined = connection && {
+    client: connection.client,
+    journal,
+    policy: 'required',
+    address,
+    profile: ctx.profileName,
+    clock,
+    random: ctx.random,
+    interrupts,
+    concurrency: options.concurrency,
+    timeoutMs: options.patienceMs,
+    noCreates,
+    isFailFast: options.failFast,
+    stopsCreates: stopsBatch,
+  }
+  const madeOf = (row: string) => file.get(row)
+  const sources =
+    connection &&
+    createSourceUrls({ ...connection, address, clock, folder, madeOf, signal: interrupts.first })
+  return {
+    ...{ plan, lock: file, name, folder, isElsewhere },
+    manifest: prepared.source === '-' ? undefined : resolve(prepared.source),
+    service: session && connection && { session, downloader: await ctx.downloader(connection.fetch) },
+    identity: identityOf,
+    continuation: `\`${batchCommandLine(globals, prepared)}\``,
+    payAgain: (row) => payAgain(globals, prepared, row),
+    async inputOf({ entry }) {
+      if (connection === undefined || sources === undefined) throw new Error('a create needs the service')
+      return withRunOutputs(ctx, connection, await inputToSend(entry, sources.urlOf))
+    },
+    estimateOf: (step) => estimateOf(step, prices),
+    onLockFailed: throwFailed,
+    learn: (state) => sources?.learn(state),
   }
 }
-
-const serviceOf = async (ctx: Context, { client, fetch }: Connection) => ({
-  client,
-  fetch,
-  recorder: await ctx.recorder(),
-  downloader: await ctx.downloader(fetch),
-  address: await ctx.address(),
-  isLocal: ctx.globals.local,
-})
 
 function payAgain(globals: ServiceFlags, { source, flags }: BatchWords, row: string): string {
   const command = batchCommandLine(globals, {

@@ -43,7 +43,7 @@ const USUAL_EXTENSIONS: Readonly<Record<string, string>> = { image: '.png', vide
 
 /** The file with the extension of the row's last output, or else with the usual one of its kind. */
 function expectedFile({ entry, file, locked }: PlanStep): string {
-  const [last] = outputsOf(locked?.made)
+  const [last] = outputsOf(locked)
   const extension = (last && extname(last.file)) || USUAL_EXTENSIONS[entry.kind ?? '']
   return extension === undefined ? file : file.replaceAll('.{ext}', extension)
 }
@@ -65,7 +65,7 @@ export const stepJson = ({ entry, model, hash, file, action, sources, locked, ou
   file,
   run: action.do === 'download' ? action.run : null,
   uses: sources,
-  outputs: outputsOf(locked?.made).map((output, at) => outputJson(output, outputs[at])),
+  outputs: outputsOf(locked).map((output, at) => outputJson(output, outputs[at])),
   line: entry.at.line,
 })
 
@@ -107,9 +107,8 @@ export function modelsNote({ byModel, currency }: BatchEstimate): string | undef
 /** Returns the notes to print beside the rows of a plan. */
 export function notesOf({ renamed, leftover }: Plan): readonly string[] {
   const notes = renamed.map(({ from, to }) => `"${from}" was renamed to "${to}" (same model and input)`)
-  const withFile = leftover.filter(({ file }) => file !== undefined)
-  if (withFile.length > 0) {
-    const names = withFile.map(({ name, file }) => `${name} (${file})`)
+  if (leftover.length > 0) {
+    const names = leftover.map(({ name, file }) => `${name} (${file})`)
     notes.push(`no longer in the manifest, kept in the lock file while the file exists: ${names.join(', ')}`)
   }
   return notes
@@ -120,4 +119,4 @@ export const isAllUpToDate = ({ counts }: Plan): boolean => counts.up_to_date + 
 
 /** All keys are always present. Unknown values are null. */
 export const leftRunsJson = ({ left }: Plan) =>
-  left.map(({ name, run, key, why }) => ({ name, run: run ?? null, key: key ?? null, why }))
+  left.map(({ flight: { name, run, key }, why }) => ({ name, run: run ?? null, key: key ?? null, why }))

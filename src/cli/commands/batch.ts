@@ -1,14 +1,17 @@
 /** `rushes batch`: creates only the assets of a manifest that are missing or out of date. */
 import { existsSync } from 'node:fs'
 import { type Command, Option } from 'commander'
-import { claimFor } from '../../batch/lock/open-lock.js'
-import { EXIT, usageError } from '../../errors.js'
+import type { BatchClaim } from '../../batch/lock/claim.js'
+import { activeSteps } from '../../batch/results/rows.js'
+import { EXIT, RushesError, usageError } from '../../errors.js'
 import { asRushesError } from '../../host/interrupts.js'
+import { isSystemError } from '../../host/system-error.js'
 import { annotate, annotateExit, beginReport, MAX_LINE_ANNOTATIONS } from '../batch/ci-reports.js'
 import type { BatchAllowance } from '../batch/estimates.js'
+import { neverWritable } from '../batch/open-lock.js'
 import { type BatchFlags, batchOptionsOf, MANIFEST_NAME } from '../batch/options.js'
 import {
-  claimOptionsOf,
+  type BatchObserver,
   loadManifest,
   type PreparedBatch,
   prepare,
@@ -29,6 +32,7 @@ export interface BatchRequest {
   /** Called with the absolute path of each local image before the image is read. May throw. */
   readonly onImage?: (path: string) => void
   readonly allowance?: BatchAllowance
+  readonly observer?: BatchObserver | undefined
 }
 
 const ROWS: readonly (readonly [string, string])[] = [
@@ -81,7 +85,10 @@ export async function batchCommand(ctx: Context, request: BatchRequest): Promise
   }
 }
 
-async function doBatch(ctx: Context, { manifest, flags, onImage, allowance }: BatchRequest): Promise<number> {
+async function doBatch(
+  ctx: Context,
+  { manifest, flags, onImage, allowance, observer }: BatchRequest,
+): Promise<number> {
   const words = { source: manifest, flags }
   const flagged = await batchOptionsOf(ctx, flags)
   // An allowance has its own limit.
@@ -97,13 +104,26 @@ async function doBatch(ctx: Context, { manifest, flags, onImage, allowance }: Ba
   if (options.mode === 'check') return check(ctx, await prepare(ctx, loaded, options, words))
   // Claims the lock file before it is read. Another batch may be about to write to it, and its runs must not be paid
   // for again.
-  const claim = await claimFor(claimOptionsOf(ctx, loaded.lockPath))
+  const claim = await claimOrError(loaded.lockPath)
   try {
     const prepared = await prepare(ctx, loaded, options, words)
     refuseImpossible(prepared)
-    return await runBatch(ctx, prepared, claim)
+    // Without anything to do, the folder may be read-only.
+    if (claim instanceof RushesError && activeSteps(prepared.plan).length > 0) throw claim
+    return await runBatch(ctx, { ...prepared, observer })
   } finally {
-    await claim.release()
+    if (!(claim instanceof RushesError)) claim.release()
+  }
+}
+
+/** Returns the error of a folder that cannot be written. Throws `usage` if another batch is running. */
+async function claimOrError(lockPath: string): Promise<BatchClaim | RushesError> {
+  const { claimBatch } = await import('../../batch/lock/claim.js')
+  try {
+    return claimBatch(lockPath)
+  } catch (error) {
+    if (!isSystemError(error)) throw error
+    return neverWritable(lockPath, error)
   }
 }
 

@@ -2,14 +2,14 @@
 import { type Command, Option } from 'commander'
 import { RushesError, usageError } from '../../errors.js'
 import { retry } from '../../host/retry.js'
-import { errorCodeOf, type RunState } from '../../protocol/run-state.js'
+import { errorCodeOf, isCanceled, isOutcomeUnknown, type RunState } from '../../protocol/run-state.js'
 import { printable } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { exitCodeOf } from '../process/exit.js'
 import { isFree } from '../runs/journal-rows.js'
 import { addRunIds, type RunChoice, selectRuns } from '../runs/run-selection.js'
 import { confirm } from '../terminal/confirm.js'
-import { type StatusSource, showRuns } from './status.js'
+import { type StatusListener, type StatusSource, showRuns } from './status.js'
 
 /** A provider lists a job whose create had no answer within two minutes. */
 const MAX_STOPPING_MS = 150_000
@@ -17,7 +17,7 @@ const STOPPING_STEP_MS = 1_000
 const STEPS_BEFORE_NOTE = 3
 const JOB_CONTINUES = { hint: 'It may continue at its provider, and cost money. Repeat the command.' }
 
-export interface CancelOptions extends RunChoice {
+export interface CancelOptions extends RunChoice, StatusListener {
   readonly yes?: boolean
 }
 
@@ -37,26 +37,50 @@ export async function cancelCommand(ctx: Context, options: CancelOptions): Promi
     throw usageError('Nothing was canceled.')
   const { errors, states } = await showRuns(ctx, runs, (service, id) => cancelRun(ctx, service, id), {
     render: true,
+    onState: options.onState,
+    check: checkJob,
   })
   for (const { id, status, phase } of states)
     if (phase === 'succeeded') out.note(`${id} had already ended (${printable(status)}).`)
-    else if (phase === 'running') out.note(`${id} is not canceled yet (${printable(status)}).`)
-  return exitCodeOf(errors)
+  const refusals = states.flatMap((state) => refusalOf(state) ?? [])
+  for (const refusal of refusals) out.error(refusal)
+  return exitCodeOf([...errors, ...refusals])
+}
+
+/**
+ * Throws `usage` if the model of a local run cannot run, for example without the provider's key: its job could not be
+ * canceled, and would cost money.
+ */
+function checkJob({ find, checkModel }: StatusSource, id: string): void {
+  const row = find(id)
+  if (row?.model !== undefined) checkModel?.(row.model, !isFree(row))
+}
+
+/** Returns an error if the run, or its job at the provider, continues although the service has answered. */
+function refusalOf(state: RunState): RushesError | undefined {
+  const { id: runId, status, phase } = state
+  if (phase === 'running')
+    return new RushesError('run_failed', `The run is not canceled (${printable(status)}); it continues.`, {
+      runId,
+      hint: 'The service may still be canceling it. Repeat the command to see.',
+    })
+  if (!isCanceled(state) || !isOutcomeUnknown(state)) return undefined
+  return new RushesError('run_failed', 'The job of the run was not canceled; it may continue.', {
+    runId,
+    hint: 'It may cost money: look at the list of its provider.',
+  })
 }
 
 /**
  * Resolves with the state of the canceled run. With `--local`, waits until its job at a provider is canceled too: the
- * service ends with this command, and the job would continue and cost money. Throws `usage`, and cancels nothing, if its
- * model cannot run, for example without the provider's key.
+ * service ends with this command, and the job would continue and cost money.
  */
 async function cancelRun(
   { clock, out, interrupts }: Context,
-  { client, localFiles, recorder, checkModel }: StatusSource,
+  { client, localFiles }: StatusSource,
   id: string,
 ): Promise<RunState> {
   const { first: signal } = interrupts
-  const row = recorder.find(id)
-  if (row?.model !== undefined) checkModel?.(row.model, !isFree(row))
   const deadlineMs = clock.monotonic() + MAX_STOPPING_MS
   return await retry<RunState, RunState>({
     attempt: (number) => (number === 1 ? client.cancel(id, signal) : client.get(id, signal)),

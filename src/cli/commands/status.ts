@@ -3,11 +3,10 @@ import { type Command, Option } from 'commander'
 import { EXIT, RushesError } from '../../errors.js'
 import { asRushesError, Interruption } from '../../host/interrupts.js'
 import { createSlots } from '../../host/slots.js'
+import type { Journal, JournalRun } from '../../journal/index.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import { endErrorOf, type RunState } from '../../protocol/run-state.js'
-import { createErrorGroups } from '../../runs/error-groups.js'
-import { knownRun } from '../../runs/follow.js'
-import type { Recorder } from '../../runs/recorder.js'
+import { knownRun } from '../../runs/run.js'
 import type { CommandEnvironment, Connection, ConnectOptions, Context } from '../context/context.js'
 import { exitCodeOf } from '../process/exit.js'
 import { repeatedRuns } from '../runs/folded-errors.js'
@@ -16,11 +15,17 @@ import { inOrder } from '../runs/print-run.js'
 import { statusCells } from '../runs/run-cells.js'
 import { addRunIds, type RunChoice, selectRuns } from '../runs/run-selection.js'
 import type { SelectedRun } from '../runs/where.js'
+import { createErrorGroups } from '../terminal/error-groups.js'
 import { tabRow } from '../terminal/format.js'
 import { type RunRecord, runJson } from '../terminal/run-json.js'
 
-export interface StatusOptions extends RunChoice {
+export interface StatusOptions extends RunChoice, StatusListener {
   readonly exitStatus: boolean
+}
+
+export interface StatusListener {
+  /** Called with each status received. */
+  readonly onState?: ((state: RunState) => void) | undefined
 }
 
 export function register(command: Command, { run }: CommandEnvironment, showStatus = statusCommand): void {
@@ -32,7 +37,10 @@ export function register(command: Command, { run }: CommandEnvironment, showStat
 }
 
 export interface StatusSource extends Connection {
-  readonly recorder: Recorder
+  readonly address: string
+  readonly journal: Journal
+  /** Returns the row of a run. Undefined if it has none, or if the journal cannot be read. */
+  find(id: string): JournalRun | undefined
 }
 
 interface RequestedRun {
@@ -48,11 +56,16 @@ interface StatusRow {
 /** Shows the status of each run. The ids may be of runs of several services. */
 export async function statusCommand(ctx: Context, options: StatusOptions): Promise<number> {
   const runs = await selectRuns(ctx, options)
-  const { errors, states } = await showRuns(ctx, runs, ({ client, recorder }, id) =>
-    client.get(id, ctx.interrupts.first, (state) => recorder.recordStatus({ state })),
-  )
+  const ask = ({ client, journal, address }: StatusSource, id: string) =>
+    client.get(id, ctx.interrupts.first, (state) => journal.status(address, { state }))
+  const { errors, states } = await showRuns(ctx, runs, ask, options)
   const hasFailed = options.exitStatus && states.some(({ phase }) => phase === 'failed')
   return exitCodeOf(errors) || (hasFailed ? EXIT.runFailed : EXIT.ok)
+}
+
+export interface ShowRunsOptions extends ConnectOptions, StatusListener {
+  /** Called for every run before the first request. If it throws, no request is sent. */
+  check?(service: StatusSource, id: string): void
 }
 
 /** Sends a request for each run, records and prints its state, and prints the errors. */
@@ -60,7 +73,7 @@ export async function showRuns(
   ctx: Context,
   runs: readonly SelectedRun[],
   ask: (service: StatusSource, id: string) => Promise<RunState>,
-  options: ConnectOptions = {},
+  options: ShowRunsOptions = {},
 ): Promise<{ readonly errors: readonly RushesError[]; readonly states: readonly RunState[] }> {
   const { out } = ctx
   const targets: RequestedRun[] = []
@@ -70,6 +83,7 @@ export async function showRuns(
     services.set(context, service)
     targets.push({ id, service })
   }
+  for (const { id, service } of targets) options.check?.(service, id)
   const errors: RushesError[] = []
   const groups = createErrorGroups()
   const rows: (readonly string[])[] = []
@@ -95,13 +109,14 @@ export async function showRuns(
     inFlight.use(async () => {
       try {
         const state = await ask(service, id)
-        service.recorder.recordStatus({ state })
+        service.journal.status(service.address, { state })
         states.push(state)
+        options.onState?.(state)
         settle(index, await statusRowOf(state, service))
       } catch (thrown) {
         if (thrown instanceof Interruption) throw thrown
         const error = asRushesError(thrown).with({ runId: id })
-        if (error.code === 'run_not_found') service.recorder.recordNotFound(error, id)
+        if (error.code === 'run_not_found') service.journal.notFound(service.address, id, error)
         settle(index, error)
       }
     })
@@ -115,16 +130,20 @@ export async function showRuns(
   return { errors, states }
 }
 
-const serviceOf = async (ctx: Context, options: ConnectOptions): Promise<StatusSource> => ({
-  ...(await ctx.connect(options)),
-  recorder: await ctx.recorder(),
-})
+async function serviceOf(ctx: Context, options: ConnectOptions): Promise<StatusSource> {
+  const connection = await ctx.connect(options)
+  const journal = await ctx.openJournal()
+  const address = await ctx.address()
+  const find = (id: string) => journal.tryRead(() => journal.find(address, id))
+  return { ...connection, address, journal, find }
+}
 
 /** Shows the files on disk for a local run, because its URLs stop working when this process ends. */
-async function statusRowOf(state: RunState, { recorder, localFiles }: StatusSource): Promise<StatusRow> {
+async function statusRowOf(state: RunState, { journal, find, localFiles }: StatusSource): Promise<StatusRow> {
   const { id, service } = state
-  const { kind, model, createdAt, elapsedMs } = knownRun(id, recorder.find(id))
-  const downloaded = recorder.filesOf(id).filter(isOnDisk)
+  const row = find(id)
+  const { kind, model, createdAt, elapsedMs } = knownRun(id, row)
+  const downloaded = row === undefined ? [] : journal.filesOf(row).filter(isOnDisk)
   const files =
     localFiles === undefined ? [] : downloaded.length > 0 ? downloaded : await localFiles(state.urls)
   const locations = localFiles === undefined ? state.urls : files.map(({ path }) => path)

@@ -2,9 +2,7 @@
 import { usageError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
 import type { Fetch } from '../../host/http.js'
-import type { Journal } from '../../journal/index.js'
 import { printable, shortened } from '../../protocol/text.js'
-import type { Recorder, RecorderOptions } from '../../runs/recorder.js'
 import type { Engine } from '../../service/engines/engine.js'
 import type { ModelSetEngine } from '../../service/models/model-set.js'
 import { askServer } from '../models/ask-server.js'
@@ -99,25 +97,4 @@ function describeEngine(
       `Its server has several models (${shortened(others.map(printable).join(', '), 200)}) and chooses one. ` +
         `To name one: --engine ${engine.type}:${engine.url}#<model>`,
     )
-}
-
-/** Lock timeout of the journal for a command that can work without it. */
-const FIRST_LOCK_TIMEOUT_MS = 2_000
-
-/** Throws `usage` only for a journal of a newer format. */
-export async function openRecorder(
-  options: Omit<RecorderOptions, 'failure'>,
-  openJournal: (lockTimeoutMs: number) => Promise<Journal>,
-  signal: AbortSignal,
-): Promise<Recorder> {
-  const recorder = await import('../../runs/recorder.js')
-  let failure: unknown
-  try {
-    await openJournal(FIRST_LOCK_TIMEOUT_MS)
-  } catch (error) {
-    const { isNewerState } = await import('./state.js')
-    if (isNewerState(error) || error === signal.reason) throw error
-    failure = error
-  }
-  return recorder.createRecorder({ ...options, failure })
 }

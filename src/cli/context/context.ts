@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import type { ApiClient, RateLimiter } from '../../client/index.js'
+import type { ApiClient } from '../../client/index.js'
 import type { DownloadedFile, Downloader } from '../../download/index.js'
 import { type RushesError, usageError } from '../../errors.js'
 import { type Clock, systemClock } from '../../host/clock.js'
@@ -13,8 +13,8 @@ import { type FileSystem, systemFiles } from '../../host/file-system.js'
 import type { Fetch } from '../../host/http.js'
 import type { Interrupts } from '../../host/interrupts.js'
 import type { Journal } from '../../journal/index.js'
+import type { Limiter } from '../../limiter/index.js'
 import type { ModelDocument } from '../../protocol/models.js'
-import type { Recorder } from '../../runs/recorder.js'
 import type { Engine } from '../../service/engines/engine.js'
 import type { Globals } from '../flags/globals.js'
 import type { AskService, KnownModels } from '../models/known-models.js'
@@ -33,7 +33,6 @@ import {
   type Settings,
 } from './command-settings.js'
 import type { PictureParts } from './picture-parts.js'
-import type { StateOptions } from './state.js'
 
 /** Parts that tests can replace. */
 export interface ReplaceableParts {
@@ -84,8 +83,8 @@ export interface Context extends Io, Settings {
   findAddress(): Promise<string | undefined>
   /** Opens the journal. Throws `usage` when the journal cannot be opened. */
   journal(): Promise<Journal>
-  /** Records runs for commands that can work without the journal. Throws `usage` only for a journal of a newer format. */
-  recorder(): Promise<Recorder>
+  /** Opens the journal for commands that can work without it. Throws `usage` only for a journal of a newer format. */
+  openJournal(): Promise<Journal>
   /** Returns the documents of the models. Throws `usage` when `local.models` cannot be read. */
   models(): Promise<KnownModels>
   /** Opens them again, for one part of a long command. */
@@ -140,12 +139,9 @@ export interface CommandEnvironment {
 interface Shared {
   readonly keys: Map<string, string>
   readonly closers: (() => Promise<void>)[]
-  readonly openJournal: () => Promise<OpenJournal>
+  readonly openJournal: () => Promise<Journal>
   readonly fetch: () => Promise<Fetch>
 }
-
-/** Opens the journal, or returns the journal that is already open. After a failure the next call tries again. */
-type OpenJournal = (lockTimeoutMs?: number) => Journal
 
 /** Where a run of the journal lives: the address is a URL, or `local`. */
 export interface RunHome {
@@ -169,9 +165,7 @@ interface Opening {
   readonly random: () => number
   readonly folders: Folders
   readonly settings: CommandSettings
-  readonly state: StateOptions
-  /** Monotonic time at which requests are no longer held back after a 429. */
-  heldBackUntilMs: number
+  readonly limiters: Limiter[]
   readonly closers: Shared['closers']
   readonly fetch: Shared['fetch']
   readonly openJournal: Shared['openJournal']
@@ -209,8 +203,8 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
     baseUrl,
     address: async () => (globals.local ? LOCAL_ADDRESS : baseUrl()),
     findAddress: async () => (globals.local ? LOCAL_ADDRESS : settings.findBaseUrl()),
-    journal: (waitMs?: number) => journalOf(opening, waitMs),
-    recorder: once(() => recorderOf(opening, ctx)),
+    journal: async () => (await openJournal()).check(),
+    openJournal,
     models: once(() => modelsOf(opening, ctx)),
     openModels: () => modelsOf(opening, ctx),
     fetch,
@@ -229,7 +223,7 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
       const { createDownloader } = await import('../../download/index.js')
       return createDownloader({ fetch: fetchOutput, clock, random, fileSystem })
     },
-    rateLimitedForMs: () => Math.max(0, opening.heldBackUntilMs - clock.monotonic()),
+    rateLimitedForMs: () => Math.max(0, ...opening.limiters.map((limiter) => limiter.heldBackMs())),
     engine: async () => parts.engine ?? (await import('./local-service.js')).createPreviewProcess(),
     pictureParts: async () =>
       parts.pictures ?? (await import('./picture-parts.js')).createPictureParts(options.env),
@@ -271,18 +265,16 @@ function openingOf(
   const signal = interrupts.first
   const settings = createCommandSettings({ ...options, clock, signal, createsProfile, reportsAddress })
   const fetch = shared.fetch ?? once(async () => parts.fetch ?? (await openNetwork(env, clock)))
-  const state = { folder: folders.state, clock, warn: out.warn }
   return {
     options,
     clock,
     random: parts.random ?? Math.random,
     folders,
     settings,
-    state,
-    heldBackUntilMs: 0,
+    limiters: [],
     closers,
     fetch,
-    openJournal: shared.openJournal ?? once(() => journalOpener(state, closers)),
+    openJournal: shared.openJournal ?? once(() => openJournal(folders.state, clock, out, closers)),
     lineEngine: once(async () => {
       const { openEngine } = await import('./connections.js')
       return openEngine(globals.engine, folders.state, { env: options.env, clock, signal, fetch })
@@ -298,31 +290,16 @@ async function openNetwork(env: Env, clock: Clock): Promise<Fetch> {
   return createNetwork({ env, clock }).fetch
 }
 
-async function journalOpener(state: StateOptions, closers: Shared['closers']): Promise<OpenJournal> {
-  const { openStateJournal } = await import('./state.js')
-  let opened: Journal | undefined
-  closers.push(async () => opened?.close())
-  return (lockTimeoutMs) => {
-    opened ??= openStateJournal({ ...state, lockTimeoutMs })
-    return opened
-  }
-}
-
-async function journalOf({ openJournal, options }: Opening, waitMs?: number): Promise<Journal> {
-  const { whenUnlocked } = await import('./state.js')
-  return whenUnlocked(await openJournal(), options.interrupts.first, waitMs)
-}
-
-async function recorderOf(opening: Opening, ctx: Context): Promise<Recorder> {
-  const { out, interrupts } = opening.options
-  const { openRecorder } = await import('./connections.js')
-  const journal = await opening.openJournal()
-  const { warn, note } = out
-  const parts = { address: await ctx.address(), profile: ctx.profileName, journal, warn, note }
-  const opened = await openRecorder(parts, (waitMs) => journalOf(opening, waitMs), interrupts.first)
-  // Closers run in reverse order, so the recorder ends before the journal closes.
-  opening.closers.push(async () => opened.end())
-  return opened
+async function openJournal(
+  folder: string,
+  clock: Clock,
+  { warn }: Output,
+  closers: Shared['closers'],
+): Promise<Journal> {
+  const { Journal } = await import('../../journal/index.js')
+  const journal = new Journal({ folder, now: clock.now, warn })
+  closers.push(async () => journal.close())
+  return journal
 }
 
 async function modelsOf(opening: Opening, ctx: Context): Promise<KnownModels> {
@@ -338,7 +315,7 @@ async function modelsOf(opening: Opening, ctx: Context): Promise<KnownModels> {
 }
 
 async function clientFor(opening: Opening, baseUrl: string, apiKey: string): Promise<ApiClient> {
-  const { clock, random, settings, fetch, options } = opening
+  const { clock, settings, fetch, options } = opening
   const { out } = options
   const { createApiClient } = await import('../../client/index.js')
   const failureStatuses = (await settings.setting('failureStatuses'))?.split(',') ?? []
@@ -348,7 +325,6 @@ async function clientFor(opening: Opening, baseUrl: string, apiKey: string): Pro
     fetch: await fetch(),
     limiter: await limiterFor(opening, baseUrl, apiKey),
     clock,
-    random,
     failureStatuses: failureStatuses.filter((word) => word.trim() !== ''),
     runIdField: await settings.setting('runIdField'),
     trace: out.mode.debug ? out.debug : undefined,
@@ -359,22 +335,18 @@ async function clientFor(opening: Opening, baseUrl: string, apiKey: string): Pro
  * Opens the rate limit of a key, which all processes with this key share. With `--local` only this process uses the
  * key, so its limit is not shared.
  */
-async function limiterFor(opening: Opening, address: string, apiKey: string): Promise<RateLimiter> {
-  const { clock, state, closers, options } = opening
-  const { createLimiter } = await import('../../limiter/index.js')
-  if (options.globals.local) return createLimiter(clock)
-  const { openStateLedger } = await import('./state.js')
-  const { keyHashOf } = await import('../../limiter/shared-ledger.js')
-  const ledger = openStateLedger({ ...state, keyHash: keyHashOf(new URL(address).origin, apiKey) })
-  closers.push(async () => ledger.close())
-  const limiter = createLimiter(clock, ledger)
-  return {
-    ...limiter,
-    holdBack(ms) {
-      opening.heldBackUntilMs = Math.max(opening.heldBackUntilMs, clock.monotonic() + ms)
-      limiter.holdBack(ms)
-    },
-  }
+async function limiterFor(opening: Opening, address: string, apiKey: string): Promise<Limiter> {
+  const { clock, folders, closers, options } = opening
+  const { origin } = new URL(address)
+  const { warn } = options.out
+  const { Limiter } = await import('../../limiter/index.js')
+  const { openSharedLimiter } = await import('../../limiter/shared-limiter.js')
+  const limiter = options.globals.local
+    ? new Limiter(clock)
+    : openSharedLimiter({ folder: folders.state, origin, apiKey, clock, warn })
+  closers.push(async () => limiter.close())
+  opening.limiters.push(limiter)
+  return limiter
 }
 
 async function connectRemote(opening: Opening): Promise<Connection> {

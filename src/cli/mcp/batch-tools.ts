@@ -8,7 +8,7 @@ import { batchCommand } from '../commands/batch.js'
 import { plural } from '../terminal/format.js'
 import { type Allowance, createShare, leftJson, leftText } from './allowance.js'
 import { errorAnswer, errorResult, notReady } from './answers.js'
-import { abandon, type CollectedOutput, type JobOutcome } from './job.js'
+import { type CollectedOutput, interrupt, type JobOutcome } from './job.js'
 import { type JobKey, type McpSession, moneyOf, type SessionTask, startTask, waitFor } from './session.js'
 import { type Answer, type Call, type ResultFile, shownPath } from './tool.js'
 
@@ -49,7 +49,7 @@ export async function planBatch(session: McpSession, call: Call): Promise<Answer
   const describe = () => 'reading the manifest'
   const waited = await waitFor(session, job.done, { call, jobs: [job], describe })
   if (waited !== 'done') {
-    abandon(job)
+    interrupt(job, 'SIGTERM')
     throw notReady('The plan', 'Call plan_batch for some of the rows, with `only`.')
   }
   const { errors, warnings, objects } = await job.done
@@ -130,9 +130,10 @@ export async function runBatch(session: McpSession, finished: Finished, call: Ca
     const { runs } = allowance.left
     const most = typeof max_runs === 'number' ? Math.min(max_runs, runs) : runs
     const share = createShare(allowance)
-    return startTask(session, { key, allowance: share }, (ctx) =>
+    return startTask(session, { key }, (ctx, observer) =>
       batchCommand(ctx, {
         allowance: share,
+        observer,
         manifest: path,
         flags: {
           ...flags,

@@ -1,8 +1,9 @@
 /** The tools that create runs. */
 import { randomUUID } from 'node:crypto'
 import { EXIT, RushesError, usageError } from '../../errors.js'
+import { Interruption } from '../../host/interrupts.js'
 import { identityOf } from '../../journal/identity.js'
-import type { NamedRequest } from '../../journal/index.js'
+import type { JournalRun } from '../../journal/index.js'
 import { writeJson } from '../../protocol/json.js'
 import { imageSourceOf } from '../../protocol/media.js'
 import type { Kind, ModelDocument } from '../../protocol/models.js'
@@ -18,7 +19,7 @@ import { revisit } from '../runs/revisit.js'
 import { modelFor } from '../settings/required-settings.js'
 import { leftJson, leftText } from './allowance.js'
 import { errorAnswer, notReady, runResult, runsAnswer } from './answers.js'
-import type { OnFound } from './job.js'
+import type { JobObserver } from './job.js'
 import {
   type McpSession,
   moneyOf,
@@ -75,9 +76,8 @@ export async function createRun(session: McpSession, kind: Kind | undefined, cal
   })
 
   function startCreate(): SessionTask {
-    const { allowance } = money
-    return startTask(session, isDryRun ? {} : { key, delivery, requestId, allowance }, (ctx, onFound) =>
-      create(ctx, { ...parsed, money, kind, onFound }),
+    return startTask(session, isDryRun ? {} : { key, delivery, isCreate: true }, (ctx, observer) =>
+      create(ctx, { ...parsed, money, kind, observer }),
     )
   }
 }
@@ -162,11 +162,11 @@ function joined(
 interface CreateJob extends CreateArguments {
   readonly money: SessionMoney
   readonly kind: Kind | undefined
-  readonly onFound: OnFound
+  readonly observer: JobObserver
 }
 
 async function create(ctx: Context, job: CreateJob): Promise<void> {
-  const { money, kind, model, input, takesImages, requestId, delivery, isDryRun } = job
+  const { money, kind, model, input, takesImages, requestId, delivery, isDryRun, observer } = job
   const { prices, allowance } = money
   const hasModel = (await modelOf(ctx, kind, model)) !== undefined
   const earlier = hasModel && !isDryRun ? await earlierCreate(ctx, requestId) : undefined
@@ -180,40 +180,53 @@ async function create(ctx: Context, job: CreateJob): Promise<void> {
   if (earlier !== undefined) {
     if (earlier.identity !== identityOf(request.model, request.input)) throw otherRequest(requestId)
     const id = idOf(earlier, requestId)
-    job.onFound(id, earlier.run.estimate)
-    await revisit(ctx, [id], options, { many: 'same command' })
+    observer.onFound(id, earlier.estimate)
+    await revisit(ctx, [id], options, { many: 'same command', observer })
     return
   }
   if (allowance.maxCost !== undefined && !isDryRun) await prices.renew([request.model])
   const estimate = prices.estimate({ ...request, model: request.model })
-  job.onFound(undefined, estimate)
+  observer.onFound(undefined, estimate)
   if (isDryRun) return
-  allowance.check(1, sumOf([estimate?.millionths]))
+  const sum = sumOf([estimate?.millionths])
+  allowance.check(1, sum)
   const checked = await deliveryOf(ctx, options, { runs: 1 })
   checkTarget(ctx, checked, { runs: 1, kind: request.kind })
-  await createRuns(ctx, {
-    connection: await ctx.connect(),
-    delivery: checked,
-    count: 1,
-    kind: request.kind,
-    model: request.model,
-    input: request.input,
-    body: request.body,
-    wait: true,
-    labels: job.labels,
-    estimate: () => estimate,
-    // The allowance of the session holds the limit.
-  })
+  const connection = await ctx.connect()
+  allowance.take(1, sum)
+  let isSent = false
+  try {
+    await createRuns(ctx, {
+      connection,
+      delivery: checked,
+      count: 1,
+      kind: request.kind,
+      model: request.model,
+      input: request.input,
+      body: request.body,
+      wait: true,
+      labels: job.labels,
+      requestId,
+      observer: {
+        ...observer,
+        see(event) {
+          isSent ||= event.is === 'created' || (event.is === 'ended' && event.result.is === 'unconfirmed')
+          observer.see(event)
+        },
+      },
+      estimate: () => estimate,
+    })
+    // The call was cancelled before the create was sent.
+    if (!isSent && observer.noCreates.aborted) throw new Interruption('SIGTERM')
+  } finally {
+    if (!isSent) allowance.giveBack(1, sum.millionths)
+  }
 }
 
-/**
- * Finds an earlier create with this request id, including those of this session that are not yet written to a locked
- * journal. Throws if the journal cannot be read: the create could then be paid twice.
- */
-async function earlierCreate(ctx: Context, requestId: string): Promise<NamedRequest | undefined> {
-  // The recorder needs an address. Throws while none is set.
-  await ctx.address()
-  return (await ctx.recorder()).findByRequest(requestId)
+/** Finds an earlier create with this request id. Throws if the journal cannot be read: it could then be paid twice. */
+async function earlierCreate(ctx: Context, requestId: string): Promise<JournalRun | undefined> {
+  const address = await ctx.address()
+  return (await ctx.journal()).findByRequest(address, requestId)
 }
 
 /** The prompt is passed in `--input`, where "-" is plain text and not standard input. */
@@ -235,7 +248,7 @@ function requestOptions(
 }
 
 /** Returns the id of an earlier create's run. Throws if it has no id, or none yet. */
-function idOf({ run }: NamedRequest, requestId: string): string {
+function idOf(run: JournalRun, requestId: string): string {
   if (run.id !== undefined) return run.id
   const key = run.key ?? ''
   if (run.phase === 'sending')

@@ -12,23 +12,21 @@ import {
   type SignalName,
 } from '../../host/interrupts.js'
 import type { RunEstimate } from '../../journal/index.js'
-import { sumOf } from '../../protocol/price.js'
 import type { RunState } from '../../protocol/run-state.js'
-import type { CreateNote, Recorder } from '../../runs/recorder.js'
+import type { BatchEvent } from '../../runs/batch.js'
+import type { RunEvent } from '../../runs/schedule.js'
 import { once } from '../context/command-settings.js'
 import type { Context } from '../context/context.js'
 import type { InputStream, OutputStream } from '../process/io.js'
+import type { Observer } from '../runs/carry-out.js'
 import type { Output } from '../terminal/output.js'
-import type { CreateAllowance } from './allowance.js'
 import { type Call, MAX_WAIT_MS } from './tool.js'
 
 export interface JobOrigin {
-  /** Request id of the create, for its row in the journal. */
-  readonly requestId?: string
+  /** Whether it creates one run. */
+  readonly isCreate?: boolean
   /** The existing run, if any. */
   readonly id?: string
-  /** Counts the creates. Undefined for a job that creates nothing. */
-  readonly allowance?: CreateAllowance | undefined
 }
 
 export interface JobOptions extends JobOrigin {
@@ -38,6 +36,8 @@ export interface JobOptions extends JobOrigin {
   onAccepted?(id: string, base: Context): void
   /** Called with each status received. */
   onState?(state: RunState): void
+  /** Called if it is interrupted while a create has no response. */
+  onUnanswered?(): void
   readonly stdin: InputStream
   readonly stdout: OutputStream
 }
@@ -51,6 +51,7 @@ export interface JobOutcome extends CollectedOutput {
 export interface Job {
   readonly options: JobOptions
   readonly interrupts: InterruptSource
+  readonly noCreates: AbortController
   readonly out: Output
   readonly collected: CollectedOutput
   /** Id of the job's run. Undefined until it is known. */
@@ -61,13 +62,9 @@ export interface Job {
   readonly created: string[]
   /** Estimate of the last create, or of the run that was found. Undefined without a price. */
   estimate: RunEstimate | undefined
-  /** Number of creates that were sent and have no response. */
-  unanswered: number
   isDone: boolean
   /** Whether it was interrupted: it ends soon, and no call can join it. */
   isStopped: boolean
-  /** No call waits for it: it stops when the creates that were sent are answered. */
-  isAbandoned: boolean
   /** Number of calls that wait for it. */
   waiters: number
   /** Called at each change that is worth a progress notification. */
@@ -81,10 +78,16 @@ export interface Job {
 
 type JobState = Omit<Job, 'done'>
 
-/** Called with the estimate of the run, and with its id if it already exists. */
-export type OnFound = (id: string | undefined, estimate: RunEstimate | undefined) => void
+/** What a command tells the job that runs it. */
+export interface JobObserver extends Observer {
+  see(event: RunEvent | BatchEvent): void
+  /** Called with each status received. */
+  onState(state: RunState): void
+  /** Called with the estimate of the run, and with its id if it already exists. */
+  onFound(id: string | undefined, estimate: RunEstimate | undefined): void
+}
 
-export type JobFunction = (ctx: Context, onFound: OnFound) => Promise<unknown>
+export type JobFunction = (ctx: Context, observer: JobObserver) => Promise<unknown>
 
 export function startJob(options: JobOptions, work: JobFunction): Job {
   let setKnown = () => {}
@@ -94,16 +97,12 @@ export function startJob(options: JobOptions, work: JobFunction): Job {
   const state: JobState = {
     ...createCollector(options.base.out),
     ...{ options, known, setKnown, interrupts: createInterrupts(), states: new Map(), created: [] },
-    ...{ id: options.id, estimate: undefined, unanswered: 0, waiters: 0, onChange: undefined },
-    ...{ isDone: false, isStopped: false, isAbandoned: false },
+    noCreates: new AbortController(),
+    ...{ id: options.id, estimate: undefined, waiters: 0, onChange: undefined },
+    ...{ isDone: false, isStopped: false },
   }
   if (state.id !== undefined) setKnown()
-  const onFound: OnFound = (id, estimate) => {
-    state.estimate = estimate
-    state.id ??= id
-    if (id !== undefined) setKnown()
-  }
-  const done = work(childOf(state, options.base), onFound)
+  const done = work(childOf(state, options.base), observerOf(state))
     .then(
       () => [],
       (thrown: unknown) => [asRushesError(thrown)],
@@ -116,19 +115,21 @@ export function startJob(options: JobOptions, work: JobFunction): Job {
   return Object.assign(state, { done })
 }
 
-/** Called when no call waits for it. Stops the job, but first waits for the response to a create that was sent. */
-export function abandon(job: Job): void {
-  job.isAbandoned = true
-  stopIfAbandoned(job)
+/** After its call was cancelled. The response to a create that was sent is awaited, and another call may join until then. */
+export function cancelJob(job: Job): void {
+  if (job.options.isCreate !== true) {
+    interrupt(job, 'SIGTERM')
+    return
+  }
+  job.noCreates.abort()
+  job.known.then(() => {
+    if (job.waiters === 0) interrupt(job, 'SIGTERM')
+  })
 }
 
 export function interrupt(job: JobState, by: SignalName): void {
   job.isStopped = true
   job.interrupts.interrupt(by)
-}
-
-function stopIfAbandoned(state: JobState): void {
-  if (state.isAbandoned && state.unanswered === 0) interrupt(state, 'SIGTERM')
 }
 
 /** The context of the command that does the work. */
@@ -140,69 +141,38 @@ function childOf(state: JobState, base: Context): Context {
     interrupts,
     stdin: () => options.stdin,
     stdout: options.stdout,
-    recorder: async () => observed(state, await base.recorder(), base),
     withLocal: once(() => childOf(state, base.withLocal())),
   }
 }
 
-function observed(state: JobState, recorder: Recorder, base: Context): Recorder {
+function observerOf(state: JobState): JobObserver {
   const { options, states } = state
-  return {
-    ...recorder,
-    // Not queued: the embedded service renders as long as the server runs.
-    recordQueued() {},
-    recordStatus(update) {
-      recorder.recordStatus(update)
-      states.set(update.state.id, update.state)
-      options.onState?.(update.state)
-      state.onChange?.()
-    },
-    // Require the intent: a session repeats creates by request id, so a create without an intent could be paid twice.
-    note({ requestId = options.requestId, ...intent }) {
-      state.estimate = intent.estimate
-      return observedNote(state, recorder.note({ ...intent, requestId }, 'required'), base)
-    },
-  }
-}
-
-/** Counts the create in the allowance, and notes when it is answered. */
-function observedNote(state: JobState, note: CreateNote, base: Context): CreateNote {
-  const { allowance, onAccepted } = state.options
-  const sum = sumOf([state.estimate?.millionths])
-  let isCounted = false
-  let isUnanswered = false
-  const setUnanswered = (is: boolean) => {
-    state.unanswered += Number(is) - Number(isUnanswered)
-    isUnanswered = is
-    stopIfAbandoned(state)
+  const onState = (update: RunState): void => {
+    states.set(update.id, update)
+    options.onState?.(update)
+    state.onChange?.()
   }
   return {
-    ...note,
-    sending() {
-      if (!isCounted) allowance?.take(1, sum)
-      isCounted = true
-      note.sending()
-      setUnanswered(true)
+    // A session repeats creates by request id, so a create without an intent could be paid twice.
+    policy: 'required',
+    noCreates: state.noCreates.signal,
+    onState,
+    onFound(id, estimate) {
+      state.estimate = estimate
+      state.id ??= id
+      if (id !== undefined) state.setKnown()
     },
-    unsent() {
-      note.unsent()
-      if (isCounted) allowance?.giveBack(1, sum.millionths)
-      isCounted = false
-      setUnanswered(false)
-    },
-    accepted(id, body) {
-      note.accepted(id, body)
+    see(seen) {
+      const event = seen.is === 'run' ? seen.event : seen
+      if (event.is === 'unanswered') options.onUnanswered?.()
+      if (event.is === 'status') onState(event.state)
+      if (event.is !== 'created') return
+      const { id } = event.run
       state.id ??= id
       state.created.push(id)
-      onAccepted?.(id, base)
+      options.onAccepted?.(id, options.base)
       state.setKnown()
       state.onChange?.()
-      setUnanswered(false)
-    },
-    unknown(error) {
-      const key = note.unknown(error)
-      setUnanswered(false)
-      return key
     },
   }
 }

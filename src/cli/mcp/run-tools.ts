@@ -21,7 +21,7 @@ import { modelFor } from '../settings/required-settings.js'
 import { leftJson } from './allowance.js'
 import { errorAnswer, runResult, runsAnswer } from './answers.js'
 import { MAX_IDS } from './definitions.js'
-import { abandon, type Job, type JobOutcome } from './job.js'
+import { interrupt, type Job, type JobObserver, type JobOutcome } from './job.js'
 import {
   type McpSession,
   moneyOf,
@@ -104,11 +104,11 @@ function taskFor(session: McpSession, id: string, requested: CallDelivery, isDow
       active.delivery?.output === delivery.output && active.delivery.overwrite === delivery.overwrite
     if (isSame) return active
   }
-  return startTask(session, { id, delivery }, async (ctx) => {
+  return startTask(session, { id, delivery }, async (ctx, observer) => {
     if (active !== undefined && !isDownload) await active.job.done
     await refuseKeys(ctx, [id])
     const at = await contextOfAll(ctx, await selectIds(ctx, [id]))
-    await revisit(at, [id], { ...delivery, download: true }, { isDownload, many: 'same command' })
+    await revisit(at, [id], { ...delivery, download: true }, { isDownload, many: 'same command', observer })
   })
 }
 
@@ -119,17 +119,17 @@ export async function getRuns(
   tool: 'get_run' | 'cancel_run' = 'get_run',
 ): Promise<Answer> {
   const ids = await idsOf(session, call)
-  const ask = (ctx: Context, id: string) =>
+  const ask = (ctx: Context, id: string, { onState }: JobObserver) =>
     tool === 'cancel_run'
-      ? cancelCommand(ctx, { ids: [id], yes: true })
-      : statusCommand(ctx, { ids: [id], exitStatus: false })
-  const jobs = ids.map((id) => startTask(session, { id }, (ctx) => ask(ctx, id)).job)
+      ? cancelCommand(ctx, { ids: [id], yes: true, onState })
+      : statusCommand(ctx, { ids: [id], exitStatus: false, onState })
+  const jobs = ids.map((id) => startTask(session, { id }, (ctx, observer) => ask(ctx, id, observer)).job)
   const waited = await waitFor(session, Promise.all(jobs.map(({ done }) => done)), {
     call,
     jobs,
     describe: () => 'asking the service',
   })
-  if (waited === 'late') for (const job of jobs) abandon(job)
+  if (waited === 'late') for (const job of jobs) interrupt(job, 'SIGTERM')
   return answerOf(jobs, async (job) =>
     runResult(job, waited === 'done' ? await job.done : withoutAnswer(job, tool), {}),
   )

@@ -15,7 +15,7 @@ import type { Output } from '../terminal/output.js'
 import { type Allowance, createAllowance } from './allowance.js'
 import { type CallPaths, createPaths } from './call-paths.js'
 import {
-  abandon,
+  cancelJob,
   interrupt,
   type Job,
   type JobFunction,
@@ -96,6 +96,9 @@ export interface SessionState {
   /** Runs that this session created and that have not ended, with the context of their service. */
   readonly open: Map<string, Context>
   allowance: Promise<Allowance> | undefined
+  isClosing: boolean
+  /** Whether its shutdown has said that it waits for responses. */
+  isWaiting: boolean
 }
 
 export const openSession = (base: Context, options: McpSessionOptions): SessionState => ({
@@ -107,6 +110,8 @@ export const openSession = (base: Context, options: McpSessionOptions): SessionS
   deliveries: new Map(),
   open: new Map(),
   allowance: undefined,
+  isClosing: false,
+  isWaiting: false,
 })
 
 /** The session with the settings of its start. Sends nothing. */
@@ -178,6 +183,14 @@ export function startTask({ state, base }: McpSession, newTask: NewTask, work: J
       onState({ id, phase }) {
         if (phase !== 'running') open.delete(id)
       },
+      onUnanswered() {
+        if (state.isClosing && !state.isWaiting)
+          state.base.out.warn(
+            'Waiting up to 10 s for the responses to creates that were sent. If the server is killed before, ' +
+              '`rushes list --status unconfirmed` shows them.',
+          )
+        state.isWaiting = state.isClosing
+      },
       stdin: Readable.from([]),
       stdout: discarding(),
     },
@@ -201,7 +214,6 @@ export async function waitFor(
   const report = () => call.progress(describe())
   for (const job of jobs) {
     job.waiters++
-    job.isAbandoned = false
     job.onChange = report
   }
   const waited = await waitAtMost(work, call, clock, report)
@@ -211,7 +223,7 @@ export async function waitFor(
   }
   if (waited === 'cancelled') {
     const left = jobs.filter(({ isDone, waiters }) => !isDone && waiters === 0)
-    for (const job of left) abandon(job)
+    for (const job of left) cancelJob(job)
     for (const job of left) noteStillRunning(out, job)
   }
   return waited
@@ -229,6 +241,7 @@ function noteStillRunning({ note }: Output, job: Job): void {
 export async function closeSession(state: SessionState, by: SignalName): Promise<void> {
   const { out, interrupts } = state.base
   const left = [...state.running].map(({ job }) => job)
+  state.isClosing = true
   for (const job of left) interrupt(job, by)
   // Interrupts again at the second signal. The first one is normal: most clients send SIGTERM after closing standard
   // input.
@@ -237,11 +250,6 @@ export async function closeSession(state: SessionState, by: SignalName): Promise
   })
   // Warn before waiting: a client may kill the server.
   await warnOfOpenRuns(state)
-  if (left.some(({ unanswered }) => unanswered > 0))
-    out.warn(
-      'Waiting up to 10 s for the responses to creates that were sent. If the server is killed before, ' +
-        '`rushes list --status unconfirmed` shows them.',
-    )
   const outcomes = await Promise.all(left.map(({ done }) => done))
   forget()
   for (const { errors } of outcomes) for (const error of errors) if (isWorthReporting(error)) out.error(error)
@@ -254,7 +262,7 @@ async function warnOfOpenRuns({ base, open }: SessionState): Promise<void> {
     const [first] = ids
     if (first === undefined) continue
     const at = open.get(first) ?? base
-    if (isLocal) for (const id of ids) (await at.recorder()).recordQueued(id)
+    if (isLocal) (await at.openJournal()).queued(await at.address(), ids)
     const resume = resumeCommand({ globals: at.globals, delivery: ['-d'] }, 'wait', ids)
     const state = `${ids.length === 1 ? 'is' : 'are'} ${isLocal ? 'not finished' : 'still running'}`
     for (const id of ids) open.delete(id)

@@ -1,14 +1,15 @@
 /** Creates the runs of one `run` command, and carries them out. */
+import { resolve } from 'node:path'
 import { encodeCreate } from '../../client/create.js'
 import type { RushesError } from '../../errors.js'
-import { withoutData } from '../../journal/identity.js'
+import { identityOf, withoutData } from '../../journal/identity.js'
 import type { RunEstimate } from '../../journal/index.js'
 import type { ModelInput } from '../../protocol/models.js'
-import type { CreateRequest } from '../../runs/create.js'
-import { createErrorGroups } from '../../runs/error-groups.js'
+import type { CreateRequest } from '../../runs/run.js'
 import type { Connection, Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
-import { carryOutRuns, type FailedCreate, type RunToCarryOut } from './carry-out.js'
+import { createErrorGroups } from '../terminal/error-groups.js'
+import { carryOutRuns, type FailedCreate, type Observer } from './carry-out.js'
 import { repeatedCreates } from './folded-errors.js'
 import { withRunOutputs } from './run-outputs.js'
 
@@ -23,6 +24,9 @@ interface CreateRunsOptions {
   readonly body: Uint8Array
   readonly wait: boolean
   readonly labels: readonly string[]
+  /** Name of the create, for a session that repeats it. */
+  readonly requestId?: string
+  readonly observer?: Observer | undefined
   /** Of one run, after `checkLimit`. Undefined if the model has no price. */
   estimate(): RunEstimate | undefined
   /** Throws `usage` if this number of runs passes `--max-cost`. Called again here: a question may have been open for hours. */
@@ -37,13 +41,15 @@ export async function createRuns(ctx: Context, options: CreateRunsOptions): Prom
   const input = await withRunOutputs(ctx, connection, givenInput)
   const request: CreateRequest = {
     body: input === givenInput ? options.body : encodeCreate({ model, input }),
-    intent: { kind, model, input, identityInput: givenInput, labels, estimate: options.estimate() },
+    intent: {
+      ...{ kind, model, input, labels, requestId: options.requestId, folder: resolve('.') },
+      // Equal for links to one output that differ at each call.
+      identity: identityOf(model, givenInput),
+      estimate: options.estimate(),
+    },
     input: withoutData(input),
   }
-  const runs: readonly RunToCarryOut[] = Array.from({ length: count }, () => ({
-    model,
-    request: async () => request,
-  }))
+  const runs = Array.from({ length: count }, () => ({ request: async () => request }))
   const isFree = ctx.globals.local && options.estimate()?.millionths === 0
   const goal = { count, isFree }
   return carryOutRuns(ctx, {
@@ -52,8 +58,9 @@ export async function createRuns(ctx: Context, options: CreateRunsOptions): Prom
     runs,
     isFollowed: wait,
     many: 'wait --all',
-    createErrors: (failed, created) => createErrors({ ...goal, created: created.length, failed }),
-    withRest: (error, created, failed) => withRest({ ...goal, created: created.length, failed }, error),
+    observer: options.observer,
+    createErrors: (failed, created) => createErrors({ ...goal, created, failed }),
+    withRest: (error, created, failed) => withRest({ ...goal, created, failed }, error),
   })
 }
 

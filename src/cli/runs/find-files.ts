@@ -1,7 +1,7 @@
 /** Finds the files of runs that are still on the disk. */
 import { sha256OfFile } from '../../host/files.js'
 import type { Journal, JournalFile, JournalRun } from '../../journal/index.js'
-import { sortByOutput } from '../../journal/journal-run.js'
+import { sortByOutput } from '../../journal/rows.js'
 import { addTo } from '../../protocol/lists.js'
 import { outputPathOf } from '../../service/data-folders.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'

@@ -1,6 +1,6 @@
 /** One error for the further runs, or creates, with the same error as one that was printed before. */
 import { RushesError } from '../../errors.js'
-import type { RepeatedError } from '../../runs/error-groups.js'
+import type { RepeatedError } from '../terminal/error-groups.js'
 import { plural } from '../terminal/format.js'
 
 /** Maximum number of ids or keys that are listed. */

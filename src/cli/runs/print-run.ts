@@ -1,7 +1,7 @@
 /** Prints runs in order: each one as soon as all earlier ones are printed. */
 import type { Target } from '../../download/target.js'
 import { printable } from '../../protocol/text.js'
-import type { KnownRun } from '../../runs/follow.js'
+import type { KnownRun, Run } from '../../runs/run.js'
 import type { Context } from '../context/context.js'
 import { type RunRecord, runJson } from '../terminal/run-json.js'
 
@@ -25,12 +25,12 @@ export function linesOf(record: RunRecord, { target, isFollowed }: PrintOptions)
 }
 
 /** Returns the record of a run that the command does not wait for. */
-export const recordOf = ({ id, kind, model, state, service, createdAt, elapsedMs }: KnownRun): RunRecord => ({
+export const recordOf = ({ id, kind, model, service, createdAt, elapsedMs }: KnownRun): RunRecord => ({
   id,
   kind,
   model,
-  state,
-  service: state?.service ?? service,
+  state: undefined,
+  service,
   files: [],
   error: undefined,
   createdAt,
@@ -49,5 +49,17 @@ export function inOrder<Item>(print: (item: Item) => void): (index: number, item
       waiting.delete(next)
       if (ready !== undefined) print(ready)
     }
+  }
+}
+
+/** Warns once if the service gives one id to two creates: there is one run, and one set of outputs. */
+export function createRepeatedIds({ out }: Context): (run: Run) => void {
+  let isWarned = false
+  return ({ isRepeated, id }) => {
+    if (!isRepeated || isWarned) return
+    isWarned = true
+    out.warn(
+      `The service gave one id to two creates: ${printable(id)}. Both may be charged, but there is one run.`,
+    )
   }
 }

@@ -1,9 +1,8 @@
 /** Errors for runs that a command no longer waits for, with the command that resumes them. */
 import { RushesError } from '../../errors.js'
 import { type Interruption, interrupted } from '../../host/interrupts.js'
-import type { RunState } from '../../protocol/run-state.js'
 import { quoteWord } from '../../protocol/text.js'
-import type { FollowedRun } from '../../runs/follow.js'
+import type { Run } from '../../runs/run.js'
 import { commandLine, type ServiceFlags } from '../flags/globals.js'
 import { formatDuration } from '../terminal/format.js'
 import type { RunChoice } from './run-selection.js'
@@ -52,6 +51,8 @@ interface Unfinished {
   readonly many: ResumeMany
   /** Whether `wait --all` finds the run. */
   isRemembered(id: string): boolean
+  /** Position of the run in the command. */
+  positionOf(id: string): number
 }
 
 /**
@@ -66,9 +67,8 @@ export const resumeManyOf = ({ ids, all = false, label }: RunChoice): ResumeMany
 export interface UnfinishedRuns {
   /** Returns the error for one run. `report` combines the errors of all runs. */
   interrupted(id: string, reason: Interruption): RushesError
-  /** `errorAtLimit`: see `Follower` of the client. */
-  limitPassed(id: string, timeoutMs: number, errorAtLimit: (limit: RushesError) => RushesError): RushesError
-  notFinished(state: RunState): RushesError
+  limitPassed(id: string, timeoutMs: number): RushesError
+  notFinished(id: string, lastStatus: string | undefined): RushesError
   /** Whether one of these functions returned the error. */
   has(error: RushesError): boolean
   /** Returns one error per kind, for all of its runs. */
@@ -93,34 +93,36 @@ export function createUnfinishedRuns(unfinished: Unfinished): UnfinishedRuns {
       interruptedIds.push(id)
       return track(wasInterrupted(by, [id], unfinished))
     },
-    limitPassed(id, timeoutMs, errorAtLimit) {
-      const limit = limitPassed(timeoutMs, [id], unfinished)
-      const error = errorAtLimit(limit)
-      if (error !== limit) return error
+    limitPassed(id, timeoutMs) {
       limitMs = timeoutMs
       timedOutIds.push(id)
-      return track(limit)
+      return track(limitPassed(timeoutMs, [id], unfinished))
     },
-    notFinished(state) {
-      unfinishedIds.push(state.id)
-      status = state.status
-      return track(notFinished([state.id], unfinished, status))
+    notFinished(id, lastStatus) {
+      unfinishedIds.push(id)
+      status = lastStatus
+      return track(notFinished([id], unfinished, status))
     },
     has: (error) => all.has(error),
-    report: () => [
-      ...(unfinishedIds.length > 0
-        ? [notFinished(unfinishedIds, unfinished, unfinishedIds.length === 1 ? status : undefined)]
-        : []),
-      ...(timedOutIds.length > 0 ? [limitPassed(limitMs, timedOutIds, unfinished)] : []),
-      ...(reason === undefined ? [] : [wasInterrupted(reason, interruptedIds, unfinished)]),
-    ],
+    report() {
+      const inOrder = (ids: string[]) =>
+        ids.sort((one, other) => unfinished.positionOf(one) - unfinished.positionOf(other))
+      for (const ids of [interruptedIds, timedOutIds, unfinishedIds]) inOrder(ids)
+      return [
+        ...(unfinishedIds.length > 0
+          ? [notFinished(unfinishedIds, unfinished, unfinishedIds.length === 1 ? status : undefined)]
+          : []),
+        ...(timedOutIds.length > 0 ? [limitPassed(limitMs, timedOutIds, unfinished)] : []),
+        ...(reason === undefined ? [] : [wasInterrupted(reason, interruptedIds, unfinished)]),
+      ]
+    },
   }
 }
 
 /** Adds the hint how to resume, unless the run has ended or is unknown, or the error already has this hint. */
 export function withResumeHint(
   error: RushesError,
-  { known: { id }, state }: FollowedRun,
+  { id, state }: Run,
   resume: Unfinished['resume'],
 ): RushesError {
   if (error.code === 'wait_timeout' || error.code === 'interrupted') return error

@@ -1,9 +1,9 @@
 /** Common part of `wait` and `download`: follows existing runs and downloads their outputs. */
-import { type KnownRun, knownRun } from '../../runs/follow.js'
+import { type KnownRun, knownRun } from '../../runs/run.js'
 import type { Context } from '../context/context.js'
 import { type DeliveryNeeds, type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
 import { inTurns } from '../process/exit.js'
-import { carryOutRuns } from './carry-out.js'
+import { carryOutRuns, type Observer } from './carry-out.js'
 import { checkTarget } from './check-target.js'
 import { isFinished } from './journal-rows.js'
 import type { ResumeMany } from './resume.js'
@@ -12,29 +12,33 @@ import { sidecarOf } from './sidecar.js'
 interface RevisitOptions extends Omit<DeliveryNeeds, 'runs'> {
   /** How to resume when there are many runs. */
   readonly many: ResumeMany
+  readonly observer?: Observer | undefined
 }
 
 export async function revisit(
   ctx: Context,
   ids: readonly string[],
   options: DeliveryOptions,
-  { isDownload = false, many }: RevisitOptions,
+  { isDownload = false, many, observer }: RevisitOptions,
 ): Promise<number> {
   const delivery = await deliveryOf(ctx, options, { runs: ids.length, isDownload })
   const connection = await ctx.connect({ render: delivery.patience !== 'once' })
-  const recorder = await ctx.recorder()
+  const journal = await ctx.openJournal()
+  const address = await ctx.address()
+  const find = (id: string) => journal.tryRead(() => journal.find(address, id))
   const own = () => {
-    const files = ids.flatMap((id) => recorder.filesOf(id).map(({ path }) => path))
+    const rows = ids.flatMap((id) => find(id) ?? [])
+    const files = rows.flatMap((row) => journal.filesOf(row).map(({ path }) => path))
     return delivery.sidecar ? files.flatMap((each) => [each, sidecarOf(each)]) : files
   }
   checkTarget(ctx, delivery, { runs: ids.length, own })
   const runs: { readonly run: KnownRun }[] = []
   for await (const id of inTurns(ids, ctx.interrupts.first)) {
-    const row = recorder.find(id)
+    const row = find(id)
     // Without the key of its provider, for example, its job could not be followed.
     if (row?.model !== undefined && !isFinished(row) && delivery.patience !== 'once')
       connection.checkModel?.(row.model)
     runs.push({ run: knownRun(id, row) })
   }
-  return carryOutRuns(ctx, { connection, delivery, runs, many })
+  return carryOutRuns(ctx, { connection, delivery, runs, many, observer })
 }

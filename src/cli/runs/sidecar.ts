@@ -9,7 +9,7 @@ import { describeReason } from '../../host/system-error.js'
 import { writeJson } from '../../protocol/json.js'
 import { isObject, parseJson } from '../../protocol/parse.js'
 import type { RunState } from '../../protocol/run-state.js'
-import type { KnownRun } from '../../runs/follow.js'
+import type { KnownRun } from '../../runs/run.js'
 
 export const sidecarOf = (path: string): string => `${path}.json`
 

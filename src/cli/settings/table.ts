@@ -7,7 +7,7 @@ import { resolve } from 'node:path'
 import { usageError } from '../../errors.js'
 import { isModelName } from '../../protocol/models.js'
 import { parseAmount } from '../../protocol/price.js'
-import { didYouMean } from '../../protocol/text.js'
+import { didYouMean, isQuoted } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { ServiceFlags } from '../flags/globals.js'
 import type { Env } from '../process/io.js'
@@ -31,6 +31,8 @@ export interface SettingRow {
 }
 
 const modelName = (value: string, what: string): void => {
+  if (isQuoted(value))
+    throw usageError(`${what}: the model name ${value} has quotes around it.`, 'Remove the quotes.')
   if (!isModelName(value))
     throw usageError(
       `${what}: "${value}" is not a valid model name.`,

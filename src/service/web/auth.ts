@@ -10,7 +10,7 @@ import { MAX_EMAIL_LENGTH } from '../rules/credentials.js'
 import { invalidInput, Refusal } from '../rules/refusal.js'
 import { sendAccountPage } from './account.js'
 import type { BegunSession } from './sessions.js'
-import { fieldOf, type Site, withForm } from './site.js'
+import { fieldOf, isForm, type Site, withForm } from './site.js'
 import { clearSession, setSession, type Visitor, visitorOf } from './visitor.js'
 
 /** Texts of a form or of a JSON object, by name. Throws `Refusal` (400) for a missing one. */
@@ -34,9 +34,6 @@ interface AuthRoute {
     reply: FastifyReply,
   ): Promise<unknown> | unknown
 }
-
-const isForm = ({ headers }: FastifyRequest): boolean =>
-  /^(application\/x-www-form-urlencoded|multipart\/form-data)/i.test(headers['content-type'] ?? '')
 
 function addAuthRoute(app: FastifyInstance, site: Site, { path, answer, onRefused }: AuthRoute): void {
   const limits = { ...site.options.bodyLimits, maxBytes: FREE_BYTES }

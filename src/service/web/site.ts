@@ -6,7 +6,7 @@ import type { Clock } from '../../host/clock.js'
 import type { ModelDocument } from '../../protocol/models.js'
 import type { Endpoints } from '../endpoints.js'
 import type { Storage } from '../files/contract.js'
-import { refusalOf } from '../http/error-responses.js'
+import { refusalOf, sendRefusal } from '../http/error-responses.js'
 import type { BaseUrl } from '../http/listening.js'
 import { type BodyLimits, withBody } from '../http/request-body.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
@@ -142,6 +142,7 @@ export class Site {
     if (refusal !== error && refusal.status >= 500) this.options.onError(error)
     if (refusal.status === 503) reply.header('retry-after', 5)
     if (isPart) return reply.code(refusal.status).send('')
+    if (request.url.startsWith('/api/') && !isForm(request)) return sendRefusal(reply, refusal)
     return this.page(
       reply,
       MessagePage,
@@ -159,6 +160,9 @@ const titleOf = ({ status }: Refusal): string =>
       : status >= 500
         ? 'The service cannot answer at this moment'
         : 'This did not work'
+
+export const isForm = ({ headers }: FastifyRequest): boolean =>
+  /^(application\/x-www-form-urlencoded|multipart\/form-data)/i.test(headers['content-type'] ?? '')
 
 /** Reads a form of either encoding, and keeps the memory of its body reserved until `work` ends. */
 export const withForm = <Result>(

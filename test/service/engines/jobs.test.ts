@@ -254,11 +254,17 @@ describe('a create that was certainly refused', () => {
 
 describe('another worker', () => {
   test('follows a stored job, and starts none', async () => {
-    const { server, clock, stored, render, creates } = await open({ polls: 8 })
+    const { server, clock, stored, render, creates } = await open()
+    let answer = () => {}
+    const after = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    server.fault('GET /requests/', { after })
     const stop = new AbortController()
     const first = render({ signal: stop.signal })
-    await clock.runUntil(until('a poll', () => (server.jobs[0]?.polls ?? 0) > 1))
+    await clock.runUntil(until('a poll', () => server.count('GET /requests/') > 0))
     stop.abort(new JobDetached('the service stops'))
+    answer()
     await expect(clock.runUntil(first)).rejects.toThrow('the service stops')
     expect(server.canceled).toEqual([])
     expect(await clock.runUntil(render())).toHaveLength(1)

@@ -45,8 +45,10 @@ export function createDatabase({
 }: PoolOptions): PostgresDatabase {
   const pool = createPool(url, maxConnections)
   const begin = beginOf(statementTimeoutMs)
-  // An idle connection was lost. The next statement uses another one. Without a listener, the process would exit.
+  // A lost connection fails its statement, and the next one uses another. Without listeners, for idle connections and
+  // for those in use, the process would exit.
   pool.on('error', () => {})
+  pool.on('connect', (client) => client.on('error', () => {}))
   const onConnection = <Result>(
     use: (client: PoolClient, mayHaveCommitted: boolean) => Promise<Outcome<Result>>,
     repeatable = true,

@@ -1,5 +1,5 @@
-/** Tables of the journal, and conversion of their rows to values. */
-import type { Row } from '../host/database.js'
+/** The tables of the journal, and the conversion of their rows to values. */
+import type { OpenDatabase, Row, SqlValue } from '../host/database.js'
 import { readJson } from '../protocol/json.js'
 
 /** A released script never changes. `test/journal/indexes.test.ts` lists which statement uses which index. */
@@ -117,6 +117,23 @@ export const JOURNAL_MIGRATIONS: readonly string[] = [
   ALTER TABLE files DROP COLUMN content_credentials;
   ALTER TABLE files DROP COLUMN digital_source_type;
   `,
+  `
+  -- Names this state folder in the lock files of batches.
+  CREATE TABLE state_folder (id TEXT NOT NULL) STRICT;
+  INSERT INTO state_folder VALUES (lower(hex(randomblob(8))));
+  -- Of a run that a batch created: the id and the path of its lock file, and the name of the entry.
+  ALTER TABLE runs ADD COLUMN batch TEXT;
+  ALTER TABLE runs ADD COLUMN lock_path TEXT;
+  ALTER TABLE runs ADD COLUMN entry TEXT;
+  -- 0 until the lock file has the run, or the run has ended without a result.
+  ALTER TABLE runs ADD COLUMN recorded INTEGER;
+  CREATE INDEX runs_of_batch ON runs (batch) WHERE recorded = 0;
+  CREATE INDEX runs_of_entry ON runs (entry, identity) WHERE recorded = 0;
+  CREATE INDEX runs_in_flight ON runs (id) WHERE recorded = 0;
+  CREATE INDEX runs_of_lock ON runs (lock_path) WHERE recorded = 0;
+  DROP INDEX IF EXISTS runs_took;
+  DROP INDEX IF EXISTS prepared_by_time;
+  `,
 ]
 
 /**
@@ -129,7 +146,6 @@ export const JOURNAL_MIGRATIONS: readonly string[] = [
  */
 export type JournalPhase = 'sending' | 'unconfirmed' | 'running' | 'succeeded' | 'failed'
 
-/** A downloaded file of a run. */
 export interface JournalFile {
   /** Absolute path. */
   readonly path: string
@@ -156,6 +172,8 @@ export interface JournalRun {
   readonly model: string
   /** Input as it was sent, with data: URLs as `{sha256, bytes, content_type}`. */
   readonly input: unknown
+  /** Hash of model and input. */
+  readonly identity: string
   readonly phase: JournalPhase
   readonly status: string
   /** Wall-clock time in milliseconds, directly before the create was sent. */
@@ -175,6 +193,10 @@ export interface JournalRun {
   /** Name of its row in a manifest, and the absolute path of the manifest; undefined if no batch created it. */
   readonly name: string | undefined
   readonly manifest: string | undefined
+  /** Name of its entry in the lock file of a batch. */
+  readonly entry: string | undefined
+  /** The lock file of its batch does not have it yet. */
+  readonly isInFlight: boolean
 }
 
 /** Finds the newest row of an id, because a service may use an id twice. */
@@ -184,7 +206,7 @@ export const FIND = 'SELECT * FROM runs WHERE address = ? AND id = ? ORDER BY ro
  * Converts a stored phase. The file stores `running` as `going`: a new word would require rebuilding the table of every
  * user.
  */
-export const phaseOfStored = (stored: unknown): JournalPhase =>
+const phaseOfStored = (stored: unknown): JournalPhase =>
   stored === 'going' ? 'running' : (stored as JournalPhase)
 export const storedPhase = (phase: JournalPhase): string => (phase === 'running' ? 'going' : phase)
 
@@ -207,6 +229,7 @@ export const labelsOfColumn = (value: unknown): readonly string[] => textsOf(par
 export function runOfRow(row: Row): JournalRun {
   const code = text(row.error_code)
   const [answerStatus, answer] = [number(row.answer_status), text(row.answer)]
+  const [millionths, currency] = [number(row.estimate), text(row.currency)]
   return {
     row: Number(row.row),
     key: text(row.key),
@@ -216,6 +239,7 @@ export function runOfRow(row: Row): JournalRun {
     kind: text(row.kind),
     model: text(row.model) ?? '',
     input: parsed(row.input),
+    identity: text(row.identity) ?? '',
     phase: phaseOfStored(row.phase),
     status: text(row.status) ?? '',
     createdAtMs: Number(row.created_at),
@@ -226,16 +250,13 @@ export function runOfRow(row: Row): JournalRun {
     answer:
       answerStatus === undefined && answer === undefined ? undefined : { status: answerStatus, text: answer },
     requestId: text(row.request_id),
-    estimate: estimateOfRow(row),
+    estimate: millionths === undefined || currency === undefined ? undefined : { millionths, currency },
     labels: labelsOfColumn(row.labels),
     name: text(row.row_name),
     manifest: text(row.manifest),
+    entry: text(row.entry),
+    isInFlight: row.recorded === 0,
   }
-}
-
-function estimateOfRow(row: Row): RunEstimate | undefined {
-  const [millionths, currency] = [number(row.estimate), text(row.currency)]
-  return millionths === undefined || currency === undefined ? undefined : { millionths, currency }
 }
 
 export const fileOfRow = (row: Row): JournalFile => ({
@@ -245,6 +266,36 @@ export const fileOfRow = (row: Row): JournalFile => ({
   url: text(row.url) ?? '',
   content_type: text(row.content_type) ?? '',
 })
+
+/** Inserts one row and returns its number. The names of the values are the columns. */
+export function insertRow(
+  db: OpenDatabase,
+  table: string,
+  values: Readonly<Record<string, SqlValue | undefined>>,
+  onConflict = '',
+): number {
+  const names = Object.keys(values)
+  const inserted = db.get(
+    `INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')}) ${onConflict} RETURNING row`,
+    ...Object.values(values).map((value) => value ?? null),
+  )
+  return Number(inserted?.row)
+}
+
+/** Changes columns of the rows that the condition selects. Returns how many rows it has changed. */
+export function updateRows(
+  db: OpenDatabase,
+  values: Readonly<Record<string, SqlValue | undefined>>,
+  where: string,
+  ...conditions: readonly SqlValue[]
+): number {
+  const sets = Object.keys(values).map((name) => `${name} = ?`)
+  return db.run(
+    `UPDATE runs SET ${sets.join(', ')} WHERE ${where}`,
+    ...Object.values(values).map((value) => value ?? null),
+    ...conditions,
+  ).changes
+}
 
 /** Sorts the files of a run by output, because downloads end in any order. Copies of one output keep their order. */
 export function sortByOutput(files: readonly JournalFile[], { urls }: JournalRun): readonly JournalFile[] {
@@ -256,7 +307,6 @@ export function sortByOutput(files: readonly JournalFile[], { urls }: JournalRun
     .map(({ file }) => file)
 }
 
-/** Returns the position of each link among the outputs, from 0. */
+/** Returns the position of each link among the outputs, from 0. Of equal links, the first one counts. */
 export const positionsOf = (urls: readonly string[]): ReadonlyMap<string, number> =>
-  // Of equal links, the first one counts.
   new Map(urls.map((url, position) => [url, position] as const).reverse())

@@ -1,5 +1,5 @@
 /** Folds equal errors of many runs: prints the first error of each kind in full, and counts the others. */
-import type { RushesError } from '../errors.js'
+import type { RushesError } from '../../errors.js'
 
 export interface ErrorGroups<Label = undefined> {
   /** Returns whether the error is the first of its kind. */

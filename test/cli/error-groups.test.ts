@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import { createErrorGroups } from '../../src/cli/terminal/error-groups.js'
 import { EXIT, RushesError } from '../../src/errors.js'
-import { createErrorGroups } from '../../src/runs/error-groups.js'
 
 const unconfirmed = (key: string, message = 'no response came') =>
   new RushesError('submission_unknown', message, {

@@ -2,19 +2,18 @@
 import { describe, expect, it } from 'vitest'
 import {
   afterFailure,
-  createFollower,
   FULL_PATIENCE,
   isExhausted,
   nextTryMs,
   type Patience,
   pollWindow,
 } from '../../src/client/follow.js'
-import { wait } from '../../src/client/wait.js'
 import { EXIT, RushesError } from '../../src/errors.js'
-import type { Clock } from '../../src/host/clock.js'
+import { Limiter } from '../../src/limiter/index.js'
+import { states, wait } from '../../src/runs/wait.js'
+import { createBench, lost, problem, rejection, type Step } from '../client/wire.js'
 import { createManualClock } from '../support/clock.js'
 import type { Scripted } from '../support/responses.js'
-import { createBench, createWire, lost, problem, rejection, type Step } from './wire.js'
 
 const GOING: Scripted = { status: 200, body: { status: 'processing' } }
 const DONE: Scripted = {
@@ -23,6 +22,12 @@ const DONE: Scripted = {
 }
 const FAILED: Scripted = { status: 200, body: { status: 'failed' } }
 const BROKEN: Scripted = { status: 500 }
+
+/** A limiter that grants every request at once. */
+function unlimited(load: number): Limiter {
+  const limiter = new Limiter(createManualClock())
+  return Object.assign(limiter, { acquire: async () => ({ settle() {} }), load: () => load })
+}
 
 describe('the interval between status requests', () => {
   it.each([
@@ -43,24 +48,23 @@ describe('the interval between status requests', () => {
 
   it('begins 1 s after the create, then takes 1 to 1.2 s, and 1 to 2 s from a quarter of the budget', async () => {
     const dice = [0, 0.5, 1, 0.5, 0.5, 0.5]
-    const { client, clock, atMs } = createBench([GOING, GOING, GOING, GOING, GOING, GOING, DONE], {
-      random: () => dice.shift() ?? 0,
-    })
-    await clock.runUntil(client.wait('r1', { createdAtMs: 0 }))
+    const { client, clock, atMs } = createBench([GOING, GOING, GOING, GOING, GOING, GOING, DONE])
+    const random = () => dice.shift() ?? 0
+    await clock.runUntil(wait({ client, clock, random }, 'r1', { createdAtMs: 0 }))
     expect(atMs).toEqual([1_000, 2_000, 3_100, 4_300, 5_400, 6_900, 8_400])
   })
 
   it('counts the first second from the create, not from the wait', async () => {
     const { client, clock, atMs } = createBench([DONE])
     await clock.advance(700)
-    await clock.runUntil(client.wait('r1', { createdAtMs: 0 }))
+    await clock.runUntil(wait({ client, clock, random: () => 0 }, 'r1', { createdAtMs: 0 }))
     expect(atMs).toEqual([1_000])
   })
 
   it('sends the first request at once for a run that another process created', async () => {
     const { client, clock, atMs } = createBench([DONE])
     await clock.advance(700)
-    await clock.runUntil(client.wait('r1'))
+    await clock.runUntil(wait({ client, clock, random: () => 0 }, 'r1'))
     expect(atMs).toEqual([700])
   })
 })
@@ -70,7 +74,7 @@ describe('a wait', () => {
     const { client, clock } = createBench([GOING, GOING, FAILED])
     const seen: string[] = []
     const watching = async () => {
-      for await (const { status } of client.states('r1')) seen.push(status)
+      for await (const { status } of states({ client, clock, random: () => 0 }, 'r1')) seen.push(status)
     }
     await clock.runUntil(watching())
     expect(seen).toEqual(['processing', 'processing', 'failed'])
@@ -79,7 +83,8 @@ describe('a wait', () => {
   it('leaves no timer behind when it is left early', async () => {
     const { client, clock, requests } = createBench([GOING, GOING])
     const first = async () => {
-      for await (const state of client.states('r1', { timeoutMs: 60_000 })) return state.status
+      for await (const state of states({ client, clock, random: () => 0 }, 'r1', { timeoutMs: 60_000 }))
+        return state.status
     }
     expect(await clock.runUntil(first())).toBe('processing')
     await clock.advance(120_000)
@@ -89,7 +94,9 @@ describe('a wait', () => {
   it('reports errors of the service and continues', async () => {
     const { client, clock, atMs } = createBench([BROKEN, lost(), GOING, BROKEN, DONE])
     const told: string[] = []
-    await clock.runUntil(client.wait('r1', { onTrouble: ({ code }) => told.push(code) }))
+    await clock.runUntil(
+      wait({ client, clock, random: () => 0 }, 'r1', { onTrouble: ({ code }) => told.push(code) }),
+    )
     expect(told).toEqual(['service_error', 'network', 'service_error'])
     expect(atMs).toEqual([0, 1_000, 3_000, 4_000, 5_000])
   })
@@ -98,7 +105,7 @@ describe('a wait', () => {
 // Every other answer, and what follows from it: follow.test.ts.
 it('a wait ends at once with the refusal of the service, and names the run', async () => {
   const { client, clock, requests } = createBench([GOING, problem(429, 'USAGE_EXCEEDED')])
-  const error = await rejection(clock.runUntil(client.wait('r1')))
+  const error = await rejection(clock.runUntil(wait({ client, clock, random: () => 0 }, 'r1')))
   expect(error).toMatchObject({ code: 'USAGE_EXCEEDED', exitCode: EXIT.account, runId: 'r1' })
   expect(requests).toHaveLength(2)
 })
@@ -128,7 +135,7 @@ describe('patience', () => {
 
   it('ends a wait without a valid response at the first request after two minutes', async () => {
     const { client, clock, atMs } = createBench([BROKEN], { forever: true })
-    const error = await rejection(clock.runUntil(client.wait('r1')))
+    const error = await rejection(clock.runUntil(wait({ client, clock, random: () => 0 }, 'r1')))
     expect(error).toMatchObject({ code: 'service_error', exitCode: EXIT.serviceBroken, runId: 'r1' })
     expect(String(error)).toContain('No valid response for two minutes')
     expect(atMs.slice(0, 6)).toEqual([0, 1_000, 3_000, 7_000, 15_000, 23_000])
@@ -143,6 +150,8 @@ describe('the wait limit', () => {
     /** The last step repeats. */
     readonly steps: readonly Step[]
     readonly timeoutMs: number
+    /** Default: the limit. */
+    readonly endsAtMs?: number
     /** Starts the wait so long after the create. Undefined: another process created the run. */
     readonly afterCreateMs?: number
     /** Instants of the status requests. */
@@ -151,91 +160,67 @@ describe('the wait limit', () => {
   }
 
   it.each<[string, Limited]>([
-    ['between status requests', { steps: [GOING], timeoutMs: 2_500, atMs: [0, 1_000, 2_000] }],
-    ['while a status request hangs', { steps: [GOING, 'hang'], timeoutMs: 5_000, atMs: [0, 1_000] }],
+    ['between status requests', { steps: [GOING], timeoutMs: 2_500, atMs: [0, 1_000, 2_000, 2_500] }],
+    [
+      'a second later while a status request hangs',
+      { steps: [GOING, 'hang'], timeoutMs: 5_000, endsAtMs: 6_000, atMs: [0, 1_000] },
+    ],
     [
       'with the error of a service that answered no request',
-      { steps: ['hang'], timeoutMs: 5_000, atMs: [0], error: { code: 'network', runId: 'r1' } },
+      {
+        steps: ['hang'],
+        timeoutMs: 5_000,
+        endsAtMs: 6_000,
+        atMs: [0],
+        error: { code: 'network', runId: 'r1' },
+      },
     ],
     [
-      'with no word about the service if the request was sent a moment before',
-      { steps: ['hang'], timeoutMs: 1_900, afterCreateMs: 0, atMs: [1_000] },
+      'counted from the create',
+      { steps: [GOING], timeoutMs: 5_000, afterCreateMs: 4_000, atMs: [4_000, 5_000] },
     ],
-    ['counted from the create', { steps: [GOING], timeoutMs: 5_000, afterCreateMs: 4_000, atMs: [4_000] }],
     ['at once if it has passed', { steps: [GOING], timeoutMs: 5_000, afterCreateMs: 6_000, atMs: [6_000] }],
     [
       'after a millisecond',
-      { steps: [GOING], timeoutMs: 1, atMs: [0], error: { message: 'r1 is still running after 1 ms.' } },
+      { steps: [GOING], timeoutMs: 1, atMs: [0, 1], error: { message: 'r1 is still running after 1 ms.' } },
     ],
     [
       'after more seconds',
       {
-        steps: ['hang'],
+        steps: [GOING],
         timeoutMs: 1_500,
         afterCreateMs: 0,
-        atMs: [1_000],
+        atMs: [1_000, 1_500],
         error: { message: 'r1 is still running after 2 s.' },
       },
     ],
-  ])('ends a wait %s', async (_, { steps, timeoutMs, afterCreateMs, atMs, error = limit }) => {
+  ])('ends a wait %s', async (_, { steps, timeoutMs, afterCreateMs, endsAtMs, atMs, error = limit }) => {
     const { client, clock, ...wire } = createBench(steps, { forever: true })
     const told: RushesError[] = []
     await clock.advance(afterCreateMs ?? 0)
     const createdAtMs = afterCreateMs === undefined ? undefined : 0
     const onTrouble = (trouble: RushesError) => told.push(trouble)
     let endedAtMs: number | undefined
-    const waited = rejection(client.wait('r1', { timeoutMs, createdAtMs, onTrouble })).finally(() => {
+    const waited = rejection(
+      wait({ client, clock, random: () => 0 }, 'r1', { timeoutMs, createdAtMs, onTrouble }),
+    ).finally(() => {
       endedAtMs = clock.monotonic()
     })
     await clock.advance(60_000)
     expect(await waited).toMatchObject(error)
-    expect([endedAtMs, wire.atMs, told]).toEqual([Math.max(timeoutMs, afterCreateMs ?? 0), atMs, []])
-  })
-
-  it('says nothing about the service while this process was too busy to read an answer', async () => {
-    // The limit, of 5 s, is noticed after 10 s, in which the process has turned to its timers once.
-    const alarms = new Set<() => void>()
-    let nowMs = 0
-    const clock: Clock = {
-      ...createManualClock(),
-      monotonic: () => nowMs,
-      alarm(_, ring) {
-        const own = () => ring()
-        alarms.add(own)
-        return () => alarms.delete(own)
-      },
-    }
-    const turn = () => {
-      const due = [...alarms]
-      alarms.clear()
-      for (const ring of due) ring()
-    }
-    const { fetch: send } = createWire(clock, ['hang'])
-    const engine = { baseUrl: 'https://api.test', send, clock, failureStatuses: [] }
-    const limiter = { acquire: async () => ({ settle() {} }), holdBack() {}, load: () => 0 }
-    const sendAs = (_: string, onSend: () => void): typeof send => {
-      return (request) => {
-        onSend()
-        return send(request)
-      }
-    }
-    const follower = createFollower({ ...engine, limiter, sendAs }, 'r1', undefined)
-    void follower.poll()
-    await new Promise((resolve) => setImmediate(resolve))
-    nowMs = 10_000
-    turn()
-    const passed = new RushesError('wait_timeout', 'still running')
-    expect(follower.errorAtLimit(passed)).toBe(passed)
-    for (let turns = 0; turns < 4; turns++) turn()
-    expect(follower.errorAtLimit(passed)).toMatchObject({ code: 'network' })
+    expect([endedAtMs, wire.atMs, told]).toEqual([
+      endsAtMs ?? Math.max(timeoutMs, afterCreateMs ?? 0),
+      atMs,
+      [],
+    ])
   })
 
   it('ends no wait when none is given', async () => {
     const running = Array.from({ length: 150 }, () => GOING)
     const { client, clock, atMs } = createBench([...running, DONE], {
-      limiter: { acquire: async () => ({ settle() {} }), holdBack() {}, load: () => 1 },
+      limiter: unlimited(1),
     })
-    expect((await clock.runUntil(client.wait('r1'))).phase).toBe('succeeded')
+    expect((await clock.runUntil(wait({ client, clock, random: () => 0 }, 'r1'))).phase).toBe('succeeded')
     expect(atMs.at(-1)).toBe(600_000)
   })
 })
@@ -252,7 +237,9 @@ describe('a signal', () => {
     const stop = new AbortController()
     const told: RushesError[] = []
     const onTrouble = (error: RushesError) => told.push(error)
-    const waited = rejection(client.wait('r1', { signal: stop.signal, timeoutMs: 60_000, onTrouble }))
+    const waited = rejection(
+      wait({ client, clock, random: () => 0 }, 'r1', { signal: stop.signal, timeoutMs: 60_000, onTrouble }),
+    )
     await clock.advance(500)
     stop.abort(reason)
     expect(await waited).toBe(reason)
@@ -264,35 +251,28 @@ describe('a signal', () => {
 describe('a wait whose limit passed while the machine slept', () => {
   const NIGHT_MS = 8 * 3_600_000
 
-  /** The machine sleeps while the third status request is unanswered. */
+  /** The machine sleeps before the third status request. */
   async function waitThroughNight(steps: readonly Step[]) {
-    const clock = createManualClock()
-    const wire = createWire(clock, steps)
+    const { client, clock, requests } = createBench(steps, { limiter: unlimited(0) })
     let nightMs = 0
-    const engine = {
-      baseUrl: 'https://api.test',
-      send: wire.fetch,
-      limiter: { acquire: async () => ({ settle() {} }), holdBack() {}, load: () => 0 },
-      clock: { ...clock, monotonic: () => clock.monotonic() + nightMs },
-      failureStatuses: [],
-      random: () => 0,
-    }
-    const waited = wait(engine, 'r1', { timeoutMs: 60_000 }).catch((error: unknown) => error)
+    const sleepy = { ...clock, monotonic: () => clock.monotonic() + nightMs }
+    const waited = wait({ client, clock: sleepy, random: () => 0 }, 'r1', { timeoutMs: 60_000 }).catch(
+      (error: unknown) => error,
+    )
     await clock.advance(1_500)
     nightMs = NIGHT_MS
-    // The alarm of the limit fires at its next step.
     await clock.advance(5_000)
-    return { result: await waited, requests: wire.requests.length }
+    return { result: await waited, requests: requests.length }
   }
 
   it('asks once more, and ends with the state of a run that has ended', async () => {
-    expect((await waitThroughNight([GOING, GOING, 'hang', DONE])).result).toMatchObject({
+    expect((await waitThroughNight([GOING, GOING, DONE])).result).toMatchObject({
       phase: 'succeeded',
     })
   })
 
   it('ends at the limit if the run is still running', async () => {
-    const { result, requests } = await waitThroughNight([GOING, GOING, 'hang', GOING])
-    expect([(result as RushesError).code, requests]).toEqual(['wait_timeout', 4])
+    const { result, requests } = await waitThroughNight([GOING, GOING, GOING])
+    expect([(result as RushesError).code, requests]).toEqual(['wait_timeout', 3])
   })
 })

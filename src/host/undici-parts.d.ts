@@ -38,7 +38,3 @@ declare module 'undici/lib/dispatcher/pool.js' {
 
   export default Pool
 }
-
-declare module 'undici/lib/web/websocket/websocket.js' {
-  export { WebSocket } from 'undici'
-}

@@ -210,9 +210,3 @@ function createProxyPool(origin: string | URL, options: object): Dispatcher {
  * that takes longer than the rest of `rushes status`.
  */
 export const skipWasmOptimization = (): void => setFlagsFromString('--liftoff-only')
-
-/** Opens a WebSocket, for which Node.js 20 has no class. Does not use a proxy. */
-export async function openWebSocket(url: URL, headers: Readonly<Record<string, string>>) {
-  const { WebSocket } = await import('undici/lib/web/websocket/websocket.js')
-  return new WebSocket(url, { headers })
-}

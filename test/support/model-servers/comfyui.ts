@@ -2,8 +2,7 @@
  * A ComfyUI server that draws nothing, as docs/engines.md describes the interface. `old` is version 0.3.64, `oldest` a
  * version that ignores the ids of a request and of an interrupt, `new` has `/api/jobs` and accepts only UUIDs as ids.
  */
-import { createHash, randomUUID } from 'node:crypto'
-import type { Duplex } from 'node:stream'
+import { randomUUID } from 'node:crypto'
 import { ONE_PIXEL_PNG } from '../engines.js'
 import { createModelServer, type ModelServer, type ServerAnswer, type ServerRequest } from './http.js'
 import { FILM } from './videos.js'
@@ -35,10 +34,6 @@ export interface ComfyServer extends ModelServer {
   addForeign(id?: string): string
   /** Ends the running job; by default with its outputs. */
   finish(entry?: object): void
-  /** Client ids of the open WebSockets, in the order of their connections. */
-  clients(): readonly string[]
-  /** Sends an event to all WebSockets: a text, or an object as JSON; bytes as a binary frame. */
-  sendEvent(event: string | Uint8Array | object): void
   /** Loses queue and history, like a restart of the server. */
   restart(): void
 }
@@ -218,27 +213,8 @@ export async function createComfyServer({
     return { status: 404, body: '404: Not Found' }
   }
 
-  const sockets = new Map<string, Duplex>()
   const server = await createModelServer(routes)
-  server.onUpgrade(({ url = '', headers }, socket) => {
-    const clientId = new URL(url, 'http://server.test').searchParams.get('clientId') ?? ''
-    const key = `${headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`
-    const accept = createHash('sha1').update(key).digest('base64')
-    socket.write(
-      `HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: ${accept}\r\n\r\n`,
-    )
-    sockets.set(clientId, socket)
-    socket.on('close', () => sockets.delete(clientId))
-    // The only frame of this client is the one that closes. It is answered in the same way.
-    socket.on('data', () => socket.end(frameOf(0x88, Buffer.alloc(0))))
-  })
   return Object.assign(server, {
-    clients: () => [...sockets.keys()],
-    sendEvent(event: string | Uint8Array | object) {
-      const isBytes = event instanceof Uint8Array
-      const payload = isBytes ? event : Buffer.from(typeof event === 'string' ? event : JSON.stringify(event))
-      for (const socket of sockets.values()) socket.write(frameOf(isBytes ? 0x82 : 0x81, payload))
-    },
     queue: () => queue.map(({ id }) => id),
     rendered,
     interrupted,
@@ -255,18 +231,6 @@ export async function createComfyServer({
       looks = new Map()
     },
   })
-}
-
-/** A whole frame of the WebSocket protocol (RFC 6455, 5.2), without a mask. */
-function frameOf(head: number, payload: Uint8Array): Buffer {
-  const length = payload.byteLength
-  const prefix = Buffer.alloc(length < 126 ? 2 : 10, head)
-  if (length < 126) prefix[1] = length
-  else {
-    prefix[1] = 127
-    prefix.writeBigUInt64BE(BigInt(length), 2)
-  }
-  return Buffer.concat([prefix, payload])
 }
 
 interface NodeErrors {

@@ -1,7 +1,6 @@
 /** A model's server on a real port: routes as a function, a record of the requests, and faults by switch. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Duplex } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { whenOver } from '../after-file.js'
 
@@ -44,8 +43,6 @@ export interface ModelServer {
   compress(): void
   /** The number of requests that the client left before their answer. */
   readonly abandoned: number
-  /** Calls `accept` for a request that wants another protocol, such as a WebSocket. */
-  onUpgrade(accept: (request: IncomingMessage, socket: Duplex) => void): void
   /** Refuses connections from now on, and breaks the open ones. */
   close(): Promise<void>
   /** Listens on the same port again. */
@@ -125,12 +122,10 @@ export async function createModelServer(
     })
   await listen(port)
   const { port: ownPort } = server.address() as AddressInfo
-  const upgraded = new Set<Duplex>()
   const close = () =>
     new Promise<void>((resolve) => {
       server.close(() => resolve())
       server.closeAllConnections()
-      for (const socket of upgraded) socket.destroy()
     })
   whenOver(close)
   return {
@@ -144,11 +139,6 @@ export async function createModelServer(
     compress: () => {
       compresses = true
     },
-    onUpgrade: (accept) =>
-      void server.on('upgrade', (request, socket) => {
-        upgraded.add(socket.on('error', () => {}))
-        accept(request, socket)
-      }),
     close,
     reopen: () => listen(ownPort),
   }

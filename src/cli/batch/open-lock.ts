@@ -95,8 +95,10 @@ export async function openLock(
     if (journal === undefined)
       return plan.steps.every(({ flight, action }) => flight === undefined && action.do !== 'unconfirmed')
     const open = journal.tryRead(() => journal.inFlight(name))
-    const isOpen = ({ entry = '', identity }: JournalRun) =>
-      hashes.has(entry) && [undefined, identity].includes(hashes.get(entry))
+    // Those of renamed rows have their earlier names in the journal.
+    const taken = new Set(plan.steps.map(({ flight }) => flight?.row))
+    const isOpen = ({ entry = '', identity, row }: JournalRun) =>
+      taken.has(row) || (hashes.has(entry) && [undefined, identity].includes(hashes.get(entry)))
     return open?.some(isOpen) === false
   }
 

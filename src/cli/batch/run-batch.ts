@@ -92,7 +92,8 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch): Promise<n
     first.aborted && first.reason instanceof Interruption
       ? interruptedBatch(ctx, first.reason, prepared)
       : undefined
-  const failures = [...lockErrors, ...stopReasons([...errors, ...lockErrors], stopped, notStarted)]
+  const reason = stopped ?? (notStarted > 0 ? lock.failure : undefined)
+  const failures = [...lockErrors, ...stopReasons([...errors, ...lockErrors], reason, notStarted)]
   for (const error of failures) if (!isClosedStdout(ctx, error)) ctx.out.error(error)
   if (stopped !== undefined) return stopped.exitCode
   const code = exitCodeOf([...errors, ...failures])

@@ -28,6 +28,11 @@ export function temporaryBeside(path: string): string {
   return join(dirname(path), `.${beginning}${ending}`)
 }
 
+const TEMPORARY = /^\.(.*)\.[0-9a-f]{12}\.part$/s
+
+/** Returns the name of the file that a temporary file is for. Cut if it is very long; undefined for other names. */
+export const targetOfTemporary = (name: string): string | undefined => TEMPORARY.exec(name)?.[1]
+
 /** Removes a file if it exists. */
 export async function removeFile(path: string): Promise<void> {
   try {

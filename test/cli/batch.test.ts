@@ -479,6 +479,20 @@ describe('a lock file that cannot be written', () => {
     expect([...created, ...batch.created()].sort()).toEqual([FOX.prompt, HEN.prompt, OWL.prompt].sort())
   })
 
+  it('for a moment ends with 12 while rows are not started, also where its last write succeeds', async () => {
+    const batch = await createFamily([FOX, HEN, OWL])
+    let downloads = 0
+    const fetch = blocking(
+      batch,
+      (request) => isDownload(request) && ++downloads === 1,
+      (request) => isDownload(request),
+    )
+    const { code, stderr } = await batch.run(['--concurrency', '1'], { fetch })
+    expect({ code, created: batch.created() }).toEqual({ code: 12, created: [FOX.prompt, HEN.prompt] })
+    expect(stderr).toMatch(/^error: Cannot read the lock file .*shots\.lock\.json is a directory/m)
+    expect(batch.lock()).toMatchObject({ fox: { run: expect.any(String) }, hen: { run: expect.any(String) } })
+  })
+
   it('for a moment ends with 0 when no row was left', async () => {
     const batch = await createFamily([FOX])
     const fetch = blocking(batch, (request) => creates(request, FOX.prompt), isDownload)

@@ -106,6 +106,17 @@ it('a row without a result is not created by another state folder while the lock
   expect(JSON.parse(readFileSync(family.lockPath, 'utf8')).working).toBeUndefined()
 })
 
+it('the lock file says that a batch works while a run is in flight that a renamed row follows', async () => {
+  const family = await createFamily([{ name: 'a', prompt: 'A' }], { rendering: false })
+  expect((await family.run(['--timeout', '30s'])).code).toBe(11)
+  family.write([{ name: 'x', prompt: 'A' }])
+  family.created()
+  expect([(await family.run(['--timeout', '30s'])).code, family.created()]).toEqual([11, []])
+  expect(JSON.parse(readFileSync(family.lockPath, 'utf8')).working).toBeDefined()
+  const elsewhere = { env: { RUSHES_STATE_DIR: join(family.folder, 'other') } }
+  expect([(await family.run([], elsewhere)).code, family.created()]).toEqual([13, []])
+})
+
 it('what a killed write of the lock file has left is removed, also where all is up to date', async () => {
   const family = await createFamily(rowsOf('a=A') as readonly Row[], { engine: createEngine() })
   await family.run()

@@ -9,7 +9,7 @@ import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
 import { usageError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
 import { followLinks } from '../../host/directories.js'
-import { removeFile, writeAtomically } from '../../host/files.js'
+import { removeFile, targetOfTemporary, writeAtomically } from '../../host/files.js'
 import { describeError, errorCode } from '../../host/system-error.js'
 import { type Lock, lockPathOf, lockText, type Made, newLock, outputsOf, parseLock } from './lock.js'
 
@@ -75,7 +75,7 @@ function readText(path: string): string | undefined {
 export async function removeLeftovers(path: string): Promise<void> {
   const names = await readdir(dirname(path)).catch(() => [])
   for (const name of names)
-    if (name.startsWith(`.${basename(path)}.`) && /\.[0-9a-f]{12}\.part$/.test(name))
+    if (targetOfTemporary(name) === basename(path))
       await removeFile(join(dirname(path), name)).catch(() => {})
 }
 

@@ -48,7 +48,8 @@ export interface Disk {
   again(): Disk
 }
 
-const OPEN = '.{ext}'
+/** End of a name whose extension the first bytes decide. */
+export const OPEN = '.{ext}'
 
 interface DiskOptions {
   /** Absolute path of the manifest's folder. */

@@ -8,11 +8,12 @@ import { readdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { RushesError } from '../../errors.js'
 import type { FileSystem } from '../../host/file-system.js'
-import { copyOrLink, removeFile, replaceFile } from '../../host/files.js'
+import { copyOrLink, removeFile, replaceFile, targetOfTemporary } from '../../host/files.js'
 import { describeError } from '../../host/system-error.js'
 import type { LockFile } from '../lock/file.js'
 import { type LockedOutput, type Made, outputsOf } from '../lock/lock.js'
-import { isStagedName, stagedPath } from '../plan/disk.js'
+import { withoutExtension } from '../manifest/collisions.js'
+import { isStagedName, OPEN, stagedPath } from '../plan/disk.js'
 import { type Disk, isReplaceable, type PlanStep } from '../plan/index.js'
 
 export interface MoveParts {
@@ -61,8 +62,11 @@ export async function moveFiles(steps: readonly PlanStep[], parts: MoveParts): P
   return steps.map((step) => movedStep(step, moves, lock))
 }
 
-/** Removes links that a killed batch has left, and that no move needs. Only the holder of the claim may call it. */
-export async function removeStaged(steps: readonly PlanStep[], folder: string): Promise<void> {
+/**
+ * Removes what a killed batch has left beside the outputs: links that no move needs, and parts of downloads. Only the
+ * holder of the claim may call it.
+ */
+export async function removeRemains(steps: readonly PlanStep[], folder: string): Promise<void> {
   const needed = new Set(
     steps.flatMap(({ outputs }) =>
       outputs.flatMap(({ fact }) => (fact.is === 'other' ? [] : (fact.elsewhere ?? []))),
@@ -71,9 +75,19 @@ export async function removeStaged(steps: readonly PlanStep[], folder: string): 
   const folders = new Set(
     steps.flatMap(({ outputs }) => outputs.map(({ file }) => dirname(resolve(folder, file)))),
   )
+  const outputs = steps.flatMap((step) => (step.action.do === 'skip' ? [] : step.outputs))
+  const targets = new Set(
+    outputs.flatMap(({ file, name }) => [file, name].map((each) => resolve(folder, each))),
+  )
+  /** The extension of an open name was known only to the download. */
+  const isTarget = (path: string) => targets.has(path) || targets.has(`${withoutExtension(path)}${OPEN}`)
   for (const each of folders)
-    for (const name of (await readdir(each).catch(() => [])).filter(isStagedName))
-      if (!needed.has(join(each, name))) await removeFile(join(each, name)).catch(() => {})
+    for (const name of await readdir(each).catch(() => [])) {
+      const target = targetOfTemporary(name)
+      const isPart = target !== undefined && isTarget(join(each, target))
+      const isLink = isStagedName(name) && !needed.has(join(each, name))
+      if (isPart || isLink) await removeFile(join(each, name)).catch(() => {})
+    }
 }
 
 function movesOf({ action, outputs, locked, entry, flags }: PlanStep, { disk }: MoveParts): readonly Move[] {

@@ -20,6 +20,8 @@ export interface BatchLock {
   readonly journal: Journal | undefined
   /** Aborted when no further create may be sent because of the lock file. */
   readonly noCreates: AbortSignal
+  /** The first failed write, which stopped further creates. */
+  readonly failure: RushesError | undefined
   /** Throws the error to show for a failed write before a create. */
   throwFailed(error: unknown): never
   /** Writes what is left. Returns the errors that decide the exit code. */
@@ -37,6 +39,7 @@ export async function openLock(
   const active = activeSteps(plan)
   const changed = new Set<string>()
   const stop = new AbortController()
+  let failure: RushesError | undefined
   const needsJournal = isConnected || lock.earlier.size > 0
   const journal = needsJournal ? await ctx.journal().catch(throwUnsent) : undefined
   if (journal !== undefined && lock.earlier.size > 0) {
@@ -55,7 +58,10 @@ export async function openLock(
         name,
         [...entries].flatMap(([entry, made]) => (made === undefined ? [] : { entry, ...made })),
       ),
-    onFailed: () => stop.abort(),
+    onFailed(error) {
+      failure ??= wordsFor(asSystemError(error))
+      stop.abort()
+    },
     onChanged(names) {
       for (const each of names) changed.add(each)
       stop.abort()
@@ -95,8 +101,10 @@ export async function openLock(
     if (journal === undefined)
       return plan.steps.every(({ flight, action }) => flight === undefined && action.do !== 'unconfirmed')
     const open = journal.tryRead(() => journal.inFlight(name))
-    const isOpen = ({ entry = '', identity }: JournalRun) =>
-      hashes.has(entry) && [undefined, identity].includes(hashes.get(entry))
+    // Those of renamed rows have their earlier names in the journal.
+    const taken = new Set(plan.steps.map(({ flight }) => flight?.row))
+    const isOpen = ({ entry = '', identity, row }: JournalRun) =>
+      taken.has(row) || (hashes.has(entry) && [undefined, identity].includes(hashes.get(entry)))
     return open?.some(isOpen) === false
   }
 
@@ -105,6 +113,9 @@ export async function openLock(
     name,
     journal,
     noCreates: stop.signal,
+    get failure() {
+      return failure
+    },
     throwFailed(error) {
       stop.abort()
       throw wordsFor(error)

@@ -2,7 +2,7 @@
 import { dirname, relative, resolve } from 'node:path'
 import { inputToSend } from '../../batch/manifest/index.js'
 import type { Plan, PlanStep } from '../../batch/plan/index.js'
-import { moveFiles, removeStaged } from '../../batch/results/move-files.js'
+import { moveFiles, removeRemains } from '../../batch/results/move-files.js'
 import { activeSteps, needsService } from '../../batch/results/rows.js'
 import { withExtension } from '../../download/file-names.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
@@ -53,7 +53,7 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch): Promise<n
   }
   await checkLimits(ctx, prepared)
   const lock = await openLock(ctx, prepared, isConnected)
-  await removeStaged(planned.steps, manifest.folder)
+  await removeRemains(planned.steps, manifest.folder)
   const plan = { ...planned, steps: await movedSteps(ctx, prepared, lock) }
   const report = createReport(ctx, prepared)
   for (const note of notesOf(plan)) ctx.out.note(note)
@@ -92,7 +92,8 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch): Promise<n
     first.aborted && first.reason instanceof Interruption
       ? interruptedBatch(ctx, first.reason, prepared)
       : undefined
-  const failures = [...lockErrors, ...stopReasons([...errors, ...lockErrors], stopped, notStarted)]
+  const reason = stopped ?? (notStarted > 0 ? lock.failure : undefined)
+  const failures = [...lockErrors, ...stopReasons([...errors, ...lockErrors], reason, notStarted)]
   for (const error of failures) if (!isClosedStdout(ctx, error)) ctx.out.error(error)
   if (stopped !== undefined) return stopped.exitCode
   const code = exitCodeOf([...errors, ...failures])

@@ -146,7 +146,7 @@ describe('--last of status, download and show', () => {
     [['download', 'run_1', '--last'], 'Run ids and --last cannot be used together.'],
     [['show'], 'Missing run ids.'],
     [['show', '~3f2a', '--last'], 'Run ids and --last cannot be used together.'],
-    [['show', '--last'], 'No runs were created on this machine at http://127.0.0.1:1.'],
+    [['show', '--last'], 'The journal has no runs at http://127.0.0.1:1.'],
   ])('%j is exit 2', async (words, says) => {
     const { code, stderr } = await runCli(words, { env: SET })
     expect({ code, stderr: stderr.split('\n')[0] }).toEqual({ code: 2, stderr: `error: ${says}` })

@@ -110,7 +110,7 @@ describe('without a configured service', () => {
     for (const command of ['show', 'open', 'status', 'wait']) {
       const { code, stderr } = await runCli([command, '--last'])
       expect(code).toBe(2)
-      expect(stderr).toContain('error: No runs were created on this machine yet.')
+      expect(stderr).toContain('error: The journal has no runs.')
     }
   })
 

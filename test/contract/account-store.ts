@@ -333,6 +333,13 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     await store.recordKeyUse(999, 50)
   })
 
+  test('the last use of a key, which is accurate to the minute, is not before its creation', async () => {
+    const { store, key, addKey } = await createStore()
+    const id = await addKey({ nowMs: 70_000 })
+    await store.recordKeyUse(id, 60_000)
+    expect((await key(id))?.usedAtMs).toBe(70_000)
+  })
+
   test('accounts whose runs end at once are served in turn too, also a new account', async () => {
     const { store, newRun, accountId } = await createStore()
     const addRuns = async (account: number, name: string, count: number) => {

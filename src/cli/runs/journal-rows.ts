@@ -62,12 +62,9 @@ export async function lastRow(ctx: Context): Promise<JournalRun> {
   const run = (await ctx.journal()).last(address)
   if (run !== undefined) return run
   throw address === undefined
-    ? usageError(
-        'No runs were created on this machine yet.',
-        'Create one: `rushes run image --local "a red fox"`.',
-      )
+    ? usageError('The journal has no runs.', 'Create one: `rushes run image --local "a red fox"`.')
     : usageError(
-        `No runs were created on this machine at ${nameOf(address)}.`,
+        `The journal has no runs at ${nameOf(address)}.`,
         '`rushes list` shows the runs of all services.',
       )
 }

@@ -56,6 +56,12 @@ export const keyOfRow = (row: Row): KeyRecord => ({
   banned: isSet(row.banned),
 })
 
+/** The last use is accurate to the minute, so what is stored can be before the creation. */
+const usedAtMsOf = (row: Row): number | undefined => {
+  const usedAtMs = numberOr(row.last_used_at)
+  return usedAtMs && Math.max(usedAtMs, Number(row.created_at))
+}
+
 export const keyDetailsOfRow = (row: Row): KeyDetails => ({
   ...limitsOf(row),
   id: Number(row.id),
@@ -67,7 +73,7 @@ export const keyDetailsOfRow = (row: Row): KeyDetails => ({
   quota: numberOr(row.quota),
   used: Number(row.used),
   createdAtMs: Number(row.created_at),
-  usedAtMs: numberOr(row.last_used_at),
+  usedAtMs: usedAtMsOf(row),
 })
 
 /** Throws `Refusal` if the account has `MAX_ACTIVE_KEYS` active keys. */

@@ -130,8 +130,6 @@ export function addKeyRoutes(app: FastifyInstance, site: Site): void {
 
 const shownKey = ({ rate, ...key }: KeyDetails): ShownKey => ({
   ...key,
-  // The last use is accurate to the minute.
-  usedAtMs: key.usedAtMs && Math.max(key.usedAtMs, key.createdAtMs),
   rate: rate === undefined ? undefined : formatRate(rate),
 })
 

@@ -21,7 +21,7 @@ export type RunEvent =
   | { readonly is: 'created'; readonly run: Run }
   | { readonly is: 'status'; readonly run: Run; readonly state: RunState }
   /** A status request had no valid response. It is sent again. */
-  | { readonly is: 'trouble'; readonly run: Run; readonly error: RushesError }
+  | { readonly is: 'error'; readonly run: Run; readonly error: RushesError }
   /** A signal has arrived while a create has no response: it is awaited for up to ten seconds. */
   | { readonly is: 'unanswered' }
   | { readonly is: 'ended'; readonly run: Run; readonly result: Result }
@@ -240,7 +240,7 @@ class Schedule {
       this.#isServiceAnswering = true
       this.#tell({ is: 'status', run, state })
     }
-    if (trouble !== undefined) this.#tell({ is: 'trouble', run, error: trouble })
+    if (trouble !== undefined) this.#tell({ is: 'error', run, error: trouble })
   }
 
   async #operate(run: Run, busy: Set<Run>, work: () => Promise<void>): Promise<void> {

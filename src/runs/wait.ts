@@ -56,7 +56,7 @@ export async function* states(
     },
   )
   for await (const event of events) {
-    if (event.is === 'trouble') options.onTrouble?.(event.error)
+    if (event.is === 'error') options.onTrouble?.(event.error)
     if (event.is === 'status' && event.state.withoutUrls === undefined) yield event.state
     if (event.is !== 'ended') continue
     const { result, run } = event

@@ -234,7 +234,7 @@ class RunPrinter {
     else if (event.is === 'status') {
       const { known, id } = event.run
       progress.status(id, event.state.status, known?.name, progressOf(event.state))
-    } else if (event.is === 'trouble') {
+    } else if (event.is === 'error') {
       progress.activity('invalid response, trying again')
       this.#ctx.out.debug(`${event.run.id}: ${event.error.message}`)
     } else this.#ended(event.run, event.result)

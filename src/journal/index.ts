@@ -489,6 +489,22 @@ export class Journal {
     return this.#read((db) => db.all(sql, beginning)).map(({ id }) => String(id))
   }
 
+  /** Returns the ids directly before and after this one in alphabetical order, at each address. */
+  idsBeside(id: string): readonly string[] {
+    return this.#read((db) =>
+      db
+        .all(ADDRESSES)
+        .flatMap(({ address }) =>
+          [
+            'max(id) AS id FROM runs WHERE address = ? AND id < ?',
+            'min(id) AS id FROM runs WHERE address = ? AND id > ?',
+          ]
+            .map((sql) => db.get(`SELECT ${sql}`, String(address), id)?.id)
+            .filter((each) => typeof each === 'string'),
+        ),
+    )
+  }
+
   /** Returns the run whose file was written last to this absolute path. */
   findByFile(path: string): JournalRun | undefined {
     return this.#run(

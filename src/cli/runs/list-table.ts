@@ -19,10 +19,7 @@ const MAX_TEXT_COLUMNS = 24
 
 export function printRuns(ctx: Context, journal: Journal, runs: readonly JournalRun[]): void {
   const { out, clock } = ctx
-  const length = lengthOfBeginnings(
-    runs.flatMap(({ id }) => id ?? []),
-    journal.idsFrom(''),
-  )
+  const length = Math.max(...runs.map(({ id }) => (id === undefined ? 0 : uniqueLength(journal, id))))
   const sign = signsFor(ctx.env)('…')
   const cut = (text: string) => cutToColumns(printable(text), MAX_TEXT_COLUMNS, sign)
   const hasPlaces = new Set(runs.map(({ address }) => address)).size > 1
@@ -44,18 +41,14 @@ export function printRuns(ctx: Context, journal: Journal, runs: readonly Journal
   printTable(out, HEADER, rows, { optional: OPTIONAL, cut: sign })
 }
 
-/** Returns a length at which the beginning of each shown id begins no other id. */
-function lengthOfBeginnings(shown: readonly string[], all: readonly string[]): number {
-  const sorted = [...all].sort()
-  const lengths = new Map<string, number>()
-  for (const [at, id] of sorted.entries()) {
-    const next = sorted[at + 1] ?? ''
+/** Length at which the beginning of the id begins no other id of the journal. Only the ids beside it can share more. */
+function uniqueLength(journal: Journal, id: string): number {
+  const lengths = journal.idsBeside(id).map((other) => {
     let common = 0
-    while (common < id.length && id[common] === next[common]) common++
-    lengths.set(id, Math.max(lengths.get(id) ?? MIN_BEGINNING, common + 1))
-    lengths.set(next, Math.max(MIN_BEGINNING, common + 1))
-  }
-  return Math.max(MIN_BEGINNING, ...shown.map((id) => lengths.get(id) ?? id.length))
+    while (common < id.length && id[common] === other[common]) common++
+    return common + 1
+  })
+  return Math.max(MIN_BEGINNING, ...lengths)
 }
 
 /** The name of the first file that is still there, and the number of the others. Not a name that is only the id. */

@@ -5,7 +5,7 @@ import type { Journal, JournalFile, JournalRun } from '../../journal/index.js'
 import { shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
-import { addressOr, livesElsewhere } from './where.js'
+import { addressOr, livesElsewhere, onlyRun } from './where.js'
 
 /** The id of the run, or the key of a row without one. */
 export const nameOfRun = ({ id, key }: JournalRun): string => id ?? key ?? ''
@@ -27,7 +27,7 @@ export async function rowOf(ctx: Context, journal: Journal, name: string): Promi
   const run = here === undefined ? undefined : journal.find(here, name)
   if (run !== undefined) return run
   const isNamed = ctx.globals.local || ctx.globals.baseUrl !== undefined
-  const [elsewhere] = journal.findAtEveryAddress(name)
+  const elsewhere = onlyRun(name, journal)
   if (elsewhere !== undefined) {
     if (isNamed) throw await livesElsewhere(ctx, name, elsewhere)
     return elsewhere

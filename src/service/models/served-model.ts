@@ -3,7 +3,7 @@
 import { KINDS, type Kind, type ModelDocument, type ModelSchema } from '../../protocol/models.js'
 import { builtInSchema } from '../../protocol/parameters.js'
 import { withSeedParameter } from '../engines/seed.js'
-import { LOCAL_MODELS } from '../names.js'
+import { LOCAL_MODELS } from '../rules/names.js'
 
 export interface ServedModel {
   readonly document: ModelDocument

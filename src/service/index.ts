@@ -160,6 +160,7 @@ export async function createService(given: ServiceOptions): Promise<Service> {
     startRendering(claims) {
       if (role !== 'api') rendering.start(claims)
     },
+    findProblem: (id, mustExist) => findProblem(node, id, mustExist),
     findOutputFile: (url) => findOutputFile(node, url),
     async close({ drain = false, ...grace } = {}) {
       draining ||= drain
@@ -193,6 +194,18 @@ async function closeAll({
   ])
   await store.close()
   storage.close?.()
+}
+
+async function findProblem(
+  { store, options: { engine, models = [] } }: NodeParts,
+  id: string,
+  mustExist = false,
+): Promise<string | undefined> {
+  const run = await store.findModelOf(id)
+  if (run === undefined) return undefined
+  const model = await (engine.modelOf?.(run) ?? models.find(({ document }) => document.name === run.model))
+  if (model !== undefined) return model.problem
+  return mustExist ? `This service does not have its model ${run.model}.` : undefined
 }
 
 async function findOutputFile(

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import { settlesWithin } from '../host/abort.js'
 import type { Clock } from '../host/clock.js'
-import { KINDS, type ModelDocument } from '../protocol/models.js'
+import { KINDS } from '../protocol/models.js'
 import type { DataFolders } from './data-folders.js'
 import { createEndpoints } from './endpoints.js'
 import { OWNER_KEY, type Storage } from './files/contract.js'
@@ -20,7 +20,6 @@ import { Retention } from './retention.js'
 import { createPasswords } from './rules/credentials.js'
 import type { ServiceOptions } from './service.js'
 import type { Claims, ServiceStore } from './store/contract.js'
-import type { StoredRun } from './stored-run.js'
 import { Sessions } from './web/sessions.js'
 import { createThumbnails } from './web/thumbnails.js'
 import { removeAbandonedFolders } from './worker/work-folders.js'
@@ -57,17 +56,17 @@ export interface Api {
 
 /** Creates the endpoints with their limits, and the console. */
 export function createApi(node: NodeParts, { findKey, worker, ...parts }: ApiParts): Api {
-  const { options, store, storage, baseUrl, events, onError } = node
+  const { options, store, storage, baseUrl, onError } = node
   const { clock, bodyLimitBytes = DEFAULT_BODY_LIMIT_BYTES, publicUrl, console: assets } = options
   const { files } = storage
-  const models = (options.models ?? PREVIEW_MODELS).map(({ document }) => document)
+  const served = options.models ?? PREVIEW_MODELS
+  const models = served.map(({ document }) => document)
   const rateLimiter = options.rateLimiter ?? parts.rateLimiter ?? createMemoryRateLimiter(clock)
   const routes: ApiRoutes = {
     endpoints: createEndpoints({
       ...{ store, documents: models, clock, rateLimiter, worker, findKey, files, onError },
+      carriedBy: (document) => served.find((each) => each.document === document)?.carried,
       ...(options.metrics && { onCharged: options.metrics.countCredits }),
-      // Another node may have the models of a run that this one only accepts.
-      ...((options.role ?? 'all') === 'all' && { onQueuedRun: reportUnserved(models, options.log, events) }),
     }),
     baseUrl,
     renderStateOf: worker.renderStateOf,
@@ -106,17 +105,6 @@ export function createApi(node: NodeParts, { findKey, worker, ...parts }: ApiPar
     routes,
     // Loaded only where there are pages: a command with `--local` has none.
     console: site && (async (app) => (await import('./web/index.js')).addPages(app, site)),
-  }
-}
-
-/** Reports, once for each model, that a run stays queued because this service does not have its model. */
-function reportUnserved(models: readonly ModelDocument[], log: ServiceOptions['log'], events: Log) {
-  const known = new Set(models.map(({ name }) => name))
-  return ({ id, model }: StoredRun) => {
-    if (known.has(model)) return
-    known.add(model)
-    log?.(`${id} stays queued: this service does not have its model ${model}`)
-    events.warn({ run: id, model }, 'run stays queued: this service does not have its model')
   }
 }
 
@@ -159,10 +147,19 @@ export function createRendering(
 ): Rendering {
   const { engine, clock, concurrency, metrics, retainMs, env = {}, models = PREVIEW_MODELS } = options
   const { files } = storage
+  const { modelOf } = engine
+  const names = models.map(({ document: { name } }) => name)
+  const isWorker = options.role === 'worker'
   const fetch = createReferenceFetch({ privateAllowed: mayFetchPrivate, clock, env })
   const worker = createWorker({
     ...{ store, clock, concurrency, timeRender: metrics?.timeRender, log: events, onError },
     ...{ engine, models, outputs: files, workFolder: folders.work },
+    // A worker may be beside the servers of its own models alone.
+    modelOf:
+      modelOf && isWorker
+        ? async (run) => (names.includes(run.model) ? await modelOf(run) : undefined)
+        : modelOf,
+    onUnserved: isWorker ? undefined : options.log,
     references: createReferenceLoader({ files, fetch, clock, findOutput: store.findOutput }),
   })
   const retention = new Retention({

@@ -20,7 +20,7 @@
 import type { FastifyInstance } from 'fastify'
 import { settlesWithin } from '../host/abort.js'
 import { isDiskFull } from '../host/directories.js'
-import { KINDS, type ModelDocument } from '../protocol/models.js'
+import { KINDS } from '../protocol/models.js'
 import { type DataFolders, openData } from './data.js'
 import { OWNER_KEY, type Storage, StorageUnavailable } from './files/contract.js'
 import { createLocalStorage } from './files/local-files.js'
@@ -41,7 +41,7 @@ import { createPasswords } from './rules/credentials.js'
 import { createMemoryRateLimiter } from './rules/rate.js'
 import { withBudgetCheck } from './store/calls.js'
 import type { RunningStore } from './store/contract.js'
-import { outputKey, outputOfUrl, type StoredRun } from './store/run.js'
+import { outputKey, outputOfUrl } from './store/run.js'
 import { openSqliteStore } from './store/sqlite/index.js'
 import { Sessions, startConsole } from './web/sessions.js'
 import { createThumbnails } from './web/thumbnails.js'
@@ -145,6 +145,7 @@ export async function createService(given: ServiceOptions): Promise<Service> {
     startRendering(claims) {
       if (role !== 'api') rendering.start(claims)
     },
+    findProblem: (id, mustExist) => findProblem(node, id, mustExist),
     findOutputFile: (url) => findOutputFile(node, url),
     async close({ drain = false, ...grace } = {}) {
       isDraining ||= drain
@@ -185,20 +186,20 @@ async function openStore({ databaseUrl, clock }: ServiceOptions, path: string): 
 
 /** The routes of the API with their limits, and those of the console. */
 function createApi(
-  { options, store, storage, baseUrl, events, onError }: Node,
+  { options, store, storage, baseUrl, onError }: Node,
   findKey: KeyLookup['find'],
   worker: Worker,
 ) {
   const { clock, bodyLimitBytes = DEFAULT_BODY_LIMIT_BYTES, publicUrl, console: assets } = options
   const { files } = storage
   const { renderStateOf } = worker
-  const models = (options.models ?? PREVIEW_MODELS).map(({ document }) => document)
+  const served = options.models ?? PREVIEW_MODELS
+  const models = served.map(({ document }) => document)
   const rateLimiter = options.rateLimiter ?? store.rateLimiter ?? createMemoryRateLimiter(clock)
   const endpoints = createEndpoints({
     ...{ store, documents: models, clock, rateLimiter, worker, findKey, files, onError },
+    carriedBy: (document) => served.find((each) => each.document === document)?.carried,
     onCharged: options.metrics?.countCredits,
-    // Another node may have the models of a run that this one only accepts.
-    onQueuedRun: options.role === 'api' ? undefined : reportUnserved(models, options.log, events),
   })
   const bodyMemory = new BodyMemory(BODIES_IN_FLIGHT * bodyLimitBytes)
   const logPrompts = options.logging?.prompts ?? false
@@ -217,17 +218,6 @@ function createApi(
     api: { ...shared, models, files, findOutput: store.findOutput },
     // Loaded only where there are pages: a command with `--local` has none.
     console: site && (async (app: FastifyInstance) => (await import('./web/index.js')).addPages(app, site)),
-  }
-}
-
-/** Reports, once for each model, that a run stays queued because this service does not have its model. */
-function reportUnserved(models: readonly ModelDocument[], log: ServiceOptions['log'], events: Log) {
-  const known = new Set(models.map(({ name }) => name))
-  return ({ id, model }: StoredRun) => {
-    if (known.has(model)) return
-    known.add(model)
-    log?.(`${id} stays queued: this service does not have its model ${model}`)
-    events.warn({ run: id, model }, 'run stays queued: this service does not have its model')
   }
 }
 
@@ -257,10 +247,19 @@ function createRendering(
 ) {
   const { engine, clock, concurrency, metrics, retainMs, env = {}, models = PREVIEW_MODELS } = options
   const { files } = storage
+  const { modelOf } = engine
+  const names = models.map(({ document: { name } }) => name)
+  const isWorker = options.role === 'worker'
   const fetch = createReferenceFetch({ privateAllowed, clock, env })
   const worker = createWorker({
     ...{ store, clock, concurrency, timeRender: metrics?.timeRender, log: events, onError },
     ...{ engine, models, outputs: files, workFolder: folders.work },
+    // A worker may be beside the servers of its own models alone.
+    modelOf:
+      modelOf && isWorker
+        ? async (run) => (names.includes(run.model) ? await modelOf(run) : undefined)
+        : modelOf,
+    onUnserved: isWorker ? undefined : options.log,
     references: createReferenceLoader({ files, fetch, clock, findOutput: store.findOutput }),
   })
   const retention = new Retention({
@@ -286,6 +285,18 @@ function createRendering(
         settlesWithin(MAX_SWEEP_END_MS, retention.close(), clock),
       ]),
   }
+}
+
+async function findProblem(
+  { store, options: { engine, models = [] } }: Node,
+  id: string,
+  mustExist = false,
+): Promise<string | undefined> {
+  const run = await store.findModelOf(id)
+  if (run === undefined) return undefined
+  const model = await (engine.modelOf?.(run) ?? models.find(({ document }) => document.name === run.model))
+  if (model !== undefined) return model.problem
+  return mustExist ? `This service does not have its model ${run.model}.` : undefined
 }
 
 async function findOutputFile({ store, storage }: Node, url: string): Promise<LocalOutputFile | undefined> {

@@ -8,6 +8,7 @@ import type { Fault } from './http/faults.js'
 import type { Address } from './http/listening.js'
 import type { Metrics } from './http/metrics.js'
 import type { Logging } from './http/operations.js'
+import type { ModelSetEngine } from './models/model-set.js'
 import type { ServedModel } from './models/served-model.js'
 import type { Passwords } from './rules/credentials.js'
 import type { NodeRole } from './rules/names.js'
@@ -26,7 +27,7 @@ export interface ServiceOptions {
   readonly dataFolder: string
   /** Storage of inputs and outputs; closed with the service. Default: folders in the data folder. */
   readonly storage?: Storage | undefined
-  readonly engine: Engine
+  readonly engine: Engine & Partial<Pick<ModelSetEngine, 'modelOf'>>
   /** `postgres://…`. If undefined, the service uses SQLite in the data folder. */
   readonly databaseUrl?: string | undefined
   /** Default: `all`. A `worker` node answers only health checks; an `api` node renders no runs. */
@@ -89,6 +90,11 @@ export interface Service {
    * polled in this process, and leaves the others queued. Does nothing in the role `api`.
    */
   startRendering(claims?: Claims): void
+  /**
+   * Returns why this service cannot render a run, or cancel its job; undefined if it can. `mustExist`: also for a run of an
+   * earlier version whose model it does not have.
+   */
+  findProblem(id: string, mustExist?: boolean): Promise<string | undefined>
   /** Returns the file of an output URL; undefined if it does not exist. */
   findOutputFile(url: string): Promise<LocalOutputFile | undefined>
   /**

@@ -65,7 +65,7 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
 
 export interface ShowRunsOptions extends ConnectOptions, StatusListener {
   /** Called for every run before the first request. If it throws, no request is sent. */
-  check?(service: StatusSource, id: string): void
+  check?(service: StatusSource, id: string): Promise<void>
 }
 
 /** Sends a request for each run, records and prints its state, and prints the errors. */
@@ -83,7 +83,7 @@ export async function showRuns(
     services.set(context, service)
     targets.push({ id, service })
   }
-  for (const { id, service } of targets) options.check?.(service, id)
+  for (const { id, service } of targets) await options.check?.(service, id)
   const errors: RushesError[] = []
   const groups = createErrorGroups()
   const rows: (readonly string[])[] = []

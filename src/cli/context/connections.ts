@@ -6,14 +6,13 @@ import { printable, shortened } from '../../protocol/text.js'
 import type { Engine } from '../../service/engines/engine.js'
 import type { ModelSetEngine } from '../../service/models/model-set.js'
 import { askServer } from '../models/ask-server.js'
-import { type OpenedEngine, openLocalEngine, readEngines, rememberEngine } from '../models/local-engine.js'
+import { type OpenedEngine, openLocalEngine } from '../models/local-engine.js'
 import { type LocalModelsOptions, openLocalModels } from '../models/local-models.js'
 import type { Env } from '../process/io.js'
-import type { LocalOptions, LocalService } from './local-service.js'
+import type { LocalChecks, LocalOptions, LocalService } from './local-service.js'
 
 interface OpenLocalOptions extends Omit<LocalOptions, 'models' | 'engine'> {
-  readonly localModels: Omit<LocalModelsOptions, 'engine' | 'earlier'>
-  readonly stateFolder: string
+  readonly localModels: Omit<LocalModelsOptions, 'engine'>
   /** The engine of `--engine`. */
   readonly lineEngine: OpenedEngine | undefined
   fetch(): Promise<Fetch>
@@ -34,51 +33,52 @@ interface OpenEngineOptions {
 /** Opens the engine of `--engine`: asks its server for the name of the model. Undefined without the flag. */
 export async function openEngine(
   flag: string | undefined,
-  stateFolder: string,
   { fetch, env, ...options }: OpenEngineOptions,
 ): Promise<OpenedEngine | undefined> {
   if (flag === undefined) return undefined
   return openLocalEngine({
-    ...{ flag, stateFolder, env },
+    ...{ flag, env },
     ask: async (server) =>
       askServer(server, { ...options, fetch: await fetch(), timeoutMs: ENGINE_TIMEOUT_MS }),
   })
 }
 
-/** Opens the local service of `--local` with its models, and remembers the engine of `--engine`. */
+/** Opens the local service of `--local` with its models. */
 export async function openLocal({
   localModels,
-  stateFolder,
   lineEngine,
   fetch,
   engine,
   ...options
-}: OpenLocalOptions): Promise<LocalService & { checkModel(model: string, mustExist?: boolean): void }> {
+}: OpenLocalOptions): Promise<LocalService & LocalChecks> {
   const { openLocalService } = await import('./local-service.js')
   const { clock, env, render, note } = options
-  const earlier = readEngines(stateFolder)
-  const set = await openLocalModels({ ...localModels, engine: lineEngine, earlier }, render)
+  const set = await openLocalModels({ ...localModels, engine: lineEngine }, render)
   const preview = await engine()
   const parts = { env, clock, fetch: await fetch(), urls: [], preview: () => preview }
   const all = render ? set.createEngine(parts) : undefined
   if (lineEngine !== undefined) {
     if (render && lineEngine.refused !== undefined) throw lineEngine.refused
-    await rememberEngine(stateFolder, lineEngine)
-    if (all !== undefined) describeEngine(lineEngine, all, note)
-    const { note: found } = set.models.find(({ document }) => document.name === lineEngine.name) ?? {}
-    if (all !== undefined && found !== undefined) note(`${printable(found)}.`)
+    const [own] = set.models
+    if (all !== undefined && own !== undefined) {
+      describeEngine({ ...lineEngine, name: own.document.name }, all, note)
+      if (own.note !== undefined) note(`${printable(own.note)}.`)
+    }
   }
   const service = await openLocalService({ ...options, models: set.models, engine: all ?? preview })
   return {
     ...service,
-    checkModel(model, mustExist = false) {
+    checkModel(model) {
       const found = set.models.find(({ document }) => document.name === model)
       if (found?.problem !== undefined) throw usageError(`The model ${model} cannot run. ${found.problem}`)
-      if (found === undefined && mustExist)
-        throw usageError(
-          `The model ${model} is not there, so a job of the run could not be canceled.`,
-          'Repeat the command with the key of its provider, and with --engine or local.models as when the run was created.',
-        )
+    },
+    async checkRun(id, mustExist = false) {
+      const problem = await service.findProblem(id, mustExist)
+      if (problem === undefined) return
+      throw usageError(
+        `The model of ${id} cannot run. ${problem}`,
+        'Repeat the command with the key of its provider, and with its files in their places.',
+      )
     },
   }
 }

@@ -32,6 +32,7 @@ import {
   once,
   type Settings,
 } from './command-settings.js'
+import type { LocalChecks } from './local-service.js'
 import type { PictureParts } from './picture-parts.js'
 
 /** Parts that tests can replace. */
@@ -47,17 +48,12 @@ export interface ReplaceableParts {
   openResult?(target: string): Promise<unknown>
 }
 
-export interface Connection {
+export interface Connection extends Partial<LocalChecks> {
   readonly client: ApiClient
   /** Fetches output URLs, without the API key and the rate limit. */
   readonly fetch: Fetch
   /** With `--local`: finds the files of output URLs in the data folder. */
   localFiles?(urls: readonly string[]): Promise<readonly DownloadedFile[]>
-  /**
-   * With `--local`: throws `usage` for a model whose runs would all fail. `mustExist`: also for one that the service does
-   * not have.
-   */
-  checkModel?(model: string, mustExist?: boolean): void
 }
 
 export interface ConnectOptions {
@@ -277,7 +273,7 @@ function openingOf(
     openJournal: shared.openJournal ?? once(() => openJournal(folders.state, clock, out, closers)),
     lineEngine: once(async () => {
       const { openEngine } = await import('./connections.js')
-      return openEngine(globals.engine, folders.state, { env: options.env, clock, signal, fetch })
+      return openEngine(globals.engine, { env: options.env, clock, signal, fetch })
     }),
     remote: undefined,
     connected: undefined,
@@ -382,13 +378,12 @@ async function connectLocal(
   const { openLocal } = await import('./connections.js')
   const localModels = { path: await settings.setting('localModels'), configFolder: folders.config, env }
   const lineEngine = await opening.lineEngine()
-  const { url, apiKey, filesOf, checkModel, close } = await openLocal({
+  const { url, apiKey, filesOf, checkModel, checkRun, close } = await openLocal({
     ...{ localModels, lineEngine, clock, render, env, fetch, warn: out.warn, note: out.note },
     dataFolder: join(folders.state, LOCAL_FOLDER),
-    stateFolder: folders.state,
     engine: () => ctx.engine(),
   })
   opening.closers.push(close)
   const client = await clientFor(opening, url, apiKey)
-  return { client, fetch: await fetch(), localFiles: filesOf, checkModel }
+  return { client, fetch: await fetch(), localFiles: filesOf, checkModel, checkRun }
 }

@@ -9,7 +9,7 @@ import type { Engine } from '../../service/engines/engine.js'
 import { createProcessEngine } from '../../service/engines/process.js'
 import { createService } from '../../service/index.js'
 import type { ServedModel } from '../../service/models/served-model.js'
-import type { Service } from '../../service/options.js'
+import type { Service, ServiceOptions } from '../../service/options.js'
 import { type AssetFiles, readAssets } from '../../service/web/assets.js'
 import type { Env } from '../process/io.js'
 import { GRACE_NOTE } from '../terminal/format.js'
@@ -19,13 +19,26 @@ export interface LocalService {
   readonly apiKey: string
   /** Finds the files of output URLs in the data folder. */
   filesOf(urls: readonly string[]): Promise<readonly DownloadedFile[]>
+  /** Returns why a run cannot be rendered, or its job canceled. See `Service`. */
+  findProblem(id: string, mustExist: boolean): Promise<string | undefined>
   close(): Promise<void>
+}
+
+/** Checks before a request, so that a run is neither created nor given up in vain. */
+export interface LocalChecks {
+  /** Throws `usage` for a model whose runs would all fail. */
+  checkModel(model: string): void
+  /**
+   * Throws `usage` for a run that cannot be rendered, for example without the key of its provider. `mustExist`:
+   * also for one whose model is not there, so that a job could not be canceled.
+   */
+  checkRun(id: string, mustExist?: boolean): Promise<void>
 }
 
 export interface LocalOptions {
   readonly dataFolder: string
   readonly models: readonly ServedModel[]
-  readonly engine: Engine
+  readonly engine: ServiceOptions['engine']
   readonly clock: Clock
   /** Whether this process renders the runs that the command waits for. Other runs stay queued. */
   readonly render: boolean
@@ -82,6 +95,7 @@ export async function openLocalService({
       url,
       apiKey: service.apiKey ?? '',
       filesOf: (urls) => outputFiles(service, urls),
+      findProblem: service.findProblem,
       close: () => service.close({ graceMs: ANSWER_GRACE_MS, onGrace: () => note(GRACE_NOTE) }),
     }
   } catch (error) {

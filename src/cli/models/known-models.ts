@@ -122,19 +122,15 @@ export async function openModels({ env, globals, ask, ...opening }: OpenModelsOp
   }
   const { localDocuments } = await import('./local-models.js')
   const path = await settings.setting('localModels')
-  const { engine = () => engineOf(globals, stateFolder, env) } = opening
+  const { engine = () => engineOf(globals, env) } = opening
   const local = await localDocuments({ path, configFolder, env, engine: await engine() })
   return createKnownModels({ configFolder, stateFolder, address: undefined, local })
 }
 
-async function engineOf(
-  { engine: flag }: Globals,
-  stateFolder: string,
-  env: Env,
-): Promise<LocalEngine | undefined> {
+async function engineOf({ engine: flag }: Globals, env: Env): Promise<LocalEngine | undefined> {
   if (flag === undefined) return undefined
   const { openLocalEngine } = await import('./local-engine.js')
-  return openLocalEngine({ flag, stateFolder, env })
+  return openLocalEngine({ flag, env })
 }
 
 export function createKnownModels(options: KnownModelsOptions): KnownModels {

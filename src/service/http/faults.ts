@@ -80,7 +80,7 @@ function describe({ what, detail }: Fault): string {
 }
 
 /** Fails the runs of `run:fail` before anything is sent. */
-export const withFailures = (engine: Engine, faults: Faults): Engine => ({
+export const withFailures = <Any extends Engine>(engine: Any, faults: Faults): Any => ({
   ...engine,
   async render(job) {
     if (faults.take('run').length > 0) throw new Error('The service injected this fault.')

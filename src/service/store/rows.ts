@@ -25,7 +25,7 @@ import type {
   UserDetails,
   UserRecord,
 } from './console-store.js'
-import type { NewRun } from './contract.js'
+import type { ModelOfRun, NewRun } from './contract.js'
 import type { HeldRun, RunFailure, StoredOutput, StoredRun } from './run.js'
 import type { Row, SqlValue } from './sql.js'
 
@@ -246,6 +246,7 @@ export const newRunColumns = ({
   kind,
   input,
   price,
+  carried,
   createdAtMs,
   idempotency,
 }: NewRun) =>
@@ -259,6 +260,7 @@ export const newRunColumns = ({
     aspect_ratio: aspectRatioOf(input),
     price,
     created_at: createdAtMs,
+    document: carried?.hash ?? null,
     idempotency_key: idempotency?.key ?? null,
     request: idempotency?.request ?? null,
   }) as const
@@ -273,11 +275,22 @@ export const STORED_RUN_COLUMNS = `runs.id, runs.account_id, runs.model, runs.ki
 /** Columns of a `StoredRun`, except outputs. */
 export const RUN_COLUMNS = `${STORED_RUN_COLUMNS}, failure, input`
 
+/** The model that a run carries. */
+export const DOCUMENT =
+  '(SELECT documents.document FROM documents WHERE documents.hash = runs.document) AS document'
+
+export const modelOfRow = (row: Row): ModelOfRun => ({
+  id: String(row.id),
+  model: String(row.model),
+  document: textOr(row.document),
+})
+
 export const runOfRow = (row: Row, outputs: readonly Row[]): StoredRun =>
   withInput(runSummaryOf(row, outputs), row.input)
 
 export const heldRunOf = (row: Row): HeldRun => ({
   ...runOfRow(row, []),
+  document: textOr(row.document),
   job: jobOf(row.job),
   attempt: Number(row.attempt),
 })

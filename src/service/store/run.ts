@@ -66,6 +66,13 @@ export const canceled = (refund: keyof typeof CANCELED_ENDS): RunFailure => ({
   message: `The run was canceled.${CANCELED_ENDS[refund]}`,
 })
 
+/** The document of a model and its engine as JSON, which each run of the model carries. The paths in it are absolute. */
+export interface CarriedModel {
+  /** SHA-256. */
+  readonly hash: string
+  readonly json: string
+}
+
 export interface AcceptedRun {
   readonly id: string
   readonly accountId: number
@@ -89,6 +96,8 @@ export interface StoredRun extends AcceptedRun {
 export interface HeldRun extends StoredRun {
   /** The number of the claim. */
   readonly attempt: number
+  /** The model that it carries, as JSON. Undefined for a run of an earlier version. */
+  readonly document?: string | undefined
   /** The job at the server of its model, as it was stored last. */
   job?: StoredJob | undefined
 }

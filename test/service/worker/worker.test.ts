@@ -41,6 +41,8 @@ function createOne({
       takeBack: async () => ({ runs: 0, refunded: 0 }),
       releaseRuns: async () => {},
       findOwners: async () => [],
+      findOthers: async () => [],
+      findModelOf: async () => undefined,
       findStopping: async () => [],
       settleCanceled: async () => undefined,
       ...store,
@@ -458,7 +460,7 @@ test('does not start the engine of a run that is canceled before its claim is an
         return run
       },
       findStopping: async () =>
-        events.includes('settled') ? [] : [{ id: RUN.id, model: RUN.model, owner: 'w1' }],
+        events.includes('settled') ? [] : [{ id: RUN.id, model: RUN.model, owner: 'w1', canceledAtMs: 0 }],
       async settleCanceled(_id, isRefunded) {
         events.push(isRefunded ? 'settled' : 'kept')
         return { runs: 1, refunded: 0 }

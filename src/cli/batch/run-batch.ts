@@ -48,8 +48,8 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch): Promise<n
   if (isConnected && prepared.missing.length > 0) throw await ctx.missingError(prepared.missing)
   const connection = isConnected ? await ctx.connect({ render: true }) : undefined
   for (const { action, model, flight } of active) {
-    const rendered = action.do === 'create' ? model : flight?.model
-    if (rendered !== undefined) connection?.checkModel?.(rendered)
+    if (action.do === 'create' && model !== undefined) connection?.checkModel?.(model)
+    else if (flight?.run !== undefined) await connection?.checkRun?.(flight.run)
   }
   await checkLimits(ctx, prepared)
   const lock = await openLock(ctx, prepared, isConnected)

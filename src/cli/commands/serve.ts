@@ -9,7 +9,7 @@ import { errorCode } from '../../host/system-error.js'
 import { printable } from '../../protocol/text.js'
 import type { EngineParts } from '../../service/engines/read-engine.js'
 import { parseFault } from '../../service/http/faults.js'
-import { type NodeRole, ROLES } from '../../service/names.js'
+import { type NodeRole, ROLES } from '../../service/rules/names.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { choiceOption, repeated, wholeNumber } from '../flags/values.js'
 import { announce, printFault, printPayers } from '../serve/announce.js'
@@ -143,7 +143,9 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const { createService } = await import('../../service/index.js')
   // Other services start without prom-client.
   const metrics =
-    metricsPort === undefined ? undefined : (await import('../../service/metrics.js')).createMetrics(clock)
+    metricsPort === undefined
+      ? undefined
+      : (await import('../../service/http/metrics.js')).createMetrics(clock)
   const { checkListening } = await import('../../service/http/listening.js')
   await checkListening({ host, port })
   if (metricsPort !== undefined) await checkListening({ host, port: metricsPort }, '--metrics-port')

@@ -169,7 +169,7 @@ class BatchRow implements Row {
     const { kind } = this.step.entry
     return {
       is: 'follow',
-      run: { id: action.run, row: row?.row, kind, model: this.step.model, isWithoutUrls },
+      run: { id: action.run, row: flight?.row ?? row?.row, kind, model: this.step.model, isWithoutUrls },
     }
   }
 
@@ -215,6 +215,7 @@ class BatchRow implements Row {
     const delivery = await deliver(this.#session, state, {
       downloader: (service as NonNullable<BatchOptions['service']>).downloader,
       run: { kind: entry.kind, name: entry.rowName },
+      row: run.known?.row,
       target: { kind: 'template', template: '' },
       hint: `Download it with ${continuation}: nothing is paid again.`,
       earlier,
@@ -235,6 +236,9 @@ class BatchRow implements Row {
     learn(state)
     this.#made = this.#madeOf(run, delivery.files)
     lock.set(this.name, this.#made)
+    // Also where it had another name: the lock file closes only the earlier creates of this one.
+    if (step.action.do === 'create' && step.flight?.row !== undefined)
+      this.#session.journal?.closed(step.flight.row)
     this.#warnings.push(...delivery.warnings, ...leftoverWarnings(step, this.#made))
     this.#kept = keptError(kept, folder, continuation)?.with({ runId: run.id })
     return { ...delivery, error: this.#kept }

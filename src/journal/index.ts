@@ -327,9 +327,9 @@ export class Journal {
   }
 
   /**
-   * Records a status. The first final status is kept; later ones only update the links. A run of unknown outcome is an
-   * exception: it may be adopted and go on, so every later status replaces it, and success replaces every failure. A run
-   * that succeeded without links keeps the service's response.
+   * Records a status. A run that has ended stays so, with the time of its end, but its last failure replaces an earlier one,
+   * as when a refund was decided, and success replaces every failure. A run of unknown outcome may go on: it may be adopted.
+   * A run that succeeded without links keeps the service's response.
    */
   status(address: string, { state, elapsedMs }: StatusUpdate): void {
     const { id, phase, status, urls, failure, finishedAt, withoutUrls, service } = state
@@ -347,13 +347,14 @@ export class Journal {
       }
       const code = isOutcomeUnknown(state) ? OUTCOME_UNKNOWN : 'run_failed'
       db.run(
-        `UPDATE runs SET phase = ?, status = ?, finished_at = ?, elapsed_ms = coalesce(?, ? - created_at),
-           error_code = ?, error_message = ?
-         WHERE address = ? AND id = ? AND (phase = 'going' OR phase = 'failed' AND ? = 'succeeded')`,
-        ...[phase, status, finishedAt === undefined ? nowMs : Date.parse(finishedAt)],
-        ...[elapsedMs === undefined ? null : Math.round(elapsedMs), nowMs],
-        ...(phase === 'failed' ? [code, failure ?? null] : [null, null]),
-        ...[address, id, phase],
+        `UPDATE runs SET phase = ?, status = ?, error_code = ?, error_message = ?,
+           finished_at = iif(phase = ?, finished_at, ?),
+           elapsed_ms = iif(phase = ?, elapsed_ms, coalesce(?, ? - created_at))
+         WHERE address = ? AND id = ? AND phase IN ('going', 'failed')`,
+        ...[phase, status, ...(phase === 'failed' ? [code, failure ?? null] : [null, null])],
+        ...[phase, finishedAt === undefined ? nowMs : Date.parse(finishedAt)],
+        ...[phase, elapsedMs === undefined ? null : Math.round(elapsedMs), nowMs],
+        ...[address, id],
       )
       if (withoutUrls !== undefined)
         updateRows(

@@ -16,6 +16,7 @@ import {
   type LockedOutput,
   type Made,
   outputsOf,
+  ownerOfParts,
   publicUrl,
 } from '../batch/lock/lock.js'
 import { inputHashes } from '../batch/plan/decide.js'
@@ -175,7 +176,7 @@ class BatchRow implements Row {
 
   #done(result: RowResult): Begin {
     this.#decided = result
-    return { is: 'done', isMade: result.result === 'up_to_date' || result.result === 'downloaded' }
+    return { is: 'done', isMade: result.result === 'up_to_date' || result.result === 'moved' }
   }
 
   /** The same id may be another run at another service. */
@@ -217,6 +218,7 @@ class BatchRow implements Row {
       run: { kind: entry.kind, name: entry.rowName },
       row: run.known?.row,
       target: { kind: 'template', template: '' },
+      owner: ownerOfParts(lock.batch),
       hint: `Download it with ${continuation}: nothing is paid again.`,
       earlier,
       mayReplace: (index) => places[index]?.inPlace === undefined,

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { ownerOfParts } from '../../src/batch/lock/lock.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import { createFamily, type Row } from '../support/family.js'
 
@@ -110,4 +111,15 @@ it('a bug while a batch runs ends it when what was begun is done and in the lock
   expect((await run([], { onStderr })).code).toBe(1)
   expect([Object.keys(lock()), working()]).toEqual([['a'], undefined])
   expect([(await run()).code, created()]).toEqual([0, ['A', 'B']])
+})
+
+it('a batch removes the part of a download that it left when it was killed, and not one of another command', async () => {
+  const { run, write, lockPath, path } = await start([row('a', 'A')])
+  await run()
+  write([row('a', 'A'), row('b', 'B')])
+  const { batch } = JSON.parse(readFileSync(lockPath, 'utf8'))
+  const parts = [ownerOfParts(batch), '01234567'].map((owner) => `.b.png.${owner}89ab.part`)
+  for (const part of parts) await writeFile(path(part), '')
+  expect((await run()).code).toBe(0)
+  expect(readdirSync(path('.')).filter((name) => name.endsWith('.part'))).toEqual([parts[1]])
 })

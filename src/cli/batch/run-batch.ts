@@ -53,7 +53,7 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch): Promise<n
   }
   await checkLimits(ctx, prepared)
   const lock = await openLock(ctx, prepared, isConnected)
-  await removeRemains(planned.steps, manifest.folder)
+  await removeRemains(planned.steps, manifest.folder, lock.file.batch)
   const plan = { ...planned, steps: await movedSteps(ctx, prepared, lock) }
   const report = createReport(ctx, prepared)
   for (const note of notesOf(plan)) ctx.out.note(note)

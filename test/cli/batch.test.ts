@@ -84,6 +84,7 @@ describe('a batch', () => {
     const none = {
       up_to_date: 0,
       downloaded: 0,
+      moved: 0,
       failed: 0,
       blocked: 0,
       unconfirmed: 0,

@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import { settlesWithin } from '../host/abort.js'
 import type { Clock } from '../host/clock.js'
+import { MAX_BODY_BYTES } from '../protocol/limits.js'
 import { KINDS, type ModelDocument } from '../protocol/models.js'
 import type { DataFolders } from './data-folders.js'
 import { createEndpoints } from './endpoints.js'
@@ -25,8 +26,6 @@ import { Sessions } from './web/sessions.js'
 import { createThumbnails } from './web/thumbnails.js'
 import { removeAbandonedFolders } from './worker/work-folders.js'
 import { type CreateGrace, createWorker, type Worker } from './worker/worker.js'
-
-const DEFAULT_BODY_LIMIT_BYTES = 64 * 1_048_576
 
 /** Memory limit for all bodies in flight, as a number of bodies of the maximum size. */
 const BODIES_IN_FLIGHT = 4
@@ -58,7 +57,7 @@ export interface Api {
 /** Creates the endpoints with their limits, and the console. */
 export function createApi(node: NodeParts, { findKey, worker, ...parts }: ApiParts): Api {
   const { options, store, storage, baseUrl, events, onError } = node
-  const { clock, bodyLimitBytes = DEFAULT_BODY_LIMIT_BYTES, publicUrl, console: assets } = options
+  const { clock, bodyLimitBytes = MAX_BODY_BYTES, publicUrl, console: assets } = options
   const { files } = storage
   const models = (options.models ?? PREVIEW_MODELS).map(({ document }) => document)
   const rateLimiter = options.rateLimiter ?? parts.rateLimiter ?? createMemoryRateLimiter(clock)

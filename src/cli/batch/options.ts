@@ -10,9 +10,6 @@ import { wholeNumber } from '../flags/values.js'
 import { maxCostOf } from '../models/prices.js'
 import type { BatchAllowance } from './estimates.js'
 
-/** The manifest of a command that names none. */
-export const MANIFEST_NAME = 'rushes.yaml'
-
 /** Flags as given on the command line. */
 export interface BatchFlags {
   readonly check?: boolean

@@ -20,6 +20,7 @@ import {
 import { isFolder, makeFolders, reasonUnwritable } from '../../host/directories.js'
 import { readBeginning, writeAtomically } from '../../host/files.js'
 import type { Journal, JournalRun, ListFilter } from '../../journal/index.js'
+import { DEFAULTS } from '../../protocol/defaults.js'
 import { isHttpUrl, isObject } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { formatBytes } from '../../protocol/units.js'
@@ -32,7 +33,7 @@ import { addFilterOptions, type FilterOptions, filterOf } from '../runs/run-sele
 import { LOCAL_FOLDER } from '../settings/folders.js'
 import { plural } from '../terminal/format.js'
 
-const PAGE_NAME = 'gallery.html'
+const PAGE_NAME = DEFAULTS.galleryPage
 
 export interface GalleryOptions extends FilterOptions {
   readonly output: string

@@ -1,7 +1,9 @@
 /** The models of a node, and one engine that renders all of them. */
 import { usageError } from '../../errors.js'
+import { DEFAULTS } from '../../protocol/defaults.js'
 import type { Kind, ModelDocument } from '../../protocol/models.js'
 import { mayCost } from '../../protocol/price.js'
+import { parseDuration } from '../../protocol/units.js'
 import { type Engine, OutcomeUnknown } from '../engines/engine.js'
 import type { EngineParts } from '../engines/read-engine.js'
 import { type EngineTypes, type ModelWithEngine, previewOf, withEngine } from './engine-settings.js'
@@ -53,7 +55,7 @@ export interface FurtherModel {
   readonly flag?: string
 }
 
-const DEFAULT_TIMEOUT_MS = 30 * 60_000
+const DEFAULT_TIMEOUT_MS = parseDuration(DEFAULTS.engineTimeout, '--engine-timeout')
 
 /** The models without a setting. */
 export const PREVIEW_SET: ModelSet = createModelSet(

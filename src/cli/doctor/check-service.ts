@@ -78,6 +78,8 @@ const adviceFor = (code: string | undefined, proxy: string | undefined): string 
   if (code === 'ENOTFOUND') return 'Check the spelling of the service URL, and the network of this machine.'
   if (code === 'ECONNREFUSED')
     return 'No server is listening there. Start a local service with `rushes serve`.'
+  if (['EPERM', 'EACCES', 'ENETUNREACH'].includes(code ?? ''))
+    return 'A sandbox may forbid network connections to this process. `--local` needs none.'
   return 'Check the firewall. If this network needs a proxy, set HTTPS_PROXY.'
 }
 

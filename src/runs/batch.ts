@@ -21,14 +21,7 @@ import {
 } from '../batch/lock/lock.js'
 import { inputHashes } from '../batch/plan/decide.js'
 import { decideAgain, type Flight, type Plan, type PlanOptions } from '../batch/plan/index.js'
-import {
-  destinationOf,
-  keptError,
-  type OutputFile,
-  type Place,
-  placesFor,
-  refuseOtherBytes,
-} from '../batch/results/places.js'
+import { destinationOf, keptError, type Place, placesFor, refuseOtherBytes } from '../batch/results/places.js'
 import {
   type ActiveStep,
   activeSteps,
@@ -42,6 +35,7 @@ import { encodeCreate } from '../client/create.js'
 import type { Downloader } from '../download/index.js'
 import { RushesError } from '../errors.js'
 import type { BatchName, RunEstimate } from '../journal/index.js'
+import type { DownloadedFile } from '../protocol/media.js'
 import type { ModelInput } from '../protocol/models.js'
 import { isOutcomeUnknown, type RunState } from '../protocol/run-state.js'
 import { deliver } from './deliver.js'
@@ -212,7 +206,7 @@ class BatchRow implements Row {
     const places: Place[] = []
     /** Files that were kept, by the path of the result beside them. */
     const kept = new Map<string, string>()
-    const earlier: OutputFile[] = []
+    const earlier: DownloadedFile[] = []
     const delivery = await deliver(this.#session, state, {
       downloader: (service as NonNullable<BatchOptions['service']>).downloader,
       run: { kind: entry.kind, name: entry.rowName },
@@ -222,10 +216,10 @@ class BatchRow implements Row {
       hint: `Download it with ${continuation}: nothing is paid again.`,
       earlier,
       mayReplace: (index) => places[index]?.inPlace === undefined,
-      async namerFor(urls, from) {
+      async namesFor(urls, from) {
         places.push(...(await placesFor(step, { urls, disk: plan.disk, folder, continuation })).slice(from))
         earlier.push(...places.slice(from).flatMap(({ inPlace }) => inPlace ?? []))
-        return { name: () => places.slice(from).map(({ path }) => path) }
+        return places.slice(from).map(({ path }) => path)
       },
       async destinationOf(file, index) {
         refuseOtherBytes(file, step, index)
@@ -253,7 +247,7 @@ class BatchRow implements Row {
     return withHint(error, `If its host has deleted it, no download can succeed. ${again}`)
   }
 
-  #madeOf(run: Run, files: readonly OutputFile[]): Made {
+  #madeOf(run: Run, files: readonly DownloadedFile[]): Made {
     const { folder } = this.#options
     const { hash = '', model = '', entry } = this.step
     const [first, ...others] = files.map(({ path, url, bytes, sha256, content_type }): LockedOutput => {

@@ -4,6 +4,7 @@ import { createSlots } from '../../host/slots.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { type Lock, type Made, outputsOf } from '../lock/lock.js'
 import { type Manifest, type ManifestEntry, sourcesOf } from '../manifest/manifest-entry.js'
+import { levelsOf, type RowNode, withSources } from '../manifest/row-order.js'
 import type { Models } from '../manifest/sections.js'
 import {
   type BlockedAction,
@@ -18,7 +19,6 @@ import { type Disk, diskOf, type PlannedOutput } from './disk.js'
 import type { Flight } from './flights.js'
 import { type LeftRun, leftRunsOf } from './left-runs.js'
 import { type Paired, Pairing } from './pair.js'
-import { levelsOf, type RowNode, withSources } from './row-order.js'
 
 interface PlannedRow {
   readonly entry: ManifestEntry
@@ -73,7 +73,7 @@ export interface Plan {
   /** Takes a run in flight for a row whose hash is known only now. `isMade`: the row has a file of this hash. */
   takeFlight(name: string, hash: string, isMade: boolean): Flight | undefined
   /** Numbers of the rows of the journal that rows of the plan have taken so far. */
-  takenRows(): ReadonlySet<number | undefined>
+  takenRows(): ReadonlySet<number>
 }
 
 export interface Counts extends Readonly<Record<RowAction['do'], number>> {
@@ -328,5 +328,5 @@ export {
   type RowFlags,
 } from './decide.js'
 export type { Disk, PlannedOutput } from './disk.js'
-export { earlierFlights, type Flight, type PlacedFile } from './flights.js'
+export type { Flight } from './flights.js'
 export type { LeftRun } from './left-runs.js'

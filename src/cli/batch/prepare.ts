@@ -12,8 +12,6 @@ import {
 } from '../../batch/manifest/index.js'
 import { makePlan, type Plan, type PlanStep } from '../../batch/plan/index.js'
 import { recordedModels } from '../../batch/plan/pair.js'
-import { safePart, unreserved } from '../../download/file-names.js'
-import { checkPlaceholders, fill } from '../../download/target.js'
 import { type RushesError, usageError } from '../../errors.js'
 import { identityOf } from '../../journal/identity.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
@@ -66,7 +64,6 @@ export async function loadManifest(
     path,
     bytes,
     allowOutside,
-    naming: { checkPlaceholders, fill, safePart, unreserved },
     imageTypeOf,
     maxBodyBytes: MAX_BODY_BYTES,
     ...(onImage && { onImage }),

@@ -1,9 +1,9 @@
 /** The local service inside this process: HTTP on a loopback port, with data in the state folder. */
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import type { DownloadedFile } from '../../download/index.js'
 import type { Clock } from '../../host/clock.js'
 import { describeError } from '../../host/system-error.js'
+import type { DownloadedFile } from '../../protocol/media.js'
 import { ANSWER_GRACE_MS } from '../../runs/run.js'
 import type { Engine } from '../../service/engines/engine.js'
 import { createProcessEngine } from '../../service/engines/process.js'

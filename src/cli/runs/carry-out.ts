@@ -2,11 +2,11 @@
  * Carries out the runs of `run`, `wait` and `download`, and prints what the engine says of them: the runs in order, equal
  * errors folded, the exit code.
  */
-import { createNamer } from '../../download/file-names.js'
-import type { DownloadedFile } from '../../download/index.js'
+import { Namer } from '../../download/file-names.js'
 import { EXIT, type RushesError } from '../../errors.js'
 import { interrupted } from '../../host/interrupts.js'
 import type { Policy } from '../../journal/index.js'
+import type { DownloadedFile } from '../../protocol/media.js'
 import { progressOf } from '../../protocol/parse.js'
 import { formatBytes } from '../../protocol/units.js'
 import { deliver, deliveryError } from '../../runs/deliver.js'
@@ -120,7 +120,7 @@ async function rowsOf(
 ): Promise<readonly Row[]> {
   const { target, overwrite, sidecar } = delivery
   const downloader = target && (await ctx.downloader(connection.fetch))
-  const namer = target && createNamer(target)
+  const namer = target && new Namer(target)
   /** A template numbers the outputs of all runs, so the downloads must start in the order of the runs. */
   const inTurn = target?.kind === 'template' ? printer.turns : undefined
 
@@ -137,7 +137,8 @@ async function rowsOf(
       hint,
       stdout: target.kind === 'stdout' ? ctx.stdout : undefined,
       mayReplace: () => overwrite,
-      namerFor: async () => namer,
+      namesFor: async (urls, from) =>
+        namer?.name(urls.slice(from).map(() => ({ runId: run.id, kind: known.kind }))),
       onProgress: (transfer) => printer.progress.transfer(run.id, transfer),
     })
     const { files, warnings } = delivered

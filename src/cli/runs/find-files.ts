@@ -1,8 +1,10 @@
 /** Finds the files of runs that are still on the disk. */
+
 import { sha256OfFile } from '../../host/files.js'
-import type { Journal, JournalFile, JournalRun } from '../../journal/index.js'
+import type { Journal, JournalRun } from '../../journal/index.js'
 import { sortByOutput } from '../../journal/rows.js'
 import { addTo } from '../../protocol/lists.js'
+import type { DownloadedFile } from '../../protocol/media.js'
 import { outputPathOf } from '../../service/data-folders.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { isOnDisk, sizeOf } from './journal-rows.js'
@@ -27,7 +29,7 @@ export function createFileFinder(journal: Journal, dataFolder: string) {
    * Checks the size of the file. Checks the content, which requires reading the file, only if several downloads wrote
    * to the same path.
    */
-  async function isUnchanged(file: JournalFile): Promise<boolean> {
+  async function isUnchanged(file: DownloadedFile): Promise<boolean> {
     if (!isOnDisk(file)) return false
     if (!rewritten.has(file.path)) return true
     const hash = hashes.get(file.path) ?? sha256OfFile(file.path).catch(() => undefined)
@@ -35,13 +37,13 @@ export function createFileFinder(journal: Journal, dataFolder: string) {
     return (await hash) === file.sha256
   }
 
-  async function latestOnDisk(copies: readonly JournalFile[]): Promise<JournalFile | undefined> {
+  async function latestOnDisk(copies: readonly DownloadedFile[]): Promise<DownloadedFile | undefined> {
     for (const file of [...copies].reverse()) if (await isUnchanged(file)) return file
     return undefined
   }
 
   /** Finds the copy in the data folder, which still exists when a download was moved. */
-  function inDataFolder(url: string, recordedFile: JournalFile | undefined): FoundFile | undefined {
+  function inDataFolder(url: string, recordedFile: DownloadedFile | undefined): FoundFile | undefined {
     const path = outputPathOf(dataFolder, url)
     const bytes = path === undefined ? undefined : sizeOf(path)
     if (
@@ -82,7 +84,7 @@ export function createFileFinder(journal: Journal, dataFolder: string) {
   }
 }
 
-const foundAt = (path: string, bytes: number, recorded: JournalFile | undefined): FoundFile => ({
+const foundAt = (path: string, bytes: number, recorded: DownloadedFile | undefined): FoundFile => ({
   path,
   bytes,
   contentType: recorded?.content_type,
@@ -92,14 +94,14 @@ const foundAt = (path: string, bytes: number, recorded: JournalFile | undefined)
  * Groups the downloads of the same output, the latest last. Groups by content, because the link may change between
  * downloads.
  */
-function copiesOf(files: readonly JournalFile[]): readonly (readonly JournalFile[])[] {
-  const byContent = new Map<string, JournalFile[]>()
+function copiesOf(files: readonly DownloadedFile[]): readonly (readonly DownloadedFile[])[] {
+  const byContent = new Map<string, DownloadedFile[]>()
   for (const file of files) addTo(byContent, file.sha256, file)
   return [...byContent.values()]
 }
 
 /** Returns the paths to which files with different content were written. */
-function rewrittenPaths(everyFile: ReadonlyMap<number, readonly JournalFile[]>): ReadonlySet<string> {
+function rewrittenPaths(everyFile: ReadonlyMap<number, readonly DownloadedFile[]>): ReadonlySet<string> {
   const contents = new Map<string, string>()
   const rewritten = new Set<string>()
   for (const files of everyFile.values())

@@ -1,6 +1,8 @@
 /** Formats runs as table cells for `list`, `show` and `status`. */
-import type { JournalFile, JournalRun } from '../../journal/index.js'
+
+import type { JournalRun } from '../../journal/index.js'
 import { writeJson } from '../../protocol/json.js'
+import type { DownloadedFile } from '../../protocol/media.js'
 import { isObject } from '../../protocol/parse.js'
 import { amountText } from '../../protocol/price.js'
 import type { RunState } from '../../protocol/run-state.js'
@@ -41,7 +43,7 @@ type Detail = readonly [label: string, value: string]
 
 export function showRows(
   run: JournalRun,
-  files: readonly JournalFile[],
+  files: readonly DownloadedFile[],
   { nowMs, isTerminal, sizeOf }: DetailsOptions,
 ): readonly Detail[] {
   const timeOf = (ms: number): string =>
@@ -87,7 +89,7 @@ function valueText(value: unknown): string {
   return writeJson(value)
 }
 
-function fileText(file: JournalFile, sizeOf: DetailsOptions['sizeOf']): string {
+function fileText(file: DownloadedFile, sizeOf: DetailsOptions['sizeOf']): string {
   if (!isOnDisk(file)) return `${file.path} (moved, changed or deleted)`
   const size = file.content_type.startsWith('image/') ? sizeOf(file.path) : undefined
   const pixels = size === undefined ? [] : [`${size.width}x${size.height}`]

@@ -2,9 +2,10 @@
  * Formats a run as JSON, one row for each key, for `--json` and `list --json`; docs/schemas describes them.
  * Every key is present, and an unknown value is null.
  */
-import type { DownloadedFile } from '../../download/index.js'
+
 import type { RushesError } from '../../errors.js'
-import type { JournalFile, JournalRun } from '../../journal/index.js'
+import type { JournalRun } from '../../journal/index.js'
+import type { DownloadedFile } from '../../protocol/media.js'
 import { isObject } from '../../protocol/parse.js'
 import { amountOf } from '../../protocol/price.js'
 import type { RunState } from '../../protocol/run-state.js'
@@ -30,7 +31,7 @@ export interface RunRecord {
 /** A run of the journal with its files. */
 interface JournalEntry {
   readonly run: JournalRun
-  readonly files: readonly JournalFile[]
+  readonly files: readonly DownloadedFile[]
 }
 
 interface JournalKey {
@@ -98,7 +99,7 @@ const journalKeys = [...runKeys, ...Object.entries(JOURNAL_KEYS)]
 export const runJson = (run: RunRecord): object =>
   Object.fromEntries(runKeys.map(([key, { ofRecord }]) => [key, ofRecord(run) ?? null]))
 
-export const listJson = (run: JournalRun, files: readonly JournalFile[]): object =>
+export const listJson = (run: JournalRun, files: readonly DownloadedFile[]): object =>
   Object.fromEntries(journalKeys.map(([key, { ofEntry }]) => [key, ofEntry({ run, files }) ?? null]))
 
 const textField = (value: unknown, name: string): string | undefined => {

@@ -195,7 +195,7 @@ async function collectGallery({
     if (files.length > 0)
       runs.push({
         ...describeRun(run, folder),
-        files: files.map((file) => describeFile(run, file, folder)),
+        files: await Promise.all(files.map((file) => describeFile(run, file, folder))),
       })
     else if (missing > 0) leftOut.missing++
     else if (run.phase === 'succeeded') leftOut.notDownloaded++
@@ -230,10 +230,14 @@ const describeRun = (run: JournalRun, folder: string): Omit<GalleryRun, 'files'>
 
 const USUAL_RATIO = 16 / 9
 
-function describeFile({ input }: JournalRun, file: FoundFile, folder: string): GalleryFile {
+async function describeFile(
+  { input }: JournalRun,
+  file: FoundFile,
+  folder: string,
+): Promise<GalleryFile> {
   const { path, bytes, contentType } = file
   const media = mediaOf(path, contentType)
-  const pixels = media === 'image' ? pictureSizeOf(path) : undefined
+  const pixels = media === 'image' ? await pictureSizeOf(path) : undefined
   const requestedRatio = ratioOf(isObject(input) ? input.aspect_ratio : undefined)
   const ratio =
     pixels === undefined

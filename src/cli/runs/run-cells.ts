@@ -63,7 +63,7 @@ export function showRows(
     ['estimate', run.estimate && amountText(run.estimate.millionths, run.estimate.currency)],
     ['created', timeOf(run.createdAtMs)],
     ['finished', run.finishedAtMs === undefined ? undefined : timeOf(run.finishedAtMs)],
-    ['elapsed', run.elapsedMs === undefined ? undefined : formatSeconds(run.elapsedMs)],
+    ['elapsed', elapsedText(run)],
     ...files.map((file) => ['file', fileText(file, sizeOf)] as const),
     // The URLs of a local run stop working when the process that printed them ends.
     ...(isLocal ? [] : run.urls).map((url) => ['url', url] as const),
@@ -73,6 +73,12 @@ export function showRows(
   return rows.flatMap(([label, value]) =>
     value === undefined || value === '' ? [] : [[label, printable(value)] as const],
   )
+}
+
+/** From `created` to `finished`, as they are shown; the journal's own time runs to the first sight of the end. */
+function elapsedText({ createdAtMs, finishedAtMs = Number.NaN, elapsedMs }: JournalRun): string | undefined {
+  const shownMs = finishedAtMs >= createdAtMs ? finishedAtMs - createdAtMs : elapsedMs
+  return shownMs === undefined ? undefined : formatSeconds(shownMs)
 }
 
 function inputRows(input: unknown): readonly Detail[] {

@@ -84,7 +84,7 @@ async function writeSidecar(options: SidecarOptions): Promise<void> {
       { hint: obstacle.hint },
     )
   const { pictureSizeOf } = await import('./picture-size.js')
-  const size = options.file.content_type.startsWith('image/') ? pictureSizeOf(options.file.path) : undefined
+  const size = options.file.content_type.startsWith('image/') ? await pictureSizeOf(options.file.path) : undefined
   try {
     await writeAtomically(path, `${writeJson(sidecarJson(options, size), { indent: 2 })}\n`)
   } catch (error) {

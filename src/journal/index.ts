@@ -20,11 +20,11 @@ import { HeldFile, openOrQuarantine } from '../host/corruption.js'
 import { NewerFormat, type OpenDatabase, type Row } from '../host/database.js'
 import { ownerOf, ownerText, type ProcessLock, processLockIn, runningIn } from '../host/process-lock.js'
 import { describeError } from '../host/system-error.js'
+import { identityOf, withoutData } from '../protocol/identity.js'
 import { writeJson } from '../protocol/json.js'
 import { addTo } from '../protocol/lists.js'
 import type { DownloadedFile } from '../protocol/media.js'
 import { isOutcomeUnknown, OUTCOME_UNKNOWN, type RunState } from '../protocol/run-state.js'
-import { identityOf, withoutData } from './identity.js'
 import { ADDRESSES, type ListFilter, listStatement } from './queries.js'
 import {
   FIND,

@@ -20,7 +20,7 @@ import {
   publicUrl,
 } from '../batch/lock/lock.js'
 import { inputHashes } from '../batch/plan/decide.js'
-import { decideAgain, type Flight, type Plan, type PlanOptions } from '../batch/plan/index.js'
+import { decideAgain, type Flight, type Plan } from '../batch/plan/index.js'
 import { destinationOf, keptError, type Place, placesFor, refuseOtherBytes } from '../batch/results/places.js'
 import {
   type ActiveStep,
@@ -51,10 +51,12 @@ import {
 } from './run.js'
 import { carryOut, type RunEvent } from './schedule.js'
 
-export interface BatchOptions extends Pick<PlanOptions, 'identity' | 'isElsewhere'> {
+export interface BatchOptions {
   readonly plan: Plan
   readonly lock: LockFile
   readonly name: BatchName
+  /** Whether the journal of another state folder knows what is in flight. */
+  readonly isElsewhere: boolean
   /** Absolute path of the manifest's folder. */
   readonly folder: string
   /** Absolute path of the manifest. Undefined if it was read from standard input. */
@@ -146,7 +148,7 @@ class BatchRow implements Row {
     if (this.needs.length > 0) {
       const made = lock.get(this.name)
       const flightOf = (hash: string) => plan.takeFlight(this.name, hash, made?.hash === hash)
-      const step = decideAgain(this.step, (name) => lock.get(name), flightOf, this.#options)
+      const step = decideAgain(this.step, (name) => lock.get(name), flightOf, this.#options.isElsewhere)
       if (!isActive(step)) return this.#done(inactiveResult(step))
       this.step = step
     }
@@ -266,10 +268,10 @@ class BatchRow implements Row {
   }
 
   #inputs(): InputHashes {
-    const { lock, identity } = this.#options
+    const { lock } = this.#options
     const { entry, identityInput } = this.step
     const known = { ...entry, identityInput: identityInput ?? entry.identityInput }
-    return inputHashes(known, (name) => lock.get(name), identity)
+    return inputHashes(known, (name) => lock.get(name))
   }
 
   /** Returns the result of an ended row. Undefined: it was not started, or the next batch continues it. */

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
-import { identityOf } from '../../src/journal/identity.js'
+import { identityOf } from '../../src/protocol/identity.js'
 import { safePart } from '../../src/protocol/output-names.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { expectLinear } from '../support/growth.js'

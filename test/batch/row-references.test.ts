@@ -8,7 +8,7 @@ import type { Manifest, ManifestEntry } from '../../src/batch/manifest/manifest-
 import { levelsOf, withSources } from '../../src/batch/manifest/row-order.js'
 import { identityInputOf } from '../../src/batch/plan/decide.js'
 import { type Flight, makePlan } from '../../src/batch/plan/index.js'
-import { identityOf } from '../../src/journal/identity.js'
+import { identityOf } from '../../src/protocol/identity.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { expectLinear } from '../support/growth.js'
 import { entriesOf, folderWith, problemsOf, read } from './folder.js'
@@ -237,7 +237,6 @@ describe('a plan', () => {
       flights,
       isElsewhere: false,
       models: { image: 'acme/still-1' },
-      identity: identityOf,
       allowOutside: false,
       selects: ({ name }) => only?.has(name) ?? true,
     })

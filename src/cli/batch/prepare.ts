@@ -13,7 +13,6 @@ import {
 import { makePlan, type Plan, type PlanStep } from '../../batch/plan/index.js'
 import { recordedModels } from '../../batch/plan/pair.js'
 import { type RushesError, usageError } from '../../errors.js'
-import { identityOf } from '../../journal/identity.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import { imageTypeOf } from '../../protocol/media.js'
 import { KINDS, type ModelDocument } from '../../protocol/models.js'
@@ -174,7 +173,6 @@ export async function prepare(
     lock,
     flags: { ...options, forcePending: options.force && options.only.length > 0 },
     models: await modelsByKind(ctx),
-    identity: identityOf,
     allowOutside: options.allowOutside,
     fileSystem: ctx.fileSystem,
     selects: await selectorFor(options.only, manifest.entries),

@@ -20,6 +20,7 @@ import {
 import { isFolder, makeFolders, reasonUnwritable } from '../../host/directories.js'
 import { readBeginning, writeAtomically } from '../../host/files.js'
 import type { Journal, JournalRun, ListFilter } from '../../journal/index.js'
+import { pictureSizeOf } from '../../preview/picture-size.js'
 import { isHttpUrl, isObject } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { formatBytes } from '../../protocol/units.js'
@@ -27,7 +28,6 @@ import type { CommandEnvironment, Context } from '../context/context.js'
 import { checkStdout } from '../flags/delivery.js'
 import { createFileFinder, type FoundFile } from '../runs/find-files.js'
 import { nameOfRun } from '../runs/journal-rows.js'
-import { pictureSizeOf } from '../runs/picture-size.js'
 import { addFilterOptions, type FilterOptions, filterOf } from '../runs/run-selection.js'
 import { LOCAL_FOLDER } from '../settings/folders.js'
 import { plural } from '../terminal/format.js'
@@ -230,11 +230,7 @@ const describeRun = (run: JournalRun, folder: string): Omit<GalleryRun, 'files'>
 
 const USUAL_RATIO = 16 / 9
 
-async function describeFile(
-  { input }: JournalRun,
-  file: FoundFile,
-  folder: string,
-): Promise<GalleryFile> {
+async function describeFile({ input }: JournalRun, file: FoundFile, folder: string): Promise<GalleryFile> {
   const { path, bytes, contentType } = file
   const media = mediaOf(path, contentType)
   const pixels = media === 'image' ? await pictureSizeOf(path) : undefined

@@ -30,14 +30,7 @@ import type { RunRecord } from '../terminal/run-json.js'
 import { repeatedRuns } from './folded-errors.js'
 import { isFree } from './journal-rows.js'
 import { createRepeatedIds, inOrder, type PrintOptions, printRun, recordOf } from './print-run.js'
-import {
-  createUnfinishedRuns,
-  type ResumeMany,
-  type ResumeVerb,
-  resumeCommand,
-  type UnfinishedRuns,
-  withResumeHint,
-} from './resume.js'
+import { type ResumeMany, type ResumeVerb, resumeCommand, UnfinishedRuns, withResumeHint } from './resume.js'
 import { writeSidecars } from './sidecar.js'
 
 /** An existing run, or one to create first. */
@@ -206,7 +199,7 @@ class RunPrinter {
     this.#startedAtMs = ctx.clock.monotonic()
     this.#warnOfRepeated = createRepeatedIds(ctx)
     this.#open = runs.filter((each) => !('run' in each)).length
-    this.#unfinished = createUnfinishedRuns({
+    this.#unfinished = new UnfinishedRuns({
       isLocal: ctx.globals.local,
       verb: delivery.patience === 'once' ? 'download' : 'wait',
       resume: (verb, ids) => this.resume(verb, ids),
@@ -315,12 +308,14 @@ class RunPrinter {
     if (result.is === 'failed')
       return withResumeHint(result.error, run, (verb, ids) => this.resume(verb, ids))
     if (result.is !== 'running') return undefined
-    if (result.why === 'not finished') return this.#unfinished.notFinished(id, run.state?.status)
+    if (result.why === 'not finished')
+      return this.#unfinished.add(id, { why: 'not finished', status: run.state?.status })
     this.#queued.push(id)
-    if (result.why === 'signal') return this.#unfinished.interrupted(id, this.#ctx.interrupts.first.reason)
+    if (result.why === 'signal')
+      return this.#unfinished.add(id, { why: 'signal', reason: this.#ctx.interrupts.first.reason })
     if (result.error !== undefined)
       return withResumeHint(result.error, run, (verb, ids) => this.resume(verb, ids))
-    return this.#unfinished.limitPassed(id, patience === 'once' ? 0 : patience)
+    return this.#unfinished.add(id, { why: 'time limit', timeoutMs: patience === 'once' ? 0 : patience })
   }
 
   #completed(error: RushesError): RushesError {

@@ -83,8 +83,10 @@ async function writeSidecar(options: SidecarOptions): Promise<void> {
       `${options.file.path} is complete, but its sidecar was not written: ${obstacle.message}`,
       { hint: obstacle.hint },
     )
-  const { pictureSizeOf } = await import('./picture-size.js')
-  const size = options.file.content_type.startsWith('image/') ? await pictureSizeOf(options.file.path) : undefined
+  const { pictureSizeOf } = await import('../../preview/picture-size.js')
+  const size = options.file.content_type.startsWith('image/')
+    ? await pictureSizeOf(options.file.path)
+    : undefined
   try {
     await writeAtomically(path, `${writeJson(sidecarJson(options, size), { indent: 2 })}\n`)
   } catch (error) {

@@ -2,6 +2,7 @@
  * Decides the action of one run of a manifest, in this order: download paid outputs before paying again; do not repeat
  * a create whose outcome is unknown; replace an unknown file only with `--overwrite`. Pure.
  */
+import { identityOf } from '../../protocol/identity.js'
 import { MediaSummary } from '../../protocol/media.js'
 import { type InputHashes, type Made, outputsOf } from '../lock/lock.js'
 import { contentOf } from '../manifest/local-images.js'
@@ -221,8 +222,6 @@ const outputCount = (count: number): string => (count === 1 ? 'one output' : `${
 const nameOf = ({ source, output }: RowReference): string =>
   `row:${source}${output === 1 ? '' : `#${output}`}`
 
-type HashInput = (model: string, input: unknown, parameter?: string) => string
-
 const HASH_DIGITS = 8
 
 /**
@@ -232,9 +231,8 @@ const HASH_DIGITS = 8
 export function inputHashes(
   { input, identityInput, references }: InputEntry,
   madeOf: (name: string) => Made | undefined,
-  identity: HashInput,
 ): InputHashes {
-  const hash = (value: unknown, name: string) => identity('', value, name).slice(0, HASH_DIGITS)
+  const hash = (value: unknown, name: string) => identityOf('', value, name).slice(0, HASH_DIGITS)
   const { image_urls, ...others } = identityInput
   const rows = references.flatMap((each) => {
     const sha256 = each.from === 'row' ? outputsOf(madeOf(each.source))[each.output - 1]?.sha256 : undefined

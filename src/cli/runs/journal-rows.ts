@@ -1,9 +1,11 @@
 /** Finds runs in the journal: by id or key, the last one (`--last`), or all unfinished ones (`--all`). */
+
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { EXIT, RushesError, usageError } from '../../errors.js'
-import type { Journal, JournalFile, JournalRun } from '../../journal/index.js'
+import type { Journal, JournalRun } from '../../journal/index.js'
 import { checkRunId } from '../../protocol/id.js'
+import type { DownloadedFile } from '../../protocol/media.js'
 import { shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { inTurns } from '../process/exit.js'
@@ -95,7 +97,7 @@ export function sizeOf(path: string): number | undefined {
 }
 
 /** Whether a downloaded file still exists. Compares only the size: hashing a video would take too long. */
-export const isOnDisk = ({ path, bytes }: JournalFile): boolean => sizeOf(path) === bytes
+export const isOnDisk = ({ path, bytes }: DownloadedFile): boolean => sizeOf(path) === bytes
 
 /**
  * Returns the run created last at the current address, with or without an id; the last of this machine if no service is

@@ -2,8 +2,8 @@
 import type { ApiClient } from '../../client/index.js'
 import { RushesError, usageError } from '../../errors.js'
 import type { Fetch } from '../../host/http.js'
-import type { JournalFile, JournalRun } from '../../journal/index.js'
-import { imageSourceOf } from '../../protocol/media.js'
+import type { JournalRun } from '../../journal/index.js'
+import { type DownloadedFile, imageSourceOf } from '../../protocol/media.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
@@ -117,7 +117,7 @@ async function unknownRun(
  * run; of several, a file whose link is not known could be another output.
  */
 const filesOfOutput = (
-  files: readonly JournalFile[],
+  files: readonly DownloadedFile[],
   urls: readonly (string | undefined)[],
   outputs: number,
-): readonly JournalFile[] => files.filter((file) => outputs === 1 || urls.includes(file.url)).reverse()
+): readonly DownloadedFile[] => files.filter((file) => outputs === 1 || urls.includes(file.url)).reverse()

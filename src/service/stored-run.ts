@@ -10,12 +10,12 @@ export interface ImageBytes {
   readonly bytes: number
 }
 
-/** An image that was sent as a data: URL. Its bytes are a stored file (`inputKey`). */
+/** A file that was sent as a data: URL. Its bytes are a stored file (`inputKey`). */
 export interface StoredImage extends ImageBytes {
   readonly content_type: string
 }
 
-/** The input as sent, with a `StoredImage` for each data: URL in `image_urls`. */
+/** The input as sent, with a `StoredImage` for each data: URL in a media parameter. */
 export type StoredInput = Readonly<Record<string, unknown>>
 
 export interface OutputName {

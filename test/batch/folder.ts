@@ -9,10 +9,11 @@ import {
   type Models,
   readManifest,
 } from '../../src/batch/manifest/index.js'
+import { identifyMediaFile } from '../../src/cli/runs/media-files.js'
 import { safePart, unreserved } from '../../src/download/file-names.js'
 import { checkPlaceholders, fill } from '../../src/download/target.js'
+import { summaryOf } from '../../src/journal/identity.js'
 import { MAX_BODY_BYTES } from '../../src/protocol/limits.js'
-import { imageTypeOf } from '../../src/protocol/media.js'
 import type { ModelDocument } from '../../src/protocol/models.js'
 
 export const NAMING = { checkPlaceholders, fill, safePart, unreserved }
@@ -55,7 +56,9 @@ export const read = (
     allowOutside,
     documentOf: (model) => documents.find((each) => each.name === model),
     settings,
-    imageTypeOf,
+    readMedia: (file, shown, type) =>
+      identifyMediaFile(file, { shown, type, signal: new AbortController().signal }),
+    summaryOf,
     maxBodyBytes: MAX_BODY_BYTES,
     reserved: new Map([[join(folder, 'shots.lock.json'), 'the lock file']]),
   })

@@ -5,7 +5,9 @@ import { settlesWithin, type Timeout, untilAborted, withTimeout } from '../../ho
 import type { Clock } from '../../host/clock.js'
 import { makeOwnFolder, type OwnFolder } from '../../host/own-folder.js'
 import { describeReason } from '../../host/system-error.js'
-import type { ModelInput } from '../../protocol/models.js'
+import { IMAGE_URLS, mediaParameters, mediaSources, withMedia } from '../../protocol/media-parameters.js'
+import type { ModelInput, ModelSchema } from '../../protocol/models.js'
+import { isSentImage } from '../../protocol/parameters.js'
 import { defaultsOf } from '../../protocol/price.js'
 import {
   type Engine,
@@ -24,7 +26,6 @@ import { newToken } from '../secrets.js'
 import {
   type HeldRun,
   outputKey,
-  type StoredImage,
   type StoredInput,
   type StoredOutput,
   type StoredRun,
@@ -76,12 +77,16 @@ export async function render(
   const renderFiles = async (limited: AbortSignal) => {
     // An engine may only listen for an abort that comes later, and its first request may be paid.
     limited.throwIfAborted()
+    const sources = mediaSources(run.input, mediaOf(run, models))
+    const filesOf = (name: string) => references.filter((_, index) => sources[index]?.parameter === name)
+    const others = new Set(sources.map(({ parameter }) => parameter).filter((name) => name !== IMAGE_URLS))
     const job: RenderJob = {
       kind: run.kind,
       run: { id: run.id, model: run.model },
       input: inputFor(run, models),
       folder: folder.path,
-      references,
+      references: filesOf(IMAGE_URLS),
+      media: Object.fromEntries([...others].map((name) => [name, filesOf(name)])),
       signal: limited,
       stored: run.job,
       save: options.saveJob,
@@ -118,6 +123,7 @@ export async function removeOutputs(outputs: readonly StoredOutput[], stored: Fi
 /** Parts that load the references of a run. */
 export interface ReferenceParts {
   readonly references: ReferenceLoader
+  readonly models: RenderParts['models']
   readonly clock: Clock
   readonly workFolder: string
   onError(error: unknown): void
@@ -126,19 +132,19 @@ export interface ReferenceParts {
 /** Runs `work` with the loaded references of the run, then deletes them. */
 export async function withReferences<Result>(
   run: HeldRun,
-  { references, clock, workFolder, onError }: ReferenceParts,
+  { references, models, clock, workFolder, onError }: ReferenceParts,
   signal: AbortSignal,
   work: (references: RenderJob['references']) => Promise<Result>,
 ): Promise<Result> {
   const { id, job } = run
-  const { image_urls: sources } = run.input
+  const media = mediaOf(run, models)
   // A run that was sent is not sent again, so it needs no references.
   const isSent = job?.handle !== undefined || job?.intent !== undefined
-  if (!Array.isArray(sources) || sources.length === 0 || isSent) return await work([])
+  if (mediaSources(run.input, media).length === 0 || isSent) return await work([])
   await mkdir(workFolder, { recursive: true, mode: 0o700 })
   const folder = await makeOwnFolder(workFolder, `${id}-references-`)
   const load = () =>
-    references.load(run, folder.path, signal).catch((error) => {
+    references.load(run, folder.path, signal, media).catch((error) => {
       // Retry after a full disk or a locked database, as after unavailable storage.
       throw isDiskUnusable(error) ? new StorageUnavailable(describeReason(error), { cause: error }) : error
     })
@@ -151,22 +157,28 @@ export async function withReferences<Result>(
 
 /**
  * Returns the input as every engine gets it: the fields that the model declares, with defaults applied, and without texts
- * that a server would execute. Others are kept with the run, and a provider might charge for them. Replaces embedded images
- * in `image_urls` by their checksums; the engine gets their bytes as references.
+ * that a server would execute. Others are kept with the run, and a provider might charge for them. Replaces embedded media by
+ * their checksums; the engine gets their bytes as files.
  */
-function inputFor({ model, input }: StoredRun, models: readonly ServedModel[]): ModelInput {
-  const schema = models.find(({ document }) => document.name === model)?.document.input
+function inputFor(run: StoredRun, models: readonly ServedModel[]): ModelInput {
+  const schema = schemaOf(run, models)
   const isDeclared = ([name]: [string, unknown]) => Object.hasOwn(schema?.properties ?? {}, name)
-  const texts = withoutExtraArguments(input) as StoredInput
+  const texts = withoutExtraArguments(run.input) as StoredInput
   const declared = Object.fromEntries(Object.entries(texts).filter(isDeclared))
   const complete = { ...(schema && defaultsOf(schema)), ...declared }
-  const sources = complete.image_urls
-  if (!Array.isArray(sources)) return complete
-  const image_urls = sources.map((source: string | StoredImage) =>
-    typeof source === 'string' ? source : `sha256:${source.sha256}`,
+  const embedded = mediaSources(complete, mediaOf(run, models)).flatMap((source) =>
+    isSentImage(source.value) ? [{ ...source, value: `sha256:${source.value.sha256}` }] : [],
   )
-  return { ...complete, image_urls }
+  return withMedia(complete, embedded)
 }
+
+const schemaOf = ({ model }: StoredRun, models: readonly ServedModel[]): ModelSchema | undefined =>
+  models.find(({ document }) => document.name === model)?.document.input
+
+/** Names of the media parameters. */
+const mediaOf = (run: StoredRun, models: readonly ServedModel[]): readonly string[] => [
+  ...mediaParameters(schemaOf(run, models)).keys(),
+]
 
 /**
  * Settles like `work`. Once the signal is aborted, `work` has three seconds to settle, or its own grace; then rejects with the

@@ -1,6 +1,6 @@
 /** The slots of a document: which inputs of the workflow get which values of a run. */
 import { randomInt } from 'node:crypto'
-import { MEDIA_PARAMETERS } from '../../../protocol/media.js'
+import { IMAGE_URLS } from '../../../protocol/media-parameters.js'
 import type { ModelDocument, ParameterSchema } from '../../../protocol/models.js'
 import type { RenderJob } from '../engine.js'
 import type { EngineSettings } from '../read-engine.js'
@@ -53,14 +53,13 @@ export function readSlots(
   // The problem of the workflow is reported already.
   if (!isNamed && settings.hasProblem(['workflow'])) return { slots, sizeOf: undefined, fps: undefined }
   const wanted = slots.references?.length ?? 0
-  for (const name of MEDIA_PARAMETERS) {
-    const { [name]: schema } = properties
-    if (wanted > 0 && schema?.type === 'array') settings.offer(name, { ...schema, maxItems: wanted }, true)
-  }
+  const { [IMAGE_URLS]: images } = properties
+  if (wanted > 0 && images?.type === 'array')
+    settings.offer(IMAGE_URLS, { ...images, maxItems: wanted }, true)
   const derived = [
     ...(has('width') ? sizes.parameters : []),
     ...(has('frames') ? ['duration'] : []),
-    ...(has('references') ? MEDIA_PARAMETERS : []),
+    ...(has('references') ? [IMAGE_URLS] : []),
   ]
   for (const name of Object.keys(properties))
     if (!has(name) && !derived.includes(name) && !settings.hasProblem(['slots', name]))
@@ -81,7 +80,7 @@ function namedSlots(
   const slots: Record<string, readonly Slot[]> = Object.create(null)
   for (const [name, value] of entries) {
     const path = ['slots', name]
-    const isMedia = MEDIA_PARAMETERS.includes(name)
+    const isMedia = name === IMAGE_URLS
     if (isMedia || !(Object.hasOwn(properties, name) || DERIVED.some((each) => each === name))) {
       const known = `is neither a property of the input nor one of ${DERIVED.join(', ')}`
       report(path, isMedia ? 'must be named "references", with one input for each image' : known)

@@ -34,7 +34,8 @@ export function mapInput(schema: unknown, root: unknown): MappedInput {
     // The author's example of a prompt is not worth a run.
     const isOptional = property.default !== undefined && name !== 'prompt'
     const isRequired = listOf(published.required).includes(name) && !isOptional
-    if (name === 'sync_mode') fixed[name] = false
+    // Lip-sync models of fal have a choice of that name.
+    if (name === 'sync_mode' && property.type === 'boolean') fixed[name] = false
     else if (OUTPUT_COUNT.test(name) && !name.startsWith('max_') && property.type === 'integer')
       fixed[name] = Math.max(1, Number(property.minimum ?? 1))
     else if (isSecret(name, property)) warnings.push(`${name} is left out: it is a secret`)

@@ -61,13 +61,13 @@ export function readSlots(
     ...(has('frames') ? ['duration'] : []),
     ...(has('references') ? [IMAGE_URLS] : []),
   ]
+  if (has('seed')) settings.offer('seed', SEED)
   for (const name of Object.keys(properties))
-    if (!has(name) && !derived.includes(name) && !settings.hasProblem(['slots', name]))
-      settings.leaveOut(
-        name,
-        ['slots'],
-        `has none for the property "${name}". Add it, or remove the property from the input`,
-      )
+    if (!has(name) && !derived.includes(name) && !settings.hasProblem(['slots', name])) {
+      const message = `has none for the property "${name}". Add it, or remove the property from the input`
+      // A workflow that was searched has no prompt: it may be an upscaler.
+      settings.leaveOut(name, ['slots'], message, !isNamed)
+    }
   return { slots, sizeOf: has('width') ? sizes.sizeOf : undefined, fps: has('frames') ? fps : undefined }
 }
 
@@ -131,6 +131,13 @@ function foundSlots({ report, note, offer }: EngineSettings, workflow: Workflow)
   return slots
 }
 
+/** ComfyUI takes 64 bits. */
+const SEED: ParameterSchema = {
+  type: 'integer',
+  minimum: 0,
+  maximum: 2n ** 64n - 1n,
+  description: 'Seed; random if not set',
+}
 const NEGATIVE_PROMPT: ParameterSchema = {
   type: 'string',
   description: 'What the picture must not show; default: the text of the workflow',
@@ -161,12 +168,13 @@ export function sizeOfWorkflow(workflow: Workflow, slots: Slots): Size | undefin
   return typeof width === 'number' && typeof height === 'number' ? { width, height } : undefined
 }
 
-/** ComfyUI accepts 64 bits, but `randomInt` creates 48. */
-const MAX_SEED = 2 ** 48 - 1
+/** As the service draws it for a model with a parameter for it. */
+const MAX_SEED = 2 ** 31
 
 /**
  * Returns the value of each slot. A property without a value keeps the value of the workflow, but for the seed: with
- * the same seed, the server would return an earlier result. `images`: names of the uploaded references on the server.
+ * the same seed, the server would return an earlier result. `images`: names of the uploaded references on the server. The
+ * input has the names of other media.
  */
 export function slotValues(
   { slots, sizeOf, fps }: ReadSlots,

@@ -19,22 +19,13 @@ import {
 } from '../engines/engine.js'
 import { withoutExtraArguments } from '../engines/texts.js'
 import { type FileWriter, StorageUnavailable, untilStorageAnswers } from '../files/contract.js'
-import { isDiskUnusable } from '../log.js'
-import type { ServedModel } from '../models/served-model.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
-import { newToken } from '../secrets.js'
-import {
-  type HeldRun,
-  outputKey,
-  type StoredInput,
-  type StoredOutput,
-  type StoredRun,
-} from '../stored-run.js'
+import { newToken } from '../rules/secrets.js'
+import { type HeldRun, outputKey, type StoredOutput, type StoredRun } from '../store/run.js'
+import { isDiskUnusable } from './log.js'
 
 export interface RenderParts {
   readonly engine: Engine
-  /** The models that the engine renders. */
-  readonly models: readonly ServedModel[]
   readonly clock: Clock
   /** Parent of the folder that the engine writes to. */
   readonly workFolder: string
@@ -43,8 +34,10 @@ export interface RenderParts {
   onError(error: unknown): void
 }
 
-/** What a render tells and stores before its run has ended. */
+/** What a render knows of the model of its run, and what it tells and stores before the run has ended. */
 export interface RenderRecorders {
+  /** The input of the model. */
+  readonly schema?: ModelSchema | undefined
   /** Called with the progress of the engine, from 0 to 1. */
   onProgress?(fraction: number): void
   /** Called with the number of jobs before this one in the queue of a server. */
@@ -68,7 +61,7 @@ export async function render(
   options: RenderParts & RenderRecorders,
   limit: RenderLimit,
 ): Promise<readonly StoredOutput[]> {
-  const { engine, models, clock, workFolder, outputs: stored, onError } = options
+  const { engine, schema, clock, workFolder, outputs: stored, onError } = options
   await mkdir(workFolder, { recursive: true, mode: 0o700 })
   const folder = await makeOwnFolder(workFolder, `${run.id}-`)
   const outputs: StoredOutput[] = []
@@ -77,17 +70,18 @@ export async function render(
   const renderFiles = async (limited: AbortSignal) => {
     // An engine may only listen for an abort that comes later, and its first request may be paid.
     limited.throwIfAborted()
-    const sources = mediaSources(run.input, mediaOf(run, models))
+    const sources = mediaSources(run.input, mediaOf(schema))
     const filesOf = (name: string) => references.filter((_, index) => sources[index]?.parameter === name)
     const others = new Set(sources.map(({ parameter }) => parameter).filter((name) => name !== IMAGE_URLS))
     const job: RenderJob = {
       kind: run.kind,
       run: { id: run.id, model: run.model },
-      input: inputFor(run, models),
+      input: inputFor(run, schema),
       folder: folder.path,
       references: filesOf(IMAGE_URLS),
       media: Object.fromEntries([...others].map((name) => [name, filesOf(name)])),
       signal: limited,
+      document: run.document,
       stored: run.job,
       save: options.saveJob,
       onProgress: (fraction) => options.onProgress?.(fraction),
@@ -123,7 +117,8 @@ export async function removeOutputs(outputs: readonly StoredOutput[], stored: Fi
 /** Parts that load the references of a run. */
 export interface ReferenceParts {
   readonly references: ReferenceLoader
-  readonly models: RenderParts['models']
+  /** The input of the model. */
+  readonly schema?: ModelSchema | undefined
   readonly clock: Clock
   readonly workFolder: string
   onError(error: unknown): void
@@ -132,12 +127,12 @@ export interface ReferenceParts {
 /** Runs `work` with the loaded references of the run, then deletes them. */
 export async function withReferences<Result>(
   run: HeldRun,
-  { references, models, clock, workFolder, onError }: ReferenceParts,
+  { references, schema, clock, workFolder, onError }: ReferenceParts,
   signal: AbortSignal,
   work: (references: RenderJob['references']) => Promise<Result>,
 ): Promise<Result> {
   const { id, job } = run
-  const media = mediaOf(run, models)
+  const media = mediaOf(schema)
   // A run that was sent is not sent again, so it needs no references.
   const isSent = job?.handle !== undefined || job?.intent !== undefined
   if (mediaSources(run.input, media).length === 0 || isSent) return await work([])
@@ -160,25 +155,19 @@ export async function withReferences<Result>(
  * that a server would execute. Others are kept with the run, and a provider might charge for them. Replaces embedded media by
  * their checksums; the engine gets their bytes as files.
  */
-function inputFor(run: StoredRun, models: readonly ServedModel[]): ModelInput {
-  const schema = schemaOf(run, models)
+function inputFor({ input }: StoredRun, schema: ModelSchema | undefined): ModelInput {
   const isDeclared = ([name]: [string, unknown]) => Object.hasOwn(schema?.properties ?? {}, name)
-  const texts = withoutExtraArguments(run.input) as StoredInput
+  const texts = withoutExtraArguments(input) as ModelInput
   const declared = Object.fromEntries(Object.entries(texts).filter(isDeclared))
   const complete = { ...(schema && defaultsOf(schema)), ...declared }
-  const embedded = mediaSources(complete, mediaOf(run, models)).flatMap((source) =>
+  const embedded = mediaSources(complete, mediaOf(schema)).flatMap((source) =>
     isSentImage(source.value) ? [{ ...source, value: `sha256:${source.value.sha256}` }] : [],
   )
   return withMedia(complete, embedded)
 }
 
-const schemaOf = ({ model }: StoredRun, models: readonly ServedModel[]): ModelSchema | undefined =>
-  models.find(({ document }) => document.name === model)?.document.input
-
 /** Names of the media parameters. */
-const mediaOf = (run: StoredRun, models: readonly ServedModel[]): readonly string[] => [
-  ...mediaParameters(schemaOf(run, models)).keys(),
-]
+const mediaOf = (schema: ModelSchema | undefined): readonly string[] => [...mediaParameters(schema).keys()]
 
 /**
  * Settles like `work`. Once the signal is aborted, `work` has three seconds to settle, or its own grace; then rejects with the

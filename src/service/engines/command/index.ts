@@ -72,7 +72,11 @@ export function createCommandEngine({ command, folder, env, urls, clock }: Comma
     const files = await moveReferences(inputFolder, job.references)
     job.signal.throwIfAborted()
     await job.onSend?.()
-    const { input } = job
+    const input = { ...job.input }
+    for (const [name, paths] of Object.entries(job.media ?? {})) {
+      const moved = await moveReferences(inputFolder, paths, `${name}-`)
+      input[name] = Array.isArray(input[name]) ? moved : moved[0]
+    }
     const group = startGroup(
       { command, folder },
       environmentOf(childEnv, job, inputFolder),
@@ -136,12 +140,13 @@ const withStderr = (sentence: string, stderrTail: string): string =>
 async function moveReferences(
   folder: string,
   references: RenderJob['references'],
+  prefix = '',
 ): Promise<readonly string[]> {
   const paths: string[] = []
   for (const [index, source] of references.entries()) {
     if (source === undefined) throw new Error(`Reference image ${index + 1} could not be read.`)
     const extension = (await fileTypeFromFile(source).catch(() => undefined))?.ext ?? 'bin'
-    const path = join(folder, `${String(index + 1).padStart(2, '0')}.${extension}`)
+    const path = join(folder, `${prefix}${String(index + 1).padStart(2, '0')}.${extension}`)
     await replaceFile(source, path)
     paths.push(path)
   }

@@ -25,5 +25,6 @@ export async function downloadCommand(ctx: Context, options: DownloadCommandOpti
   return revisit(await contextOfAll(ctx, runs), ids, options.delivery, {
     isDownload: true,
     many: resumeManyOf(options),
+    isLast: options.last,
   })
 }

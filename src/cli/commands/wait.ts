@@ -24,5 +24,8 @@ export async function waitCommand(ctx: Context, options: WaitCommandOptions): Pr
   if (runs.length === 0) return EXIT.ok
   const { revisit } = await import('../runs/revisit.js')
   const ids = runs.map(({ id }) => id)
-  return revisit(await contextOfAll(ctx, runs), ids, options.delivery, { many: resumeManyOf(options) })
+  return revisit(await contextOfAll(ctx, runs), ids, options.delivery, {
+    many: resumeManyOf(options),
+    isLast: options.last,
+  })
 }

@@ -1,4 +1,5 @@
 /** Common part of `wait` and `download`: follows existing runs and downloads their outputs. */
+import { relative } from 'node:path'
 import { type KnownRun, knownRun } from '../../runs/run.js'
 import type { Context } from '../context/context.js'
 import { type DeliveryNeeds, type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
@@ -13,19 +14,26 @@ interface RevisitOptions extends Omit<DeliveryNeeds, 'runs'> {
   /** How to resume when there are many runs. */
   readonly many: ResumeMany
   readonly observer?: Observer | undefined
+  /** Whether the run is that of the last command, whose `-o` counts until the run has a file. */
+  readonly isLast?: boolean | undefined
 }
 
 export async function revisit(
   ctx: Context,
   ids: readonly string[],
   options: DeliveryOptions,
-  { isDownload = false, many, observer }: RevisitOptions,
+  { isDownload = false, many, observer, isLast = false }: RevisitOptions,
 ): Promise<number> {
-  const delivery = await deliveryOf(ctx, options, { runs: ids.length, isDownload })
-  const connection = await ctx.connect({ render: delivery.patience !== 'once' })
   const journal = await ctx.openJournal()
   const address = await ctx.address()
   const find = (id: string) => journal.tryRead(() => journal.find(address, id))
+  const earlier = () => {
+    const [row] = isLast && !options.download && options.output === undefined ? ids.map(find) : []
+    const isOpen = row?.output !== undefined && journal.filesOf(row).length === 0
+    return isOpen ? { output: relative('.', row.output) } : {}
+  }
+  const delivery = await deliveryOf(ctx, { ...options, ...earlier() }, { runs: ids.length, isDownload })
+  const connection = await ctx.connect({ render: delivery.patience !== 'once' })
   const own = () => {
     const rows = ids.flatMap((id) => find(id) ?? [])
     const files = rows.flatMap((row) => journal.filesOf(row).map(({ path }) => path))

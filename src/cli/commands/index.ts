@@ -9,6 +9,8 @@ interface CommandFile {
 /** `load`: loads the command's file, which the build puts in a separate chunk. */
 type CommandRow = readonly [name: string, about: string, load: () => Promise<CommandFile>]
 
+const downloadFile = async () => ({ register: (await import('./wait.js')).registerDownload })
+
 /** By the title of their group in `rushes --help`. */
 export const COMMANDS: Readonly<Record<string, readonly CommandRow[]>> = {
   'Create:': [
@@ -19,7 +21,7 @@ export const COMMANDS: Readonly<Record<string, readonly CommandRow[]>> = {
   'Follow runs at the service:': [
     ['status', 'Show the current status of runs', () => import('./status.js')],
     ['wait', 'Wait for runs that were created earlier', () => import('./wait.js')],
-    ['download', 'Download the outputs of finished runs', () => import('./download.js')],
+    ['download', 'Download the outputs of finished runs', downloadFile],
     ['cancel', 'Cancel runs that have not ended', () => import('./cancel.js')],
   ],
   'Runs on this machine:': [

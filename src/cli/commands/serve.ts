@@ -10,7 +10,7 @@ import { DEFAULTS } from '../../protocol/defaults.js'
 import { printable } from '../../protocol/text.js'
 import type { EngineParts } from '../../service/engines/read-engine.js'
 import { parseFault } from '../../service/http/faults.js'
-import { type NodeRole, ROLES } from '../../service/names.js'
+import { type NodeRole, ROLES } from '../../service/rules/names.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { choiceOption, repeated, wholeNumber } from '../flags/values.js'
 import { announce, printFault, printPayers } from '../serve/announce.js'
@@ -132,7 +132,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   for (const warning of models.warnings) out.warn(`${warning}.`)
   for (const { document, note } of models.models)
     if (note !== undefined) out.note(`${document.name}: ${printable(note)}.`)
-  const { createThumbnailProcess, defaultConcurrency, readConsoleFiles } = await import(
+  const { createPreviewProcess, createThumbnailProcess, defaultConcurrency, readConsoleFiles } = await import(
     '../context/local-service.js'
   )
   const concurrency =
@@ -144,12 +144,14 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const { createService } = await import('../../service/index.js')
   // Other services start without prom-client.
   const metrics =
-    metricsPort === undefined ? undefined : (await import('../../service/metrics.js')).createMetrics(clock)
+    metricsPort === undefined
+      ? undefined
+      : (await import('../../service/http/metrics.js')).createMetrics(clock)
   const { checkListening } = await import('../../service/http/listening.js')
   await checkListening({ host, port })
   if (metricsPort !== undefined) await checkListening({ host, port: metricsPort }, '--metrics-port')
   const storage = await openStorage(ctx, options.storage)
-  const preview = await ctx.engine()
+  const preview = ctx.parts.engine ?? createPreviewProcess()
   const hasConsole = options.console && options.role !== 'worker'
   const page = hasConsole ? await readConsoleFiles() : undefined
   if (hasConsole && page === undefined)

@@ -16,7 +16,7 @@ import { describeError, isBusy, isSystemError } from '../../host/system-error.js
 import { JOURNAL_MIGRATIONS } from '../../journal/rows.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
 import { formatBytes } from '../../protocol/units.js'
-import { LOCAL_MODELS } from '../../service/names.js'
+import { LOCAL_MODELS } from '../../service/rules/names.js'
 import type { Context } from '../context/context.js'
 import type { Env } from '../process/io.js'
 import { JOURNAL_FILE } from '../settings/folders.js'

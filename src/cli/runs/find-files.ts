@@ -2,7 +2,7 @@
 import type { Journal, JournalFile, JournalRun } from '../../journal/index.js'
 import { sortByOutput } from '../../journal/rows.js'
 import { addTo } from '../../protocol/lists.js'
-import { outputPathOf } from '../../service/data-folders.js'
+import { outputPathOf } from '../../service/data.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { isOnDisk, sizeOf } from './journal-rows.js'
 

@@ -24,16 +24,17 @@ export async function revisit(
   options: DeliveryOptions,
   { isDownload = false, many, observer, isLast = false }: RevisitOptions,
 ): Promise<number> {
+  const isNamed = options.download === true || options.output !== undefined
+  const [last] = isLast && !isNamed ? ids : []
+  const output = last === undefined ? undefined : await openOutput(ctx, last)
+  const delivery = await deliveryOf(ctx, output ? { ...options, output } : options, {
+    runs: ids.length,
+    isDownload,
+  })
+  const connection = await ctx.connect({ render: delivery.patience !== 'once' })
   const journal = await ctx.openJournal()
   const address = await ctx.address()
   const find = (id: string) => journal.tryRead(() => journal.find(address, id))
-  const earlier = () => {
-    const [row] = isLast && !options.download && options.output === undefined ? ids.map(find) : []
-    const isOpen = row?.output !== undefined && journal.filesOf(row).length === 0
-    return isOpen ? { output: relative('.', row.output) } : {}
-  }
-  const delivery = await deliveryOf(ctx, { ...options, ...earlier() }, { runs: ids.length, isDownload })
-  const connection = await ctx.connect({ render: delivery.patience !== 'once' })
   const own = () => {
     const rows = ids.flatMap((id) => find(id) ?? [])
     const files = rows.flatMap((row) => journal.filesOf(row).map(({ path }) => path))
@@ -48,4 +49,11 @@ export async function revisit(
     runs.push({ run: knownRun(id, row) })
   }
   return carryOutRuns(ctx, { connection, delivery, runs, many, observer })
+}
+
+/** The `-o` of the command that created the run; undefined once the run has a file. */
+async function openOutput(ctx: Context, id: string): Promise<string | undefined> {
+  const journal = await ctx.journal()
+  const run = journal.find(await ctx.address(), id)
+  return run?.output === undefined || journal.filesOf(run).length > 0 ? undefined : relative('.', run.output)
 }

@@ -73,6 +73,8 @@ export interface Intent {
   readonly labels?: readonly string[] | undefined
   /** Working folder of the command. */
   readonly folder?: string | undefined
+  /** Absolute path of its output, with placeholders. */
+  readonly output?: string | undefined
   /** Name of its row in a manifest, and the absolute path of the manifest. */
   readonly name?: string | undefined
   readonly manifest?: string | undefined
@@ -273,6 +275,7 @@ export class Journal {
           row_name: intent.name,
           manifest: intent.manifest,
           folder: intent.folder,
+          output: intent.output,
           batch: batch?.id,
           lock_path: batch?.lockPath,
           entry: intent.entry,

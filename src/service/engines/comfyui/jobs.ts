@@ -88,6 +88,7 @@ export function createComfyServer(upstream: Upstream): ComfyServer {
   }
 
   return {
+    type: 'comfyui',
     upstream,
     pollStepsMs: [POLL_MS],
 

@@ -14,10 +14,10 @@ import { type BatchEvent, type BatchOptions, carryOutPlan } from '../../runs/bat
 import type { RunsSession } from '../../runs/run.js'
 import { stopsCreating } from '../../runs/schedule.js'
 import type { Connection, Context } from '../context/context.js'
-import type { ServiceFlags } from '../flags/globals.js'
 import { exitCodeOf } from '../process/exit.js'
 import { createRepeatedIds } from '../runs/print-run.js'
 import { withRunOutputs } from '../runs/run-outputs.js'
+import type { ServiceFlags } from '../settings/globals.js'
 import { GRACE_NOTE, plural } from '../terminal/format.js'
 import { createProgress, type Progress } from '../terminal/progress.js'
 import { estimateOf, refuseCost, sumPlan, sumSteps } from './estimates.js'
@@ -53,7 +53,7 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch): Promise<n
   }
   await checkLimits(ctx, prepared)
   const lock = await openLock(ctx, prepared, isConnected)
-  await removeRemains(planned.steps, manifest.folder)
+  await removeRemains(planned.steps, manifest.folder, lock.file.batch)
   const plan = { ...planned, steps: await movedSteps(ctx, prepared, lock) }
   const report = createReport(ctx, prepared)
   for (const note of notesOf(plan)) ctx.out.note(note)
@@ -64,7 +64,7 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch): Promise<n
   const sent: PlanStep[] = []
   const running = new Set<string>()
   const repeated = createRepeatedIds(ctx)
-  for await (const event of carryOutPlan(await optionsOf(ctx, prepared, plan, connection, lock))) {
+  const see = (event: BatchEvent): void => {
     prepared.observer?.see(event)
     if (event.is === 'unanswered') ctx.out.note(GRACE_NOTE)
     else if (event.is === 'sent') {
@@ -78,11 +78,16 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch): Promise<n
       report.row(event.result)
     }
   }
-  progress.end()
+  let lockErrors: readonly RushesError[] = []
+  try {
+    for await (const event of carryOutPlan(await optionsOf(ctx, prepared, plan, connection, lock))) see(event)
+  } finally {
+    progress.end()
+    lockErrors = await lock.finish()
+  }
   // A session of `rushes mcp` renders on.
   if (ctx.globals.local && prepared.observer === undefined && running.size > 0)
     lock.journal?.queued(await ctx.address(), [...running])
-  const lockErrors = await lock.finish()
   const exists = (name: string) =>
     active.some(({ entry, action }) => entry.name === name && action.do === 'download') ||
     sent.some(({ entry }) => entry.name === name)

@@ -12,7 +12,7 @@ import { RUNS_PATH } from '../../protocol/id.js'
 import { problemOf } from '../../protocol/problems.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Engine } from '../engines/engine.js'
-import { OUTPUTS_PATH } from '../stored-run.js'
+import { OUTPUTS_PATH } from '../store/run.js'
 
 export interface Fault {
   /** `any`: creates, status requests and downloads. */

@@ -3,8 +3,8 @@
 import { KINDS, type Kind, type ModelDocument, type ModelSchema } from '../../protocol/models.js'
 import { builtInSchema } from '../../protocol/parameters.js'
 import { withSeedParameter } from '../engines/seed.js'
-import { LOCAL_MODELS } from '../names.js'
-import type { CarriedModel } from '../stored-run.js'
+import { LOCAL_MODELS } from '../rules/names.js'
+import type { CarriedModel } from '../store/run.js'
 
 export interface ServedModel {
   readonly document: ModelDocument

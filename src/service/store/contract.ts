@@ -5,18 +5,11 @@
 import { messageOf } from '../../errors.js'
 import type { Kind } from '../../protocol/models.js'
 import type { JobIntent, StoredJob } from '../engines/engine.js'
-import type { RateLimiter } from '../rate/rate-limiter.js'
 import type { AccountState } from '../rules/key-checks.js'
-import type {
-  AcceptedRun,
-  CarriedModel,
-  HeldRun,
-  RunFailure,
-  StoredOutput,
-  StoredRun,
-} from '../stored-run.js'
+import type { RateLimiter } from '../rules/rate.js'
 import type { AccountStore } from './account-store.js'
 import type { ConsoleStore, UserStore } from './console-store.js'
+import type { AcceptedRun, CarriedModel, HeldRun, RunFailure, StoredOutput, StoredRun } from './run.js'
 import type { SessionProof } from './sql.js'
 
 /** Lets a client repeat a create without paying twice. */

@@ -3,7 +3,6 @@ import { writeJson } from '../../protocol/json.js'
 import { OUTCOME_UNKNOWN, REFUNDED } from '../../protocol/run-state.js'
 import { OutcomeUnknown, type StoredJob } from '../engines/engine.js'
 import type { AccountState } from '../rules/key-checks.js'
-import { canceled, type RunFailure, withRefund } from '../stored-run.js'
 import type {
   AddedRun,
   CanceledRun,
@@ -28,6 +27,7 @@ import {
   RUN_COLUMNS,
   runOfRow,
 } from './rows.js'
+import { canceled, type RunFailure, withRefund } from './run.js'
 import {
   checkSession,
   type Database,

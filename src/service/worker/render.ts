@@ -17,17 +17,11 @@ import {
 } from '../engines/engine.js'
 import { withoutExtraArguments } from '../engines/texts.js'
 import { type FileWriter, StorageUnavailable, untilStorageAnswers } from '../files/contract.js'
-import { isDiskUnusable } from '../log.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
-import { newToken } from '../secrets.js'
-import {
-  type HeldRun,
-  outputKey,
-  type StoredImage,
-  type StoredInput,
-  type StoredOutput,
-  type StoredRun,
-} from '../stored-run.js'
+import type { StoredImage } from '../rules/create-request.js'
+import { newToken } from '../rules/secrets.js'
+import { type HeldRun, outputKey, type StoredOutput, type StoredRun } from '../store/run.js'
+import { isDiskUnusable } from './log.js'
 
 export interface RenderParts {
   readonly engine: Engine
@@ -156,7 +150,7 @@ export async function withReferences<Result>(
  */
 function inputFor({ input }: StoredRun, schema: ModelSchema | undefined): ModelInput {
   const isDeclared = ([name]: [string, unknown]) => Object.hasOwn(schema?.properties ?? {}, name)
-  const texts = withoutExtraArguments(input) as StoredInput
+  const texts = withoutExtraArguments(input) as ModelInput
   const declared = Object.fromEntries(Object.entries(texts).filter(isDeclared))
   const complete = { ...(schema && defaultsOf(schema)), ...declared }
   const sources = complete.image_urls

@@ -13,6 +13,7 @@ import { settlesWithin } from '../../host/abort.js'
 import type { Disarm } from '../../host/clock.js'
 import { retryErrors, stepOf } from '../../host/retry.js'
 import { describeReason, isSystemError } from '../../host/system-error.js'
+import type { Kind } from '../../protocol/models.js'
 import {
   type CanceledJob,
   JobDetached,
@@ -22,14 +23,13 @@ import {
   STOP_GRACE_MS,
 } from '../engines/engine.js'
 import { StorageUnavailable } from '../files/contract.js'
-import { isDiskUnusable, type Log, silentLog } from '../log.js'
-import type { Metrics } from '../metrics.js'
 import type { ServedModel } from '../models/served-model.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
-import { newWorkerId } from '../secrets.js'
+import { newWorkerId } from '../rules/secrets.js'
 import type { ClaimedRun, Claims, RunQueue } from '../store/contract.js'
-import type { HeldRun, RenderState, StoredOutput } from '../stored-run.js'
+import type { HeldRun, RenderState, StoredOutput } from '../store/run.js'
 import { type CanceledRuns, createCanceledRuns } from './canceled-runs.js'
+import { isDiskUnusable, type Log, silentLog } from './log.js'
 import { type RenderParts, type RenderRecorders, removeOutputs, render, withReferences } from './render.js'
 import {
   CRASH_LIMIT,
@@ -97,9 +97,10 @@ export interface WorkerOptions extends RenderParts {
   readonly references: ReferenceLoader
   readonly store: RunQueue
   readonly concurrency: number
-  readonly timeRender?: Metrics['timeRender'] | undefined
+  /** Measures the render of one run. */
   /** Called once for each model whose runs this node cannot render. */
   readonly onUnserved?: ((message: string) => void) | undefined
+  readonly timeRender?: (<Value>(kind: Kind, render: Promise<Value>) => Promise<Value>) | undefined
   /** Default: renders into files. */
   readonly renderRun?: typeof render
   readonly log?: Log

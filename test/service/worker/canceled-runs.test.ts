@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { CancelEnd, StoredJob } from '../../../src/service/engines/engine.js'
 import { PREVIEW_DOCUMENTS } from '../../../src/service/models/served-model.js'
-import { LOCAL_MODELS } from '../../../src/service/names.js'
+import { LOCAL_MODELS } from '../../../src/service/rules/names.js'
 import { createCanceledRuns } from '../../../src/service/worker/canceled-runs.js'
 import { createManualClock } from '../../support/clock.js'
 

@@ -6,22 +6,22 @@
  *
  * `admit` makes the checks up to the rate limit, before the body is read. `create` makes the others.
  */
-import type { Clock } from '../host/clock.js'
-import { RUNS_LIMIT } from '../protocol/limits.js'
-import type { ModelDocument } from '../protocol/models.js'
-import { creditsOf } from '../protocol/price.js'
-import { withSeed } from './engines/seed.js'
-import type { FileWriter } from './files/contract.js'
+import type { Clock } from '../../host/clock.js'
+import { RUNS_LIMIT } from '../../protocol/limits.js'
+import type { ModelDocument } from '../../protocol/models.js'
+import { creditsOf } from '../../protocol/price.js'
+import { withSeed } from '../engines/seed.js'
+import type { FileWriter } from '../files/contract.js'
+import { type EmbeddedImage, type ReadCreate, readCreate } from '../rules/create-request.js'
+import { bearerKey, type Caller, checkAccess, checkKey, type KeyRecord } from '../rules/key-checks.js'
+import type { RateLimiter } from '../rules/rate.js'
+import { invalidInput, Refusal } from '../rules/refusal.js'
+import { hashOfKey, newRunId } from '../rules/secrets.js'
+import type { Idempotency, NewRun, ServiceStore } from '../store/contract.js'
+import { type CarriedModel, inputKey, type StoredRun } from '../store/run.js'
+import type { SessionProof } from '../store/sql.js'
+import type { Worker } from '../worker/worker.js'
 import { createUseRecorder, storedKeyId } from './key-lookup.js'
-import type { RateLimiter } from './rate/rate-limiter.js'
-import { type EmbeddedImage, type ReadCreate, readCreate } from './rules/create-request.js'
-import { bearerKey, type Caller, checkAccess, checkKey, type KeyRecord } from './rules/key-checks.js'
-import { invalidInput, Refusal } from './rules/refusal.js'
-import { hashOfKey, newRunId } from './secrets.js'
-import type { Idempotency, NewRun, ServiceStore } from './store/contract.js'
-import type { SessionProof } from './store/sql.js'
-import { type CarriedModel, inputKey, type StoredRun } from './stored-run.js'
-import type { Worker } from './worker/worker.js'
 
 export interface Endpoints {
   /**
@@ -66,7 +66,7 @@ interface EndpointsOptions {
   readonly worker: Pick<Worker, 'wake' | 'request' | 'stopCanceled'>
   findKey(hash: string): Promise<KeyRecord | undefined>
   readonly files: FileWriter
-  onCharged?(price: number): void
+  readonly onCharged?: ((price: number) => void) | undefined
   onError(error: unknown): void
 }
 

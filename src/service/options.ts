@@ -6,16 +6,17 @@ import type { Storage } from './files/contract.js'
 import type { HttpLimits } from './http/connections.js'
 import type { Fault } from './http/faults.js'
 import type { Address } from './http/listening.js'
+import type { Metrics } from './http/metrics.js'
 import type { Logging } from './http/operations.js'
-import type { Metrics } from './metrics.js'
 import type { ModelSetEngine } from './models/model-set.js'
 import type { ServedModel } from './models/served-model.js'
-import type { NodeRole } from './names.js'
-import type { RateLimiter } from './rate/rate-limiter.js'
 import type { Passwords } from './rules/credentials.js'
+import type { NodeRole } from './rules/names.js'
+import type { RateLimiter } from './rules/rate.js'
 import type { Claims } from './store/contract.js'
-import type { StoredOutput } from './stored-run.js'
+import type { StoredOutput } from './store/run.js'
 import type { AssetFiles } from './web/assets.js'
+import type { ConsoleStart } from './web/sessions.js'
 import type { CreateGrace } from './worker/worker.js'
 
 export interface ServiceOptions {
@@ -73,13 +74,6 @@ export interface ServiceOptions {
 
 export interface LocalOutputFile extends StoredOutput {
   readonly path: string
-}
-
-export interface ConsoleStart {
-  /** Token of a single-use sign-in link for the first user. Set only on the first start. */
-  readonly linkToken: string | undefined
-  /** Email of the first user. Undefined if there are no users. */
-  readonly user: string | undefined
 }
 
 export interface Service {

@@ -514,6 +514,12 @@ export class Journal {
     return byRow
   }
 
+  /** Returns the row that has written last to each path. */
+  lastWriters(): ReadonlyMap<string, number> {
+    const rows = this.#read((db) => db.all('SELECT path, row FROM files ORDER BY file'))
+    return new Map(rows.map(({ path, row }) => [String(path), Number(row)]))
+  }
+
   /** Returns the last row by number, not by time; of all addresses if none is given. */
   last(address?: string): JournalRun | undefined {
     this.#markOrphans()

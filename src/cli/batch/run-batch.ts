@@ -13,10 +13,10 @@ import { type BatchEvent, type BatchOptions, carryOutPlan } from '../../runs/bat
 import type { RunsSession } from '../../runs/run.js'
 import { stopsCreating } from '../../runs/schedule.js'
 import type { Connection, Context } from '../context/context.js'
-import type { ServiceFlags } from '../flags/globals.js'
 import { exitCodeOf } from '../process/exit.js'
 import { createRepeatedIds } from '../runs/print-run.js'
 import { withRunOutputs } from '../runs/run-outputs.js'
+import type { ServiceFlags } from '../settings/globals.js'
 import { GRACE_NOTE, plural } from '../terminal/format.js'
 import { createProgress, type Progress } from '../terminal/progress.js'
 import { estimateOf, refuseCost, sumPlan, sumSteps } from './estimates.js'
@@ -47,8 +47,8 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch): Promise<n
   if (isConnected && prepared.missing.length > 0) throw await ctx.missingError(prepared.missing)
   const connection = isConnected ? await ctx.connect({ render: true }) : undefined
   for (const { action, model, flight } of active) {
-    const rendered = action.do === 'create' ? model : flight?.model
-    if (rendered !== undefined) connection?.checkModel?.(rendered)
+    if (action.do === 'create' && model !== undefined) connection?.checkModel?.(model)
+    else if (flight?.run !== undefined) await connection?.checkRun?.(flight.run)
   }
   await checkLimits(ctx, prepared)
   const lock = await openLock(ctx, prepared, isConnected)

@@ -96,7 +96,7 @@ async function refreshModels(ctx: Context, models: KnownModels): Promise<void> {
     )
   const outcome = await models.refresh()
   if (outcome.kind === 'failed') throw outcome.error
-  const address = await ctx.baseUrl()
+  const address = await ctx.address()
   if (outcome.kind === 'none') ctx.out.note(`${address} has no list of models: ${outcome.reason}.`)
   else {
     const count = models.list().filter(({ source }) => source === 'service').length

@@ -10,7 +10,7 @@ import { shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { inTurns } from '../process/exit.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
-import { addressOr, livesElsewhere } from './where.js'
+import { addressOr, livesElsewhere, onlyRun } from './where.js'
 
 /** The id of the run, or the key of a row without one. */
 export const nameOfRun = ({ id, key }: JournalRun): string => id ?? key ?? ''
@@ -32,7 +32,9 @@ const MAX_LISTED = 10
 export async function findRun(ctx: Context, journal: Journal, name: string): Promise<JournalRun | undefined> {
   const here = await addressOr(ctx)
   const byId = (id: string) =>
-    (here === undefined ? undefined : journal.find(here, id)) ?? journal.findAtEveryAddress(id)[0]
+    (here === undefined ? undefined : journal.find(here, id)) ??
+    // With an address on the command line there is nothing to choose.
+    (ctx.globals.baseUrl === undefined ? onlyRun(id, journal) : journal.findAtEveryAddress(id)[0])
   const known =
     byId(name) ??
     journal.findByKey(name) ??

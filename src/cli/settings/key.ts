@@ -1,5 +1,6 @@
 /** Finds the API key. No flag sets it: the key would show in `ps` and in the shell history. */
 import type { ChildProcess, StdioOptions } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { statSync } from 'node:fs'
 import { isatty } from 'node:tty'
@@ -11,9 +12,8 @@ import { isPosix } from '../../host/file-system.js'
 import { createFirstLine, openReadable, readFirstLine } from '../../host/first-line.js'
 import { groupIsAlive } from '../../host/process-lock.js'
 import { describeError, describeReason } from '../../host/system-error.js'
-import type { Env } from '../process/io.js'
+import { type Env, variable } from '../process/io.js'
 import type { StoredKey } from './config-file.js'
-import { variable } from './table.js'
 
 interface KeyEnvironment {
   readonly env: Env
@@ -195,4 +195,26 @@ async function endProcess(child: ChildProcess, isGroup: boolean, clock: Clock): 
   for (let waitedMs = 0; waitedMs < KILL_AFTER_MS && isRunning(); waitedMs += POLL_MS)
     await clock.sleep(POLL_MS)
   send('SIGKILL')
+}
+
+/** A key identifies an account. The hash does not reveal the key. */
+export const accountOfKey = (apiKey: string): string => hashOf(`key ${apiKey.trim()}`)
+
+const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
+
+/**
+ * Identifies the account at a service. Undefined without a key for it. A key in a file or from a command is identified by
+ * its source: reading it may block, or ask the user.
+ */
+export function accountAt(
+  origin: string,
+  { env, fileCommand, stored }: Pick<KeySources, 'env' | 'fileCommand' | 'stored'>,
+): string | undefined {
+  const key = variable(env, 'RUSHES_API_KEY')
+  if (key !== undefined) return accountOfKey(key)
+  const file = variable(env, 'RUSHES_API_KEY_FILE')
+  if (file !== undefined) return hashOf(`file ${file}`)
+  const command = variable(env, 'RUSHES_API_KEY_COMMAND') ?? fileCommand
+  if (command !== undefined) return hashOf(`command ${command}`)
+  return stored?.origin === origin ? accountOfKey(stored.value) : undefined
 }

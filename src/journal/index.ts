@@ -62,6 +62,8 @@ export interface Intent {
   readonly kind: string | undefined
   readonly model: string
   readonly input: unknown
+  /** Names of its media parameters. Undefined: those of a model without a document. */
+  readonly media?: readonly string[] | undefined
   /** Hash of model and input, if their text changes between calls, for example with a fresh link to an earlier output. */
   readonly identity?: string | undefined
   /** Name of this create, chosen by the client. Unique per address. */
@@ -71,6 +73,8 @@ export interface Intent {
   readonly labels?: readonly string[] | undefined
   /** Working folder of the command. */
   readonly folder?: string | undefined
+  /** Absolute path of its output, with placeholders. */
+  readonly output?: string | undefined
   /** Name of its row in a manifest, and the absolute path of the manifest. */
   readonly name?: string | undefined
   readonly manifest?: string | undefined
@@ -249,7 +253,7 @@ export class Journal {
 
   /** Records a create as sending. Call it directly before the bytes are sent. Throws `RepeatedRequest`. */
   intend(policy: Policy, intent: Intent): IntentRow | undefined {
-    const { address, profile, kind, model, input, requestId, estimate, labels = [], batch } = intent
+    const { address, profile, kind, model, input, media, requestId, estimate, labels = [], batch } = intent
     return this.write(
       policy,
       (db) => {
@@ -257,8 +261,8 @@ export class Journal {
           throw new RepeatedRequest(requestId)
         const key = freeKey(db)
         const row = insertRow(db, 'runs', {
-          ...{ key, address, profile, kind, model, input: writeJson(withoutData(input)) },
-          identity: intent.identity ?? identityOf(model, input),
+          ...{ key, address, profile, kind, model, input: writeJson(withoutData(input, media)) },
+          identity: intent.identity ?? identityOf(model, input, undefined, media),
           phase: 'sending',
           status: 'sending',
           pid: process.pid,
@@ -271,6 +275,7 @@ export class Journal {
           row_name: intent.name,
           manifest: intent.manifest,
           folder: intent.folder,
+          output: intent.output,
           batch: batch?.id,
           lock_path: batch?.lockPath,
           entry: intent.entry,

@@ -135,6 +135,10 @@ export const JOURNAL_MIGRATIONS: readonly string[] = [
   DROP INDEX IF EXISTS runs_took;
   DROP INDEX IF EXISTS prepared_by_time;
   `,
+  `
+  -- Absolute path of -o, for a later command that follows the run.
+  ALTER TABLE runs ADD COLUMN output TEXT;
+  `,
 ]
 
 /**
@@ -187,6 +191,8 @@ export interface JournalRun {
   readonly manifest: string | undefined
   /** Name of its entry in the lock file of a batch. */
   readonly entry: string | undefined
+  /** Absolute path that `-o` of its command named, with placeholders. */
+  readonly output: string | undefined
   /** The lock file of its batch does not have it yet. */
   readonly isInFlight: boolean
 }
@@ -247,6 +253,7 @@ export function runOfRow(row: Row): JournalRun {
     name: text(row.row_name),
     manifest: text(row.manifest),
     entry: text(row.entry),
+    output: text(row.output),
     isInFlight: row.recorded === 0,
   }
 }

@@ -1,6 +1,6 @@
 /** Width and height of a picture, from the head of its file. */
 import { readBeginning } from '../host/files.js'
-import { imageTypeOf } from '../protocol/media.js'
+import { mediaContentType } from '../protocol/media.js'
 
 const HEAD_BYTES = 4 * 1024
 
@@ -12,7 +12,7 @@ export async function pictureSizeOf(
   path: string,
 ): Promise<{ readonly width: number; readonly height: number } | undefined> {
   try {
-    if (imageTypeOf(readBeginning(path, HEAD_BYTES)) === undefined) return undefined
+    if (mediaContentType(readBeginning(path, HEAD_BYTES), 'image') === undefined) return undefined
     const { default: sharp } = await import('sharp')
     return (await sharp(path).metadata()).autoOrient
   } catch {

@@ -194,7 +194,7 @@ class BatchRow implements Row {
     return {
       body: encodeCreate({ model, input }),
       intent: {
-        ...{ kind: entry.kind, model, input, identity: hash, labels: entry.labels },
+        ...{ kind: entry.kind, model, input, media: entry.media, identity: hash, labels: entry.labels },
         ...{ requestId: randomUUID(), estimate: estimateOf(this.step), name: entry.rowName, manifest },
         ...{ batch, entry: entry.name, folder: resolve('.') },
       },

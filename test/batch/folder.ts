@@ -9,8 +9,9 @@ import {
   type Models,
   readManifest,
 } from '../../src/batch/manifest/index.js'
+import { identifyMediaFile } from '../../src/cli/runs/media-files.js'
+import { summaryOf } from '../../src/protocol/identity.js'
 import { MAX_BODY_BYTES } from '../../src/protocol/limits.js'
-import { imageTypeOf } from '../../src/protocol/media.js'
 import type { ModelDocument } from '../../src/protocol/models.js'
 
 export function folderWith(files: Readonly<Record<string, string | Uint8Array>> = {}): string {
@@ -50,7 +51,9 @@ export const read = (
     allowOutside,
     documentOf: (model) => documents.find((each) => each.name === model),
     settings,
-    imageTypeOf,
+    readMedia: (file, shown, type) =>
+      identifyMediaFile(file, { shown, type, signal: new AbortController().signal }),
+    summaryOf,
     maxBodyBytes: MAX_BODY_BYTES,
     reserved: new Map([[join(folder, 'shots.lock.json'), 'the lock file']]),
   })

@@ -295,7 +295,7 @@ describe('a mistake in a matrix', () => {
     ],
     [
       [N, 'prompt: x', 'image_urls: ["{animal}.png"]', M],
-      '5 fox.png: no such file (animal: fox, aspect_ratio: 1:1)',
+      '5 image_urls: fox.png: no such file (animal: fox, aspect_ratio: 1:1)',
     ],
     [
       ['name: "{a}{b}"', 'prompt: "{b}"', 'matrix: {a: [1, 2, 3], b: [x, " "]}'],
@@ -354,7 +354,7 @@ describe('the limit of combinations', () => {
     const text = row('name: a', 'prompt: x', `image_urls: ["{a}.png"]`, `matrix: {a: ${numbers(1_000)}}`)
     expect(await problemsOf(text)).toEqual([
       `3 the name "a" ${SHARED} (a: 1)`,
-      '5 0.png: no such file (a: 0)',
+      '5 image_urls: 0.png: no such file (a: 0)',
     ])
   })
 })

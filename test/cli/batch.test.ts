@@ -340,7 +340,7 @@ describe('a mistake that shows only while a batch runs', () => {
     }
     const { code, stderr } = await batch.run(['--concurrency', '1'], { fetch })
     expect({ code, created: batch.created() }).toEqual({ code: 10, created: [FOX.prompt] })
-    expect(stderr).toMatch(/Cannot read the image of hen again/)
+    expect(stderr).toMatch(/image_urls of hen: .*ref\.png: no such file/)
   })
 })
 

@@ -7,22 +7,22 @@ import { sameFileKey } from '../../host/file-system.js'
 import { findCollisions, type OutputClaim, outputImageProblems } from './collisions.js'
 import { type ManifestProblem, type ParsedManifest, parseManifest } from './format.js'
 import {
-  bytesToSend,
-  type ImageRules,
-  imageReaderIn,
-  placeOfImage,
-  tooLargeMessage,
-  withSummaries,
-} from './local-images.js'
-import {
-  type ImageReference,
   type Manifest,
   type ManifestEntry,
+  type MediaReference,
   type RowUse,
   resolveRows,
 } from './manifest-entry.js'
 import { expandRow } from './matrix.js'
 import { createManifestFolder, type ManifestFolder, type NamedOutput, outputsOfRow } from './output-paths.js'
+import {
+  bytesToSend,
+  type MediaRules,
+  pathOf,
+  referenceReaderIn,
+  tooLargeMessage,
+  withSummaries,
+} from './references.js'
 import { knownFields, type ManifestRow, modelOf, readRow } from './row.js'
 import {
   MAX_RUNS,
@@ -33,7 +33,7 @@ import {
   unknownMessage,
 } from './sections.js'
 
-interface ManifestOptions extends ImageRules, ModelSources {
+interface ManifestOptions extends MediaRules, ModelSources {
   /** Path of the manifest, as given by the user. For standard input, a path that does not exist. */
   readonly path: string
   readonly bytes: Uint8Array
@@ -136,7 +136,7 @@ async function entriesOf(rows: readonly ManifestRow[], reading: Reading): Promis
       )
   findCollisions(claims, reservedBy(reading))
   const problemOf = outputImageProblems([...claims, ...furtherClaims(claims, reading)], folder)
-  const referencesOf = imageReaderIn(folder.folder, options)
+  const referencesOf = referenceReaderIn(folder.folder, options)
   const uses: RowUse[] = []
   for (const { row, line, outputs } of named) {
     const names = outputs.map(({ name }) => name)
@@ -144,13 +144,13 @@ async function entriesOf(rows: readonly ManifestRow[], reading: Reading): Promis
     const bytes = bytesToSend(row.input, references)
     if (bytes > options.maxBodyBytes)
       row.report(
-        tooLargeMessage(`the images need a request of ${bytes} bytes`, options.maxBodyBytes),
-        'image_urls',
+        tooLargeMessage(`the files need a request of ${bytes} bytes`, options.maxBodyBytes),
+        references.find(({ from }) => from === 'file')?.place.parameter ?? 'input',
       )
     for (const each of outputs)
       uses.push({
         entry: entryOf(row, line, each, references),
-        report: (item, message) => row.report(message, ...placeOfImage(row, item)),
+        report: (place, message) => row.report(message, ...pathOf(row, place)),
       })
   }
   const isMissing = isIncomplete || named.some(({ outputs }) => outputs.length === 0)
@@ -193,7 +193,7 @@ const entryOf = (
   row: ManifestRow,
   line: number,
   { name, output }: NamedOutput,
-  references: readonly ImageReference[],
+  references: readonly MediaReference[],
 ): ManifestEntry => ({
   name,
   rowName: row.name ?? name,
@@ -205,11 +205,12 @@ const entryOf = (
   identityInput: withSummaries(row.input, references),
   undocumentedInput: row.undocumentedInput && withSummaries(row.undocumentedInput, references),
   references,
+  media: [...row.media.keys()],
   labels: row.labels,
   output,
 })
 
 export type { ManifestProblem } from './format.js'
-export { type ImageRules, inputToSend } from './local-images.js'
-export type { ImageReference, Manifest, ManifestEntry, RowReference } from './manifest-entry.js'
+export type { Manifest, ManifestEntry, MediaReference, RowReference } from './manifest-entry.js'
+export { inputToSend, type MediaRules, type SentReference } from './references.js'
 export type { Models } from './sections.js'

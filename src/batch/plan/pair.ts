@@ -201,10 +201,12 @@ export class Pairing {
   }
 }
 
-/** Whether two rows differ only in their images. */
+/** Whether two rows differ only in their media. */
 function haveOneText(a: ManifestEntry, b: ManifestEntry): boolean {
-  const textOf = ({ kind, input: { image_urls: _, ...others } }: ManifestEntry) =>
-    writeJson([kind, Object.entries(others).sort(([x], [y]) => (x < y ? -1 : 1))])
+  const textOf = ({ kind, input, media }: ManifestEntry) => {
+    const others = Object.entries(input).filter(([name]) => !media.includes(name))
+    return writeJson([kind, others.sort(([x], [y]) => (x < y ? -1 : 1))])
+  }
   return textOf(a) === textOf(b)
 }
 

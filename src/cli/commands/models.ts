@@ -42,7 +42,7 @@ export function register(command: Command, { run }: CommandEnvironment, showMode
   const imports = command
     .command('import')
     .description('Write the document of a model of fal or Replicate from its published schema')
-    .argument('<model>', 'Model, as fal:<endpoint> or replicate:<owner/name[:version]>')
+    .argument('<model>', 'Model, as fal:<endpoint>, replicate:<owner/name[:version]> or openrouter:<id>')
     .addOption(new Option('--from <file or url>', 'Read the schema from here (default: from the provider)'))
     .addOption(
       new Option('-o, --output <path>', 'Write the document here (default: into the folder of local.models)'),

@@ -1,6 +1,7 @@
 /** The tables of the journal, and the conversion of their rows to values. */
 import type { OpenDatabase, Row, SqlValue } from '../host/database.js'
 import { readJson } from '../protocol/json.js'
+import type { DownloadedFile } from '../protocol/media.js'
 
 /** A released script never changes. `test/journal/indexes.test.ts` lists which statement uses which index. */
 export const JOURNAL_MIGRATIONS: readonly string[] = [
@@ -150,15 +151,6 @@ export const JOURNAL_MIGRATIONS: readonly string[] = [
  */
 export type JournalPhase = 'sending' | 'unconfirmed' | 'running' | 'succeeded' | 'failed'
 
-export interface JournalFile {
-  /** Absolute path. */
-  readonly path: string
-  readonly bytes: number
-  readonly sha256: string
-  readonly url: string
-  readonly content_type: string
-}
-
 /** What a create was expected to cost. */
 export interface RunEstimate {
   readonly millionths: number
@@ -266,7 +258,7 @@ export function runOfRow(row: Row): JournalRun {
   }
 }
 
-export const fileOfRow = (row: Row): JournalFile => ({
+export const fileOfRow = (row: Row): DownloadedFile => ({
   path: text(row.path) ?? '',
   bytes: Number(row.bytes),
   sha256: text(row.sha256) ?? '',
@@ -305,9 +297,12 @@ export function updateRows(
 }
 
 /** Sorts the files of a run by output, because downloads end in any order. Copies of one output keep their order. */
-export function sortByOutput(files: readonly JournalFile[], { urls }: JournalRun): readonly JournalFile[] {
+export function sortByOutput(
+  files: readonly DownloadedFile[],
+  { urls }: JournalRun,
+): readonly DownloadedFile[] {
   const positions = positionsOf(urls)
-  const positionOf = ({ url }: JournalFile) => positions.get(url) ?? urls.length
+  const positionOf = ({ url }: DownloadedFile) => positions.get(url) ?? urls.length
   return files
     .map((file) => ({ file, position: positionOf(file) }))
     .sort((a, b) => a.position - b.position)

@@ -10,9 +10,6 @@ import { maxCostOf } from '../models/prices.js'
 import { commandLine, type ServiceFlags } from '../settings/globals.js'
 import type { BatchAllowance } from './estimates.js'
 
-/** The manifest of a command that names none. */
-export const MANIFEST_NAME = 'rushes.yaml'
-
 /** Flags as given on the command line. */
 export interface BatchFlags {
   readonly check?: boolean

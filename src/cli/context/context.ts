@@ -73,11 +73,13 @@ export interface Connection {
   readonly fetch: Fetch
   /** With `--local`: finds the files of output URLs in the data folder. */
   localFiles?(urls: readonly string[]): Promise<readonly DownloadedFile[]>
+  /** With `--local`, before a create: throws `usage` for a model whose runs would all fail. */
+  checkModel?(model: string): void
   /**
-   * With `--local`: throws `usage` for a model whose runs would all fail. `mustExist`: also for one that the service does
-   * not have.
+   * With `--local`: throws `usage` for a run that cannot be rendered, for example without the key of its provider.
+   * `mustExist`: also for one whose model is not there, so that a job could not be canceled.
    */
-  checkModel?(model: string, mustExist?: boolean): void
+  checkRun?(id: string, mustExist?: boolean): Promise<void>
 }
 
 export interface ConnectOptions {

@@ -2,7 +2,7 @@
 import { MAX_LABELS } from '../../protocol/labels.js'
 import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { builtInSchema } from '../../protocol/parameters.js'
-import { LOCAL_MODELS } from '../../service/names.js'
+import { LOCAL_MODELS } from '../../service/rules/names.js'
 import type { JsonSchema, ObjectSchema, Properties, ToolDefinition } from './tool.js'
 import { IMAGES, parametersFor } from './tool.js'
 

@@ -292,6 +292,7 @@ export async function runCommand(ctx: Context, requested: RequestOptions, flags:
     kind: request.kind,
     model,
     input: request.input,
+    media: request.media,
     body,
     wait,
     labels,

@@ -4,12 +4,13 @@
  */
 import type { Command } from 'commander'
 import type { ApiClient } from '../../client/index.js'
-import type { DownloadedFile, Downloader } from '../../download/index.js'
+import type { Downloader } from '../../download/index.js'
 import type { Clock } from '../../host/clock.js'
 import type { FileSystem } from '../../host/file-system.js'
 import type { Fetch } from '../../host/http.js'
 import type { Journal } from '../../journal/index.js'
 import type { PictureRequest } from '../../preview/terminal-picture.js'
+import type { DownloadedFile } from '../../protocol/media.js'
 import type { Engine } from '../../service/engines/engine.js'
 import type { KnownModels } from '../models/known-models.js'
 import type { Env } from '../process/io.js'
@@ -67,19 +68,23 @@ export interface Session extends Settings {
 
 export interface Context extends App, Session {}
 
-export interface Connection {
+/** Checks before a request, so that a run is neither created nor given up in vain. */
+interface LocalChecks {
+  /** Throws `usage` for a model whose runs would all fail. */
+  checkModel(model: string): void
+  /**
+   * Throws `usage` for a run that cannot be rendered, for example without the key of its provider. `mustExist`:
+   * also for one whose model is not there, so that a job could not be canceled.
+   */
+  checkRun(id: string, mustExist?: boolean): Promise<void>
+}
+
+export interface Connection extends Partial<LocalChecks> {
   readonly client: ApiClient
   /** Fetches output URLs, without the API key and the rate limit. */
   readonly fetch: Fetch
   /** With `--local`: finds the files of output URLs in the data folder. */
   localFiles?(urls: readonly string[]): Promise<readonly DownloadedFile[]>
-  /** With `--local`, before a create: throws `usage` for a model whose runs would all fail. */
-  checkModel?(model: string): void
-  /**
-   * With `--local`: throws `usage` for a run that cannot be rendered, for example without the key of its provider.
-   * `mustExist`: also for one whose model is not there, so that a job could not be canceled.
-   */
-  checkRun?(id: string, mustExist?: boolean): Promise<void>
 }
 
 export interface ConnectOptions {

@@ -111,9 +111,9 @@ async function checkModel(ctx: Context, kind: Kind, hasService: boolean): Promis
 
 const MAX_SKEW_MS = 30_000
 
-/** The system does not let this process open a connection. */
-const FORBIDDEN: readonly string[] = ['EPERM', 'EACCES', 'ENETUNREACH']
-const SANDBOX = 'A sandbox or a firewall may forbid connections to this process. `--local` needs none.'
+/** What a system answers where a sandbox forbids connections. */
+const FORBIDDEN = new Set(['EPERM', 'EACCES', 'ENETUNREACH'])
+const SANDBOX = 'A sandbox may forbid network connections to this process. `--local` needs none.'
 
 /** Sends one request without the key. Any response proves the connection, and shows the service's clock. */
 async function checkRequest(ctx: Context, url: URL): Promise<Part> {
@@ -125,8 +125,10 @@ async function checkRequest(ctx: Context, url: URL): Promise<Part> {
   const response = await fetch(request).catch((error: unknown) => {
     interrupts.first.throwIfAborted()
     if (!(error instanceof HttpFailure)) throw error
-    const failed = networkError(error, url.host)
-    throw FORBIDDEN.includes(error.code ?? '') ? failed.with({ hint: SANDBOX }) : failed
+    const found = networkError(error, url.host)
+    throw FORBIDDEN.has(error.code ?? '')
+      ? new RushesError('network', found.message, { hint: SANDBOX, cause: error })
+      : found
   })
   const elapsedMs = Math.round(clock.monotonic() - startedAtMs)
   const skewMs = Date.parse(response.header('date') ?? '') - clock.now()

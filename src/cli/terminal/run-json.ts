@@ -1,7 +1,8 @@
 /** Formats a run as JSON, for `--json`; docs/schemas describes it. Every key is present, and an unknown value is null. */
-import type { DownloadedFile } from '../../download/index.js'
+
 import type { RushesError } from '../../errors.js'
-import type { JournalFile, JournalRun } from '../../journal/index.js'
+import type { JournalRun } from '../../journal/index.js'
+import type { DownloadedFile } from '../../protocol/media.js'
 import { isObject } from '../../protocol/parse.js'
 import { amountOf } from '../../protocol/price.js'
 import type { RunState } from '../../protocol/run-state.js'
@@ -40,7 +41,7 @@ export const runJson = ({ state, service, ...run }: RunRecord): object =>
   })
 
 /** A run of the journal. */
-export const listJson = (run: JournalRun, files: readonly JournalFile[]): object =>
+export const listJson = (run: JournalRun, files: readonly DownloadedFile[]): object =>
   withNulls({
     id: run.id,
     kind: run.kind,

@@ -9,7 +9,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
-import { connect, createPrivately, type SqliteConnection, sqliteUri, withDatabase } from './database-file.js'
+import { connect, createPrivately, type SqliteConnection, sqliteUri, withDatabase } from './database.js'
 import { systemFiles } from './file-system.js'
 import { errorCode } from './system-error.js'
 

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { withDatabase } from '../../src/host/database-file.js'
+import { withDatabase } from '../../src/host/database.js'
 import {
   isLocked,
   isRunning,

@@ -72,7 +72,7 @@ export const chooseProfile = (flag: string | undefined, env: Env, home = 'defaul
  * system, or a file system without locks.
  */
 async function whileLocked(path: string, work: () => void): Promise<void> {
-  const { BUSY_TIMEOUT_MS, exclusively } = await import('../../host/database-file.js')
+  const { BUSY_TIMEOUT_MS, exclusively } = await import('../../host/database.js')
   let isLocked = false
   try {
     exclusively(path, BUSY_TIMEOUT_MS, () => {

@@ -90,7 +90,7 @@ export function createPrivately(path: string): void {
  * Runs `work` in one process at a time. SQLite holds an operating system's lock on an empty file; the system releases
  * it however the process ends.
  */
-export function exclusively<Result>(
+function exclusively<Result>(
   path: string,
   busyTimeoutMs = BUSY_TIMEOUT_MS,
   work: () => Result,

@@ -4,7 +4,7 @@ import { missingModel, modelFor, modelsByKind } from '../../src/cli/settings/req
 import { addressHint } from '../../src/cli/settings/table.js'
 import type { Kind } from '../../src/protocol/models.js'
 import { PREVIEW_DOCUMENTS } from '../../src/service/models/served-model.js'
-import { LOCAL_MODELS } from '../../src/service/names.js'
+import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { createCliService, LOOPBACK_URL, runCli } from '../support/cli.js'
 
 describe('the hint', () => {
@@ -40,7 +40,7 @@ describe('is printed once', () => {
 
 const sourceOf = (local: boolean, settings: Readonly<Record<string, string>>) => ({
   globals: { local },
-  setting: async (name: string) => settings[name],
+  setting: (name: string) => settings[name],
   models: async () => ({ defaultOf: (kind: Kind) => PREVIEW_DOCUMENTS[kind] }),
 })
 

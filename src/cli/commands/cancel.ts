@@ -31,11 +31,11 @@ export function register(command: Command, { run }: CommandEnvironment, cancel =
 
 export async function cancelCommand(ctx: Context, options: CancelOptions): Promise<number> {
   const { out } = ctx
-  const runs = await selectRuns(ctx, options)
-  const needsAnswer = options.all === true && options.yes !== true && runs.length > 1
-  if (needsAnswer && (await confirm(ctx, `Cancel all ${runs.length} unfinished runs?`)) === 'no')
+  const { ctx: service, ids } = await selectRuns(ctx, options)
+  const needsAnswer = options.all === true && options.yes !== true && ids.length > 1
+  if (needsAnswer && (await confirm(ctx, `Cancel all ${ids.length} unfinished runs?`)) === 'no')
     throw usageError('Nothing was canceled.')
-  const { errors, states } = await showRuns(ctx, runs, (service, id) => cancelRun(ctx, service, id), {
+  const { errors, states } = await showRuns(service, ids, (source, id) => cancelRun(ctx, source, id), {
     render: true,
     onState: options.onState,
     check: checkJob,
@@ -51,9 +51,9 @@ export async function cancelCommand(ctx: Context, options: CancelOptions): Promi
  * Throws `usage` if the model of a local run cannot run, for example without the provider's key: its job could not be
  * canceled, and would cost money.
  */
-function checkJob({ find, checkModel }: StatusSource, id: string): void {
+async function checkJob({ find, checkRun }: StatusSource, id: string): Promise<void> {
   const row = find(id)
-  if (row?.model !== undefined) checkModel?.(row.model, !isFree(row))
+  await checkRun?.(id, row !== undefined && !isFree(row))
 }
 
 /** Returns an error if the run, or its job at the provider, continues although the service has answered. */

@@ -38,10 +38,17 @@ export interface UpstreamJob {
 
 /** One accepted run, as an engine receives it. */
 export interface RenderJob extends RemoteJob, UpstreamJob {
+  /**
+   * Paths of the files in the other media parameters, by name: the mask, the last frame, a video. Undefined like those of
+   * `references`. The engine may move these files.
+   */
+  readonly media?: Readonly<Record<string, readonly (string | undefined)[]>> | undefined
   /** Reports the progress from 0 to 1. The values must not decrease. */
   onProgress?(fraction: number): void
   /** Reports the number of jobs before this one in the queue of a server. */
   onPosition?(position: number): void
+  /** The model that the run carries, as JSON. */
+  readonly document?: string | undefined
   /** What an earlier attempt has stored with the run. */
   readonly stored?: StoredJob | undefined
   /** Stores the job with the run. Rejects when the run no longer belongs to this worker. Undefined: it is not stored. */
@@ -88,6 +95,7 @@ export type Charge = 'charged' | 'not charged' | 'unknown'
 export interface CanceledJob {
   readonly id: string
   readonly model: string
+  readonly document?: string | undefined
   readonly stored?: StoredJob | undefined
 }
 

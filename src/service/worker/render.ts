@@ -5,7 +5,9 @@ import { settlesWithin, type Timeout, untilAborted, withTimeout } from '../../ho
 import type { Clock } from '../../host/clock.js'
 import { makeOwnFolder, type OwnFolder } from '../../host/own-folder.js'
 import { describeReason } from '../../host/system-error.js'
-import type { ModelInput } from '../../protocol/models.js'
+import { IMAGE_URLS, mediaParameters, mediaSources, withMedia } from '../../protocol/media-parameters.js'
+import type { ModelInput, ModelSchema } from '../../protocol/models.js'
+import { isSentImage } from '../../protocol/parameters.js'
 import { defaultsOf } from '../../protocol/price.js'
 import {
   type Engine,
@@ -17,23 +19,13 @@ import {
 } from '../engines/engine.js'
 import { withoutExtraArguments } from '../engines/texts.js'
 import { type FileWriter, StorageUnavailable, untilStorageAnswers } from '../files/contract.js'
-import { isDiskUnusable } from '../log.js'
-import type { ServedModel } from '../models/served-model.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
-import { newToken } from '../secrets.js'
-import {
-  type HeldRun,
-  outputKey,
-  type StoredImage,
-  type StoredInput,
-  type StoredOutput,
-  type StoredRun,
-} from '../stored-run.js'
+import { newToken } from '../rules/secrets.js'
+import { type HeldRun, outputKey, type StoredOutput, type StoredRun } from '../store/run.js'
+import { isDiskUnusable } from './log.js'
 
 export interface RenderParts {
   readonly engine: Engine
-  /** The models that the engine renders. */
-  readonly models: readonly ServedModel[]
   readonly clock: Clock
   /** Parent of the folder that the engine writes to. */
   readonly workFolder: string
@@ -42,8 +34,10 @@ export interface RenderParts {
   onError(error: unknown): void
 }
 
-/** What a render tells and stores before its run has ended. */
+/** What a render knows of the model of its run, and what it tells and stores before the run has ended. */
 export interface RenderRecorders {
+  /** The input of the model. */
+  readonly schema?: ModelSchema | undefined
   /** Called with the progress of the engine, from 0 to 1. */
   onProgress?(fraction: number): void
   /** Called with the number of jobs before this one in the queue of a server. */
@@ -67,7 +61,7 @@ export async function render(
   options: RenderParts & RenderRecorders,
   limit: RenderLimit,
 ): Promise<readonly StoredOutput[]> {
-  const { engine, models, clock, workFolder, outputs: stored, onError } = options
+  const { engine, schema, clock, workFolder, outputs: stored, onError } = options
   await mkdir(workFolder, { recursive: true, mode: 0o700 })
   const folder = await makeOwnFolder(workFolder, `${run.id}-`)
   const outputs: StoredOutput[] = []
@@ -76,13 +70,18 @@ export async function render(
   const renderFiles = async (limited: AbortSignal) => {
     // An engine may only listen for an abort that comes later, and its first request may be paid.
     limited.throwIfAborted()
+    const sources = mediaSources(run.input, mediaOf(schema))
+    const filesOf = (name: string) => references.filter((_, index) => sources[index]?.parameter === name)
+    const others = new Set(sources.map(({ parameter }) => parameter).filter((name) => name !== IMAGE_URLS))
     const job: RenderJob = {
       kind: run.kind,
       run: { id: run.id, model: run.model },
-      input: inputFor(run, models),
+      input: inputFor(run, schema),
       folder: folder.path,
-      references,
+      references: filesOf(IMAGE_URLS),
+      media: Object.fromEntries([...others].map((name) => [name, filesOf(name)])),
       signal: limited,
+      document: run.document,
       stored: run.job,
       save: options.saveJob,
       onProgress: (fraction) => options.onProgress?.(fraction),
@@ -118,6 +117,8 @@ export async function removeOutputs(outputs: readonly StoredOutput[], stored: Fi
 /** Parts that load the references of a run. */
 export interface ReferenceParts {
   readonly references: ReferenceLoader
+  /** The input of the model. */
+  readonly schema?: ModelSchema | undefined
   readonly clock: Clock
   readonly workFolder: string
   onError(error: unknown): void
@@ -126,19 +127,19 @@ export interface ReferenceParts {
 /** Runs `work` with the loaded references of the run, then deletes them. */
 export async function withReferences<Result>(
   run: HeldRun,
-  { references, clock, workFolder, onError }: ReferenceParts,
+  { references, schema, clock, workFolder, onError }: ReferenceParts,
   signal: AbortSignal,
   work: (references: RenderJob['references']) => Promise<Result>,
 ): Promise<Result> {
   const { id, job } = run
-  const { image_urls: sources } = run.input
+  const media = mediaOf(schema)
   // A run that was sent is not sent again, so it needs no references.
   const isSent = job?.handle !== undefined || job?.intent !== undefined
-  if (!Array.isArray(sources) || sources.length === 0 || isSent) return await work([])
+  if (mediaSources(run.input, media).length === 0 || isSent) return await work([])
   await mkdir(workFolder, { recursive: true, mode: 0o700 })
   const folder = await makeOwnFolder(workFolder, `${id}-references-`)
   const load = () =>
-    references.load(run, folder.path, signal).catch((error) => {
+    references.load(run, folder.path, signal, media).catch((error) => {
       // Retry after a full disk or a locked database, as after unavailable storage.
       throw isDiskUnusable(error) ? new StorageUnavailable(describeReason(error), { cause: error }) : error
     })
@@ -151,22 +152,22 @@ export async function withReferences<Result>(
 
 /**
  * Returns the input as every engine gets it: the fields that the model declares, with defaults applied, and without texts
- * that a server would execute. Others are kept with the run, and a provider might charge for them. Replaces embedded images
- * in `image_urls` by their checksums; the engine gets their bytes as references.
+ * that a server would execute. Others are kept with the run, and a provider might charge for them. Replaces embedded media by
+ * their checksums; the engine gets their bytes as files.
  */
-function inputFor({ model, input }: StoredRun, models: readonly ServedModel[]): ModelInput {
-  const schema = models.find(({ document }) => document.name === model)?.document.input
+function inputFor({ input }: StoredRun, schema: ModelSchema | undefined): ModelInput {
   const isDeclared = ([name]: [string, unknown]) => Object.hasOwn(schema?.properties ?? {}, name)
-  const texts = withoutExtraArguments(input) as StoredInput
+  const texts = withoutExtraArguments(input) as ModelInput
   const declared = Object.fromEntries(Object.entries(texts).filter(isDeclared))
   const complete = { ...(schema && defaultsOf(schema)), ...declared }
-  const sources = complete.image_urls
-  if (!Array.isArray(sources)) return complete
-  const image_urls = sources.map((source: string | StoredImage) =>
-    typeof source === 'string' ? source : `sha256:${source.sha256}`,
+  const embedded = mediaSources(complete, mediaOf(schema)).flatMap((source) =>
+    isSentImage(source.value) ? [{ ...source, value: `sha256:${source.value.sha256}` }] : [],
   )
-  return { ...complete, image_urls }
+  return withMedia(complete, embedded)
 }
+
+/** Names of the media parameters. */
+const mediaOf = (schema: ModelSchema | undefined): readonly string[] => [...mediaParameters(schema).keys()]
 
 /**
  * Settles like `work`. Once the signal is aborted, `work` has three seconds to settle, or its own grace; then rejects with the

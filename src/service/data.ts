@@ -1,0 +1,65 @@
+/** The private data folder of the service. The service chooses the names of all files in it. */
+import { join } from 'node:path'
+import { RushesError } from '../errors.js'
+import { makeFolders } from '../host/directories.js'
+import { describeReason } from '../host/system-error.js'
+import { outputKey } from './store/run.js'
+
+export const DATABASE_NAME = 'service.db'
+
+export interface DataFolders {
+  readonly root: string
+  readonly database: string
+  /** Inputs and outputs of runs, by the ids of the runs. */
+  readonly files: string
+  /** Renders in progress, as `<worker>/<run>`. */
+  readonly work: string
+}
+
+export async function makeDataFolders(root: string): Promise<DataFolders> {
+  const folders = {
+    root,
+    database: join(root, DATABASE_NAME),
+    files: join(root, 'files'),
+    work: join(root, 'work'),
+  }
+  for (const folder of [root, folders.files, folders.work]) makeFolders(folder, 0o700)
+  return folders
+}
+
+/**
+ * Returns the path of an output in the data folder `root`, whether the file exists or not; undefined if the URL is not
+ * an output URL. Works without the service: reading a list of results must not start it.
+ */
+export function outputPathOf(root: string, url: string): string | undefined {
+  if (!URL.canParse(url)) return undefined
+  const [, token = '', name = ''] =
+    /\/outputs\/(\w+\.[\w-]+)\/([\w-][\w.-]*)$/.exec(new URL(url).pathname) ?? []
+  return name === '' ? undefined : join(root, 'files', outputKey({ token, name }))
+}
+
+/**
+ * Creates the folders and opens the database with `open`. Throws `RushesError` (usage) when the folder cannot be used:
+ * the user can fix it or choose another.
+ */
+export async function openData<Opened>(
+  root: string,
+  open: (path: string) => Opened | Promise<Opened>,
+): Promise<{ folders: DataFolders; opened: Opened }> {
+  let database = root
+  try {
+    const folders = await makeDataFolders(root)
+    database = folders.database
+    return { folders, opened: await open(folders.database) }
+  } catch (cause) {
+    if (cause instanceof RushesError) throw cause
+    // Loaded only on failure: commands that need only the folder names must not load SQLite.
+    const { explainDatabaseError } = await import('./store/sqlite/index.js')
+    const explained = explainDatabaseError(database, cause)
+    if (explained !== undefined) throw explained
+    throw new RushesError('usage', `The data folder ${root} cannot be used: ${describeReason(cause)}`, {
+      hint: 'Fix this folder, or use another one (--data; RUSHES_STATE_DIR for --local).',
+      cause,
+    })
+  }
+}

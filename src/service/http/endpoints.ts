@@ -1,0 +1,226 @@
+/**
+ * The two endpoints, without HTTP. The checks of a request run in this order (docs/service.md):
+ *
+ *   key (401) → account and IP (403) → rate (429 RATE_LIMITED) → body and model (400) → spend limit (403)
+ *   → quota (429 USAGE_EXCEEDED) → balance (402)
+ *
+ * `admit` makes the checks up to the rate limit, before the body is read. `create` makes the others.
+ */
+import type { Clock } from '../../host/clock.js'
+import { RUNS_LIMIT } from '../../protocol/limits.js'
+import type { ModelDocument } from '../../protocol/models.js'
+import { creditsOf } from '../../protocol/price.js'
+import { withSeed } from '../engines/seed.js'
+import type { FileWriter } from '../files/contract.js'
+import { type EmbeddedImage, type ReadCreate, readCreate } from '../rules/create-request.js'
+import { bearerKey, type Caller, checkAccess, checkKey, type KeyRecord } from '../rules/key-checks.js'
+import type { RateLimiter } from '../rules/rate.js'
+import { invalidInput, Refusal } from '../rules/refusal.js'
+import { hashOfKey, newRunId } from '../rules/secrets.js'
+import type { Idempotency, NewRun, ServiceStore } from '../store/contract.js'
+import { type CarriedModel, inputKey, type StoredRun } from '../store/run.js'
+import type { SessionProof } from '../store/sql.js'
+import type { Worker } from '../worker/worker.js'
+import { createUseRecorder, storedKeyId } from './key-lookup.js'
+
+export interface Endpoints {
+  /**
+   * Returns the caller of a request. `ip` is called only if the key has allowed IP addresses. Throws `Refusal`: 401, 403, 429.
+   */
+  admit(authorization: string | undefined, ip: () => string): Promise<Caller>
+  /**
+   * Accepts a run and charges the account. If the account sent the same request with this idempotency key in the last
+   * 24 h, returns the earlier run, free of charge. Throws `Refusal`: 400, 401, 403, 429, 402.
+   */
+  create(caller: Caller, body: readonly Uint8Array[], idempotencyKey?: string): Promise<CreatedRun>
+  /** Accepts a run that a user creates on the console, without an API key. Throws `Refusal`: 400, 401, 402, 403. */
+  createWithoutKey(
+    accountId: number,
+    body: readonly Uint8Array[],
+    idempotencyKey: string,
+    by: SessionProof,
+  ): Promise<CreatedRun>
+  /** Returns a run of the caller's account. Throws `Refusal`: 404. */
+  findRun(caller: Caller, id: string): Promise<StoredRun>
+  /** Cancels a run of the account, and returns it. A run that has ended stays as it is. Throws `Refusal`: 404. */
+  cancelRun(accountId: number, id: string, by?: SessionProof): Promise<StoredRun>
+}
+
+export interface CreatedRun {
+  readonly run: StoredRun
+  /** Credits that were charged. 0 for a repeated request, which charges nothing. */
+  readonly price: number
+  /** Whether an earlier request with the same idempotency key created the run. */
+  readonly isRepeated: boolean
+}
+
+const IDEMPOTENCY_KEY_MS = 24 * 3_600_000
+
+interface EndpointsOptions {
+  readonly store: ServiceStore
+  readonly documents: readonly ModelDocument[]
+  /** Returns what the runs of a model carry. Default: nothing, so that they have the model of their name. */
+  carriedBy?(document: ModelDocument): CarriedModel | undefined
+  readonly clock: Clock
+  readonly rateLimiter: RateLimiter
+  readonly worker: Pick<Worker, 'wake' | 'request' | 'stopCanceled'>
+  findKey(hash: string): Promise<KeyRecord | undefined>
+  readonly files: FileWriter
+  readonly onCharged?: ((price: number) => void) | undefined
+  onError(error: unknown): void
+}
+
+export function createEndpoints(options: EndpointsOptions): Endpoints {
+  const { store, clock, rateLimiter, worker, findKey, onError } = options
+  const recordUse = createUseRecorder(store.recordKeyUse, onError)
+  return {
+    async admit(authorization, ip) {
+      const key = bearerKey(authorization)
+      const nowMs = clock.now()
+      const record = checkKey(await findKey(hashOfKey(key)), nowMs)
+      checkAccess(record, ip)
+      const isWithinRate = await rateLimiter.take([String(record.id)], record.rate ?? RUNS_LIMIT)
+      if (!isWithinRate) throw new Refusal('RATE_LIMITED')
+      recordUse(record.id, nowMs)
+      return { keyId: record.id, accountId: record.accountId }
+    },
+
+    create({ accountId, keyId }, body, idempotencyKey) {
+      const stored = storedKeyId(keyId)
+      return accept(options, { accountId, keyId: stored, isFree: stored === undefined }, body, idempotencyKey)
+    },
+    createWithoutKey: (accountId, body, idempotencyKey, by) =>
+      accept(options, { accountId, keyId: undefined, isFree: false, by }, body, idempotencyKey),
+
+    async findRun(caller, id) {
+      const run = await store.findRun(id, caller.accountId)
+      if (run === undefined) throw new Refusal('run_not_found')
+      if (run.status === 'queued') worker.request(run)
+      return run
+    },
+
+    async cancelRun(accountId, id, by) {
+      const found = await store.cancelRun(id, clock.now(), accountId, by)
+      if (found?.isCanceled) worker.stopCanceled()
+      const run = found && (await store.findRun(id, accountId))
+      if (run === undefined) throw new Refusal('run_not_found')
+      return run
+    },
+  }
+}
+
+interface Creator {
+  readonly accountId: number
+  readonly keyId: number | undefined
+  readonly isFree: boolean
+  readonly by?: SessionProof
+}
+
+async function accept(
+  options: EndpointsOptions,
+  { accountId, keyId, isFree, by }: Creator,
+  body: readonly Uint8Array[],
+  idempotencyKey: string | undefined,
+): Promise<CreatedRun> {
+  const { store, documents, carriedBy, clock, worker, onCharged } = options
+  const nowMs = clock.now()
+  const idempotencyOf = (request: string): Idempotency | undefined =>
+    idempotencyKey === undefined
+      ? undefined
+      : { key: idempotencyKey, request, sinceMs: nowMs - IDEMPOTENCY_KEY_MS }
+  const read = readOrRefuse(body, documents)
+  if (read instanceof Refusal) {
+    // The models may have changed since the first create.
+    const idempotency = idempotencyOf(read.request ?? '')
+    const earlier = idempotency && (await store.findCreated(accountId, idempotency))
+    if (earlier === undefined) throw read
+    return await repeatedRun(store, earlier, accountId)
+  }
+  const { document, input, images, request } = read
+  const { name: model, kind } = document
+  const run: StoredRun = {
+    id: newRunId(),
+    accountId,
+    model,
+    kind,
+    status: 'queued',
+    input: withSeed(input, document),
+    outputs: [],
+    failure: undefined,
+    createdAtMs: nowMs,
+    startedAtMs: undefined,
+    finishedAtMs: undefined,
+  }
+  const price = isFree ? 0 : creditsOf(document, input)
+  const carried = carriedBy?.(document)
+  const added = await addRun(
+    options,
+    { ...run, keyId, by, price, carried, idempotency: idempotencyOf(request) },
+    images,
+  )
+  if (added !== run.id) return await repeatedRun(store, added, accountId)
+  worker.wake(run)
+  onCharged?.(price)
+  return { run, price, isRepeated: false }
+}
+
+/** Returns the refusal of a create whose model or input is refused: an earlier create may have been accepted. */
+function readOrRefuse(
+  body: readonly Uint8Array[],
+  documents: readonly ModelDocument[],
+): ReadCreate | Refusal {
+  try {
+    return readCreate(Buffer.concat(body), documents)
+  } catch (error) {
+    if (error instanceof Refusal && error.request !== undefined) return error
+    throw error
+  }
+}
+
+async function repeatedRun(
+  store: EndpointsOptions['store'],
+  id: string,
+  accountId: number,
+): Promise<CreatedRun> {
+  const earlier = await store.findRun(id, accountId)
+  if (earlier === undefined) throw new Refusal('run_not_found')
+  return { run: earlier, price: 0, isRepeated: true }
+}
+
+/** Stores the images of the run and adds it. Returns its id, or that of an earlier run with its idempotency key. */
+async function addRun(
+  { store, files, onError }: EndpointsOptions,
+  run: NewRun,
+  images: readonly EmbeddedImage[],
+): Promise<string> {
+  const add = async (created: NewRun): Promise<string | undefined> => {
+    const added = await store.addRun(created)
+    if ('id' in added) return added.id
+    if ('refused' in added) throw keyReused()
+    return undefined
+  }
+  const keys = new Map(images.map((image) => [inputKey(run.id, image.sha256), image]))
+  const discard = async (): Promise<void> => {
+    for (const key of keys.keys()) await files.remove(key).catch(onError)
+  }
+  // A refused or repeated create stores no images.
+  const earlier = images.length === 0 ? undefined : await add({ ...run, onlyCheck: true })
+  if (earlier !== undefined) return earlier
+  // One after the other, since the disk or storage also serves other requests.
+  for (const [key, { data, content_type: contentType }] of keys)
+    await files.put(key, { bytes: data }, { contentType })
+  try {
+    const added = (await add(run)) ?? run.id
+    if (added !== run.id) await discard()
+    return added
+  } catch (error) {
+    // After another error, the run may have been added.
+    if (error instanceof Refusal) await discard()
+    throw error
+  }
+}
+
+const keyReused = () =>
+  invalidInput(
+    'This Idempotency-Key was used for another request in the last 24 hours. Send each request with a key of its own.',
+  )

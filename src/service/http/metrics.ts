@@ -1,0 +1,105 @@
+/**
+ * Metrics of the service in Prometheus' text format (`serve --metrics-port`), listed in docs/operations.md. Only this
+ * file imports prom-client, and only `serve` with the flag loads it. Labels are routes, statuses and other closed lists:
+ * never an id, a key, a token or a URL.
+ */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { settlesWithin } from '../../host/abort.js'
+import type { Clock } from '../../host/clock.js'
+import { KINDS, type Kind } from '../../protocol/models.js'
+import type { ServiceStore } from '../store/contract.js'
+import { type Address, listenOn } from './listening.js'
+import { createMetricsApp, type HttpMetrics, METRICS_PATH } from './operations.js'
+
+export interface Metrics extends HttpMetrics {
+  countCredits(price: number): void
+  /** Measures the render of one run. */
+  timeRender<Value>(kind: Kind, render: Promise<Value>): Promise<Value>
+  /** Sets the store whose queue is measured. */
+  observeQueue(store: Pick<ServiceStore, 'queueLengths'>): void
+  /** Throws `RushesError` (usage) when it cannot listen. */
+  listen(address: Address): Promise<{ readonly url: string }>
+  text(): Promise<string>
+  close(): Promise<void>
+}
+
+/** Maximum time that a scrape waits for the length of the queue. Prometheus waits 10 s for the scrape. */
+const QUEUE_LIMIT_MS = 1_000
+/** Buckets in seconds, from a status request to a large upload or download. */
+const REQUEST_BUCKETS_S = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30]
+/** Buckets in seconds, from a preview image to the time limit of an engine (30 minutes). */
+const RENDER_BUCKETS_S = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1_800]
+const METHODS = ['GET', 'HEAD', 'POST']
+
+export function createMetrics(clock: Clock): Metrics {
+  const registry = new Registry()
+  const registers = [registry]
+  const requests = new Counter({
+    ...{ name: 'rushes_http_requests_total', help: 'Requests that were answered.', registers },
+    labelNames: ['method', 'route', 'status'],
+  })
+  const requestSeconds = new Histogram({
+    ...{ name: 'rushes_http_request_duration_seconds', registers, buckets: REQUEST_BUCKETS_S },
+    ...{ help: 'Time from the headers of a request to the end of its response.', labelNames: ['route'] },
+  })
+  const renderSeconds = new Histogram({
+    ...{ name: 'rushes_render_duration_seconds', registers, buckets: RENDER_BUCKETS_S },
+    ...{ help: 'Time of one render.', labelNames: ['kind', 'outcome'] },
+  })
+  const credits = new Counter({
+    ...{ name: 'rushes_credits_charged_total', help: 'Credits charged for accepted runs.', registers },
+  })
+  let queue: Pick<ServiceStore, 'queueLengths'> | undefined
+  new Gauge({
+    ...{ name: 'rushes_queue_length', registers, labelNames: ['kind'] },
+    help: 'Queued runs in the database. Missing while the database cannot be read.',
+    async collect() {
+      this.reset()
+      const query = queue?.queueLengths()
+      if (query === undefined || !(await settlesWithin(QUEUE_LIMIT_MS, query, clock).catch(() => false)))
+        return
+      const lengths = await query
+      for (const kind of KINDS) this.set({ kind }, lengths[kind])
+    },
+  })
+  const all = Registry.merge([registry, processMetrics()])
+  const app = createMetricsApp(all.contentType, () => all.metrics())
+
+  return {
+    countRequest({ method, route = 'none', status, ms }) {
+      requests.inc({ method: METHODS.includes(method) ? method : 'other', route, status })
+      requestSeconds.observe({ route }, ms / 1_000)
+    },
+    countCredits: (price) => credits.inc(price),
+    async timeRender(kind, render) {
+      const startedAtMs = clock.monotonic()
+      const observe = (outcome: 'succeeded' | 'failed') =>
+        renderSeconds.observe({ kind, outcome }, (clock.monotonic() - startedAtMs) / 1_000)
+      render.then(
+        () => observe('succeeded'),
+        () => observe('failed'),
+      )
+      return await render
+    },
+    observeQueue(store) {
+      queue = store
+    },
+    async listen(address) {
+      const { url } = await listenOn(app, address, '--metrics-port')
+      return { url: `${url}${METRICS_PATH}` }
+    },
+    text: () => all.metrics(),
+    close: () => app.close(),
+  }
+}
+
+let processRegistry: Registry | undefined
+
+/** prom-client cannot stop measuring the process, so all services of a process share these metrics. */
+function processMetrics(): Registry {
+  if (processRegistry === undefined) {
+    processRegistry = new Registry()
+    collectDefaultMetrics({ register: processRegistry })
+  }
+  return processRegistry
+}

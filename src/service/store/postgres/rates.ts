@@ -1,0 +1,87 @@
+/**
+ * The rate limiter for several nodes. One row per key has the times of its last requests. One statement reads and
+ * writes the row, by the database's clock. A refused request writes nothing.
+ *
+ * A crash of the server empties the table, so the row with the empty key has the time since which none is missing. Every
+ * request is refused until that time is one window ago.
+ */
+import { type Clock, systemClock } from '../../../host/clock.js'
+import type { RateLimit, RateLimiter } from '../../rules/rate.js'
+import type { Database, Queries } from '../sql.js'
+
+/** Current time in microseconds. */
+const NOW = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint'
+
+/**
+ * $2: maximum number of requests; $3: window in microseconds. The $2-th last request must be at least one window old.
+ * If its time is at least one window ahead, the clock was set back, and it does not count.
+ */
+const TAKE = `
+    INSERT INTO rates AS r (key, times, expires_at)
+    SELECT $1, ARRAY[now], now + $3::bigint FROM (SELECT ${NOW} AS now) AS clock
+    WHERE $2::integer > 0 AND EXISTS (SELECT FROM rates WHERE key = '' AND abs(now - expires_at) >= $3::bigint)
+    ON CONFLICT (key) DO UPDATE SET
+      times = (${NOW} || r.times)[1:$2::integer], expires_at = excluded.expires_at
+    WHERE r.times[$2::integer] IS NULL OR abs(${NOW} - r.times[$2::integer]) >= $3::bigint
+    RETURNING 1`
+
+/** Bounded, so that no sweep reaches the time limit of a statement. */
+const REMOVE_IDLE = `
+    DELETE FROM rates WHERE key IN (
+      SELECT key FROM rates WHERE expires_at < ${NOW} AND key <> '' LIMIT 10000 FOR UPDATE SKIP LOCKED
+    )`
+
+/** Only a refusal can mean that the table was emptied, so only a refusal runs it. */
+const MARK_COMPLETE = `INSERT INTO rates (key, times, expires_at) VALUES ('', '{}', ${NOW}) ON CONFLICT DO NOTHING`
+
+const SWEEP_EVERY_MS = 60_000
+/** A flood of refused requests must not double the load of the database. */
+const MARK_EVERY_MS = 1_000
+/** Thrown to roll back the transaction, so that a refused request counts for none of its keys. */
+class Refused extends Error {}
+
+export function createPostgresRateLimiter(
+  { run, transaction }: Database,
+  clock: Clock = systemClock,
+): RateLimiter {
+  /** Returns a function that runs the statement if it was not run for this time. If it fails, a later call runs it again. */
+  function atMostEvery(periodMs: number, statement: string): () => void {
+    let ranAtMs = clock.monotonic()
+    return () => {
+      if (clock.monotonic() - ranAtMs < periodMs) return
+      ranAtMs = clock.monotonic()
+      run(statement).catch(() => {})
+    }
+  }
+  const sweep = atMostEvery(SWEEP_EVERY_MS, REMOVE_IDLE)
+  const markComplete = atMostEvery(MARK_EVERY_MS, MARK_COMPLETE)
+
+  const takeOne = async (runOne: Queries['run'], key: string, { requests, windowMs }: RateLimit) =>
+    (await runOne(TAKE, key, requests, Math.round(windowMs * 1_000))) > 0
+
+  async function takeAll(keys: readonly string[], limit: RateLimit): Promise<boolean> {
+    // Use the same order for all requests, so that two requests do not wait for each other's rows.
+    const inOrder = [...new Set(keys)].sort()
+    const [only] = inOrder
+    if (only !== undefined && inOrder.length === 1) return await takeOne(run, only, limit)
+    return await transaction(
+      async (queries) => {
+        for (const key of inOrder) if (!(await takeOne(queries.run, key, limit))) throw new Refused()
+        return true
+      },
+      { repeatable: true },
+    ).catch((error: unknown) => {
+      if (error instanceof Refused) return false
+      throw error
+    })
+  }
+
+  return {
+    async take(keys, limit) {
+      sweep()
+      const isTaken = await takeAll(keys, limit)
+      if (!isTaken) markComplete()
+      return isTaken
+    },
+  }
+}

@@ -90,11 +90,7 @@ export function createPrivately(path: string): void {
  * Runs `work` in one process at a time. SQLite holds an operating system's lock on an empty file; the system releases
  * it however the process ends.
  */
-function exclusively<Result>(
-  path: string,
-  busyTimeoutMs = BUSY_TIMEOUT_MS,
-  work: () => Result,
-): Result {
+function exclusively<Result>(path: string, busyTimeoutMs = BUSY_TIMEOUT_MS, work: () => Result): Result {
   createPrivately(path)
   return withDatabase(path, busyTimeoutMs, (database) => {
     database.exec('BEGIN EXCLUSIVE')

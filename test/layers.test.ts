@@ -36,7 +36,7 @@ describe('the source', () => {
     ['ora', 'src/cli/terminal/progress.ts'],
     ['chalk', 'src/cli/terminal/style.ts'],
     ['conf', 'src/cli/settings/config-file.ts'],
-    ['libsql', 'src/host/database-file.ts'],
+    ['libsql', 'src/host/database.ts'],
     ['pg', 'src/service/store/postgres/'],
     ['undici', 'src/host/'],
     ['commander', 'src/cli/'],

@@ -12,6 +12,7 @@ import {
   JobDetached,
   type RenderedFile,
   type RenderJob,
+  RunCanceled,
   STOP_GRACE_MS,
   type StoredJob,
 } from '../engines/engine.js'
@@ -161,6 +162,14 @@ function inputFor({ input }: StoredRun, schema: ModelSchema | undefined): ModelI
   return { ...complete, image_urls }
 }
 
+/** Time after its time limit in which an engine can cancel its job, which may have been paid for. */
+const LIMIT_GRACE_MS = 30_000
+
+function graceOf(reason: unknown): number {
+  if (reason instanceof JobDetached) return reason.graceMs
+  return reason instanceof RunCanceled ? STOP_GRACE_MS : LIMIT_GRACE_MS
+}
+
 /**
  * Settles like `work`. Once the signal is aborted, `work` has three seconds to settle, or its own grace; then rejects with the
  * signal's reason.
@@ -171,8 +180,7 @@ export async function withGracePeriod<Value>(
   clock: Clock,
 ): Promise<Value> {
   const stopped = untilAborted(signal).then(async () => {
-    const { graceMs } = signal.reason instanceof JobDetached ? signal.reason : { graceMs: STOP_GRACE_MS }
-    if (await settlesWithin(graceMs + ABORT_GRACE_MS, work, clock)) return await work
+    if (await settlesWithin(graceOf(signal.reason) + ABORT_GRACE_MS, work, clock)) return await work
     throw signal.reason
   })
   return await Promise.race([work, stopped])

@@ -26,6 +26,16 @@ it('the help of the program fits a terminal of 50 lines with its prompt', async 
   expect(lines.filter((line) => line.length > 80)).toEqual([])
 })
 
+it('the help of run fits 40 lines, and has the rare flags last', async () => {
+  for (const kind of ['image', 'video']) {
+    const lines = (await help('run', kind, '--help')).split('\n')
+    expect(lines.length).toBeLessThanOrEqual(41)
+    expect(lines.filter((line) => line.length > 80)).toEqual([])
+    const flags = lines.flatMap((line) => /^ {2}(?:-\w, )?(--[\w-]+)/.exec(line)?.[1] ?? [])
+    expect([flags[0], flags.at(-1)]).toEqual(['--prompt', '--yes'])
+  }
+})
+
 /** The `rushes` of a pipe or a substitution, without redirections. */
 const commandLines = (line: string): readonly string[] =>
   line
@@ -70,8 +80,8 @@ describe('the sections of help', () => {
     'Arguments:',
     'Selection options:',
     'Model options:',
-    'Run options:',
     'Result options:',
+    'Run options:',
     'Options:',
     'Engine options:',
     'Storage options:',

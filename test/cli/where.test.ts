@@ -171,7 +171,7 @@ it.each(['status', 'wait', 'download', 'cancel'])(
     const home = withRows()
     const { code, stderr } = await runCli([command, 'here', 'local'], { home, env: SET })
     expect(code).toBe(2)
-    expect(stderr).toContain('error: local is a run of the local service, and here is not.')
+    expect(stderr).toContain(`error: here was created at ${LOOPBACK_URL}, and local by the local service.`)
   },
 )
 

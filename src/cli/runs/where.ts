@@ -115,18 +115,14 @@ async function inOneSession(ctx: Context, runs: readonly FoundRun[]): Promise<Se
 
 async function severalServices(ctx: Context, first: FoundRun, other: FoundRun): Promise<RushesError> {
   const here = { address: (await addressOr(ctx)) ?? '', profile: ctx.profileName }
-  const [one, another] = [first, other].map(({ id, home = here }) => ({ id, ...home }))
-  if (one === undefined || another === undefined) throw new Error('two runs were given')
-  const local = [one, another].find(({ address }) => address === LOCAL_ADDRESS)
-  const hint = 'Use a separate command for each of them.'
-  if (local !== undefined)
-    return usageError(
-      `${local.id} is a run of the local service, and ${(local === one ? another : one).id} is not.`,
-      hint,
-    )
+  const { home: one = here } = first
+  const { home: another = here } = other
   const place =
     one.address === another.address ? `with the profile ${another.profile}` : placeOf(another.address)
-  return usageError(`${one.id} was created at ${one.address}, and ${another.id} ${place}.`, hint)
+  return usageError(
+    `${first.id} was created ${placeOf(one.address)}, and ${other.id} ${place}.`,
+    'Use a separate command for each of them.',
+  )
 }
 
 /**

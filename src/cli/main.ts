@@ -36,10 +36,12 @@ export async function main(options: MainOptions): Promise<number> {
   const freshModels = async (globals: Globals) => {
     const { createContext } = await import('./context/context.js')
     out = outputFor(options, globals)
-    opened = createContext({ ...options, globals, out })
-    const models = await opened.models()
-    await models.refreshIfOld()
-    return models
+    opened ??= createContext({ ...options, globals, out })
+    return opened.models()
+  }
+  const warn = (text: string) => {
+    out ??= outputFor(options, globalsOf({ json: wantsJson(argv) }))
+    out.warn(text)
   }
   try {
     refuseOtherEncodings(argv)
@@ -47,14 +49,15 @@ export async function main(options: MainOptions): Promise<number> {
       ...{ run, print, columns: () => options.stdout.columns },
       program: () => createProgram(undefined, environment, { loadsAll: true }),
     }
-    const line = await programFor(argv, { env: options.env, environment, freshModels })
+    const lineOptions = { env: options.env, environment, freshModels }
+    const line = await programFor(argv, lineOptions)
     if (argv.length === 0) line.program.outputHelp()
-    else {
-      await parse(line, argv, (text) => {
-        out ??= outputFor(options, globalsOf({ json: wantsJson(argv) }))
-        out.warn(text)
+    else
+      await parse(line, argv, warn, async () => {
+        // The service may have a list with the model of the line, and its flags.
+        const models = await opened?.models()
+        return (await models?.ask())?.kind === 'list' ? programFor(argv, lineOptions) : undefined
       })
-    }
     return exitCode
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return EXIT.ok
@@ -85,11 +88,15 @@ function refuseOtherEncodings(argv: readonly string[]): void {
     )
 }
 
-/** Parses the line and runs its command. Throws `usage` for a line that does not parse. */
+/**
+ * Parses the line and runs its command. Throws `usage` for a line that does not parse. `again`: called for an unknown flag;
+ * may return a program that has it.
+ */
 async function parse(
   { program, model }: ModelProgram,
   argv: readonly string[],
   warn: (text: string) => void,
+  again?: () => Promise<ModelProgram | undefined>,
 ): Promise<void> {
   // Checks the command before parsing, because commander would print the program's help for `whoami --help`.
   const command = findCommand(program, plainWords(argv))
@@ -98,7 +105,9 @@ async function parse(
     await program.parseAsync(withHelpLater(program, argv), { from: 'user' })
   } catch (thrown) {
     if (!(thrown instanceof CommanderError) || thrown.exitCode === 0) throw thrown
-    throw usageOf(thrown, command, model)
+    const other = thrown.code === 'commander.unknownOption' ? await again?.() : undefined
+    if (other === undefined) throw usageOf(thrown, command, model)
+    await parse(other, argv, () => {})
   }
 }
 

@@ -172,7 +172,7 @@ describe('a create', () => {
     })
     expect(third.structured.runs[0].state).toBe('succeeded')
     expect(third.structured.warnings).toEqual([
-      'rushes/preview-image has no parameter "strength". It is sent unchanged.',
+      'The image model has no parameter "strength". It is sent unchanged.',
     ])
   })
 

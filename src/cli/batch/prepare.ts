@@ -18,17 +18,15 @@ import { type RushesError, usageError } from '../../errors.js'
 import { identityOf } from '../../journal/identity.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import { imageTypeOf } from '../../protocol/media.js'
-import { KINDS, type ModelDocument } from '../../protocol/models.js'
+import { KINDS } from '../../protocol/models.js'
 import { formatBytes } from '../../protocol/units.js'
 import type { BatchEvent } from '../../runs/batch.js'
 import type { Context } from '../context/context.js'
-import type { KnownModels } from '../models/known-models.js'
-import { openPrices, type Prices } from '../models/prices.js'
 import { readPath, readStdin } from '../process/io.js'
 import { type Missing, missingError, missingModel, modelsByKind } from '../settings/required-settings.js'
 import { plural } from '../terminal/format.js'
 import { annotate, MAX_LINE_ANNOTATIONS } from './ci-reports.js'
-import { refuseCost } from './estimates.js'
+import { sumPlan } from './estimates.js'
 import { type InFlight, inFlightOf } from './in-flight.js'
 import type { BatchOptions, BatchWords } from './options.js'
 import { selectorFor } from './options.js'
@@ -38,7 +36,6 @@ const STDIN_NAME = 'rushes'
 
 export interface LoadedManifest {
   readonly manifest: Manifest
-  readonly prices: Prices
   readonly lockPath: string
 }
 
@@ -61,8 +58,8 @@ export async function loadManifest(
   const lockPath = lockFileOf(path)
   const { furtherOutputs, recorded } = factsInLock(lockPath, path)
   const models = await ctx.models()
-  await models.refreshIfOld()
-  const read = await readManifest({
+  const settings = { ...recorded, ...(await modelsByKind(ctx)) }
+  const options = {
     path,
     bytes,
     allowOutside,
@@ -76,24 +73,17 @@ export async function loadManifest(
       [claimPathOf(lockPath), 'the claim file'],
     ]),
     furtherOutputs,
-    documentOf: documentsOf(models),
-    settings: { ...recorded, ...(await modelsByKind(ctx)) },
-  })
+    documentOf: (name: string) => models.find(name),
+    settings,
+  }
+  let read = await readManifest(options)
+  if (!read.ok && (await models.ask()).kind === 'list') read = await readManifest(options)
   if (!read.ok) {
     for (const { line, message } of read.problems.slice(0, MAX_LINE_ANNOTATIONS))
       annotate(ctx, { title: 'Manifest', message, at: { path, line } })
     throw manifestError(source === '-' ? 'standard input' : source, read.problems)
   }
-  return { manifest: read.manifest, prices: await openPrices(ctx), lockPath }
-}
-
-/** Finds the document of each model once: a thousand rows may have the same one. */
-function documentsOf(models: KnownModels): (name: string) => ModelDocument | undefined {
-  const found = new Map<string, ModelDocument | undefined>()
-  return (name) => {
-    if (!found.has(name)) found.set(name, models.find(name))
-    return found.get(name)
-  }
+  return { manifest: read.manifest, lockPath }
 }
 
 /**
@@ -165,7 +155,7 @@ export interface PreparedBatch extends BatchWords, LoadedManifest, InFlight {
  */
 export async function prepare(
   ctx: Context,
-  { manifest, lockPath, prices }: LoadedManifest,
+  { manifest, lockPath }: LoadedManifest,
   options: BatchOptions,
   words: BatchWords,
 ): Promise<PreparedBatch> {
@@ -187,7 +177,6 @@ export async function prepare(
     ...inFlight,
     manifest,
     lockPath,
-    prices,
     lock,
     plan,
     options,
@@ -218,8 +207,9 @@ export function refuseImpossible({ plan: { steps, counts }, options }: PreparedB
 /** Like `refuseImpossible`, but also throws for missing models and `--max-cost`. */
 export async function refusePlan(prepared: PreparedBatch): Promise<void> {
   refuseImpossible(prepared)
-  await refuseCost(prepared)
-  if (prepared.missing.length > 0) throw missingError(prepared.missing)
+  const { plan, missing, options } = prepared
+  if (missing.length > 0) throw missingError(missing)
+  await options.limit.check(() => sumPlan(plan, options.limit.prices))
 }
 
 function missingFor(steps: readonly PlanStep[]): readonly Missing[] {

@@ -12,7 +12,8 @@ import { leftRunsJson, modelsNote, notesOf, stepCells, stepJson, stepWords, summ
 
 export function printPlan(ctx: Context, prepared: PreparedBatch): void {
   const { out } = ctx
-  const { plan, prices } = prepared
+  const { plan, options } = prepared
+  const { prices } = options.limit
   reportPlan(ctx, prepared, out.mode.json)
   warnOfLeftRuns(ctx, plan)
   if (out.mode.json) return
@@ -28,7 +29,8 @@ export function printPlan(ctx: Context, prepared: PreparedBatch): void {
 
 /** Writes the plan to the `--report` file and to the job summary. `prints`: whether the lines of the file are also printed. */
 export function reportPlan(ctx: Context, prepared: PreparedBatch, prints: boolean): void {
-  const { plan, manifest, flags, prices, options } = prepared
+  const { plan, manifest, flags, options } = prepared
+  const { prices } = options.limit
   const estimate = sumPlan(plan, prices)
   const json = createJsonOutput(ctx, options.mode === 'dry run' ? undefined : flags.report, prints)
   const selected = selectedSteps(plan)
@@ -41,7 +43,7 @@ export function reportPlan(ctx: Context, prepared: PreparedBatch, prints: boolea
       not_waited_for: leftRunsJson(plan),
     },
   })
-  const line = planLine(ctx, prepared.plan, prepared.prices)
+  const line = planLine(ctx, plan, prices)
   writeJobSummary(ctx, { manifest, line, hasResults: false, rows: selected.map(planRow) })
 }
 

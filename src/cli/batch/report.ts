@@ -10,10 +10,11 @@ import { RushesError, usageError } from '../../errors.js'
 import { addTo } from '../../protocol/lists.js'
 import { listNames, printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
+import type { CostEstimate } from '../models/prices.js'
 import { createErrorGroups, type RepeatedError } from '../terminal/error-groups.js'
 import { formatDuration, plural } from '../terminal/format.js'
 import { annotate, createJsonOutput, MAX_LINE_ANNOTATIONS, resultRow, writeJobSummary } from './ci-reports.js'
-import { type BatchEstimate, estimateJson, estimateNote } from './estimates.js'
+import { estimateJson, estimateNote } from './estimates.js'
 import type { PreparedBatch } from './prepare.js'
 import { leftRunsJson } from './show.js'
 
@@ -26,7 +27,7 @@ export interface Report {
   end(
     plan: Plan,
     exists: (name: string) => boolean,
-    estimate: BatchEstimate,
+    estimate: CostEstimate,
   ): { readonly errors: readonly RushesError[]; readonly notStarted: number }
 }
 

@@ -133,25 +133,29 @@ export async function runCommand(ctx: Context, requested: RequestOptions, flags:
   const labels = labelsOf(flags.label)
   // Loaded here because the help does not need it.
   const { buildRequest } = await import('../runs/request.js')
-  const { checkMaxCost, inCurrency, maxCostOf, openPrices, sumOfRuns } = await import('../models/prices.js')
-  const maxCost = await maxCostOf(ctx, flags.maxCost)
+  const [{ openCostLimit }, { inCurrency }] = await Promise.all([
+    import('../models/cost-limit.js'),
+    import('../models/prices.js'),
+  ])
+  const limit = await openCostLimit(ctx, { flag: flags.maxCost })
+  const { prices } = limit
   const request = await buildRequest(ctx, requested)
   const { model, body } = request
-  const prices = await openPrices(ctx)
-  const estimate = () => (model === undefined ? undefined : prices.estimate({ ...request, model }))
-  const estimateText = (runs: number, end = '') =>
+  const estimate = () => prices.estimate(request)
+  const sum = () => prices.sum([request], count)
+  const estimateText = (end = '') =>
     estimate() === undefined
       ? `No estimate: ${model} has no price${inCurrency(prices.currency)}.`
-      : `Estimate: ${amountText(sumOfRuns(estimate(), runs).millionths, prices.currency)}${end}.`
-  const checkLimit = async (runs: number) => {
-    if (model !== undefined && maxCost !== undefined && !isDryRun) await prices.renew([model])
-    checkMaxCost(sumOfRuns(estimate(), runs), maxCost, prices.currency, [model ?? ''])
-  }
+      : `Estimate: ${amountText(sum().millionths, prices.currency)}${end}.`
   if (isDryRun) {
+    const refusal = await limit.check(sum).then(
+      () => undefined,
+      (error: unknown) => error,
+    )
     await dryRun(ctx, request, { count, estimate: estimate() })
     const why = ctx.globals.local && estimate()?.millionths === 0 ? ', because local runs are free' : ''
-    ctx.out.note(estimateText(count, ` for ${plural(count, 'run')}${why}`))
-    await checkLimit(count)
+    ctx.out.note(estimateText(` for ${plural(count, 'run')}${why}`))
+    if (refusal !== undefined) throw refusal
     return 0
   }
   if (model === undefined || body === undefined) throw await ctx.missingError(request.missing)
@@ -159,9 +163,9 @@ export async function runCommand(ctx: Context, requested: RequestOptions, flags:
     const { checkTarget } = await import('../runs/check-target.js')
     checkTarget(ctx, delivery, { runs: count, kind: request.kind })
   }
-  await checkLimit(count)
+  await limit.check(sum)
   if (count > MAX_UNASKED_RUNS && !yes) {
-    const question = `Create ${count} runs of ${model}? ${estimateText(count)}`
+    const question = `Create ${count} runs of ${model}? ${estimateText()}`
     if (!(await isConfirmed(ctx, question))) return EXIT.usage
   }
   const connection = await ctx.connect({ render: wait })
@@ -176,8 +180,7 @@ export async function runCommand(ctx: Context, requested: RequestOptions, flags:
     body,
     wait,
     labels,
-    estimate,
-    checkLimit,
+    limit,
   })
 }
 

@@ -305,10 +305,10 @@ async function openJournal(
 async function modelsOf(opening: Opening, ctx: Context): Promise<KnownModels> {
   const { env, globals, out, interrupts } = opening.options
   const { openModels } = await import('../models/known-models.js')
-  const models: AskService['models'] = async (etag, signal) => {
+  const models: AskService['models'] = async (signal) => {
     opening.connected = undefined
     opening.connected = ctx.connect()
-    return (await opening.connected).client.models(etag, signal)
+    return (await opening.connected).client.models(signal)
   }
   const ask = { clock: opening.clock, signal: interrupts.first, warn: out.warn, models }
   return openModels({ env, globals, engine: opening.lineEngine, ask })

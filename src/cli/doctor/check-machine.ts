@@ -81,7 +81,7 @@ function modelFinding({ model, kind, models }: SetModel): Finding {
       `${model} has an invalid document`,
       'Its parameters are not checked; use it with --input.',
     )
-  return document !== undefined || !models.hasList
+  return document !== undefined || models.listedAtMs === undefined
     ? ok('models', `${kind}: ${model}`)
     : warning(
         'models',

@@ -5,11 +5,26 @@
 import { RushesError } from '../../errors.js'
 import { flagOf, PARAMETER_NAMES } from '../../protocol/parameters.js'
 import { isObject } from '../../protocol/parse.js'
+import { amountOf, amountText } from '../../protocol/price.js'
 import { printable } from '../../protocol/text.js'
 import { formatBytes } from '../../protocol/units.js'
+import type { CostLimit } from '../models/cost-limit.js'
+import { plural } from '../terminal/format.js'
 import { type ErrorJson, errorJson } from '../terminal/output.js'
 import type { Job, JobOutcome } from './job.js'
 import { type Answer, MAX_WAIT_MS, type ResultFile, shownPath } from './tool.js'
+
+/** What the session may still create, for the answers of tools. */
+export const leftJson = ({ left: { runs, millionths } }: CostLimit) => ({
+  left_in_session: runs,
+  estimate_left_in_session: millionths === undefined ? null : amountOf(millionths),
+})
+
+/** `this session may create 19 more runs, for at most 4.6 USD` */
+export function leftText({ left: { runs = 0, millionths }, prices }: CostLimit): string {
+  const amount = millionths === undefined ? '' : `, for at most ${amountText(millionths, prices.currency)}`
+  return `this session may create ${plural(runs, 'more run')}${amount}`
+}
 
 interface RunResult {
   readonly id: string | null

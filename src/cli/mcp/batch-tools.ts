@@ -5,11 +5,11 @@ import { sha256OfFile } from '../../host/files.js'
 import { isObject } from '../../protocol/parse.js'
 import type { BatchFlags } from '../batch/options.js'
 import { batchCommand } from '../commands/batch.js'
+import type { CostLimit } from '../models/cost-limit.js'
 import { plural } from '../terminal/format.js'
-import { type Allowance, createShare, leftJson, leftText } from './allowance.js'
-import { errorAnswer, errorResult, notReady } from './answers.js'
+import { errorAnswer, errorResult, leftJson, leftText, notReady } from './answers.js'
 import { type CollectedOutput, interrupt, type JobOutcome } from './job.js'
-import { type JobKey, type McpSession, moneyOf, type SessionTask, startTask, waitFor } from './session.js'
+import { type JobKey, limitOf, type McpSession, type SessionTask, startTask, waitFor } from './session.js'
 import { type Answer, type Call, type ResultFile, shownPath } from './tool.js'
 
 /** Maximum number of rows in an answer: more would fill an agent's context. */
@@ -41,10 +41,10 @@ const onImageIn =
 
 export async function planBatch(session: McpSession, call: Call): Promise<Answer> {
   const { path, flags } = manifestOf(session, call)
-  const { allowance } = await moneyOf(session)
+  const limit = await limitOf(session)
   const [dryRun, onImage] = [{ ...flags, dryRun: true }, onImageIn(session)]
   const { job } = startTask(session, {}, (ctx) =>
-    batchCommand(ctx, { manifest: path, flags: dryRun, onImage, allowance: createShare(allowance) }),
+    batchCommand(ctx, { manifest: path, flags: dryRun, onImage, limit }),
   )
   const describe = () => 'reading the manifest'
   const waited = await waitFor(session, job.done, { call, jobs: [job], describe })
@@ -61,7 +61,7 @@ export async function planBatch(session: McpSession, call: Call): Promise<Answer
   const listed = limitedRows(open)
   return {
     text: [
-      `${create} of ${Number(summary?.total ?? 0)} runs would be created${estimateOf(summary)}; ${leftText(allowance)}.`,
+      `${create} of ${Number(summary?.total ?? 0)} runs would be created${estimateOf(summary)}; ${leftText(limit)}.`,
       ...listed.rows.map(({ action, name, file, reason }) =>
         [action, name, shownFile(file), reason ?? ''].join(' | '),
       ),
@@ -71,7 +71,7 @@ export async function planBatch(session: McpSession, call: Call): Promise<Answer
     ].join('\n'),
     structured: {
       create,
-      ...leftJson(allowance),
+      ...leftJson(limit),
       summary: summary ?? {},
       ...listed,
       warnings,
@@ -97,7 +97,7 @@ interface StartedTask {
 export async function runBatch(session: McpSession, finished: Finished, call: Call): Promise<Answer> {
   const { path, flags } = manifestOf(session, call)
   const { max_runs, concurrency, fail_fast, overwrite } = call.args
-  const { allowance } = await moneyOf(session)
+  const limit = await limitOf(session)
   const key = {
     name: `batch ${path}`,
     arguments: JSON.stringify([flags, max_runs, concurrency, fail_fast, overwrite]),
@@ -123,16 +123,15 @@ export async function runBatch(session: McpSession, finished: Finished, call: Ca
     isOld,
     isChanged: started.content !== content,
     again: flags.force ? 'run_batch again without force, which would pay again,' : 'run_batch again',
-    allowance,
+    limit,
   })
 
   function startBatch(): SessionTask {
-    const { runs } = allowance.left
+    const { runs = 0 } = limit.left
     const most = typeof max_runs === 'number' ? Math.min(max_runs, runs) : runs
-    const share = createShare(allowance)
     return startTask(session, { key }, (ctx, observer) =>
       batchCommand(ctx, {
-        allowance: share,
+        limit,
         observer,
         manifest: path,
         flags: {
@@ -143,7 +142,7 @@ export async function runBatch(session: McpSession, finished: Finished, call: Ca
           ...(typeof concurrency === 'number' && { concurrency: String(concurrency) }),
         },
         onImage: onImageIn(session),
-      }).finally(share.release),
+      }),
     )
   }
 }
@@ -210,12 +209,12 @@ interface BatchAnswerOptions {
   readonly isChanged: boolean
   /** The call that continues the batch and pays for no run again. */
   readonly again: string
-  readonly allowance: Allowance
+  readonly limit: CostLimit
 }
 
 function batchAnswer(
   outcome: JobOutcome | undefined,
-  { collected, folder, isOld, isChanged, again, allowance }: BatchAnswerOptions,
+  { collected, folder, isOld, isChanged, again, limit }: BatchAnswerOptions,
 ): Answer {
   const { objects } = collected
   const warnings = [...collected.warnings, ...(isChanged ? [changedWarning(again)] : [])]
@@ -233,7 +232,7 @@ function batchAnswer(
       isRunning
         ? `The batch is still running; ${plural(rows.length, 'row')} finished. Call run_batch again with the ` +
           `same arguments to continue waiting. Nothing is paid twice.`
-        : `${countsOf(summary)}${estimateOf(summary)}; ${leftText(allowance)}`,
+        : `${countsOf(summary)}${estimateOf(summary)}; ${leftText(limit)}`,
       ...listed.rows.map(({ result, name, file, run }) =>
         [result, name, shownFile(file), run ?? ''].join(' | '),
       ),
@@ -243,7 +242,7 @@ function batchAnswer(
     ].join('\n'),
     structured: {
       is_running: isRunning,
-      ...leftJson(allowance),
+      ...leftJson(limit),
       summary: summary ?? null,
       ...listed,
       warnings,

@@ -7,24 +7,23 @@ import type { JournalRun } from '../../journal/index.js'
 import { writeJson } from '../../protocol/json.js'
 import { imageSourceOf } from '../../protocol/media.js'
 import type { Kind, ModelDocument } from '../../protocol/models.js'
-import { amountOf, sumOf } from '../../protocol/price.js'
+import { amountOf } from '../../protocol/price.js'
 import { inputProblems } from '../../protocol/validate.js'
 import type { Context } from '../context/context.js'
 import { type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
 import { labelsOf } from '../flags/labels.js'
+import type { CostLimit } from '../models/cost-limit.js'
 import { checkTarget } from '../runs/check-target.js'
 import { createRuns } from '../runs/create-runs.js'
 import { buildRequest, type RequestOptions } from '../runs/request.js'
 import { revisit } from '../runs/revisit.js'
 import { modelFor } from '../settings/required-settings.js'
-import { leftJson, leftText } from './allowance.js'
-import { errorAnswer, notReady, runResult, runsAnswer } from './answers.js'
+import { errorAnswer, leftJson, leftText, notReady, runResult, runsAnswer } from './answers.js'
 import type { JobObserver } from './job.js'
 import {
+  limitOf,
   type McpSession,
-  moneyOf,
   type SavedDelivery,
-  type SessionMoney,
   type SessionTask,
   startTask,
   waitFor,
@@ -48,7 +47,7 @@ interface CreateArguments {
 export async function createRun(session: McpSession, kind: Kind | undefined, call: Call): Promise<Answer> {
   const parsed = await argumentsOf(session, kind, call.args)
   const { requestId, delivery, wait, isDryRun } = parsed
-  const money = await moneyOf(session)
+  const limit = await limitOf(session)
   const key = {
     name: `create ${requestId}`,
     // Compared like in the journal: the order of parameters, and whether the model is named, do not matter.
@@ -72,26 +71,26 @@ export async function createRun(session: McpSession, kind: Kind | undefined, cal
   return runsAnswer(isDryRun ? [] : [runResult(job, outcome, { requestId })], {
     warnings,
     creator,
-    ...estimateOf(job, money, isDryRun),
+    ...estimateOf(job, limit, isDryRun),
   })
 
   function startCreate(): SessionTask {
     return startTask(session, isDryRun ? {} : { key, delivery, isCreate: true }, (ctx, observer) =>
-      create(ctx, { ...parsed, money, kind, observer }),
+      create(ctx, { ...parsed, limit, kind, observer }),
     )
   }
 }
 
 /** Returns the estimate of a create, and what the session has left, for its answer. */
-function estimateOf({ estimate }: SessionTask['job'], { allowance }: SessionMoney, isDryRun: boolean) {
+function estimateOf({ estimate }: SessionTask['job'], limit: CostLimit, isDryRun: boolean) {
   const { millionths, currency } = estimate ?? {}
   const amount = millionths === undefined ? undefined : amountOf(millionths)
   const text =
     amount === undefined ? 'no estimate: the model is without a price' : `estimate: ${amount} ${currency}`
-  const isShown = isDryRun || amount !== undefined || allowance.maxCost !== undefined
+  const isShown = isDryRun || amount !== undefined || limit.maxCost !== undefined
   return {
-    line: isShown ? `${text}; ${isDryRun ? 'nothing was sent; ' : ''}${leftText(allowance)}` : undefined,
-    further: { estimate: amount ?? null, currency: currency ?? null, ...leftJson(allowance) },
+    line: isShown ? `${text}; ${isDryRun ? 'nothing was sent; ' : ''}${leftText(limit)}` : undefined,
+    further: { estimate: amount ?? null, currency: currency ?? null, ...leftJson(limit) },
   }
 }
 
@@ -160,18 +159,18 @@ function joined(
 }
 
 interface CreateJob extends CreateArguments {
-  readonly money: SessionMoney
+  readonly limit: CostLimit
   readonly kind: Kind | undefined
   readonly observer: JobObserver
 }
 
 async function create(ctx: Context, job: CreateJob): Promise<void> {
-  const { money, kind, model, input, takesImages, requestId, delivery, isDryRun, observer } = job
-  const { prices, allowance } = money
+  const { limit, kind, model, input, takesImages, requestId, delivery, isDryRun, observer } = job
+  const { prices } = limit
   const hasModel = (await modelOf(ctx, kind, model)) !== undefined
   const earlier = hasModel && !isDryRun ? await earlierCreate(ctx, requestId) : undefined
   // Check the number of runs before reading images.
-  if (hasModel && earlier === undefined && !isDryRun) allowance.check(1, sumOf([0]))
+  if (hasModel && earlier === undefined && !isDryRun) limit.checkRuns(1)
   const { image_urls: _, ...others } = input
   const sent = requestOptions(kind, model, hasModel ? input : others, takesImages)
   const request = await buildRequest(ctx, sent)
@@ -184,43 +183,36 @@ async function create(ctx: Context, job: CreateJob): Promise<void> {
     await revisit(ctx, [id], options, { many: 'same command', observer })
     return
   }
-  if (allowance.maxCost !== undefined && !isDryRun) await prices.renew([request.model])
-  const estimate = prices.estimate({ ...request, model: request.model })
+  const estimate = prices.estimate(request)
   observer.onFound(undefined, estimate)
   if (isDryRun) return
-  const sum = sumOf([estimate?.millionths])
-  allowance.check(1, sum)
+  await limit.check(() => prices.sum([request]))
   const checked = await deliveryOf(ctx, options, { runs: 1 })
   checkTarget(ctx, checked, { runs: 1, kind: request.kind })
   const connection = await ctx.connect()
-  allowance.take(1, sum)
   let isSent = false
-  try {
-    await createRuns(ctx, {
-      connection,
-      delivery: checked,
-      count: 1,
-      kind: request.kind,
-      model: request.model,
-      input: request.input,
-      body: request.body,
-      wait: true,
-      labels: job.labels,
-      requestId,
-      observer: {
-        ...observer,
-        see(event) {
-          isSent ||= event.is === 'created' || (event.is === 'ended' && event.result.is === 'unconfirmed')
-          observer.see(event)
-        },
+  await createRuns(ctx, {
+    connection,
+    delivery: checked,
+    count: 1,
+    kind: request.kind,
+    model: request.model,
+    input: request.input,
+    body: request.body,
+    wait: true,
+    labels: job.labels,
+    limit,
+    requestId,
+    observer: {
+      ...observer,
+      see(event) {
+        isSent ||= event.is === 'created' || (event.is === 'ended' && event.result.is === 'unconfirmed')
+        observer.see(event)
       },
-      estimate: () => estimate,
-    })
-    // The call was cancelled before the create was sent.
-    if (!isSent && observer.noCreates.aborted) throw new Interruption('SIGTERM')
-  } finally {
-    if (!isSent) allowance.giveBack(1, sum.millionths)
-  }
+    },
+  })
+  // The call was cancelled before the create was sent.
+  if (!isSent && observer.noCreates.aborted) throw new Interruption('SIGTERM')
 }
 
 /** Finds an earlier create with this request id. Throws if the journal cannot be read: it could then be paid twice. */

@@ -18,13 +18,12 @@ import { allUnfinished, refuseKeys } from '../runs/journal-rows.js'
 import { revisit } from '../runs/revisit.js'
 import { contextOfAll, selectIds } from '../runs/where.js'
 import { modelFor } from '../settings/required-settings.js'
-import { leftJson } from './allowance.js'
-import { errorAnswer, runResult, runsAnswer } from './answers.js'
+import { errorAnswer, leftJson, runResult, runsAnswer } from './answers.js'
 import { MAX_IDS } from './definitions.js'
 import { interrupt, type Job, type JobObserver, type JobOutcome } from './job.js'
 import {
+  limitOf,
   type McpSession,
-  moneyOf,
   type SavedDelivery,
   type SessionTask,
   startTask,
@@ -208,8 +207,10 @@ const MAX_MODELS = 200
 
 export async function listModels(session: McpSession, { args }: Call): Promise<Answer> {
   const { base } = session
-  const { prices, allowance } = await moneyOf(session)
+  const limit = await limitOf(session)
+  const { prices } = limit
   const models = await base.models()
+  await models.ask()
   const all = models.list().map(({ document }) => document)
   if (typeof args.model === 'string') {
     const document = models.find(args.model)
@@ -219,9 +220,9 @@ export async function listModels(session: McpSession, { args }: Call): Promise<A
           args.model,
           all.map(({ name }) => name),
         )}`,
-        'Ask the user to run `rushes models --refresh`. Or use create_model_run, which then sends the input unchanged.',
+        'Use create_model_run, which sends its input unchanged.',
       )
-    return modelsAnswer({ model: pricedJson(document, prices), ...leftJson(allowance) })
+    return modelsAnswer({ model: pricedJson(document, prices), ...leftJson(limit) })
   }
   const kinds = KINDS.filter((kind) => args.kind === undefined || args.kind === kind)
   const configured = await Promise.all(
@@ -242,7 +243,7 @@ export async function listModels(session: McpSession, { args }: Call): Promise<A
       return { name, kind, price, price_source, currency, parameters: Object.keys(input.properties) }
     }),
     known_left_out: Math.max(0, known.length - MAX_MODELS),
-    ...leftJson(allowance),
+    ...leftJson(limit),
   }
   return modelsAnswer(
     structured,

@@ -17,12 +17,11 @@ import { followRuns, getRuns, listModels, listRuns, showRun } from './run-tools.
 import { serveStdio } from './server.js'
 import {
   closeSession,
-  firstSession,
+  limitOf,
   type McpSession,
   type McpSessionOptions,
-  moneyOf,
   openSession,
-  sessionForCall,
+  sessionOf,
 } from './session.js'
 import type { Answer, Call, Tools } from './tool.js'
 
@@ -30,6 +29,7 @@ import type { Answer, Call, Tools } from './tool.js'
 export async function serveMcp(ctx: Context, options: McpSessionOptions): Promise<number> {
   const { out, interrupts } = ctx
   const state = openSession(ctx, options)
+  const session = sessionOf(state)
   const finished: Finished = new Map()
   const stdin = ctx.stdin()
   if (stdin.isTTY === true)
@@ -38,8 +38,8 @@ export async function serveMcp(ctx: Context, options: McpSessionOptions): Promis
     )
   const { disconnected, close } = await serveStdio(ctx, {
     stdin,
-    instructions: instructionsFor(await limitsOf(firstSession(state))),
-    tools: async () => toolsOf(await sessionForCall(state), finished),
+    instructions: instructionsFor(await limitsOf(session)),
+    tools: async () => toolsOf(session, finished),
   })
   await Promise.race([disconnected, untilAborted(interrupts.first)])
   const reason = interrupts.first.aborted ? interrupts.first.reason : undefined
@@ -65,9 +65,8 @@ async function documentsOf(ctx: Context): Promise<SessionFacts['documents']> {
 /** No limit of the estimates if the settings cannot be read: then nothing is created. */
 async function limitsOf(session: McpSession): Promise<SessionLimits> {
   const { base, state } = session
-  const { allowance } = (await moneyOf(session).catch(() => undefined)) ?? {}
-  const maxCost =
-    allowance?.maxCost === undefined ? undefined : amountText(allowance.maxCost, allowance.currency)
+  const limit = await limitOf(session).catch(() => undefined)
+  const maxCost = limit?.maxCost === undefined ? undefined : amountText(limit.maxCost, limit.prices.currency)
   return { maxRuns: state.options.maxRuns, maxCost, isLocal: base.globals.local && (await isFree(base)) }
 }
 

@@ -8,11 +8,10 @@ import { onAbort } from '../../host/abort.js'
 import type { SignalName } from '../../host/interrupts.js'
 import { once } from '../context/command-settings.js'
 import type { Connection, Context } from '../context/context.js'
-import { maxCostOf, openPrices, type Prices } from '../models/prices.js'
+import { type CostLimit, openCostLimit } from '../models/cost-limit.js'
 import { resumeCommand } from '../runs/resume.js'
 import { plural } from '../terminal/format.js'
 import type { Output } from '../terminal/output.js'
-import { type Allowance, createAllowance } from './allowance.js'
 import { type CallPaths, createPaths } from './call-paths.js'
 import {
   cancelJob,
@@ -59,15 +58,8 @@ interface NewTask extends JobOrigin {
   readonly delivery?: SavedDelivery
 }
 
-export interface SessionMoney {
-  readonly prices: Prices
-  readonly allowance: Allowance
-}
-
-/** The session as one call sees it. */
 export interface McpSession {
   readonly state: SessionState
-  /** Has the settings, the API key and the documents of the models of the time of the call. */
   readonly base: Context
 }
 
@@ -95,7 +87,7 @@ export interface SessionState {
   readonly deliveries: Map<string, SavedDelivery>
   /** Runs that this session created and that have not ended, with the context of their service. */
   readonly open: Map<string, Context>
-  allowance: Promise<Allowance> | undefined
+  limit: Promise<CostLimit> | undefined
   isClosing: boolean
   /** Whether its shutdown has said that it waits for responses. */
   isWaiting: boolean
@@ -109,50 +101,28 @@ export const openSession = (base: Context, options: McpSessionOptions): SessionS
   connections: new Map(),
   deliveries: new Map(),
   open: new Map(),
-  allowance: undefined,
+  limit: undefined,
   isClosing: false,
   isWaiting: false,
 })
 
-/** The session with the settings of its start. Sends nothing. */
-export const firstSession = (state: SessionState): McpSession => ({
+/** The session with the settings, the API key and the models of its start. Sends nothing. */
+export const sessionOf = (state: SessionState): McpSession => ({
   state,
   base: inSession(state, state.base),
 })
 
 const inSession = (state: SessionState, of: Context): Context => ({
   ...of,
-  // With `--local`, the service in this process keeps the models that it was opened with.
-  models: of.globals.local ? of.models : once(of.openModels),
   connect: () => connect(state, of),
   withLocal: once(() => inSession(state, of.withLocal())),
 })
 
-/** Returns the session for a call. Asks the service for its list of models, if it is not known or older than a day. */
-export async function sessionForCall(state: SessionState): Promise<McpSession> {
-  const base = inSession(state, state.base)
-  // A document of the local service that cannot be read is reported by the call that needs it.
-  await base.models().then(
-    (models) => models.refreshIfOld(),
-    () => {},
-  )
-  return { state, base }
-}
-
 /** Prices, and what the session may still create. Rejects with `usage` if the settings are not valid. */
-export async function moneyOf({ state, base }: McpSession): Promise<SessionMoney> {
-  const prices = await openPrices(base)
-  state.allowance ??= openAllowance(base, state.options, prices)
-  return { allowance: await state.allowance, prices }
-}
-
-async function openAllowance(
-  ctx: Context,
-  options: McpSessionOptions,
-  { currency }: Prices,
-): Promise<Allowance> {
-  const maxCost = await maxCostOf(ctx, options.maxCost)
-  return createAllowance({ maxRuns: options.maxRuns, maxCost, currency })
+export function limitOf({ state, base }: McpSession): Promise<CostLimit> {
+  const { maxRuns, maxCost: flag } = state.options
+  state.limit ??= openCostLimit(base, { flag, maxRuns })
+  return state.limit
 }
 
 function connect({ connections }: SessionState, from: Context): Promise<Connection> {

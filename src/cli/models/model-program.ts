@@ -24,7 +24,7 @@ export interface ModelProgramOptions {
   readonly argv: readonly string[]
   readonly env: Env
   readonly environment: CommandEnvironment
-  /** Opens the documents of the models, and asks the service or the server of the engine. Not called for help. */
+  /** Opens the documents of the models, which a command can ask for; asks the server of the engine. Not called for help. */
   freshModels?(globals: Globals): Promise<KnownModels>
 }
 
@@ -42,7 +42,8 @@ export async function createModelProgram(options: ModelProgramOptions): Promise<
   const name = set ?? (kind && known?.defaultOf(kind)?.name)
   if (name === undefined || !isModelName(name)) return { program }
   const document = known?.find(name)
-  if (document !== undefined) return withFlagsOf(document)
+  if (document !== undefined && known !== undefined)
+    return known.checked(() => withFlagsOf(known.find(name) ?? document))
   if (!isHelp) return { program, model: { name, isKnown: false } }
   if (kind === undefined || typed === undefined) return { program }
   const { builtInDocument } = await import('./known-models.js')

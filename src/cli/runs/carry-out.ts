@@ -65,6 +65,8 @@ export interface CarryOutOptions {
   /** How to resume when there are many runs. */
   readonly many: ResumeMany
   readonly observer?: Observer | undefined
+  /** Called for each create that was accepted, or whose outcome is unknown. */
+  onSent?(): void
   /** Returns the errors to print for the creates that failed. Called when no further create will be sent. */
   createErrors?(failed: readonly FailedCreate[], created: number): readonly RushesError[]
   /** Completes the error of a signal that kept creates back. */
@@ -95,6 +97,8 @@ export async function carryOutRuns(ctx: Context, options: CarryOutOptions): Prom
   const rows = await rowsOf(ctx, options, session, printer)
   for await (const event of carryOut(rows, session)) {
     observer?.see(event)
+    if (event.is === 'created' || (event.is === 'ended' && event.result.is === 'unconfirmed'))
+      options.onSent?.()
     await printer.see(event)
   }
   return printer.end()

@@ -1,13 +1,13 @@
 /** Creates the runs of one `run` command, and carries them out. */
 import { resolve } from 'node:path'
 import { encodeCreate } from '../../client/create.js'
-import type { RushesError } from '../../errors.js'
+import { EXIT, type RushesError } from '../../errors.js'
 import { identityOf, withoutData } from '../../journal/identity.js'
-import type { RunEstimate } from '../../journal/index.js'
-import type { ModelInput } from '../../protocol/models.js'
+import type { Kind, ModelInput } from '../../protocol/models.js'
 import type { CreateRequest } from '../../runs/run.js'
 import type { Connection, Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
+import type { CostLimit } from '../models/cost-limit.js'
 import { createErrorGroups } from '../terminal/error-groups.js'
 import { carryOutRuns, type FailedCreate, type Observer } from './carry-out.js'
 import { repeatedCreates } from './folded-errors.js'
@@ -17,7 +17,7 @@ interface CreateRunsOptions {
   readonly connection: Connection
   readonly delivery: Delivery
   readonly count: number
-  readonly kind: string | undefined
+  readonly kind: Kind | undefined
   readonly model: string
   readonly input: ModelInput
   /** The body of the create, with this input. */
@@ -27,41 +27,50 @@ interface CreateRunsOptions {
   /** Name of the create, for a session that repeats it. */
   readonly requestId?: string
   readonly observer?: Observer | undefined
-  /** Of one run, after `checkLimit`. Undefined if the model has no price. */
-  estimate(): RunEstimate | undefined
-  /** Throws `usage` if this number of runs passes `--max-cost`. Called again here: a question may have been open for hours. */
-  checkLimit?(runs: number): Promise<void>
+  /** Checked here, directly before the creates. */
+  readonly limit: CostLimit
 }
 
 /** Creates the runs. Returns the exit code. Rejects with errors that occur before the first create. */
 export async function createRuns(ctx: Context, options: CreateRunsOptions): Promise<number> {
-  const { connection, delivery, count, kind, model, wait, labels, input: givenInput } = options
+  const { connection, delivery, count, kind, model, wait, labels, limit, input: givenInput } = options
   connection.checkModel?.(model)
-  await options.checkLimit?.(count)
   const input = await withRunOutputs(ctx, connection, givenInput)
+  const priced = { model, kind, input: givenInput }
+  await limit.reserve(() => limit.prices.sum([priced], count))
+  const estimate = limit.prices.estimate(priced)
   const request: CreateRequest = {
     body: input === givenInput ? options.body : encodeCreate({ model, input }),
     intent: {
       ...{ kind, model, input, labels, requestId: options.requestId, folder: resolve('.') },
       // Equal for links to one output that differ at each call.
       identity: identityOf(model, givenInput),
-      estimate: options.estimate(),
+      ...{ estimate, dayLimit: limit.perDay },
     },
     input: withoutData(input),
   }
   const runs = Array.from({ length: count }, () => ({ request: async () => request }))
-  const isFree = ctx.globals.local && options.estimate()?.millionths === 0
+  const isFree = ctx.globals.local && estimate?.millionths === 0
   const goal = { count, isFree }
-  return carryOutRuns(ctx, {
-    connection,
-    delivery,
-    runs,
-    isFollowed: wait,
-    many: 'wait --all',
-    observer: options.observer,
-    createErrors: (failed, created) => createErrors({ ...goal, created, failed }),
-    withRest: (error, created, failed) => withRest({ ...goal, created, failed }, error),
-  })
+  let sent = 0
+  try {
+    const code = await carryOutRuns(ctx, {
+      connection,
+      delivery,
+      runs,
+      isFollowed: wait,
+      many: 'wait --all',
+      observer: options.observer,
+      onSent: () => sent++,
+      createErrors: (failed, created) => createErrors({ ...goal, created, failed }),
+      withRest: (error, created, failed) => withRest({ ...goal, created, failed }, error),
+    })
+    // Exit code 2 means that nothing was sent.
+    return code === EXIT.usage && sent > 0 ? EXIT.runFailed : code
+  } finally {
+    const unsent = count - sent
+    limit.giveBack({ runs: unsent, millionths: unsent * (estimate?.millionths ?? 0) })
+  }
 }
 
 /** The runs that exist, so that no error advises to pay for them again. */

@@ -47,20 +47,23 @@ export async function buildRequest(ctx: Context, options: RequestOptions): Promi
     options.input === '-' ? '--input' : undefined,
   ])
   const model = await findModel(ctx, options)
-  const document = await findDocument(ctx, options, model)
-  if (document !== undefined) checkTakesPrompt(document, options.prompt)
   const given = await readInput(options.input, ctx)
   const prompt = await readPrompt(options.prompt, stdin, interrupts.first)
   const input = { ...given, ...(prompt !== undefined && { prompt }), ...flags }
   const checked = { ...input, ...(images.length > 0 && { image_urls: images }) }
-  // `run model` has no flags for parameters.
-  const flagNames = document === undefined || options.kind === undefined ? NO_FLAGS : flagsOf(document.input)
-  if (document !== undefined) checkInput(ctx, document, checked, flagNames)
+  const models = await ctx.models()
+  const document = await models.checked(async () => {
+    const found = await findDocument(ctx, options, model)
+    if (found !== undefined) checkTakesPrompt(found, options.prompt)
+    if (found !== undefined) checkInput(ctx, found, checked, flagNamesOf(found, options))
+    return found
+  })
   const references =
     images.length === 0 ? {} : { image_urls: await resolveReferences(images, stdin, interrupts.first) }
   const completeInput = { ...input, ...references }
   // Check again, because one `-` can stand for several images.
-  if (document !== undefined && images.includes('-')) checkInput(ctx, document, completeInput, flagNames)
+  if (document !== undefined && images.includes('-'))
+    checkInput(ctx, document, completeInput, flagNamesOf(document, options))
   return {
     kind: document?.kind ?? options.kind,
     model,
@@ -134,7 +137,9 @@ function checkTakesPrompt({ name, input: { properties } }: ModelDocument, option
 /** Whether the model has only the built-in schema of its kind. */
 const isBuiltIn = ({ kind, input }: ModelDocument): boolean => input === builtInSchema(kind)
 
-const NO_FLAGS: ReadonlyMap<string, string> = new Map()
+/** Returns the flag of each parameter that has one. `run model` has no flags for parameters. */
+const flagNamesOf = ({ input }: ModelDocument, { kind }: RequestOptions): ReadonlyMap<string, string> =>
+  kind === undefined ? new Map() : flagsOf(input)
 
 /** `flags`: the flag of each parameter that has one. */
 function checkInput(

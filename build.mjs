@@ -84,7 +84,7 @@ function hashOfInputs() {
     'package-lock.json',
     'skills/rushes/SKILL.md',
     'tsconfig.json',
-    'tsconfig.build.json',
+    'deploy/tsconfig.types.json',
   ]
   const hash = createHash('sha256')
   for (const path of [...paths.sort(), ...others.map((name) => join(root, name))])
@@ -180,7 +180,7 @@ function licenses() {
 
 function writeTypes(folder) {
   const tsc = join(dirname(resolve('typescript/package.json')), 'bin', 'tsc')
-  execFileSync(process.execPath, [tsc, '-p', 'tsconfig.build.json', '--outDir', folder], {
+  execFileSync(process.execPath, [tsc, '-p', 'deploy/tsconfig.types.json', '--outDir', folder], {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
   })

@@ -42,16 +42,17 @@ async function fillSqlite(queue: Queue): Promise<Filled> {
   database.transaction(() => {
     for (let id = 1; id <= accounts; id++)
       database.run('INSERT INTO accounts (id, name, created_at) VALUES (?1, ?2, 0)', id, `account ${id}`)
-    database.run('INSERT INTO turns (account_id, served) SELECT id, id FROM accounts')
-    const add = (id: string, account: number, model: string) =>
+    const add = (id: string, account: number, model: string, turn: number) =>
       database.run(
-        `INSERT INTO runs (id, account_id, model, kind, input, price, status, created_at)
-         VALUES (?1, ?2, ?3, 'image', '{}', 0, 'queued', 0)`,
-        ...[id, account, model],
+        `INSERT INTO runs (id, account_id, model, kind, input, price, status, created_at, turn)
+         VALUES (?1, ?2, ?3, 'image', '{}', 0, 'queued', 0, ?4)`,
+        ...[id, account, model, turn],
       )
-    for (let at = 0; at < RUNS; at++)
-      add(`run_${at}`, 1 + (at % accounts), nameOf(Math.floor(at / accounts) % models))
-    for (const [at, model] of lastOf(queue).entries()) add(`last_${at}`, accounts, model)
+    for (let at = 0; at < RUNS; at++) {
+      const round = Math.floor(at / accounts)
+      add(`run_${at}`, 1 + (at % accounts), nameOf(round % models), Math.floor(round / models))
+    }
+    for (const [at, model] of lastOf(queue).entries()) add(`last_${at}`, accounts, model, at)
   })
   database.close()
   return {
@@ -68,16 +69,16 @@ async function fillPostgres(queue: Queue): Promise<Filled> {
   await server.query(
     `SET search_path = rushes;
      INSERT INTO accounts (id, name, created_at) SELECT i, 'account ' || i, 0 FROM generate_series(1, ${accounts}) AS i;
-     INSERT INTO runs (id, account_id, model, kind, input, price, status, created_at)
-     SELECT 'run_' || i, 1 + i % ${accounts}, '${nameOf('')}' || (i / ${accounts}) % ${models}, 'image', '{}', 0, 'queued', 0
-     FROM generate_series(0, ${RUNS - 1}) AS i;
-     INSERT INTO turns (account_id, served) SELECT id, id FROM accounts`,
+     INSERT INTO runs (id, account_id, model, kind, input, price, status, created_at, turn)
+     SELECT 'run_' || i, 1 + i % ${accounts}, '${nameOf('')}' || (i / ${accounts}) % ${models}, 'image', '{}', 0, 'queued', 0,
+       i / ${accounts} / ${models}
+     FROM generate_series(0, ${RUNS - 1}) AS i`,
     url,
   )
   for (const [at, model] of lastOf(queue).entries())
     await server.query(
-      `INSERT INTO rushes.runs (id, account_id, model, kind, input, price, status, created_at)
-       VALUES ('last_${at}', ${accounts}, '${model}', 'image', '{}', 0, 'queued', 0)`,
+      `INSERT INTO rushes.runs (id, account_id, model, kind, input, price, status, created_at, turn)
+       VALUES ('last_${at}', ${accounts}, '${model}', 'image', '{}', 0, 'queued', 0, ${at})`,
       url,
     )
   return {

@@ -1,6 +1,6 @@
 /**
  * Writes a new version into the changelog and the docs. `npm version <version>` runs it between its change of
- * package.json and its commit (RELEASING.md). The repository's name comes from `repository` in package.json.
+ * package.json and its commit (deploy/RELEASING.md). The repository's name comes from `repository` in package.json.
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'

@@ -104,7 +104,7 @@ describe.skipIf(!hasNginx)('nginx in front of two nodes', () => {
     expect([page.status, page.headers['content-encoding']]).toEqual([200, 'gzip'])
   })
 
-  test('passes the client address to the IP whitelist, and accepts no forged one', async () => {
+  test('passes the client address on, for the allowed IP addresses of a key, and accepts no forged one', async () => {
     const key = await newKey('--allow-ip', '127.0.0.2')
     const from = (address: string, claimed?: string) =>
       ask(nginx.port, {

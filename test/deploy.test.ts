@@ -20,7 +20,7 @@ const instructions = (name: string): readonly string[] =>
 const finalInstruction = (name: string): string => instructions(name).at(-1) ?? ''
 
 test('the image copies existing files, runs without root, and contains no secret', () => {
-  const allowed = read('.dockerignore')
+  const allowed = read('deploy/Dockerfile.dockerignore')
   const sources = instructions('COPY')
     .filter((words) => !words.startsWith('--from'))
     .flatMap((words) => words.split(' ').slice(0, -1))

@@ -126,5 +126,6 @@ export const hasKnownFormat = (path: string): boolean =>
 export function misnamed(path: string, { extension, contentType, from }: FileKind): string | undefined {
   if (from === 'url' || from === 'nothing' || fitsExtension(path, extension)) return undefined
   const known = from === 'bytes' ? 'according to its content' : 'according to the host'
-  return `${path} is a ${extension} file (${contentType}) ${known}; its name was kept.`
+  const fitting = `${path.slice(0, -extname(path).length)}.${extension}`
+  return `${path} is a ${extension} file (${contentType}) ${known}; its name was kept. A name that fits: -o ${fitting}`
 }

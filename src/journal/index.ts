@@ -495,6 +495,36 @@ export class Journal {
       .sort((one, other) => other.row - one.row)
   }
 
+  /** Returns the ids that begin with the text, newest first. */
+  idsFrom(beginning: string): readonly string[] {
+    const sql = 'SELECT id FROM runs WHERE instr(id, ?) = 1 GROUP BY id ORDER BY max(row) DESC'
+    return this.#read((db) => db.all(sql, beginning)).map(({ id }) => String(id))
+  }
+
+  /** Returns the ids directly before and after this one in alphabetical order, at each address. */
+  idsBeside(id: string): readonly string[] {
+    return this.#read((db) =>
+      db
+        .all(ADDRESSES)
+        .flatMap(({ address }) =>
+          [
+            'max(id) AS id FROM runs WHERE address = ? AND id < ?',
+            'min(id) AS id FROM runs WHERE address = ? AND id > ?',
+          ]
+            .map((sql) => db.get(`SELECT ${sql}`, String(address), id)?.id)
+            .filter((each) => typeof each === 'string'),
+        ),
+    )
+  }
+
+  /** Returns the run whose file was written last to this absolute path. */
+  findByFile(path: string): JournalRun | undefined {
+    return this.#run(
+      'SELECT runs.* FROM files JOIN runs ON runs.row = files.row WHERE path = ? ORDER BY file DESC LIMIT 1',
+      path,
+    )
+  }
+
   filesOf(run: JournalRun): readonly JournalFile[] {
     const rows = this.#read((db) => db.all('SELECT * FROM files WHERE row = ? ORDER BY file', run.row))
     return sortByOutput(rows.map(fileOfRow), run)

@@ -6,7 +6,7 @@
  */
 export const MAX_CREDITS = 1_000_000_000_000
 
-/** Maximum number of addresses and networks in the whitelist of a key. */
+/** Maximum number of allowed IP addresses and networks of a key. */
 export const MAX_ALLOWED_IPS = 100
 
 /** Maximum number of keys of an account that are not disabled. */

@@ -85,10 +85,10 @@ Store it again with `rushes login`.',
   },
   ip_not_allowed: {
     status: 403,
-    cause: "The caller's IP address is not in the key's whitelist.",
+    cause: "The caller's IP address is not one of the key's allowed IP addresses.",
     retryable: false,
     exit: EXIT.account,
-    hint: "Add this machine's IP address to the key's whitelist in the account's settings, or remove the whitelist.",
+    hint: "Add this machine's IP address to the key's allowed IP addresses in the account's settings, or allow all.",
   },
   run_not_found: {
     status: 404,

@@ -25,7 +25,7 @@ import type { Worker } from './worker/worker.js'
 
 export interface Endpoints {
   /**
-   * Returns the caller of a request. `ip` is called only if the key has a whitelist. Throws `Refusal`: 401, 403, 429.
+   * Returns the caller of a request. `ip` is called only if the key has allowed IP addresses. Throws `Refusal`: 401, 403, 429.
    */
   admit(authorization: string | undefined, ip: () => string): Promise<Caller>
   /**

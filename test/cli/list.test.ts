@@ -70,8 +70,8 @@ describe('list', () => {
     const { stdout } = await service.run(['list'], { tty: { stdout: true, stderr: true } })
     const [header, row, ...more] = stdout.trimEnd().split('\n')
     expect(more).toEqual([])
-    expect(header).toMatch(/^RUN +STATUS +CREATED +PROMPT$/)
-    expect(row).toMatch(/^run_\w+ {2}queued {2}(now|\d s ago) +狐+…$/)
+    expect(header).toMatch(/^RUN +STATUS +KIND +MODEL +AGE +PROMPT$/)
+    expect(row).toMatch(/^run_ {2}queued {2}image {2}rushes\/preview-image {2}(now|\d s) +狐+…$/)
     expect(columnsOf(row ?? '')).toBeLessThanOrEqual(80)
   })
 
@@ -79,18 +79,17 @@ describe('list', () => {
     const service = await createCliService()
     await service.run(['run', 'image', '狐'.repeat(80), '--no-wait'])
     for (const [columns, titles] of [
-      [20, 'RUN STATUS'],
-      [40, 'RUN STATUS'],
-      [45, 'RUN STATUS PROMPT'],
-      [56, 'RUN STATUS PROMPT'],
-      [80, 'RUN STATUS CREATED PROMPT'],
-      [100, 'RUN STATUS MODEL CREATED PROMPT'],
-      [120, 'RUN STATUS KIND MODEL CREATED PROMPT'],
+      [18, 'RUN STATUS AGE'],
+      [40, 'RUN STATUS AGE PROMPT'],
+      // KIND fits, and MODEL does not.
+      [60, 'RUN STATUS KIND AGE PROMPT'],
+      [72, 'RUN STATUS MODEL AGE PROMPT'],
+      [80, 'RUN STATUS KIND MODEL AGE PROMPT'],
     ] as const) {
       const { stdout } = await service.run(['list'], { tty: { stdout: true }, columns })
       const [header = '', row = ''] = stdout.trimEnd().split('\n')
       expect([columns, header.split(/ +/).join(' ')]).toEqual([columns, titles])
-      expect(columnsOf(row)).toBeLessThanOrEqual(Math.max(columns, 'run_9f16k352rrqtqcnggw31  queued'.length))
+      expect(columnsOf(row)).toBeLessThanOrEqual(columns)
     }
   })
 
@@ -100,9 +99,16 @@ describe('list', () => {
     addRow(service.home, { address: 'local', id: 'run_local' })
     const { stdout } = await service.run(['list'], { tty: { stdout: true }, columns: 90 })
     const [header = '', ...rows] = stdout.trimEnd().split('\n')
-    expect(header.split(/ +/)).toEqual(['RUN', 'STATUS', 'CREATED', 'WHERE', 'PROMPT'])
-    const narrow = await service.run(['list'], { tty: { stdout: true }, columns: 80 })
-    expect(narrow.stdout.split('\n')[0]?.split(/ +/)).toEqual(['RUN', 'STATUS', 'WHERE', 'PROMPT'])
+    expect(header.split(/ +/)).toEqual(['RUN', 'STATUS', 'KIND', 'MODEL', 'AGE', 'WHERE', 'PROMPT'])
+    const narrow = await service.run(['list'], { tty: { stdout: true }, columns: 60 })
+    expect(narrow.stdout.split('\n')[0]?.split(/ +/)).toEqual([
+      'RUN',
+      'STATUS',
+      'KIND',
+      'AGE',
+      'WHERE',
+      'PROMPT',
+    ])
     expect(rows.map((row) => /(local|127\.0\.0\.1:1) {2}/.exec(row)?.[1])).toEqual(['127.0.0.1:1', 'local'])
     expect((await service.run(['list', '--service'])).stdout).not.toContain('run_local')
     expect((await service.run(['list', '--local'])).stdout).toMatch(/^run_local\t.*\tlocal\n$/)
@@ -126,9 +132,29 @@ describe('list', () => {
       .trimEnd()
       .split('\n')
       .map((line) => line.split(/ {2,}/))
-    expect(header).toEqual(['RUN', 'STATUS', 'NAME', 'CREATED', 'FILE', 'PROMPT'])
-    expect(row).toEqual(['run_1', 'accepted', 'whale', '1 d ago', 'whale.png +1', 'a fox'])
+    expect(header).toEqual(['RUN', 'STATUS', 'NAME', 'KIND', 'MODEL', 'AGE', 'FILE', 'PROMPT'])
+    expect(row).toEqual([
+      ...['run_1', 'accepted', 'whale', 'image', 'acme/still-1', '1 d', 'whale.png +1', 'a fox'],
+    ])
     expect(stdout).not.toContain('gone.png')
+  })
+
+  it('shows ids as short as they are unique in the journal, and no file that is only named by its id', async () => {
+    const [home, folder] = [temporaryFolder(), temporaryFolder()]
+    const path = join(folder, 'run_ab1-2.png')
+    writeFileSync(path, 'x')
+    addRow(home, { id: 'run_ab1', model: 'acme/other' }, (journal) =>
+      journal.files(LOOPBACK_URL, 'run_ab1', [
+        { path, bytes: 1, sha256: 'x', url: 'x', content_type: 'image/png' },
+      ]),
+    )
+    addRow(home, { id: 'run_abcdefg' })
+    addRow(home, { id: 'run_xyz' })
+    const { stdout } = await runCli(['list', '--model', 'acme/still-1'], { home, tty: { stdout: true } })
+    const ids = stdout.split('\n').map((line) => line.split(' ')[0])
+    expect(ids).toEqual(['RUN', 'run_xyz', 'run_abc', ''])
+    expect((await runCli(['show', 'run_abc'], { home })).stdout).toMatch(/^run\trun_abcdefg\n/)
+    expect((await runCli(['list'], { home, tty: { stdout: true } })).stdout).not.toContain('.png')
   })
 
   it('shows with --here the runs that were created in this folder, or that have a manifest or a file in it', async () => {

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest'
 import { type Board, stillWaitingLine } from '../../src/cli/terminal/progress-lines.js'
 import { addedRows, rowsText, spinnerText } from '../../src/cli/terminal/spinner.js'
 import { signsFor, supportsUtf8 } from '../../src/cli/terminal/style.js'
-import { alignedRow, widthsOf } from '../../src/cli/terminal/table.js'
 import { columnsOf } from '../../src/cli/terminal/text-width.js'
 import { createCliService } from '../support/cli.js'
 
@@ -124,21 +123,6 @@ describe('the line beside the spinner', () => {
         expect(columnsOf(`${text} ${time}`.trim())).toBeLessThanOrEqual(columns - 4)
       }
     expect(columnsOf(rowsText(wide.statuses, 2, { columns: 40, rows: 24 }).trimEnd())).toBeLessThan(40)
-  })
-})
-
-describe('a table', () => {
-  const rows = [
-    ['a', 'bb', 'c'],
-    ['aaa', 'b', 'cccc'],
-  ]
-  it.each<[number | undefined, readonly string[]]>([
-    [undefined, ['a    bb  c', 'aaa  b   cccc']],
-    [13, ['a    bb  c', 'aaa  b   cccc']],
-    [12, ['a  bb  c', 'aaa  b  cccc']],
-  ])('of %s columns', (columns, lines) => {
-    const widths = widthsOf(rows, columns)
-    expect(rows.map((row) => alignedRow(row, widths))).toEqual(lines)
   })
 })
 

@@ -17,6 +17,7 @@ describe('the environment names the protocol', () => {
     [{ TERM_PROGRAM: 'Apple_Terminal' }, 'half blocks'],
     [{ TERM: 'linux' }, 'half blocks'],
     [{ TMUX: '/tmp/tmux-0/default,1,0', KITTY_WINDOW_ID: '1' }, 'half blocks'],
+    [{ ZELLIJ: '0', TERM: 'xterm-kitty', KITTY_WINDOW_ID: '1' }, 'half blocks'],
     [{ STY: '1.pts', KITTY_WINDOW_ID: '1' }, 'half blocks'],
     [{ TERM: 'screen-256color', TERM_PROGRAM: 'iTerm.app' }, 'half blocks'],
   ] as const)('%j: %s', (env, protocol) => {

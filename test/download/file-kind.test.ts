@@ -51,10 +51,10 @@ describe('a name', () => {
   it('brings a warning when its extension does not fit the known kind', () => {
     const jpg = { extension: 'jpg', contentType: 'image/jpeg' } as const
     expect(misnamed('a.png', { ...jpg, from: 'bytes' })).toMatchInlineSnapshot(
-      `"a.png is a jpg file (image/jpeg) according to its content; its name was kept."`,
+      `"a.png is a jpg file (image/jpeg) according to its content; its name was kept. A name that fits: -o a.jpg"`,
     )
     expect(misnamed('a.png', { ...jpg, from: 'header' })).toMatchInlineSnapshot(
-      `"a.png is a jpg file (image/jpeg) according to the host; its name was kept."`,
+      `"a.png is a jpg file (image/jpeg) according to the host; its name was kept. A name that fits: -o a.jpg"`,
     )
     expect(misnamed('a.png', { ...jpg, from: 'url' })).toBeUndefined()
     expect(misnamed('a.jpeg', { ...jpg, from: 'bytes' })).toBeUndefined()

@@ -124,7 +124,7 @@ test('a run costs the price of its input, and is refunded when it fails', async 
   expect(await codeOf(service, FILM, asking)).toEqual([201, 'created'])
 })
 
-test('the IP whitelist checks the client address, and trusts only configured proxies', async () => {
+test('the allowed IP addresses of a key check the client address, and trusts only configured proxies', async () => {
   const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
   const outcome = async (trustedProxies: readonly string[] | undefined, address: string) => {
     const { service, addKey } = await createPaidService(10, { trustedProxies })

@@ -66,7 +66,7 @@ export const keyCommands: readonly AdminCommand[] = [
       printList(out, await admin.keys(account), {
         header: KEY_HEADER,
         cells: (key) => (out.stdoutIsTerminal ? keyTableCells : keyCells)(key, nowMs),
-        expendable: KEY_EXPENDABLE,
+        optional: KEY_OPTIONAL,
         json: keyJson,
       })
     },
@@ -196,8 +196,8 @@ const KEY_HEADER = [
   'LAST USED',
 ]
 
-/** Columns that a narrow terminal leaves out, least important first. */
-const KEY_EXPENDABLE = ['CREATED', 'RATE', 'PREFIX', 'ALLOWED IPS', 'LAST USED']
+/** Shown if they fit, the most important one first. */
+const KEY_OPTIONAL = ['LAST USED', 'ALLOWED IPS', 'PREFIX', 'RATE', 'CREATED']
 
 const usageText = (used: number, limit: number | undefined): string =>
   limit === undefined ? `${used}` : `${used}/${limit}`

@@ -3,8 +3,7 @@ import type { LeftRun, Plan, PlanStep } from '../../batch/plan/index.js'
 import type { Context } from '../context/context.js'
 import type { Prices } from '../models/prices.js'
 import { resumeCommand } from '../runs/resume.js'
-import { tabRow } from '../terminal/format.js'
-import { alignedRow, widthsOf } from '../terminal/table.js'
+import { printTable } from '../terminal/table.js'
 import { createJsonOutput, planRow, writeJobSummary } from './ci-reports.js'
 import { estimateJson, estimateNote, sumPlan } from './estimates.js'
 import type { PreparedBatch } from './prepare.js'
@@ -18,9 +17,7 @@ export function printPlan(ctx: Context, prepared: PreparedBatch): void {
   warnOfLeftRuns(ctx, plan)
   if (out.mode.json) return
   const selected = selectedSteps(plan)
-  const rows = selected.map(out.stdoutIsTerminal ? stepWords : stepCells)
-  const widths = widthsOf(rows, out.columns)
-  for (const row of rows) out.line(out.stdoutIsTerminal ? alignedRow(row, widths) : tabRow(row))
+  printTable(out, [], selected.map(out.stdoutIsTerminal ? stepWords : stepCells))
   for (const note of notesOf(plan)) out.note(note)
   const models = modelsNote(sumPlan(plan, prices))
   if (models !== undefined) out.note(models)

@@ -24,7 +24,10 @@ export interface ForgetOptions {
 
 export function register(command: Command, { run }: CommandEnvironment, forget = forgetCommand): void {
   command
-    .argument('[id or key...]', 'Run ids, and keys of unconfirmed rows such as ~3f2a; - reads standard input')
+    .argument(
+      '[id or key...]',
+      'Run ids, their beginnings, files, or keys such as ~3f2a; - reads standard input',
+    )
     .addOption(
       new Option('--last', 'Select the newest run of the current service; of this machine if none is set'),
     )

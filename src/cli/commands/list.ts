@@ -6,7 +6,6 @@ import { listCells } from '../runs/run-cells.js'
 import { addFilterOptions, type FilterOptions, filterOf } from '../runs/run-selection.js'
 import { tabRow } from '../terminal/format.js'
 import { listJson } from '../terminal/run-json.js'
-import { signsFor } from '../terminal/style.js'
 
 export type ListOptions = FilterOptions
 
@@ -17,7 +16,7 @@ export function register(command: Command, { run }: CommandEnvironment, list = l
 }
 
 export async function listCommand(ctx: Context, options: ListOptions): Promise<number> {
-  const { out, clock } = ctx
+  const { out } = ctx
   const filter = await filterOf(ctx, options)
   const journal = await ctx.journal()
   const runs = journal.list(filter)
@@ -25,15 +24,8 @@ export async function listCommand(ctx: Context, options: ListOptions): Promise<n
   else if (!out.stdoutIsTerminal) for (const run of runs) out.line(tabRow(listCells(run)))
   else if (runs.length === 0) out.note('No runs found.')
   else {
-    const { listTable } = await import('../runs/list-table.js')
-    const signs = signsFor(ctx.env)
-    for (const line of listTable(runs, {
-      nowMs: clock.now(),
-      columns: out.columns ?? 80,
-      style: out.style.out,
-      filesOf: (run) => journal.filesOf(run),
-    }))
-      out.line(signs(line))
+    const { printRuns } = await import('../runs/list-table.js')
+    printRuns(ctx, journal, runs)
   }
   return EXIT.ok
 }

@@ -11,11 +11,10 @@ import { showRows } from '../runs/run-cells.js'
 import { checkOneWay, lastOption } from '../runs/run-selection.js'
 import { flagsToReach } from '../runs/where.js'
 import { LOCAL_FOLDER } from '../settings/folders.js'
-import { tabRow } from '../terminal/format.js'
 import { listJson } from '../terminal/run-json.js'
 
 export interface ShowOptions {
-  /** Run id or row key. If undefined, the newest run of the current service. */
+  /** Names the run. If undefined, the newest run of the current service. */
   readonly name: string | undefined
   /** Whether to draw the downloaded files. */
   readonly show?: boolean
@@ -28,7 +27,7 @@ interface ShowFlags {
 
 export function register(command: Command, { run }: CommandEnvironment, show = showCommand): void {
   command
-    .argument('[id]', 'Run id, or the key of an unconfirmed row such as ~3f2a')
+    .argument('[id]', 'Run id, its beginning, a file of the run, or a key such as ~3f2a')
     .addOption(lastOption())
     .addOption(new Option(...SHOW))
     .action((name: string | undefined, { last = false, show: draws = false }: ShowFlags) =>
@@ -50,9 +49,8 @@ export async function showCommand(ctx: Context, { name, show = false }: ShowOpti
   }
   const { pictureSizeOf: sizeOf } = await import('../runs/picture-size.js')
   const rows = showRows(run, files, { nowMs: clock.now(), isTerminal: out.stdoutIsTerminal, sizeOf })
-  const width = Math.max(...rows.map(([label = '']) => label.length))
-  const { alignedRow } = out.stdoutIsTerminal ? await import('../terminal/table.js') : { alignedRow: tabRow }
-  for (const row of rows) out.line(alignedRow(row, [width]))
+  const { printTable } = await import('../terminal/table.js')
+  printTable(out, [], rows)
   if (run.phase === 'running')
     out.note(
       `This is the status of the last request. For the current status, run \`rushes status ${nameOfRun(run)}\`.`,

@@ -40,8 +40,7 @@ export async function spendCommand(ctx: Context, { by, ...filter }: SpendOptions
     printList(out, rows, { header: [], cells: cellsOf, json: jsonOf })
   else if (groups.length === 0) out.note('No runs found.')
   else {
-    const { header, cells } = terminalTable(by, rows)
-    printTable(out, header, cells)
+    printTable(out, [by.toUpperCase(), ...HEADER], rows.map(terminalCells))
     out.note('These are estimates. Runs that failed or were canceled may have been refunded.')
   }
   return EXIT.ok
@@ -54,28 +53,15 @@ const cellsOf = ({ group, name = '', runs, withoutPrice, currency, amounts }: Sp
     ...SPEND_OUTCOMES.map((each) => (currency === undefined ? '' : decimalText(amounts[each]))),
   ].map(printable)
 
-/** Leaves out columns that would be empty. */
-function terminalTable(by: SpendGrouping, rows: readonly SpendRow[]) {
-  const hasUnpriced = rows.some(({ withoutPrice }) => withoutPrice > 0)
-  const outcomes = SPEND_OUTCOMES.filter(
-    (each, at) => at === 0 || rows.some(({ amounts }) => amounts[each] > 0n),
-  )
-  const titles = [by, 'runs', ...(hasUnpriced ? ['no price'] : []), ...outcomes]
-  return {
-    header: titles.map((each) => each.toUpperCase()),
-    cells: rows.map(({ group, name = 'without a label', runs, withoutPrice, currency, amounts }) =>
-      [
-        ...[group === 'total' ? group : name, String(runs)],
-        ...(hasUnpriced ? [String(withoutPrice || '-')] : []),
-        ...outcomes.map((each, at) =>
-          currency === undefined || (at > 0 && amounts[each] === 0n)
-            ? '-'
-            : amountText(amounts[each], currency),
-        ),
-      ].map(printable),
+const HEADER = ['runs', 'no price', ...SPEND_OUTCOMES].map((each) => each.toUpperCase())
+
+const terminalCells = ({ group, name, runs, withoutPrice, currency, amounts }: SpendRow): readonly string[] =>
+  [
+    ...[group === 'total' ? group : (name ?? 'without a label'), String(runs), String(withoutPrice || '-')],
+    ...SPEND_OUTCOMES.map((each, at) =>
+      currency === undefined || (at > 0 && amounts[each] === 0n) ? '-' : amountText(amounts[each], currency),
     ),
-  }
-}
+  ].map(printable)
 
 function jsonOf({ group, name, runs, withoutPrice, currency, amounts }: SpendRow) {
   const inJson = (amount: bigint) => (currency === undefined ? null : amountOf(Number(amount)))

@@ -122,9 +122,8 @@ export async function showRuns(
     })
   await Promise.all(targets.map(show))
   if (rows.length > 0) {
-    const { alignedRow, widthsOf } = await import('../terminal/table.js')
-    const widths = widthsOf(rows, out.columns)
-    for (const row of rows) out.line(alignedRow(row, widths))
+    const { printTable } = await import('../terminal/table.js')
+    printTable(out, [], rows)
   }
   for (const repeated of groups.repeated()) out.error(repeatedRuns(repeated))
   return { errors, states }

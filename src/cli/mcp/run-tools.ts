@@ -13,8 +13,7 @@ import { statusCommand } from '../commands/status.js'
 import type { Context } from '../context/context.js'
 import { labelsOf } from '../flags/labels.js'
 import { pricedJson } from '../models/show-models.js'
-import { checkIds } from '../process/io.js'
-import { allUnfinished, refuseKeys } from '../runs/journal-rows.js'
+import { allUnfinished, idsNamed } from '../runs/journal-rows.js'
 import { revisit } from '../runs/revisit.js'
 import { contextOfAll, selectIds } from '../runs/where.js'
 import { modelFor } from '../settings/required-settings.js'
@@ -38,7 +37,7 @@ const MAX_PROMPT = 120
 /** Returns the ids of the call, or of the oldest unfinished runs with its labels. Throws `usage`. */
 async function idsOf({ base }: McpSession, { args: { ids, labels } }: Call): Promise<readonly string[]> {
   if (Array.isArray(ids) === Array.isArray(labels)) throw usageError('Give either ids or labels.')
-  if (Array.isArray(ids)) return [...new Set(checkIds(ids))]
+  if (Array.isArray(ids)) return idsNamed(base, ids)
   const found = await allUnfinished(base, labelsOf(labels as readonly string[], 'labels'))
   if (found.length === 0)
     throw usageError('No unfinished runs have these labels.', 'list_runs shows the runs of this folder.')
@@ -105,7 +104,6 @@ function taskFor(session: McpSession, id: string, requested: CallDelivery, isDow
   }
   return startTask(session, { id, delivery }, async (ctx, observer) => {
     if (active !== undefined && !isDownload) await active.job.done
-    await refuseKeys(ctx, [id])
     const at = await contextOfAll(ctx, await selectIds(ctx, [id]))
     await revisit(at, [id], { ...delivery, download: true }, { isDownload, many: 'same command', observer })
   })

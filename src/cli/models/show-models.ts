@@ -71,7 +71,7 @@ export function printParameters(out: Output, title: string, document: ModelDocum
     out,
     ['MODEL', 'FLAG', 'REQUIRED', 'VALUES', 'DESCRIPTION'],
     price === undefined ? rows : [...rows, priceRow],
-    ['REQUIRED'],
+    { optional: ['REQUIRED'] },
   )
 }
 

@@ -7,7 +7,6 @@ import { type RushesError, usageError } from '../../errors.js'
 import { raceAbort } from '../../host/abort.js'
 import { openReadable } from '../../host/first-line.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
-import { checkRunId } from '../../protocol/id.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 
 export type Env = Readonly<Record<string, string | undefined>>
@@ -127,6 +126,3 @@ export async function readIds(
   const read = users.length === 0 ? [] : linesOf((await readStdin(stdin, 'the ids', signal)).toString('utf8'))
   return [...new Set(words.flatMap((word) => (word === '-' ? read : [word])))]
 }
-
-/** Checks the ids before any request. Throws `usage` for an invalid id. */
-export const checkIds = (ids: readonly string[]): readonly string[] => ids.map(checkRunId)

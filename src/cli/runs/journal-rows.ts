@@ -1,9 +1,12 @@
 /** Finds runs in the journal: by id or key, the last one (`--last`), or all unfinished ones (`--all`). */
 import { statSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import type { Journal, JournalFile, JournalRun } from '../../journal/index.js'
+import { checkRunId } from '../../protocol/id.js'
 import { shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
+import { inTurns } from '../process/exit.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { addressOr, livesElsewhere } from './where.js'
 
@@ -16,28 +19,66 @@ export const isFree = ({ address, estimate }: JournalRun): boolean =>
 
 export const isFinished = ({ phase }: JournalRun): boolean => phase === 'succeeded' || phase === 'failed'
 
+/** Minimum length of the beginning of an id that names a run. */
+export const MIN_BEGINNING = 4
+const MAX_LISTED = 10
+
 /**
- * Returns the run with this name, preferably at the current address. Accepts a key without its `~`, unless it is the id of
- * a run. Throws `usage`.
+ * Returns the run that a word names: by its id, preferably at the current address, by its key, also without the `~`, by
+ * the path of one of its files, or by the beginning of its id. Throws `usage` if several ids begin so.
+ */
+export async function findRun(ctx: Context, journal: Journal, name: string): Promise<JournalRun | undefined> {
+  const here = await addressOr(ctx)
+  const byId = (id: string) =>
+    (here === undefined ? undefined : journal.find(here, id)) ?? journal.findAtEveryAddress(id)[0]
+  const known =
+    byId(name) ??
+    journal.findByKey(name) ??
+    journal.findByKey(name.startsWith('~') ? name : `~${name}`) ??
+    (name.includes('\0') ? undefined : journal.findByFile(resolve(name)))
+  if (known !== undefined || name.length < MIN_BEGINNING) return known
+  const [id, ...others] = journal.idsFrom(name)
+  if (id === undefined) return undefined
+  if (others.length === 0) return byId(id)
+  const ids = [id, ...others]
+  throw usageError(
+    `${ids.length} runs of the journal begin with ${shortened(name)}: ${ids.slice(0, MAX_LISTED).join(', ')}` +
+      `${ids.length > MAX_LISTED ? ', …' : '.'}`,
+    'Give more characters of the id.',
+  )
+}
+
+/**
+ * Returns the run that a word names. Throws `usage` if there is none, or if the run is at another address than the line
+ * says.
  */
 export async function rowOf(ctx: Context, journal: Journal, name: string): Promise<JournalRun> {
-  const byKey = journal.findByKey(name)
-  if (byKey !== undefined) return byKey
-  const here = await addressOr(ctx)
-  const run = here === undefined ? undefined : journal.find(here, name)
-  if (run !== undefined) return run
-  const isNamed = ctx.globals.local || ctx.globals.baseUrl !== undefined
-  const [elsewhere] = journal.findAtEveryAddress(name)
-  if (elsewhere !== undefined) {
-    if (isNamed) throw await livesElsewhere(ctx, name, elsewhere)
-    return elsewhere
+  const run = await findRun(ctx, journal, name)
+  if (run === undefined)
+    throw usageError(
+      `${shortened(name)} is not in the journal.`,
+      '`rushes list` shows the runs created on this machine.',
+    )
+  const { local, baseUrl } = ctx.globals
+  if (run.id !== undefined && (local || baseUrl !== undefined) && run.address !== (await addressOr(ctx)))
+    throw await livesElsewhere(ctx, run.id, run)
+  return run
+}
+
+/**
+ * Returns the ids of the runs that the words name. A word that the journal does not know is an id of the service.
+ * Throws `usage`, and `submission_unknown` for a row without an id.
+ */
+export async function idsNamed(ctx: Context, names: readonly string[]): Promise<readonly string[]> {
+  // Without a readable journal, every word is an id.
+  const journal = await ctx.journal().catch(() => undefined)
+  const ids = new Set<string>()
+  for await (const name of inTurns(names, ctx.interrupts.first)) {
+    const run = journal && (await findRun(ctx, journal, name))
+    if (run !== undefined && !hasId(run)) throw withoutId('This run', run)
+    ids.add(run?.id ?? checkRunId(name))
   }
-  const byDigits = journal.findByKey(`~${name}`)
-  if (byDigits !== undefined) return byDigits
-  throw usageError(
-    `${shortened(name)} is not in the journal.`,
-    '`rushes list` shows the runs created on this machine.',
-  )
+  return [...ids]
 }
 
 /** Returns the size of a file in bytes; undefined if it does not exist, or is a folder, a pipe or a device. */
@@ -79,17 +120,6 @@ export async function lastRun(ctx: Context): Promise<RunWithId> {
   const run = await lastRow(ctx)
   if (hasId(run)) return run
   throw withoutId('The last run', run)
-}
-
-/** Throws `submission_unknown` if one of the ids is the key of a row without an id: the service does not know keys. */
-export async function refuseKeys(ctx: Context, ids: readonly string[]): Promise<void> {
-  const keys = ids.filter((id) => id.startsWith('~'))
-  // Without a readable journal, no key is known.
-  const journal = keys.length === 0 ? undefined : await ctx.journal().catch(() => undefined)
-  for (const key of keys) {
-    const run = journal?.findByKey(key)
-    if (run !== undefined && !hasId(run)) throw withoutId('This run', run)
-  }
 }
 
 const withoutId = (which: string, run: JournalRun): RushesError =>

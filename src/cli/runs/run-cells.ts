@@ -95,6 +95,5 @@ function fileText(file: JournalFile, sizeOf: DetailsOptions['sizeOf']): string {
 }
 
 /** Cells: id, status, and the URLs or files separated by spaces. */
-
 export const statusCells = ({ id, status }: RunState, locations: readonly string[]): readonly string[] =>
   [id, status, locations.join(' ')].map(printable)

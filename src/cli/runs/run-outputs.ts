@@ -2,12 +2,13 @@
 import type { ApiClient } from '../../client/index.js'
 import { RushesError, usageError } from '../../errors.js'
 import type { Fetch } from '../../host/http.js'
-import type { Journal, JournalFile, JournalRun } from '../../journal/index.js'
+import type { JournalFile, JournalRun } from '../../journal/index.js'
 import { imageSourceOf } from '../../protocol/media.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { plural } from '../terminal/format.js'
+import { findRun } from './journal-rows.js'
 import { fileAsUrl, isAvailable } from './output-files.js'
 import { resumeCommand } from './resume.js'
 import { livesElsewhere } from './where.js'
@@ -38,10 +39,11 @@ export async function withRunOutputs(ctx: Context, service: Source, input: Model
 }
 
 async function urlOf(ctx: Context, { client, fetch }: Source, source: string): Promise<string> {
-  const [, id = '', number = '1'] = RUN_OUTPUT.exec(source) ?? []
+  const [, name = '', number = '1'] = RUN_OUTPUT.exec(source) ?? []
   const journal = await ctx.journal()
-  const run = journal.find(await ctx.address(), id)
-  if (run === undefined) throw await unknownRun(ctx, journal, source, id)
+  const run = await findRun(ctx, journal, name)
+  if (run?.id === undefined || run.address !== (await ctx.address())) throw await unknownRun(ctx, source, run)
+  const { id } = run
   const urls = await urlsOf(ctx, client, { source, id, run })
   const at = Number(number) - 1
   const url = urls[at]
@@ -95,10 +97,13 @@ async function urlsOf(
   return state.urls
 }
 
-async function unknownRun(ctx: Context, journal: Journal, source: string, id: string): Promise<RushesError> {
-  const [elsewhere] = journal.findAtEveryAddress(id)
-  if (elsewhere !== undefined) {
-    const error = await livesElsewhere(ctx, id, elsewhere)
+async function unknownRun(
+  ctx: Context,
+  source: string,
+  elsewhere: JournalRun | undefined,
+): Promise<RushesError> {
+  if (elsewhere?.id !== undefined) {
+    const error = await livesElsewhere(ctx, elsewhere.id, elsewhere)
     return error.with({ hint: `${error.hint} Or give the URL or the file of the output.` })
   }
   return usageError(

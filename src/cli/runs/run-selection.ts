@@ -10,8 +10,8 @@ import { parseDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
 import { labelFilter, labelsOf } from '../flags/labels.js'
 import { choiceOption, orList } from '../flags/values.js'
-import { checkIds, readIds } from '../process/io.js'
-import { allUnfinished, lastRun, refuseKeys } from './journal-rows.js'
+import { readIds } from '../process/io.js'
+import { allUnfinished, idsNamed, lastRun } from './journal-rows.js'
 import { type SelectedRun, selectIds, selectRows } from './where.js'
 
 export interface RunChoice {
@@ -33,7 +33,7 @@ export const lastOption = (): Option =>
 /** Adds the argument for run ids, and the flags that can be used instead. */
 export function addRunIds(command: Command, { hasAll = false } = {}): Command {
   command
-    .argument('[id...]', 'Run ids; - reads them from standard input, one per line')
+    .argument('[id...]', 'Run ids, their beginnings, or files of runs; - reads standard input')
     .addOption(lastOption())
   if (!hasAll) return command
   return command
@@ -60,9 +60,8 @@ export function checkOneWay({ ids, last = false, all, label }: RunChoice): void 
 export async function selectRuns(ctx: Context, choice: RunChoice): Promise<readonly SelectedRun[]> {
   checkOneWay(choice)
   if (choice.last !== true && choice.all !== true) {
-    const ids = checkIds(await readIds(choice.ids, ctx.stdin, ctx.interrupts.first))
-    await refuseKeys(ctx, ids)
-    return selectIds(ctx, ids)
+    const names = await readIds(choice.ids, ctx.stdin, ctx.interrupts.first)
+    return selectIds(ctx, await idsNamed(ctx, names))
   }
   const runs = choice.last === true ? [await lastRun(ctx)] : await allUnfinished(ctx, labelsOf(choice.label))
   return selectRows(ctx, runs)

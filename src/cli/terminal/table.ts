@@ -1,93 +1,86 @@
-/** Formats rows of cells, aligned in columns for a terminal. Commands load it only there: text widths take 15 ms to load. */
+/** Tables: columns for a terminal, or rows separated by tabs for a pipe. Text widths take 15 ms to load. */
 import { tabRow, wrapWords } from './format.js'
 import type { Output } from './output.js'
-import { columnsOf } from './text-width.js'
+import { columnsOf, cutToColumns } from './text-width.js'
+
+type Row = readonly string[]
+
+interface TableOptions {
+  /** Titles of the columns that are shown only if they fit, the most important one first. */
+  readonly optional?: readonly string[]
+  /** Shortens the last column, and ends it with this sign. Without it, the words of the last column are wrapped. */
+  readonly cut?: string
+}
 
 /** Format of the rows of a `list` command. */
-export interface ListFormat<Row> {
-  readonly header: readonly string[]
-  /** Titles of columns that a narrow terminal leaves out, least important first. */
-  readonly expendable?: readonly string[]
-  cells(row: Row): readonly string[]
-  json(row: Row): object
+interface ListFormat<Item> extends TableOptions {
+  readonly header: Row
+  cells(item: Item): Row
+  json(item: Item): object
 }
 
 /** Prints one JSON object per line with `--json`, else a table. */
-export function printList<Row>(
+export function printList<Item>(
   out: Output,
+  items: readonly Item[],
+  { header, cells, json, ...options }: ListFormat<Item>,
+): void {
+  if (out.mode.json) for (const item of items) out.json(json(item))
+  else printTable(out, header, items.map(cells), options)
+}
+
+/** A column of these cells is left out. */
+const EMPTY = ['', '-']
+const GAP = 2
+const DEFAULT_COLUMNS = 80
+/** Width of the last column for which optional columns are left out. */
+const COMFORTABLE_COLUMNS = 30
+/** With less room, the last column is not worth its place. */
+const MIN_LAST_COLUMNS = 10
+
+/**
+ * Prints a table with a header, unless that is empty, for a terminal, without its empty columns; or all rows without a
+ * header for a pipe.
+ */
+export function printTable(out: Output, header: Row, rows: readonly Row[], options: TableOptions = {}): void {
+  if (out.stdoutIsTerminal)
+    for (const [at, line] of alignedLines(header, rows, out.columns || DEFAULT_COLUMNS, options).entries())
+      out.line(at === 0 && header.length > 0 ? out.style.out.bold(line) : line)
+  else for (const row of rows) out.line(tabRow(row))
+}
+
+function alignedLines(
+  header: Row,
   rows: readonly Row[],
-  { header, cells, json, expendable }: ListFormat<Row>,
-): void {
-  if (out.mode.json) for (const row of rows) out.json(json(row))
-  else printTable(out, header, rows.map(cells), expendable)
-}
-
-/** Prints a table with a header for a terminal, or rows separated by tabs without a header for a pipe. */
-export function printTable(
-  out: Output,
-  header: readonly string[],
-  rows: readonly (readonly string[])[],
-  expendable: readonly string[] = [],
-): void {
-  if (!out.stdoutIsTerminal) {
-    for (const row of rows) out.line(tabRow(row))
-    return
+  limit: number,
+  { optional = [], cut }: TableOptions,
+): readonly string[] {
+  const table = header.length === 0 ? rows : [header, ...rows]
+  const widths = (table[0] ?? []).map((_, at) => Math.max(...table.map((row) => columnsOf(row[at] ?? ''))))
+  const before = (columns: readonly number[]) =>
+    columns.slice(0, -1).reduce((sum, at) => sum + (widths[at] ?? 0) + GAP, 0)
+  const fits = (columns: readonly number[], minLast: number) =>
+    before(columns) + Math.min(widths[columns.at(-1) ?? 0] ?? 0, minLast) <= limit
+  const useful = widths.flatMap((_, at) => (rows.every((row) => EMPTY.includes(row[at] ?? '')) ? [] : [at]))
+  let shown = useful.filter((at) => !optional.includes(header[at] ?? ''))
+  for (const at of optional.map((title) => header.indexOf(title)).filter((each) => useful.includes(each))) {
+    const more = [...shown, at].sort((one, other) => one - other)
+    if (fits(more, COMFORTABLE_COLUMNS)) shown = more
   }
-  let table = [header, ...rows]
-  let widths = widthsOf(table, out.columns)
-  for (const title of expendable) {
-    if (widths.length > 0) break
-    const at = table[0]?.indexOf(title)
-    table = table.map((row) => row.filter((_, column) => column !== at))
-    widths = widthsOf(table, out.columns)
-  }
-  if (widths.length === 0 && out.columns !== undefined) {
-    table = [...wrapLastColumn(table, out.columns)]
-    widths = widthsOf(table, out.columns)
-  }
-  for (const [at, row] of table.entries())
-    out.line(at === 0 ? out.style.out.bold(alignedRow(row, widths)) : alignedRow(row, widths))
+  const isCramped = !fits(shown, MIN_LAST_COLUMNS)
+  if (isCramped && cut !== undefined) shown = shown.slice(0, -1)
+  const room = isCramped ? Number.POSITIVE_INFINITY : limit - before(shown)
+  // Padded rows that wrap are harder to read than rows without columns.
+  const isPadded = !isCramped || cut !== undefined
+  const padded = (cell: string, at: number) =>
+    cell + ' '.repeat(isPadded ? (widths[at] ?? 0) - columnsOf(cell) : 0)
+  return table.flatMap((row) => {
+    const last = row[shown.at(-1) ?? 0] ?? ''
+    const lines = cut === undefined ? wrapWords(last, room) : [cutToColumns(last, room, cut)]
+    return lines.map((text, line) =>
+      [...shown.slice(0, -1).map((at) => padded(line === 0 ? (row[at] ?? '') : '', at)), text]
+        .join(' '.repeat(GAP))
+        .trimEnd(),
+    )
+  })
 }
-
-/**
- * Returns the width of each column except the last, which is not padded. Returns an empty list when a row would be
- * wider than the terminal, because padded rows that wrap are harder to read.
- */
-export function widthsOf(
-  rows: readonly (readonly string[])[],
-  maxColumns = Number.POSITIVE_INFINITY,
-): readonly number[] {
-  const columns = Math.max(0, ...rows.map((row) => row.length))
-  const widths = Array.from({ length: Math.max(0, columns - 1) }, (_, column) =>
-    Math.max(...rows.map((row) => columnsOf(row[column] ?? ''))),
-  )
-  return rows.every((row) => columnsOf(alignedRow(row, widths)) <= maxColumns) ? widths : []
-}
-
-/** Minimum width of the last column for wrapping its words. */
-const MIN_LAST_COLUMNS = 16
-
-/**
- * Wraps the words of the last column so that the rows fit the terminal. Returns the rows unchanged when the other
- * columns leave too little room.
- */
-function wrapLastColumn(
-  rows: readonly (readonly string[])[],
-  maxColumns: number,
-): readonly (readonly string[])[] {
-  const others = widthsOf(rows)
-  const room = maxColumns - others.reduce((sum, width) => sum + width + 2, 0)
-  if (room < MIN_LAST_COLUMNS) return rows
-  return rows.flatMap((row) =>
-    wrapWords(row.at(-1) ?? '', room).map((line, at) => [
-      ...row.slice(0, -1).map((cell) => (at === 0 ? cell : '')),
-      line,
-    ]),
-  )
-}
-
-export const alignedRow = (cells: readonly string[], widths: readonly number[]): string =>
-  cells
-    .map((cell, column) => cell + ' '.repeat(Math.max(0, (widths[column] ?? 0) - columnsOf(cell))))
-    .join('  ')
-    .trimEnd()

@@ -8,8 +8,8 @@ import type { Screen } from './spinner.js'
 const CHOSEN: Readonly<Record<string, Protocol>> = { kitty: 'kitty', iterm2: 'iterm2', blocks: 'half blocks' }
 
 /**
- * Chooses the protocol. The terminal gets no question: the shell would read a late reply as typed. tmux and screen
- * pass on the variables of the terminal outside, but keep only characters.
+ * Chooses the protocol. The terminal gets no question: the shell would read a late reply as typed. tmux, screen and
+ * Zellij pass on the variables of the terminal outside, but keep only characters.
  */
 export function protocolOf(env: Env, setting: string | undefined): Protocol {
   const chosen = CHOSEN[setting ?? '']
@@ -22,10 +22,9 @@ export function protocolOf(env: Env, setting: string | undefined): Protocol {
   return /^(iterm|wezterm)/i.test(program) ? 'iterm2' : 'half blocks'
 }
 
-/** Whether tmux or screen is between the program and the terminal. */
+/** Whether tmux, screen or Zellij is between the program and the terminal. */
 const isMultiplexed = (env: Env): boolean =>
-  variable(env, 'TMUX') !== undefined ||
-  variable(env, 'STY') !== undefined ||
+  ['TMUX', 'STY', 'ZELLIJ'].some((name) => variable(env, name) !== undefined) ||
   /^(tmux|screen)/.test(env.TERM ?? '')
 
 /** Name of the terminal. ssh passes on LC_TERMINAL, which iTerm2 sets. TERM_PROGRAM is that of the terminal itself. */

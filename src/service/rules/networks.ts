@@ -1,4 +1,4 @@
-/** IP addresses and networks in CIDR notation, IPv4 and IPv6, for key whitelists and trusted proxies. */
+/** IP addresses and networks in CIDR notation, IPv4 and IPv6, for the allowed addresses of keys and trusted proxies. */
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 

@@ -1,0 +1,112 @@
+/** How commands name runs: by id, by its beginning, by the key of a row, or by a file. */
+import { mkdirSync, rmSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
+import { addRow, rowsOf } from '../support/journal.js'
+import { responseOf } from '../support/responses.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
+
+/** A service that knows every run, and the ids that it was asked for. */
+function createEchoService() {
+  const asked: string[] = []
+  const fetch = async ({ url }: { readonly url: URL }) => {
+    const id = decodeURIComponent(url.pathname.replace(/\/cancel$/, '').replace(/^.*\//, ''))
+    asked.push(id)
+    return responseOf({ status: 200, body: { id, status: 'canceled' } })
+  }
+  return { fetch, asked }
+}
+
+describe('the beginning of an id', () => {
+  const home = temporaryFolder()
+  for (const id of ['run_abc1', 'run_abc2', 'run_xyz', 'run_x']) addRow(home, { id })
+
+  it.each(['status', 'cancel', 'wait', 'download', 'open', 'show', 'forget'])(
+    'names the run for %s if only one run begins so',
+    async (command) => {
+      const copy = temporaryFolder()
+      for (const { id = '' } of rowsOf(home)) addRow(copy, { id })
+      const { fetch, asked } = createEchoService()
+      const words = command === 'forget' ? ['--yes'] : []
+      const ran = await runCli([command, 'run_xy', ...words], { home: copy, env: SET, fetch })
+      expect(`${ran.stdout}${ran.stderr}`).toContain('run_xyz')
+      expect(new Set(asked)).toEqual(new Set(['open', 'show', 'forget'].includes(command) ? [] : ['run_xyz']))
+    },
+  )
+
+  it('is exit 2 with the matches if several runs begin so', async () => {
+    for (const command of ['status', 'show'])
+      expect(await runCli([command, 'run_abc'], { home, env: SET })).toMatchObject({
+        code: 2,
+        stderr:
+          'error: 2 runs of the journal begin with run_abc: run_abc2, run_abc1.\n' +
+          '  Give more characters of the id.\n',
+      })
+  })
+
+  it('is worth less than a whole id', async () => {
+    expect((await runCli(['show', 'run_x'], { home })).stdout).toMatch(/^run\trun_x\n/)
+  })
+
+  it('has at least four characters', async () => {
+    const other = temporaryFolder()
+    addRow(other, { id: 'abcdef' })
+    expect((await runCli(['show', 'abc'], { home: other })).stderr).toContain('abc is not in the journal')
+    expect((await runCli(['show', 'abcd'], { home: other })).stdout).toMatch(/^run\tabcdef\n/)
+  })
+
+  it('counts for ids on standard input, and an id that the journal does not know is asked of the service', async () => {
+    const { fetch, asked } = createEchoService()
+    const options = { home, env: SET, fetch, stdin: 'run_xy\nrun_new\nrun_xyz\n' }
+    expect((await runCli(['status', '-'], options)).stdout).toBe('run_xyz\tcanceled\t\nrun_new\tcanceled\t\n')
+    expect(asked).toEqual(['run_xyz', 'run_new'])
+  })
+})
+
+describe('a file', () => {
+  it('names the run that wrote it last, even after it was deleted', async () => {
+    const service = await createCliService()
+    const folder = temporaryFolder()
+    const path = join(folder, 'fox.png')
+    await service.run(['run', 'image', 'a hen', '-o', path])
+    await service.run(['run', 'image', 'a fox', '-o', path, '--overwrite'])
+    const [{ id = '' } = {}] = rowsOf(service.home)
+    const shown = await service.run(['show', relative('.', path)])
+    expect(shown.stdout).toMatch(new RegExp(`^run\t${id}\n`))
+    rmSync(path)
+    mkdirSync(path)
+    expect((await service.run(['status', path])).stdout).toMatch(new RegExp(`^${id}\tsucceeded\t`))
+  })
+
+  it('names the run of a reference image', async () => {
+    const service = await createCliService()
+    const path = join(temporaryFolder(), 'fox.png')
+    await service.run(['run', 'image', 'a fox', '-o', path])
+    const [{ id = '' } = {}] = rowsOf(service.home)
+    for (const name of [path, id.slice(0, -4)])
+      expect(await service.run(['run', 'image', 'at night', '-i', `run:${name}`])).toMatchObject({ code: 0 })
+    expect((await service.run(['run', 'image', 'x', '-i', 'run:nope.png'])).stderr).toContain(
+      'run:nope.png: this run was not created on this machine.',
+    )
+  })
+})
+
+it('the key of an unconfirmed row names no run of the service', async () => {
+  const home = temporaryFolder()
+  await runCli(['run', 'image', 'a fox'], { fetch: scripted({ status: 500 }).fetch, home, env: SET })
+  const [{ key = '' } = {}] = rowsOf(home)
+  for (const name of [key, key.slice(1)]) {
+    const { code, stderr } = await runCli(['status', name], { home, env: SET })
+    expect(code).toBe(13)
+    expect(stderr).toContain(`This run has no id: ${key}`)
+  }
+})
+
+it('a run at another address is named with the flag to reach it', async () => {
+  const home = temporaryFolder()
+  addRow(home, { id: 'run_far', address: 'https://far.example.com' })
+  const { code, stderr } = await runCli(['status', 'run_f'], { home, env: SET })
+  expect(code).toBe(2)
+  expect(stderr).toContain(`run_far was created at https://far.example.com, not at ${LOOPBACK_URL}`)
+})

@@ -1,0 +1,67 @@
+/** Tables of a terminal. */
+import { expect, it } from 'vitest'
+import { createOutput } from '../../src/cli/terminal/output.js'
+import { createStyle } from '../../src/cli/terminal/style.js'
+import { printTable } from '../../src/cli/terminal/table.js'
+
+type Options = Parameters<typeof printTable>[3]
+
+const HEADER = ['ID', 'KIND', 'EMPTY', 'MODEL', 'PROMPT']
+const ROWS = [
+  ['run_a', 'image', '-', 'acme/still-1', 'a red fox in fresh snow under a pale winter sun'],
+  ['run_bcd', 'video', '', 'acme/c', 'a boat'],
+]
+
+function printed(columns: number | undefined, options?: Options): string {
+  let text = ''
+  const stream = { isTTY: columns !== undefined, columns, write: (chunk: string) => (text += chunk) } as never
+  const style = createStyle(stream, { NO_COLOR: '1' }, { color: false })
+  const mode = { json: false, quiet: false, debug: false }
+  const out = createOutput({ stdout: stream, stderr: stream, mode, style: { out: style, err: style } })
+  printTable(out, HEADER, ROWS, options)
+  return `\n${text}`
+}
+
+it('a table of a pipe has every column, tabs, and no header', () => {
+  expect(printed(undefined)).toBe(`\n${ROWS.map((row) => row.join('\t')).join('\n')}\n`)
+})
+
+it('a table of a terminal has no empty columns, and wraps its last one', () => {
+  expect(printed(60)).toBe(`
+ID       KIND   MODEL         PROMPT
+run_a    image  acme/still-1  a red fox in fresh snow under
+                              a pale winter sun
+run_bcd  video  acme/c        a boat
+`)
+})
+
+it('a table that shortens its last column ends it with the sign', () => {
+  expect(printed(60, { cut: '~' })).toContain(
+    '\nrun_a    image  acme/still-1  a red fox in fresh snow under~\n',
+  )
+})
+
+it.each([
+  [80, 'ID KIND MODEL PROMPT'],
+  // Without KIND, which is worth less than MODEL.
+  [58, 'ID MODEL PROMPT'],
+  // Without MODEL, KIND fits again.
+  [50, 'ID KIND PROMPT'],
+  [40, 'ID PROMPT'],
+  [19, 'ID PROMPT'],
+  [18, 'ID'],
+])('%i columns show %s', (columns, titles) => {
+  const [, header] = printed(columns, { optional: ['MODEL', 'KIND'], cut: '…' }).split('\n')
+  expect(header?.split(/ +/).join(' ')).toBe(titles)
+})
+
+it('rows without room for columns are not aligned', () => {
+  expect(printed(30)).toContain('\nrun_bcd  video  acme/c  a boat\n')
+})
+
+it('a word that is too long stays whole', () => {
+  const url = 'https://api.example.com/outputs/a/very/long/path/fox.png'
+  ROWS.push(['run_e', '', '', '', `${url} ${url}`])
+  expect(printed(40, { optional: HEADER.slice(1, 4) })).toContain(`\nrun_e    ${url}\n         ${url}\n`)
+  ROWS.pop()
+})

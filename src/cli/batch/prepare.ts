@@ -59,6 +59,7 @@ export async function loadManifest(
   const { furtherOutputs, recorded } = factsInLock(lockPath, path)
   const models = await ctx.models()
   const settings = { ...recorded, ...(await modelsByKind(ctx)) }
+  let isUnknown = false
   const options = {
     path,
     bytes,
@@ -73,11 +74,18 @@ export async function loadManifest(
       [claimPathOf(lockPath), 'the claim file'],
     ]),
     furtherOutputs,
-    documentOf: (name: string) => models.find(name),
+    documentOf(name: string) {
+      const document = models.find(name)
+      isUnknown ||= document === undefined
+      return document
+    },
     settings,
   }
   let read = await readManifest(options)
-  if (!read.ok && (await models.ask()).kind === 'list') read = await readManifest(options)
+  // A key of a matrix is sent only if the model has it as a parameter: without its document, the row would be another one.
+  const isUncertain =
+    !read.ok || (isUnknown && read.manifest.entries.some(({ template }) => template !== undefined))
+  if (isUncertain && (await models.ask()).kind === 'list') read = await readManifest(options)
   if (!read.ok) {
     for (const { line, message } of read.problems.slice(0, MAX_LINE_ANNOTATIONS))
       annotate(ctx, { title: 'Manifest', message, at: { path, line } })

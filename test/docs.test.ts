@@ -9,7 +9,7 @@ import { describe, expect, test } from 'vitest'
 import { fullName, withGeneratedParts } from './support/generated-docs.js'
 import { manifestSchema } from './support/manifest-schema.js'
 import { OPENAPI_FILE, openapiDocument } from './support/openapi-document.js'
-import { everyCommand, pathsBelow, ROOT, read } from './support/project.js'
+import { everyCommand, optionsOf, pathsBelow, ROOT, read } from './support/project.js'
 
 const PAGES = [
   ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'deploy/RELEASING.md'],
@@ -48,7 +48,7 @@ describe('commands and flags', () => {
   test('that the docs show are those of the program', async () => {
     const commands = new Map((await everyCommand()).map((command) => [fullName(command), command]))
     const flags = new Set(
-      [...commands.values()].flatMap(({ options }) => options.flatMap(({ long }) => long ?? [])),
+      [...commands.values()].flatMap((command) => optionsOf(command).flatMap(({ long }) => long ?? [])),
     )
     for (const flag of ['--help', ...OF_MODELS]) flags.add(flag)
     const unknown = found((text, page) =>

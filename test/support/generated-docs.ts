@@ -1,7 +1,7 @@
 /** The generated parts of the docs. `npm run docs` writes each between `<!-- generated: name -->` and `<!-- end -->`. */
 import type { Command, Option } from 'commander'
-import { globalOptions } from '../../src/cli/flags/globals.js'
 import { EXIT_MEANINGS } from '../../src/cli/process/exit.js'
+import { globalOptions } from '../../src/cli/settings/globals.js'
 import { SETTINGS } from '../../src/cli/settings/table.js'
 import { EXIT, OWN_CODES } from '../../src/errors.js'
 import { KINDS, type ParameterSchema } from '../../src/protocol/models.js'
@@ -9,7 +9,7 @@ import { describeValues, flagOf, PARAMETER_NAMES } from '../../src/protocol/para
 import { PROBLEMS } from '../../src/protocol/problems.js'
 import { PREVIEW_DOCUMENTS } from '../../src/service/models/served-model.js'
 import { REFUSALS } from '../../src/service/rules/refusal.js'
-import { commandsUnder, everyCommand } from './project.js'
+import { commandsUnder, everyCommand, optionsOf } from './project.js'
 
 /** Returns the page with its generated parts as the program has them now. */
 export async function withGeneratedParts(page: string): Promise<string> {
@@ -113,14 +113,15 @@ const GLOBALS = new Set(globalOptions().map(({ flags }) => flags))
 
 /** The options of a command that the rows above it do not have. A group has those that all of its commands share. */
 function shownOptions(command: Command): readonly Option[] {
-  if (command.parent === null) return command.options
+  if (command.parent === null) return optionsOf(command)
   const above = new Set([
     ...GLOBALS,
     ...parentsOf(command)
       .flatMap(sharedOptions)
       .map(({ flags }) => flags),
   ])
-  const own = command.commands.length > 0 ? [...sharedOptions(command), ...command.options] : command.options
+  const own =
+    command.commands.length > 0 ? [...sharedOptions(command), ...optionsOf(command)] : optionsOf(command)
   return own.filter(({ flags }) => !above.has(flags))
 }
 
@@ -130,8 +131,8 @@ const parentsOf = ({ parent }: Command): readonly Command[] =>
 function sharedOptions(group: Command): readonly Option[] {
   const [first, ...others] = commandsUnder(group).filter(({ commands }) => commands.length === 0)
   if (first === undefined || others.length === 0) return []
-  return first.options.filter(({ flags }) =>
-    others.every(({ options }) => options.some((each) => each.flags === flags)),
+  return optionsOf(first).filter(({ flags }) =>
+    others.every((other) => optionsOf(other).some((each) => each.flags === flags)),
   )
 }
 

@@ -11,7 +11,7 @@ import { describeError } from '../../host/system-error.js'
 import { printable, printableJson, shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { EXIT_MEANINGS } from '../process/exit.js'
-import { variable } from '../settings/table.js'
+import { variable } from '../process/io.js'
 import { plural } from '../terminal/format.js'
 import { stepWords } from './show.js'
 

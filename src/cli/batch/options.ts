@@ -5,9 +5,9 @@ import { usageError } from '../../errors.js'
 import { nearest, printable, quoteWord } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
-import { commandLine, type ServiceFlags } from '../flags/globals.js'
 import { wholeNumber } from '../flags/values.js'
 import { type CostLimit, openCostLimit } from '../models/cost-limit.js'
+import { commandLine, type ServiceFlags } from '../settings/globals.js'
 
 /** The manifest of a command that names none. */
 export const MANIFEST_NAME = 'rushes.yaml'

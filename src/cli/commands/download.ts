@@ -4,7 +4,6 @@ import type { CommandEnvironment, Context } from '../context/context.js'
 import { addDeliveryOptions, type DeliveryOptions, timeoutOption } from '../flags/delivery.js'
 import { resumeManyOf } from '../runs/resume.js'
 import { addRunIds, type RunChoice, selectRuns } from '../runs/run-selection.js'
-import { contextOfAll } from '../runs/where.js'
 
 export interface DownloadCommandOptions extends RunChoice {
   readonly delivery: DeliveryOptions
@@ -19,11 +18,7 @@ export function register(command: Command, { run }: CommandEnvironment, download
 }
 
 export async function downloadCommand(ctx: Context, options: DownloadCommandOptions): Promise<number> {
-  const runs = await selectRuns(ctx, options)
+  const { ctx: service, ids } = await selectRuns(ctx, options)
   const { revisit } = await import('../runs/revisit.js')
-  const ids = runs.map(({ id }) => id)
-  return revisit(await contextOfAll(ctx, runs), ids, options.delivery, {
-    isDownload: true,
-    many: resumeManyOf(options),
-  })
+  return revisit(service, ids, options.delivery, { isDownload: true, many: resumeManyOf(options) })
 }

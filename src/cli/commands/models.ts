@@ -103,7 +103,7 @@ async function askForModels(ctx: Context, models: KnownModels, isRequired: boole
     return
   }
   if (outcome.kind === 'failed') throw outcome.error
-  const address = await ctx.baseUrl()
+  const address = await ctx.address()
   if (outcome.kind === 'none') ctx.out.note(`${address} has no list of models: ${outcome.reason}.`)
   else {
     const count = models.list().filter(({ source }) => source === 'service').length

@@ -1,8 +1,8 @@
 /** `rushes run video|image|model`: creates runs, waits for them, and prints or downloads their outputs. */
-import { type Command, Option } from 'commander'
+import { Command, CommanderError, Help, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import type { RunEstimate } from '../../journal/index.js'
-import { KINDS, type Kind, type ModelDocument, type ModelSchema } from '../../protocol/models.js'
+import { isModelName, KINDS, type Kind, type ModelDocument, type ModelSchema } from '../../protocol/models.js'
 import { builtInSchema, flagsOf } from '../../protocol/parameters.js'
 import { amountOf, amountText } from '../../protocol/price.js'
 import { printable, shortened } from '../../protocol/text.js'
@@ -11,11 +11,15 @@ import { addDeliveryOptions, type DeliveryOptions, deliveryOf } from '../flags/d
 import { labelOption, labelsOf } from '../flags/labels.js'
 import { modelOptions, parametersGiven } from '../flags/model-flags.js'
 import { wholeNumber } from '../flags/values.js'
+import { GLOBAL_OPTIONS } from '../help/format-help.js'
+import { unknownFlag, usageOf } from '../help/usage-errors.js'
 import type { RequestOptions, RunRequest } from '../runs/request.js'
+import { modelFor, wrongKind } from '../settings/required-settings.js'
 import { plural } from '../terminal/format.js'
 
 /** Values of the flags, not checked yet. */
 interface RunFlags extends DeliveryOptions {
+  readonly help?: boolean
   readonly model?: string
   readonly input?: string
   readonly prompt?: string
@@ -35,27 +39,8 @@ const MAX_UNASKED_RUNS = 20
 
 const INPUT = ['--input <json>', 'Whole input: JSON, @file or - (flags override its fields)'] as const
 
-export function register(command: Command, { run, model }: CommandEnvironment, runRuns = runCommand): void {
-  for (const kind of KINDS) {
-    const document = model?.kind === kind ? model : undefined
-    const schema = document?.input ?? builtInSchema(kind)
-    const child = command
-      .command(kind)
-      .description(document === undefined ? schema.description : describeModel(document))
-      .argument('[prompt...]', 'Text of the prompt; - reads standard input')
-    for (const option of modelOptions(schema)) child.addOption(option)
-    const option = (flags: string, about: string) => new Option(flags, about).helpGroup('Model options:')
-    child
-      .addOption(option('--prompt-file <path>', 'Read the prompt from a file; - is standard input'))
-      .addOption(option('--model <provider/name>', 'Model to use (default: the setting of the kind)'))
-      .addOption(option(...INPUT))
-    addRunOptions(child)
-    child.action((words: string[], flags: RunFlags) =>
-      run(child, (ctx) =>
-        runRuns(ctx, requestOf(flags, { kind, schema, words, model: flags.model, raw: child.opts() }), flags),
-      ),
-    )
-  }
+export function register(command: Command, environment: CommandEnvironment, runRuns = runCommand): void {
+  for (const kind of KINDS) registerKind(command, kind, environment, runRuns)
   const other = command
     .command('model')
     .description('Create a run of any other model; its input comes from --input')
@@ -63,14 +48,128 @@ export function register(command: Command, { run, model }: CommandEnvironment, r
     .addOption(new Option(...INPUT))
   addRunOptions(other)
   other.action((model: string, flags: RunFlags) =>
-    run(other, (ctx) =>
-      runRuns(
-        ctx,
-        requestOf(flags, { kind: undefined, schema: undefined, words: [], model, raw: {} }),
-        flags,
-      ),
-    ),
+    environment.run(other, async (ctx) => {
+      const line = { kind: undefined, schema: undefined, words: [], model, raw: {} }
+      return runRuns(ctx, requestOf(flags, line), flags)
+    }),
   )
+}
+
+/**
+ * The flags of a model follow from its document, which is known only when the settings are read. So commander collects them
+ * as unknown ones, and the words of the command are then read again.
+ */
+function registerKind(
+  parent: Command,
+  kind: Kind,
+  { run }: CommandEnvironment,
+  runRuns: typeof runCommand,
+): void {
+  const option = (flags: string, about: string) => new Option(flags, about).helpGroup('Model options:')
+  const command = parent
+    .command(kind)
+    .description(builtInSchema(kind).description)
+    .argument('[prompt...]', 'Text of the prompt; - reads standard input')
+    .allowUnknownOption()
+    .helpOption(false)
+    // A prompt stays text, also one that looks like a flag.
+    .addOption(option('--prompt <text>', '').hideHelp())
+    .addOption(option('--prompt-file <path>', 'Read the prompt from a file; - is standard input'))
+    .addOption(option('--model <provider/name>', 'Model to use (default: the setting of the kind)'))
+    .addOption(option(...INPUT))
+    .addOption(new Option('-h, --help', 'Print this help').helpGroup(GLOBAL_OPTIONS))
+  addRunOptions(command)
+  let words: readonly string[] = []
+  command.parseOptions = (given) => {
+    words = given
+    return Command.prototype.parseOptions.call(command, given)
+  }
+  showFlagsOf(command, builtInSchema(kind))
+  command.action((_, { help = false, model: typed }: RunFlags) =>
+    help
+      ? run(command, (ctx) => printHelp(ctx, command, kind, typed), { createsProfile: true })
+      : run(command, async (ctx) => {
+          const models = await ctx.models()
+          const read = async () => readFlags(command, words, kind, await modelOfLine(ctx, kind, typed))
+          const { flags, request } = await models.checked(read).catch((error: unknown) => {
+            throw error instanceof CommanderError ? usageOf(error, command) : error
+          })
+          return runRuns(ctx, request, flags)
+        }),
+  )
+}
+
+/** The help and the completion show the flags of this model. */
+function showFlagsOf(command: Command, schema: ModelSchema): void {
+  command.configureHelp({
+    ...command.configureHelp(),
+    visibleOptions(each) {
+      return [...modelOptions(schema), ...Help.prototype.visibleOptions.call(this, each)]
+    },
+  })
+}
+
+interface ModelOfLine {
+  readonly name: string | undefined
+  /** Undefined if it is not known. */
+  readonly document: ModelDocument | undefined
+}
+
+/** Throws `usage` for a model of another kind. */
+async function modelOfLine(ctx: Context, kind: Kind, typed: string | undefined): Promise<ModelOfLine> {
+  const models = await ctx.models()
+  const name = typed ?? (await modelFor(ctx, kind))
+  const document = name === undefined ? undefined : models.find(name)
+  if (document !== undefined && document.kind !== kind) throw wrongKind(document, kind, typed !== undefined)
+  return { name, document }
+}
+
+/** Throws a `CommanderError`, or `usage` for a flag or value that the model does not have. */
+function readFlags(
+  command: Command,
+  words: readonly string[],
+  kind: Kind,
+  { name, document }: ModelOfLine,
+): { readonly flags: RunFlags; readonly request: RequestOptions } {
+  const schema = document?.input ?? builtInSchema(kind)
+  const named =
+    name === undefined || !isModelName(name) ? undefined : { name, isKnown: document !== undefined }
+  const reader = new Command(kind).copyInheritedSettings(command).configureHelp({}).argument('[prompt...]')
+  reader.parent = command.parent
+  const ofModel = modelOptions(schema)
+  for (const option of [
+    ...ofModel,
+    ...command.options.filter(({ long }) => !ofModel.some((each) => each.long === long)),
+  ])
+    reader.addOption(option)
+  const { operands, unknown } = reader.parseOptions([...words])
+  const [flag] = unknown
+  if (flag !== undefined) throw unknownFlag(flag, reader, named)
+  const flags: RunFlags = reader.opts()
+  const line = { kind, schema, words: operands, model: flags.model, raw: reader.opts() }
+  return { flags, request: requestOf(flags, line) }
+}
+
+/** Asks no service. Settings that cannot be read do not keep the help back. */
+async function printHelp(
+  ctx: Context,
+  command: Command,
+  kind: Kind,
+  typed: string | undefined,
+): Promise<number> {
+  const models = ctx.globals.engine === undefined ? await ctx.models().catch(() => undefined) : undefined
+  const name = typed ?? (await modelFor(ctx, kind).catch(() => undefined))
+  const document = name === undefined ? undefined : models?.find(name)
+  if (document?.kind === kind) {
+    command.description(describeModel(document))
+    showFlagsOf(command, document.input)
+  } else if (typed !== undefined && document !== undefined) throw wrongKind(document, kind, true)
+  else if (typed !== undefined && isModelName(typed))
+    command.description(
+      `${typed}: its parameters are not known here. These are the built-in ones of ${kind} models.`,
+    )
+  command.outputHelp()
+  return EXIT.ok
 }
 
 function addRunOptions(command: Command): void {
@@ -199,7 +298,10 @@ async function dryRun(
   { count, estimate }: { readonly count: number; readonly estimate: RunEstimate | undefined },
 ): Promise<void> {
   if (model === undefined)
-    throw usageError(`Not set: ${missing.map(({ text }) => text).join(', ')}.`, missing[0]?.hint)
+    throw usageError(
+      `Not set: ${missing.map(({ text }) => text).join(', ')}.`,
+      `${missing[0]?.hint} To use a model of this machine, add --local.`,
+    )
   const { millionths = null, currency = null } = estimate ?? {}
   const estimated = { estimate: millionths && amountOf(millionths), currency }
   for (let index = 0; index < count; index++)

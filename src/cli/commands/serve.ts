@@ -131,7 +131,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   for (const warning of models.warnings) out.warn(`${warning}.`)
   for (const { document, note } of models.models)
     if (note !== undefined) out.note(`${document.name}: ${printable(note)}.`)
-  const { createThumbnailProcess, defaultConcurrency, readConsoleFiles } = await import(
+  const { createPreviewProcess, createThumbnailProcess, defaultConcurrency, readConsoleFiles } = await import(
     '../context/local-service.js'
   )
   const concurrency =
@@ -148,7 +148,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   await checkListening({ host, port })
   if (metricsPort !== undefined) await checkListening({ host, port: metricsPort }, '--metrics-port')
   const storage = await openStorage(ctx, options.storage)
-  const preview = await ctx.engine()
+  const preview = ctx.parts.engine ?? createPreviewProcess()
   const hasConsole = options.console && options.role !== 'worker'
   const page = hasConsole ? await readConsoleFiles() : undefined
   if (hasConsole && page === undefined)

@@ -5,7 +5,6 @@ import type { CommandEnvironment, Context } from '../context/context.js'
 import { addDeliveryOptions, type DeliveryOptions } from '../flags/delivery.js'
 import { resumeManyOf } from '../runs/resume.js'
 import { addRunIds, type RunChoice, selectRuns } from '../runs/run-selection.js'
-import { contextOfAll } from '../runs/where.js'
 
 export interface WaitCommandOptions extends RunChoice {
   readonly delivery: DeliveryOptions
@@ -20,9 +19,8 @@ export function register(command: Command, { run }: CommandEnvironment, waitForR
 }
 
 export async function waitCommand(ctx: Context, options: WaitCommandOptions): Promise<number> {
-  const runs = await selectRuns(ctx, options)
-  if (runs.length === 0) return EXIT.ok
+  const { ctx: service, ids } = await selectRuns(ctx, options)
+  if (ids.length === 0) return EXIT.ok
   const { revisit } = await import('../runs/revisit.js')
-  const ids = runs.map(({ id }) => id)
-  return revisit(await contextOfAll(ctx, runs), ids, options.delivery, { many: resumeManyOf(options) })
+  return revisit(service, ids, options.delivery, { many: resumeManyOf(options) })
 }

@@ -15,7 +15,7 @@ import { labelsOf } from '../flags/labels.js'
 import { pricedJson } from '../models/show-models.js'
 import { allUnfinished, idsNamed } from '../runs/journal-rows.js'
 import { revisit } from '../runs/revisit.js'
-import { contextOfAll, selectIds } from '../runs/where.js'
+import { selectIds } from '../runs/where.js'
 import { modelFor } from '../settings/required-settings.js'
 import { errorAnswer, leftJson, runResult, runsAnswer } from './answers.js'
 import { MAX_IDS } from './definitions.js'
@@ -104,7 +104,7 @@ function taskFor(session: McpSession, id: string, requested: CallDelivery, isDow
   }
   return startTask(session, { id, delivery }, async (ctx, observer) => {
     if (active !== undefined && !isDownload) await active.job.done
-    const at = await contextOfAll(ctx, await selectIds(ctx, [id]))
+    const { ctx: at } = await selectIds(ctx, [id])
     await revisit(at, [id], { ...delivery, download: true }, { isDownload, many: 'same command', observer })
   })
 }

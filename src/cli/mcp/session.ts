@@ -6,7 +6,6 @@ import { Readable, Writable } from 'node:stream'
 import type { RushesError } from '../../errors.js'
 import { onAbort } from '../../host/abort.js'
 import type { SignalName } from '../../host/interrupts.js'
-import { once } from '../context/command-settings.js'
 import type { Connection, Context } from '../context/context.js'
 import { type CostLimit, openCostLimit } from '../models/cost-limit.js'
 import { resumeCommand } from '../runs/resume.js'
@@ -115,7 +114,6 @@ export const sessionOf = (state: SessionState): McpSession => ({
 const inSession = (state: SessionState, of: Context): Context => ({
   ...of,
   connect: () => connect(state, of),
-  withLocal: once(() => inSession(state, of.withLocal())),
 })
 
 /** Prices, and what the session may still create. Rejects with `usage` if the settings are not valid. */

@@ -10,14 +10,9 @@ import { asRushesError } from '../../host/interrupts.js'
 import type { Kind, ModelDocument } from '../../protocol/models.js'
 import { builtInSchema } from '../../protocol/parameters.js'
 import { mayCost } from '../../protocol/price.js'
-import type { Globals } from '../flags/globals.js'
-import type { Env } from '../process/io.js'
-import { addedModelPath, foldersOf } from '../settings/folders.js'
-import { createQuickSettings } from '../settings/quick-settings.js'
-import { LOCAL_ADDRESS } from '../settings/table.js'
+import { addedModelPath } from '../settings/folders.js'
 import { findAdded, listAdded } from './added-models.js'
 import { checkList, dropKept, findKept, type KeptList, readKept, writeKept } from './kept-list.js'
-import type { LocalEngine } from './local-engine.js'
 
 export interface KnownModel {
   readonly document: ModelDocument
@@ -194,41 +189,6 @@ export class KnownModels {
     }
     return added
   }
-}
-
-interface OpenModelsOptions {
-  readonly env: Env
-  readonly globals: Globals
-  readonly ask?: AskService
-  /** Opens the engine of `--engine`. By default, without a question to its server. */
-  engine?(): Promise<LocalEngine | undefined>
-}
-
-/**
- * Opens the models that the flags and settings select. Throws `usage` if the documents of the local service cannot be
- * read.
- */
-export async function openModels({ env, globals, ask, ...opening }: OpenModelsOptions): Promise<KnownModels> {
-  const { config: configFolder, state: stateFolder } = foldersOf(env)
-  // Unlike `baseUrl` of the context, these settings report nothing: a command without a request needs no address.
-  const settings = createQuickSettings(env, globals)
-  const address = await settings.address()
-  if (address !== LOCAL_ADDRESS) return new KnownModels({ configFolder, stateFolder, address, ask })
-  const { localDocuments } = await import('./local-models.js')
-  const path = await settings.setting('localModels')
-  const { engine = () => engineOf(globals, stateFolder, env) } = opening
-  const local = await localDocuments({ path, configFolder, env, engine: await engine() })
-  return new KnownModels({ configFolder, stateFolder, address: undefined, local })
-}
-
-async function engineOf(
-  { engine: flag }: Globals,
-  stateFolder: string,
-  env: Env,
-): Promise<LocalEngine | undefined> {
-  if (flag === undefined) return undefined
-  const { openLocalEngine } = await import('./local-engine.js')
-  return openLocalEngine({ flag, stateFolder, env })
 }
 
 /** The built-in document of a kind, for a model without another document. `name`: empty if no model is set. */

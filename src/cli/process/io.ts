@@ -11,6 +11,9 @@ import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
+/** Value of an environment variable. An empty variable counts as unset. */
+export const variable = (env: Env, name: string): string | undefined => env[name] || undefined
+
 export interface OutputStream extends Writable {
   readonly isTTY?: boolean
   /** Size of a terminal in characters; undefined for other streams. */

@@ -8,7 +8,7 @@ import { shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { inTurns } from '../process/exit.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
-import { addressOr, livesElsewhere } from './where.js'
+import { addressOr, livesElsewhere, onlyRun } from './where.js'
 
 /** The id of the run, or the key of a row without one. */
 export const nameOfRun = ({ id, key }: JournalRun): string => id ?? key ?? ''
@@ -25,12 +25,15 @@ const MAX_LISTED = 10
 
 /**
  * Returns the run that a word names: by its id, preferably at the current address, by its key, also without the `~`, by
- * the path of one of its files, or by the beginning of its id. Throws `usage` if several ids begin so.
+ * the path of one of its files, or by the beginning of its id. Throws `usage` if several ids begin so, or if several
+ * addresses have the id.
  */
 export async function findRun(ctx: Context, journal: Journal, name: string): Promise<JournalRun | undefined> {
   const here = await addressOr(ctx)
-  const byId = (id: string) =>
-    (here === undefined ? undefined : journal.find(here, id)) ?? journal.findAtEveryAddress(id)[0]
+  // An address on the command line is used for all ids.
+  const elsewhere = (id: string) =>
+    ctx.globals.baseUrl === undefined ? onlyRun(id, journal) : journal.findAtEveryAddress(id)[0]
+  const byId = (id: string) => (here === undefined ? undefined : journal.find(here, id)) ?? elsewhere(id)
   const known =
     byId(name) ??
     journal.findByKey(name) ??

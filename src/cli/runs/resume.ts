@@ -3,7 +3,7 @@ import { RushesError } from '../../errors.js'
 import { type Interruption, interrupted } from '../../host/interrupts.js'
 import { quoteWord } from '../../protocol/text.js'
 import type { Run } from '../../runs/run.js'
-import { commandLine, type ServiceFlags } from '../flags/globals.js'
+import { commandLine, type ServiceFlags } from '../settings/globals.js'
 import { formatDuration } from '../terminal/format.js'
 import type { RunChoice } from './run-selection.js'
 

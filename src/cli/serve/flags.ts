@@ -11,9 +11,8 @@ import type { NodeRole } from '../../service/names.js'
 import { parseNetwork } from '../../service/rules/networks.js'
 import type { Context } from '../context/context.js'
 import { repeated, wholeNumber } from '../flags/values.js'
-import type { Env } from '../process/io.js'
+import { type Env, variable } from '../process/io.js'
 import { SERVICE_FOLDER } from '../settings/folders.js'
-import { variable } from '../settings/table.js'
 
 const DATABASE_VARIABLE = 'RUSHES_DATABASE_URL'
 

@@ -11,9 +11,8 @@ import { isPosix } from '../../host/file-system.js'
 import { createFirstLine, openReadable, readFirstLine } from '../../host/first-line.js'
 import { groupIsAlive } from '../../host/process-lock.js'
 import { describeError, describeReason } from '../../host/system-error.js'
-import type { Env } from '../process/io.js'
+import { type Env, variable } from '../process/io.js'
 import type { StoredKey } from './config-file.js'
-import { variable } from './table.js'
 
 interface KeyEnvironment {
   readonly env: Env

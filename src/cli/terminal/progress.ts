@@ -4,9 +4,9 @@
  */
 import { every } from '../../host/clock.js'
 import { withProgress } from '../../protocol/run-state.js'
-import type { Context } from '../context/context.js'
-import { variable } from '../settings/table.js'
+import { variable } from '../process/io.js'
 import { formatDuration } from './format.js'
+import type { Terminal } from './output.js'
 import { type Board, stillWaitingLine, sumOf, type TransferProgress } from './progress-lines.js'
 import { signsFor, supportsUtf8 } from './style.js'
 
@@ -35,7 +35,11 @@ interface Drawing {
   end(): void
 }
 
-export async function createProgress(ctx: Context, runs: number): Promise<Progress> {
+interface ProgressTerminal extends Terminal {
+  rateLimitedForMs(): number
+}
+
+export async function createProgress(ctx: ProgressTerminal, runs: number): Promise<Progress> {
   const statuses = new Map<string, string>()
   const live = new Map<string, string>()
   let detail = ''
@@ -80,7 +84,7 @@ export async function createProgress(ctx: Context, runs: number): Promise<Progre
 const labelOf = (id: string, name: string | undefined): string =>
   name === undefined ? id : `${name} (${id})`
 
-async function draw(ctx: Context, board: () => Board, live: ReadonlyMap<string, string>): Promise<Drawing> {
+async function draw(ctx: Terminal, board: () => Board, live: ReadonlyMap<string, string>): Promise<Drawing> {
   const { out, stderr, env } = ctx
   if (out.mode.quiet || out.mode.json) return { changed() {}, end() {} }
   // With a width of 0, which some containers report, ora would clear lines in an endless loop.
@@ -89,7 +93,7 @@ async function draw(ctx: Context, board: () => Board, live: ReadonlyMap<string, 
   return terminal ? drawSpinner(ctx, board, live) : drawLines(ctx, board)
 }
 
-function drawLines({ clock, out }: Context, board: () => Board): Drawing {
+function drawLines({ clock, out }: Terminal, board: () => Board): Drawing {
   const startedAtMs = clock.monotonic()
   const elapsed = () => clock.monotonic() - startedAtMs
   const end = every(clock, STILL_WAITING_INTERVAL_MS, () => out.note(stillWaitingLine(board(), elapsed())))
@@ -100,7 +104,7 @@ function drawLines({ clock, out }: Context, board: () => Board): Drawing {
 }
 
 async function drawSpinner(
-  { clock, out, stderr, env }: Context,
+  { clock, out, stderr, env }: Terminal,
   board: () => Board,
   live: ReadonlyMap<string, string>,
 ): Promise<Drawing> {

@@ -36,22 +36,14 @@ export const globalOptions = (): readonly Option[] =>
 /** Global flags that take a value. */
 const TAKES_VALUE = GLOBAL_FLAGS.flatMap(([flags]) => (flags.includes('<') ? flags.split(' ')[0] : []))
 
-/** The words of the line, without flags and without the values of global flags. */
-export function plainWords(argv: readonly string[]): readonly string[] {
-  const end = argv.indexOf('--')
-  const before = end === -1 ? argv : argv.slice(0, end)
-  const words = before.filter(
-    (word, at) => (!word.startsWith('-') || word === '-') && !TAKES_VALUE.includes(before[at - 1] ?? ''),
-  )
-  return end === -1 ? words : [...words, ...argv.slice(end + 1)]
-}
-
 /**
  * The name of the command: the first word, or the second word after `help`. It is read before commander parses the
- * line, so that only this command's file is loaded.
+ * line, so that only this command's file is loaded. Flags before it are global.
  */
 export const commandWord = (argv: readonly string[]): string | undefined =>
-  plainWords(argv).find((word) => word !== 'help')
+  argv.find(
+    (word, at) => !word.startsWith('-') && word !== 'help' && !TAKES_VALUE.includes(argv[at - 1] ?? ''),
+  )
 
 /** Whether the line has `--json`. It is read before commander parses the line, so that parse errors are JSON too. */
 export const wantsJson = (argv: readonly string[]): boolean => {

@@ -3,15 +3,10 @@
  * process and ends it.
  */
 import { writeSync } from 'node:fs'
-import { EXIT } from '../../errors.js'
-import {
-  createInterrupts,
-  type InterruptSource,
-  SIGNAL_EXITS,
-  type SignalName,
-} from '../../host/interrupts.js'
-import { describeReason, isClosedPipe } from '../../host/system-error.js'
-import { VERSION } from './version.js'
+import { EXIT } from '../errors.js'
+import { createInterrupts, type InterruptSource, SIGNAL_EXITS, type SignalName } from '../host/interrupts.js'
+import { describeReason, isClosedPipe } from '../host/system-error.js'
+import { VERSION } from './process/version.js'
 
 const SIGNALS = Object.keys(SIGNAL_EXITS) as SignalName[]
 
@@ -35,7 +30,7 @@ export async function start(): Promise<void> {
   stderr.on('error', () => {})
 
   // Loads the program after the handlers are set, and not for `--version`.
-  const { main } = await import('../main.js')
+  const { main } = await import('./main.js')
   const exitCode = await main({
     argv,
     env: process.env,

@@ -26,6 +26,7 @@ import { exitCodeOf } from '../process/exit.js'
 import { createErrorGroups, type ErrorGroups } from '../terminal/error-groups.js'
 import { formatSeconds, GRACE_NOTE, plural } from '../terminal/format.js'
 import { createProgress, type Progress } from '../terminal/progress.js'
+import type { TransferProgress } from '../terminal/progress-lines.js'
 import type { RunRecord } from '../terminal/run-json.js'
 import { repeatedRuns } from './folded-errors.js'
 import { isFree } from './journal-rows.js'
@@ -54,6 +55,7 @@ export interface Observer {
   readonly noCreates: AbortSignal
   /** Called with each event, before it is printed. */
   see(event: RunEvent): void
+  onTransfer(id: string, progress: TransferProgress): void
 }
 
 export interface CarryOutOptions {
@@ -118,7 +120,7 @@ async function printerOf(
 
 async function rowsOf(
   ctx: Context,
-  { runs, connection, delivery }: CarryOutOptions,
+  { runs, connection, delivery, observer }: CarryOutOptions,
   session: RunsSession,
   printer: RunPrinter,
 ): Promise<readonly Row[]> {
@@ -141,7 +143,10 @@ async function rowsOf(
       stdout: target.kind === 'stdout' ? ctx.stdout : undefined,
       mayReplace: () => overwrite,
       namerFor: async () => namer,
-      onProgress: (transfer) => printer.progress.transfer(run.id, transfer),
+      onProgress(transfer) {
+        printer.progress.transfer(run.id, transfer)
+        observer?.onTransfer(run.id, transfer)
+      },
     })
     const { files, warnings } = delivered
     if (!sidecar || session.interrupts.first.aborted) return delivered

@@ -24,6 +24,8 @@ export interface RequestOptions {
   readonly prompt: PromptOptions
   /** Parameters set by flags, by their names in the schema. */
   readonly parameters: Readonly<Record<string, ParameterValue>>
+  /** Whether errors name parameters as a tool of `rushes mcp` does, and not as flags. */
+  readonly isTool?: boolean
 }
 
 export interface RunRequest {
@@ -137,9 +139,14 @@ function checkTakesPrompt({ name, input: { properties } }: ModelDocument, option
 /** Whether the model has only the built-in schema of its kind. */
 const isBuiltIn = ({ kind, input }: ModelDocument): boolean => input === builtInSchema(kind)
 
-/** Returns the flag of each parameter that has one. `run model` has no flags for parameters. */
-const flagNamesOf = ({ input }: ModelDocument, { kind }: RequestOptions): ReadonlyMap<string, string> =>
-  kind === undefined ? new Map() : flagsOf(input)
+/** Returns how the user names each parameter that has a name. `run model` has no flags for parameters. */
+function flagNamesOf(
+  { input }: ModelDocument,
+  { kind, isTool }: RequestOptions,
+): ReadonlyMap<string, string> {
+  if (isTool) return new Map(Object.keys(input.properties).map((name) => [name, name]))
+  return kind === undefined ? new Map() : flagsOf(input)
+}
 
 /** `flags`: the flag of each parameter that has one. */
 function checkInput(

@@ -11,7 +11,7 @@ const SOURCES = pathsBelow('src', /\.tsx?$/).map((path) => {
 })
 
 /** Pairs of folders of one room that import each other. May only fall: the aim is 0. */
-const MAX_MUTUAL = 21
+const MAX_MUTUAL = 9
 
 describe('the source', () => {
   it('has no more pairs of folders that import each other than before', () => {
@@ -42,7 +42,7 @@ describe('the source', () => {
     ['commander', 'src/cli/'],
     ['@inquirer/password', 'src/cli/'],
     ['open', 'src/cli/'],
-    ['prom-client', 'src/service/metrics.ts'],
+    ['prom-client', 'src/service/http/metrics.ts'],
     ['@modelcontextprotocol/sdk', 'src/cli/mcp/'],
     ['fastify', 'src/service/'],
     ['preact', 'src/console/'],

@@ -41,6 +41,7 @@ interface DeliveryJob {
   /** Path of the file. May contain `{ext}`, which the first bytes decide. */
   readonly name: string
   readonly overwrite: boolean
+  readonly owner?: string | undefined
   /** Files that earlier commands downloaded. */
   readonly earlier: EarlierFiles
   beforeMove?(file: DownloadedFile): Promise<Destination | undefined> | undefined
@@ -83,7 +84,7 @@ export async function deliverToFile(options: DownloaderOptions, job: DeliveryJob
   }
 }
 
-function createSession({ name, overwrite, kind: expectedKind }: DeliveryJob): PartSession {
+function createSession({ name, overwrite, owner, kind: expectedKind }: DeliveryJob): PartSession {
   let opened: OpenedPart | undefined
   return {
     expectedKind,
@@ -98,7 +99,7 @@ function createSession({ name, overwrite, kind: expectedKind }: DeliveryJob): Pa
         opened?.part ??
         (await withWriteErrors(path, () => {
           if (!isFolder(dirname(path))) makeFolders(dirname(path))
-          return createPart(path)
+          return createPart(path, owner)
         }))
       opened = { part, path, kind }
       return opened

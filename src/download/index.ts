@@ -53,6 +53,8 @@ export interface DownloadOptions {
   readonly namer?: Namer | undefined
   /** Whether to replace existing files; a function decides per output. */
   readonly overwrite?: boolean | ((output: RunOutput) => boolean) | undefined
+  /** Of the temporary files: see `temporaryBeside`. */
+  readonly owner?: string | undefined
   /** Files that earlier commands downloaded, with absolute paths. A file that is unchanged is not downloaded again. */
   readonly earlier?: readonly DownloadedFile[] | undefined
   /**
@@ -94,6 +96,7 @@ export function createDownloader(downloaderOptions: DownloaderOptions): Download
           kind: output.kind,
           name: names[at] ?? '',
           overwrite: typeof overwrite === 'function' ? overwrite(output) : overwrite,
+          owner: options.owner,
           earlier,
           meter,
           signal,

@@ -109,6 +109,16 @@ export interface StatusUpdate {
   readonly elapsedMs?: number | undefined
 }
 
+/** A run that the lock file of a batch has. */
+export interface RecordedRun {
+  readonly entry: string
+  /** Hash of model and input. */
+  readonly hash: string
+  readonly run: string
+  /** Address at which the run was created, if it is known: another may give the same id. */
+  readonly service?: string | undefined
+}
+
 export interface Removal {
   readonly removed: readonly JournalRun[]
   /** Changed rows, as they are now. Rows that another process has removed are in neither list. */
@@ -329,9 +339,9 @@ export class Journal {
   }
 
   /**
-   * Records a status. The first final status is kept; later ones only update the links. A run of unknown outcome is an
-   * exception: it may be adopted and go on, so every later status replaces it, and success replaces every failure. A run
-   * that succeeded without links keeps the service's response.
+   * Records a status. A run that has ended stays so, with the time of its end, but its last failure replaces an earlier one,
+   * as when a refund was decided, and success replaces every failure. A run of unknown outcome may go on: it may be adopted.
+   * A run that succeeded without links keeps the service's response.
    */
   status(address: string, { state, elapsedMs }: StatusUpdate): void {
     const { id, phase, status, urls, failure, finishedAt, withoutUrls, service } = state
@@ -349,13 +359,14 @@ export class Journal {
       }
       const code = isOutcomeUnknown(state) ? OUTCOME_UNKNOWN : 'run_failed'
       db.run(
-        `UPDATE runs SET phase = ?, status = ?, finished_at = ?, elapsed_ms = coalesce(?, ? - created_at),
-           error_code = ?, error_message = ?
-         WHERE address = ? AND id = ? AND (phase = 'going' OR phase = 'failed' AND ? = 'succeeded')`,
-        ...[phase, status, finishedAt === undefined ? nowMs : Date.parse(finishedAt)],
-        ...[elapsedMs === undefined ? null : Math.round(elapsedMs), nowMs],
-        ...(phase === 'failed' ? [code, failure ?? null] : [null, null]),
-        ...[address, id, phase],
+        `UPDATE runs SET phase = ?, status = ?, error_code = ?, error_message = ?,
+           finished_at = iif(phase = ?, finished_at, ?),
+           elapsed_ms = iif(phase = ?, elapsed_ms, coalesce(?, ? - created_at))
+         WHERE address = ? AND id = ? AND phase IN ('going', 'failed')`,
+        ...[phase, status, ...(phase === 'failed' ? [code, failure ?? null] : [null, null])],
+        ...[phase, finishedAt === undefined ? nowMs : Date.parse(finishedAt)],
+        ...[phase, elapsedMs === undefined ? null : Math.round(elapsedMs), nowMs],
+        ...[address, id],
       )
       if (withoutUrls !== undefined)
         updateRows(
@@ -388,11 +399,15 @@ export class Journal {
     })
   }
 
-  /** Records files of a run. Call it before they get their names. */
-  files(address: string, id: string, files: readonly JournalFile[]): void {
+  /** Records files of a run, by the number of its row if that is known. Call it before they get their names. */
+  files(address: string, id: string, files: readonly JournalFile[], row?: number): void {
     const written_at = this.#options.now()
     this.write('best effort', (db) => {
-      const run = db.get(FIND, address, id)
+      // A service may give one id to two creates.
+      const run = db.get(
+        'SELECT row FROM runs WHERE address = ? AND id = ? ORDER BY row = ? DESC, row DESC LIMIT 1',
+        ...[address, id, row ?? null],
+      )
       if (run === undefined) return
       for (const { path, bytes, sha256, url, content_type } of files)
         insertRow(
@@ -405,28 +420,29 @@ export class Journal {
     })
   }
 
-  /** The lock file has these runs, and with them all earlier creates of the same entries. Not later ones: `--force`. */
-  recorded(
-    { id: batch, lockPath }: BatchName,
-    made: readonly {
-      readonly entry: string
-      readonly run: string
-      /** Address at which the run was created, if it is known: another may give the same id. */
-      readonly service?: string | undefined
-    }[],
-  ): void {
+  /**
+   * The lock file has these runs. Closes with each the earlier creates of the same entry and input, which it replaces. Those
+   * of another input stay: they are paid for, and the row continues with them when it is changed back.
+   */
+  recorded({ id: batch, lockPath }: BatchName, made: readonly RecordedRun[]): void {
     if (made.length === 0) return
+    const isOpen = 'recorded = 0 AND (batch = ? OR lock_path = ?)'
     this.write('best effort', (db) => {
-      const isOfBatch = 'recorded = 0 AND (batch = ? OR lock_path = ?)'
-      const isRun = 'id = ? AND address = coalesce(?, address)'
-      for (const { entry, run, service = null } of made)
-        for (const [which, ...values] of [
-          // What the new run replaces.
-          [`entry = ? AND row < (SELECT max(row) FROM runs WHERE ${isRun})`, entry, run, service],
-          // Also a run that a renamed row has taken over.
-          [isRun, run, service],
-        ] as const)
-          updateRows(db, { recorded: 1 }, `${which} AND ${isOfBatch}`, ...values, batch, lockPath)
+      for (const { entry, hash, run, service = null } of made) {
+        // A service may give one id to two creates. The create of a renamed row has its earlier name.
+        const own = db.get(
+          `SELECT row FROM runs WHERE ${isOpen} AND id = ? AND address = coalesce(?, address)
+           ORDER BY entry = ? DESC, row DESC LIMIT 1`,
+          ...[batch, lockPath, run, service, entry],
+        )
+        if (own === undefined) continue
+        updateRows(
+          db,
+          { recorded: 1 },
+          `${isOpen} AND (row = ? OR entry = ? AND identity = ? AND row < ?)`,
+          ...[batch, lockPath, Number(own.row), entry, hash, Number(own.row)],
+        )
+      }
     })
   }
 
@@ -536,6 +552,12 @@ export class Journal {
     for (const row of this.#read((db) => db.all('SELECT * FROM files ORDER BY file')))
       addTo(byRow, Number(row.row), fileOfRow(row))
     return byRow
+  }
+
+  /** Returns the row that has written last to each path. */
+  lastWriters(): ReadonlyMap<string, number> {
+    const rows = this.#read((db) => db.all('SELECT path, row FROM files ORDER BY file'))
+    return new Map(rows.map(({ path, row }) => [String(path), Number(row)]))
   }
 
   /** Returns the last row by number, not by time; of all addresses if none is given. */

@@ -16,6 +16,7 @@ import {
   type LockedOutput,
   type Made,
   outputsOf,
+  ownerOfParts,
   publicUrl,
 } from '../batch/lock/lock.js'
 import { inputHashes } from '../batch/plan/decide.js'
@@ -170,13 +171,13 @@ class BatchRow implements Row {
     const { kind } = this.step.entry
     return {
       is: 'follow',
-      run: { id: action.run, row: row?.row, kind, model: this.step.model, isWithoutUrls },
+      run: { id: action.run, row: flight?.row ?? row?.row, kind, model: this.step.model, isWithoutUrls },
     }
   }
 
   #done(result: RowResult): Begin {
     this.#decided = result
-    return { is: 'done', isMade: result.result === 'up_to_date' || result.result === 'downloaded' }
+    return { is: 'done', isMade: result.result === 'up_to_date' || result.result === 'moved' }
   }
 
   /** The same id may be another run at another service. */
@@ -216,7 +217,9 @@ class BatchRow implements Row {
     const delivery = await deliver(this.#session, state, {
       downloader: (service as NonNullable<BatchOptions['service']>).downloader,
       run: { kind: entry.kind, name: entry.rowName },
+      row: run.known?.row,
       target: { kind: 'template', template: '' },
+      owner: ownerOfParts(lock.batch),
       hint: `Download it with ${continuation}: nothing is paid again.`,
       earlier,
       mayReplace: (index) => places[index]?.inPlace === undefined,
@@ -236,6 +239,9 @@ class BatchRow implements Row {
     learn(state)
     this.#made = this.#madeOf(run, delivery.files)
     lock.set(this.name, this.#made)
+    // Also where it had another name: the lock file closes only the earlier creates of this one.
+    if (step.action.do === 'create' && step.flight?.row !== undefined)
+      this.#session.journal?.closed(step.flight.row)
     this.#warnings.push(...delivery.warnings, ...leftoverWarnings(step, this.#made))
     this.#kept = keptError(kept, folder, continuation)?.with({ runId: run.id })
     return { ...delivery, error: this.#kept }

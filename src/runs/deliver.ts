@@ -14,10 +14,12 @@ import type { RunState } from '../protocol/run-state.js'
 import type { Delivery, RunsSession } from './run.js'
 
 export interface DeliverOptions
-  extends Pick<DownloadOptions, 'target' | 'earlier' | 'stdout' | 'onProgress'> {
+  extends Pick<DownloadOptions, 'target' | 'owner' | 'earlier' | 'stdout' | 'onProgress'> {
   readonly downloader: Downloader
   /** Kind and name for the file names. */
   readonly run: Pick<RunOutput, 'kind' | 'name'>
+  /** Number of its row in the journal, if it is known. */
+  readonly row: number | undefined
   /** How to download the outputs later. */
   readonly hint: string
   /** Whether the output with this index may replace an existing file. */
@@ -34,7 +36,7 @@ export async function deliver(
   state: RunState,
   options: DeliverOptions,
 ): Promise<Delivery> {
-  const { downloader, run, hint, mayReplace, namerFor, destinationOf, ...given } = options
+  const { downloader, run, row, hint, mayReplace, namerFor, destinationOf, ...given } = options
   const { id } = state
   const { first: signal } = interrupts
   const links = createLinks(state, clock, () => client.get(id, signal))
@@ -42,8 +44,8 @@ export async function deliver(
   const warnings: string[] = []
   const errors: RushesError[] = []
   const known = journal?.tryRead(() => {
-    const row = journal.find(address, id)
-    return row === undefined ? [] : journal.filesOf(row)
+    const found = journal.find(address, id)
+    return found === undefined ? [] : journal.filesOf(found)
   })
   try {
     const files: DownloadedFile[] = []
@@ -74,7 +76,7 @@ export async function deliver(
           const to = await destinationOf?.(file, indexOf(output))
           // Bytes written to standard output have no file.
           if (given.target.kind !== 'stdout')
-            journal?.files(address, id, [{ ...file, path: resolve(to?.path ?? file.path) }])
+            journal?.files(address, id, [{ ...file, path: resolve(to?.path ?? file.path) }], row)
           return to
         },
         onSettled: (result) => void (result.ok && settled.push(result.file)),

@@ -2,64 +2,161 @@
  * The local service: the published API (docs/service.md) with a renderer on this machine. `rushes serve` runs it on a
  * port, `--local` runs it inside the command's process, and tests run it without a port.
  *
- *   http/         Fastify: routes and responses, without rules
- *   rules/        pure: keys, rate limit, request bodies, prices, addresses
- *   endpoints.ts  the two endpoints without HTTP
- *   web/          the console: its pages and sign-in; their components are in src/console
- *   node.ts       wires the parts that answer requests and the parts that render runs
- *   store/        the database: a small contract, implemented for SQLite and PostgreSQL
- *   files/        outputs and inputs: a contract, implemented for folders and S3
- *   rate/         the rate limiter: a contract, implemented in memory and in PostgreSQL
- *   worker/       leases, the queue, and one render
- *   references/   the reference images of an input
- *   models/       the documents of the models, and the engine of each
+ * This file puts the parts together. A folder imports only those above it:
+ *
+ *   rules/        keys, terms, networks, passwords, rates: without a database
  *   engines/      the types of engines that render outputs
- *   metrics.ts    Prometheus metrics, on a separate port
+ *   models/       the documents of the models, and the engine of each
+ *   store/        the database, SQLite or PostgreSQL
+ *   files/        outputs and inputs, in folders or S3
+ *   references/   the reference images of an input
+ *   worker/       leases, the queue, one render, and the removal of old files
+ *   http/         Fastify: routes, responses, metrics
+ *   web/          the console: its pages and sign-in; their components are in src/console
  *
  * The rate limiter in memory counts the requests of its process; the limiter in PostgreSQL counts all nodes. Credits
  * and quotas count across all processes that use the same data.
  */
+import type { FastifyInstance } from 'fastify'
 import { settlesWithin } from '../host/abort.js'
 import { isDiskFull } from '../host/directories.js'
-import { openData } from './data-folders.js'
-import { StorageUnavailable } from './files/contract.js'
+import { MAX_BODY_BYTES } from '../protocol/limits.js'
+import { KINDS } from '../protocol/models.js'
+import { type DataFolders, openData } from './data.js'
+import { OWNER_KEY, type Storage, StorageUnavailable } from './files/contract.js'
 import { createLocalStorage } from './files/local-files.js'
 import { closeApp, createApp } from './http/app.js'
 import { HTTP_LIMITS } from './http/connections.js'
+import { createEndpoints } from './http/endpoints.js'
 import { createFaults, withFailures } from './http/faults.js'
 import { createInProcessFetch } from './http/in-process-fetch.js'
-import { addressFor, isOpenToOthers, type Listening, listenOn } from './http/listening.js'
-import { type KeyLookup, openKeyLookup } from './key-lookup.js'
-import { createErrorLog, type Log, silentLog } from './log.js'
-import { createApi, createReadiness, createRendering, type NodeParts, type Rendering } from './node.js'
-import type { ConsoleStart, LocalOutputFile, Service, ServiceOptions } from './service.js'
+import { type KeyLookup, openKeyLookup } from './http/key-lookup.js'
+import { addressFor, type BaseUrl, isOpenToOthers, type Listening, listenOn } from './http/listening.js'
+import { createReadiness } from './http/operations.js'
+import { BodyMemory } from './http/request-body.js'
+import { PREVIEW_MODELS } from './models/served-model.js'
+import type { LocalOutputFile, Service, ServiceOptions } from './options.js'
+import { createReferenceFetch } from './references/reference-fetch.js'
+import { createReferenceLoader } from './references/reference-loader.js'
+import { createPasswords } from './rules/credentials.js'
+import { createMemoryRateLimiter } from './rules/rate.js'
 import { withBudgetCheck } from './store/calls.js'
 import type { RunningStore } from './store/contract.js'
+import { outputKey, outputOfUrl } from './store/run.js'
 import { openSqliteStore } from './store/sqlite/index.js'
-import { outputKey, outputOfUrl } from './stored-run.js'
-import { startConsole } from './web/sessions.js'
-import { CREATE_GRACE_MS, type CreateGrace } from './worker/worker.js'
+import { Sessions, startConsole } from './web/sessions.js'
+import { createThumbnails } from './web/thumbnails.js'
+import { createErrorLog, type Log, silentLog } from './worker/log.js'
+import { Retention } from './worker/retention.js'
+import { removeAbandonedFolders } from './worker/work-folders.js'
+import { CREATE_GRACE_MS, createWorker, type Worker } from './worker/worker.js'
 
 /** Base of output URLs while the service neither listens nor has a public URL. */
 const PLACEHOLDER_URL = 'http://localhost'
-
+const BODIES_IN_FLIGHT = 4
 /** Time limit for all steps of closing, after the time for answers to creates. */
 const MAX_CLOSE_MS = 2_000
+/** Time that a removal of old files in progress has to end. */
+const MAX_SWEEP_END_MS = 1_000
 
-/** Loads the driver of PostgreSQL only if it is needed. */
-async function openStore({ databaseUrl, clock }: ServiceOptions, path: string): Promise<RunningStore> {
-  if (databaseUrl === undefined) return withBudgetCheck(openSqliteStore(path, clock))
-  const { openPostgresStore } = await import('./store/postgres/index.js')
-  return withBudgetCheck(await openPostgresStore(databaseUrl, { clock }))
-}
-
-interface Opened {
+/** What the parts of a service use. */
+interface Node {
+  readonly options: ServiceOptions
   readonly store: RunningStore
-  readonly keys: KeyLookup
-  readonly console: ConsoleStart | undefined
+  readonly storage: Storage
+  readonly folders: DataFolders
+  readonly events: Log
+  readonly baseUrl: BaseUrl
+  onError(error: unknown): void
 }
 
-async function openDatabase(options: ServiceOptions, path: string): Promise<Opened> {
+/** Throws `RushesError` (usage) when the data folder cannot be used, or a later version wrote it. */
+export async function createService(given: ServiceOptions): Promise<Service> {
+  const { clock, metrics, role = 'all', trustedProxies = [], log = () => {}, onFault = () => {} } = given
+  const faults = given.faults && createFaults(given.faults, clock, onFault)
+  const options = faults === undefined ? given : { ...given, engine: withFailures(given.engine, faults) }
+  const publicUrl = options.publicUrl?.replace(/\/+$/, '')
+  let listening: Listening | undefined
+  let closing: Promise<void> | undefined
+  let isDraining = false
+  const isClosing = () => closing !== undefined
+
+  /** Replaced by Fastify's logger once the app exists. */
+  let logger: Log = silentLog
+  const events: Log = {
+    error: (fields, message) => logger.error(fields, message),
+    warn: (fields, message) => logger.warn(fields, message),
+    info: (fields, message) => logger.info(fields, message),
+    debug: (fields, message) => logger.debug(fields, message),
+  }
+  const onError = createErrorLog(log, { events, isClosing })
+  const { folders, opened } = await openData(options.dataFolder, (path) => openDatabase(options, path))
+  const { store, keys } = opened
+  const storage = options.storage ?? createLocalStorage(folders.files, clock)
+  const baseUrl: BaseUrl = (request) =>
+    publicUrl ?? (request ? addressFor(request, listening) : listening?.url) ?? PLACEHOLDER_URL
+  const node: Node = { options, folders, events, onError, store, storage, baseUrl }
+  metrics?.observeQueue(store)
+  const rendering = createRendering(
+    node,
+    () => !isOpenToOthers({ host: listening?.host, publicUrl, trustedProxies, role }),
+  )
+  const isReady = createReadiness(
+    [store.checkWritable, ...(storage.check ? [storage.check] : [])],
+    () => isDiskFull(options.dataFolder),
+    clock,
+  )
+  const app = await createApp({
+    ...(role !== 'worker' && createApi(node, keys.find, rendering.worker)),
+    ...{ faults, clock, metrics, onError, trustedProxies, logging: options.logging },
+    isReady: async () => !isClosing() && (await isReady()),
+    limits: { ...HTTP_LIMITS, ...options.httpLimits },
+    bodyLimitBytes: options.bodyLimitBytes ?? MAX_BODY_BYTES,
+    isDraining: () => isDraining,
+  })
+  logger = app.log
+
+  async function closeParts(grace: Parameters<Worker['close']>[0]): Promise<void> {
+    store.stopWaiting()
+    await Promise.all([
+      closeApp(app, clock),
+      rendering.close(grace),
+      options.engine.close?.(),
+      options.thumbnailEngine?.close?.(),
+      metrics?.close(),
+    ])
+    await store.close()
+    storage.close?.()
+  }
+
+  return {
+    apiKey: keys.newKey,
+    console: opened.console,
+    fetch: createInProcessFetch({
+      app,
+      isClosed: isClosing,
+      prefix: publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/$/, ''),
+    }),
+    async listen(address) {
+      listening = await listenOn(app, address)
+      return { url: listening.url }
+    },
+    startRendering(claims) {
+      if (role !== 'api') rendering.start(claims)
+    },
+    findProblem: (id, mustExist) => findProblem(node, id, mustExist),
+    findOutputFile: (url) => findOutputFile(node, url),
+    async close({ drain = false, ...grace } = {}) {
+      isDraining ||= drain
+      const limitMs = (grace.graceMs ?? CREATE_GRACE_MS) + MAX_CLOSE_MS
+      closing ??= settlesWithin(limitMs, closeParts(grace).catch(onError), clock).then(() => {})
+      await closing
+    },
+  }
+}
+
+/** Opens the database, with the first account, its key and the first user when they are new. */
+async function openDatabase(options: ServiceOptions, path: string) {
   const { clock, role, ephemeralKey = false } = options
   const store = await openStore(options, path)
   try {
@@ -79,126 +176,129 @@ async function openDatabase(options: ServiceOptions, path: string): Promise<Open
   }
 }
 
-interface Running extends NodeParts {
-  readonly opened: Opened
-  readonly rendering: Rendering
-  closeHttp(): Promise<void>
-  readonly grace: CreateGrace
+/** Loads the driver of PostgreSQL only if it is needed. */
+async function openStore({ databaseUrl, clock }: ServiceOptions, path: string): Promise<RunningStore> {
+  if (databaseUrl === undefined) return withBudgetCheck(openSqliteStore(path, clock))
+  const { openPostgresStore } = await import('./store/postgres/index.js')
+  return withBudgetCheck(await openPostgresStore(databaseUrl, { clock }))
 }
 
-/** Throws `RushesError` (usage) when the data folder cannot be used, or a later version wrote it. */
-export async function createService(given: ServiceOptions): Promise<Service> {
-  const {
-    clock,
-    logging,
-    metrics,
-    role = 'all',
-    trustedProxies = [],
-    log = () => {},
-    onFault = () => {},
-  } = given
-  const faults = given.faults && createFaults(given.faults, clock, onFault)
-  const options = faults === undefined ? given : { ...given, engine: withFailures(given.engine, faults) }
-  const publicUrl = options.publicUrl?.replace(/\/+$/, '')
-  let listening: Listening | undefined
-  let closing: Promise<void> | undefined
-  let draining = false
-  const isClosing = () => closing !== undefined
-
-  /** Replaced by Fastify's logger once the app exists. */
-  let logger: Log = silentLog
-  const events: Log = {
-    error: (fields, message) => logger.error(fields, message),
-    warn: (fields, message) => logger.warn(fields, message),
-    info: (fields, message) => logger.info(fields, message),
-    debug: (fields, message) => logger.debug(fields, message),
-  }
-  const onError = createErrorLog(log, { events, isClosing })
-  const { folders, opened } = await openData(options.dataFolder, (path) => openDatabase(options, path))
-  const { keys } = opened
-  const node: NodeParts = {
-    ...{ options, folders, events, onError },
-    store: opened.store,
-    storage: options.storage ?? createLocalStorage(folders.files, clock),
-    baseUrl: (request) =>
-      publicUrl ?? (request ? addressFor(request, listening) : listening?.url) ?? PLACEHOLDER_URL,
-  }
-  const { store, storage } = node
-  metrics?.observeQueue(store)
-  const rendering = createRendering(
-    node,
-    () => !isOpenToOthers({ host: listening?.host, publicUrl, trustedProxies, role }),
-  )
-  const { worker } = rendering
-  const apiParts = { findKey: keys.find, rateLimiter: opened.store.rateLimiter, worker }
-  const api = role === 'worker' ? undefined : createApi(node, apiParts)
-  const isDataFull = () => isDiskFull(options.dataFolder)
-  const checks = { checkDatabase: store.checkWritable, checkStorage: storage.check }
-  const isWritable = createReadiness({ ...checks, clock, isDiskFull: isDataFull })
-  const app = await createApp({
-    api: api?.routes,
-    console: api?.console,
-    faults,
-    isReady: async () => !isClosing() && (await isWritable()),
-    limits: { ...HTTP_LIMITS, ...options.httpLimits },
-    isDraining: () => draining,
-    ...{ logging, clock, trustedProxies, metrics, onError },
+/** The routes of the API with their limits, and those of the console. */
+function createApi(
+  { options, store, storage, baseUrl, onError }: Node,
+  findKey: KeyLookup['find'],
+  worker: Worker,
+) {
+  const { clock, bodyLimitBytes = MAX_BODY_BYTES, publicUrl, console: assets } = options
+  const { files } = storage
+  const { renderStateOf } = worker
+  const served = options.models ?? PREVIEW_MODELS
+  const models = served.map(({ document }) => document)
+  const rateLimiter = options.rateLimiter ?? store.rateLimiter ?? createMemoryRateLimiter(clock)
+  const endpoints = createEndpoints({
+    ...{ store, documents: models, clock, rateLimiter, worker, findKey, files, onError },
+    carriedBy: (document) => served.find((each) => each.document === document)?.carried,
+    onCharged: options.metrics?.countCredits,
   })
-  logger = app.log
+  const bodyMemory = new BodyMemory(BODIES_IN_FLIGHT * bodyLimitBytes)
+  const logPrompts = options.logging?.prompts ?? false
+  const shared = { endpoints, baseUrl, renderStateOf, bodyMemory, logPrompts }
+  const { thumbnailEngine, passwords = createPasswords() } = options
+  const site = assets && {
+    ...{ ...shared, assets, store, storage, clock, publicUrl, onError },
+    sessions: new Sessions({ store, clock, passwords, rateLimiter, onError }),
+    thumbnails: createThumbnails({ clock, files, engine: thumbnailEngine, onError }),
+    hasThumbnails: thumbnailEngine !== undefined,
+    // Images first, as in the form.
+    models: models.toSorted((one, other) => KINDS.indexOf(other.kind) - KINDS.indexOf(one.kind)),
+    outputsOrigin: createOutputsOrigin(files),
+  }
   return {
-    apiKey: keys.newKey,
-    console: opened.console,
-    fetch: createInProcessFetch({
-      app,
-      isClosed: isClosing,
-      prefix: publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/$/, ''),
-    }),
-    async listen(address) {
-      listening = await listenOn(app, address)
-      return { url: listening.url }
-    },
-    startRendering(claims) {
-      if (role !== 'api') rendering.start(claims)
-    },
-    findOutputFile: (url) => findOutputFile(node, url),
-    async close({ drain = false, ...grace } = {}) {
-      draining ||= drain
-      const closed = () =>
-        closeAll({ ...node, opened, rendering, closeHttp: () => closeApp(app, clock), grace }).catch(onError)
-      closing ??= settlesWithin((grace.graceMs ?? CREATE_GRACE_MS) + MAX_CLOSE_MS, closed(), clock).then(
-        () => {},
-      )
-      await closing
-    },
+    api: { ...shared, models, files, findOutput: store.findOutput },
+    // Loaded only where there are pages: a command with `--local` has none.
+    console: site && (async (app: FastifyInstance) => (await import('./web/index.js')).addPages(app, site)),
   }
 }
 
-async function closeAll({
-  options,
-  opened,
-  store,
-  storage,
-  rendering,
-  closeHttp,
-  grace,
-}: Running): Promise<void> {
-  const { engine, thumbnailEngine, metrics } = options
-  opened.store.stopWaiting()
-  await Promise.all([
-    closeHttp(),
-    rendering.close(grace),
-    engine.close?.(),
-    thumbnailEngine?.close?.(),
-    metrics?.close(),
-  ])
-  await store.close()
-  storage.close?.()
+/** Returns the origin that all outputs are redirected to; undefined if the service itself sends them. */
+function createOutputsOrigin({ signedUrl }: Storage['files']): () => Promise<string | undefined> {
+  let origin: string | undefined
+  return async () => {
+    if (signedUrl === undefined || origin !== undefined) return origin
+    try {
+      const request = { method: 'GET', contentType: 'image/png', contentDisposition: 'inline' } as const
+      origin = new URL(await signedUrl('origin', request)).origin
+    } catch {
+      // Without credentials, no output can be read, so the page does not need the origin.
+    }
+    return origin
+  }
 }
 
-async function findOutputFile(
-  { store, storage }: NodeParts,
-  url: string,
-): Promise<LocalOutputFile | undefined> {
+const FOREIGN_FILES =
+  'No files are removed: the folder or bucket belongs to another database. ' +
+  `If this database is to own them, for example after a restore, make the file ${OWNER_KEY} there empty.`
+
+/** The worker, the loader of reference images, and the removal of old files. */
+function createRendering(
+  { options, store, storage, folders, events, onError }: Node,
+  privateAllowed: () => boolean,
+) {
+  const { engine, clock, concurrency, metrics, retainMs, env = {}, models = PREVIEW_MODELS } = options
+  const { files } = storage
+  const { modelOf } = engine
+  const names = models.map(({ document: { name } }) => name)
+  const isWorker = options.role === 'worker'
+  const fetch = createReferenceFetch({ privateAllowed, clock, env })
+  const worker = createWorker({
+    ...{ store, clock, concurrency, timeRender: metrics?.timeRender, log: events, onError },
+    ...{ engine, models, outputs: files, workFolder: folders.work },
+    // A worker may be beside the servers of its own models alone.
+    modelOf:
+      modelOf && isWorker
+        ? async (run) => (names.includes(run.model) ? await modelOf(run) : undefined)
+        : modelOf,
+    onUnserved: isWorker ? undefined : options.log,
+    references: createReferenceLoader({ files, fetch, clock, findOutput: store.findOutput }),
+  })
+  const retention = new Retention({
+    ...{ store, storage, clock, retainMs, log: events, onError },
+    onForeign() {
+      options.log?.(FOREIGN_FILES)
+      events.warn({}, FOREIGN_FILES)
+    },
+    removeWorkFolders: () => removeAbandonedFolders({ work: folders.work, store, clock, onError }),
+  })
+  return {
+    worker,
+    start(claims: Parameters<Service['startRendering']>[0]) {
+      worker.start(claims)
+      retention.start()
+    },
+    /** Returns unfinished renders to the queue. */
+    close: (grace: Parameters<Worker['close']>[0]) =>
+      Promise.all([
+        worker.close(grace).catch(onError),
+        fetch.close(),
+        // A storage that does not answer must not delay the exit.
+        settlesWithin(MAX_SWEEP_END_MS, retention.close(), clock),
+      ]),
+  }
+}
+
+async function findProblem(
+  { store, options: { engine, models = [] } }: Node,
+  id: string,
+  mustExist = false,
+): Promise<string | undefined> {
+  const run = await store.findModelOf(id)
+  if (run === undefined) return undefined
+  const model = await (engine.modelOf?.(run) ?? models.find(({ document }) => document.name === run.model))
+  if (model !== undefined) return model.problem
+  return mustExist ? `This service does not have its model ${run.model}.` : undefined
+}
+
+async function findOutputFile({ store, storage }: Node, url: string): Promise<LocalOutputFile | undefined> {
   const named = outputOfUrl(url)
   const output = named && (await store.findOutput(named.token, named.name))
   if (output === undefined) return undefined

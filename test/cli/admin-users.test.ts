@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { hashOfKey } from '../../src/service/secrets.js'
+import { hashOfKey } from '../../src/service/rules/secrets.js'
 import { createCliService } from '../support/cli.js'
 import { ANN, addSession } from '../support/console.js'
 import { dataWords, openStoreOf, storedText } from '../support/test-database.js'

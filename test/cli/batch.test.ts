@@ -16,7 +16,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { batchCommandLine } from '../../src/cli/batch/options.js'
 import { type Fetch, HttpFailure, type HttpRequest } from '../../src/host/http.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
-import { type Administration, type KeyTerms, openAdministration } from '../../src/service/administration.js'
+import { type Administration, type KeyTerms, openAdministration } from '../../src/service/admin.js'
 import { asksForList, LOOPBACK_URL, scripted } from '../support/cli.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { bodyOf, createFamily, lines, objects, type Row, RUN, SHEET, sha256 } from '../support/family.js'
@@ -84,6 +84,7 @@ describe('a batch', () => {
     const none = {
       up_to_date: 0,
       downloaded: 0,
+      moved: 0,
       failed: 0,
       blocked: 0,
       unconfirmed: 0,

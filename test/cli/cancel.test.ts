@@ -1,7 +1,7 @@
 /** `rushes cancel`, and what the other commands say of a canceled or failed run. */
 import { describe, expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
-import type { RunFailure } from '../../src/service/stored-run.js'
+import type { RunFailure } from '../../src/service/store/run.js'
 import { type CliService, createCliService, runCli, SET, scripted } from '../support/cli.js'
 import { createInstantEngine } from '../support/engines.js'
 import { addRow, rowsOf } from '../support/journal.js'

@@ -1,7 +1,7 @@
 /** `--engine`: one command, no document, and the real engines against simulated model servers. */
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, it, test } from 'vitest'
+import { expect, it, onTestFinished, test } from 'vitest'
 import { stringify } from 'yaml'
 import { createInterrupts } from '../../src/host/interrupts.js'
 import { createNetwork } from '../../src/host/undici.js'
@@ -108,7 +108,7 @@ it('renders a run that was interrupted with the flag of the hint, and without it
   expect(preview.jobs).toEqual([])
 })
 
-it('gives a workflow its own size, and each workflow and server a name of its own', async () => {
+it('gives a workflow its own size, and each run the server that it was created for', async () => {
   const server = await createComfyServer()
   const { run, file } = createLines()
   writeFileSync(file('flow.json'), JSON.stringify(IMAGE_WORKFLOW))
@@ -127,9 +127,18 @@ it('gives a workflow its own size, and each workflow and server a name of its ow
   expect(server.graphs[1]?.[7]?.inputs).toMatchObject({ text: 'text' })
 
   const other = await createComfyServer()
-  const flag = `comfyui:${other.url}#${file('flow.json')}`
-  const second = await run(['run', 'image', '--engine', flag, 'a fox', '-o', file('b.png'), '--json'])
-  expect(JSON.parse(second.stdout).model).toBe(`${new URL(other.url).host}/flow`)
+  const drawn = server.graphs.length
+  const line = ['run', 'image', '--engine', engine, 'a hen', '--no-wait']
+  const first = (await run(line)).stdout.trim()
+  const elsewhere = line.map((word) => word.replace(server.url, other.url))
+  const second = (await run(elsewhere)).stdout.trim()
+  const waited = await run(['wait', first, second, '-o', file('{id}.png'), '--json'])
+  const models = waited.stdout
+    .trim()
+    .split('\n')
+    .map((each) => JSON.parse(each).model)
+  expect([waited.code, models]).toEqual([0, ['127.0.0.1/flow', '127.0.0.1/flow']])
+  expect([server.graphs.length - drawn, other.graphs.length]).toEqual([1, 1])
 })
 
 it('refuses a run without the reference image that the workflow loads before the run exists', async () => {
@@ -171,6 +180,55 @@ it('runs a shell command', async () => {
   const line = ['run', 'image', '--engine', file('draw.sh'), 'a', '-o', file('a.png'), '--json']
   const made = await run(line, { env: { PATH: process.env.PATH ?? '' } })
   expect(JSON.parse(made.stdout)).toMatchObject({ model: 'command/draw', status: 'succeeded' })
+})
+
+it('never runs a command of the same name in another folder', async () => {
+  const { run, file } = createLines()
+  const env = { PATH: process.env.PATH ?? '' }
+  const started = process.cwd()
+  onTestFinished(() => process.chdir(started))
+  for (const name of ['one', 'two']) {
+    mkdirSync(file(name))
+    const script = `#!/bin/sh\n(printf "\\211PNG\\r\\n\\032\\n"; cat word) > "$RUSHES_OUTPUT_DIR/a.png"\n`
+    writeFileSync(file(`${name}/draw.sh`), script, { mode: 0o755 })
+    writeFileSync(file(`${name}/word`), name)
+  }
+  process.chdir(file('one'))
+  const id = (await run(['run', 'image', '--engine', './draw.sh', 'a', '--no-wait'], { env })).stdout.trim()
+  process.chdir(file('two'))
+  expect(await run(['wait', id, '-o', file('a.png')], { env })).toMatchObject({ code: 0 })
+  expect(readFileSync(file('a.png'), 'latin1').slice(8)).toBe('one')
+})
+
+it('leaves the document of the user that has the same name as it is, in this command and later', async () => {
+  const server = await createImagesServer('sglang')
+  const { run, file, preview } = createLines()
+  const name = '127.0.0.1/black-forest-labs/FLUX.1-dev'
+  writeFileSync(file('models.yaml'), stringify({ name, kind: 'image', engine: { type: 'preview' } }))
+  await run(['config', 'set', 'local.models', file('models.yaml')])
+  const line = ['run', 'image', '--engine', `images:${server.url}/v1`, 'a fox', '-o', file('a.png')]
+  const made = await run([...line, '--json'])
+  expect(JSON.parse(made.stdout)).toMatchObject({ model: `${name}-2`, status: 'succeeded' })
+  expect(server.count('POST')).toBe(1)
+  const own = ['run', 'image', '--local', '--model', name, 'a hen', '-o', file('b.png')]
+  expect((await run(own)).code).toBe(0)
+  expect([server.count('POST'), preview.jobs.length]).toEqual([1, 1])
+})
+
+it('a hosted model of --engine has no price in the same command and in later ones, so --max-cost refuses it', async () => {
+  const { run } = createLines()
+  const env = { FAL_KEY: SECRET }
+  const dear = await run(['run', 'image', '--engine', 'fal:acme/draw', 'a fox', '--no-wait'], { env })
+  const id = dear.stdout.trim()
+  expect(dear.code).toBe(0)
+  for (const [code, ...where] of [
+    [2, '--engine', 'fal:acme/draw'],
+    [3, '--model', 'acme/draw'],
+  ] as const) {
+    const refused = await run(['run', 'image', '--local', ...where, 'a', '--max-cost', '0.01'], { env })
+    expect([refused.code, refused.stdout]).toEqual([code, ''])
+  }
+  expect((await run(['list', '--local'])).stdout.trim().split('\n')).toEqual([expect.stringContaining(id)])
 })
 
 it('draws in the size that the workflow itself has', async () => {
@@ -233,9 +291,10 @@ it('sends RUSHES_ENGINE_KEY to the server, keeps it nowhere, and asks for it bef
   expect(server.count('POST')).toBe(0)
   const made = await run(line, { env: { RUSHES_ENGINE_KEY: 'omni-secret-key' } })
   expect(made).toMatchObject({ code: 0 })
-  const kept = readFileSync(file('state/local/engines.json'), 'utf8')
-  expect(kept).toContain('"key_env": "RUSHES_ENGINE_KEY"')
-  expect(made.stderr + kept).not.toContain('omni-secret-key')
+  const kept = readdirSync(file('state/local')).filter((name) => name.startsWith('service.db'))
+  const texts = kept.map((name) => readFileSync(file(`state/local/${name}`), 'latin1')).join('')
+  expect(texts).toContain('"key_env":"RUSHES_ENGINE_KEY"')
+  expect(made.stderr + texts).not.toContain('omni-secret-key')
 })
 
 it('needs OPENAI_API_KEY for the server of OpenAI, and sends no request without it', async () => {
@@ -323,12 +382,9 @@ it('a cancel ends when the job of the run at its provider is canceled: the servi
   const free = (await run(['run', 'image', '--local', 'a hen', '--no-wait'])).stdout.trim()
   expect((await run(['cancel', '--local', free, id])).code).toBe(2)
   expect((await run(['status', '--local', free])).stdout).toBe(`${free}\tqueued\t\n`)
-  await run(['config', 'unset', 'local.models'])
-  expect(await run(['cancel', '--local', id], { env })).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('The model acme/draw is not there'),
-  })
-  await run(['config', 'set', 'local.models', file('models.yaml')])
+  // The run carries its model, whatever the setting says now.
+  const replaced = { name: 'acme/draw', kind: 'image', engine: { type: 'preview' } }
+  writeFileSync(file('models.yaml'), stringify(replaced))
   expect(server.canceled).toEqual([])
   const canceled = await run(['cancel', '--local', id], { env })
   expect(canceled).toMatchObject({ code: 0, stdout: `${id}\tcanceled\t\n` })

@@ -107,7 +107,8 @@ describe('the list of tools', () => {
   it('says that --local is free', async () => {
     const { mcp } = await open({ env: { RUSHES_BASE_URL: '' }, words: ['--local'] })
     const { tools } = await mcp.client.listTools()
-    expect(tools.some(({ description }) => description?.includes('COSTS MONEY'))).toBe(false)
+    for (const { description = '' } of tools)
+      expect(description).not.toMatch(/COSTS MONEY|First ask for the estimate|Always call it before/)
   })
 })
 
@@ -224,6 +225,21 @@ describe('a create', () => {
     }
     expect(service.requests).toEqual([])
     expect(readFileSync(join(mcp.folder, 'there.png'), 'utf8')).toBe('mine')
+  })
+
+  it('of another service is an error, and standard output has only the protocol', async () => {
+    const service = await createCliService()
+    await service.run(['run', 'image', 'a fox', '--no-wait'])
+    const [row] = rowsOf(service.home)
+    const mcp = await openMcp(service, { env: { RUSHES_BASE_URL: 'https://b.example' } })
+    const raw: string[] = []
+    mcp.stdout.on('data', (bytes: Buffer) => raw.push(bytes.toString()))
+    for (const tool of ['get_run', 'wait_run', 'download_run']) {
+      const { structured, isError } = await mcp.call(tool, { ids: [row?.id] })
+      expect(isError, tool).toBe(true)
+      expect(structured.error.message).toContain(`${row?.id} was created at ${LOOPBACK_URL}`)
+    }
+    for (const line of raw.join('').trim().split('\n')) expect(JSON.parse(line).jsonrpc).toBe('2.0')
   })
 
   it('uses the global flags', async () => {
@@ -371,6 +387,41 @@ describe('the limit of 45 s', () => {
     const third = await mcp.call('wait_run', { ids: [id] })
     expect(third.structured.runs[0].files[0].path).toBe(join(mcp.folder, 'fox.png'))
     expect(readdirSync(mcp.folder)).toEqual(['fox.png'])
+  })
+
+  it('says how much is downloaded of a run that has succeeded, and never that it has succeeded without its files', async () => {
+    const service = await createCliService()
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const fetch: Fetch = async (request) => {
+      const answer = await service.counting(request)
+      if (!request.url.pathname.startsWith('/outputs/')) return answer
+      const body = (async function* () {
+        for await (const bytes of answer.body) {
+          yield bytes.subarray(0, 20)
+          await raceAbort(held, request.signal)
+          yield bytes.subarray(20)
+        }
+      })()
+      return { ...answer, body }
+    }
+    const mcp = await openMcp(service, { fetch })
+    const created = await mcp.call('create_image', { prompt: 'a fox', output: 'fox.png' })
+    const { id } = created.structured.runs[0]
+    for (const answer of [created, await mcp.call('wait_run', { ids: [id] })]) {
+      expect(answer.text).toContain(
+        `${id} succeeded, and its output is still downloading, 20 B of 70 B; call wait_run again.`,
+      )
+      expect(answer.structured.runs).toMatchObject([
+        { state: 'downloading', files: [], downloaded_bytes: 20, total_bytes: 70 },
+      ])
+    }
+    release()
+    const { structured, text } = await mcp.call('wait_run', { ids: [id] })
+    expect(structured.runs[0]).toMatchObject({ state: 'succeeded', downloaded_bytes: null })
+    expect(text).toContain(join(mcp.folder, 'fox.png'))
   })
 
   it('returns at once with wait: false, and saves the output later', async () => {

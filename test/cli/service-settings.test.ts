@@ -4,7 +4,7 @@ import { missingModel, modelFor, modelsByKind } from '../../src/cli/settings/req
 import { addressHint } from '../../src/cli/settings/table.js'
 import type { Kind } from '../../src/protocol/models.js'
 import { PREVIEW_DOCUMENTS } from '../../src/service/models/served-model.js'
-import { LOCAL_MODELS } from '../../src/service/names.js'
+import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { createCliService, LOOPBACK_URL, runCli } from '../support/cli.js'
 
 describe('the hint', () => {

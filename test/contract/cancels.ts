@@ -6,7 +6,7 @@ import { claimRun, held, newRun, storedOutput } from '../support/runs.js'
 
 const LIMIT: CrashLimit = { crashes: 2, failure: { code: 'renderer_crashed', message: 'gave up' } }
 const OUTPUT = storedOutput()
-const MODELS = ['rushes/preview-image']
+const STOPPING = { id: 'one', model: 'rushes/preview-image', owner: 'me', canceledAtMs: 7 }
 const PRICE = 5
 
 /** `open` gives an empty store; it is called within each test. */
@@ -39,7 +39,7 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
     })
     expect(await balances()).toEqual({ credits: 100, spent: 0, used: 1 })
     expect(await claimRun(store, 'me')).toBeUndefined()
-    expect(await store.findStopping('me', MODELS)).toEqual([])
+    expect(await store.findStopping('me')).toEqual([])
     expect(await store.settleCanceled('one', true, 9)).toBeUndefined()
     expect(await problems()).toEqual([])
   })
@@ -57,13 +57,12 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
     await claimRun(store, 'me')
     expect(await store.cancelRun('one', 7)).toMatchObject({ isCanceled: true, refunded: 0 })
     expect(await runOf('one')).toMatchObject({ status: 'canceled', failure: { code: 'canceling' } })
-    expect(await store.findStopping('me', MODELS)).toEqual([{ id: 'one', model: MODELS[0], owner: 'me' }])
-    expect(await store.findStopping('me', ['acme/other'])).toEqual([])
+    expect(await store.findStopping('me')).toEqual([STOPPING])
     expect(await problems()).toEqual([])
     const refunded = end.isRefunded ? PRICE : 0
     expect(await store.settleCanceled('one', end.isRefunded, 9)).toEqual({ runs: 1, refunded })
     expect(await store.settleCanceled('one', !end.isRefunded, 9)).toBeUndefined()
-    expect(await store.findStopping('me', MODELS)).toEqual([])
+    expect(await store.findStopping('me')).toEqual([])
     const failure = { code: 'canceled', message: end.message }
     expect(await runOf('one')).toMatchObject({ status: 'canceled', startedAtMs: 5, finishedAtMs: 7, failure })
     expect(await balances()).toEqual({ credits: end.credits, spent: 100 - end.credits, used: 1 })
@@ -86,14 +85,12 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
     const { store, balances } = await createStore(['one'])
     await claimRun(store, 'me')
     await store.cancelRun('one', 7)
-    const [before] = await store.findStopping('me', MODELS)
+    const [before] = await store.findStopping('me')
     // Its own worker is about to send the run.
     const job = { intent: { id: 'i', sentAtMs: 1, endpoint: 'model' } }
     expect(await store.saveJob(held('one'), job)).toBe(true)
     expect(await store.settleCanceled('one', true, 9, before?.stored)).toBeUndefined()
-    expect(await store.findStopping('me', MODELS)).toEqual([
-      { id: 'one', model: MODELS[0], owner: 'me', stored: job },
-    ])
+    expect(await store.findStopping('me')).toEqual([{ ...STOPPING, stored: job }])
     expect(await store.settleCanceled('one', false, 9, job)).toEqual({ runs: 1, refunded: 0 })
     expect(await store.saveJob(held('one'), {})).toBe(false)
     expect(await balances()).toMatchObject({ credits: 95 })
@@ -103,8 +100,7 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
     const { store, runOf, balances, problems } = await createStore(['one'])
     await claimRun(store, 'me')
     await store.cancelRun('one', 7)
-    expect(await store.findStopping('me', ['acme/other'], 7)).toEqual([])
-    expect(await store.findStopping('me', ['acme/other'], 8)).toMatchObject([{ id: 'one' }])
+    expect(await store.findStopping('me')).toEqual([STOPPING])
     expect(await store.settleCanceled('one', undefined, 9)).toEqual({ runs: 1, refunded: 0 })
     expect(await runOf('one')).toMatchObject({ status: 'canceled', failure: { code: 'outcome_unknown' } })
     expect((await store.verify()).unknown).toEqual(['one'])

@@ -1,7 +1,7 @@
 /** What every implementation of the rate limiter keeps to. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { RateLimiter } from '../../src/service/rate/rate-limiter.js'
+import type { RateLimiter } from '../../src/service/rules/rate.js'
 
 const LIMIT = { requests: 3, windowMs: 100 }
 

@@ -252,6 +252,32 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect(await claim(['acme/one'])).toBe('a1')
   })
 
+  test('a run carries its model, and a worker finds the models that it does not have', async () => {
+    const { store, accountId, add, claim } = await createMixedQueue()
+    const carried = { hash: 'h1', json: '{"name":"acme/carried"}' }
+    for (const id of ['one', 'two'])
+      await store.addRun(newRun({ id, accountId, model: 'acme/carried', carried }), never)
+    await add('three', 0, 'acme/plain')
+    await add('four', 0, 'acme/own')
+    const [one, three] = [
+      { id: 'one', model: 'acme/carried', document: carried.json },
+      { id: 'three', model: 'acme/plain' },
+    ]
+    const byModel = async (only?: readonly string[]) =>
+      (await store.findOthers(['acme/own'], only)).toSorted((a, b) => (a.model < b.model ? -1 : 1))
+    expect(await byModel()).toEqual([one, three])
+    expect(await byModel(['two', 'four'])).toEqual([{ ...one, id: 'two' }])
+    expect([await store.findModelOf('one'), await store.findModelOf('none')]).toEqual([one, undefined])
+    expect(await claim(['acme/carried'])).toBe('one')
+    expect(await claimRun(store, 'me', { models: ['acme/carried'] })).toMatchObject({
+      document: carried.json,
+    })
+    expect((await claimRun(store, 'me', { models: ['acme/plain'] }))?.document).toBeUndefined()
+    await store.cancelRun('one', 7)
+    expect(await store.findStopping('me')).toMatchObject([one])
+    expect(await store.findOthers([])).toMatchObject([{ id: 'four' }])
+  })
+
   test('a claim does not get a named run of another model', async () => {
     const { add, claim } = await createMixedQueue()
     await add('foreign', 0, 'acme/foreign')

@@ -151,6 +151,19 @@ describe('the life of a row', () => {
     })
   })
 
+  it('has its last failure, with the time of its end: a refund may be decided later', () => {
+    const { journal, advance } = createTestJournal()
+    accepted(journal, 'r1')
+    advance(1_000)
+    see(journal, 'r1', 'failed', { status: 'canceled', failure: 'The refund is not decided yet.' })
+    const { finishedAtMs, elapsedMs } = journal.find(ADDRESS, 'r1') ?? {}
+    advance(60_000)
+    see(journal, 'r1', 'failed', { status: 'failed', failure: 'Its price was refunded.' })
+    expect(journal.find(ADDRESS, 'r1')).toMatchObject({
+      ...{ status: 'failed', error: { message: 'Its price was refunded.' }, finishedAtMs, elapsedMs },
+    })
+  })
+
   it('succeeds after a failure, but does not go on', () => {
     const { journal } = createTestJournal()
     accepted(journal, 'r1')

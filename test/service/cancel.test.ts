@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { RunCanceled } from '../../src/service/engines/engine.js'
 import { PREVIEW_MODELS } from '../../src/service/models/served-model.js'
-import { LOCAL_MODELS } from '../../src/service/names.js'
+import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { createCommandedEngine } from '../support/engines.js'
 import {
   administer,

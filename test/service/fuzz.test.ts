@@ -6,7 +6,7 @@ import { connect } from 'node:net'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
-import { LOCAL_MODELS } from '../../src/service/names.js'
+import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { PROOF } from '../support/proof.js'
 import { ask, createListeningService, createTestService, type TestService } from '../support/service.js'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createUseRecorder } from '../../src/service/key-lookup.js'
+import { createUseRecorder } from '../../src/service/http/key-lookup.js'
 
 test('writes the use of a key once a minute, and that of the ephemeral key never', () => {
   const written: (readonly [number, number])[] = []

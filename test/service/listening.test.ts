@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
 import { request as httpRequest } from 'node:http'
 import { beforeAll, expect, test } from 'vitest'
-import { LOCAL_MODELS } from '../../src/service/names.js'
+import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { createInstantEngine } from '../support/engines.js'
 import { dial } from '../support/line.js'
 import {
-  addAccount,
   createListeningService,
   createTestService,
   ended,
@@ -149,19 +148,18 @@ test('refuses a body that is too large at once, declared or not', async () => {
   expect(await fitting.responses(1)).toEqual(['HTTP/1.1 201'])
 })
 
-test('limits bodies in flight, at most half for one account, and always accepts small ones', async () => {
+test('limits bodies in flight, and always accepts small ones', async () => {
   const service = await createListeningService({ bodyLimitBytes: 1_000_000 })
-  const other = await addAccount(service, 'other')
-  const upload = (apiKey: string, bytes: number) => {
+  const upload = (bytes: number) => {
     const line = dial(service.baseUrl)
     line.send(
-      `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${apiKey}\r\nContent-Length: 1000000\r\n\r\n`,
+      `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\nContent-Length: 1000000\r\n\r\n`,
     )
     line.send('x'.repeat(bytes))
     return line
   }
-  const uploads = Array.from({ length: 3 }, () => upload(service.apiKey, 999_999))
-  // Two of them fit, whichever come first.
+  const uploads = Array.from({ length: 5 }, () => upload(999_999))
+  // Four of them fit, whichever come first.
   const refused = await Promise.race(uploads.map((line) => line.responses(1).then(() => line)))
   expect(refused.heard).toMatch(/^HTTP\/1\.1 503/)
   expect(refused.heard).toMatch(/retry-after: 5/i)
@@ -169,24 +167,17 @@ test('limits bodies in flight, at most half for one account, and always accepts 
   const headers = { authorization: `Bearer ${service.apiKey}` }
   const small = await send(service.port, { method: 'POST', path: RUNS, headers, body: A_FOX })
   expect(small.status).toBe(201)
-  const large = await send(service.port, {
-    method: 'POST',
-    path: RUNS,
-    headers: { authorization: `Bearer ${other}` },
-    body: A_FOX.padEnd(1_000_000),
-  })
-  expect(large.status).toBe(201)
   for (const line of uploads) line.socket.destroy()
   await expect
     .poll(async () => {
-      const again = upload(service.apiKey, 999_999)
+      const again = upload(999_999)
       again.send('x')
       return (await again.responses(1))[0]
     })
     .toBe('HTTP/1.1 400')
 })
 
-test('parses a large body in a thread, with its images and refusals', async () => {
+test('parses a large body, with its images and refusals', async () => {
   const service = await createListeningService()
   const headers = { authorization: `Bearer ${service.apiKey}` }
   const image = Buffer.alloc(3_000_000, 7)
@@ -281,7 +272,7 @@ test('closing finishes responses for up to 5 s, and then disconnects clients', a
   expect(service.complaints).toEqual([])
 })
 
-test('answers pipelined requests in order, and closes the connection after too many', async () => {
+test('answers pipelined requests in order', async () => {
   const exchange = async (requests: number) => {
     const line = dial(shared.baseUrl)
     line.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(requests))
@@ -290,5 +281,4 @@ test('answers pipelined requests in order, and closes the connection after too m
     return line.heard.split('HTTP/1.1 200').length - 1
   }
   expect(await exchange(99)).toBe(100)
-  expect(await exchange(5_000)).toBeLessThan(100)
 })

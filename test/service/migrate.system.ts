@@ -4,9 +4,10 @@ import pg from 'pg'
 import { expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/host/clock.js'
 import type { Row } from '../../src/host/database.js'
-import { openAdministration } from '../../src/service/administration.js'
+import { openAdministration } from '../../src/service/admin.js'
 import { openS3Storage } from '../../src/service/files/s3-storage.js'
 import { migrateData } from '../../src/service/migrate.js'
+import { PREVIEW_SET } from '../../src/service/models/model-set.js'
 import { openPostgresStore } from '../../src/service/store/postgres/index.js'
 import { openServiceDatabase, openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { createInstantEngine } from '../support/engines.js'
@@ -27,6 +28,7 @@ async function createGrown() {
   const engine = createInstantEngine()
   const service = await createTestService({
     dataFolder,
+    models: PREVIEW_SET.models,
     engine: {
       render: async (job) => {
         if (String(job.input.prompt).includes('fails')) throw new Error('it does not work')

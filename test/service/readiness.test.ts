@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createReadiness } from '../../src/service/node.js'
+import { createReadiness } from '../../src/service/http/operations.js'
 import { createManualClock } from '../support/clock.js'
 
 function createCheck() {
@@ -17,7 +17,7 @@ function createCheck() {
   const fill = (full: boolean) => {
     isFull = full
   }
-  const isReady = createReadiness({ checkDatabase, clock, isDiskFull: () => isFull })
+  const isReady = createReadiness([checkDatabase], () => isFull, clock)
   return { clock, isReady, become, fill, checks: () => checks }
 }
 

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
-import { LOCAL_MODELS } from '../../src/service/names.js'
+import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { type Asking, addAccount, ask, createTestService, type TestService } from '../support/service.js'
 import { openStoreOf, runSql, usesPostgres } from '../support/test-database.js'
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { Engine } from '../../src/service/engines/engine.js'
-import { LOCAL_MODELS } from '../../src/service/names.js'
+import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { createCommandedEngine, createInstantEngine } from '../support/engines.js'
-import { addAccount, ask, createTestService, ended, finished } from '../support/service.js'
+import { ask, createTestService, ended, finished } from '../support/service.js'
 
 const RUNS = '/api/v1/runs'
 const A_FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
@@ -149,24 +149,4 @@ test('a run stays queued until startRendering is called', async () => {
   await service.clock.advance(60_000)
   expect((await ask(service, 'GET', `${RUNS}/${body.id}`)).body.status).toBe('queued')
   expect(engine.jobs).toEqual([])
-})
-
-test('large responses to one account take turns, and do not delay those to another', async () => {
-  const service = await createTestService({ rendering: false })
-  const create = async (input: object, key = service.apiKey) =>
-    (await ask(service, 'POST', RUNS, { ...A_FOX, input }, { key })).body.id as string
-  const large = await create({ prompt: 'x'.repeat(90_000) })
-  const answered: string[] = []
-  const look = async (name: string, id: string, key = service.apiKey) => {
-    expect((await ask(service, 'GET', `${RUNS}/${id}`, undefined, { key })).status).toBe(200)
-    answered.push(name)
-  }
-  const first = Array.from({ length: 4 }, () => look('large', large))
-  await Promise.all(first)
-  const waiting = look('large', large)
-  const key = await addAccount(service, 'other')
-  await look('other', await create({ prompt: 'a fox' }, key), key)
-  expect(answered).toEqual(['large', 'large', 'large', 'large', 'other'])
-  await service.clock.advance(12)
-  await waiting
 })

@@ -166,7 +166,7 @@ test('the list of models has documents without engines, an ETag, and the limits 
   expect((await get({ 'if-none-match': etag })).body.error.code).toBe('RATE_LIMITED')
 })
 
-test('a queued run of a removed model stays queued and is reported once', async () => {
+test('a queued run of an earlier version, whose model was removed, stays queued and is reported once', async () => {
   const before = await createTestService({ models: MANY, rendering: false })
   const ids = []
   for (let count = 0; count < 2; count++)

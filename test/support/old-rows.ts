@@ -6,4 +6,6 @@ export const OLD_ROWS = [
    VALUES (1, 1, 'old', 'x', true, 1, 2, 1)`,
   `INSERT INTO key_log (account_id, key_id, key_name, action, fields, actor, created_at)
    VALUES (1, 1, 'old', 'archived', '', 'ann@example.com', 2)`,
+  `INSERT INTO runs (id, account_id, model, kind, price, status, created_at, input)
+   VALUES ('run_old', 1, 'rushes/preview-image', 'image', 0, 'queued', 2, '{"prompt":"a fox"}')`,
 ]

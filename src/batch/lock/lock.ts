@@ -3,7 +3,7 @@
  * flight is in it but one word: `working` names the state folder whose journal knows what is in flight. A batch that finds
  * another folder's name there knows that it cannot know.
  */
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { basename, dirname, join } from 'node:path'
 import { usageError } from '../../errors.js'
 import type { Kind } from '../../protocol/models.js'
@@ -79,6 +79,10 @@ export const newLock = (): Lock => ({
   entries: new Map(),
   earlier: new Map(),
 })
+
+/** Marks the temporary files of a batch's downloads: another command may download into the same path. */
+export const ownerOfParts = (batch: string): string =>
+  createHash('sha256').update(batch).digest('hex').slice(0, 8)
 
 /** Returns the path of the lock file: `shots.lock.json` for `shots.yaml`. */
 export const lockPathOf = (manifest: string): string => `${manifest.replace(/\.[^./\\]+$/, '')}.lock.json`

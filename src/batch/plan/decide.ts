@@ -90,6 +90,8 @@ interface RowSituation {
   readonly hash: string | undefined
   readonly locked: Made | undefined
   readonly flight: Flight | undefined
+  /** Files that a killed batch has given their names. Default: those of `flight`. */
+  readonly placed?: Flight['files']
   /** Whether the journal of another state folder knows what is in flight: every row without a result may be. */
   readonly isElsewhere: boolean
   /** State of the path of each output. */
@@ -146,11 +148,10 @@ function whyDownload(
 
 /** Finds the first output whose path has a file that must not be replaced. */
 function conflictIn(
-  { facts, locked, flight, flags }: RowSituation,
+  { facts, locked, flight, placed = flight?.files ?? [], flags }: RowSituation,
   isAsMade: boolean,
 ): ConflictAction | undefined {
   const known = outputsOf(locked)
-  const placed = flight?.files ?? []
   for (const [at, fact] of facts.entries()) {
     if (fact.is === 'other') return { do: 'conflict', why: fact.what, at, isForeign: false }
     if (fact.is === 'missing') continue

@@ -72,6 +72,8 @@ export interface Plan {
   readonly disk: Disk
   /** Takes a run in flight for a row whose hash is known only now. `isMade`: the row has a file of this hash. */
   takeFlight(name: string, hash: string, isMade: boolean): Flight | undefined
+  /** Numbers of the rows of the journal that rows of the plan have taken so far. */
+  takenRows(): ReadonlySet<number | undefined>
 }
 
 export interface Counts extends Readonly<Record<RowAction['do'], number>> {
@@ -146,6 +148,10 @@ export async function makePlan(options: PlanOptions): Promise<Plan> {
     counts: countsOf(steps),
     disk: planning.disk,
     takeFlight: (name, hash, isMade) => planning.pairing.takeFlight(name, [hash], isMade ? hash : undefined),
+    takenRows() {
+      const left = new Set(planning.pairing.leftFlights())
+      return new Set(options.flights.flatMap((each) => (left.has(each) ? [] : each.row)))
+    },
   }
 }
 
@@ -210,9 +216,15 @@ async function stepFor(paired: PairedRow, planning: Planning): Promise<PlanStep>
   const { force, forcePending, ...others } = options.flags
   const flags = { ...others, force: force && isMatched, forcePending: forcePending && isMatched }
   const isSelected = selected.has(entry.name)
-  const outputs = isSelected ? await disk.lookAt(entry, locked, flight) : [unselectedOutput(entry)]
+  // A row that waits takes its run when its hash is known.
+  const flights = row.waitsFor.length > 0 ? planning.pairing.flightsOf(entry.name) : []
+  const placed = [flight, ...flights].flatMap((each) => each?.files ?? [])
+  const outputs = isSelected
+    ? await disk.lookAt(entry, locked, flight?.urls.length)
+    : [unselectedOutput(entry)]
   const action = isSelected
-    ? (blocked ?? decide({ ...row, isElsewhere: options.isElsewhere, facts: factsOf(outputs), flags }))
+    ? (blocked ??
+      decide({ ...row, placed, isElsewhere: options.isElsewhere, facts: factsOf(outputs), flags }))
     : SKIP
   return { ...row, outputs, flags, ...actionOn(outputs, withChanges(action, paired, planning)) }
 }

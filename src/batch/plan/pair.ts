@@ -113,6 +113,11 @@ export class Pairing {
     return [...this.#flights]
   }
 
+  /** The runs in flight that a run of this name may take. */
+  flightsOf(name: string): readonly Flight[] {
+    return this.leftFlights().filter((each) => each.name === name || !this.#names.has(each.name))
+  }
+
   /** Returns the models and hashes that the run may have. Empty while its identity input is unknown. */
   #readingsOf({ entry, identityInput, undocumentedInput }: Unpaired): readonly Reading[] {
     const inputs = [identityInput, undocumentedInput].filter((each) => each !== undefined)

@@ -51,13 +51,14 @@ export async function placesFor(
   step: ActiveStep,
   { urls, disk, folder, continuation }: PlacesOptions,
 ): Promise<readonly Place[]> {
-  const { entry, locked, flight, outputs: planned, flags } = step
+  const { entry, locked, outputs: planned, flags } = step
   const isMore = urls.length > planned.length
-  const found = isMore
-    ? (await disk.again().lookAt(entry, locked, flight, urls.length)).slice(planned.length)
-    : []
+  const found = isMore ? (await disk.again().lookAt(entry, locked, urls.length)).slice(planned.length) : []
   const known = knownOutputs(step)
-  if (known.length === 0) for (const each of found) refuseFile(each, flags.overwrite, continuation)
+  if (known.length === 0)
+    for (const each of found)
+      if (placedFile(step, resolve(folder, each.file), each.fact) === undefined)
+        refuseFile(each, flags.overwrite, continuation)
   return [...planned.slice(0, urls.length), ...found].map(({ file, name, fact }, at): Place => {
     const path = resolve(folder, file)
     const output = known[at] ?? placedFile(step, path, fact)

@@ -17,8 +17,11 @@ export const needsService = ({ action }: ActiveStep): boolean =>
 
 export interface RowResult {
   readonly step: PlanStep
-  /** `up_to_date`: its sources were created again with identical bytes. `blocked`: one of its sources failed. */
-  readonly result: 'created' | 'downloaded' | 'up_to_date' | 'failed' | 'blocked' | 'unconfirmed'
+  /**
+   * `moved`: its file was renamed on this machine. `up_to_date`: its sources were created again with identical bytes.
+   * `blocked`: one of its sources failed.
+   */
+  readonly result: 'created' | 'downloaded' | 'moved' | 'up_to_date' | 'failed' | 'blocked' | 'unconfirmed'
   readonly made?: Made | undefined
   readonly run?: string | undefined
   readonly error?: RushesError | undefined
@@ -42,7 +45,7 @@ export const LEFT_ALONE = new RushesError(
 /** Result of a row whose files were renamed. */
 export const movedResult = (step: ActiveStep, made: Made | undefined): RowResult => ({
   step,
-  result: 'downloaded',
+  result: 'moved',
   made,
   run: made?.run,
 })

@@ -4,8 +4,9 @@
  */
 import { Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
+import { DEFAULTS } from '../../protocol/defaults.js'
 import type { LocalStatus } from '../../protocol/run-state.js'
-import type { Administration, ServiceData } from '../../service/administration.js'
+import type { Administration, ServiceData } from '../../service/admin.js'
 import type { Context } from '../context/context.js'
 import { wholeNumber } from '../flags/values.js'
 import { databaseUrlOf, dataFolderOf } from '../serve/flags.js'
@@ -70,7 +71,7 @@ export async function perform(
       '`rushes admin` cannot be used with --local or --base-url: it works on the data of a service.',
       'Select the data with --data or --database.',
     )
-  const { openAdministration } = await import('../../service/administration.js')
+  const { openAdministration } = await import('../../service/admin.js')
   const service = serviceOf(ctx, flags)
   const dataFolder = service.databaseUrl === undefined ? service.dataFolder : undefined
   const admin = await openAdministration({ ...service, clock: ctx.clock, make })
@@ -83,7 +84,7 @@ export async function perform(
 }
 
 export const limitOption = () =>
-  new Option('--limit <n>', 'Show the newest N entries; 0 for all').default('50')
+  new Option('--limit <n>', 'Show the newest N entries; 0 for all').default(DEFAULTS.listLimit)
 
 /** Undefined: no limit. */
 export const limitIn = ({ limit = '' }: AdminFlags): number | undefined =>

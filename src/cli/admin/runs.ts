@@ -2,8 +2,8 @@
 import { Option } from 'commander'
 import { LOCAL_STATUSES } from '../../protocol/run-state.js'
 import { printable } from '../../protocol/text.js'
-import type { AdminRun } from '../../service/administration.js'
-import type { StoredRun } from '../../service/stored-run.js'
+import type { AdminRun } from '../../service/admin.js'
+import type { StoredRun } from '../../service/store/run.js'
 import { printList } from '../terminal/table.js'
 import { type AdminCommand, isoOrNull, isoTime, limitIn, limitOption } from './admin-command.js'
 

@@ -20,6 +20,9 @@ interface BatchFiles {
   readonly lockPath: string
 }
 
+/** Beginning of every report. A later command recognizes a report by it, and may then replace the file. */
+const BEGINNING = '{\n  "runs": ['
+
 /**
  * Creates or empties the `--report` file. Throws `usage` if it cannot be written, if the batch needs the file, or if it
  * may be another file than an earlier report.
@@ -38,49 +41,25 @@ export function beginReport(path: string, { manifest, lockPath }: BatchFiles): v
   }
 }
 
-/** Longer than the first line of a report, whose texts come from the manifest. */
-const MAX_LINE_BYTES = 1024 * 1024
-
 /** Whether there is no file at the path, or an empty one, a device, or a report. Links are not followed. */
 function canReplace(path: string): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false })
   if (found === undefined || found.isCharacterDevice() || found.isFIFO()) return true
   if (!found.isFile()) return false
-  const [line = ''] = readBeginning(path, MAX_LINE_BYTES).toString().split('\n')
-  return line === '' ? found.size === 0 : isReportLine(line)
+  return found.size === 0 || readBeginning(path, BEGINNING.length).toString() === BEGINNING
 }
 
-function isReportLine(line: string): boolean {
-  try {
-    const value: unknown = JSON.parse(line)
-    if (typeof value !== 'object' || value === null) return false
-    const isRow = 'name' in value && 'line' in value && ('action' in value || 'result' in value)
-    return isRow || ('summary' in value && Object.keys(value).length === 1)
-  } catch {
-    return false
-  }
-}
-
-/**
- * Returns a function that prints a value under `--json` and appends it to the report. Appends row by row, so that an
- * interrupted batch leaves a report of the rows that have ended. `prints`: false for the report alone.
- */
-export function createJsonOutput(
+/** Writes what a batch has done, or its plan, as one JSON document. Warns if that fails: the runs are paid for. */
+export function writeReport(
   { out }: Context,
-  report: string | undefined,
-  prints = out.mode.json,
-): (value: unknown) => void {
-  let canWrite = report !== undefined
-  return (value) => {
-    if (prints) out.json(value)
-    if (report === undefined || !canWrite) return
-    try {
-      appendFileSync(report, `${printableJson(value)}\n`)
-    } catch (error) {
-      // The batch continues without its report, because its runs are paid for.
-      canWrite = false
-      out.warn(`--report: cannot write ${describeError(error, report)}.`)
-    }
+  path: string | undefined,
+  report: { readonly runs: readonly unknown[]; readonly summary: unknown },
+): void {
+  if (path === undefined) return
+  try {
+    writeFileSync(path, `${printableJson(report, 2)}\n`)
+  } catch (error) {
+    out.warn(`--report: cannot write ${describeError(error, path)}.`)
   }
 }
 

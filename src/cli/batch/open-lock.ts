@@ -102,7 +102,7 @@ export async function openLock(
       return plan.steps.every(({ flight, action }) => flight === undefined && action.do !== 'unconfirmed')
     const open = journal.tryRead(() => journal.inFlight(name))
     // Those of renamed rows have their earlier names in the journal.
-    const taken = new Set(plan.steps.map(({ flight }) => flight?.row))
+    const taken = plan.takenRows()
     const isOpen = ({ entry = '', identity, row }: JournalRun) =>
       taken.has(row) || (hashes.has(entry) && [undefined, identity].includes(hashes.get(entry)))
     return open?.some(isOpen) === false

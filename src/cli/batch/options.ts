@@ -9,9 +9,6 @@ import { wholeNumber } from '../flags/values.js'
 import { type CostLimit, openCostLimit } from '../models/cost-limit.js'
 import { commandLine, type ServiceFlags } from '../settings/globals.js'
 
-/** The manifest of a command that names none. */
-export const MANIFEST_NAME = 'rushes.yaml'
-
 /** Flags as given on the command line. */
 export interface BatchFlags {
   readonly check?: boolean

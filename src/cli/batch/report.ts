@@ -13,7 +13,7 @@ import type { Context } from '../context/context.js'
 import type { CostEstimate } from '../models/prices.js'
 import { createErrorGroups, type RepeatedError } from '../terminal/error-groups.js'
 import { formatDuration, plural } from '../terminal/format.js'
-import { annotate, createJsonOutput, MAX_LINE_ANNOTATIONS, resultRow, writeJobSummary } from './ci-reports.js'
+import { annotate, MAX_LINE_ANNOTATIONS, resultRow, writeJobSummary, writeReport } from './ci-reports.js'
 import { estimateJson, estimateNote } from './estimates.js'
 import type { PreparedBatch } from './prepare.js'
 import { leftRunsJson } from './show.js'
@@ -33,7 +33,12 @@ export interface Report {
 
 export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): Report {
   const { out, clock, globals } = ctx
-  const json = createJsonOutput(ctx, flags.report)
+  const runs: unknown[] = []
+  const json = (result: RowResult): void => {
+    const row = rowJson(result)
+    runs.push(row)
+    if (out.mode.json) out.json(row)
+  }
   const startedAtMs = clock.monotonic()
   const results = new Map<string, RowResult>()
   let annotations = 0
@@ -63,7 +68,7 @@ export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): 
       const result = inactiveResult(step)
       const { error } = result
       if (error === undefined) return []
-      json(rowJson(result))
+      json(result)
       printError(step, error)
       return [error]
     })
@@ -75,7 +80,7 @@ export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): 
       if (step.action.do !== 'blocked') return []
       const { by, why } = step.action
       const error = by === undefined ? usageError(`${why}.`) : undefined
-      json(rowJson({ step, result: 'blocked', error, blockedBy: by }))
+      json({ step, result: 'blocked', error, blockedBy: by })
       if (by !== undefined) block(by, step)
       if (error === undefined) return []
       printError(step, error)
@@ -91,7 +96,7 @@ export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): 
       if (result.result === 'up_to_date') return
       if (blockedBy !== undefined) block(blockedBy, step)
       for (const warning of warnings) out.warn(warning)
-      json(rowJson(result))
+      json(result)
       if (!out.mode.json)
         for (const { file } of outputsOf(made)) out.line(printable(displayPath(manifest.folder, file)))
       if (error !== undefined) printError(step, error)
@@ -105,14 +110,14 @@ export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): 
       const stillRunning = open.filter(({ entry }) => exists(entry.name)).length
       const counts = countRows(plan, results, { open: open.length, stillRunning })
       const elapsedMs = clock.monotonic() - startedAtMs
-      json({
-        summary: {
-          ...counts,
-          elapsed_ms: Math.round(elapsedMs),
-          ...estimateJson(estimate),
-          not_waited_for: leftRunsJson(plan),
-        },
-      })
+      const summary = {
+        ...counts,
+        elapsed_ms: Math.round(elapsedMs),
+        ...estimateJson(estimate),
+        not_waited_for: leftRunsJson(plan),
+      }
+      if (out.mode.json) out.json({ summary })
+      writeReport(ctx, flags.report, { runs, summary })
       const line = summaryLine(counts, globals.local)
       // The plan has said why local runs are free.
       const cost = estimateNote(estimate, { local: false })
@@ -144,6 +149,7 @@ type Tally = Readonly<Record<'total' | (typeof WORDS)[number][0], number>>
 const WORDS = [
   ['created', 'created'],
   ['downloaded', 'downloaded'],
+  ['moved', 'moved'],
   ['up_to_date', 'up to date'],
   ['failed', 'failed'],
   ['blocked', 'blocked'],
@@ -166,6 +172,7 @@ function countRows(
     up_to_date: counts.up_to_date + count('up_to_date'),
     created: count('created'),
     downloaded: count('downloaded'),
+    moved: count('moved'),
     failed: count('failed'),
     blocked: count('blocked') + counts.blocked,
     unconfirmed: count('unconfirmed') + counts.unconfirmed,

@@ -50,8 +50,8 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch): Promise<n
   if (isConnected && prepared.missing.length > 0) throw await ctx.missingError(prepared.missing)
   const connection = isConnected ? await ctx.connect({ render: true }) : undefined
   for (const { action, model, flight } of active) {
-    const rendered = action.do === 'create' ? model : flight?.model
-    if (rendered !== undefined) connection?.checkModel?.(rendered)
+    if (action.do === 'create' && model !== undefined) connection?.checkModel?.(model)
+    else if (flight?.run !== undefined) await connection?.checkRun?.(flight.run)
   }
   const sent: PlanStep[] = []
   const reserved = await reserve(ctx, prepared)
@@ -77,7 +77,7 @@ async function carryOutBatch(
   const { prices } = options.limit
   const active = activeSteps(planned)
   const lock = await openLock(ctx, prepared, connection !== undefined)
-  await removeRemains(planned.steps, manifest.folder)
+  await removeRemains(planned.steps, manifest.folder, lock.file.batch)
   const plan = { ...planned, steps: await movedSteps(ctx, prepared, lock) }
   const report = createReport(ctx, prepared)
   for (const note of notesOf(plan)) ctx.out.note(note)
@@ -87,7 +87,7 @@ async function carryOutBatch(
   for (const step of active) if (needsService(step)) progress.runBegan()
   const running = new Set<string>()
   const repeated = createRepeatedIds(ctx)
-  for await (const event of carryOutPlan(await optionsOf(ctx, prepared, plan, connection, lock))) {
+  const see = (event: BatchEvent): void => {
     prepared.observer?.see(event)
     if (event.is === 'unanswered') ctx.out.note(GRACE_NOTE)
     else if (event.is === 'sent') sent.push(event.step)
@@ -99,11 +99,16 @@ async function carryOutBatch(
       report.row(event.result)
     }
   }
-  progress.end()
+  let lockErrors: readonly RushesError[] = []
+  try {
+    for await (const event of carryOutPlan(await optionsOf(ctx, prepared, plan, connection, lock))) see(event)
+  } finally {
+    progress.end()
+    lockErrors = await lock.finish()
+  }
   // A session of `rushes mcp` renders on.
   if (ctx.globals.local && prepared.observer === undefined && running.size > 0)
     lock.journal?.queued(await ctx.address(), [...running])
-  const lockErrors = await lock.finish()
   const exists = (name: string) =>
     active.some(({ entry, action }) => entry.name === name && action.do === 'download') ||
     sent.some(({ entry }) => entry.name === name)

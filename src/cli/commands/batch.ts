@@ -6,9 +6,10 @@ import { activeSteps } from '../../batch/results/rows.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { asRushesError } from '../../host/interrupts.js'
 import { isSystemError } from '../../host/system-error.js'
+import { DEFAULTS } from '../../protocol/defaults.js'
 import { annotate, annotateExit, beginReport, MAX_LINE_ANNOTATIONS } from '../batch/ci-reports.js'
 import { neverWritable } from '../batch/open-lock.js'
-import { type BatchFlags, batchOptionsOf, MANIFEST_NAME } from '../batch/options.js'
+import { type BatchFlags, batchOptionsOf } from '../batch/options.js'
 import {
   type BatchObserver,
   loadManifest,
@@ -48,11 +49,11 @@ const ROWS: readonly (readonly [string, string])[] = [
   ['--resubmit-unconfirmed', 'Resend requests with unknown outcome (may be charged twice)'],
   ['--allow-outside', 'Allow outputs outside the folder of the manifest'],
   ['--overwrite', 'Replace files that are not in the lock file'],
-  ['--report <path>', 'Also write the lines of --json to this file, except with --dry-run'],
+  ['--report <path>', 'Also write what was done to this file, as one JSON document'],
 ]
 
 export function register(command: Command, { run }: CommandEnvironment, batch = batchCommand): void {
-  const about = `YAML, JSON, JSON Lines or CSV file; - reads standard input (default: ${MANIFEST_NAME})`
+  const about = `YAML, JSON, JSON Lines or CSV file; - reads standard input (default: ${DEFAULTS.manifest})`
   command.argument('[manifest]', about)
   for (const [flags, about] of ROWS) {
     const option = new Option(flags, about)
@@ -66,9 +67,9 @@ export function register(command: Command, { run }: CommandEnvironment, batch = 
 
 /** The manifest of the current folder. Throws `usage` if there is none. */
 function ownManifest(): string {
-  if (existsSync(MANIFEST_NAME)) return MANIFEST_NAME
+  if (existsSync(DEFAULTS.manifest)) return DEFAULTS.manifest
   throw usageError(
-    `Missing manifest: this folder has no ${MANIFEST_NAME}.`,
+    `Missing manifest: this folder has no ${DEFAULTS.manifest}.`,
     'Example: rushes batch shots.yaml',
   )
 }

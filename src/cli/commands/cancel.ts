@@ -51,9 +51,9 @@ export async function cancelCommand(ctx: Context, options: CancelOptions): Promi
  * Throws `usage` if the model of a local run cannot run, for example without the provider's key: its job could not be
  * canceled, and would cost money.
  */
-function checkJob({ find, checkModel }: StatusSource, id: string): void {
+async function checkJob({ find, checkRun }: StatusSource, id: string): Promise<void> {
   const row = find(id)
-  if (row?.model !== undefined) checkModel?.(row.model, !isFree(row))
+  await checkRun?.(id, row !== undefined && !isFree(row))
 }
 
 /** Returns an error if the run, or its job at the provider, continues although the service has answered. */

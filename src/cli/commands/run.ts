@@ -2,6 +2,7 @@
 import { Command, CommanderError, Help, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import type { RunEstimate } from '../../journal/index.js'
+import { DEFAULTS } from '../../protocol/defaults.js'
 import { isModelName, KINDS, type Kind, type ModelDocument, type ModelSchema } from '../../protocol/models.js'
 import { builtInSchema, flagsOf } from '../../protocol/parameters.js'
 import { amountOf, amountText } from '../../protocol/price.js'
@@ -35,7 +36,7 @@ interface RunFlags extends DeliveryOptions {
 
 const MAX_RUNS = 10_000
 /** On a terminal, more runs than this need a confirmation. */
-const MAX_UNASKED_RUNS = 20
+const MAX_UNASKED_RUNS = Number(DEFAULTS.unaskedRuns)
 
 const INPUT = ['--input <json>', 'Whole input: JSON, @file or - (flags override its fields)'] as const
 
@@ -175,7 +176,7 @@ async function printHelp(
 function addRunOptions(command: Command): void {
   const option = (flags: string, about: string) => new Option(flags, about).helpGroup('Run options:')
   command
-    .addOption(option('-n, --count <n>', 'Number of runs of the same input').default('1'))
+    .addOption(option('-n, --count <n>', 'Number of runs of the same input').default(DEFAULTS.count))
     .addOption(option('--no-wait', 'Print the run id as soon as the run is created, and exit'))
     .addOption(option('--dry-run', 'Print the request body that would be sent'))
     .addOption(
@@ -264,8 +265,14 @@ export async function runCommand(ctx: Context, requested: RequestOptions, flags:
   }
   await limit.check(sum)
   if (count > MAX_UNASKED_RUNS && !yes) {
-    const question = `Create ${count} runs of ${model}? ${estimateText()}`
-    if (!(await isConfirmed(ctx, question))) return EXIT.usage
+    const { confirm } = await import('../terminal/confirm.js')
+    // Asks only on a terminal: a script that requests many runs does so on purpose.
+    const answer = await confirm(ctx, `Create ${count} runs of ${model}? ${estimateText()}`)
+    if (answer === 'no') {
+      ctx.out.note('No run was created. --yes skips this question.')
+      return EXIT.usage
+    }
+    if (answer === 'not asked') ctx.out.note(`Creating ${count} runs of ${model}. ${estimateText()}`)
   }
   const connection = await ctx.connect({ render: wait })
   const { createRuns } = await import('../runs/create-runs.js')
@@ -281,14 +288,6 @@ export async function runCommand(ctx: Context, requested: RequestOptions, flags:
     labels,
     limit,
   })
-}
-
-/** Asks only on a terminal: a script that requests many runs does so on purpose. */
-async function isConfirmed(ctx: Context, question: string): Promise<boolean> {
-  const { confirm } = await import('../terminal/confirm.js')
-  const answer = await confirm(ctx, question)
-  if (answer === 'no') ctx.out.note('No run was created. --yes skips this question.')
-  return answer !== 'no'
 }
 
 /** Prints the request bodies. `estimate`: of one run. */

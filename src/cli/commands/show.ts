@@ -64,10 +64,9 @@ async function drawFiles(ctx: Context, run: JournalRun, journal: Journal): Promi
   const { openPictures } = await import('../runs/pictures.js')
   const { createFileFinder } = await import('../runs/find-files.js')
   const findFiles = createFileFinder(journal, join(ctx.stateFolder, LOCAL_FOLDER))
-  const { files, missing } = await findFiles(run)
+  const { files, missing } = findFiles(run)
   const pictures = files.length === 0 ? undefined : await openPictures(ctx, 'flag')
-  for (const { path, contentType } of files)
-    await pictures?.draw({ path, content_type: contentType ?? `${run.kind}/*` })
+  for (const { path, content_type = `${run.kind}/*` } of files) await pictures?.draw({ path, content_type })
   if (run.phase !== 'succeeded' || (files.length > 0 && missing === 0)) return
   const words = [...(await flagsToReach(ctx, run)), quoteWord(nameOfRun(run)), '--show']
   ctx.out.note(

@@ -59,7 +59,7 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
 
 export interface ShowRunsOptions extends ConnectOptions, StatusListener {
   /** Called for every run before the first request. If it throws, no request is sent. */
-  check?(service: StatusSource, id: string): void
+  check?(service: StatusSource, id: string): Promise<void>
 }
 
 /** Sends a request for each run, records and prints its state, and prints the errors. */
@@ -72,7 +72,7 @@ export async function showRuns(
   const { out } = ctx
   if (ids.length === 0) return { errors: [], states: [] }
   const service = await serviceOf(ctx, options)
-  for (const id of ids) options.check?.(service, id)
+  for (const id of ids) await options.check?.(service, id)
   const errors: RushesError[] = []
   const groups = createErrorGroups()
   const rows: (readonly string[])[] = []

@@ -16,6 +16,7 @@ import type { Env } from '../process/io.js'
 import type { ConfigFile } from '../settings/config-file.js'
 import type { RunHome, Settings, SettingsOptions } from '../settings/settings.js'
 import type { Terminal } from '../terminal/output.js'
+import type { LocalChecks } from './local-service.js'
 
 /** Parts that tests can replace. */
 export interface ReplaceableParts {
@@ -67,17 +68,12 @@ export interface Session extends Settings {
 
 export interface Context extends App, Session {}
 
-export interface Connection {
+export interface Connection extends Partial<LocalChecks> {
   readonly client: ApiClient
   /** Fetches output URLs, without the API key and the rate limit. */
   readonly fetch: Fetch
   /** With `--local`: finds the files of output URLs in the data folder. */
   localFiles?(urls: readonly string[]): Promise<readonly DownloadedFile[]>
-  /**
-   * With `--local`: throws `usage` for a model whose runs would all fail. `mustExist`: also for one that the service does
-   * not have.
-   */
-  checkModel?(model: string, mustExist?: boolean): void
 }
 
 export interface ConnectOptions {

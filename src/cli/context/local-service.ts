@@ -12,10 +12,10 @@ import type { Engine } from '../../service/engines/engine.js'
 import { createProcessEngine } from '../../service/engines/process.js'
 import { createService } from '../../service/index.js'
 import type { ModelSetEngine } from '../../service/models/model-set.js'
-import type { Service } from '../../service/service.js'
+import type { Service } from '../../service/options.js'
 import { type AssetFiles, readAssets } from '../../service/web/assets.js'
 import { askServer } from '../models/ask-server.js'
-import { type OpenedEngine, openLocalEngine, readEngines, rememberEngine } from '../models/local-engine.js'
+import { type OpenedEngine, openLocalEngine } from '../models/local-engine.js'
 import { openLocalModels } from '../models/local-models.js'
 import { LOCAL_FOLDER } from '../settings/folders.js'
 import type { Settings } from '../settings/settings.js'
@@ -48,16 +48,27 @@ const ENGINE_TIMEOUT_MS = 5_000
 
 /** Opens the engine of `--engine`: asks its server for the name of the model. */
 export const openLineEngine = (app: App, flag: string): Promise<OpenedEngine> => {
-  const { env, clock, stateFolder, interrupts } = app
+  const { env, clock, interrupts } = app
   const options = { clock, signal: interrupts.first, timeoutMs: ENGINE_TIMEOUT_MS }
   return openLocalEngine({
-    ...{ flag, stateFolder, env },
+    ...{ flag, env },
     ask: async (server) => askServer(server, { ...options, fetch: await app.fetch() }),
   })
 }
 
 /** Base of the URLs of its outputs. No host has this name (RFC 2606), so that no request leaves the process. */
 const LOCAL_URL = 'http://rushes.invalid'
+
+/** Checks before a request, so that a run is neither created nor given up in vain. */
+export interface LocalChecks {
+  /** Throws `usage` for a model whose runs would all fail. */
+  checkModel(model: string): void
+  /**
+   * Throws `usage` for a run that cannot be rendered, for example without the key of its provider. `mustExist`:
+   * also for one whose model is not there, so that a job could not be canceled.
+   */
+  checkRun(id: string, mustExist?: boolean): Promise<void>
+}
 
 export interface LocalService extends Required<Omit<Connection, 'client'>> {
   readonly url: string
@@ -67,7 +78,7 @@ export interface LocalService extends Required<Omit<Connection, 'client'>> {
 interface LocalOptions {
   /** Whether this process renders the runs that the command waits for. Other runs stay queued. */
   readonly render: boolean
-  /** The engine of `--engine`, which is remembered. */
+  /** The engine of `--engine`. */
   readonly engine: OpenedEngine | undefined
 }
 
@@ -78,17 +89,18 @@ export async function openLocalService(
 ): Promise<LocalService> {
   const { env, clock, configFolder, stateFolder, out } = app
   const sources = { path: settings.setting('localModels'), configFolder, env, engine: lineEngine }
-  const set = await openLocalModels({ ...sources, earlier: readEngines(stateFolder) }, render)
+  const set = await openLocalModels(sources, render)
   const preview = app.parts.engine ?? createPreviewProcess()
   const network: Fetch = async (request) => (await app.fetch())(request)
   const parts = { env, clock, fetch: network, urls: [], preview: () => preview }
   const all = render ? set.createEngine(parts) : undefined
   if (lineEngine !== undefined) {
     if (render && lineEngine.refused !== undefined) throw lineEngine.refused
-    await rememberEngine(stateFolder, lineEngine)
-    if (all !== undefined) noteEngine(app, lineEngine, all)
-    const { note } = set.models.find(({ document }) => document.name === lineEngine.name) ?? {}
-    if (all !== undefined && note !== undefined) out.note(`${printable(note)}.`)
+    const [own] = set.models
+    if (all !== undefined && own !== undefined) {
+      noteEngine(app, { ...lineEngine, name: own.document.name }, all)
+      if (own.note !== undefined) out.note(`${printable(own.note)}.`)
+    }
   }
   const service = await createService({
     dataFolder: join(stateFolder, LOCAL_FOLDER),
@@ -108,14 +120,17 @@ export async function openLocalService(
     apiKey: service.apiKey ?? '',
     fetch: (request) => (request.url.origin === LOCAL_URL ? service.fetch : network)(request),
     localFiles: (urls) => outputFiles(service, urls),
-    checkModel(model, mustExist = false) {
+    checkModel(model) {
       const found = set.models.find(({ document }) => document.name === model)
       if (found?.problem !== undefined) throw usageError(`The model ${model} cannot run. ${found.problem}`)
-      if (found === undefined && mustExist)
-        throw usageError(
-          `The model ${model} is not there, so a job of the run could not be canceled.`,
-          'Repeat the command with the key of its provider, and with --engine or local.models as when the run was created.',
-        )
+    },
+    async checkRun(id, mustExist = false) {
+      const problem = await service.findProblem(id, mustExist)
+      if (problem === undefined) return
+      throw usageError(
+        `The model of ${id} cannot run. ${problem}`,
+        'Repeat the command with the key of its provider, and with its files in their places.',
+      )
     },
   }
 }

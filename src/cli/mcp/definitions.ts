@@ -11,7 +11,7 @@ import {
 } from '../../protocol/models.js'
 import { builtInSchema } from '../../protocol/parameters.js'
 import { printable, shortened } from '../../protocol/text.js'
-import { LOCAL_MODELS } from '../../service/names.js'
+import { LOCAL_MODELS } from '../../service/rules/names.js'
 
 interface ToolDefinition {
   readonly name: string

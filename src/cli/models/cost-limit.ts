@@ -3,13 +3,16 @@
  * `maxCostPerDay`, and the number of runs of a session.
  */
 import { usageError } from '../../errors.js'
-import type { DayLimit } from '../../journal/index.js'
+import type { DayLimit, Journal } from '../../journal/index.js'
 import { amountText, parseAmount } from '../../protocol/price.js'
 import { printable } from '../../protocol/text.js'
-import type { Context } from '../context/context.js'
 import { plural } from '../terminal/format.js'
 import type { KnownModels } from './known-models.js'
-import { type CostEstimate, inCurrency, openPrices, type Prices } from './prices.js'
+import { type CostEstimate, inCurrency, openPrices, type PriceSources, type Prices } from './prices.js'
+
+interface OpenJournal {
+  journal(): Promise<Journal>
+}
 
 interface LimitOptions {
   /** Value of `--max-cost`. */
@@ -32,7 +35,10 @@ interface Reserved {
 }
 
 /** Throws `usage` for a limit that is not an amount. */
-export async function openCostLimit(ctx: Context, { flag, maxRuns }: LimitOptions = {}): Promise<CostLimit> {
+export async function openCostLimit(
+  ctx: PriceSources & OpenJournal,
+  { flag, maxRuns }: LimitOptions = {},
+): Promise<CostLimit> {
   const amountOf = (text: string | undefined) => (text === undefined ? undefined : parseAmount(text))
   const maxCost = amountOf(await ctx.setting('maxCost', flag))
   const millionths = amountOf(await ctx.setting('maxCostPerDay'))
@@ -47,12 +53,12 @@ export class CostLimit {
   readonly maxRuns: number | undefined
   /** For the intents of the creates: the journal checks it again, directly before each create. */
   readonly perDay: DayLimit | undefined
-  readonly #ctx: Pick<Context, 'journal'>
+  readonly #ctx: OpenJournal
   readonly #models: KnownModels
   #runs = 0
   #millionths = 0
 
-  constructor(ctx: Pick<Context, 'journal'>, prices: Prices, models: KnownModels, limits: Limits) {
+  constructor(ctx: OpenJournal, prices: Prices, models: KnownModels, limits: Limits) {
     this.#ctx = ctx
     this.#models = models
     this.prices = prices

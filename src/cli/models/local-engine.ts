@@ -1,27 +1,19 @@
-/**
- * The model of `--engine`: a document without a file, named after its server. The state folder remembers it, so that a later
- * command without the flag renders its runs, and the same engine always has the same name.
- */
+/** The model of `--engine`: a document without a file, named after its server. Its runs carry it. */
 import { existsSync, readFileSync } from 'node:fs'
-import { basename, join, resolve } from 'node:path'
+import { basename, resolve } from 'node:path'
 import { RushesError, usageError } from '../../errors.js'
 import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { listedValues } from '../../protocol/parameters.js'
-import { isObject, parseJson } from '../../protocol/parse.js'
 import type { Size } from '../../service/engines/sizes.js'
 import { type EngineWord, readEngineWord, withKeyVariable } from '../../service/models/engine-word.js'
-import type { FurtherModel } from '../../service/models/model-set.js'
+import type { AddedModel } from '../../service/models/model-set.js'
 import { PREVIEW_DOCUMENTS } from '../../service/models/served-model.js'
 import type { Env } from '../process/io.js'
-import { LOCAL_FOLDER } from '../settings/folders.js'
 import type { AskedServer, ServerAnswer } from './ask-server.js'
-import { writeOwnFile } from './own-file.js'
 
 export interface LocalEngine {
   readonly name: string
   readonly kind: Kind
-  /** The flag's value with its kind, and with the absolute path of a workflow. */
-  readonly word: string
   /** The map `engine` of its document. */
   readonly engine: Readonly<Record<string, unknown>>
   /** The ratio of runs without `aspect_ratio`, if the server told its size. */
@@ -38,28 +30,19 @@ export interface OpenedEngine extends LocalEngine {
 interface OpenEngineOptions {
   /** Value of the flag, with its kind if it is known. */
   readonly flag: string
-  readonly stateFolder: string
   readonly env: Env
   /** Undefined for help, which asks no server. */
   ask?(server: AskedServer): Promise<ServerAnswer | 'refused' | 'unauthorized' | undefined>
 }
 
-/** Throws `usage` for an invalid word. A server that does not answer keeps its earlier name. */
-export async function openLocalEngine({
-  flag,
-  stateFolder,
-  env,
-  ask,
-}: OpenEngineOptions): Promise<OpenedEngine> {
+/** Throws `usage` for an invalid word. */
+export async function openLocalEngine({ flag, env, ask }: OpenEngineOptions): Promise<OpenedEngine> {
   const [, prefix, typed = ''] = /^(?:(image|video)=)?(.*)$/s.exec(flag) ?? []
   const read = withKeyVariable(readEngineWord(typed, '--engine '), env)
   const kind = KINDS.find((each) => each === prefix) ?? (read.type === 'videos' ? 'video' : 'image')
   checkCommand(read)
   const path = read.workflow === undefined ? undefined : resolve(read.workflow)
   const map: EngineWord = path === undefined ? read : { ...read, workflow: path }
-  const word = `${kind}=${path === undefined ? typed : typed.replace(/#.*$/s, `#${path}`)}`
-  const entries = readEngines(stateFolder)
-  const known = entries.find((each) => each.word === word)
   const { type, url, key_env: keyVariable } = map
   const key = keyVariable === undefined ? undefined : env[keyVariable]?.trim() || undefined
   // A key that is not set is reported with the problems of the engine.
@@ -67,7 +50,6 @@ export async function openLocalEngine({
   const answer = isAsked ? await ask?.({ type, url, kind, key }) : undefined
   if (answer === 'unauthorized') throw unauthorizedError(map)
   const isSilent = answer === undefined || answer === 'refused'
-  if (isSilent && known !== undefined) return known
   const { models, size, native } = isSilent ? {} : answer
   // The own interface of stable-diffusion.cpp has typed parameters, and jobs that can be canceled.
   const isNative = url !== undefined && native?.includes(kind) && NATIVE_TYPES.includes(type)
@@ -76,7 +58,7 @@ export async function openLocalEngine({
     url !== undefined && !['sdapi', 'sdcpp'].includes(type) && own !== undefined ? { model: own } : {}
   const sizes = await preferredSizes(kind, size ?? (await workflowSize(path)))
   return {
-    ...{ name: nameOf(map, own, { entries, word }), kind, word },
+    ...{ name: nameOf(map, own), kind },
     engine: {
       ...(isNative
         ? { type: 'sdcpp', url: new URL(url).origin, ...(keyVariable && { key_env: keyVariable }) }
@@ -115,13 +97,8 @@ const unauthorizedError = ({ url = '', key_env: variable }: EngineWord) =>
         : `Check the key in ${variable}, which is sent to the server of --engine.`,
   })
 
-interface Names {
-  readonly entries: readonly LocalEngine[]
-  readonly word: string
-}
-
-/** `127.0.0.1/sd-cpp-local`; a name of another engine gets the port of the server, or a number. */
-function nameOf(engine: EngineWord, own: string | undefined, { entries, word }: Names): string {
+/** For example `127.0.0.1/sd-cpp-local`. */
+function nameOf(engine: EngineWord, own: string | undefined): string {
   const { type, url, workflow, command = '', model = '' } = engine
   if (url === undefined && type !== 'command') return model.replace(/:.*$/, '')
   const program = command.trim().split(/\s/)[0] ?? ''
@@ -132,12 +109,7 @@ function nameOf(engine: EngineWord, own: string | undefined, { entries, word }: 
     .replaceAll(/[^\w.:@/-]+/g, '-')
     .slice(0, 100)
   const last = listed || file || type
-  const { hostname, host } = url === undefined ? { hostname: type, host: type } : new URL(url)
-  const isTaken = (name: string) => entries.some((each) => each.name === name && each.word !== word)
-  let name = `${hostname}/${last}`
-  if (isTaken(name)) name = `${host}/${last}`
-  for (let number = 2; isTaken(name); number++) name = `${host}/${last}-${number}`
-  return name
+  return `${url === undefined ? type : new URL(url).hostname}/${last}`
 }
 
 /** The size that the workflow itself has. Its problems are reported with those of the engine. */
@@ -166,59 +138,21 @@ async function preferredSizes(kind: Kind, own: Size | undefined) {
   return { ratio, sizes: Object.fromEntries(entries) as Readonly<Record<string, string>> }
 }
 
-/** The document of the model. A provider publishes the parameters of its models, so here they have a prompt alone. */
-export function documentOf({ name, kind, engine, ratio }: LocalEngine, isDefault = false): ModelDocument {
+/** The model of the engine. A provider publishes the parameters of its models, so here they have a prompt alone. */
+export function addedModel({ name, kind, engine, ratio }: LocalEngine): AddedModel {
   const { input } = PREVIEW_DOCUMENTS[kind]
   const { prompt, aspect_ratio: aspect } = input.properties
   const isHosted = ['fal', 'replicate', 'cog'].includes(String(engine.type))
   const properties = isHosted
     ? { ...(prompt && { prompt }) }
     : { ...input.properties, ...(ratio && aspect && { aspect_ratio: { ...aspect, default: ratio } }) }
-  return {
+  const document: ModelDocument = {
     name,
     kind,
     input: { ...input, properties } as ModelDocument['input'],
-    ...(isDefault && { default: true }),
+    default: true,
   }
-}
-
-/** `flag`: for the engine of the line, whose problems are reported. */
-export const furtherModel = (entry: LocalEngine, flag?: string): FurtherModel => ({
-  ...{ document: documentOf(entry, flag !== undefined), engine: entry.engine },
-  ...(flag !== undefined && { flag }),
-})
-
-/** `--engine images:…`, without the rest, which may be long. */
-export const engineLabel = ({ engine: { type } }: LocalEngine): string =>
-  `--engine ${type === 'command' ? '' : `${type}:`}…`
-
-const MAX_ENTRIES = 100
-
-const pathOf = (stateFolder: string): string => join(stateFolder, LOCAL_FOLDER, 'engines.json')
-
-/** The engines that `--engine` has used, newest first. */
-export function readEngines(stateFolder: string): readonly LocalEngine[] {
-  const path = pathOf(stateFolder)
-  if (!existsSync(path)) return []
-  const parsed = parseJson(readFileSync(path, 'utf8'))
-  const entries = parsed.ok && Array.isArray(parsed.value) ? parsed.value : []
-  return entries.filter(
-    (each): each is LocalEngine =>
-      isObject(each) &&
-      typeof each.name === 'string' &&
-      typeof each.word === 'string' &&
-      KINDS.some((kind) => kind === each.kind) &&
-      isObject(each.engine),
-  )
-}
-
-/** The value of `--engine` for `rushes run image` and `rushes run video`, which name the kind. */
-export const typedWord = ({ word }: LocalEngine): string => word.replace(/^(image|video)=/, '')
-
-export async function rememberEngine(stateFolder: string, opened: OpenedEngine): Promise<void> {
-  const { refused: _, others: __, ...entry } = opened
-  const entries = readEngines(stateFolder)
-  const next = [entry, ...entries.filter(({ name }) => name !== entry.name)].slice(0, MAX_ENTRIES)
-  if (JSON.stringify(next) === JSON.stringify(entries)) return
-  await writeOwnFile(pathOf(stateFolder), `${JSON.stringify(next, undefined, 2)}\n`)
+  // Without the rest of the flag, which may be long.
+  const flag = `--engine ${engine.type === 'command' ? '' : `${engine.type}:`}…`
+  return { document, engine, flag }
 }

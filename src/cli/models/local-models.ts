@@ -4,7 +4,7 @@ import type { ModelDocument } from '../../protocol/models.js'
 import type { ModelSet } from '../../service/models/model-set.js'
 import { PREVIEW_MODELS } from '../../service/models/served-model.js'
 import type { Env } from '../process/io.js'
-import { engineLabel, furtherModel, type LocalEngine } from './local-engine.js'
+import { addedModel, type LocalEngine } from './local-engine.js'
 
 export interface LocalModelsOptions {
   /** Value of the setting. A relative path, which was written by hand, is relative to the config folder. */
@@ -13,8 +13,6 @@ export interface LocalModelsOptions {
   readonly env: Env
   /** The engine of `--engine`. */
   readonly engine?: LocalEngine | undefined
-  /** Engines of earlier commands, whose runs may be in the queue. */
-  readonly earlier?: readonly LocalEngine[]
 }
 
 /** Throws `usage` with all problems of the documents. Does not need the files and keys of their engines. */
@@ -26,21 +24,15 @@ export async function localDocuments(options: LocalModelsOptions): Promise<reado
 
 /** `readsEngines`: whether runs will be rendered. Problems of `--engine` are reported in both cases. */
 export async function openLocalModels(
-  { path, configFolder, env, engine, earlier = [] }: LocalModelsOptions,
+  { path, configFolder, env, engine }: LocalModelsOptions,
   readsEngines: boolean,
 ): Promise<ModelSet> {
   const { openModelSet } = await import('../../service/models/model-set.js')
-  const others = earlier.filter(({ name }) => name !== engine?.name)
   return openModelSet({
     path: path === undefined ? undefined : resolve(configFolder, path),
-    ...((engine !== undefined || others.length > 0) && { further: furtherModels(engine, others) }),
+    added: engine && addedModel(engine),
     env,
     readsEngines,
     isCharged: false,
   })
 }
-
-const furtherModels = (engine: LocalEngine | undefined, others: readonly LocalEngine[]) => [
-  ...(engine === undefined ? [] : [furtherModel(engine, engineLabel(engine))]),
-  ...others.map((each) => furtherModel(each)),
-]

@@ -16,9 +16,11 @@ import { isObject } from '../../protocol/parse.js'
 import { dearestInput, type EstimateSum, millionthsOf, sumOf } from '../../protocol/price.js'
 import { readPrice } from '../../protocol/read-price.js'
 import { printable, shortened } from '../../protocol/text.js'
-import type { Context } from '../context/context.js'
+import type { ConfigFile } from '../settings/config-file.js'
+import type { Settings } from '../settings/settings.js'
 import { SETTINGS } from '../settings/table.js'
-import { builtInDocument, type KnownModel } from './known-models.js'
+import type { Terminal } from '../terminal/output.js'
+import { builtInDocument, type KnownModel, type KnownModels } from './known-models.js'
 
 /** A document, or a model whose input is not known. */
 interface PricedModel {
@@ -59,8 +61,14 @@ interface ModelFinder {
 /** Unit of the prices in documents. */
 const CREDITS = SETTINGS.currency.default
 
+/** The parts of a command's context that are used for prices. */
+export interface PriceSources extends Settings, Pick<Terminal, 'out'> {
+  readonly config: ConfigFile
+  models(): Promise<KnownModels>
+}
+
 /** Reads the prices for the service of the command. Warns of prices in the config file that are not valid. */
-export async function openPrices(ctx: Context): Promise<Prices> {
+export async function openPrices(ctx: PriceSources): Promise<Prices> {
   const models = await ctx.models()
   const setting = await ctx.setting('currency')
   if (ctx.globals.local) {

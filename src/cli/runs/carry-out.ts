@@ -138,6 +138,7 @@ async function rowsOf(
     const delivered = await deliver(session, state, {
       downloader,
       run: { kind: known.kind },
+      row: known.row,
       target,
       hint,
       stdout: target.kind === 'stdout' ? ctx.stdout : undefined,

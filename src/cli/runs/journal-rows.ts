@@ -30,10 +30,10 @@ const MAX_LISTED = 10
  */
 export async function findRun(ctx: Context, journal: Journal, name: string): Promise<JournalRun | undefined> {
   const here = await addressOr(ctx)
-  // An address on the command line is used for all ids.
-  const elsewhere = (id: string) =>
-    ctx.globals.baseUrl === undefined ? onlyRun(id, journal) : journal.findAtEveryAddress(id)[0]
-  const byId = (id: string) => (here === undefined ? undefined : journal.find(here, id)) ?? elsewhere(id)
+  const byId = (id: string) =>
+    (here === undefined ? undefined : journal.find(here, id)) ??
+    // With an address on the command line there is nothing to choose.
+    (ctx.globals.baseUrl === undefined ? onlyRun(id, journal) : journal.findAtEveryAddress(id)[0])
   const known =
     byId(name) ??
     journal.findByKey(name) ??

@@ -9,7 +9,7 @@ import { dataUrl, imageProblem, imageSourceOf, imageTypeOf } from '../../protoco
 import { isModelName, KINDS, type Kind, type ModelDocument, type ModelInput } from '../../protocol/models.js'
 import { builtInSchema, flagsOf } from '../../protocol/parameters.js'
 import { inputProblems, unknownFields } from '../../protocol/validate.js'
-import { LOCAL_MODELS } from '../../service/names.js'
+import { LOCAL_MODELS } from '../../service/rules/names.js'
 import type { Context } from '../context/context.js'
 import type { ParameterValue } from '../flags/model-flags.js'
 import { builtInDocument } from '../models/known-models.js'

@@ -57,12 +57,12 @@ interface Unfinished {
 
 /**
  * How to resume many runs. With explicit ids, the same command: `wait --all` misses finished runs, and runs that are
- * not in the journal.
+ * not in the journal. `all`: few runs, too, of a command that names none.
  */
-export type ResumeMany = 'wait --all' | 'same command' | 'same ids'
+export type ResumeMany = 'all' | 'wait --all' | 'same command' | 'same ids'
 
 export const resumeManyOf = ({ ids, all = false, label }: RunChoice): ResumeMany =>
-  all && label === undefined ? 'wait --all' : ids.includes('-') ? 'same ids' : 'same command'
+  all && label === undefined ? 'all' : ids.includes('-') ? 'same ids' : 'same command'
 
 export interface UnfinishedRuns {
   /** Returns the error for one run. `report` combines the errors of all runs. */
@@ -172,15 +172,16 @@ function subjectOf(runs: readonly string[]) {
 /** Runs that were only to be downloaded have ended. Without a command that names the runs, returns no hint. */
 function stopHint(runs: readonly string[], { verb, resume, many }: Unfinished): readonly string[] {
   const isNamed = runs.length <= MAX_NAMED
-  if (verb === 'download' || (!isNamed && many !== 'wait --all')) return []
+  if (verb === 'download' || (!isNamed && many !== 'wait --all' && many !== 'all')) return []
   return [`Stop ${runs.length === 1 ? 'it' : 'them'} with \`${resume('cancel', isNamed ? runs : 'all')}\`.`]
 }
 
 function resumeHint(runs: readonly string[], { verb, resume, many, isRemembered }: Unfinished): string {
   const [first = ''] = runs
-  const isNamed = runs.length <= MAX_NAMED || (many === 'wait --all' && !isRemembered(first))
-  if (isNamed) return `Resume with \`${resume(verb, runs)}\`.`
-  if (many === 'wait --all')
+  const isNamed = many !== 'all' && runs.length <= MAX_NAMED
+  if (isNamed || (many === 'wait --all' && !isRemembered(first)))
+    return `Resume with \`${resume(verb, runs)}\`.`
+  if (many === 'all' || many === 'wait --all')
     return `Resume with \`${resume('wait', 'all')}\`. \`rushes list\` shows their ids.`
   return many === 'same ids'
     ? 'Resume with the same command, and the same ids on standard input.'

@@ -36,8 +36,7 @@ export async function revisit(
   for await (const id of inTurns(ids, ctx.interrupts.first)) {
     const row = find(id)
     // Without the key of its provider, for example, its job could not be followed.
-    if (row?.model !== undefined && !isFinished(row) && delivery.patience !== 'once')
-      connection.checkModel?.(row.model)
+    if (row !== undefined && !isFinished(row) && delivery.patience !== 'once') await connection.checkRun?.(id)
     runs.push({ run: knownRun(id, row) })
   }
   return carryOutRuns(ctx, { connection, delivery, runs, many, observer })

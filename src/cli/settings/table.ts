@@ -5,6 +5,7 @@
  */
 import { resolve } from 'node:path'
 import { usageError } from '../../errors.js'
+import { DEFAULTS } from '../../protocol/defaults.js'
 import { isModelName } from '../../protocol/models.js'
 import { parseAmount } from '../../protocol/price.js'
 import { didYouMean, isQuoted } from '../../protocol/text.js'
@@ -99,7 +100,7 @@ export const SETTINGS = {
     about: 'How long to wait for a run; 0 for no limit',
     environment: 'RUSHES_TIMEOUT',
     key: 'timeout',
-    default: '30m',
+    default: DEFAULTS.timeout,
     check: (value, what) => void parseDuration(value, what),
   },
   local: {

@@ -42,6 +42,8 @@ export interface RenderJob extends RemoteJob, UpstreamJob {
   onProgress?(fraction: number): void
   /** Reports the number of jobs before this one in the queue of a server. */
   onPosition?(position: number): void
+  /** The model that the run carries, as JSON. */
+  readonly document?: string | undefined
   /** What an earlier attempt has stored with the run. */
   readonly stored?: StoredJob | undefined
   /** Stores the job with the run. Rejects when the run no longer belongs to this worker. Undefined: it is not stored. */
@@ -88,6 +90,7 @@ export type Charge = 'charged' | 'not charged' | 'unknown'
 export interface CanceledJob {
   readonly id: string
   readonly model: string
+  readonly document?: string | undefined
   readonly stored?: StoredJob | undefined
 }
 

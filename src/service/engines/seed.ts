@@ -4,8 +4,7 @@
  */
 import { randomInt } from 'node:crypto'
 import { MAX_PROPERTIES } from '../../protocol/model-document.js'
-import type { ModelDocument, ParameterSchema } from '../../protocol/models.js'
-import type { StoredInput } from '../stored-run.js'
+import type { ModelDocument, ModelInput, ParameterSchema } from '../../protocol/models.js'
 
 const MAX_SEED = 2 ** 31 - 1
 
@@ -37,7 +36,7 @@ export function withSeedParameter(
 }
 
 /** Adds a random seed to an input without one, if the model has the parameter and no default for it. */
-export function withSeed(input: StoredInput, { input: { properties } }: ModelDocument): StoredInput {
+export function withSeed(input: ModelInput, { input: { properties } }: ModelDocument): ModelInput {
   const schema = Object.hasOwn(properties, 'seed') ? properties.seed : undefined
   if (Object.hasOwn(input, 'seed') || schema?.type !== 'integer' || 'default' in schema) return input
   return { ...input, seed: randomSeed(schema) }

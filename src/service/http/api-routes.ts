@@ -1,18 +1,15 @@
 /** HTTP routes of the API: runs, their outputs, the models, and the OpenAPI document. */
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { createOwnedSlots } from '../../host/slots.js'
 import { savedName } from '../../protocol/download-name.js'
 import { CANCEL_PATH, MODELS_PATH, OPENAPI_PATH, RUNS_PATH } from '../../protocol/id.js'
 import { writeJson } from '../../protocol/json.js'
 import { documentJson } from '../../protocol/model-document.js'
 import type { ModelDocument } from '../../protocol/models.js'
-import type { CreatedRun, Endpoints } from '../endpoints.js'
 import type { FileReader } from '../files/contract.js'
-import type { Log } from '../log.js'
 import { defaultDocument } from '../models/served-model.js'
 import type { Caller } from '../rules/key-checks.js'
-import { invalidInput, Refusal, refusalSaying } from '../rules/refusal.js'
+import { invalidInput, Refusal } from '../rules/refusal.js'
 import {
   OUTPUTS_PATH,
   outputKey,
@@ -20,12 +17,13 @@ import {
   runObject,
   type StoredOutput,
   type StoredRun,
-} from '../stored-run.js'
-import { isKnownTag } from './conditional-request.js'
+} from '../store/run.js'
+import type { Log } from '../worker/log.js'
 import { clientAddress } from './connections.js'
+import type { CreatedRun, Endpoints } from './endpoints.js'
 import type { BaseUrl } from './listening.js'
-import { type BodyLimits, leaveBodiesUnread, withBody } from './request-body.js'
-import { sendStoredFile } from './stored-file.js'
+import { type BodyMemory, bodyOf, readBodies } from './request-body.js'
+import { isKnownTag, sendStoredFile } from './stored-file.js'
 
 interface OutputRoutes {
   readonly files: FileReader
@@ -34,7 +32,7 @@ interface OutputRoutes {
 
 export interface ApiRoutes extends OutputRoutes {
   readonly endpoints: Endpoints
-  readonly bodyLimits: BodyLimits
+  readonly bodyMemory: BodyMemory
   readonly logPrompts: boolean
   readonly models: readonly ModelDocument[]
   readonly baseUrl: BaseUrl
@@ -43,55 +41,43 @@ export interface ApiRoutes extends OutputRoutes {
 }
 
 export async function addRunRoutes(app: FastifyInstance, routes: ApiRoutes): Promise<void> {
-  const { endpoints, bodyLimits, baseUrl, renderStateOf } = routes
-  const inTurn = createStatusTurns(bodyLimits.clock)
+  const { endpoints, bodyMemory, baseUrl, renderStateOf } = routes
   app.decorateRequest('caller')
 
-  leaveBodiesUnread(app)
-
-  async function sendRun(
-    reply: FastifyReply,
-    { accountId }: Caller,
-    find: () => Promise<StoredRun>,
-  ): Promise<string> {
-    const body = await inTurn(accountId, async () => {
-      const run = await find()
-      return writeJson(runObject(run, baseUrl(reply.request), renderStateOf(run.id)))
-    })
-    reply.header('cache-control', 'no-store').type('application/json; charset=utf-8')
-    return body
-  }
-
+  readBodies(app, bodyMemory)
   app.addHook('onRequest', async (request) => {
+    const { headers } = request.raw
+    // Bodies are JSON, whatever their type says.
+    if ('content-type' in headers) headers['content-type'] = 'application/json'
     request.setDecorator<Caller>(
       'caller',
-      await endpoints.admit(request.headers.authorization, () => clientAddress(request)),
+      await endpoints.admit(headers.authorization, () => clientAddress(request)),
     )
   })
+
+  function runSeenBy(reply: FastifyReply, run: StoredRun) {
+    reply.header('cache-control', 'no-store')
+    return runObject(run, baseUrl(reply.request), renderStateOf(run.id))
+  }
 
   app.post(RUNS_PATH, async (request, reply) => {
     const caller = request.getDecorator<Caller>('caller')
     const key = idempotencyKeyOf(request)
-    const created = await withBody(request.raw, bodyLimits, caller.accountId, (body) =>
-      endpoints.create(caller, body, key),
-    )
+    const created = await endpoints.create(caller, [bodyOf(request)], key)
     logCreate(app.log, created, { account: caller.accountId, key: caller.keyId }, routes.logPrompts)
     if (created.isRepeated) reply.header('idempotent-replayed', 'true')
-    reply
-      .code(201)
-      .header('location', `${baseUrl(request)}${RUNS_PATH}/${created.run.id}`)
-      .header('cache-control', 'no-store')
-    return runObject(created.run, baseUrl(request))
+    reply.code(201).header('location', `${baseUrl(request)}${RUNS_PATH}/${created.run.id}`)
+    return runSeenBy(reply, created.run)
   })
 
   app.get<{ Params: { id: string } }>(`${RUNS_PATH}/:id`, async (request, reply) => {
     const caller = request.getDecorator<Caller>('caller')
-    return sendRun(reply, caller, () => endpoints.findRun(caller, request.params.id))
+    return runSeenBy(reply, await endpoints.findRun(caller, request.params.id))
   })
 
   app.post<{ Params: { id: string } }>(`${RUNS_PATH}/:id${CANCEL_PATH}`, async (request, reply) => {
-    const caller = request.getDecorator<Caller>('caller')
-    return sendRun(reply, caller, () => endpoints.cancelRun(caller.accountId, request.params.id))
+    const { accountId } = request.getDecorator<Caller>('caller')
+    return runSeenBy(reply, await endpoints.cancelRun(accountId, request.params.id))
   })
 
   const list = modelList(routes.models)
@@ -148,36 +134,6 @@ export const logCreate = (log: Log, { run, isRepeated }: CreatedRun, by: object,
     { run: run.id, kind: run.kind, ...by, ...(logPrompts && { prompt: run.input.prompt }) },
     isRepeated ? 'create repeated' : 'run accepted',
   )
-
-/** Maximum numbers of status requests of one account: in progress, and waiting. */
-const STATUS_AT_ONCE = 4
-const MAX_STATUS_WAITING = 500
-const LARGE_BYTES = 65_536
-const LARGE_BYTES_PER_MS = 32_768
-
-/**
- * Creates the status responses of each account in turns. A run can have 1 MB, one of an earlier version 64 MB, and an
- * account 200 keys with 20 requests in 10 s each: without a pause after each large response, they would delay other
- * accounts for seconds.
- */
-function createStatusTurns(clock: BodyLimits['clock']) {
-  const inTurn = createOwnedSlots(STATUS_AT_ONCE, {
-    maxWaiting: MAX_STATUS_WAITING,
-    refusal: () =>
-      refusalSaying('overloaded', 'Too many status requests of this account are waiting. Try again later.'),
-  })
-  return (accountId: number, read: () => Promise<string>): Promise<string> =>
-    new Promise((resolve, reject) => {
-      inTurn(accountId, async () => {
-        const body = await read()
-        resolve(body)
-        if (body.length <= LARGE_BYTES) return
-        await new Promise<void>((end) =>
-          clock.alarm((STATUS_AT_ONCE * body.length) / LARGE_BYTES_PER_MS, end),
-        )
-      }).catch(reject)
-    })
-}
 
 /**
  * Routes of outputs. An output's URL is a secret, so the routes need no key and no rate limit. The URL is only looked

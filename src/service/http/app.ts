@@ -9,7 +9,7 @@ import type { Clock } from '../../host/clock.js'
 import { writeJson } from '../../protocol/json.js'
 import { createNetworkMatcher } from '../rules/networks.js'
 import { type ApiRoutes, addOpenapiRoute, addOutputRoutes, addRunRoutes } from './api-routes.js'
-import { closeAfter, drain, HTTP_LIMITS, type HttpLimits, limitPipelining } from './connections.js'
+import { closeAfter, drain, type HttpLimits } from './connections.js'
 import { refusalOf, sendNoApi, sendNotFound, sendRefusal } from './error-responses.js'
 import { addFaultHooks, type Faults } from './faults.js'
 import {
@@ -29,11 +29,12 @@ const RETRY_AFTER_S = 5
 
 interface AppOptions {
   /** Undefined for a node that only renders. */
-  readonly api: ApiRoutes | undefined
+  readonly api?: ApiRoutes
   /** Adds the pages of the console. If undefined, the service has none. */
-  readonly console: ((app: FastifyInstance) => Promise<void>) | undefined
+  readonly console?: ((app: FastifyInstance) => Promise<void>) | undefined
   readonly logging?: Logging | undefined
-  readonly limits?: HttpLimits
+  readonly limits: HttpLimits
+  readonly bodyLimitBytes: number
   /** IP addresses and networks (CIDR) of proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies?: readonly string[] | undefined
   /** Injects errors into responses (`--fault`). */
@@ -61,13 +62,14 @@ function compileSchema(schema: AnySchema) {
 }
 
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
-  const { api, faults, logging, limits = HTTP_LIMITS, clock, onError } = options
+  const { api, faults, logging, limits, clock, onError } = options
   const { trustedProxies = [], metrics, isDraining, isReady } = options
   const app = fastify({
     logger: loggerOf(logging),
     // Fastify's own request logs contain URLs, and an output's URL is a secret.
     logController: new LogController({ disableRequestLogging: true }),
     trustProxy: trustedProxies.length === 0 ? false : createNetworkMatcher(trustedProxies),
+    bodyLimit: options.bodyLimitBytes,
     connectionTimeout: limits.idleMs,
     requestTimeout: limits.requestMs,
     http: {
@@ -85,7 +87,6 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   app.setValidatorCompiler(({ schema }) => compileSchema(schema))
   // Inputs may have integers that `JSON.stringify` refuses.
   app.setReplySerializer((payload) => writeJson(payload))
-  limitPipelining(app)
   app.server.maxConnections = limits.connections
   logRequests(app, logging)
   app.addHook('preClose', async () => {
@@ -96,8 +97,8 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   app.addHook('onSend', async ({ raw }, reply) => {
     if (reply.statusCode === 401 || raw.complete === false) closeAfter(reply, clock)
   })
-  app.setErrorHandler((error, _request, reply) => {
-    const refusal = refusalOf(error)
+  app.setErrorHandler((error, request, reply) => {
+    const refusal = refusalOf(error, request.routeOptions.bodyLimit)
     if (refusal !== error && refusal.status >= 500) onError(error)
     if (refusal.status === 503) reply.header('retry-after', RETRY_AFTER_S)
     return sendRefusal(reply, refusal)

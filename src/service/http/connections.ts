@@ -1,7 +1,4 @@
-/**
- * How the service manages connections: limits for slow and idle connections, pipelining, closing, and draining before a
- * stop.
- */
+/** How the service manages connections: limits for slow and idle connections, closing, and draining before a stop. */
 import { Server, Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../host/clock.js'
@@ -14,11 +11,8 @@ export interface HttpLimits {
   readonly checkIntervalMs: number
   /** Idle time after which a connection is closed. */
   readonly idleMs: number
-  /** Maximum time of one whole request. An hour for a body of 64 MiB is 18 KiB/s. */
+  /** Maximum time of one whole request. 15 minutes for a body of 64 MiB are 73 KiB/s. */
   readonly requestMs: number
-  /** At least `bodyBytes` of a body must arrive in every `bodyMs`, until the body ends. */
-  readonly bodyMs: number
-  readonly bodyBytes: number
   readonly headerBytes: number
   /** Maximum number of connections. Further ones are closed at once. */
   readonly connections: number
@@ -28,9 +22,7 @@ export const HTTP_LIMITS: HttpLimits = {
   headersMs: 15_000,
   checkIntervalMs: 5_000,
   idleMs: 120_000,
-  requestMs: 3_600_000,
-  bodyMs: 30_000,
-  bodyBytes: 16_384,
+  requestMs: 900_000,
   headerBytes: 16_384,
   connections: 1_000,
 }
@@ -43,44 +35,6 @@ export function clientAddress(request: FastifyRequest): string {
   if (request.raw.socket.remoteAddress === undefined)
     throw new Refusal('bad_request', 'The connection was closed.')
   return request.ip
-}
-
-/** Maximum number of unanswered requests on one connection. Clients send one at a time, benchmarks ten. */
-const MAX_PIPELINED = 100
-
-interface PipelinedRequests {
-  count: number
-  /** Resolves when the response to the last request ends. */
-  last: Promise<void>
-}
-
-/**
- * Answers the requests of a connection one after the other, so that a client that sends thousands ahead gets no
- * advantage over others. Closes the connection when too many wait. Register it before every other hook.
- */
-export function limitPipelining(app: FastifyInstance): void {
-  const bySocket = new WeakMap<Socket, PipelinedRequests>()
-  app.addHook('onRequest', (request, reply, done) => {
-    const { socket } = request.raw
-    if (!(socket instanceof Socket)) return done()
-    const requests = bySocket.get(socket) ?? { count: 0, last: Promise.resolve() }
-    bySocket.set(socket, requests)
-    const isFirst = requests.count === 0
-    const before = requests.last
-    requests.count++
-    requests.last = new Promise((resolve) =>
-      reply.raw.once('close', () => {
-        requests.count--
-        resolve()
-      }),
-    )
-    if (isFirst) return done()
-    if (requests.count > MAX_PIPELINED || socket.destroyed) {
-      reply.hijack()
-      return void socket.destroy()
-    }
-    void before.then(() => done())
-  })
 }
 
 /** Time to read the response, for a client that is still sending its request. */

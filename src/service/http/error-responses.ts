@@ -5,9 +5,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errorCode } from '../../host/system-error.js'
 import { StorageUnavailable } from '../files/contract.js'
-import { isDiskUnusable } from '../log.js'
 import { Refusal } from '../rules/refusal.js'
 import { DatabaseUnavailable } from '../store/contract.js'
+import { isDiskUnusable } from '../worker/log.js'
 
 const errorBody = ({ message, code }: Refusal) => ({ error: { message, code } })
 
@@ -19,7 +19,7 @@ export const sendRefusal = (reply: FastifyReply, refusal: Refusal): FastifyReply
     .send(errorBody(refusal))
 
 /** Returns the refusal to send for an error. It never contains a stack or the message of an internal error. */
-export function refusalOf(error: unknown): Refusal {
+export function refusalOf(error: unknown, bodyLimit?: number): Refusal {
   if (error instanceof Refusal) return error
   if (errorCode(error) === 'SQLITE_READONLY_DBMOVED')
     return new Refusal('not_ready', 'Its database was removed, replaced or overwritten.')
@@ -31,7 +31,7 @@ export function refusalOf(error: unknown): Refusal {
   if (error instanceof StorageUnavailable) return new Refusal('not_ready', 'Its storage does not answer.')
   const status = (error as { statusCode?: unknown } | undefined)?.statusCode
   if (status === 404) return new Refusal('not_found')
-  if (status === 413) return new Refusal('payload_too_large')
+  if (status === 413) return new Refusal('payload_too_large', `The limit is ${bodyLimit} bytes.`)
   return new Refusal(typeof status === 'number' && status < 500 ? 'bad_request' : 'internal_error')
 }
 

@@ -12,7 +12,7 @@ import { RUNS_PATH } from '../../protocol/id.js'
 import { problemOf } from '../../protocol/problems.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Engine } from '../engines/engine.js'
-import { OUTPUTS_PATH } from '../stored-run.js'
+import { OUTPUTS_PATH } from '../store/run.js'
 
 export interface Fault {
   /** `any`: creates, status requests and downloads. */
@@ -80,7 +80,7 @@ function describe({ what, detail }: Fault): string {
 }
 
 /** Fails the runs of `run:fail` before anything is sent. */
-export const withFailures = (engine: Engine, faults: Faults): Engine => ({
+export const withFailures = <Any extends Engine>(engine: Any, faults: Faults): Any => ({
   ...engine,
   async render(job) {
     if (faults.take('run').length > 0) throw new Error('The service injected this fault.')

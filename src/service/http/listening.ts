@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type RushesError, usageError } from '../../errors.js'
 import { isLoopback } from '../../host/http.js'
 import { describeReason, errorCode } from '../../host/system-error.js'
-import type { NodeRole } from '../names.js'
+import type { NodeRole } from '../rules/names.js'
 
 export interface Address {
   readonly host: string

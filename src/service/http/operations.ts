@@ -1,5 +1,7 @@
 /** Operation of the service: the log, request metrics, the metrics port, and health checks. */
 import { type FastifyInstance, type FastifyServerOptions, fastify } from 'fastify'
+import { settlesWithin } from '../../host/abort.js'
+import type { Clock } from '../../host/clock.js'
 import { escapeControls } from '../../protocol/text.js'
 import type { Caller } from '../rules/key-checks.js'
 import { Refusal } from '../rules/refusal.js'
@@ -103,4 +105,27 @@ export async function addHealthRoutes(
     if (!(await isReady().catch(() => false))) throw new Refusal('not_ready')
     return { status: 'ready' }
   })
+}
+
+/** Time limit of the checks. A slower write means that the database is locked; a slower storage counts as unavailable. */
+const CHECK_LIMIT_MS = 1_000
+/** Time to reuse a result: a check needs no key, but writes to the disk and calls the storage. */
+const CACHED_MS = 1_000
+
+/** Returns a function that tells whether the service can accept requests: the disk has space, and no check rejects. */
+export function createReadiness(
+  checks: readonly (() => Promise<void>)[],
+  isDiskFull: () => boolean,
+  clock: Clock,
+): () => Promise<boolean> {
+  let checkedAtMs = Number.NEGATIVE_INFINITY
+  let last: Promise<boolean> = Promise.resolve(false)
+  return () => {
+    if (clock.monotonic() - checkedAtMs < CACHED_MS) return last
+    checkedAtMs = clock.monotonic()
+    last = isDiskFull()
+      ? Promise.resolve(false)
+      : settlesWithin(CHECK_LIMIT_MS, Promise.all(checks.map((check) => check())), clock).catch(() => false)
+    return last
+  }
 }

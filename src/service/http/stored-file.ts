@@ -1,9 +1,9 @@
 /** Sends a file of a file store: an output, or a reference image. */
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type FileReader, StorageUnavailable } from '../files/contract.js'
+import { type ByteRange, type FileReader, StorageUnavailable } from '../files/contract.js'
 import { Refusal } from '../rules/refusal.js'
-import type { StoredFile } from '../stored-run.js'
-import { answerFor } from './conditional-request.js'
+import type { StoredFile } from '../store/run.js'
 
 /**
  * Content-Security-Policy of stored files. A file may be HTML or SVG, on the console's origin. When a user opens its
@@ -14,7 +14,7 @@ const FILE_POLICY =
 
 /**
  * Sends the file, the requested range of it, or a redirect to its signed URL. With `isDownload`, a browser saves it.
- * Throws `Refusal` (410, 412, 416), and `StorageUnavailable` for a file of another size: the headers describe the
+ * Throws `Refusal` (410, 416), and `StorageUnavailable` for a file of another size: the headers describe the
  * recorded bytes, and caches rely on them.
  */
 export async function sendStoredFile(
@@ -39,19 +39,10 @@ export async function sendStoredFile(
     return reply.header('cache-control', 'no-store').redirect(url, 302)
   }
 
-  const { modifiedAtMs } = file
   const etag = `"${sha256}"`
-  // Ranges are defined only for GET (RFC 9110, 14.2).
-  const headers = request.method === 'HEAD' ? { ...request.headers, range: undefined } : request.headers
-  const answer = answerFor(headers, { etag, modifiedAtMs, bytes })
-  if (answer.status === 412) throw new Refusal('precondition_failed')
-  if (answer.status === 416) {
-    reply.header('content-range', `bytes */${bytes}`)
-    throw new Refusal('range_not_satisfiable')
-  }
-  reply.code(answer.status).headers({
+  reply.headers({
     etag,
-    'last-modified': new Date(modifiedAtMs).toUTCString(),
+    'last-modified': new Date(file.modifiedAtMs).toUTCString(),
     'accept-ranges': 'bytes',
     'content-type': contentType,
     'content-disposition': contentDisposition,
@@ -59,12 +50,39 @@ export async function sendStoredFile(
     'content-security-policy': FILE_POLICY,
     'x-content-type-options': 'nosniff',
   })
-  if (answer.status === 304) return reply.send()
-  const { start, end } = answer.status === 206 ? answer.range : { start: 0, end: bytes - 1 }
-  if (answer.status === 206) reply.header('content-range', `bytes ${start}-${end}/${bytes}`)
-  reply.header('content-length', end - start + 1)
-  if (request.method === 'HEAD') return reply.send()
-  return reply.send(await file.read(answer.status === 206 ? answer.range : undefined))
+  if (isKnownTag(request.headers, etag)) return reply.code(304).send()
+  // Ranges are defined only for GET (RFC 9110, 14.2).
+  const range = request.method === 'HEAD' ? undefined : rangeOf(request.headers, etag, bytes)
+  if (range === 'outside') {
+    reply.header('content-range', `bytes */${bytes}`)
+    throw new Refusal('range_not_satisfiable')
+  }
+  if (range !== undefined)
+    reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${bytes}`)
+  reply.header('content-length', range === undefined ? bytes : range.end - range.start + 1)
+  return reply.send(request.method === 'HEAD' ? undefined : await file.read(range))
+}
+
+/** Whether the client has the file with this strong ETag. */
+export const isKnownTag = ({ 'if-none-match': tags = '' }: IncomingHttpHeaders, etag: string): boolean =>
+  tags.split(',').some((tag) => [etag, `W/${etag}`, '*'].includes(tag.trim()))
+
+/**
+ * Returns the one byte range that is asked for. Undefined: the whole file is sent, also for several ranges, another unit, an
+ * invalid range, and a client that has a part of another file (`If-Range`).
+ */
+export function rangeOf(
+  { range = '', 'if-range': ifRange }: IncomingHttpHeaders,
+  etag: string,
+  bytes: number,
+): ByteRange | 'outside' | undefined {
+  const [, first = '', last = ''] = /^\s*bytes\s*=\s*(\d*)\s*-\s*(\d*)\s*$/i.exec(range) ?? []
+  const isSuffix = first === ''
+  const isInvalid = isSuffix ? last === '' : last !== '' && Number(last) < Number(first)
+  if (isInvalid || (ifRange ?? etag) !== etag) return undefined
+  const start = isSuffix ? Math.max(0, bytes - Number(last)) : Number(first)
+  const end = isSuffix || last === '' ? bytes - 1 : Math.min(Number(last), bytes - 1)
+  return start > end ? 'outside' : { start, end }
 }
 
 /**

@@ -16,6 +16,8 @@ export type EngineTypes = Readonly<Record<string, ReadEngine>>
 /** A model with the engine that renders it. */
 export interface ModelWithEngine extends ServedModel {
   readonly type: string
+  /** The map `engine` of its document. The paths in it are absolute. */
+  readonly engine: Readonly<Record<string, unknown>>
   /** Address of the engine's server. */
   readonly url?: string | undefined
   /** Variable of the environment that has the key of the engine's server. */
@@ -25,10 +27,14 @@ export interface ModelWithEngine extends ServedModel {
   readonly createEngine: CreateEngine
 }
 
-/** The model with the built-in renderer. A node that renders nothing needs no other engine. */
-export const previewOf = (document: ModelDocument): ModelWithEngine => ({
+/** The model with the built-in renderer. A node that renders nothing needs no other one, whatever the `engine` is. */
+export const previewOf = (
+  document: ModelDocument,
+  engine: ModelWithEngine['engine'] = { type: 'preview' },
+): ModelWithEngine => ({
   document,
   type: 'preview',
+  engine,
   createEngine: ({ preview }) => preview(),
 })
 
@@ -40,11 +46,15 @@ export function withEngine(
   document: ModelDocument | undefined,
   source: Omit<SettingsSource, 'engine'> & { readonly engine: unknown; readonly types: EngineTypes },
 ): ModelWithEngine | undefined {
-  const { engine, types, report } = source
-  if (!isObject(engine)) {
-    report([], engine === undefined ? 'is missing. Example: engine: { type: preview }' : 'must be a map')
+  const { types, report, isComplete = false } = source
+  if (!isObject(source.engine)) {
+    report(
+      [],
+      source.engine === undefined ? 'is missing. Example: engine: { type: preview }' : 'must be a map',
+    )
     return undefined
   }
+  const engine = withOwnFolder(source.engine, source.folder)
   const { url } = engine
   const type = typeof engine.type === 'string' ? engine.type : ''
   const known = Object.keys(types)
@@ -53,23 +63,39 @@ export function withEngine(
   // An engine reads its settings for the properties of the document.
   if (read === undefined || document === undefined) return undefined
   const named = [...(source.named ?? []), ...document.input.required]
-  const offered = withSeedParameter(document, engine, named)
+  const offered = isComplete ? document : withSeedParameter(document, engine, named)
   const engineSettings = createEngineSettings({ ...source, named, engine })
   const { settings, secrets, leftOut, added, required, missingKey, noteOf, reportUnknownKeys } =
     engineSettings
   const created = read(settings, offered)
   reportUnknownKeys()
   const problem = missingKey()
-  const createEngine: CreateEngine = problem === undefined ? created : () => withoutKey(problem)
+  const createEngine: CreateEngine = problem === undefined ? created : () => failing(problem)
   const address = url ?? PROVIDERS[type]?.url
   const keyVariable = engine.key_env ?? PROVIDERS[type]?.keyVariable
   return {
-    ...{ document: withParameters(withoutParameters(offered, leftOut), added, required), type, createEngine },
+    document: isComplete ? document : withParameters(withoutParameters(offered, leftOut), added, required),
+    ...{ type, createEngine },
+    engine: isPath(engine.workflow)
+      ? { ...engine, workflow: resolve(source.folder, engine.workflow) }
+      : engine,
     ...{ secrets, problem, note: noteOf() },
     ...(typeof address === 'string' && { url: address }),
     // Anything else may be the key itself.
     ...(typeof keyVariable === 'string' && /^[A-Z][A-Z0-9_]*$/.test(keyVariable) && { keyVariable }),
   }
+}
+
+const isPath = (path: unknown): path is string => typeof path === 'string' && path.trim() !== ''
+
+/** The command of a run runs in the folder in which the run was accepted, whatever that of the service is later. */
+function withOwnFolder(
+  engine: Readonly<Record<string, unknown>>,
+  ofDocument: string,
+): Readonly<Record<string, unknown>> {
+  const { type, folder } = engine
+  if (type !== 'command' || !(folder === undefined || isPath(folder))) return engine
+  return { ...engine, folder: folder === undefined ? resolve('.') : resolve(ofDocument, folder) }
 }
 
 function withoutParameters(document: ModelDocument, names: ReadonlySet<string>): ModelDocument {
@@ -96,7 +122,8 @@ function withParameters(
   return { ...document, input: { ...input, required: [...input.required, ...required], properties } }
 }
 
-const withoutKey = (problem: string): Engine => ({
+/** An engine whose runs all fail with the problem. */
+export const failing = (problem: string): Engine => ({
   render: () => Promise.reject(new Error(problem)),
 })
 
@@ -108,6 +135,8 @@ export interface SettingsSource {
   readonly warn?: ReportProblem | undefined
   /** Parameters that the document itself names. */
   readonly named?: readonly string[]
+  /** Whether the document has exactly the parameters that the engine has a place for, as that of a run. */
+  readonly isComplete?: boolean
   /** Folder that the paths of files are relative to. */
   readonly folder: string
   readonly env: Readonly<Record<string, string | undefined>>
@@ -142,7 +171,7 @@ const unsetVariable = (variable: string): string =>
  */
 export function createEngineSettings(source: SettingsSource) {
   const { engine, report: reportProblem, folder, env, allowsMissingKeys = false } = source
-  const { warn = () => {}, named = [] } = source
+  const { warn = () => {}, named = [], isComplete = false } = source
   let missing: string | undefined
   const known = new Set(['type'])
   const secrets: string[] = []
@@ -233,8 +262,8 @@ export function createEngineSettings(source: SettingsSource) {
     report,
     warn,
     leaveOut(name, path, message) {
-      if (named.includes(name)) report(path, message)
-      else leftOut.add(name)
+      if (!named.includes(name)) leftOut.add(name)
+      else if (!isComplete) report(path, message)
     },
     offer(name, schema, isRequired = false) {
       if (!named.includes(name)) added.set(name, schema)

@@ -1,10 +1,15 @@
 /** The models of a node, and one engine that renders all of them. */
+import { createHash } from 'node:crypto'
 import { usageError } from '../../errors.js'
+import { DEFAULTS } from '../../protocol/defaults.js'
+import { readJson, writeJson } from '../../protocol/json.js'
+import { type DocumentPath, documentJson, type ReportProblem } from '../../protocol/model-document.js'
 import type { Kind, ModelDocument } from '../../protocol/models.js'
 import { mayCost } from '../../protocol/price.js'
-import { type Engine, OutcomeUnknown } from '../engines/engine.js'
+import { parseDuration } from '../../protocol/units.js'
+import { type CanceledJob, type Engine, OutcomeUnknown } from '../engines/engine.js'
 import type { EngineParts } from '../engines/read-engine.js'
-import { type EngineTypes, type ModelWithEngine, previewOf, withEngine } from './engine-settings.js'
+import { type EngineTypes, failing, type ModelWithEngine, previewOf, withEngine } from './engine-settings.js'
 import { readEngineWord, withKeyVariable } from './engine-word.js'
 import { namedModels, PREVIEW_MODELS, previewDocument, type ServedModel } from './served-model.js'
 
@@ -18,6 +23,11 @@ export interface ModelSet {
 }
 
 export interface ModelSetEngine extends Engine {
+  /**
+   * Returns the model that a run carries, also if this node has no document of it. Without one, returns the model of the
+   * name; undefined if this node does not have that.
+   */
+  modelOf(run: Pick<CanceledJob, 'model' | 'document'>): Promise<ServedModel | undefined>
   /** Like `check` of the model's engine. Resolves with undefined for an engine without a server. */
   checkModel(model: string, signal: AbortSignal): Promise<string | undefined>
   /** Describes the account that pays for the runs of a model. Undefined if they cost nothing. */
@@ -33,8 +43,8 @@ export interface ModelSources {
   readonly engines?: Partial<Readonly<Record<Kind, string>>>
   /** Names of the models of kinds without a document. */
   readonly names?: Partial<Readonly<Record<Kind, string>>>
-  /** Models in addition to those of the documents. They replace documents of the same name. */
-  readonly further?: readonly FurtherModel[]
+  /** A model in addition to those of the documents. It gets another name if a document has the same. */
+  readonly added?: AddedModel | undefined
   readonly env: Readonly<Record<string, string | undefined>>
   /** Time limit of a run of every engine but the preview. Infinity: no limit. Default: 30 minutes. */
   readonly timeoutMs?: number
@@ -45,36 +55,28 @@ export interface ModelSources {
 }
 
 /** A model whose document and engine do not come from a file. */
-export interface FurtherModel {
+export interface AddedModel {
   readonly document: ModelDocument
-  /** The map `engine` of a document. The paths in it are absolute. */
+  /** The map `engine` of a document. */
   readonly engine: Readonly<Record<string, unknown>>
-  /** Beginning of the error about a problem of the engine. Undefined: the model is then left out. */
-  readonly flag?: string
+  /** Beginning of the error about a problem of the engine. */
+  readonly flag: string
 }
 
-const DEFAULT_TIMEOUT_MS = 30 * 60_000
+const DEFAULT_TIMEOUT_MS = parseDuration(DEFAULTS.engineTimeout, '--engine-timeout')
 
 /** The models without a setting. */
 export const PREVIEW_SET: ModelSet = createModelSet(
   PREVIEW_MODELS.map(({ document }) => previewOf(document)),
-  DEFAULT_TIMEOUT_MS,
+  { timeoutMs: DEFAULT_TIMEOUT_MS },
 )
 
 /** Throws `usage`, with the problems of all documents. A kind without a document has its command, or its preview. */
 export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
-  const {
-    path,
-    engines = {},
-    names = {},
-    further = [],
-    env,
-    timeoutMs = DEFAULT_TIMEOUT_MS,
-    readsEngines = true,
-    isCharged,
-  } = sources
+  const { path, engines = {}, names = {}, added, env, timeoutMs = DEFAULT_TIMEOUT_MS } = sources
+  const { readsEngines = true, isCharged } = sources
   const isDefault = Object.keys(engines).length === 0 && Object.keys(names).length === 0
-  if (path === undefined && isDefault && further.length === 0) return PREVIEW_SET
+  if (path === undefined && isDefault && added === undefined) return PREVIEW_SET
   // Loaded only when needed: a `--local` command with the previews starts without them.
   const [{ ENGINE_TYPES: types }, { readModels }, { chargesForRuns }] = await Promise.all([
     import('../engines/index.js'),
@@ -84,20 +86,16 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
   const warnings: string[] = []
   const warn = (text: string) => void warnings.push(text)
   const parts = { types, env, chargesForRuns }
-  const added = further.flatMap((each) => {
-    const allowsMissingKeys = !readsEngines
-    const { model, problems } = readEngine(each.engine, each.document, { ...parts, allowsMissingKeys })
-    if (problems.length === 0) return model ?? []
-    if (each.flag === undefined) return []
-    throw engineError(each.flag, problems)
-  })
-  const isAdded = (name: string) => added.some(({ document }) => document.name === name)
-  const documents =
-    path === undefined
-      ? []
-      : readModels({ path, env, types, readsEngines, isCharged, warn }).filter(
-          ({ document }) => !isAdded(document.name),
-        )
+  const documents = path === undefined ? [] : readModels({ path, env, types, readsEngines, isCharged, warn })
+  const ownName = added && freeName(added.document.name, documents)
+  const own =
+    added &&
+    readEngine(
+      added.engine,
+      { ...added.document, name: ownName ?? '' },
+      { ...parts, allowsMissingKeys: !readsEngines },
+    )
+  if (own !== undefined && own.problems.length > 0) throw engineError(added?.flag ?? '', own.problems)
   const others = namedModels(names).flatMap(({ document }) => {
     const { kind } = document
     const flags = { '--engine': engines[kind], '--model-name': names[kind] }
@@ -116,14 +114,22 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
     if (word === undefined) return [previewOf(previewDocument(document))]
     return [engineOf(word, document, { ...parts, readsEngines })]
   })
-  const models = [...added, ...documents, ...others]
+  const models = [...(own?.model === undefined ? [] : [own.model]), ...documents, ...others]
   for (const { document } of others)
     if (models.filter((each) => each.document.name === document.name).length > 1)
       throw usageError(
         `${document.name} is the name of two models.`,
         `Use another name (--model-name ${document.kind}=<provider>/<name>).`,
       )
-  return createModelSet(models, timeoutMs, warnings)
+  return createModelSet(models, { timeoutMs, warnings })
+}
+
+/** The name, with a number if a document has it. */
+function freeName(name: string, documents: readonly ServedModel[]): string {
+  const isTaken = (each: string) => documents.some(({ document }) => document.name === each)
+  let free = name
+  for (let number = 2; isTaken(free); number++) free = `${name}-${number}`
+  return free
 }
 
 interface EngineOptions {
@@ -141,7 +147,7 @@ function engineOf(
 ): ModelWithEngine {
   const engine = withKeyVariable(readEngineWord(word, `--engine ${document.kind}=`), options.env)
   const { model, priced, problems } = readEngine(engine, document, options)
-  if (!readsEngines) return previewOf(model?.document ?? priced)
+  if (!readsEngines) return previewOf(model?.document ?? priced, model?.engine)
   if (problems.length === 0 && model !== undefined) return model
   throw engineError(
     `--engine ${document.kind}=${engine.type === 'command' ? '' : `${engine.type}:`}…`,
@@ -150,7 +156,7 @@ function engineOf(
 }
 
 function readEngine(
-  engine: FurtherModel['engine'],
+  engine: AddedModel['engine'],
   document: ModelDocument,
   { chargesForRuns, ...options }: EngineOptions,
 ) {
@@ -158,69 +164,140 @@ function readEngine(
   const priced = chargesForRuns(engine) ? { ...document, cost: 'unknown' as const } : document
   const model = withEngine(priced, {
     ...{ ...options, engine, folder: '.' },
-    report: (path, message) =>
-      problems.push(message.startsWith('"') ? message : `${path.join('.')} ${message}`.trimStart()),
+    report: (path, message) => void problems.push(problemText(path, message)),
   })
   return { model, priced, problems }
 }
 
+const problemText = (path: DocumentPath, message: string): string =>
+  message.startsWith('"') ? message : `${path.join('.')} ${message}`.trimStart()
+
 const engineError = (flag: string, problems: readonly string[]) =>
   usageError(`${flag}: ${problems.join('; ').replace(/(?<![.?])$/, '.')}`)
 
-function createModelSet(
-  models: readonly ModelWithEngine[],
-  timeoutMs: number,
-  warnings: readonly string[] = [],
-): ModelSet {
+interface SetOptions {
+  readonly timeoutMs: number
+  readonly warnings?: readonly string[]
+}
+
+function createModelSet(models: readonly ModelWithEngine[], options: SetOptions): ModelSet {
+  const served = models.map(servedModel)
   return {
-    warnings,
-    models: models.map(({ document, concurrency, url, problem, note }) => ({
-      ...{ document, concurrency, isRemote: url !== undefined, problem, note },
-      mayCost: mayCost(document),
-    })),
-    createEngine(parts) {
-      let preview: Engine | undefined
-      const urls = [...parts.urls, ...models.flatMap(({ secrets = [] }) => secrets)]
-      const shared: EngineParts = { ...parts, urls, preview: () => (preview ??= parts.preview()) }
-      const byModel = new Map(
-        models.map(({ document, type, createEngine }) => [
-          document.name,
-          { engine: createEngine(shared), limitMs: type === 'preview' ? undefined : timeoutMs },
-        ]),
-      )
-      const engineOfModel = (model: string | undefined): Engine => {
-        const found = byModel.get(model ?? '')
-        if (found === undefined) throw new Error(`This node does not have the model ${model}.`)
-        return found.engine
-      }
-      return {
-        async render(job) {
-          const engine = engineOfModel(job.run?.model)
-          const { handle, intent } = job.stored ?? {}
-          if (engine.cancel === undefined && (handle ?? intent) !== undefined)
-            throw new OutcomeUnknown('The model has another engine now, which cannot follow its job.')
-          return await engine.render(job)
-        },
-        cancel: async (run) => await engineOfModel(run.model).cancel?.(run),
-        limitMs: (model) => byModel.get(model)?.engine.limitMs?.(model) ?? byModel.get(model)?.limitMs,
-        describeEngine(model) {
-          const { type, url } = models.find(({ document }) => document.name === model) ?? {}
-          return url === undefined ? `${type}` : `${type} at ${url}`
-        },
-        describePayer(model) {
-          const { document, keyVariable } = models.find((each) => each.document.name === model) ?? {}
-          if (document?.cost === undefined) return undefined
-          return keyVariable === undefined
-            ? 'its server may charge for runs'
-            : `paid by the account of ${keyVariable}`
-        },
-        checkModel: async (model, signal) => await engineOfModel(model).check?.(signal),
-        async close() {
-          const engines = new Set([...byModel.values()].map(({ engine }) => engine))
-          if (preview !== undefined) engines.add(preview)
-          await Promise.all([...engines].map((engine) => engine.close?.()))
-        },
-      }
+    warnings: options.warnings ?? [],
+    models: served,
+    createEngine: (parts) => createSetEngine(models, served, parts, options),
+  }
+}
+
+function servedModel(model: ModelWithEngine): ServedModel {
+  const { document, concurrency, url, problem, note, engine } = model
+  const json = writeJson({
+    ...documentJson(document),
+    ...(document.cost !== undefined && document.cost !== 'unknown' && { cost: document.cost }),
+    ...(concurrency !== undefined && { concurrency }),
+    engine,
+  })
+  return {
+    ...{ document, concurrency, isRemote: url !== undefined, problem, note, mayCost: mayCost(document) },
+    carried: { hash: createHash('sha256').update(json).digest('hex'), json },
+  }
+}
+
+/** A model with its engine on this node. */
+interface Entry {
+  readonly model: ModelWithEngine
+  readonly served: ServedModel
+  readonly engine: Engine
+}
+
+function createSetEngine(
+  models: readonly ModelWithEngine[],
+  served: readonly ServedModel[],
+  parts: EngineParts,
+  { timeoutMs }: SetOptions,
+): ModelSetEngine {
+  let preview: Engine | undefined
+  const urls = [...parts.urls, ...models.flatMap(({ secrets = [] }) => secrets)]
+  const shared: EngineParts = { ...parts, urls, preview: () => (preview ??= parts.preview()) }
+  const entryOf = (model: ModelWithEngine, ofSet?: ServedModel): Entry => {
+    const engine = model.createEngine(shared)
+    const limitMs =
+      engine.limitMs?.(model.document.name) ?? (model.type === 'preview' ? undefined : timeoutMs)
+    return { model, engine, served: { ...(ofSet ?? servedModel(model)), limitMs } }
+  }
+  const entries = models.map((model, index) => entryOf(model, served[index]))
+  /** By the JSON that runs carry. */
+  const carried = new Map<string, Promise<Entry | undefined>>(
+    entries.map((entry) => [entry.served.carried?.json ?? '', Promise.resolve(entry)]),
+  )
+  const named = (name: string | undefined) => entries.find(({ model }) => model.document.name === name)
+
+  async function find({ model, document }: Pick<CanceledJob, 'model' | 'document'>) {
+    const own = named(model)
+    if (document === undefined) return own
+    const known =
+      carried.get(document) ?? readCarried(document, parts.env).then((read) => read && entryOf(read))
+    carried.set(document, known)
+    const entry = await known
+    // Written by another node, whose files are elsewhere.
+    const isSame = own?.model.type === entry?.model.type && own?.model.url === entry?.model.url
+    return entry?.served.problem !== undefined && isSame ? own : entry
+  }
+  async function engineOf(run: Pick<CanceledJob, 'model' | 'document'>): Promise<Engine> {
+    const found = await find(run)
+    if (found === undefined) throw new Error(`This node does not have the model ${run.model}.`)
+    return found.engine
+  }
+  return {
+    async render(job) {
+      const engine = await engineOf({ model: job.run?.model ?? '', document: job.document })
+      const { handle, intent } = job.stored ?? {}
+      if (engine.cancel === undefined && (handle ?? intent) !== undefined)
+        throw new OutcomeUnknown('The model has another engine now, which cannot follow its job.')
+      return await engine.render(job)
     },
+    cancel: async (run) => await (await engineOf(run)).cancel?.(run),
+    modelOf: async (run) => (await find(run))?.served,
+    describeEngine(name) {
+      const { type, url } = named(name)?.model ?? {}
+      return url === undefined ? `${type}` : `${type} at ${url}`
+    },
+    describePayer(name) {
+      const { document, keyVariable } = named(name)?.model ?? {}
+      if (document?.cost === undefined) return undefined
+      return keyVariable === undefined
+        ? 'its server may charge for runs'
+        : `paid by the account of ${keyVariable}`
+    },
+    checkModel: async (model, signal) => await (await engineOf({ model })).check?.(signal),
+    async close() {
+      const all = await Promise.all(carried.values())
+      const engines = new Set([...entries, ...all].flatMap((entry) => entry?.engine ?? []))
+      if (preview !== undefined) engines.add(preview)
+      await Promise.all([...engines].map((engine) => engine.close?.()))
+    },
+  }
+}
+
+/** Reads the model that a run carries. Its engine fails with the problems that it has on this node, such as a missing file. */
+async function readCarried(json: string, env: EngineParts['env']): Promise<ModelWithEngine | undefined> {
+  const [{ ENGINE_TYPES: types }, { readOwnDocument }] = await Promise.all([
+    import('../engines/index.js'),
+    import('./read-models.js'),
+  ])
+  const problems: string[] = []
+  const report: ReportProblem = (path, message) => void problems.push(problemText(path, message))
+  const value = readJson(json)
+  const { engine, concurrency } = value as { readonly engine: unknown; readonly concurrency?: number }
+  const document = readOwnDocument({ value, file: '', report, warn: () => {} })
+  const read = withEngine(document, {
+    ...{ engine, types, env, folder: '.', report },
+    ...{ isComplete: true, allowsMissingKeys: true },
+  })
+  if (document === undefined || read === undefined) return undefined
+  const problem = read.problem ?? (problems.length === 0 ? undefined : `The engine: ${problems.join('; ')}.`)
+  return {
+    ...{ ...read, document, concurrency, problem },
+    ...(problem !== undefined && { createEngine: () => failing(problem) }),
   }
 }

@@ -165,7 +165,7 @@ function readModel(
     allowsMissingKeys: !isCharged,
     ...{ report: below(report), warn: below(warn) },
   })
-  const preview = described && previewOf(read?.document ?? described)
+  const preview = described && previewOf(read?.document ?? described, read?.engine)
   const model = readsEngines ? read : preview && { ...preview, problem: read?.problem }
   return model && { ...model, concurrency: concurrency as number | undefined }
 }

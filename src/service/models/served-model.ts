@@ -3,7 +3,8 @@
 import { KINDS, type Kind, type ModelDocument, type ModelSchema } from '../../protocol/models.js'
 import { builtInSchema } from '../../protocol/parameters.js'
 import { withSeedParameter } from '../engines/seed.js'
-import { LOCAL_MODELS } from '../names.js'
+import { LOCAL_MODELS } from '../rules/names.js'
+import type { CarriedModel } from '../store/run.js'
 
 export interface ServedModel {
   readonly document: ModelDocument
@@ -15,6 +16,10 @@ export interface ServedModel {
   readonly mayCost?: boolean
   /** With `--local`: why all of its runs would fail, such as a key that is not set. */
   readonly problem?: string | undefined
+  /** Time limit of a run, without the time to load its references. Undefined: that of the service. */
+  readonly limitMs?: number | undefined
+  /** What its runs carry. Undefined: they have the model that the service has under its name. */
+  readonly carried?: CarriedModel | undefined
   /** What its engine has found by itself, such as the slots of a workflow. */
   readonly note?: string | undefined
 }

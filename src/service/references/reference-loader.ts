@@ -5,14 +5,8 @@ import { raceAbort, withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { isSystemError } from '../../host/system-error.js'
 import type { FileReader } from '../files/contract.js'
-import {
-  inputKey,
-  outputKey,
-  outputOfUrl,
-  type StoredImage,
-  type StoredOutput,
-  type StoredRun,
-} from '../stored-run.js'
+import type { StoredImage } from '../rules/create-request.js'
+import { inputKey, outputKey, outputOfUrl, type StoredOutput, type StoredRun } from '../store/run.js'
 import type { ReferenceFetch } from './reference-fetch.js'
 
 type LoadedRun = Pick<StoredRun, 'id' | 'input'>

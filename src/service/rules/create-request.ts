@@ -10,17 +10,22 @@ import type { ModelDocument, ModelInput, ModelSchema } from '../../protocol/mode
 import { isObject } from '../../protocol/parse.js'
 import { didYouMean, shortened } from '../../protocol/text.js'
 import { type InputProblem, inputProblems } from '../../protocol/validate.js'
-import { findDocument } from '../models/served-model.js'
-import type { StoredImage, StoredInput } from '../stored-run.js'
 import { Refusal } from './refusal.js'
 
 export interface ReadCreate {
   readonly document: ModelDocument
   /** Input with a `StoredImage` for each data: URL. */
-  readonly input: StoredInput
+  readonly input: ModelInput
   readonly images: readonly EmbeddedImage[]
   /** SHA-256 of model and input, by which a repeated create is found. */
   readonly request: string
+}
+
+/** An image that was sent as a data: URL. Its bytes are a stored file (`inputKey`). */
+export interface StoredImage {
+  readonly sha256: string
+  readonly bytes: number
+  readonly content_type: string
 }
 
 export interface EmbeddedImage extends StoredImage {
@@ -43,7 +48,7 @@ export function readCreate(body: Uint8Array, models: readonly ModelDocument[]): 
   }
 }
 
-const hashOf = (model: string, input: StoredInput): string =>
+const hashOf = (model: string, input: ModelInput): string =>
   createHash('sha256').update(writeJson({ model, input })).digest('hex')
 
 /** Returns undefined for an input that no service has accepted. */
@@ -111,7 +116,7 @@ function readModelAndInput(body: Uint8Array): { readonly model: string; readonly
  * `Refusal`: model_not_found or invalid_input.
  */
 function checkedDocument(model: string, input: ModelInput, models: readonly ModelDocument[]): ModelDocument {
-  const document = findDocument(models, model)
+  const document = models.find(({ name }) => name === model)
   if (document === undefined) throw new Refusal('model_not_found', available(model, models))
   const problems = inputProblems(document.input, input, MAX_NAMED_PROBLEMS)
   if (problems.length > 0) throw new Refusal('invalid_input', sentenceOf(problems))

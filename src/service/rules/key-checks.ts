@@ -1,8 +1,8 @@
 /** Checks the key of a request, and whether it can pay for a run ("Order of checks" in docs/service.md). Pure. */
 import { credits } from '../../protocol/limits.js'
 import { shortened } from '../../protocol/text.js'
-import type { RateLimit } from '../rate/rate-limiter.js'
 import { createNetworkMatcher } from './networks.js'
+import type { RateLimit } from './rate.js'
 import { Refusal } from './refusal.js'
 
 interface KeyValidity {

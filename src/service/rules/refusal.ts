@@ -16,9 +16,7 @@ const FURTHER = {
     cause: `The account has ${MAX_ACTIVE_KEYS} active API keys, and can have no more. Disable one that is not used any more.`,
   },
   not_found: { status: 404, cause: 'Not found.' },
-  request_timeout: { status: 408, cause: 'The request took too long.' },
   gone: { status: 410, cause: 'This output was removed.' },
-  precondition_failed: { status: 412, cause: 'The file has changed.' },
   range_not_satisfiable: { status: 416, cause: 'The requested range is outside the file.' },
   payload_too_large: { status: 413, cause: 'The request body is larger than the service accepts.' },
   overloaded: {

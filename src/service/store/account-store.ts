@@ -2,8 +2,9 @@
  * The store's contract for accounts, keys and credits. Credits are whole numbers. Every change of a balance adds an
  * entry to an append-only ledger in the same transaction, so that an account's entries always sum to its balance.
  */
-import type { RateLimit } from '../rate/rate-limiter.js'
+
 import type { KeyRecord } from '../rules/key-checks.js'
+import type { RateLimit } from '../rules/rate.js'
 import type { SessionProof } from './sql.js'
 
 export interface NewAccount {

@@ -4,8 +4,8 @@
  */
 import type { Kind } from '../../protocol/models.js'
 import type { LocalStatus } from '../../protocol/run-state.js'
-import type { StoredRun } from '../stored-run.js'
 import type { KeyDetails, LedgerEntry, LedgerEntryKind } from './account-store.js'
+import type { StoredRun } from './run.js'
 import type { SessionProof } from './sql.js'
 
 export interface KeyName {

@@ -5,11 +5,11 @@
 import { messageOf } from '../../errors.js'
 import type { Kind } from '../../protocol/models.js'
 import type { JobIntent, StoredJob } from '../engines/engine.js'
-import type { RateLimiter } from '../rate/rate-limiter.js'
 import type { AccountState } from '../rules/key-checks.js'
-import type { AcceptedRun, HeldRun, RunFailure, StoredOutput, StoredRun } from '../stored-run.js'
+import type { RateLimiter } from '../rules/rate.js'
 import type { AccountStore } from './account-store.js'
 import type { ConsoleStore, UserStore } from './console-store.js'
+import type { AcceptedRun, CarriedModel, HeldRun, RunFailure, StoredOutput, StoredRun } from './run.js'
 import type { SessionProof } from './sql.js'
 
 /** Lets a client repeat a create without paying twice. */
@@ -36,6 +36,8 @@ export interface NewRun extends AcceptedRun {
   readonly keyId: number | undefined
   /** Of a user who creates the run on the console. */
   readonly by?: SessionProof | undefined
+  /** The model as it is now. Undefined: the run has the model that the service has under its name. */
+  readonly carried?: CarriedModel | undefined
   /** In credits. Charged to the account and counted against the key. */
   readonly price: number
   readonly idempotency?: Idempotency | undefined
@@ -79,10 +81,16 @@ export interface FailedRuns {
   readonly refunded: number
 }
 
-/** A canceled run whose engine may still be working on it. */
-export interface StoppingRun {
+/** The model that a run carries, as JSON. Undefined for a run of an earlier version. */
+export interface ModelOfRun {
   readonly id: string
   readonly model: string
+  readonly document?: string | undefined
+}
+
+/** A canceled run whose engine may still be working on it. */
+export interface StoppingRun extends ModelOfRun {
+  readonly canceledAtMs: number
   /** Id of the last worker that rendered it. */
   readonly owner: string
   /** The job of its last attempt. */
@@ -148,15 +156,13 @@ export interface RunQueue {
    * does.
    */
   recordCrash(claimed: ClaimedRun, limit: CrashLimit): Promise<FailedRuns | undefined>
+  /** Finds the canceled runs that must be stopped: the runs of this worker, and those whose lease ran out. */
+  findStopping(worker: string): Promise<readonly StoppingRun[]>
   /**
-   * Finds the canceled runs of these models that must be stopped: the runs of this worker, and those whose lease ran out.
-   * Of other models, those that were canceled before `abandonedMs` (default: none).
+   * Returns the first queued run of each model that is not in the list. `only`: ids of the only runs that count. Default: all.
    */
-  findStopping(
-    worker: string,
-    models: readonly string[],
-    abandonedMs?: number,
-  ): Promise<readonly StoppingRun[]>
+  findOthers(models: readonly string[], only?: readonly string[]): Promise<readonly ModelOfRun[]>
+  findModelOf(id: string): Promise<ModelOfRun | undefined>
   /**
    * Records that a canceled run has stopped, and whether it is refunded. `undefined`: an operator decides. Returns
    * undefined if that is recorded already, or if the run no longer has the job `stored`.

@@ -5,9 +5,9 @@
 import { KINDS, type Kind } from '../../protocol/models.js'
 import type { CrashLimit, FailedRuns, Store } from './contract.js'
 import { backInQueue, MINE, mine } from './lease.js'
-import { hasJob, heldRunOf, RUN_COLUMNS } from './rows.js'
+import { DOCUMENT, hasJob, heldRunOf, modelOfRow, RUN_COLUMNS } from './rows.js'
 import { createFailure } from './runs.js'
-import { type Database, type Dialect, type Row, repeatable, type Transaction } from './sql.js'
+import { type Database, type Dialect, hasNul, type Row, repeatable, type Transaction } from './sql.js'
 
 const LEASE_MS = 15_000
 /** How long after its lease a run waits for the answer to its create, before its outcome is unknown. */
@@ -32,7 +32,7 @@ export const queueStatements = (dialect: Dialect) => ({
     WHERE status = 'queued' AND sequence = (
       SELECT sequence FROM runs${dialect.index('runs_turn')} WHERE status = 'queued' AND model = $1
       ORDER BY turn, sequence LIMIT 1${dialect.lockFree})
-    RETURNING ${RUN_COLUMNS}, job, attempt`,
+    RETURNING ${RUN_COLUMNS}, job, attempt, ${DOCUMENT}`,
 
   claimOfThese: `
     UPDATE runs SET status = 'processing', owner = $2, attempt = attempt + 1, lease_until = ${dialect.now} + ${LEASE_MS},
@@ -40,7 +40,27 @@ export const queueStatements = (dialect: Dialect) => ({
     WHERE status = 'queued' AND sequence = (
       SELECT sequence FROM runs WHERE id ${dialect.inList('$4')} AND status = 'queued' AND model ${dialect.inList('$1')}
       ORDER BY turn, sequence LIMIT 1${dialect.lockFree})
-    RETURNING ${RUN_COLUMNS}, job, attempt`,
+    RETURNING ${RUN_COLUMNS}, job, attempt, ${DOCUMENT}`,
+
+  // Jumps from one model to the next in the index.
+  others: `
+    WITH RECURSIVE names (model) AS (
+      SELECT min(model) FROM runs${dialect.index('runs_turn')} WHERE status = 'queued'
+      UNION ALL
+      SELECT (SELECT min(runs.model) FROM runs${dialect.index('runs_turn')} WHERE status = 'queued' AND runs.model > names.model)
+      FROM names WHERE model IS NOT NULL
+    )
+    SELECT runs.id, runs.model, ${DOCUMENT}
+    FROM names JOIN runs ON runs.sequence = (
+      SELECT sequence FROM runs${dialect.index('runs_turn')}
+      WHERE status = 'queued' AND model = names.model ORDER BY turn, sequence LIMIT 1)
+    WHERE NOT names.model ${dialect.inList('$1')}`,
+
+  othersOfThese: `
+    SELECT runs.id, runs.model, ${DOCUMENT} FROM runs
+    WHERE id ${dialect.inList('$2')} AND status = 'queued' AND NOT model ${dialect.inList('$1')}`,
+
+  modelOf: `SELECT runs.id, runs.model, ${DOCUMENT} FROM runs WHERE id = $1`,
 
   renew: `
     UPDATE runs SET lease_until = ${dialect.now} + ${LEASE_MS}
@@ -112,6 +132,14 @@ export function createQueueStore(database: Database) {
         if (row !== undefined) return heldRunOf(row)
       }
       return undefined
+    },
+    findOthers: async (models, only) =>
+      (await (only === undefined ? all(SQL.others, models) : all(SQL.othersOfThese, models, only))).map(
+        modelOfRow,
+      ),
+    async findModelOf(id) {
+      const row = hasNul(id) ? undefined : await get(SQL.modelOf, id)
+      return row && modelOfRow(row)
     },
     async renewRuns(worker, ids) {
       const rows = await all(SQL.renew, worker, ids)

@@ -2,13 +2,12 @@
 import { createHash } from 'node:crypto'
 import { MAX_ACTIVE_KEYS } from '../../protocol/credentials.js'
 import { readJson } from '../../protocol/json.js'
-import type { Kind } from '../../protocol/models.js'
+import type { Kind, ModelInput } from '../../protocol/models.js'
 import type { LocalStatus } from '../../protocol/run-state.js'
 import type { StoredJob } from '../engines/engine.js'
 import type { AccountState, KeyRecord } from '../rules/key-checks.js'
 import { Refusal } from '../rules/refusal.js'
 import { dayOf } from '../rules/times.js'
-import type { HeldRun, RunFailure, StoredInput, StoredOutput, StoredRun } from '../stored-run.js'
 import type {
   AccountRecord,
   KeyDetails,
@@ -26,7 +25,8 @@ import type {
   UserDetails,
   UserRecord,
 } from './console-store.js'
-import type { NewRun } from './contract.js'
+import type { ModelOfRun, NewRun } from './contract.js'
+import type { HeldRun, RunFailure, StoredOutput, StoredRun } from './run.js'
 import type { Row, SqlValue } from './sql.js'
 
 const textOr = (value: unknown): string | undefined => (value === null ? undefined : String(value))
@@ -149,7 +149,7 @@ export function verificationOf([totals = [], ...checks]: readonly (readonly Row[
 /** Parses the input. A corrupt input fails only its run, and not each claim that finds it. */
 function withInput(run: Omit<StoredRun, 'input'>, text: unknown): StoredRun {
   try {
-    return { ...run, input: readJson(String(text)) as StoredInput }
+    return { ...run, input: readJson(String(text)) as ModelInput }
   } catch {
     return { ...run, input: {}, failure: run.failure ?? CORRUPT_INPUT }
   }
@@ -226,7 +226,7 @@ const MAX_PROMPT_CHARACTERS = 1_000
 const storable = (text: string): string => text.replace(/\0|\p{Surrogate}/gu, '')
 
 /** Returns the first characters of the prompt. Null if the prompt is not a string. */
-export const promptOf = ({ prompt }: StoredInput): string | null =>
+export const promptOf = ({ prompt }: ModelInput): string | null =>
   typeof prompt === 'string'
     ? [...storable(prompt.slice(0, 4 * MAX_PROMPT_CHARACTERS))].slice(0, MAX_PROMPT_CHARACTERS).join('')
     : null
@@ -234,7 +234,7 @@ export const promptOf = ({ prompt }: StoredInput): string | null =>
 /** Longer than any real aspect ratio. Needed because a model may accept any text. */
 const MAX_RATIO_CHARACTERS = 100
 
-export const aspectRatioOf = ({ aspect_ratio }: StoredInput): string | null =>
+export const aspectRatioOf = ({ aspect_ratio }: ModelInput): string | null =>
   typeof aspect_ratio === 'string' ? storable(aspect_ratio.slice(0, MAX_RATIO_CHARACTERS)) : null
 
 /** Values of a `NewRun` by column name, without the input. */
@@ -246,6 +246,7 @@ export const newRunColumns = ({
   kind,
   input,
   price,
+  carried,
   createdAtMs,
   idempotency,
 }: NewRun) =>
@@ -259,6 +260,7 @@ export const newRunColumns = ({
     aspect_ratio: aspectRatioOf(input),
     price,
     created_at: createdAtMs,
+    document: carried?.hash ?? null,
     idempotency_key: idempotency?.key ?? null,
     request: idempotency?.request ?? null,
   }) as const
@@ -273,11 +275,22 @@ export const STORED_RUN_COLUMNS = `runs.id, runs.account_id, runs.model, runs.ki
 /** Columns of a `StoredRun`, except outputs. */
 export const RUN_COLUMNS = `${STORED_RUN_COLUMNS}, failure, input`
 
+/** The model that a run carries. */
+export const DOCUMENT =
+  '(SELECT documents.document FROM documents WHERE documents.hash = runs.document) AS document'
+
+export const modelOfRow = (row: Row): ModelOfRun => ({
+  id: String(row.id),
+  model: String(row.model),
+  document: textOr(row.document),
+})
+
 export const runOfRow = (row: Row, outputs: readonly Row[]): StoredRun =>
   withInput(runSummaryOf(row, outputs), row.input)
 
 export const heldRunOf = (row: Row): HeldRun => ({
   ...runOfRow(row, []),
+  document: textOr(row.document),
   job: jobOf(row.job),
   attempt: Number(row.attempt),
 })

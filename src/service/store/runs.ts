@@ -3,7 +3,6 @@ import { writeJson } from '../../protocol/json.js'
 import { OUTCOME_UNKNOWN } from '../../protocol/run-state.js'
 import { OutcomeUnknown, type StoredJob } from '../engines/engine.js'
 import type { AccountState } from '../rules/key-checks.js'
-import { canceled, type RunFailure, withRefund } from '../stored-run.js'
 import type {
   AddedRun,
   CanceledRun,
@@ -16,16 +15,19 @@ import type {
 import { backInQueue, MINE, mine } from './lease.js'
 import {
   accountStateOfRow,
+  DOCUMENT,
   failureOf,
   hasJob,
   isSet,
   jobKeyOf,
   jobOf,
+  modelOfRow,
   newRunColumns,
   outputOfRow,
   RUN_COLUMNS,
   runOfRow,
 } from './rows.js'
+import { canceled, type RunFailure, withRefund } from './run.js'
 import {
   checkSession,
   type Database,
@@ -74,6 +76,8 @@ export const runStatements = (dialect: Dialect) => {
       (SELECT min(turn) ${queued('runs_turn')}), 0)`
     },
 
+    keepDocument: `INSERT INTO documents (hash, document) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
+
     moveSpend: `UPDATE keys SET spent = spent + $2, used = used + $3 WHERE id = $1`,
 
     // Executed for every status request, so it reads no other columns. `+ 0` keeps PostgreSQL's planner off the index of
@@ -101,9 +105,8 @@ export const runStatements = (dialect: Dialect) => {
     WHERE id = $1 AND status IN ('queued', 'processing')`,
 
     findStopping: `
-    SELECT id, model, owner, job FROM runs${index('runs_stopping')}
-    WHERE stopping AND (model ${inList('$2')} OR finished_at < $3)
-      AND (owner = $1 OR lease_until <= ${now})`,
+    SELECT id, model, owner, job, finished_at, ${DOCUMENT} FROM runs${index('runs_stopping')}
+    WHERE stopping AND (owner = $1 OR lease_until <= ${now})`,
 
     settle: `UPDATE runs SET stopping = false, failure = $2 WHERE id = $1 AND stopping`,
 
@@ -197,12 +200,12 @@ export function createRunStore(database: Database) {
             if (by !== undefined) await checkSession(tx, dialect, by)
             return await cancelRun(tx, SQL, { id, nowMs, accountId })
           }),
-    findStopping: async (worker, models, abandonedMs = 0) =>
-      (await all(SQL.findStopping, worker, models, abandonedMs)).map(({ id, model, owner, job }) => ({
-        id: String(id),
-        model: String(model),
-        owner: String(owner),
-        stored: jobOf(job),
+    findStopping: async (worker) =>
+      (await all(SQL.findStopping, worker)).map((row) => ({
+        ...modelOfRow(row),
+        canceledAtMs: Number(row.finished_at),
+        owner: String(row.owner),
+        stored: jobOf(row.job),
       })),
     settleCanceled: (id, isRefunded, nowMs, stored) =>
       repeatable(database, async (tx) => {
@@ -254,7 +257,7 @@ async function addRun(
   run: NewRun,
   check: (account: AccountState) => void,
 ): Promise<AddedRun> {
-  const { id, accountId, keyId = null, price, idempotency, createdAtMs } = run
+  const { id, accountId, keyId = null, price, carried, idempotency, createdAtMs } = run
   // Sends the statements at once. The first one locks the account, so a commit in progress has ended before the others
   // look for its runs.
   const [state, existing, before] = await Promise.all([
@@ -270,6 +273,7 @@ async function addRun(
   const columns = { ...newRunColumns(run), status: 'queued', input: writeJson(run.input) }
   const entry = { account_id: accountId, kind: 'charge', amount: -price, run_id: id, key_id: keyId }
   await Promise.all([
+    carried && tx.run(SQL.keepDocument, carried.hash, carried.json),
     tx.run(...insert('runs', columns, { turn: SQL.turnOf(Object.keys(columns)) })),
     keyId !== null && tx.run(SQL.moveSpend, keyId, price, 1),
     price > 0 && tx.run(MOVE_BALANCE, accountId, -price),

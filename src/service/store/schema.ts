@@ -1,6 +1,6 @@
 /** The formats of the service's database. A script never changes; a new format appends one. */
 
-export const FORMAT = 3
+export const FORMAT = 4
 
 /** What SQLite and PostgreSQL write differently. */
 export interface SchemaTypes {
@@ -19,7 +19,12 @@ export interface SchemaTypes {
 }
 
 /** One script for each format, to be run one after the other. */
-export const scriptsOf = (types: SchemaTypes): readonly string[] => [format1(types), FORMAT_2, format3(types)]
+export const scriptsOf = (types: SchemaTypes): readonly string[] => [
+  format1(types),
+  FORMAT_2,
+  format3(types),
+  FORMAT_4,
+]
 
 const FORMAT_2 = `
 DROP TABLE key_log;
@@ -29,6 +34,17 @@ ALTER TABLE keys DROP COLUMN archived_at;
 ALTER TABLE keys DROP COLUMN user_id;
 ALTER TABLE users DROP COLUMN role;
 UPDATE format SET version = 2;
+`
+
+const FORMAT_4 = `
+-- The models of runs, as they were when the runs were accepted, by the SHA-256 of their JSON.
+CREATE TABLE documents (
+  hash     text NOT NULL PRIMARY KEY,
+  document text NOT NULL
+);
+-- Null for a run of an earlier version, which has the model that the service has under its name.
+ALTER TABLE runs ADD COLUMN document text;
+UPDATE format SET version = 4;
 `
 
 /** Before it, files were stored under other names: those of earlier runs are no longer found. */

@@ -3,14 +3,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LinkPage, SignInPage } from '../../console/index.js'
 import { isObject } from '../../protocol/parse.js'
 import { refusalOf, sendRefusal } from '../http/error-responses.js'
-import { FREE_BYTES, withBody } from '../http/request-body.js'
+import { bodyOf, SMALL_BYTES } from '../http/request-body.js'
 import { checkTransport } from '../rules/console-requests.js'
 import { jsonOf } from '../rules/create-request.js'
 import { MAX_EMAIL_LENGTH } from '../rules/credentials.js'
 import { invalidInput, Refusal } from '../rules/refusal.js'
 import { sendAccountPage } from './account.js'
 import type { BegunSession } from './sessions.js'
-import { fieldOf, isForm, type Site, withForm } from './site.js'
+import { fieldOf, formOf, isForm, type Site } from './site.js'
 import { clearSession, setSession, type Visitor, visitorOf } from './visitor.js'
 
 /** Texts of a form or of a JSON object, by name. Throws `Refusal` (400) for a missing one. */
@@ -36,24 +36,21 @@ interface AuthRoute {
 }
 
 function addAuthRoute(app: FastifyInstance, site: Site, { path, answer, onRefused }: AuthRoute): void {
-  const limits = { ...site.options.bodyLimits, maxBytes: FREE_BYTES }
-  app.post(path, async (request, reply) => {
+  app.post(path, { bodyLimit: SMALL_BYTES }, async (request, reply) => {
     reply.header('cache-control', 'no-store')
     const visitor = visitorOf(request)
-    if (isForm(request))
-      return await withForm(request, limits, 0, async (form) => {
-        const fields: Fields = (name) => fieldOf(form, name) || undefined
-        try {
-          return site.redirect(reply, (await answer(fields, visitor, reply)).next)
-        } catch (error) {
-          if (!(error instanceof Refusal)) throw error
-          return await onRefused(error, fields, request, reply)
-        }
-      })
+    if (isForm(request)) {
+      const form = await formOf(request)
+      const fields: Fields = (name) => fieldOf(form, name) || undefined
+      try {
+        return site.redirect(reply, (await answer(fields, visitor, reply)).next)
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error
+        return await onRefused(error, fields, request, reply)
+      }
+    }
     try {
-      const body = await withBody(request.raw, limits, 0, async (chunks) =>
-        chunks.length === 0 ? {} : jsonOf(Buffer.concat(chunks)),
-      )
+      const body = bodyOf(request).length === 0 ? {} : jsonOf(bodyOf(request))
       if (!isObject(body)) throw invalidInput('The body must be a JSON object.')
       const { json } = await answer((name) => textIn(body, name), visitor, reply)
       return json === undefined ? reply.code(204).send() : json

@@ -3,6 +3,7 @@
  * functions of the API or of the store, and renders a component of `src/console`. There is no second API: live parts are HTML.
  */
 import type { FastifyInstance } from 'fastify'
+import { readBodies } from '../http/request-body.js'
 import { pagePolicy } from '../rules/page-policy.js'
 import { addAccountRoutes } from './account.js'
 import { addAssetRoutes } from './assets.js'
@@ -19,9 +20,6 @@ export async function addPages(app: FastifyInstance, options: SiteOptions): Prom
   await app.register(async (scope) => {
     const site = new Site(options)
     scope.setErrorHandler((error, request, reply) => site.error(error, request, reply))
-    // Bodies are read by their handlers, once the user is known.
-    scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser('*', (_request, _body, done) => done(null))
     await readVisitors(scope, options.sessions, options.publicUrl)
     scope.addHook('onSend', async (_request, reply) => {
       const policy = pagePolicy([options.publicUrl, await options.outputsOrigin()])
@@ -38,6 +36,7 @@ export async function addPages(app: FastifyInstance, options: SiteOptions): Prom
           'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()',
       })
     })
+    readBodies(scope, options.bodyMemory)
     addAuthRoutes(scope, site)
     await scope.register(async (pages) => {
       // Every page needs a session.

@@ -21,7 +21,7 @@ import { inputProblems } from '../../protocol/validate.js'
 import { logCreate } from '../http/api-routes.js'
 import { defaultDocument, findDocument } from '../models/served-model.js'
 import { Refusal } from '../rules/refusal.js'
-import { OUTPUTS_PATH, outputOfUrl } from '../stored-run.js'
+import { OUTPUTS_PATH, outputOfUrl } from '../store/run.js'
 import { findReference } from './runs.js'
 import { type ById, fieldOf, type Site } from './site.js'
 

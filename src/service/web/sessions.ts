@@ -6,13 +6,12 @@ import { hash } from 'node:crypto'
 import type { Clock } from '../../host/clock.js'
 import { AUTH_LIMIT, SESSION_CHECK_LIMIT } from '../../protocol/limits.js'
 import { printable, shortened } from '../../protocol/text.js'
-import { FIRST_ACCOUNT } from '../key-lookup.js'
-import type { RateLimit, RateLimiter } from '../rate/rate-limiter.js'
+import { FIRST_ACCOUNT } from '../http/key-lookup.js'
 import { checkNewPassword, type Passwords, storedEmail } from '../rules/credentials.js'
 import { clientOf } from '../rules/networks.js'
+import type { RateLimit, RateLimiter } from '../rules/rate.js'
 import { invalidInput, Refusal, refusalSaying } from '../rules/refusal.js'
-import { hashOfKey, newSecret } from '../secrets.js'
-import type { ConsoleStart } from '../service.js'
+import { hashOfKey, newSecret } from '../rules/secrets.js'
 import type { CurrentSession, SessionRecord, UserRecord, UserStore } from '../store/console-store.js'
 import type { ServiceStore } from '../store/contract.js'
 import type { SessionProof } from '../store/sql.js'
@@ -209,6 +208,13 @@ export async function addLink(
 
 /** The path of a sign-in link. The token works once, so a log that has it is of little use. */
 export const linkPath = (token: string): string => `/link/${token}`
+
+export interface ConsoleStart {
+  /** Token of a single-use sign-in link for the first user. Set only on the first start. */
+  readonly linkToken: string | undefined
+  /** Email of the first user. Undefined if there are no users. */
+  readonly user: string | undefined
+}
 
 /**
  * Creates the first user on the first start with new data. Existing data may belong to others, so an administrator must

@@ -4,16 +4,16 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Frame, linkTo, MessagePage, renderPage, renderPart } from '../../console/index.js'
 import type { Clock } from '../../host/clock.js'
 import type { ModelDocument } from '../../protocol/models.js'
-import type { Endpoints } from '../endpoints.js'
 import type { Storage } from '../files/contract.js'
+import type { Endpoints } from '../http/endpoints.js'
 import { refusalOf, sendRefusal } from '../http/error-responses.js'
 import type { BaseUrl } from '../http/listening.js'
-import { type BodyLimits, withBody } from '../http/request-body.js'
+import { type BodyMemory, bodyOf } from '../http/request-body.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
 import type { SessionRecord } from '../store/console-store.js'
 import type { ServiceStore } from '../store/contract.js'
+import type { RenderState } from '../store/run.js'
 import type { SessionProof } from '../store/sql.js'
-import type { RenderState } from '../stored-run.js'
 import { type AssetFiles, acceptsGzip } from './assets.js'
 import type { Sessions } from './sessions.js'
 import type { Thumbnails } from './thumbnails.js'
@@ -28,7 +28,7 @@ export interface SiteOptions {
   readonly hasThumbnails: boolean
   readonly models: readonly ModelDocument[]
   readonly assets: AssetFiles
-  readonly bodyLimits: BodyLimits
+  readonly bodyMemory: BodyMemory
   readonly logPrompts: boolean
   readonly clock: Clock
   readonly publicUrl: string | undefined
@@ -121,18 +121,14 @@ export class Site {
     }
   }
 
-  /** Adds a route for a form of a signed-in user. The body is read only then. */
+  /** Adds a route for a form. */
   post(app: FastifyInstance, path: string, handler: FormHandler): void {
-    app.post(path, (request, reply) =>
-      withForm(request, this.options.bodyLimits, this.account(request), (form) =>
-        handler(form, request, reply),
-      ),
-    )
+    app.post(path, async (request, reply) => handler(await formOf(request), request, reply))
   }
 
   /** Answers an error as a page, or without content for a live part, which then stays as it is. */
   error(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-    const refusal = refusalOf(error)
+    const refusal = refusalOf(error, request.routeOptions.bodyLimit)
     const isPart = request.headers['hx-request'] !== undefined
     if (refusal.code === 'not_signed_in') {
       if (isPart) return reply.code(401).header('hx-refresh', 'true').send('')
@@ -164,20 +160,13 @@ const titleOf = ({ status }: Refusal): string =>
 export const isForm = ({ headers }: FastifyRequest): boolean =>
   /^(application\/x-www-form-urlencoded|multipart\/form-data)/i.test(headers['content-type'] ?? '')
 
-/** Reads a form of either encoding, and keeps the memory of its body reserved until `work` ends. */
-export const withForm = <Result>(
-  request: FastifyRequest,
-  limits: BodyLimits,
-  owner: number,
-  work: (form: FormData) => Promise<Result>,
-): Promise<Result> =>
-  withBody(request.raw, limits, owner, async (chunks) => {
-    const headers = { 'content-type': request.headers['content-type'] ?? '' }
-    const form = await new Response(Buffer.concat(chunks), { headers }).formData().catch(() => {
-      throw refusalSaying('bad_request', 'This form cannot be read.')
-    })
-    return await work(form)
+/** Reads a form of either encoding. */
+export function formOf(request: FastifyRequest): Promise<FormData> {
+  const headers = { 'content-type': request.headers['content-type'] ?? '' }
+  return new Response(new Uint8Array(bodyOf(request)), { headers }).formData().catch(() => {
+    throw refusalSaying('bad_request', 'This form cannot be read.')
   })
+}
 
 /** The text of a field, whose lines end with CR LF when a browser sends it. */
 export function fieldOf(form: FormData, name: string): string {

@@ -14,9 +14,9 @@ import { createSlots } from '../../host/slots.js'
 import { mediaTypeOf } from '../../protocol/media.js'
 import { type Engine, RendererClosed, RendererCrashed } from '../engines/engine.js'
 import { type FileStore, type FoundFile, StorageUnavailable } from '../files/contract.js'
-import { isDiskUnusable } from '../log.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
-import { outputKey, type StoredOutput } from '../stored-run.js'
+import { outputKey, type StoredOutput } from '../store/run.js'
+import { isDiskUnusable } from '../worker/log.js'
 
 const MAX_AT_ONCE = 2
 /** Maximum number of waiting thumbnails: about 15 s of work with pictures of 3840 pixels. */

@@ -10,14 +10,14 @@ import type { RunQueue, StoppingRun } from '../store/contract.js'
 
 /** Time that the engine has to cancel a job. After it, the charge counts as unknown. */
 const MAX_CANCEL_MS = 30_000
-/** Time after which any worker ends a run that no worker with its model has stopped. */
+/** Time after which a worker ends a run that no worker could stop, for example without the key of its provider. */
 const ABANDONED_AFTER_MS = 3_600_000
 
 export interface CanceledRunsOptions {
   readonly store: Pick<RunQueue, 'findStopping' | 'settleCanceled'>
   readonly clock: Clock
   readonly engine: Pick<Engine, 'cancel'>
-  readonly models: readonly ServedModel[]
+  modelOf(run: StoppingRun): Promise<ServedModel | undefined>
   readonly worker: string
   /** Aborted when the worker stops: another one then decides on the runs that are left. */
   readonly closing: AbortSignal
@@ -39,15 +39,14 @@ interface Decision {
 }
 
 export function createCanceledRuns(options: CanceledRunsOptions): CanceledRuns {
-  const { store, clock, engine, models, worker, closing, claimsEnded } = options
+  const { store, clock, engine, modelOf, worker, closing, claimsEnded } = options
   const onError = (error: unknown) => void (closing.aborted || options.onError(error))
-  const names = models.map(({ document: { name } }) => name)
   const held = new Map<string, AbortController>()
   const settling = new Set<string>()
   /** Decisions that are not recorded yet, with the jobs that they are about. The engine knows a charge only once. */
   const decisions = new Map<string, Decision>()
 
-  async function chargeOf({ owner: _, ...run }: StoppingRun): Promise<Charge | undefined> {
+  async function chargeOf(run: StoppingRun): Promise<Charge | undefined> {
     try {
       const canceling = engine.cancel?.(run)
       if (canceling === undefined || (await settlesWithin(MAX_CANCEL_MS, canceling, clock)))
@@ -64,7 +63,9 @@ export function createCanceledRuns(options: CanceledRunsOptions): CanceledRuns {
     if (settling.has(run.id)) return
     settling.add(run.id)
     try {
-      const model = models.find(({ document }) => document.name === run.model)
+      const found = await modelOf(run)
+      const model = found?.problem === undefined ? found : undefined
+      if (model === undefined && clock.now() - run.canceledAtMs < ABANDONED_AFTER_MS) return
       const before = decisions.get(run.id)
       // A worker that still renders the run may have sent it since.
       const isValid =
@@ -82,7 +83,7 @@ export function createCanceledRuns(options: CanceledRunsOptions): CanceledRuns {
   }
 
   async function stop(): Promise<void> {
-    const runs = await store.findStopping(worker, names, clock.now() - ABANDONED_AFTER_MS)
+    const runs = await store.findStopping(worker)
     if (runs.length > 0) await claimsEnded()
     for (const run of runs) {
       const controller = held.get(run.id)

@@ -5,7 +5,7 @@ import { settlesWithin, type Timeout, untilAborted, withTimeout } from '../../ho
 import type { Clock } from '../../host/clock.js'
 import { makeOwnFolder, type OwnFolder } from '../../host/own-folder.js'
 import { describeReason } from '../../host/system-error.js'
-import type { ModelInput } from '../../protocol/models.js'
+import type { ModelInput, ModelSchema } from '../../protocol/models.js'
 import { defaultsOf } from '../../protocol/price.js'
 import {
   type Engine,
@@ -17,23 +17,14 @@ import {
 } from '../engines/engine.js'
 import { withoutExtraArguments } from '../engines/texts.js'
 import { type FileWriter, StorageUnavailable, untilStorageAnswers } from '../files/contract.js'
-import { isDiskUnusable } from '../log.js'
-import type { ServedModel } from '../models/served-model.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
-import { newToken } from '../secrets.js'
-import {
-  type HeldRun,
-  outputKey,
-  type StoredImage,
-  type StoredInput,
-  type StoredOutput,
-  type StoredRun,
-} from '../stored-run.js'
+import type { StoredImage } from '../rules/create-request.js'
+import { newToken } from '../rules/secrets.js'
+import { type HeldRun, outputKey, type StoredOutput, type StoredRun } from '../store/run.js'
+import { isDiskUnusable } from './log.js'
 
 export interface RenderParts {
   readonly engine: Engine
-  /** The models that the engine renders. */
-  readonly models: readonly ServedModel[]
   readonly clock: Clock
   /** Parent of the folder that the engine writes to. */
   readonly workFolder: string
@@ -42,8 +33,10 @@ export interface RenderParts {
   onError(error: unknown): void
 }
 
-/** What a render tells and stores before its run has ended. */
+/** What a render knows of the model of its run, and what it tells and stores before the run has ended. */
 export interface RenderRecorders {
+  /** The input of the model. */
+  readonly schema?: ModelSchema | undefined
   /** Called with the progress of the engine, from 0 to 1. */
   onProgress?(fraction: number): void
   /** Called with the number of jobs before this one in the queue of a server. */
@@ -67,7 +60,7 @@ export async function render(
   options: RenderParts & RenderRecorders,
   limit: RenderLimit,
 ): Promise<readonly StoredOutput[]> {
-  const { engine, models, clock, workFolder, outputs: stored, onError } = options
+  const { engine, schema, clock, workFolder, outputs: stored, onError } = options
   await mkdir(workFolder, { recursive: true, mode: 0o700 })
   const folder = await makeOwnFolder(workFolder, `${run.id}-`)
   const outputs: StoredOutput[] = []
@@ -79,10 +72,11 @@ export async function render(
     const job: RenderJob = {
       kind: run.kind,
       run: { id: run.id, model: run.model },
-      input: inputFor(run, models),
+      input: inputFor(run, schema),
       folder: folder.path,
       references,
       signal: limited,
+      document: run.document,
       stored: run.job,
       save: options.saveJob,
       onProgress: (fraction) => options.onProgress?.(fraction),
@@ -154,10 +148,9 @@ export async function withReferences<Result>(
  * that a server would execute. Others are kept with the run, and a provider might charge for them. Replaces embedded images
  * in `image_urls` by their checksums; the engine gets their bytes as references.
  */
-function inputFor({ model, input }: StoredRun, models: readonly ServedModel[]): ModelInput {
-  const schema = models.find(({ document }) => document.name === model)?.document.input
+function inputFor({ input }: StoredRun, schema: ModelSchema | undefined): ModelInput {
   const isDeclared = ([name]: [string, unknown]) => Object.hasOwn(schema?.properties ?? {}, name)
-  const texts = withoutExtraArguments(input) as StoredInput
+  const texts = withoutExtraArguments(input) as ModelInput
   const declared = Object.fromEntries(Object.entries(texts).filter(isDeclared))
   const complete = { ...(schema && defaultsOf(schema)), ...declared }
   const sources = complete.image_urls

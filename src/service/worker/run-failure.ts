@@ -10,7 +10,7 @@ import { OutcomeUnknown, type RendererCrashed } from '../engines/engine.js'
 import { isRefusedKey } from '../engines/jobs.js'
 import { JobEnded } from '../engines/upstream/upstream-error.js'
 import type { CrashLimit } from '../store/contract.js'
-import type { RunFailure } from '../stored-run.js'
+import type { RunFailure } from '../store/run.js'
 
 const MAX_MESSAGE_LENGTH = 2_500
 

@@ -13,7 +13,9 @@ import { settlesWithin } from '../../host/abort.js'
 import type { Disarm } from '../../host/clock.js'
 import { retryErrors, stepOf } from '../../host/retry.js'
 import { describeReason, isSystemError } from '../../host/system-error.js'
+import type { Kind } from '../../protocol/models.js'
 import {
+  type CanceledJob,
   JobDetached,
   type JobIntent,
   RendererCrashed,
@@ -21,14 +23,13 @@ import {
   STOP_GRACE_MS,
 } from '../engines/engine.js'
 import { StorageUnavailable } from '../files/contract.js'
-import { isDiskUnusable, type Log, silentLog } from '../log.js'
-import type { Metrics } from '../metrics.js'
 import type { ServedModel } from '../models/served-model.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
-import { newWorkerId } from '../secrets.js'
+import { newWorkerId } from '../rules/secrets.js'
 import type { ClaimedRun, Claims, RunQueue } from '../store/contract.js'
-import type { HeldRun, RenderState, StoredOutput } from '../stored-run.js'
+import type { HeldRun, RenderState, StoredOutput } from '../store/run.js'
 import { type CanceledRuns, createCanceledRuns } from './canceled-runs.js'
+import { isDiskUnusable, type Log, silentLog } from './log.js'
 import { type RenderParts, type RenderRecorders, removeOutputs, render, withReferences } from './render.js'
 import {
   CRASH_LIMIT,
@@ -87,10 +88,19 @@ export interface CreateGrace {
 }
 
 export interface WorkerOptions extends RenderParts {
+  /** The models that the engine renders. */
+  readonly models: readonly ServedModel[]
+  /** Returns the model that a run carries. Undefined: runs have the `models` of their names. */
+  readonly modelOf?:
+    | ((run: Pick<CanceledJob, 'model' | 'document'>) => Promise<ServedModel | undefined>)
+    | undefined
   readonly references: ReferenceLoader
   readonly store: RunQueue
   readonly concurrency: number
-  readonly timeRender?: Metrics['timeRender'] | undefined
+  /** Measures the render of one run. */
+  /** Called once for each model whose runs this node cannot render. */
+  readonly onUnserved?: ((message: string) => void) | undefined
+  readonly timeRender?: (<Value>(kind: Kind, render: Promise<Value>) => Promise<Value>) | undefined
   /** Default: renders into files. */
   readonly renderRun?: typeof render
   readonly log?: Log
@@ -99,6 +109,8 @@ export interface WorkerOptions extends RenderParts {
 /** A claimed run. `lost`: aborted when it no longer belongs to this worker. */
 interface Attempt {
   readonly run: HeldRun
+  /** Of its model. */
+  isRemote: boolean
   readonly lost: AbortController
   /** Whether it still uses a slot. Not while its end cannot be recorded. */
   hasSlot: boolean
@@ -118,6 +130,9 @@ class WorkerState {
   readonly requested = new Map<string, string>()
   readonly held = new Map<string, Attempt>()
   readonly renderStates = new Map<string, RenderState>()
+  /** Models that this node does not have, and that queued runs carry. By name, as the first run in the queue has it. */
+  others: ReadonlyMap<string, ServedModel> = new Map()
+  readonly reported = new Set<string>()
   claims: Claims | undefined
   claiming: Promise<void> | undefined
   claimAgain = false
@@ -134,6 +149,7 @@ class WorkerState {
     this.persist = createPersist(clock, onError)
     this.canceledRuns = createCanceledRuns({
       ...options,
+      modelOf: (run) => modelOf(this, run),
       worker: this.id,
       closing: this.closing.signal,
       claimsEnded: () => this.claiming,
@@ -186,23 +202,51 @@ async function close(state: WorkerState, { graceMs, onGrace }: CreateGrace = {})
   await rmdir(options.workFolder).catch(() => {})
 }
 
+const modelOf = async (
+  { options: { modelOf: carried, models } }: WorkerState,
+  run: Pick<CanceledJob, 'model' | 'document'>,
+): Promise<ServedModel | undefined> =>
+  carried === undefined ? models.find(({ document }) => document.name === run.model) : await carried(run)
+
 /** Names of the models whose runs may be claimed now. Runs of a model with a problem stay in the queue. */
 const claimableModels = (state: WorkerState): readonly string[] =>
-  state.options.models
+  [...state.options.models, ...state.others.values()]
     .filter((model) => model.problem === undefined && hasFreeSlot(state, model))
     .map(({ document: { name } }) => name)
 
 /** Models that servers render have only their own slots, so that a server that is loading or down stops no other model. */
 function hasFreeSlot(
-  { held, options: { concurrency, models } }: WorkerState,
-  { document: { name }, isRemote, concurrency: ofModel }: ServedModel,
+  { held, options: { concurrency } }: WorkerState,
+  { document: { name }, isRemote = false, concurrency: ofModel }: ServedModel,
 ): boolean {
-  const runs = [...held.values()].filter(({ hasSlot }) => hasSlot).map(({ run }) => run.model)
-  const isRemoteModel = (model: string) =>
-    models.some((each) => each.isRemote && each.document.name === model)
+  const attempts = [...held.values()].filter(({ hasSlot }) => hasSlot)
   const limit = ofModel ?? (isRemote ? concurrency : Number.POSITIVE_INFINITY)
-  const onNode = runs.filter((model) => !isRemoteModel(model)).length
-  return runs.filter((model) => model === name).length < limit && (isRemote || onNode < concurrency)
+  const onNode = attempts.filter((attempt) => !attempt.isRemote).length
+  const ofThis = attempts.filter(({ run }) => run.model === name).length
+  return ofThis < limit && (isRemote || onNode < concurrency)
+}
+
+const modelNamed = ({ options, others }: WorkerState, name: string): ServedModel | undefined =>
+  options.models.find(({ document }) => document.name === name) ?? others.get(name)
+
+/** Finds the models that queued runs carry, and that this node does not have. */
+async function findOthers(state: WorkerState): Promise<void> {
+  const { options, claims, requested, reported, log } = state
+  const { store, models } = options
+  const own = models.map(({ document: { name } }) => name)
+  const only = claims === 'requested' ? [...requested.keys()] : undefined
+  if (only?.length === 0) return
+  const others = new Map<string, ServedModel>()
+  for (const { id, model, document } of await store.findOthers(own, only)) {
+    const found = await modelOf(state, { model, document })
+    if (found !== undefined) others.set(model, found)
+    if ((found !== undefined && found.problem === undefined) || reported.has(model)) continue
+    reported.add(model)
+    const reason = found?.problem ?? `this service does not have its model ${model}`
+    options.onUnserved?.(`${id} stays queued: ${reason}`)
+    log.debug({ run: id, model }, 'run stays queued: this service cannot render its model')
+  }
+  state.others = others
 }
 
 /** Claims runs until all slots are in use. Only one round runs at a time; a call during a round starts another round. */
@@ -220,6 +264,7 @@ function fillSlots(state: WorkerState): void {
 
 function wake(state: WorkerState, { id, model }: QueuedRun): void {
   if (state.claims === 'requested') state.requested.set(id, model)
+  // A poll asks for the models that this node does not have.
   if (claimableModels(state).includes(model)) fillSlots(state)
 }
 
@@ -249,7 +294,8 @@ function begin(state: WorkerState, run: HeldRun): void {
   const { held, active, closing } = state
   // A run that comes back to its own worker has another attempt: the one before is over.
   held.get(run.id)?.lost.abort(new JobDetached('The lease of this run was lost.'))
-  const attempt: Attempt = { run, lost: new AbortController(), hasSlot: true, isEnding: false }
+  const { isRemote = false } = modelNamed(state, run.model) ?? {}
+  const attempt: Attempt = { run, isRemote, lost: new AbortController(), hasSlot: true, isEnding: false }
   held.set(run.id, attempt)
   if (closing.signal.aborted) attempt.lost.abort(new JobDetached('The service stops.'))
   const work = state.canceledRuns
@@ -271,7 +317,9 @@ async function processRun(state: WorkerState, attempt: Attempt, signal: AbortSig
   const { options, log, closing } = state
   const { clock, timeRender = (_kind, rendering) => rendering, renderRun = render } = options
   const { run } = attempt
-  const limitMs = options.engine.limitMs?.(run.model) ?? RENDER_DEADLINE_MS
+  const model = await modelOf(state, run)
+  const limitMs = model?.limitMs ?? options.engine.limitMs?.(run.model) ?? RENDER_DEADLINE_MS
+  const schema = model?.document.input
   const limit = { timeoutMs: limitMs, reason: () => new DeadlinePassed(limitMs), clock, signal }
   const startedAtMs = clock.monotonic()
   const fields = { run: run.id, kind: run.kind, model: run.model }
@@ -283,7 +331,7 @@ async function processRun(state: WorkerState, attempt: Attempt, signal: AbortSig
       withReferences(run, options, signal, (references) =>
         timeRender(
           run.kind,
-          renderRun(run, references, { ...options, ...recordersOf(state, attempt, signal) }, limit),
+          renderRun(run, references, { ...options, schema, ...recordersOf(state, attempt, signal) }, limit),
         ),
       )
     // The server still has the result of its job, which may have been paid for.
@@ -464,6 +512,7 @@ async function poll(state: WorkerState): Promise<void> {
   const { store, clock } = state.options
   if (!isLate(state) && clock.monotonic() >= state.judgesFromMs)
     await store.takeBack(CRASH_LIMIT, clock.now())
+  await findOthers(state)
   fillSlots(state)
   await state.canceledRuns.stop()
 }

@@ -1,7 +1,7 @@
 /** `serve --fault`: what each fault does to a connection, and what the service has done then. */
 import { expect, test } from 'vitest'
 import { parseFault } from '../../../src/service/http/faults.js'
-import { LOCAL_MODELS } from '../../../src/service/names.js'
+import { LOCAL_MODELS } from '../../../src/service/rules/names.js'
 import { createInstantEngine } from '../../support/engines.js'
 import { bodyOf, dial, isWhole } from '../../support/line.js'
 import { createListeningService, finished, type TestService } from '../../support/service.js'

@@ -1,7 +1,7 @@
 /** The port of the metrics. */
 import { connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { createMetrics } from '../../../src/service/metrics.js'
+import { createMetrics } from '../../../src/service/http/metrics.js'
 import { createManualClock } from '../../support/clock.js'
 import { parseMetrics } from '../../support/metrics.js'
 import { ask, createTestService } from '../../support/service.js'

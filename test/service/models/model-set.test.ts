@@ -1,6 +1,6 @@
 /** The models of documents and flags together, and the engine that renders all of them. */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Engine, RenderJob } from '../../../src/service/engines/engine.js'
 import type { EngineParts } from '../../../src/service/engines/read-engine.js'
@@ -123,6 +123,82 @@ describe('the models', () => {
   )
 })
 
+describe('the model that a run carries', () => {
+  it.each([
+    'engine: { type: command, command: x, folder: . }\n',
+    'engine: { type: fal, model: acme/draw }\ncost: { run: 0.5, currency: USD }\ninput: { image_urls: false }\n',
+    'engine: { type: fal, model: acme/draw }\ninput: { image_urls: false, size: { type: object } }\n',
+    'engine: { type: images, url: "http://127.0.0.1:1/v1", send: { steps: steps } }\ninput: { seed: false, steps: { type: integer, default: 9007199254740993 } }\n',
+    'engine: { type: comfyui, url: "http://127.0.0.1:1", workflow: flow.json }\nprice: { run: 1.5, factors: { steps: { 4: 0.1 } } }\ninput: { steps: { type: integer, enum: [4] } }\n',
+    'engine: { type: preview }\nconcurrency: 3\n',
+  ])('is read as it was accepted: %j', async (text) => {
+    const path = documents(`name: a/x\nkind: image\n${text}`)
+    writeFileSync(join(dirname(path), 'flow.json'), JSON.stringify(IMAGE_WORKFLOW))
+    const env = { FAL_KEY: 'k' }
+    const {
+      models: [model],
+    } = await open({ path, env, isCharged: false })
+    const { carried, ...served } = model ?? {}
+    const other = (await open({})).createEngine({ ...previewWith([]), env })
+    const {
+      limitMs: _,
+      carried: again,
+      ...read
+    } = (await other.modelOf({ model: '', document: carried?.json })) ?? {}
+    expect([read, again]).toEqual([served, carried])
+    await other.close?.()
+  })
+
+  it('has absolute paths, and never a key', async () => {
+    const path = documents(
+      'name: a/x\nkind: image\nengine: { type: comfyui, url: "http://127.0.0.1:1", workflow: flow.json, key_env: K }\n',
+    )
+    writeFileSync(join(dirname(path), 'flow.json'), JSON.stringify(IMAGE_WORKFLOW))
+    const { models } = await open({ path, env: { K: 'secret' } })
+    const { engine } = JSON.parse(models[0]?.carried?.json ?? '')
+    expect(engine).toMatchObject({ workflow: join(dirname(path), 'flow.json'), key_env: 'K' })
+    expect(models[0]?.carried?.json).not.toContain('secret')
+    const ofCommand = (await open({ engines: { image: './a.sh' } })).models.find(
+      ({ document }) => document.kind === 'image',
+    )
+    expect(JSON.parse(ofCommand?.carried?.json ?? '').engine).toEqual({
+      type: 'command',
+      command: './a.sh',
+      folder: process.cwd(),
+    })
+  })
+
+  it('renders its runs, also if the node has another one of that name, or none', async () => {
+    const before = await open({ path: documents(command('a/x', 'image')) })
+    const document = before.models[0]?.carried?.json
+    for (const path of [
+      documents(command('a/y', 'image')),
+      documents('name: a/x\nkind: image\nengine: { type: preview }\n'),
+    ]) {
+      const calls: string[] = []
+      const engine = (await open({ path })).createEngine(previewWith(calls))
+      const asked = { ...job('a/x'), document }
+      expect(await engine.render(asked)).toMatchObject([{ name: 'a.txt' }])
+      expect(calls.filter((call) => call.startsWith('preview '))).toEqual([])
+      await engine.close?.()
+    }
+  })
+
+  it('is that of the node where the paths of another node do not exist here', async () => {
+    const workflow = join(temporaryFolder(), 'flow.json')
+    writeFileSync(workflow, JSON.stringify(IMAGE_WORKFLOW))
+    const set = await open({ engines: { image: `comfyui:http://127.0.0.1:1#${workflow}` } })
+    const model = set.models.find(({ document }) => document.kind === 'image')
+    const elsewhere = model?.carried?.json.replace(workflow, '/nowhere/flow.json')
+    const engine = set.createEngine(previewWith([]))
+    const run = { model: 'rushes/preview-image', document: elsewhere }
+    expect(await engine.modelOf(run)).toMatchObject({ carried: model?.carried, problem: undefined })
+    expect(await engine.modelOf({ ...run, model: 'acme/removed' })).toMatchObject({
+      problem: 'The engine: workflow names "/nowhere/flow.json", which cannot be read: no such file.',
+    })
+  })
+})
+
 describe('the engine', () => {
   it('renders each run with the engine of its model; the preview is one, and closed once', async () => {
     const path = documents(command('a/x', 'image'), command('a/y', 'image'))
@@ -157,8 +233,11 @@ describe('the engine', () => {
     const timed = 'name: a/y\nkind: image\nengine: { type: command, command: x, timeout: 5m }\n'
     const path = documents(command('a/x', 'image'), timed)
     const limits = async (sources: Partial<ModelSources>) => {
-      const { limitMs } = (await open({ path, ...sources })).createEngine(previewWith([]))
-      return ['a/x', 'a/y', 'rushes/preview-video'].map((model) => limitMs?.(model))
+      const { modelOf } = (await open({ path, ...sources })).createEngine(previewWith([]))
+      const models = await Promise.all(
+        ['a/x', 'a/y', 'rushes/preview-video'].map((model) => modelOf({ model })),
+      )
+      return models.map((model) => model?.limitMs)
     }
     expect(await limits({})).toEqual([1_800_000, 300_000, undefined])
     expect(await limits({ timeoutMs: 1_000 })).toEqual([1_000, 300_000, undefined])

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/host/clock.js'
-import { createMemoryRateLimiter } from '../../../src/service/rate/rate-limiter.js'
+import { createMemoryRateLimiter } from '../../../src/service/rules/rate.js'
 import { rateLimiterContract } from '../../contract/rate-limiter.js'
 
 function open() {

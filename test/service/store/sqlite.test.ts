@@ -13,6 +13,7 @@ import { creditLedgerContract } from '../../contract/credit-ledger.js'
 import { storeContract } from '../../contract/store.js'
 import { userContract } from '../../contract/user-store.js'
 import { OLD_ROWS } from '../../support/old-rows.js'
+import { claimRun } from '../../support/runs.js'
 import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const newPath = () => join(temporaryFolder(), 'service.db')
@@ -34,7 +35,7 @@ test('a database of another format is refused', async () => {
   await store.close()
   const later = openDatabase({ path, migrations: [...SQLITE_SCRIPTS, 'CREATE TABLE later (x)'] })
   later.close()
-  expect(() => openSqliteStore(path)).toThrow(/another version of rushes: it has format 4/)
+  expect(() => openSqliteStore(path)).toThrow(/another version of rushes: it has format 5/)
   expect(() => openSqliteStore(path)).toThrow(expect.objectContaining({ code: 'usage', exitCode: 2 }))
 })
 
@@ -46,6 +47,8 @@ test('a database of an earlier format is brought up to date', async () => {
   const store = openSqliteStore(path)
   expect(await store.listKeys()).toMatchObject([{ id: 1, name: 'old', disabled: true }])
   expect(await store.listUsers(0)).toMatchObject([{ email: 'ann@example.com', account: 'acme' }])
+  // It has the model of its name.
+  expect(await claimRun(store, 'me')).toMatchObject({ id: 'run_old', document: undefined })
   await store.close()
 })
 

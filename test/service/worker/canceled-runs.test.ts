@@ -1,8 +1,8 @@
 /** The refund of a canceled run, where the worker of the run may still send it. */
 import { expect, test } from 'vitest'
 import type { Charge, StoredJob } from '../../../src/service/engines/engine.js'
-import { PREVIEW_MODELS } from '../../../src/service/models/served-model.js'
-import { LOCAL_MODELS } from '../../../src/service/names.js'
+import { PREVIEW_DOCUMENTS } from '../../../src/service/models/served-model.js'
+import { LOCAL_MODELS } from '../../../src/service/rules/names.js'
 import { createCanceledRuns } from '../../../src/service/worker/canceled-runs.js'
 import { createManualClock } from '../../support/clock.js'
 
@@ -18,7 +18,7 @@ test.each<[what: string, before: StoredJob | undefined, after: StoredJob | undef
     const failures: unknown[] = []
     let stored = before
     const canceled = createCanceledRuns({
-      models: PREVIEW_MODELS.map((model) => ({ ...model, mayCost: true })),
+      modelOf: async () => ({ document: PREVIEW_DOCUMENTS.image, mayCost: true }),
       worker: 'w1',
       closing: new AbortController().signal,
       clock: createManualClock(),
@@ -28,7 +28,9 @@ test.each<[what: string, before: StoredJob | undefined, after: StoredJob | undef
         cancel: async (run): Promise<Charge> => (run.stored === undefined ? 'not charged' : 'unknown'),
       },
       store: {
-        findStopping: async () => [{ id: 'run_1', model: LOCAL_MODELS.image, owner: 'w0', stored }],
+        findStopping: async () => [
+          { id: 'run_1', model: LOCAL_MODELS.image, owner: 'w0', canceledAtMs: 0, stored },
+        ],
         async settleCanceled(_id, isRefunded, _nowMs, of) {
           if (failures.length === 0) {
             stored = after

@@ -7,7 +7,7 @@ import { systemClock } from '../../../src/host/clock.js'
 import { createCommandEngine } from '../../../src/service/engines/command/index.js'
 import type { Engine } from '../../../src/service/engines/engine.js'
 import { createLocalFiles } from '../../../src/service/files/local-files.js'
-import { PREVIEW_MODELS } from '../../../src/service/models/served-model.js'
+import { PREVIEW_DOCUMENTS } from '../../../src/service/models/served-model.js'
 import { render } from '../../../src/service/worker/render.js'
 import { failureOf } from '../../../src/service/worker/run-failure.js'
 import { createInstantEngine } from '../../support/engines.js'
@@ -44,7 +44,7 @@ async function renderWith(engineOf: (env: NodeJS.ProcessEnv) => Engine) {
     [],
     {
       engine: engineOf(env),
-      models: PREVIEW_MODELS,
+      schema: PREVIEW_DOCUMENTS.image.input,
       clock: systemClock,
       workFolder: join(root, 'work'),
       outputs: createLocalFiles(outputs, systemClock),

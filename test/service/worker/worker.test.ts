@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { RendererCrashed } from '../../../src/service/engines/engine.js'
 import { createLocalFiles } from '../../../src/service/files/local-files.js'
-import { silentLog } from '../../../src/service/log.js'
 import { PREVIEW_MODELS, type ServedModel } from '../../../src/service/models/served-model.js'
 import type { ClaimRequest } from '../../../src/service/store/contract.js'
-import type { HeldRun, StoredOutput } from '../../../src/service/stored-run.js'
+import type { HeldRun, StoredOutput } from '../../../src/service/store/run.js'
+import { silentLog } from '../../../src/service/worker/log.js'
 import { createWorker } from '../../../src/service/worker/worker.js'
 import { createManualClock } from '../../support/clock.js'
 import { createInstantEngine } from '../../support/engines.js'
@@ -41,6 +41,8 @@ function createOne({
       takeBack: async () => ({ runs: 0, refunded: 0 }),
       releaseRuns: async () => {},
       findOwners: async () => [],
+      findOthers: async () => [],
+      findModelOf: async () => undefined,
       findStopping: async () => [],
       settleCanceled: async () => undefined,
       ...store,
@@ -458,7 +460,7 @@ test('does not start the engine of a run that is canceled before its claim is an
         return run
       },
       findStopping: async () =>
-        events.includes('settled') ? [] : [{ id: RUN.id, model: RUN.model, owner: 'w1' }],
+        events.includes('settled') ? [] : [{ id: RUN.id, model: RUN.model, owner: 'w1', canceledAtMs: 0 }],
       async settleCanceled(_id, isRefunded) {
         events.push(isRefunded ? 'settled' : 'kept')
         return { runs: 1, refunded: 0 }

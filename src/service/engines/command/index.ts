@@ -2,7 +2,7 @@
  * Runs a shell command of the user as an engine (`--engine video=<command>`, or a document with `type: command`). The
  * command reads the input as JSON from standard input, and writes the outputs as files into the empty folder
  * `RUSHES_OUTPUT_DIR`. A non-zero exit code fails the run with the end of standard error. The command runs with `sh -c`
- * in the working directory of the service.
+ * in the folder in which its run was accepted.
  */
 
 import { spawn } from 'node:child_process'
@@ -19,6 +19,7 @@ import { holdFolder, makeOwnFolderAt, type OwnFolder } from '../../../host/own-f
 import { groupIsAlive } from '../../../host/process-lock.js'
 import { writeJson } from '../../../protocol/json.js'
 import { mayCost } from '../../../protocol/price.js'
+import { printable, shortened } from '../../../protocol/text.js'
 import { type ChildEnvironment, commandEnvironment, readStderrTail } from '../child-process.js'
 import { type Engine, type RenderedFile, RendererCrashed, type RenderJob } from '../engine.js'
 import { renderedOnce } from '../outcome.js'
@@ -27,13 +28,16 @@ import type { ReadEngine } from '../read-engine.js'
 export const readCommand: ReadEngine = (settings, document) => {
   const command = settings.text('command')
   if (command === undefined && !settings.hasProblem(['command'])) settings.report(['command'], 'is missing')
+  const folder = settings.text('folder')
+  if (folder !== undefined && !existsSync(folder))
+    settings.report(['folder'], `names "${shortened(printable(folder), 200)}", which does not exist`)
   if (!hasShell())
     settings.report(
       ['command'],
       'needs the program sh; install Git for Windows and add its sh to PATH, or use WSL',
     )
   return ({ env, urls, clock }) => {
-    const engine = createCommandEngine({ command: command ?? 'false', env, urls, clock })
+    const engine = createCommandEngine({ command: command ?? 'false', folder, env, urls, clock })
     return renderedOnce(engine, { costs: mayCost(document), endpoint: 'command', clock })
   }
 }
@@ -47,6 +51,8 @@ export const hasShell = (
 export interface CommandEngineOptions {
   /** The command, as typed in a shell. */
   readonly command: string
+  /** Its working directory. Default: that of the service. */
+  readonly folder?: string | undefined
   /** Environment of the service. The service's variables, and variables that contain one of the `urls`, are removed. */
   readonly env: ChildEnvironment
   /** URLs of the service's database and storage. */
@@ -54,7 +60,7 @@ export interface CommandEngineOptions {
   readonly clock: Clock
 }
 
-export function createCommandEngine({ command, env, urls, clock }: CommandEngineOptions): Engine {
+export function createCommandEngine({ command, folder, env, urls, clock }: CommandEngineOptions): Engine {
   const childEnv = commandEnvironment(env, urls)
 
   /** Runs the command, and ends it when the job is aborted. Settles after every process of the command has ended. */
@@ -68,7 +74,7 @@ export function createCommandEngine({ command, env, urls, clock }: CommandEngine
     await job.onSend?.()
     const { input } = job
     const group = startGroup(
-      command,
+      { command, folder },
       environmentOf(childEnv, job, inputFolder),
       inputText(input, files),
       clock,
@@ -226,10 +232,16 @@ exit "$code"`
  * Starts the command as the leader of a separate process group, so that the service can end the command with all its
  * child processes. Ctrl-C in the terminal reaches only the service, which then ends the command.
  */
-function startGroup(command: string, env: ChildEnvironment, input: string, clock: Clock): CommandGroup {
+function startGroup(
+  { command, folder }: Pick<CommandEngineOptions, 'command' | 'folder'>,
+  env: ChildEnvironment,
+  input: string,
+  clock: Clock,
+): CommandGroup {
   const child = spawn('sh', ['-c', WITH_WATCHER, 'rushes-engine', command], {
     env: { ...env },
     detached: true,
+    ...(folder !== undefined && { cwd: folder }),
     // Ignore standard output: the outputs are files.
     stdio: ['pipe', 'ignore', 'pipe', 'pipe'],
   })

@@ -8,13 +8,13 @@
  */
 import type { Clock } from '../../../host/clock.js'
 import { createOwnedSlots } from '../../../host/slots.js'
-import { createPostgresRateLimiter } from '../../rate/postgres.js'
-import type { RateLimiter } from '../../rate/rate-limiter.js'
+import type { RateLimiter } from '../../rules/rate.js'
 import { DatabaseUnavailable, type Store } from '../contract.js'
 import { createStore } from '../index.js'
 import { createRetryWindow, type RetryWindow } from '../retry-window.js'
 import { createDatabase } from './database.js'
 import { openSchema } from './open-schema.js'
+import { createPostgresRateLimiter } from './rates.js'
 
 const MAX_CONNECTIONS = 10
 /**

@@ -3,10 +3,10 @@
  * the URL of a removed output responds with 410. Nothing is removed from a folder or bucket that names another database.
  */
 import { text } from 'node:stream/consumers'
-import type { Clock, Disarm } from '../host/clock.js'
-import { OWNER_KEY, type Storage } from './files/contract.js'
+import type { Clock, Disarm } from '../../host/clock.js'
+import { OWNER_KEY, type Storage } from '../files/contract.js'
+import type { FileRecords } from '../store/contract.js'
 import type { Log } from './log.js'
-import type { FileRecords } from './store/contract.js'
 
 const SWEEP_EVERY_MS = 3_600_000
 

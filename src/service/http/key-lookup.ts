@@ -2,9 +2,9 @@
  * Keys of a running service: stored keys, and with `--local` one key that exists only in memory. Also records when each
  * key was last used.
  */
-import type { KeyRecord } from './rules/key-checks.js'
-import { newKey } from './secrets.js'
-import type { ServiceStore } from './store/contract.js'
+import type { KeyRecord } from '../rules/key-checks.js'
+import { newKey } from '../rules/secrets.js'
+import type { ServiceStore } from '../store/contract.js'
 
 export const FIRST_ACCOUNT = { name: 'default', credits: 10_000 }
 /** No stored key has this id, since row ids start at 1. */

@@ -1,8 +1,8 @@
 /** The service's log, and how it reports internal errors. */
-import { FolderNotRemoved, FolderReplaced } from '../host/own-folder.js'
-import { describeReason, errorCode } from '../host/system-error.js'
-import { RendererCrashed } from './engines/engine.js'
-import { StorageUnavailable } from './files/contract.js'
+import { FolderNotRemoved, FolderReplaced } from '../../host/own-folder.js'
+import { describeReason, errorCode } from '../../host/system-error.js'
+import { RendererCrashed } from '../engines/engine.js'
+import { StorageUnavailable } from '../files/contract.js'
 
 /** Each entry has fields and a message. It never contains a key, and contains prompts only with `--log-prompts`. */
 export interface Log {

@@ -1,22 +1,9 @@
 /** A run as the local service stores it, and the run object of its responses. */
-import type { Kind } from '../protocol/models.js'
-import { type LocalStatus, OUTCOME_UNKNOWN } from '../protocol/run-state.js'
-import { asSentence, percentDecoded } from '../protocol/text.js'
-import type { StoredJob } from './engines/engine.js'
-import { isoOrNull } from './rules/times.js'
-
-export interface ImageBytes {
-  readonly sha256: string
-  readonly bytes: number
-}
-
-/** An image that was sent as a data: URL. Its bytes are a stored file (`inputKey`). */
-export interface StoredImage extends ImageBytes {
-  readonly content_type: string
-}
-
-/** The input as sent, with a `StoredImage` for each data: URL in `image_urls`. */
-export type StoredInput = Readonly<Record<string, unknown>>
+import type { Kind, ModelInput } from '../../protocol/models.js'
+import { type LocalStatus, OUTCOME_UNKNOWN } from '../../protocol/run-state.js'
+import { asSentence, percentDecoded } from '../../protocol/text.js'
+import type { StoredJob } from '../engines/engine.js'
+import { isoOrNull } from '../rules/times.js'
 
 export interface OutputName {
   /** Secret part of the output's URL, shared by all outputs of a run: its id, a dot and random characters. */
@@ -79,12 +66,20 @@ export const canceled = (refund: keyof typeof CANCELED_ENDS): RunFailure => ({
   message: `The run was canceled.${CANCELED_ENDS[refund]}`,
 })
 
+/** The document of a model and its engine as JSON, which each run of the model carries. The paths in it are absolute. */
+export interface CarriedModel {
+  /** SHA-256. */
+  readonly hash: string
+  readonly json: string
+}
+
 export interface AcceptedRun {
   readonly id: string
   readonly accountId: number
   readonly model: string
   readonly kind: Kind
-  readonly input: StoredInput
+  /** As sent, with a `StoredImage` for each data: URL in `image_urls`. */
+  readonly input: ModelInput
   /** Milliseconds since the epoch, like all times. */
   readonly createdAtMs: number
 }
@@ -101,6 +96,8 @@ export interface StoredRun extends AcceptedRun {
 export interface HeldRun extends StoredRun {
   /** The number of the claim. */
   readonly attempt: number
+  /** The model that it carries, as JSON. Undefined for a run of an earlier version. */
+  readonly document?: string | undefined
   /** The job at the server of its model, as it was stored last. */
   job?: StoredJob | undefined
 }

@@ -6,22 +6,22 @@
  *
  * `admit` makes the checks up to the rate limit, before the body is read. `create` makes the others.
  */
-import type { Clock } from '../host/clock.js'
-import { RUNS_LIMIT } from '../protocol/limits.js'
-import type { ModelDocument } from '../protocol/models.js'
-import { creditsOf } from '../protocol/price.js'
-import { withSeed } from './engines/seed.js'
-import type { FileWriter } from './files/contract.js'
+import type { Clock } from '../../host/clock.js'
+import { RUNS_LIMIT } from '../../protocol/limits.js'
+import type { ModelDocument } from '../../protocol/models.js'
+import { creditsOf } from '../../protocol/price.js'
+import { withSeed } from '../engines/seed.js'
+import type { FileWriter } from '../files/contract.js'
+import { type EmbeddedImage, type ReadCreate, readCreate } from '../rules/create-request.js'
+import { bearerKey, type Caller, checkAccess, checkKey, type KeyRecord } from '../rules/key-checks.js'
+import type { RateLimiter } from '../rules/rate.js'
+import { invalidInput, Refusal } from '../rules/refusal.js'
+import { hashOfKey, newRunId } from '../rules/secrets.js'
+import type { Idempotency, NewRun, ServiceStore } from '../store/contract.js'
+import { type CarriedModel, inputKey, type StoredRun } from '../store/run.js'
+import type { SessionProof } from '../store/sql.js'
+import type { Worker } from '../worker/worker.js'
 import { createUseRecorder, storedKeyId } from './key-lookup.js'
-import type { RateLimiter } from './rate/rate-limiter.js'
-import { type EmbeddedImage, type ReadCreate, readCreate } from './rules/create-request.js'
-import { bearerKey, type Caller, checkAccess, checkKey, type KeyRecord } from './rules/key-checks.js'
-import { invalidInput, Refusal } from './rules/refusal.js'
-import { hashOfKey, newRunId } from './secrets.js'
-import type { Idempotency, NewRun, ServiceStore } from './store/contract.js'
-import type { SessionProof } from './store/sql.js'
-import { inputKey, type StoredRun } from './stored-run.js'
-import type { Worker } from './worker/worker.js'
 
 export interface Endpoints {
   /**
@@ -59,19 +59,19 @@ const IDEMPOTENCY_KEY_MS = 24 * 3_600_000
 interface EndpointsOptions {
   readonly store: ServiceStore
   readonly documents: readonly ModelDocument[]
+  /** Returns what the runs of a model carry. Default: nothing, so that they have the model of their name. */
+  carriedBy?(document: ModelDocument): CarriedModel | undefined
   readonly clock: Clock
   readonly rateLimiter: RateLimiter
   readonly worker: Pick<Worker, 'wake' | 'request' | 'stopCanceled'>
   findKey(hash: string): Promise<KeyRecord | undefined>
   readonly files: FileWriter
-  onCharged?(price: number): void
-  /** Called at each status request of a queued run. */
-  onQueuedRun?(run: StoredRun): void
+  readonly onCharged?: ((price: number) => void) | undefined
   onError(error: unknown): void
 }
 
 export function createEndpoints(options: EndpointsOptions): Endpoints {
-  const { store, clock, rateLimiter, worker, findKey, onQueuedRun, onError } = options
+  const { store, clock, rateLimiter, worker, findKey, onError } = options
   const recordUse = createUseRecorder(store.recordKeyUse, onError)
   return {
     async admit(authorization, ip) {
@@ -95,10 +95,7 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
     async findRun(caller, id) {
       const run = await store.findRun(id, caller.accountId)
       if (run === undefined) throw new Refusal('run_not_found')
-      if (run.status === 'queued') {
-        worker.request(run)
-        onQueuedRun?.(run)
-      }
+      if (run.status === 'queued') worker.request(run)
       return run
     },
 
@@ -125,7 +122,7 @@ async function accept(
   body: readonly Uint8Array[],
   idempotencyKey: string | undefined,
 ): Promise<CreatedRun> {
-  const { store, documents, clock, worker, onCharged } = options
+  const { store, documents, carriedBy, clock, worker, onCharged } = options
   const nowMs = clock.now()
   const idempotencyOf = (request: string): Idempotency | undefined =>
     idempotencyKey === undefined
@@ -155,9 +152,10 @@ async function accept(
     finishedAtMs: undefined,
   }
   const price = isFree ? 0 : creditsOf(document, input)
+  const carried = carriedBy?.(document)
   const added = await addRun(
     options,
-    { ...run, keyId, by, price, idempotency: idempotencyOf(request) },
+    { ...run, keyId, by, price, carried, idempotency: idempotencyOf(request) },
     images,
   )
   if (added !== run.id) return await repeatedRun(store, added, accountId)

@@ -1,5 +1,5 @@
 /** Names of the local service. Imports only types, since the CLI loads this file at startup. */
-import type { Kind } from '../protocol/models.js'
+import type { Kind } from '../../protocol/models.js'
 
 export const LOCAL_MODELS: Readonly<Record<Kind, string>> = {
   video: 'rushes/preview-video',

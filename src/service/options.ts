@@ -6,15 +6,17 @@ import type { Storage } from './files/contract.js'
 import type { HttpLimits } from './http/connections.js'
 import type { Fault } from './http/faults.js'
 import type { Address } from './http/listening.js'
+import type { Metrics } from './http/metrics.js'
 import type { Logging } from './http/operations.js'
-import type { Metrics } from './metrics.js'
+import type { ModelSetEngine } from './models/model-set.js'
 import type { ServedModel } from './models/served-model.js'
-import type { NodeRole } from './names.js'
-import type { RateLimiter } from './rate/rate-limiter.js'
 import type { Passwords } from './rules/credentials.js'
+import type { NodeRole } from './rules/names.js'
+import type { RateLimiter } from './rules/rate.js'
 import type { Claims } from './store/contract.js'
-import type { StoredOutput } from './stored-run.js'
+import type { StoredOutput } from './store/run.js'
 import type { AssetFiles } from './web/assets.js'
+import type { ConsoleStart } from './web/sessions.js'
 import type { CreateGrace } from './worker/worker.js'
 
 export interface ServiceOptions {
@@ -25,7 +27,7 @@ export interface ServiceOptions {
   readonly dataFolder: string
   /** Storage of inputs and outputs; closed with the service. Default: folders in the data folder. */
   readonly storage?: Storage | undefined
-  readonly engine: Engine
+  readonly engine: Engine & Partial<Pick<ModelSetEngine, 'modelOf'>>
   /** `postgres://…`. If undefined, the service uses SQLite in the data folder. */
   readonly databaseUrl?: string | undefined
   /** Default: `all`. A `worker` node answers only health checks; an `api` node renders no runs. */
@@ -74,13 +76,6 @@ export interface LocalOutputFile extends StoredOutput {
   readonly path: string
 }
 
-export interface ConsoleStart {
-  /** Token of a single-use sign-in link for the first user. Set only on the first start. */
-  readonly linkToken: string | undefined
-  /** Email of the first user. Undefined if there are no users. */
-  readonly user: string | undefined
-}
-
 export interface Service {
   /** The ephemeral key, or the first key of a new data folder. Undefined otherwise, and for a worker. */
   readonly apiKey: string | undefined
@@ -95,6 +90,11 @@ export interface Service {
    * polled in this process, and leaves the others queued. Does nothing in the role `api`.
    */
   startRendering(claims?: Claims): void
+  /**
+   * Returns why this service cannot render a run, or cancel its job; undefined if it can. `mustExist`: also for a run of an
+   * earlier version whose model it does not have.
+   */
+  findProblem(id: string, mustExist?: boolean): Promise<string | undefined>
   /** Returns the file of an output URL; undefined if it does not exist. */
   findOutputFile(url: string): Promise<LocalOutputFile | undefined>
   /**

@@ -4,12 +4,12 @@
  * never an id, a key, a token or a URL.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import { settlesWithin } from '../host/abort.js'
-import type { Clock } from '../host/clock.js'
-import { KINDS, type Kind } from '../protocol/models.js'
-import { type Address, listenOn } from './http/listening.js'
-import { createMetricsApp, type HttpMetrics, METRICS_PATH } from './http/operations.js'
-import type { ServiceStore } from './store/contract.js'
+import { settlesWithin } from '../../host/abort.js'
+import type { Clock } from '../../host/clock.js'
+import { KINDS, type Kind } from '../../protocol/models.js'
+import type { ServiceStore } from '../store/contract.js'
+import { type Address, listenOn } from './listening.js'
+import { createMetricsApp, type HttpMetrics, METRICS_PATH } from './operations.js'
 
 export interface Metrics extends HttpMetrics {
   countCredits(price: number): void

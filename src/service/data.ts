@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { RushesError } from '../errors.js'
 import { makeFolders } from '../host/directories.js'
 import { describeReason } from '../host/system-error.js'
-import { outputKey } from './stored-run.js'
+import { outputKey } from './store/run.js'
 
 export const DATABASE_NAME = 'service.db'
 

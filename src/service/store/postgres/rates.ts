@@ -5,9 +5,9 @@
  * A crash of the server empties the table, so the row with the empty key has the time since which none is missing. Every
  * request is refused until that time is one window ago.
  */
-import { type Clock, systemClock } from '../../host/clock.js'
-import type { Database, Queries } from '../store/sql.js'
-import type { RateLimit, RateLimiter } from './rate-limiter.js'
+import { type Clock, systemClock } from '../../../host/clock.js'
+import type { RateLimit, RateLimiter } from '../../rules/rate.js'
+import type { Database, Queries } from '../sql.js'
 
 /** Current time in microseconds. */
 const NOW = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint'

@@ -174,7 +174,7 @@ describe('a kept list', () => {
     list.answer = { status: 500 }
     expect((await run(['models'])).stderr).toBe(
       'The service did not send its list of models. This one is from 2026-01-01.\n' +
-        'warning: The documents of acme/broken are not valid. Use these models with --input.\n',
+        'warning: The model files of acme/broken are not valid. Use these models with --input.\n',
     )
   })
 })

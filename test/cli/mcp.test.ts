@@ -395,12 +395,17 @@ describe('the limit of 45 s', () => {
     const held = new Promise<void>((resolve) => {
       release = resolve
     })
+    let stop = () => {}
+    const stopped = new Promise<void>((resolve) => {
+      stop = resolve
+    })
     const fetch: Fetch = async (request) => {
       const answer = await service.counting(request)
       if (!request.url.pathname.startsWith('/outputs/')) return answer
       const body = (async function* () {
         for await (const bytes of answer.body) {
           yield bytes.subarray(0, 20)
+          stop()
           await raceAbort(held, request.signal)
           yield bytes.subarray(20)
         }
@@ -408,16 +413,19 @@ describe('the limit of 45 s', () => {
       return { ...answer, body }
     }
     const mcp = await openMcp(service, { fetch })
-    const created = await mcp.call('create_image', { prompt: 'a fox', output: 'fox.png' })
+    const created = await mcp.call('create_image', { prompt: 'a fox', output: 'fox.png', wait: false })
     const { id } = created.structured.runs[0]
-    for (const answer of [created, await mcp.call('wait_run', { ids: [id] })]) {
-      expect(answer.text).toContain(
-        `${id} succeeded, and its output is still downloading, 20 B of 70 B; call wait_run again.`,
-      )
-      expect(answer.structured.runs).toMatchObject([
-        { state: 'downloading', files: [], downloaded_bytes: 20, total_bytes: 70 },
-      ])
-    }
+    const waiting = mcp.begin('wait_run', { ids: [id] })
+    await service.clock.runUntil(stopped)
+    // Nothing but the limit of the call ends the wait for a host that has stopped.
+    await service.clock.advance(46_000)
+    const late = await waiting
+    expect(late.text).toBe(
+      `${id} succeeded, and its output is still downloading, 20 B of 70 B; call wait_run again.`,
+    )
+    expect(late.structured.runs).toMatchObject([
+      { state: 'downloading', files: [], downloaded_bytes: 20, total_bytes: 70 },
+    ])
     release()
     const { structured, text } = await mcp.call('wait_run', { ids: [id] })
     expect(structured.runs[0]).toMatchObject({ state: 'succeeded', downloaded_bytes: null })

@@ -579,6 +579,7 @@ describe('login', () => {
     expect((await logIn(service)).stderr.split('\n')).toHaveLength(3)
     const examined = await service.run(['doctor', '--json'], {
       env: { ...NO_MODELS, RUSHES_API_KEY: service.apiKey, RUSHES_IMAGE_MODEL: 'acme/none' },
+      fetch: service.fetch,
     })
     expect(examined.stdout).toContain(`acme/none is not in the service's list of models`)
   })

@@ -1,6 +1,6 @@
 /** Runs a plan and prints a path or an object for each row as it ends, the progress, and the summary. */
 import { dirname, relative, resolve } from 'node:path'
-import { inputToSend } from '../../batch/manifest/index.js'
+import { inputToSend, type SentReference } from '../../batch/manifest/index.js'
 import type { Plan, PlanStep } from '../../batch/plan/index.js'
 import { moveFiles, removeRemains } from '../../batch/results/move-files.js'
 import { activeSteps, needsService } from '../../batch/results/rows.js'
@@ -8,7 +8,6 @@ import { withExtension } from '../../download/file-names.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { reasonUnwritable } from '../../host/directories.js'
 import { asRushesError, Interruption, interrupted } from '../../host/interrupts.js'
-import { identityOf } from '../../journal/identity.js'
 import { progressOf } from '../../protocol/parse.js'
 import { type BatchEvent, type BatchOptions, carryOutPlan } from '../../runs/batch.js'
 import type { RunsSession } from '../../runs/run.js'
@@ -28,7 +27,7 @@ import type { PreparedBatch } from './prepare.js'
 import { planLine, reportPlan, warnOfLeftRuns } from './print-plan.js'
 import { createReport } from './report.js'
 import { notesOf } from './show.js'
-import { createSourceUrls } from './source-urls.js'
+import { createSourceUrls, fileUrl } from './source-urls.js'
 
 /**
  * Whether the error stops further creates. A refused input of one row says nothing about other rows, so it does not.
@@ -251,12 +250,13 @@ async function optionsOf(
     ...{ plan, lock: file, name, folder, isElsewhere },
     manifest: prepared.source === '-' ? undefined : resolve(prepared.source),
     service: session && connection && { session, downloader: await ctx.downloader(connection.fetch) },
-    identity: identityOf,
     continuation: `\`${batchCommandLine(globals, prepared)}\``,
     payAgain: (row) => payAgain(globals, prepared, row),
     async inputOf({ entry }) {
       if (connection === undefined || sources === undefined) throw new Error('a create needs the service')
-      return withRunOutputs(ctx, connection, await inputToSend(entry, sources.urlOf))
+      const urlOf = async (reference: SentReference) =>
+        reference.from === 'row' ? await sources.urlOf(reference) : await fileUrl(reference, entry.name)
+      return withRunOutputs(ctx, connection, await inputToSend(entry, urlOf), entry.media)
     },
     estimateOf: (step) => estimateOf(step, options.limit.prices),
     dayLimit: options.limit.perDay,

@@ -23,7 +23,7 @@ function requestOf({ options }: McpSession, { args }: Call) {
       allowOutside: options.allowOutside,
     },
     // A manifest must not send a file that the agent could not name itself.
-    onImage: (path: string) => void fileIn(options, path, 'image_urls'),
+    onMedia: (path: string, parameter: string) => void fileIn(options, path, parameter),
   }
 }
 

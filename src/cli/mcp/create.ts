@@ -2,10 +2,9 @@
 import { randomUUID } from 'node:crypto'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { Interruption } from '../../host/interrupts.js'
-import { identityOf } from '../../journal/identity.js'
 import type { JournalRun } from '../../journal/index.js'
+import { identityOf } from '../../protocol/identity.js'
 import { writeJson } from '../../protocol/json.js'
-import { imageSourceOf } from '../../protocol/media.js'
 import type { Kind } from '../../protocol/models.js'
 import { amountOf } from '../../protocol/price.js'
 import type { Context } from '../context/context.js'
@@ -25,8 +24,6 @@ interface Create {
   readonly kind: Kind | undefined
   readonly model: string | undefined
   readonly input: Readonly<Record<string, unknown>>
-  /** Whether `image_urls` of the input may contain paths. Other inputs are sent unchanged. */
-  readonly takesImages: boolean
   readonly requestId: string
   readonly delivery: Delivery
   readonly labels: readonly string[]
@@ -40,7 +37,7 @@ export async function createRun(session: McpSession, kind: Kind | undefined, cal
   const { requestId, model, input, delivery, isDryRun } = create
   const limit = await session.limit()
   const work = (ctx: Context, observer: JobObserver, job: Job) =>
-    carryOut(ctx, create, { limit, observer, job })
+    carryOut(ctx, create, { session, limit, observer, job })
   const key = `create ${requestId}`
   // As in the journal: the order of parameters, and whether the model is named, do not matter.
   const asked = `${kind} ${identityOf(model ?? '', input)}`
@@ -69,16 +66,10 @@ async function createOf(session: McpSession, kind: Kind | undefined, args: Call[
   const { model: named, wait: _, output, overwrite, request_id, dry_run, labels, ...parameters } = args
   const input = kind === undefined ? (parameters.input as Create['input']) : parameters
   const typed = typeof named === 'string' ? named : undefined
-  const document = typed === undefined ? undefined : (await session.ctx.models()).find(typed)
-  const takesImages = kind !== undefined || Object.hasOwn(document?.input.properties ?? {}, 'image_urls')
-  const images = takesImages ? input.image_urls : undefined
   return {
     kind,
     model: typed ?? (kind && (await modelFor(session.ctx, kind))),
-    input: Array.isArray(images)
-      ? { ...input, image_urls: images.map((source) => imageIn(session, source)) }
-      : input,
-    takesImages,
+    input,
     requestId: typeof request_id === 'string' ? request_id : randomUUID(),
     delivery: { output: outputIn(session.options, output), overwrite: overwrite === true },
     labels: labelsOf(Array.isArray(labels) ? labels : [], 'labels'),
@@ -86,33 +77,28 @@ async function createOf(session: McpSession, kind: Kind | undefined, args: Call[
   }
 }
 
-/** Returns the absolute path of a local image, and any other reference unchanged. */
-function imageIn({ options }: McpSession, source: string): string {
-  const form = imageSourceOf(source)
-  if (form === 'blank' || form === 'standard input')
-    throw usageError(
-      'image_urls has an empty entry.',
-      'Use an http(s) URL, a data: URL, a path, or run:<id> for an output of an earlier run.',
-    )
-  return form === 'path' || form === 'row' ? fileIn(options, source, 'image_urls') : source
-}
-
 interface Parts {
+  readonly session: McpSession
   readonly limit: CostLimit
   readonly observer: JobObserver
   readonly job: Job
 }
 
-async function carryOut(ctx: Context, create: Create, { limit, observer, job }: Parts): Promise<void> {
+async function carryOut(
+  ctx: Context,
+  create: Create,
+  { session, limit, observer, job }: Parts,
+): Promise<void> {
   const { model, requestId, delivery, labels, isDryRun } = create
   const earlier = model === undefined || isDryRun ? undefined : await earlierCreate(ctx, requestId)
   // Before images are read.
   if (model !== undefined && earlier === undefined && !isDryRun) limit.checkRuns(1)
-  const request = await buildRequest(ctx, requestOf(create))
+  const request = await buildRequest(ctx, requestOf(session, create))
   if (request.model === undefined || request.body === undefined) throw await ctx.missingError(request.missing)
   const options: DeliveryOptions = { ...delivery, download: true }
   if (earlier !== undefined) {
-    if (earlier.identity !== identityOf(request.model, request.input)) throw otherRequest(requestId)
+    if (earlier.identity !== identityOf(request.model, request.input, undefined, request.media))
+      throw otherRequest(requestId)
     job.estimate = earlier.estimate
     job.id = idOf(earlier, requestId)
     await revisit(ctx, [idOf(earlier, requestId)], options, { many: 'same command', observer })
@@ -142,19 +128,10 @@ async function earlierCreate(ctx: Context, requestId: string): Promise<JournalRu
 }
 
 /** The prompt is passed in `--input`, where "-" is plain text and not standard input. */
-function requestOf({ kind, model, input, takesImages }: Create): RequestOptions {
-  const { image_urls: images, ...others } = input
-  const isList = takesImages && Array.isArray(images)
-  return {
-    kind,
-    model,
-    input: writeJson(isList ? others : input),
-    prompt: { words: [] },
-    isTool: true,
-    // Images are not read for a create that misses its model.
-    parameters: isList && model !== undefined ? { image_urls: images } : {},
-  }
-}
+const requestOf = ({ options }: McpSession, { kind, model, input }: Create): RequestOptions => ({
+  ...{ kind, model, input: writeJson(input), prompt: { words: [] }, parameters: {}, isTool: true },
+  fileOf: (path, parameter) => fileIn(options, path, parameter),
+})
 
 /** Returns the id of an earlier create's run. Throws if it has no id, or none yet. */
 function idOf({ id, key = '', phase }: JournalRun, requestId: string): string {

@@ -2,6 +2,7 @@
 
 import { writeJson } from '../../protocol/json.js'
 import { MAX_LABELS } from '../../protocol/labels.js'
+import { mediaOfParameter } from '../../protocol/media-parameters.js'
 import {
   KINDS,
   type Kind,
@@ -202,7 +203,7 @@ export function definitionsFor(
           model: text('Model identifier <provider>/<name>, as published by the service'),
           input: {
             type: 'object',
-            description: `Input of the model. If list_models has its image_urls: ${IMAGES}`,
+            description: `Input of the model. In media parameters that list_models has: ${SOURCES}`,
           },
           ...CREATE,
         },
@@ -335,15 +336,15 @@ export const instructionsFor = (facts: SessionLimits): string =>
     'Results are paths; read a file only if you need its content.',
   ].join(' ')
 
-/** Ways to name an image in `image_urls`. */
-const IMAGES =
-  'Each entry is an http(s) URL, a data: URL, the path of an image file relative to the folder of the server, ' +
+/** Ways to name a file in a media parameter. */
+const SOURCES =
+  'Each source is an http(s) URL, a data: URL, the path of a file relative to the folder of the server, ' +
   'or run:<id> for an output of an earlier run (run:<id>#2 for its second output)'
 
 /** Returns the parameters of a model, except those whose names the tool itself uses. */
 function parametersFor({ properties }: ModelSchema, used: readonly string[]): Properties {
   const own = Object.entries(properties).filter(([name]) => !used.includes(name))
-  return Object.fromEntries(own.map(([name, schema]) => [name, argumentOf(schema)]))
+  return Object.fromEntries(own.map(([name, schema]) => [name, argumentOf(name, schema)]))
 }
 
 /** Longer lists of values are left out, since every session of an agent reads all tools. A create checks them. */
@@ -351,8 +352,9 @@ const MAX_KEYWORD = 1_000
 const KEYWORDS: readonly string[] = 'type enum minimum maximum maxLength items maxItems default'.split(' ')
 
 /** Keeps only known keywords: a document may come from a service, and clients use these schemas. */
-function argumentOf(schema: ParameterSchema): JsonSchema {
-  const more = schema.type === 'array' ? IMAGES : schema.type === 'other' ? 'JSON, see list_models' : ''
+function argumentOf(name: string, schema: ParameterSchema): JsonSchema {
+  const isMedia = mediaOfParameter(name, { ...schema }) !== undefined
+  const more = isMedia ? SOURCES : schema.type === 'other' ? 'JSON, see list_models' : ''
   const description = [shortened(printable(schema.description)), more].filter(Boolean).join('. ')
   if (schema.type === 'other') return { description }
   const known = Object.entries(schema).filter(

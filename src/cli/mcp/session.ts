@@ -16,7 +16,7 @@ import type { Observer } from '../runs/carry-out.js'
 import { resumeCommand } from '../runs/resume.js'
 import { plural } from '../terminal/format.js'
 import type { Output } from '../terminal/output.js'
-import type { TransferProgress } from '../terminal/progress-lines.js'
+import type { TransferProgress } from '../terminal/spinner.js'
 
 /** Maximum duration of a call. Clients time out after 60 s. */
 export const MAX_WAIT_MS = 45_000

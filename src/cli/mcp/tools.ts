@@ -32,7 +32,7 @@ export interface Commands {
 interface BatchRun {
   readonly manifest: string
   readonly flags: BatchFlags
-  readonly onImage: (path: string) => void
+  readonly onMedia: (path: string, parameter: string) => void
   readonly limit: CostLimit
   readonly observer?: BatchObserver
 }

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import { encodeCreate } from '../../client/create.js'
 import { EXIT, type RushesError } from '../../errors.js'
-import { identityOf, withoutData } from '../../journal/identity.js'
+import { identityOf, withoutData } from '../../protocol/identity.js'
 import type { Kind, ModelInput } from '../../protocol/models.js'
 import type { CreateRequest } from '../../runs/run.js'
 import type { Connection, Context } from '../context/context.js'
@@ -20,6 +20,8 @@ interface CreateRunsOptions {
   readonly kind: Kind | undefined
   readonly model: string
   readonly input: ModelInput
+  /** Names of its media parameters. */
+  readonly media: readonly string[]
   /** The body of the create, with this input. */
   readonly body: Uint8Array
   readonly wait: boolean
@@ -33,21 +35,22 @@ interface CreateRunsOptions {
 
 /** Creates the runs. Returns the exit code. Rejects with errors that occur before the first create. */
 export async function createRuns(ctx: Context, options: CreateRunsOptions): Promise<number> {
-  const { connection, delivery, count, kind, model, wait, labels, limit, input: givenInput } = options
+  const { connection, delivery, count, kind, model, wait, labels, limit, media, input: givenInput } = options
   connection.checkModel?.(model)
-  const input = await withRunOutputs(ctx, connection, givenInput)
+  const input = await withRunOutputs(ctx, connection, givenInput, media)
   const priced = { model, kind, input: givenInput }
   await limit.reserve(() => limit.prices.sum([priced], count))
   const estimate = limit.prices.estimate(priced)
   const request: CreateRequest = {
     body: input === givenInput ? options.body : encodeCreate({ model, input }),
     intent: {
-      ...{ kind, model, input, labels, requestId: options.requestId, folder: resolve('.') },
+      ...{ kind, model, input, media, labels, requestId: options.requestId, folder: resolve('.') },
+      output: outputOf(delivery, count),
       // Equal for links to one output that differ at each call.
-      identity: identityOf(model, givenInput),
+      identity: identityOf(model, givenInput, undefined, media),
       ...{ estimate, dayLimit: limit.perDay },
     },
-    input: withoutData(input),
+    input: withoutData(input, media),
   }
   const runs = Array.from({ length: count }, () => ({ request: async () => request }))
   const isFree = ctx.globals.local && estimate?.millionths === 0
@@ -71,6 +74,12 @@ export async function createRuns(ctx: Context, options: CreateRunsOptions): Prom
     const unsent = count - sent
     limit.giveBack({ runs: unsent, millionths: unsent * (estimate?.millionths ?? 0) })
   }
+}
+
+/** The path of `-o` if it also names the file of one of the runs alone. */
+function outputOf({ target }: Delivery, runs: number): string | undefined {
+  if (target?.kind !== 'template' || (runs > 1 && !target.template.includes('{id}'))) return undefined
+  return resolve(target.template)
 }
 
 /** The runs that exist, so that no error advises to pay for them again. */

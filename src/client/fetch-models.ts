@@ -9,9 +9,7 @@ import { errorOfAnswer, isRateLimited, networkError, type RequestParts, readAnsw
 
 export type ModelsOutcome =
   /** The documents are not checked. */
-  | { readonly kind: 'list'; readonly models: readonly unknown[]; readonly etag: string | undefined }
-  /** The list is still the one with the given ETag. */
-  | { readonly kind: 'unchanged' }
+  | { readonly kind: 'list'; readonly models: readonly unknown[] }
   /** The service has no list. */
   | { readonly kind: 'none'; readonly reason: string }
   /** It is unknown whether the service has a list: a later request may get one. */
@@ -23,23 +21,20 @@ const isUndecided = (status: number): boolean => [401, 403, 408, 429].includes(s
 /** Sends one request. Rejects only with the signal's reason. */
 export async function fetchModels(
   { baseUrl, send, limiter, clock, redact = (text) => text }: RequestParts,
-  etag?: string,
   signal?: AbortSignal,
 ): Promise<ModelsOutcome> {
   const url = modelsUrl(baseUrl)
   try {
-    const headers = { accept: 'application/json', ...(etag !== undefined && { 'if-none-match': etag }) }
-    const response = await send({ method: 'GET', url, headers, signal })
+    const response = await send({ method: 'GET', url, headers: { accept: 'application/json' }, signal })
     const answer = await readAnswer(response)
     const { status, text } = answer
-    if (status === 304 && etag !== undefined) return { kind: 'unchanged' }
     if (isRateLimited(answer)) limiter.holdBack(Math.max(1_000, retryAfterMs(answer.retryAfter, clock.now())))
     if (isUndecided(status))
       return { kind: 'failed', error: errorOfAnswer({ ...answer, text: redact(text) }) }
     if (status !== 200) return { kind: 'none', reason: `it answered ${status}` }
     const parsed = parseJson(text)
     return parsed.ok && isObject(parsed.value) && Array.isArray(parsed.value.models)
-      ? { kind: 'list', models: parsed.value.models, etag: etagOf(response.header('etag')) }
+      ? { kind: 'list', models: parsed.value.models }
       : { kind: 'none', reason: 'its response is not a list of models' }
   } catch (error) {
     if (signal?.aborted) throw signal.reason
@@ -49,7 +44,3 @@ export async function fetchModels(
     throw error
   }
 }
-
-/** Only an ETag that can be sent back as a header. */
-const etagOf = (header: string | undefined): string | undefined =>
-  header !== undefined && /^[\x20-\x7e]{1,200}$/.test(header) ? header : undefined

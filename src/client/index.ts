@@ -69,8 +69,8 @@ export interface ApiClient {
    * service cannot cancel runs.
    */
   cancel(id: string, signal?: AbortSignal): Promise<RunState>
-  /** Asks for the list of models, once. `etag`: of the list that is known. Rejects only with the signal's reason. */
-  models(etag?: string, signal?: AbortSignal): Promise<ModelsOutcome>
+  /** Asks for the list of models, once. Rejects only with the signal's reason. */
+  models(signal?: AbortSignal): Promise<ModelsOutcome>
 }
 
 export function createApiClient(options: ClientOptions): ApiClient {
@@ -104,7 +104,7 @@ export function createApiClient(options: ClientOptions): ApiClient {
     get: async (id, signal, onWithoutUrls) =>
       fetchStatusWithRetry(engine, checkRunId(id), signal, onWithoutUrls),
     cancel: async (id, signal) => cancelWithRetry(engine, checkRunId(id), signal),
-    models: (etag, signal) => fetchModels(engine, etag, signal),
+    models: (signal) => fetchModels(engine, signal),
   }
 }
 

@@ -15,8 +15,8 @@
 
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { messageOf, newerState, RushesError } from '../errors.js'
 import { NewerFormat, type OpenDatabase, openOrQuarantine, type Row } from '../host/database.js'
+import { messageOf, newerState, RushesError, usageError } from '../errors.js'
 import { ownerOf, ownerText, type ProcessLock, processLockIn, runningIn } from '../host/process-lock.js'
 import { describeError } from '../host/system-error.js'
 import { identityOf, withoutData } from '../protocol/identity.js'
@@ -24,6 +24,7 @@ import { writeJson } from '../protocol/json.js'
 import { addTo } from '../protocol/lists.js'
 import type { DownloadedFile } from '../protocol/media.js'
 import { isOutcomeUnknown, OUTCOME_UNKNOWN, type RunState } from '../protocol/run-state.js'
+import { checkDay, type DayLimit } from './day-limit.js'
 import { ADDRESSES, type ListFilter, listStatement } from './queries.js'
 import {
   FIND,
@@ -69,6 +70,8 @@ export interface Intent {
   readonly requestId?: string | undefined
   /** Undefined if the price is not known. */
   readonly estimate?: RunEstimate | undefined
+  /** Checked in the transaction of the intent, so that two processes never pass it together. */
+  readonly dayLimit?: DayLimit | undefined
   readonly labels?: readonly string[] | undefined
   /** Working folder of the command. */
   readonly folder?: string | undefined
@@ -222,7 +225,8 @@ export class Journal {
         if (policy === 'required') db.setSynchronous('NORMAL')
       }
     } catch (error) {
-      if (error instanceof RepeatedRequest) throw error
+      // What the change itself has refused.
+      if (error instanceof RushesError) throw error
       if (this.#database?.isCurrent() === false) this.#forgetFile(error)
       const unusable = this.#unusable(error)
       if (policy === 'required') throw unusable.with({ consequence: 'Nothing was sent.' })
@@ -250,12 +254,32 @@ export class Journal {
     }
   }
 
-  /** Records a create as sending. Call it directly before the bytes are sent. Throws `RepeatedRequest`. */
+  /**
+   * Records a create as sending. Call it directly before the bytes are sent. Throws `RepeatedRequest`, and `usage` beyond
+   * the limit per day, which is required to be written.
+   */
   intend(policy: Policy, intent: Intent): IntentRow | undefined {
-    const { address, profile, kind, model, input, media, requestId, estimate, labels = [], batch } = intent
+    const {
+      address,
+      profile,
+      kind,
+      model,
+      input,
+      media,
+      requestId,
+      estimate,
+      dayLimit,
+      labels = [],
+      batch,
+    } = intent
     return this.write(
-      policy,
+      dayLimit === undefined ? policy : 'required',
       (db) => {
+        if (dayLimit !== undefined) {
+          if (estimate === undefined)
+            throw usageError(`${model} has no price, so maxCostPerDay cannot be checked.`)
+          checkDay(db, dayLimit, estimate.millionths, this.#options.now())
+        }
         if (requestId !== undefined && findRequest(db, address, requestId) !== undefined)
           throw new RepeatedRequest(requestId)
         const key = freeKey(db)
@@ -561,6 +585,11 @@ export class Journal {
     return this.#read((db) => sumSpend(db, filter, by))
   }
 
+  /** Throws `usage` if creates with this estimate would pass the limit now. */
+  checkDay(limit: DayLimit, millionths: number): void {
+    this.#read((db) => checkDay(db, limit, millionths, this.#options.now()))
+  }
+
   /** Removes rows that have not changed since they were read. Downloaded files are kept. Throws `usage`. */
   remove(runs: readonly JournalRun[]): Removal {
     return this.write('required', (db) => {
@@ -699,6 +728,7 @@ function recordLinks(db: OpenDatabase, address: string, id: string, urls: readon
   }
 }
 
+export type { DayLimit } from './day-limit.js'
 export type { ListFilter } from './queries.js'
 export type { JournalRun, RunEstimate } from './rows.js'
 export { SPEND_GROUPINGS, SPEND_OUTCOMES, type SpendGrouping, type SpendSum } from './spend.js'

@@ -34,7 +34,7 @@ import {
 import { encodeCreate } from '../client/create.js'
 import type { Downloader } from '../download/index.js'
 import { RushesError } from '../errors.js'
-import type { BatchName, RunEstimate } from '../journal/index.js'
+import type { BatchName, DayLimit, RunEstimate } from '../journal/index.js'
 import type { DownloadedFile } from '../protocol/media.js'
 import type { ModelInput } from '../protocol/models.js'
 import { isOutcomeUnknown, type RunState, stillRunning } from '../protocol/run-state.js'
@@ -70,6 +70,7 @@ export interface BatchOptions {
   /** Returns the input to send. Rejects if a file or an output that the row uses is not there. */
   inputOf(step: ActiveStep): Promise<ModelInput>
   estimateOf(step: ActiveStep): RunEstimate | undefined
+  readonly dayLimit: DayLimit | undefined
   /** Throws the error to show, and stops further creates. */
   onLockFailed(error: unknown): never
   /** Called with the links of a run whose outputs were downloaded. */
@@ -186,7 +187,7 @@ class BatchRow implements Row {
   }
 
   async #request(): Promise<CreateRequest> {
-    const { lock, name: batch, manifest, inputOf, estimateOf, onLockFailed } = this.#options
+    const { lock, name: batch, manifest, inputOf, estimateOf, dayLimit, onLockFailed } = this.#options
     const { entry, hash, model = '' } = this.step
     const input = await inputOf(this.step)
     const { journal } = this.#session
@@ -196,7 +197,7 @@ class BatchRow implements Row {
       intent: {
         ...{ kind: entry.kind, model, input, media: entry.media, identity: hash, labels: entry.labels },
         ...{ requestId: randomUUID(), estimate: estimateOf(this.step), name: entry.rowName, manifest },
-        ...{ batch, entry: entry.name, folder: resolve('.') },
+        ...{ batch, entry: entry.name, folder: resolve('.'), dayLimit },
       },
     }
   }

@@ -274,6 +274,7 @@ describe('a canceled run', () => {
 
   it('counts as failed in the sums of spend', async () => {
     const service = await createCliService({ rendering: false, hasList: true })
+    await service.run(['models'])
     const [id = ''] = await created(service)
     await service.run(['cancel', id])
     const { stdout } = await service.run(['spend', '--json'])

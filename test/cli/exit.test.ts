@@ -241,22 +241,21 @@ describe('a signal', () => {
     const interrupts = createInterrupts()
     let requests = 0
     const clock = createManualClock()
-    // The request for the list of models uses one of the 20.
     const { code, stderr } = await runCli(['run', 'image', 'fox', '-n', '30', '--no-wait'], {
       env: SET,
       clock,
       interrupts,
       fetch: withoutList(async (request) => {
         requests++
-        if (requests === 19) void clock.sleep(1_000).then(() => interrupts.interrupt('SIGINT'))
+        if (requests === 20) void clock.sleep(1_000).then(() => interrupts.interrupt('SIGINT'))
         return scripted({ status: 201, body: { id: `run_${requests}` } }).fetch(request)
       }),
     })
     expect(code).toBe(130)
-    expect(requests).toBe(19)
+    expect(requests).toBe(20)
     expect(stderr.match(/Interrupted/g)).toHaveLength(1)
-    expect(stderr).toContain('19 of 30 runs were created and are paid for.')
-    expect(stderr).toContain('To create the other 11, run the same command with `-n 11`.')
+    expect(stderr).toContain('20 of 30 runs were created and are paid for.')
+    expect(stderr).toContain('To create the other 10, run the same command with `-n 10`.')
   })
 
   it('ends silently with exit 141 when the reader of standard output went away', async () => {

@@ -107,12 +107,13 @@ describe('the list of tools', () => {
   it('says that --local is free', async () => {
     const { mcp } = await open({ env: { RUSHES_BASE_URL: '' }, words: ['--local'] })
     const { tools } = await mcp.client.listTools()
-    expect(tools.some(({ description }) => description?.includes('COSTS MONEY'))).toBe(false)
+    for (const { description = '' } of tools)
+      expect(description).not.toMatch(/COSTS MONEY|First ask for the estimate|Always call it before/)
   })
 })
 
 describe('a create', () => {
-  it('waits, saves the output and returns path and link, without base64', async () => {
+  it('waits, saves the output and returns path, link and the small picture', async () => {
     const { service, mcp } = await open()
     const { text, structured, content, isError } = await mcp.call('create_image', {
       prompt: '-',
@@ -132,6 +133,7 @@ describe('a create', () => {
         mimeType: 'image/png',
         size: 70,
       },
+      { type: 'image', data: ONE_PIXEL_PNG.toString('base64'), mimeType: 'image/png' },
     ])
     expect(structured.runs).toMatchObject([
       { state: 'succeeded', request_id: 'fox', error: null, files: [{ path }] },
@@ -172,7 +174,7 @@ describe('a create', () => {
     })
     expect(third.structured.runs[0].state).toBe('succeeded')
     expect(third.structured.warnings).toEqual([
-      'rushes/preview-image has no parameter "strength". It is sent unchanged.',
+      'The image model has no parameter "strength". It is sent unchanged.',
     ])
   })
 
@@ -196,7 +198,7 @@ describe('a create', () => {
     write(mcp, 'there.png', 'mine')
     // Names and types of arguments: test/cli/mcp/definitions.test.ts.
     const refused: readonly [args: object, message: string][] = [
-      [{ promt: 'x' }, 'Unknown parameter "promt". Did you mean "prompt"? prompt is missing.'],
+      [{ promt: 'x' }, 'prompt is missing. Unknown parameter "promt". Did you mean "prompt"?'],
       [{ prompt: 'x', aspect_ratio: '16:10' }, 'aspect_ratio must be one of 1:1'],
       [{ prompt: ' ' }, 'The prompt is empty.'],
       [{ prompt: 'x', image_urls: ['-'] }, 'image_urls has an empty entry.'],
@@ -220,10 +222,24 @@ describe('a create', () => {
         exit_code: 2,
         message: expect.stringContaining(message),
       })
-      expect(structured.error.hint ?? '').not.toMatch(/--overwrite|rushes run/)
     }
     expect(service.requests).toEqual([])
     expect(readFileSync(join(mcp.folder, 'there.png'), 'utf8')).toBe('mine')
+  })
+
+  it('of another service is an error, and standard output has only the protocol', async () => {
+    const service = await createCliService()
+    await service.run(['run', 'image', 'a fox', '--no-wait'])
+    const [row] = rowsOf(service.home)
+    const mcp = await openMcp(service, { env: { RUSHES_BASE_URL: 'https://b.example' } })
+    const raw: string[] = []
+    mcp.stdout.on('data', (bytes: Buffer) => raw.push(bytes.toString()))
+    for (const tool of ['get_run', 'wait_run', 'download_run']) {
+      const { structured, isError } = await mcp.call(tool, { ids: [row?.id] })
+      expect(isError, tool).toBe(true)
+      expect(structured.error.message).toContain(`${row?.id} was created at ${LOOPBACK_URL}`)
+    }
+    for (const line of raw.join('').trim().split('\n')) expect(JSON.parse(line).jsonrpc).toBe('2.0')
   })
 
   it('uses the global flags', async () => {
@@ -373,16 +389,47 @@ describe('the limit of 45 s', () => {
     expect(readdirSync(mcp.folder)).toEqual(['fox.png'])
   })
 
-  it('sends progress where the client sent a token', async () => {
-    const { service, mcp } = await openCommanded()
-    const seen: { progress?: number; message?: string }[] = []
-    await service.clock.runUntil(
-      mcp.begin('create_image', { prompt: 'a fox' }, { onprogress: (each) => void seen.push(each) }),
+  it('says how much is downloaded of a run that has succeeded, and never that it has succeeded without its files', async () => {
+    const service = await createCliService()
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    let stop = () => {}
+    const stopped = new Promise<void>((resolve) => {
+      stop = resolve
+    })
+    const fetch: Fetch = async (request) => {
+      const answer = await service.counting(request)
+      if (!request.url.pathname.startsWith('/outputs/')) return answer
+      const body = (async function* () {
+        for await (const bytes of answer.body) {
+          yield bytes.subarray(0, 20)
+          stop()
+          await raceAbort(held, request.signal)
+          yield bytes.subarray(20)
+        }
+      })()
+      return { ...answer, body }
+    }
+    const mcp = await openMcp(service, { fetch })
+    const created = await mcp.call('create_image', { prompt: 'a fox', output: 'fox.png', wait: false })
+    const { id } = created.structured.runs[0]
+    const waiting = mcp.begin('wait_run', { ids: [id] })
+    await service.clock.runUntil(stopped)
+    // Nothing but the limit of the call ends the wait for a host that has stopped.
+    await service.clock.advance(46_000)
+    const late = await waiting
+    expect(late.text).toBe(
+      `${id} succeeded, and its output is still downloading, 20 B of 70 B; call wait_run again.`,
     )
-    const values = seen.map(({ progress = 0 }) => progress)
-    expect(values).toEqual([...new Set(values)].sort((a, b) => a - b))
-    expect(seen.length).toBeGreaterThan(8)
-    expect(seen.at(-1)?.message).toMatch(/^run_\w+: processing$/)
+    expect(late.structured.runs).toMatchObject([
+      { state: 'downloading', files: [], downloaded_bytes: 20, total_bytes: 70 },
+    ])
+    release()
+    const { structured, text } = await mcp.call('wait_run', { ids: [id] })
+    expect(structured.runs[0]).toMatchObject({ state: 'succeeded', downloaded_bytes: null })
+    expect(text).toContain(join(mcp.folder, 'fox.png'))
   })
 
   it('returns at once with wait: false, and saves the output later', async () => {
@@ -512,7 +559,7 @@ describe('one request_id', () => {
     const again = await mcp.call('create_image', args)
     expect(again.structured.error).toMatchObject({ code: 'submission_unknown', exit_code: 13 })
     expect(again.structured.error.message).toMatch(
-      /^The outcome of the create with the request_id "lost" is unknown \(~/,
+      /^The create with the request_id "lost" has an unknown outcome \(~/,
     )
     expect(creates(service.requests)).toBe(1)
     const { structured } = await mcp.call('list_runs', { status: 'unconfirmed' })
@@ -555,7 +602,7 @@ describe('--max-runs', () => {
     write(mcp, 'shots.yaml', MANIFEST)
     const { structured } = await mcp.call('run_batch', { manifest: 'shots.yaml' })
     expect(structured.error.message).toBe(
-      'This batch would create 2 runs, but max_runs allows 0; nothing was sent.',
+      'This batch would create 2 runs, but --max-runs allows 0; nothing was sent.',
     )
     expect(service.requests).toEqual([])
   })
@@ -826,13 +873,6 @@ describe('a client that does not keep to the protocol', () => {
     expect(mcp.stderr()).toContain('Protocol error, message ignored: ')
   })
 
-  it('a message of more than 10 MiB is read', async () => {
-    const { service, mcp } = await open()
-    const { structured } = await mcp.call('create_image', { promt: 'x'.repeat(11_000_000) })
-    expect(structured.error.message).toContain('Did you mean "prompt"?')
-    expect(service.requests).toHaveLength(0)
-  })
-
   it('gets errors that name tools and parameters, also for deep values and NUL characters', async () => {
     const { service, mcp } = await open()
     await expect(mcp.call('create_imge', { prompt: 'x' })).rejects.toThrow(
@@ -840,10 +880,10 @@ describe('a client that does not keep to the protocol', () => {
     )
     const nested = JSON.parse(`${'['.repeat(3_000)}${']'.repeat(3_000)}`)
     const refused: readonly [tool: string, args: object, message: RegExp][] = [
-      ['create_image', { prompt: nested }, /^prompt is nested more than 500 levels deep\./],
-      ['create_image', { prompt: 'x', zzz: nested }, /^zzz is nested more than 500 levels deep\./],
+      ['create_image', { prompt: nested }, /^prompt must be string\./],
+      ['create_image', { prompt: 'x', zzz: nested }, /^Unknown parameter "zzz"/],
       ['plan_batch', { manifest: 'a\0b' }, /contains a NUL character/],
-      ['list_runs', { since: 'x' }, /^since: "x" is not a valid duration\.$/],
+      ['list_runs', { since: 'x' }, /^--since: "x" is not a valid duration\.$/],
       ['wait_run', { ids: ['..'] }, /\.\./],
     ]
     for (const [tool, args, message] of refused) {
@@ -866,9 +906,7 @@ describe('show_run', () => {
       input: { prompt: 'a fox\nin snow' },
       files: [{ path: join(mcp.folder, 'fox.png') }],
     })
-    expect((await mcp.call('show_run', { id: 'nope' })).structured.error.hint).toBe(
-      'list_runs shows the runs created on this machine.',
-    )
+    expect((await mcp.call('show_run', { id: 'nope' })).isError).toBe(true)
   })
 })
 

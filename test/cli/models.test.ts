@@ -3,8 +3,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { checkList, findKept } from '../../src/cli/models/kept-list.js'
-import { isOld } from '../../src/cli/models/known-models.js'
-import type { Fetch } from '../../src/host/http.js'
+import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import { MODELS_PATH } from '../../src/protocol/id.js'
 import { PREVIEW_DOCUMENTS, type ServedModel } from '../../src/service/models/served-model.js'
 import {
@@ -61,17 +60,6 @@ async function homeWith(...documents: readonly unknown[]) {
 }
 
 describe('a kept list', () => {
-  const MINUTE = 60_000
-  it.each<[string, number, boolean]>([
-    ['is asked for when there is none', Number.NEGATIVE_INFINITY, true],
-    ['is recent for a day', -1439, false],
-    ['is then asked for again', -1440, true],
-    ['from the future is old', 1440, true],
-  ])('%s', (_, asked, old) => {
-    const nowMs = 1e12
-    expect(isOld(Number.isFinite(asked) ? nowMs + asked * MINUTE : 0, nowMs)).toBe(old)
-  })
-
   it('has the documents by their names', () => {
     const { warning, ...list } = checkList([CINEMA, STILL, { ...CINEMA, name: 'a/"b\\' }])
     expect(warning).toBeUndefined()
@@ -142,22 +130,12 @@ describe('the list of a service', () => {
 
   /** A service with a list, whose creates are counted. */
   function serviceWith(models: readonly unknown[]) {
-    const asked: (string | undefined)[] = []
     const created = scripted({ status: 201, body: { id: 'run_1' } })
-    const answer = listOf(...models)
-    const fetch: Fetch = async (request) => {
-      if (!request.url.pathname.endsWith(MODELS_PATH)) return created.fetch(request)
-      asked.push(request.headers['if-none-match'])
-      const response = await answer.fetch(request)
-      const isSame = request.headers['if-none-match'] === '"1"'
-      return {
-        ...response,
-        status: isSame ? 304 : 200,
-        header: (name) => (name === 'etag' ? '"1"' : undefined),
-      }
-    }
+    const list = listOf(...models)
+    const fetch: Fetch = (request) =>
+      (request.url.pathname.endsWith(MODELS_PATH) ? list : created).fetch(request)
     return {
-      asked,
+      asked: list.requests,
       bodies: () => created.requests.map(({ body }) => JSON.parse(Buffer.from(body ?? '').toString())),
       fetch,
     }
@@ -183,7 +161,7 @@ describe('the list of a service', () => {
         code: 0,
         stderr: '',
       })
-    expect(asked).toEqual([undefined])
+    expect(asked).toHaveLength(1)
     expect(bodies()[1]).toEqual({
       model: 'acme/still-2',
       input: { prompt: 'a fox', region: { x: 1 }, steps: 30, loras: ['a', '-'], to_string: ['x'] },
@@ -207,24 +185,42 @@ describe('the list of a service', () => {
   })
 
   const SET_STILL = { ...SET, RUSHES_IMAGE_MODEL: 'acme/still-2' }
-  const fits = ['run', 'image', 'a fox', '--no-wait', '--quality', 'high']
+  it('stays unrequested by a run that the built-in flags allow, also with --dry-run', async () => {
+    const { run } = await homeWith()
+    const { asked, bodies, fetch } = serviceWith([STILL])
+    const line = ['run', 'image', 'a fox', '--no-wait', '--quality', 'high']
+    for (const flags of [[], ['--dry-run']])
+      expect((await run([...line, ...flags], { fetch, env: SET_STILL })).code).toBe(0)
+    expect({ asked: asked.length, created: bodies().length }).toEqual({ asked: 0, created: 1 })
+  })
 
   it.each<[string, readonly string[]]>([
-    ['fits the built-in flags', fits],
     ['has an unknown flag', [...LINE.slice(0, 3), '--steps', '3', '--no-wait']],
     ['has no prompt', ['run', 'image', '--input', '{"steps":3}', '--no-wait']],
     ['is only printed', [...LINE.slice(0, 3), '--steps', '3', '--dry-run']],
+    [
+      'has a value that the built-in flag does not have',
+      [...LINE.slice(0, 3), '--aspect-ratio', '5:4', '--no-wait'],
+    ],
+    ['is of another kind', ['run', 'video', 'a fox', '--model', 'acme/cinema-2', '--no-wait']],
   ])('is asked for once if the line %s: %j', async (_, line) => {
     const { run } = await homeWith()
-    const optional = { ...STILL, input: { ...STILL.input, required: [] } }
-    const { asked, bodies, fetch } = serviceWith([optional])
+    const { properties } = STILL.input
+    const ratio = { type: 'string', enum: ['5:4'], description: '' }
+    const input = { ...STILL.input, required: [], properties: { ...properties, aspect_ratio: ratio } }
+    const { asked, bodies, fetch } = serviceWith([{ ...STILL, input }, CINEMA])
+    // The kept list is from a time when the model was an image model.
+    if (line.includes('video')) {
+      const earlier = listOf({ ...CINEMA, kind: 'image' })
+      await run(['models'], { fetch: earlier.fetch })
+    }
     for (let again = 0; again < 2; again++)
-      expect(await run(line, { fetch, env: SET_STILL })).toMatchObject({ code: line === fits ? 2 : 0 })
+      expect(await run(line, { fetch, env: SET_STILL })).toMatchObject({ code: 0 })
     expect(asked).toHaveLength(1)
-    expect(bodies()).toHaveLength(line === fits || !line.includes('--no-wait') ? 0 : 2)
+    expect(bodies()).toHaveLength(line.includes('--no-wait') ? 2 : 0)
   })
 
-  it('refreshes with its ETag, and prints a table', async () => {
+  it('is printed as a table, as the service has it now', async () => {
     const { run } = await homeWith({ ...STILL, price: { run: 0.5 } })
     const { asked, fetch } = serviceWith([STILL, CINEMA])
     const rows = 'acme/still-2\timage\t0.5 credits\tadded\t\nacme/cinema-2\tvideo\t\tservice\tdefault\n'
@@ -233,11 +229,17 @@ describe('the list of a service', () => {
       expect((await run(['models', '--refresh'], { env, fetch })).stdout).toBe(
         `${rows}acme/still-1\timage\t\tbuilt-in\tdefault\n`,
       )
-    expect(asked).toEqual([undefined, '"1"'])
-    expect(await run(['models'], { env, fetch })).toMatchObject({
-      stderr: '',
-      stdout: expect.stringContaining(rows),
-    })
+    const silent: Fetch = async () => {
+      throw new HttpFailure('getaddrinfo ENOTFOUND', { sent: false })
+    }
+    for (const [answer, note] of [
+      [fetch, ''],
+      [silent, 'The service did not send its list of models. This one is from 2026-01-01.\n'],
+    ] as const)
+      expect(await run(['models'], { env, fetch: answer })).toMatchObject({
+        ...{ code: 0, stderr: note, stdout: expect.stringContaining(rows) },
+      })
+    expect(asked).toHaveLength(3)
   })
 
   it.each<[string, { status: number; body?: unknown }, number, RegExp]>([
@@ -254,9 +256,8 @@ describe('the list of a service', () => {
     const ran = await run(['models', '--refresh'], { fetch })
     expect(ran.stderr).toMatch(message)
     expect(ran.code).toBe(code)
-    // It is no error for a command that would only like to know it.
-    const created = scriptedList(answer, { status: 201, body: { id: 'run_1' } })
-    expect((await (await homeWith()).run(LINE, { fetch: created.fetch })).code).toBe(0)
+    // A command that only wants to know it prints what it knows.
+    expect(await run(['models'], { fetch })).toMatchObject({ code: 0, stderr: '' })
   })
 
   it('with an invalid document costs one warning, and the others are used', async () => {
@@ -291,17 +292,20 @@ describe('the list of a service', () => {
     expect(readFileSync(join(home, 'log'), 'utf8')).toBe('x\n')
   })
 
-  it('delays a run by at most five seconds when it never arrives', async () => {
+  it('delays a command that says no by at most two seconds when it never arrives', async () => {
     const { run } = await homeWith()
-    const created = scripted({ status: 201, body: { id: 'run_1' } })
     const clock = createManualClock()
-    const fetch: Fetch = (request) => {
-      if (!request.url.pathname.endsWith(MODELS_PATH)) return created.fetch(request)
-      void clock.advance(5_000)
-      const { signal } = request
+    const startedMs = clock.monotonic()
+    let asked = 0
+    const fetch: Fetch = ({ signal }) => {
+      asked++
+      void clock.advance(2_000)
       return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
     }
-    expect((await run(LINE, { clock, fetch })).code).toBe(0)
+    const { code, stderr } = await run([...LINE, '--steps', '3', '--dry-run'], { clock, fetch })
+    expect({ code, asked }).toEqual({ code: 2, asked: 1 })
+    expect(stderr).toContain('Unknown flag --steps.')
+    expect(clock.monotonic() - startedMs).toBe(2_000)
   })
 })
 
@@ -567,7 +571,7 @@ describe('login', () => {
       'The service URL is from RUSHES_BASE_URL. To store it too, use --base-url.',
       "Set the service's models: models.video=acme/cinema-1, models.image=acme/still-2.",
     ])
-    expect((await service.run(['models'], { env: NO_MODELS })).stdout).toContain(
+    expect((await service.run(['models'], { env: NO_MODELS, fetch: service.fetch })).stdout).toContain(
       'acme/still-2\timage\t1–2 credits\tservice\tdefault\n',
     )
     // The next login has nothing to say, also after a choice of the user.
@@ -575,6 +579,7 @@ describe('login', () => {
     expect((await logIn(service)).stderr.split('\n')).toHaveLength(3)
     const examined = await service.run(['doctor', '--json'], {
       env: { ...NO_MODELS, RUSHES_API_KEY: service.apiKey, RUSHES_IMAGE_MODEL: 'acme/none' },
+      fetch: service.fetch,
     })
     expect(examined.stdout).toContain(`acme/none is not in the service's list of models`)
   })

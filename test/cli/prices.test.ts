@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { createPrices } from '../../src/cli/models/prices.js'
+import { Prices } from '../../src/cli/models/prices.js'
 import type { ModelDocument } from '../../src/protocol/models.js'
 import { createCliService, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
 import { createInstantEngine } from '../support/engines.js'
@@ -158,7 +158,7 @@ describe('a price', () => {
     ],
   ])('%s', (_, prices, millionths, warnings) => {
     const warned: string[] = []
-    const opened = createPrices({ currency: 'USD', models, prices, warn: (text) => warned.push(text) })
+    const opened = new Prices({ currency: 'USD', models, prices, warn: (text) => warned.push(text) })
     const estimate = millionths === undefined ? undefined : { millionths, currency: 'USD' }
     for (let count = 0; count < 2; count++)
       expect(opened.estimate({ model: name, kind: 'image', input: {} })).toEqual(estimate)
@@ -166,7 +166,7 @@ describe('a price', () => {
   })
 
   it.each([undefined, null, { 'acme/x': { run: 1 } }])('of the document counts in credits: %j', (prices) => {
-    const opened = createPrices({ currency: 'credits', models, prices })
+    const opened = new Prices({ currency: 'credits', models, prices })
     expect(opened.estimate({ model: name, kind: 'image', input: {} })).toEqual({
       millionths: 3_000_000,
       currency: 'credits',
@@ -177,7 +177,7 @@ describe('a price', () => {
     const warned: string[] = []
     let known: ModelDocument | undefined
     const prices = { [name]: { run: 1, factors: { steps: { 20: 3 } } } }
-    const opened = createPrices({
+    const opened = new Prices({
       ...{ currency: 'USD', models: { find: () => known }, prices, warn: (text) => warned.push(text) },
     })
     const estimate = () => opened.estimate({ model: name, kind: 'image', input: {} })?.millionths
@@ -189,7 +189,7 @@ describe('a price', () => {
 
   it('of an input that is not known is the highest one', () => {
     const factors = { steps: { 20: 0.5, 30: 4 }, hd: { true: 0.1 } }
-    const opened = createPrices({ currency: 'USD', prices: { 'acme/x': { run: 1, factors } } })
+    const opened = new Prices({ currency: 'USD', prices: { 'acme/x': { run: 1, factors } } })
     expect(opened.estimate({ model: 'acme/x', kind: undefined, input: undefined })?.millionths).toBe(
       4_000_000,
     )
@@ -197,7 +197,7 @@ describe('a price', () => {
 
   it('of a model whose kind is not known is not checked', () => {
     const prices = { 'acme/x': { run: 1, factors: { speed: { fast: 3 } } }, constructor: { run: 9 } }
-    const opened = createPrices({ currency: 'USD', models, prices })
+    const opened = new Prices({ currency: 'USD', models, prices })
     const estimate = (model: string, input: Readonly<Record<string, unknown>>) =>
       opened.estimate({ model, kind: undefined, input })?.millionths
     expect(estimate('acme/x', { speed: 'fast' })).toBe(3_000_000)
@@ -413,7 +413,7 @@ describe('--max-cost', () => {
     for (const [flags, requests] of [
       [['--dry-run'], 1],
       [[], 1],
-      [['--dry-run'], 0],
+      [['--dry-run'], 1],
     ] as const) {
       expect((await service.run([...words, ...flags])).stderr).toContain('The estimate is 1 credit,')
       expect(service.requests.splice(0)).toHaveLength(requests)
@@ -464,6 +464,7 @@ describe('what a run records', () => {
       Buffer.concat(service.requests.map(({ body }) => Buffer.from(body ?? []))).toString(),
     ).not.toContain('spring')
     const priced = await createCliService({ hasList: true })
+    await priced.run(['models'])
     expect((await priced.run(['run', 'image', 'a fox', '--quality', 'high'])).code).toBe(0)
     expect((await rows(priced))[0]).toMatchObject({ estimate: 2, currency: 'credits', labels: [] })
   })

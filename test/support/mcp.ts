@@ -32,6 +32,7 @@ export interface McpProcess {
   readonly interrupts: InterruptSource
   /** The raw streams, for a client that violates the protocol. */
   readonly stdin: PassThrough
+  readonly stdout: PassThrough
   readonly stderr: () => string
   readonly ended: Promise<number>
   /** Calls a tool, and advances the clock until it has answered. */
@@ -90,6 +91,7 @@ export async function openMcp(service: CliService, options: McpOptions = {}): Pr
     client,
     interrupts,
     stdin,
+    stdout,
     stderr: () => printed,
     ended,
     begin,

@@ -33,7 +33,7 @@ import {
   unknownMessage,
 } from './sections.js'
 
-interface ManifestOptions extends MediaRules, ModelSources {
+export interface ManifestOptions extends MediaRules, ModelSources {
   /** Path of the manifest, as given by the user. For standard input, a path that does not exist. */
   readonly path: string
   readonly bytes: Uint8Array

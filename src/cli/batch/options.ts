@@ -6,9 +6,8 @@ import { nearest, printable, quoteWord } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
 import { wholeNumber } from '../flags/values.js'
-import { maxCostOf } from '../models/prices.js'
+import { type CostLimit, openCostLimit } from '../models/cost-limit.js'
 import { commandLine, type ServiceFlags } from '../settings/globals.js'
-import type { BatchAllowance } from './estimates.js'
 
 /** Flags as given on the command line. */
 export interface BatchFlags {
@@ -37,20 +36,22 @@ export interface BatchOptions {
   readonly allowOutside: boolean
   /** Maximum number of runs. Undefined: no limit. */
   readonly maxRuns: number | undefined
-  /** The limit of `--max-cost` in millionths. Undefined: no limit. */
-  readonly maxCost: number | undefined
+  readonly limit: CostLimit
   /** Maximum number of runs in flight. Undefined: no limit. */
   readonly concurrency: number | undefined
   readonly failFast: boolean
   /** Timeout of each run, from the response to its create. Undefined: no limit. */
   readonly patienceMs: number | undefined
-  readonly allowance?: BatchAllowance
 }
 
 const MAX_COUNT = 999_999_999
 
-/** Checks the flags. Throws `usage`. */
-export async function batchOptionsOf(ctx: Context, flags: BatchFlags): Promise<BatchOptions> {
+/** Checks the flags. `limit`: of a session that runs the batch. Throws `usage`. */
+export async function batchOptionsOf(
+  ctx: Context,
+  flags: BatchFlags,
+  limit?: CostLimit,
+): Promise<BatchOptions> {
   if (flags.check === true && flags.dryRun === true)
     throw usageError(
       '--check and --dry-run cannot be used together.',
@@ -65,7 +66,7 @@ export async function batchOptionsOf(ctx: Context, flags: BatchFlags): Promise<B
     resubmitUnconfirmed: flags.resubmitUnconfirmed === true,
     allowOutside: flags.allowOutside === true,
     maxRuns: flags.maxRuns === undefined ? undefined : wholeNumber(flags.maxRuns, '--max-runs', 0, MAX_COUNT),
-    maxCost: await maxCostOf(ctx, flags.maxCost),
+    limit: limit ?? (await openCostLimit(ctx, { flag: flags.maxCost })),
     concurrency:
       flags.concurrency === undefined
         ? undefined

@@ -6,6 +6,7 @@ import { MAX_BYTES } from '../../batch/manifest/format.js'
 import {
   type FurtherOutputFile,
   type Manifest,
+  type ManifestOptions,
   type ManifestProblem,
   type Models,
   readManifest,
@@ -15,18 +16,16 @@ import { recordedModels } from '../../batch/plan/pair.js'
 import { type RushesError, usageError } from '../../errors.js'
 import { summaryOf } from '../../protocol/identity.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
-import { KINDS, type ModelDocument } from '../../protocol/models.js'
+import { KINDS } from '../../protocol/models.js'
 import { formatBytes } from '../../protocol/units.js'
 import type { BatchEvent } from '../../runs/batch.js'
 import type { Context } from '../context/context.js'
-import type { KnownModels } from '../models/known-models.js'
-import { openPrices, type Prices } from '../models/prices.js'
 import { readPath, readStdin } from '../process/io.js'
 import { identifyMediaFile } from '../runs/media-files.js'
 import { type Missing, missingError, missingModel, modelsByKind } from '../settings/required-settings.js'
 import { plural } from '../terminal/format.js'
 import { annotate, MAX_LINE_ANNOTATIONS } from './ci-reports.js'
-import { refuseCost } from './estimates.js'
+import { sumPlan } from './estimates.js'
 import { type InFlight, inFlightOf } from './in-flight.js'
 import type { BatchOptions, BatchWords } from './options.js'
 import { selectorFor } from './options.js'
@@ -36,7 +35,6 @@ const STDIN_NAME = 'rushes'
 
 export interface LoadedManifest {
   readonly manifest: Manifest
-  readonly prices: Prices
   readonly lockPath: string
 }
 
@@ -59,8 +57,9 @@ export async function loadManifest(
   const lockPath = lockFileOf(path)
   const { furtherOutputs, recorded } = factsInLock(lockPath, path)
   const models = await ctx.models()
-  await models.refreshIfOld()
-  const read = await readManifest({
+  const settings = { ...recorded, ...(await modelsByKind(ctx)) }
+  let isUnknown = false
+  const options: ManifestOptions = {
     path,
     bytes,
     allowOutside,
@@ -74,24 +73,24 @@ export async function loadManifest(
       [claimPathOf(lockPath), 'the claim file'],
     ]),
     furtherOutputs,
-    documentOf: documentsOf(models),
-    settings: { ...recorded, ...(await modelsByKind(ctx)) },
-  })
+    documentOf(name: string) {
+      const document = models.find(name)
+      isUnknown ||= document === undefined
+      return document
+    },
+    settings,
+  }
+  let read = await readManifest(options)
+  // A key of a matrix is sent only if the model has it as a parameter: without its document, the row would be another one.
+  const isUncertain =
+    !read.ok || (isUnknown && read.manifest.entries.some(({ template }) => template !== undefined))
+  if (isUncertain && (await models.ask()).kind === 'list') read = await readManifest(options)
   if (!read.ok) {
     for (const { line, message } of read.problems.slice(0, MAX_LINE_ANNOTATIONS))
       annotate(ctx, { title: 'Manifest', message, at: { path, line } })
     throw manifestError(source === '-' ? 'standard input' : source, read.problems)
   }
-  return { manifest: read.manifest, prices: await openPrices(ctx), lockPath }
-}
-
-/** Finds the document of each model once: a thousand rows may have the same one. */
-function documentsOf(models: KnownModels): (name: string) => ModelDocument | undefined {
-  const found = new Map<string, ModelDocument | undefined>()
-  return (name) => {
-    if (!found.has(name)) found.set(name, models.find(name))
-    return found.get(name)
-  }
+  return { manifest: read.manifest, lockPath }
 }
 
 /**
@@ -163,7 +162,7 @@ export interface PreparedBatch extends BatchWords, LoadedManifest, InFlight {
  */
 export async function prepare(
   ctx: Context,
-  { manifest, lockPath, prices }: LoadedManifest,
+  { manifest, lockPath }: LoadedManifest,
   options: BatchOptions,
   words: BatchWords,
 ): Promise<PreparedBatch> {
@@ -184,7 +183,6 @@ export async function prepare(
     ...inFlight,
     manifest,
     lockPath,
-    prices,
     lock,
     plan,
     options,
@@ -215,8 +213,9 @@ export function refuseImpossible({ plan: { steps, counts }, options }: PreparedB
 /** Like `refuseImpossible`, but also throws for missing models and `--max-cost`. */
 export async function refusePlan(prepared: PreparedBatch): Promise<void> {
   refuseImpossible(prepared)
-  await refuseCost(prepared)
-  if (prepared.missing.length > 0) throw missingError(prepared.missing)
+  const { plan, missing, options } = prepared
+  if (missing.length > 0) throw missingError(missing)
+  await options.limit.check(() => sumPlan(plan, options.limit.prices))
 }
 
 function missingFor(steps: readonly PlanStep[]): readonly Missing[] {

@@ -11,7 +11,8 @@ import { leftRunsJson, modelsNote, notesOf, stepCells, stepJson, stepWords, summ
 
 export function printPlan(ctx: Context, prepared: PreparedBatch): void {
   const { out } = ctx
-  const { plan, prices } = prepared
+  const { plan, options } = prepared
+  const { prices } = options.limit
   reportPlan(ctx, prepared, out.mode.json)
   warnOfLeftRuns(ctx, plan)
   if (out.mode.json) return
@@ -25,7 +26,8 @@ export function printPlan(ctx: Context, prepared: PreparedBatch): void {
 
 /** Writes the plan to the `--report` file and to the job summary. `prints`: whether it is also printed, as lines of JSON. */
 export function reportPlan(ctx: Context, prepared: PreparedBatch, prints: boolean): void {
-  const { plan, manifest, flags, prices, options } = prepared
+  const { plan, manifest, flags, options } = prepared
+  const { prices } = options.limit
   const estimate = sumPlan(plan, prices)
   const selected = selectedSteps(plan)
   const runs = selected.map(stepJson)
@@ -37,7 +39,7 @@ export function reportPlan(ctx: Context, prepared: PreparedBatch, prints: boolea
   }
   if (prints) for (const each of [...runs, { summary }]) ctx.out.json(each)
   if (options.mode !== 'dry run') writeReport(ctx, flags.report, { runs, summary })
-  const line = planLine(ctx, prepared.plan, prepared.prices)
+  const line = planLine(ctx, plan, prices)
   writeJobSummary(ctx, { manifest, line, hasResults: false, rows: selected.map(planRow) })
 }
 

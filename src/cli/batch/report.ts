@@ -12,10 +12,11 @@ import { addTo } from '../../protocol/lists.js'
 import { listNames, printable } from '../../protocol/text.js'
 import { formatDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
+import type { CostEstimate } from '../models/prices.js'
 import { createErrorGroups, type RepeatedError } from '../terminal/error-groups.js'
 import { plural } from '../terminal/format.js'
 import { annotate, MAX_LINE_ANNOTATIONS, resultRow, writeJobSummary, writeReport } from './ci-reports.js'
-import { type BatchEstimate, estimateJson, estimateNote } from './estimates.js'
+import { estimateJson, estimateNote } from './estimates.js'
 import type { PreparedBatch } from './prepare.js'
 import { leftRunsJson } from './show.js'
 
@@ -28,7 +29,7 @@ export interface Report {
   end(
     plan: Plan,
     exists: (name: string) => boolean,
-    estimate: BatchEstimate,
+    estimate: CostEstimate,
   ): { readonly errors: readonly RushesError[]; readonly notStarted: number }
 }
 

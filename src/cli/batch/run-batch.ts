@@ -13,13 +13,14 @@ import { type BatchEvent, type BatchOptions, carryOutPlan } from '../../runs/bat
 import type { RunsSession } from '../../runs/run.js'
 import { stopsCreating } from '../../runs/schedule.js'
 import type { Connection, Context } from '../context/context.js'
+import type { CostEstimate } from '../models/prices.js'
 import { exitCodeOf } from '../process/exit.js'
 import { createRepeatedIds } from '../runs/print-run.js'
 import { withRunOutputs } from '../runs/run-outputs.js'
 import type { ServiceFlags } from '../settings/globals.js'
 import { GRACE_NOTE, plural } from '../terminal/format.js'
 import { createProgress, type Progress } from '../terminal/progress.js'
-import { estimateOf, refuseCost, sumPlan, sumSteps } from './estimates.js'
+import { estimateOf, sumPlan, sumSteps } from './estimates.js'
 import { type BatchLock, openLock } from './open-lock.js'
 import { type BatchWords, batchCommandLine } from './options.js'
 import type { PreparedBatch } from './prepare.js'
@@ -40,7 +41,8 @@ const stopsBatch = (error: RushesError): boolean => {
 
 /** Runs the batch, whose claim is held. Returns the exit code. */
 export async function runBatch(ctx: Context, prepared: PreparedBatch): Promise<number> {
-  const { plan: planned, prices, manifest } = prepared
+  const { plan: planned } = prepared
+  const { limit } = prepared.options
   const active = activeSteps(planned)
   refuseUnwritable(ctx, prepared)
   const isConnected = active.some(needsService)
@@ -50,8 +52,30 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch): Promise<n
     if (action.do === 'create' && model !== undefined) connection?.checkModel?.(model)
     else if (flight?.run !== undefined) await connection?.checkRun?.(flight.run)
   }
-  await checkLimits(ctx, prepared)
-  const lock = await openLock(ctx, prepared, isConnected)
+  const sent: PlanStep[] = []
+  const reserved = await reserve(ctx, prepared)
+  try {
+    return await carryOutBatch(ctx, prepared, connection, sent)
+  } finally {
+    const created = sumSteps(sent, limit.prices)
+    limit.giveBack({
+      runs: reserved.runs - created.runs,
+      millionths: reserved.millionths - created.millionths,
+    })
+  }
+}
+
+/** Adds to `sent` the steps whose creates were accepted, or whose outcome is unknown. */
+async function carryOutBatch(
+  ctx: Context,
+  prepared: PreparedBatch,
+  connection: Connection | undefined,
+  sent: PlanStep[],
+): Promise<number> {
+  const { plan: planned, options, manifest } = prepared
+  const { prices } = options.limit
+  const active = activeSteps(planned)
+  const lock = await openLock(ctx, prepared, connection !== undefined)
   await removeRemains(planned.steps, manifest.folder, lock.file.batch)
   const plan = { ...planned, steps: await movedSteps(ctx, prepared, lock) }
   const report = createReport(ctx, prepared)
@@ -60,16 +84,13 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch): Promise<n
   if (planned.counts.create > 0) ctx.out.note(planLine(ctx, plan, prices))
   const progress = await createProgress(ctx, active.length)
   for (const step of active) if (needsService(step)) progress.runBegan()
-  const sent: PlanStep[] = []
   const running = new Set<string>()
   const repeated = createRepeatedIds(ctx)
   const see = (event: BatchEvent): void => {
     prepared.observer?.see(event)
     if (event.is === 'unanswered') ctx.out.note(GRACE_NOTE)
-    else if (event.is === 'sent') {
-      sent.push(event.step)
-      prepared.options.allowance?.take(1, sumSteps([event.step], prices))
-    } else if (event.is === 'run') {
+    else if (event.is === 'sent') sent.push(event.step)
+    else if (event.is === 'run') {
       seeRun(event, progress, running)
       if (event.event.is === 'created') repeated(event.event.run)
     } else {
@@ -160,18 +181,16 @@ export function stopReasons(
   return [asRushesError(new Error(`${plural(notStarted, 'run was', 'runs were')} not started`))]
 }
 
-/** Checks the limits of the cost, directly before the first create. Throws `usage`. */
-async function checkLimits(ctx: Context, prepared: PreparedBatch): Promise<void> {
-  const { plan, prices, options } = prepared
+/** Reserves what the batch may create, directly before the first create. Throws `usage` beyond a limit. */
+async function reserve(ctx: Context, prepared: PreparedBatch): Promise<CostEstimate> {
+  const { plan, options } = prepared
   try {
-    await refuseCost(prepared)
+    return await options.limit.reserve(() => sumPlan(plan, options.limit.prices))
   } catch (error) {
     // Standard output has only the rows of batches that were carried out.
     reportPlan(ctx, prepared, false)
     throw error
   }
-  const { create } = plan.counts
-  if (create > 0) options.allowance?.reserve(create, sumPlan(plan, prices))
 }
 
 async function movedSteps(
@@ -202,7 +221,7 @@ async function optionsOf(
   { file, name, journal, noCreates, throwFailed }: BatchLock,
 ): Promise<BatchOptions> {
   const { interrupts, globals, clock } = ctx
-  const { manifest, options, prices, isElsewhere } = prepared
+  const { manifest, options, isElsewhere } = prepared
   const { folder } = manifest
   const address = connection === undefined ? '' : await ctx.address()
   const session: RunsSession | undefined = connection && {
@@ -236,7 +255,8 @@ async function optionsOf(
         reference.from === 'row' ? await sources.urlOf(reference) : await fileUrl(reference, entry.name)
       return withRunOutputs(ctx, connection, await inputToSend(entry, urlOf), entry.media)
     },
-    estimateOf: (step) => estimateOf(step, prices),
+    estimateOf: (step) => estimateOf(step, options.limit.prices),
+    dayLimit: options.limit.perDay,
     onLockFailed: throwFailed,
     learn: (state) => sources?.learn(state),
   }

@@ -11,8 +11,8 @@ import {
 } from '../../batch/plan/index.js'
 import { amountText } from '../../protocol/price.js'
 import { printable } from '../../protocol/text.js'
+import type { CostEstimate } from '../models/prices.js'
 import { plural } from '../terminal/format.js'
-import type { BatchEstimate } from './estimates.js'
 
 export const reasonOf = (action: RowAction): string | undefined => {
   if (action.do === 'up_to_date' || action.do === 'skip') return undefined
@@ -95,7 +95,7 @@ export function summaryLine({ counts }: Plan): string {
 }
 
 /** `2 with acme/still-1 (0.8 USD), 1 with acme/cinema-1 (without a price)`. Undefined if there is only one model. */
-export function modelsNote({ byModel, currency }: BatchEstimate): string | undefined {
+export function modelsNote({ byModel, currency }: CostEstimate): string | undefined {
   const models = [...byModel].map(([model, { runs, millionths, withoutPrice }]) => {
     const estimate = withoutPrice > 0 ? 'without a price' : amountText(millionths, currency)
     return `${runs} with ${printable(model)} (${estimate})`

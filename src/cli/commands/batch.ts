@@ -8,7 +8,6 @@ import { asRushesError } from '../../host/interrupts.js'
 import { isSystemError } from '../../host/system-error.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
 import { annotate, annotateExit, beginReport, MAX_LINE_ANNOTATIONS } from '../batch/ci-reports.js'
-import type { BatchAllowance } from '../batch/estimates.js'
 import { neverWritable } from '../batch/open-lock.js'
 import { type BatchFlags, batchOptionsOf } from '../batch/options.js'
 import {
@@ -25,6 +24,7 @@ import { isAllUpToDate, stepWords } from '../batch/show.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { timeoutOption } from '../flags/delivery.js'
 import { repeated } from '../flags/values.js'
+import type { CostLimit } from '../models/cost-limit.js'
 
 export interface BatchRequest {
   /** Path of the manifest, or `-` for standard input. */
@@ -32,7 +32,8 @@ export interface BatchRequest {
   readonly flags: BatchFlags
   /** Called with the absolute path of each local image before the image is read. May throw. */
   readonly onMedia?: (path: string, parameter: string) => void
-  readonly allowance?: BatchAllowance
+  /** Of the session that runs the batch. */
+  readonly limit?: CostLimit
   readonly observer?: BatchObserver | undefined
 }
 
@@ -88,12 +89,10 @@ export async function batchCommand(ctx: Context, request: BatchRequest): Promise
 
 async function doBatch(
   ctx: Context,
-  { manifest, flags, onMedia, allowance, observer }: BatchRequest,
+  { manifest, flags, onMedia, limit, observer }: BatchRequest,
 ): Promise<number> {
   const words = { source: manifest, flags }
-  const flagged = await batchOptionsOf(ctx, flags)
-  // An allowance has its own limit.
-  const options = allowance ? { ...flagged, allowance, maxCost: undefined } : flagged
+  const options = await batchOptionsOf(ctx, flags, limit)
   const loaded = await loadManifest(ctx, manifest, { ...options, ...(onMedia && { onMedia }) })
   if (options.mode === 'dry run') {
     const prepared = await prepare(ctx, loaded, options, words)

@@ -11,11 +11,10 @@ import { isUsableName } from '../../protocol/model-document.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
-import { type AskService, createKnownModels } from '../models/known-models.js'
+import { KnownModels } from '../models/known-models.js'
 import { emptyStdin, variable } from '../process/io.js'
 import { type RawProfile, settingsOf, storedKeyOf, withValue } from '../settings/config-file.js'
-import type { ListOwner } from '../settings/folders.js'
-import { accountOfKey, MAX_LINE_BYTES } from '../settings/key.js'
+import { MAX_LINE_BYTES } from '../settings/key.js'
 import { MODEL_SETTINGS, missingError, NO_BASE_URL } from '../settings/required-settings.js'
 import { KEY_VARIABLES, SETTINGS } from '../settings/table.js'
 
@@ -153,22 +152,15 @@ async function checkKey(
             : `${error.hint ?? ''} To store the key without this check, add --no-verify.`.trim(),
       })
   }
-  return listOf(ctx, { address: baseUrl, account: accountOfKey(apiKey) }, client)
+  return listOf(ctx, baseUrl, client)
 }
 
 async function listOf(
   { configFolder, stateFolder, clock, interrupts, out }: Context,
-  { address, account }: ListOwner,
+  address: string,
   client: ApiClient,
 ): Promise<readonly unknown[] | undefined> {
-  let listed: readonly unknown[] | undefined
-  const models: AskService['models'] = async (_, signal) => {
-    // Without an ETag: the kept list does not have the invalid documents.
-    const outcome = await client.models(undefined, signal)
-    if (outcome.kind === 'list') listed = outcome.models
-    return outcome
-  }
-  const ask = { clock, signal: interrupts.first, warn: out.warn, models }
-  await createKnownModels({ configFolder, stateFolder, address, account, ask }).refreshInTime()
-  return listed
+  const ask = { clock, signal: interrupts.first, warn: out.warn, models: client.models }
+  const outcome = await new KnownModels({ configFolder, stateFolder, address, ask }).ask()
+  return outcome.kind === 'list' ? outcome.models : undefined
 }

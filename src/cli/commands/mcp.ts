@@ -39,6 +39,22 @@ export async function mcpCommand(ctx: Context, options: McpOptions): Promise<num
   const folder = resolve(options.folder)
   if (!isFolder(folder)) throw usageError(`--folder: ${options.folder} is not a folder.`, 'Create it first.')
   // Loaded here because the help does not need it.
-  const { serveMcp } = await import('../mcp/serve.js')
-  return serveMcp(ctx, { ...options, folder, maxRuns, allowOutside: options.allowOutside === true })
+  const [{ serveMcp }, batch, cancel, list, models, show, status] = await Promise.all([
+    import('../mcp/serve.js'),
+    import('./batch.js'),
+    import('./cancel.js'),
+    import('./list.js'),
+    import('./models.js'),
+    import('./show.js'),
+    import('./status.js'),
+  ])
+  const commands = {
+    batch: batch.batchCommand,
+    cancel: cancel.cancelCommand,
+    list: list.listCommand,
+    models: models.modelsCommand,
+    show: show.showCommand,
+    status: status.statusCommand,
+  }
+  return serveMcp(ctx, { ...options, folder, maxRuns, allowOutside: options.allowOutside === true }, commands)
 }

@@ -68,7 +68,7 @@ export function register(command: Command, { run }: CommandEnvironment, showMode
 
 export async function modelsCommand(ctx: Context, { name, refresh }: ModelsOptions): Promise<number> {
   const models = await ctx.models()
-  await (refresh ? refreshModels(ctx, models) : models.refreshIfOld())
+  await askForModels(ctx, models, refresh)
   if (name === undefined) {
     printModels(ctx.out, await shownModels(ctx, models), await openPrices(ctx))
     const invalid = models.invalid().map(printable)
@@ -76,8 +76,6 @@ export async function modelsCommand(ctx: Context, { name, refresh }: ModelsOptio
       ctx.out.warn(
         `The model files of ${shortened(invalid.join(', '))} are not valid. Use these models with --input.`,
       )
-    if (!models.isAsked)
-      ctx.out.note('The service has not been asked for its models yet: run `rushes models --refresh`.')
     return 0
   }
   const kind = KINDS.find((each) => each === name)
@@ -91,13 +89,22 @@ export async function modelsCommand(ctx: Context, { name, refresh }: ModelsOptio
   return 0
 }
 
-async function refreshModels(ctx: Context, models: KnownModels): Promise<void> {
-  if (ctx.globals.local)
+/** `isRequired`: a service that does not answer is an error. */
+async function askForModels(ctx: Context, models: KnownModels, isRequired: boolean): Promise<void> {
+  if (ctx.globals.local && isRequired)
     throw usageError(
       '--refresh asks a service; with --local there is none.',
       'Leave out --refresh or --local.',
     )
-  const outcome = await models.refresh()
+  const outcome = await models.ask()
+  const { listedAtMs } = models
+  if (!isRequired) {
+    if (outcome.kind === 'failed' && listedAtMs !== undefined)
+      ctx.out.note(
+        `The service did not send its list of models. This one is from ${new Date(listedAtMs).toISOString().slice(0, 10)}.`,
+      )
+    return
+  }
   if (outcome.kind === 'failed') throw outcome.error
   const address = await ctx.address()
   if (outcome.kind === 'none') ctx.out.note(`${address} has no list of models: ${outcome.reason}.`)

@@ -51,7 +51,6 @@ export function register(command: Command, environment: CommandEnvironment, runR
   other.action((model: string, flags: RunFlags) =>
     environment.run(other, async (ctx) => {
       const line = { kind: undefined, schema: undefined, words: [], model, raw: {} }
-      await (await ctx.models()).refreshIfOld()
       return runRuns(ctx, requestOf(flags, line), flags)
     }),
   )
@@ -91,8 +90,11 @@ function registerKind(
     help
       ? run(command, (ctx) => printHelp(ctx, command, kind, typed), { createsProfile: true })
       : run(command, async (ctx) => {
-          const model = await modelOfLine(ctx, kind, typed)
-          const { flags, request } = readFlags(command, words, kind, model)
+          const models = await ctx.models()
+          const read = async () => readFlags(command, words, kind, await modelOfLine(ctx, kind, typed))
+          const { flags, request } = await models.checked(read).catch((error: unknown) => {
+            throw error instanceof CommanderError ? usageOf(error, command) : error
+          })
           return runRuns(ctx, request, flags)
         }),
   )
@@ -117,13 +119,13 @@ interface ModelOfLine {
 /** Throws `usage` for a model of another kind. */
 async function modelOfLine(ctx: Context, kind: Kind, typed: string | undefined): Promise<ModelOfLine> {
   const models = await ctx.models()
-  await models.refreshIfOld()
   const name = typed ?? (await modelFor(ctx, kind))
   const document = name === undefined ? undefined : models.find(name)
   if (document !== undefined && document.kind !== kind) throw wrongKind(document, kind, typed !== undefined)
   return { name, document }
 }
 
+/** Throws a `CommanderError`, or `usage` for a flag or value that the model does not have. */
 function readFlags(
   command: Command,
   words: readonly string[],
@@ -141,16 +143,12 @@ function readFlags(
     ...command.options.filter(({ long }) => !ofModel.some((each) => each.long === long)),
   ])
     reader.addOption(option)
-  try {
-    const { operands, unknown } = reader.parseOptions([...words])
-    const [flag] = unknown
-    if (flag !== undefined) throw unknownFlag(flag, reader, named)
-    const flags: RunFlags = reader.opts()
-    const line = { kind, schema, words: operands, model: flags.model, raw: reader.opts() }
-    return { flags, request: requestOf(flags, line) }
-  } catch (error) {
-    throw error instanceof CommanderError ? usageOf(error, reader, named) : error
-  }
+  const { operands, unknown } = reader.parseOptions([...words])
+  const [flag] = unknown
+  if (flag !== undefined) throw unknownFlag(flag, reader, named)
+  const flags: RunFlags = reader.opts()
+  const line = { kind, schema, words: operands, model: flags.model, raw: reader.opts() }
+  return { flags, request: requestOf(flags, line) }
 }
 
 async function findForHelp(
@@ -245,25 +243,29 @@ export async function runCommand(ctx: Context, requested: RequestOptions, flags:
   const labels = labelsOf(flags.label)
   // Loaded here because the help does not need it.
   const { buildRequest } = await import('../runs/request.js')
-  const { checkMaxCost, inCurrency, maxCostOf, openPrices, sumOfRuns } = await import('../models/prices.js')
-  const maxCost = await maxCostOf(ctx, flags.maxCost)
+  const [{ openCostLimit }, { inCurrency }] = await Promise.all([
+    import('../models/cost-limit.js'),
+    import('../models/prices.js'),
+  ])
+  const limit = await openCostLimit(ctx, { flag: flags.maxCost })
+  const { prices } = limit
   const request = await buildRequest(ctx, requested)
   const { model, body } = request
-  const prices = await openPrices(ctx)
-  const estimate = () => (model === undefined ? undefined : prices.estimate({ ...request, model }))
-  const estimateText = (runs: number, end = '') =>
+  const estimate = () => prices.estimate(request)
+  const sum = () => prices.sum([request], count)
+  const estimateText = (end = '') =>
     estimate() === undefined
       ? `No estimate: ${model} has no price${inCurrency(prices.currency)}.`
-      : `Estimate: ${amountText(sumOfRuns(estimate(), runs).millionths, prices.currency)}${end}.`
-  const checkLimit = async (runs: number) => {
-    if (model !== undefined && maxCost !== undefined && !isDryRun) await prices.renew([model])
-    checkMaxCost(sumOfRuns(estimate(), runs), maxCost, prices.currency, [model ?? ''])
-  }
+      : `Estimate: ${amountText(sum().millionths, prices.currency)}${end}.`
   if (isDryRun) {
+    const refusal = await limit.check(sum).then(
+      () => undefined,
+      (error: unknown) => error,
+    )
     await dryRun(ctx, request, { count, estimate: estimate() })
     const why = ctx.globals.local && estimate()?.millionths === 0 ? ', because local runs are free' : ''
-    ctx.out.note(estimateText(count, ` for ${plural(count, 'run')}${why}`))
-    await checkLimit(count)
+    ctx.out.note(estimateText(` for ${plural(count, 'run')}${why}`))
+    if (refusal !== undefined) throw refusal
     return 0
   }
   if (model === undefined || body === undefined) throw await ctx.missingError(request.missing)
@@ -271,16 +273,16 @@ export async function runCommand(ctx: Context, requested: RequestOptions, flags:
     const { checkTarget } = await import('../runs/check-target.js')
     checkTarget(ctx, delivery, { runs: count, kind: request.kind })
   }
-  await checkLimit(count)
+  await limit.check(sum)
   if (count > MAX_UNASKED_RUNS && !yes) {
     const { confirm } = await import('../terminal/confirm.js')
     // Asks only on a terminal: a script that requests many runs does so on purpose.
-    const answer = await confirm(ctx, `Create ${count} runs of ${model}? ${estimateText(count)}`)
+    const answer = await confirm(ctx, `Create ${count} runs of ${model}? ${estimateText()}`)
     if (answer === 'no') {
       ctx.out.note('No run was created. --yes skips this question.')
       return EXIT.usage
     }
-    if (answer === 'not asked') ctx.out.note(`Creating ${count} runs of ${model}. ${estimateText(count)}`)
+    if (answer === 'not asked') ctx.out.note(`Creating ${count} runs of ${model}. ${estimateText()}`)
   }
   const connection = await ctx.connect({ render: wait })
   const { createRuns } = await import('../runs/create-runs.js')
@@ -295,8 +297,7 @@ export async function runCommand(ctx: Context, requested: RequestOptions, flags:
     body,
     wait,
     labels,
-    estimate,
-    checkLimit,
+    limit,
   })
 }
 

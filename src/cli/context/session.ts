@@ -8,9 +8,9 @@ import type { Limiter } from '../../limiter/index.js'
 import type { AskService, KnownModels } from '../models/known-models.js'
 import type { OpenedEngine } from '../models/local-engine.js'
 import type { Env, Io } from '../process/io.js'
-import { createConfigFile, settingsOf, storedKeyOf } from '../settings/config-file.js'
+import { createConfigFile } from '../settings/config-file.js'
 import { foldersOf } from '../settings/folders.js'
-import { once, openSettings, readOr, type Settings, type SettingsOptions } from '../settings/settings.js'
+import { once, openSettings, type Settings, type SettingsOptions } from '../settings/settings.js'
 import type { Output } from '../terminal/output.js'
 import type { App, Connection, ConnectOptions, Context, ReplaceableParts } from './context.js'
 
@@ -125,25 +125,16 @@ interface ModelSources {
 
 async function openModels(app: App, settings: Settings, sources: ModelSources): Promise<KnownModels> {
   const { env, out, clock, interrupts, configFolder, stateFolder } = app
-  const { createKnownModels } = await import('../models/known-models.js')
+  const { KnownModels } = await import('../models/known-models.js')
   if (settings.globals.local) {
     const { localDocuments } = await import('../models/local-models.js')
     const path = settings.setting('localModels')
     const local = await localDocuments({ path, configFolder, env, engine: await sources.lineEngine() })
-    return createKnownModels({ configFolder, stateFolder, address: undefined, local })
+    return new KnownModels({ configFolder, stateFolder, address: undefined, local })
   }
-  const { accountAt } = await import('../settings/key.js')
   // A command without a request needs no address, and one with a request reports it.
   const address = await settings.findAddress().catch(() => undefined)
-  const profile = readOr({}, settings.profile)
-  const keySources = {
-    env,
-    fileCommand: settingsOf(profile, ['apiKeyCommand']).apiKeyCommand,
-    stored: storedKeyOf(profile),
-  }
-  const account = address && accountAt(new URL(address).origin, keySources)
-  const models: AskService['models'] = async (etag, signal) =>
-    (await sources.connect()).client.models(etag, signal)
+  const models: AskService['models'] = async (signal) => (await sources.connect()).client.models(signal)
   const ask = { clock, signal: interrupts.first, warn: out.warn, models }
-  return createKnownModels({ configFolder, stateFolder, address, account, ask })
+  return new KnownModels({ configFolder, stateFolder, address, ask })
 }

@@ -92,6 +92,8 @@ async function checkModel(ctx: Context, kind: Kind, hasService: boolean): Promis
     )
   }
   const models = await ctx.models()
+  // Before it says no: the kept list may be old.
+  if (models.listedAtMs !== undefined && models.find(model)?.kind !== kind) await models.ask()
   const document = models.find(model)
   if (document !== undefined && document.kind !== kind) throw wrongKind(document, kind, false)
   if (models.isInvalid(model))
@@ -99,7 +101,7 @@ async function checkModel(ctx: Context, kind: Kind, hasService: boolean): Promis
       `${model} has an invalid model file`,
       'Its parameters are not checked; use it with --input.',
     )
-  return document !== undefined || !models.hasList
+  return document !== undefined || models.listedAtMs === undefined
     ? ok(`${kind}: ${model}`)
     : warning(
         `${model} is not in the service's list of models`,

@@ -94,13 +94,9 @@ export interface NamedModel {
 
 /**
  * Turns an error of commander into a usage error with the problem and the help to read. `command`: the command of the
- * parsed line. `model`: the model of the line, if it has one.
+ * parsed line.
  */
-export function usageOf(
-  { code, message }: CommanderError,
-  command: Command,
-  model?: NamedModel | undefined,
-): RushesError {
+export function usageOf({ code, message }: CommanderError, command: Command): RushesError {
   const [first = ''] = message.replace(/^error: /, '').split('\n')
   // commander quotes the typed word with single quotes.
   const [, word = ''] = /'(.*?)'(?: |$)/.exec(first) ?? []
@@ -111,7 +107,7 @@ export function usageOf(
         seeHelp(command),
       )
     case 'commander.unknownOption':
-      return unknownFlag(word, command, model)
+      return unknownFlag(word, command)
     case 'commander.missingArgument':
       return usageError(`Missing argument <${word}>.`, `Usage: ${usageLine(command)}. ${seeHelp(command)}`)
     case 'commander.optionMissingArgument':
@@ -130,7 +126,7 @@ const usageLine = (command: Command): string =>
   `\`${[fullName(command), ...argumentWords(command)].join(' ')}\``
 
 /** `typed`: may have a value, as in `--flag=value`. */
-export function unknownFlag(typed: string, command: Command, model: NamedModel | undefined): RushesError {
+export function unknownFlag(typed: string, command: Command, model?: NamedModel): RushesError {
   const [flag = ''] = typed.split('=')
   const owners = command.commands.filter((child) => commandsBelow(child).some((each) => flagOf(each, flag)))
   if (owners.length > 0)

@@ -1,10 +1,41 @@
 /** The tools as an agent sees them: names, descriptions that state what costs money, and schemas. Pure. */
+
+import { writeJson } from '../../protocol/json.js'
 import { MAX_LABELS } from '../../protocol/labels.js'
-import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
+import { mediaOfParameter } from '../../protocol/media-parameters.js'
+import {
+  KINDS,
+  type Kind,
+  type ModelDocument,
+  type ModelSchema,
+  type ParameterSchema,
+} from '../../protocol/models.js'
 import { builtInSchema } from '../../protocol/parameters.js'
+import { printable, shortened } from '../../protocol/text.js'
 import { LOCAL_MODELS } from '../../service/rules/names.js'
-import type { JsonSchema, ObjectSchema, Properties, ToolDefinition } from './tool.js'
-import { parametersFor, SOURCES } from './tool.js'
+
+interface ToolDefinition {
+  readonly name: string
+  readonly title: string
+  /** Text for the agent: what the tool does, what it costs, and what to do next. */
+  readonly description: string
+  readonly inputSchema: ObjectSchema
+  readonly annotations: {
+    readonly readOnlyHint: boolean
+    readonly destructiveHint: boolean
+    readonly idempotentHint: boolean
+    readonly openWorldHint: boolean
+  }
+}
+
+type JsonSchema = Readonly<Record<string, unknown>>
+type Properties = Readonly<Record<string, JsonSchema>>
+
+interface ObjectSchema extends JsonSchema {
+  readonly type: 'object'
+  readonly properties: Properties
+  readonly required?: readonly string[]
+}
 
 export const MAX_IDS = 20
 const MAX_REQUEST_ID = 200
@@ -120,14 +151,14 @@ const costOf = (facts: SessionFacts): string => {
   return `${cost} At most ${limitOf(facts)} per session.`
 }
 
-const AFTERWARDS =
-  'First ask for the estimate with dry_run: true. Waits up to 45 s, saves the outputs and returns their paths. If ' +
-  'the run is still running then, the result has its id: call wait_run, and do not create it again.'
+const afterwards = ({ isLocal }: SessionFacts): string =>
+  `${isLocal ? '' : 'First ask for the estimate with dry_run: true. '}Waits up to 45 s, saves the outputs and returns ` +
+  'their paths. If the run is still running then, the result has its id: call wait_run, and do not create it again.'
 
 export function definitionsFor(
   facts: SessionFacts,
 ): readonly (ToolDefinition & { readonly name: ToolName })[] {
-  const cost = costOf(facts)
+  const [cost, after] = [costOf(facts), afterwards(facts)]
   return [
     {
       name: 'list_models',
@@ -153,7 +184,7 @@ export function definitionsFor(
       return {
         name: `create_${kind}` as const,
         title: `Create ${kind === 'image' ? 'an image' : 'a video'}`,
-        description: `${about}. ${cost} ${AFTERWARDS} Give a request_id, so that a repeated call is not paid twice.`,
+        description: `${about}. ${cost} ${after} Give a request_id, so that a repeated call is not paid twice.`,
         inputSchema: object(
           { ...parameters, model: MODEL, ...CREATE },
           schema.required.filter((name) => Object.hasOwn(parameters, name)),
@@ -166,7 +197,7 @@ export function definitionsFor(
       title: 'Create a run of another model',
       description:
         `Create a run of any other published model. Its input is checked if list_models has its parameters. For ` +
-        `images and videos of the configured models, use create_image and create_video. ${cost} ${AFTERWARDS}`,
+        `images and videos of the configured models, use create_image and create_video. ${cost} ${after}`,
       inputSchema: object(
         {
           model: text('Model identifier <provider>/<name>, as published by the service'),
@@ -255,8 +286,8 @@ export function definitionsFor(
       title: 'Plan a batch',
       description:
         'Show which runs a manifest (YAML, JSON, JSON Lines or CSV) would create, and why, with the number of ' +
-        'runs that would be paid, and their estimate. Free, sends nothing. Always call it before ' +
-        'run_batch. Waits up to 45 s.',
+        `runs that would be paid, and their estimate. Free, sends nothing. ${facts.isLocal ? '' : 'Always call it before run_batch. '}` +
+        'Waits up to 45 s.',
       inputSchema: object(BATCH, ['manifest']),
       annotations: READS,
     },
@@ -304,3 +335,38 @@ export const instructionsFor = (facts: SessionLimits): string =>
     'Give each create a request_id: repeating the call with the same request_id returns the existing run.',
     'Results are paths; read a file only if you need its content.',
   ].join(' ')
+
+/** Ways to name a file in a media parameter. */
+const SOURCES =
+  'Each source is an http(s) URL, a data: URL, the path of a file relative to the folder of the server, ' +
+  'or run:<id> for an output of an earlier run (run:<id>#2 for its second output)'
+
+/** Returns the parameters of a model, except those whose names the tool itself uses. */
+function parametersFor({ properties }: ModelSchema, used: readonly string[]): Properties {
+  const own = Object.entries(properties).filter(([name]) => !used.includes(name))
+  return Object.fromEntries(own.map(([name, schema]) => [name, argumentOf(name, schema)]))
+}
+
+/** Longer lists of values are left out, since every session of an agent reads all tools. A create checks them. */
+const MAX_KEYWORD = 1_000
+const KEYWORDS: readonly string[] = 'type enum minimum maximum maxLength items maxItems default'.split(' ')
+
+/** Keeps only known keywords: a document may come from a service, and clients use these schemas. */
+function argumentOf(name: string, schema: ParameterSchema): JsonSchema {
+  const isMedia = mediaOfParameter(name, { ...schema }) !== undefined
+  const more = isMedia ? SOURCES : schema.type === 'other' ? 'JSON, see list_models' : ''
+  const description = [shortened(printable(schema.description)), more].filter(Boolean).join('. ')
+  if (schema.type === 'other') return { description }
+  const known = Object.entries(schema).filter(
+    ([name, value]) => KEYWORDS.includes(name) && writeJson(value).length <= MAX_KEYWORD,
+  )
+  return {
+    ...Object.fromEntries(known.map(([name, value]) => [name, asNumbers(value)])),
+    ...(schema.type === 'array' && { items: { type: 'string' } }),
+    description,
+  }
+}
+
+/** Clients parse the schemas with `JSON.parse`: a bound of 64 bits is rounded there in any case. */
+const asNumbers = (value: unknown): unknown =>
+  Array.isArray(value) ? value.map(asNumbers) : typeof value === 'bigint' ? Number(value) : value

@@ -1,102 +1,159 @@
-/** Serves one MCP client until it disconnects or a signal arrives. */
-import { EXIT } from '../../errors.js'
+/** Serves one MCP client on standard input and output until it disconnects or a signal arrives. Only this file runs code of the SDK. */
+import { Server } from '@modelcontextprotocol/sdk/server/index.js'
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
+import {
+  CallToolRequestSchema,
+  ErrorCode,
+  ListToolsRequestSchema,
+  McpError,
+} from '@modelcontextprotocol/sdk/types.js'
+import { Ajv, type ErrorObject } from 'ajv'
+import { EXIT, usageError } from '../../errors.js'
 import { untilAborted } from '../../host/abort.js'
+import { asRushesError } from '../../host/interrupts.js'
+import { findInexact } from '../../protocol/parameters.js'
 import { amountText } from '../../protocol/price.js'
+import { didYouMean, shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
+import { VERSION } from '../process/version.js'
 import { modelsByKind } from '../settings/required-settings.js'
-import { type Finished, planBatch, runBatch } from './batch-tools.js'
-import { createRun } from './create-tools.js'
-import {
-  definitionsFor,
-  instructionsFor,
-  type SessionFacts,
-  type SessionLimits,
-  type ToolName,
-} from './definitions.js'
-import { followRuns, getRuns, listModels, listRuns, showRun } from './run-tools.js'
-import { serveStdio } from './server.js'
-import {
-  closeSession,
-  firstSession,
-  type McpSession,
-  type McpSessionOptions,
-  moneyOf,
-  openSession,
-  sessionForCall,
-} from './session.js'
-import type { Answer, Call, Tools } from './tool.js'
+import { type Answer, errorAnswer, resultOf } from './answers.js'
+import { planBatch, runBatch, type StartedBatches } from './batch.js'
+import { createRun } from './create.js'
+import { definitionsFor, instructionsFor, type SessionFacts, type ToolName } from './definitions.js'
+import { type Call, McpSession, type SessionOptions } from './session.js'
+import { type Commands, followRuns, getRuns, listModels, listRuns, showRun } from './tools.js'
 
 /** Returns the exit code: 0 when the client has disconnected. */
-export async function serveMcp(ctx: Context, options: McpSessionOptions): Promise<number> {
-  const { out, interrupts } = ctx
-  const state = openSession(ctx, options)
-  const finished: Finished = new Map()
+export async function serveMcp(ctx: Context, options: SessionOptions, commands: Commands): Promise<number> {
+  const { out, interrupts, stdout, clock } = ctx
+  const session = new McpSession(ctx, options)
+  const tools = toolsOf(session, commands)
   const stdin = ctx.stdin()
   if (stdin.isTTY === true)
     out.note(
       'An MCP client starts this server and sends it messages on standard input. Press Ctrl-C to stop.',
     )
-  const { disconnected, close } = await serveStdio(ctx, {
-    stdin,
-    instructions: instructionsFor(await limitsOf(firstSession(state))),
-    tools: async () => toolsOf(await sessionForCall(state), finished),
+  const instructions = instructionsFor(await factsOf(session))
+  const server = new Server(
+    { name: 'rushes', version: VERSION },
+    { capabilities: { tools: {} }, instructions },
+  )
+  // The transport does not detect the end of its input.
+  const disconnected = new Promise<void>((resolve) => {
+    server.onclose = resolve
+    for (const end of ['end', 'close', 'error']) stdin.once(end, resolve)
   })
+  server.onerror = (error) => out.note(`Protocol error, message ignored: ${shortened(error.message, 200)}`)
+  server.setRequestHandler(ListToolsRequestSchema, async () => ({
+    tools: definitionsFor(await factsOf(session)) as never,
+  }))
+  server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal }) => {
+    const { name, arguments: args = {} } = params
+    const sinceMs = clock.monotonic()
+    if (!isTool(name, tools))
+      throw new McpError(
+        ErrorCode.InvalidParams,
+        `Unknown tool "${shortened(name, 60)}".${didYouMean(name, Object.keys(tools))}`,
+      )
+    try {
+      await checkCall(session, name, args)
+      return await resultOf(await tools[name]({ args, sinceMs, signal }))
+    } catch (thrown) {
+      return resultOf(errorAnswer({ errors: [asRushesError(thrown)] }))
+    }
+  })
+  await server.connect(new StdioServerTransport(stdin, stdout))
   await Promise.race([disconnected, untilAborted(interrupts.first)])
   const reason = interrupts.first.aborted ? interrupts.first.reason : undefined
-  await closeSession(state, reason === undefined || reason.by === 'stdout closed' ? 'SIGHUP' : reason.by)
-  await close()
+  await session.close(reason === undefined || reason.by === 'stdout closed' ? 'SIGHUP' : reason.by)
+  await server.close()
   return reason?.exitCode ?? EXIT.ok
 }
 
-/**
- * Returns the documents of the configured models. None if the settings cannot be read: each call reports that, and a
- * server that does not start shows an agent nothing.
- */
-async function documentsOf(ctx: Context): Promise<SessionFacts['documents']> {
-  try {
-    const [models, names] = [await ctx.models(), Object.entries(await modelsByKind(ctx))]
-    const found = names.map(([kind, name]) => [kind, models.find(name)] as const)
-    return Object.fromEntries(found.filter(([kind, document]) => document?.kind === kind))
-  } catch {
-    return {}
-  }
-}
+type Tools = Readonly<Record<ToolName, (call: Call) => Promise<Answer>>>
 
-/** No limit of the estimates if the settings cannot be read: then nothing is created. */
-async function limitsOf(session: McpSession): Promise<SessionLimits> {
-  const { base, state } = session
-  const { allowance } = (await moneyOf(session).catch(() => undefined)) ?? {}
-  const maxCost =
-    allowance?.maxCost === undefined ? undefined : amountText(allowance.maxCost, allowance.currency)
-  return { maxRuns: state.options.maxRuns, maxCost, isLocal: base.globals.local && (await isFree(base)) }
-}
+const isTool = (name: string, tools: Tools): name is ToolName => Object.hasOwn(tools, name)
 
-/** Whether no provider charges for a model of the local service. */
-async function isFree(ctx: Context): Promise<boolean> {
-  try {
-    return (await ctx.models()).list().every(({ document }) => document.cost === undefined)
-  } catch {
-    // Nothing is created with settings that cannot be read.
-    return true
-  }
-}
-
-/** Returns the tools for a call: each definition with its function. */
-async function toolsOf(session: McpSession, finished: Finished): Promise<Tools> {
-  const facts = { ...(await limitsOf(session)), documents: await documentsOf(session.base) }
-  const calls: Readonly<Record<ToolName, (call: Call) => Promise<Answer>>> = {
-    list_models: (call) => listModels(session, call),
+function toolsOf(session: McpSession, commands: Commands): Tools {
+  const batches: StartedBatches = new Map()
+  return {
+    list_models: (call) => listModels(session, call, commands),
     create_image: (call) => createRun(session, 'image', call),
     create_video: (call) => createRun(session, 'video', call),
     create_model_run: (call) => createRun(session, undefined, call),
-    wait_run: (call) => followRuns(session, call, { isDownload: false }),
-    get_run: (call) => getRuns(session, call),
-    cancel_run: (call) => getRuns(session, call, 'cancel_run'),
-    list_runs: (call) => listRuns(session, call),
-    show_run: (call) => showRun(session, call),
-    download_run: (call) => followRuns(session, call, { isDownload: true }),
-    plan_batch: (call) => planBatch(session, call),
-    run_batch: (call) => runBatch(session, finished, call),
+    wait_run: (call) => followRuns(session, call, false),
+    get_run: (call) => getRuns(session, call, 'status', commands),
+    cancel_run: (call) => getRuns(session, call, 'cancel', commands),
+    list_runs: (call) => listRuns(session, call, commands),
+    show_run: (call) => showRun(session, call, commands),
+    download_run: (call) => followRuns(session, call, true),
+    plan_batch: (call) => planBatch(session, call, commands),
+    run_batch: (call) => runBatch(session, batches, call, commands),
   }
-  return definitionsFor(facts).map((definition) => ({ definition, call: calls[definition.name] }))
+}
+
+/**
+ * What the definitions say. Settings that cannot be read are reported by each call: a server that does not start shows an
+ * agent nothing.
+ */
+async function factsOf(session: McpSession): Promise<SessionFacts> {
+  const { ctx, options } = session
+  const limit = await session.limit().catch(() => undefined)
+  const models = await ctx.models().catch(() => undefined)
+  const names = await modelsByKind(ctx).catch(() => ({}))
+  const documents = Object.entries(names)
+    .map(([kind, name]) => [kind, models?.find(name)] as const)
+    .filter(([kind, document]) => document?.kind === kind)
+  return {
+    maxRuns: options.maxRuns,
+    maxCost: limit?.maxCost === undefined ? undefined : amountText(limit.maxCost, limit.prices.currency),
+    isLocal:
+      ctx.globals.local && (models?.list().every(({ document }) => document.cost === undefined) ?? true),
+    documents: Object.fromEntries(documents),
+  }
+}
+
+/** Throws `usage` with all problems. A parameter that the kept list does not have may be one that the service has by now. */
+async function checkCall(session: McpSession, name: ToolName, args: Call['args']): Promise<void> {
+  const check = async () => {
+    const found = definitionsFor(await factsOf(session)).find((each) => each.name === name)
+    if (found !== undefined) checkArguments(found, args)
+  }
+  if (name !== 'create_image' && name !== 'create_video') return check()
+  const models = await session.ctx.models().catch(() => undefined)
+  await (models === undefined ? check() : models.checked(check))
+}
+
+/** Throws `usage` with all problems. */
+export function checkArguments(
+  { name, inputSchema }: Pick<ReturnType<typeof definitionsFor>[number], 'name' | 'inputSchema'>,
+  args: Call['args'],
+): void {
+  const inexact = findInexact(args)
+  if (inexact !== undefined)
+    throw usageError(
+      `${shortened(inexact.join('.'), 100)} is a number whose digits cannot be kept: it is beyond ` +
+        `${Number.MAX_SAFE_INTEGER}. Nothing was sent.`,
+      'Use a smaller number, or a string if the model accepts one.',
+    )
+  // Not kept: the schemas follow from documents, which change.
+  const isValid = new Ajv({ allErrors: true, strict: false, verbose: true }).compile(inputSchema)
+  if (isValid(args)) return
+  const known = Object.keys(inputSchema.properties)
+  const problems = (isValid.errors ?? []).map((error) => problemOf(error, known))
+  throw usageError(problems.join(' '), `Parameters of ${name}: ${known.join(', ')}.`)
+}
+
+function problemOf(
+  { keyword, instancePath, message, params, data }: ErrorObject,
+  known: readonly string[],
+): string {
+  const { additionalProperty: unknown, missingProperty: missing, allowedValues: allowed } = params
+  if (keyword === 'additionalProperties')
+    return `Unknown parameter "${shortened(unknown, 60)}".${didYouMean(unknown, known)}`
+  if (keyword === 'required') return `${missing} is missing.`
+  const where = instancePath.slice(1)
+  if (keyword !== 'enum') return `${where} ${message}.`
+  return `${where} must be one of ${allowed.join(', ')}.${didYouMean(String(data), allowed)}`
 }

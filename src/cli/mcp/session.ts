@@ -1,31 +1,27 @@
 /**
- * The state of one MCP server: its connection, the runs that it has created, and the jobs that continue between calls.
- * On shutdown it reports the runs that continue.
+ * The session of `rushes mcp`: what it may create, and the commands that its tools run. A command continues when its call
+ * has returned, so that no answer and no output is lost.
  */
 import { Readable, Writable } from 'node:stream'
 import type { RushesError } from '../../errors.js'
-import { onAbort } from '../../host/abort.js'
-import type { SignalName } from '../../host/interrupts.js'
-import type { Connection, Context } from '../context/context.js'
-import { maxCostOf, openPrices, type Prices } from '../models/prices.js'
+import { onAbort, raceAbort, withTimeout } from '../../host/abort.js'
+import { asRushesError, createInterrupts, type SignalName } from '../../host/interrupts.js'
+import type { RunEstimate } from '../../journal/index.js'
+import type { RunState } from '../../protocol/run-state.js'
+import type { BatchEvent } from '../../runs/batch.js'
+import type { RunEvent } from '../../runs/schedule.js'
+import type { Context } from '../context/context.js'
+import { type CostLimit, openCostLimit } from '../models/cost-limit.js'
+import type { Observer } from '../runs/carry-out.js'
 import { resumeCommand } from '../runs/resume.js'
 import { plural } from '../terminal/format.js'
 import type { Output } from '../terminal/output.js'
-import { type Allowance, createAllowance } from './allowance.js'
-import { type CallPaths, createPaths } from './call-paths.js'
-import {
-  cancelJob,
-  interrupt,
-  type Job,
-  type JobFunction,
-  type JobOrigin,
-  startJob,
-  type Waited,
-  waitAtMost,
-} from './job.js'
-import type { Call } from './tool.js'
+import type { TransferProgress } from '../terminal/spinner.js'
 
-export interface McpSessionOptions {
+/** Maximum duration of a call. Clients time out after 60 s. */
+export const MAX_WAIT_MS = 45_000
+
+export interface SessionOptions {
   /** Absolute path of the server's folder. */
   readonly folder: string
   readonly maxRuns: number
@@ -34,242 +30,263 @@ export interface McpSessionOptions {
   readonly allowOutside: boolean
 }
 
-/** A repeated call with an equal key joins the job of the earlier one. */
-export interface JobKey {
-  readonly name: string
-  readonly arguments: string
+export interface Call {
+  /** Checked against the input schema of the tool. */
+  readonly args: Readonly<Record<string, unknown>>
+  /** Monotonic time of the call, in milliseconds. */
+  readonly sinceMs: number
+  /** Aborted when the client cancels the call or disconnects. */
+  readonly signal: AbortSignal
 }
 
-export interface SessionTask {
-  readonly job: Job
-  /** Key of a create or a batch. */
-  readonly key: JobKey | undefined
-  /** Output settings of its run. */
-  readonly delivery: SavedDelivery | undefined
-}
-
-export interface SavedDelivery {
+/** Where the outputs of a run are saved. */
+export interface Delivery {
   readonly output: string
   readonly overwrite: boolean
 }
 
-interface NewTask extends JobOrigin {
-  readonly key?: JobKey
-  readonly delivery?: SavedDelivery
+interface JobOptions {
+  /** Name of a create or a batch, and what it was asked for: a call with the same ones joins it. */
+  readonly key?: string
+  readonly asked?: string
+  /** The existing run, if any. */
+  readonly id?: string
+  readonly delivery?: Delivery
+  /** Whether it creates one run, whose answer is awaited also after the call was cancelled. */
+  readonly isCreate?: boolean
 }
 
-export interface SessionMoney {
-  readonly prices: Prices
-  readonly allowance: Allowance
-}
+/** A command that runs for a tool, with what it has printed. */
+export class Job {
+  readonly options: JobOptions
+  /** Objects of `--json`. */
+  readonly objects: unknown[] = []
+  readonly errors: RushesError[] = []
+  readonly warnings: string[] = []
+  /** The last status of each run. */
+  readonly states = new Map<string, RunState>()
+  /** The last progress of each run's download. */
+  readonly transfers = new Map<string, TransferProgress>()
+  readonly created: string[] = []
+  /** Of the last create, or of the run that was found. Undefined without a price. */
+  estimate: RunEstimate | undefined
+  isDone = false
+  /** It was interrupted: it ends soon, and no call joins it. */
+  isStopped = false
+  /** Number of calls that wait for it. */
+  waiters = 0
+  /** Resolves when its run is known, or when the job is done. */
+  readonly known: Promise<void>
+  /** Never rejects. */
+  done: Promise<void> = Promise.resolve()
+  readonly interrupts = createInterrupts()
+  readonly noCreates = new AbortController()
+  #id: string | undefined
+  #setKnown = () => {}
 
-/** The session as one call sees it. */
-export interface McpSession {
-  readonly state: SessionState
-  /** Has the settings, the API key and the documents of the models of the time of the call. */
-  readonly base: Context
-}
-
-interface CallWait {
-  readonly call: Call
-  readonly jobs: readonly Job[]
-  /** Text for progress notifications. */
-  describe(): string
-}
-
-/**
- * Number of runs whose output settings are kept. Outputs of older runs go to the folder of the session, unless the call
- * gives another output.
- */
-const MAX_DELIVERIES = 1_000
-
-export interface SessionState {
-  readonly base: Context
-  readonly options: McpSessionOptions
-  readonly paths: CallPaths
-  /** Unfinished tasks, newest last. */
-  readonly running: Set<SessionTask>
-  readonly connections: Map<Context, Promise<Connection>>
-  /** Output settings that were given when a run was created. */
-  readonly deliveries: Map<string, SavedDelivery>
-  /** Runs that this session created and that have not ended, with the context of their service. */
-  readonly open: Map<string, Context>
-  allowance: Promise<Allowance> | undefined
-  isClosing: boolean
-  /** Whether its shutdown has said that it waits for responses. */
-  isWaiting: boolean
-}
-
-export const openSession = (base: Context, options: McpSessionOptions): SessionState => ({
-  base,
-  options,
-  paths: createPaths(options.folder, options.allowOutside),
-  running: new Set(),
-  connections: new Map(),
-  deliveries: new Map(),
-  open: new Map(),
-  allowance: undefined,
-  isClosing: false,
-  isWaiting: false,
-})
-
-/** The session with the settings of its start. Sends nothing. */
-export const firstSession = (state: SessionState): McpSession => ({
-  state,
-  base: inSession(state, state.base),
-})
-
-const inSession = (state: SessionState, of: Context): Context => ({
-  ...of,
-  connect: () => connect(state, of),
-})
-
-/** Returns the session for a call. Asks the service for its list of models, if it is not known or older than a day. */
-export async function sessionForCall(state: SessionState): Promise<McpSession> {
-  const base = inSession(state, state.base)
-  // A document of the local service that cannot be read is reported by the call that needs it.
-  await base.models().then(
-    (models) => models.refreshIfOld(),
-    () => {},
-  )
-  return { state, base }
-}
-
-/** Prices, and what the session may still create. Rejects with `usage` if the settings are not valid. */
-export async function moneyOf({ state, base }: McpSession): Promise<SessionMoney> {
-  const prices = await openPrices(base)
-  state.allowance ??= openAllowance(base, state.options, prices)
-  return { allowance: await state.allowance, prices }
-}
-
-async function openAllowance(
-  ctx: Context,
-  options: McpSessionOptions,
-  { currency }: Prices,
-): Promise<Allowance> {
-  const maxCost = await maxCostOf(ctx, options.maxCost)
-  return createAllowance({ maxRuns: options.maxRuns, maxCost, currency })
-}
-
-function connect({ connections }: SessionState, from: Context): Promise<Connection> {
-  const known = connections.get(from) ?? from.connect({ render: true })
-  connections.set(from, known)
-  // Do not cache a failure: the next call may find a key that was stored in the meantime.
-  known.catch(() => connections.delete(from))
-  return known
-}
-
-function keepDelivery({ deliveries }: SessionState, id: string, delivery: SavedDelivery): void {
-  deliveries.set(id, delivery)
-  const [oldest] = deliveries.keys()
-  if (deliveries.size > MAX_DELIVERIES && oldest !== undefined) deliveries.delete(oldest)
-}
-
-export function startTask({ state, base }: McpSession, newTask: NewTask, work: JobFunction): SessionTask {
-  const { running, open } = state
-  const { key, delivery, ...jobOptions } = newTask
-  const job = startJob(
-    {
-      ...jobOptions,
-      base,
-      onAccepted(id, at) {
-        open.set(id, at)
-        if (delivery !== undefined) keepDelivery(state, id, delivery)
-      },
-      onState({ id, phase }) {
-        if (phase !== 'running') open.delete(id)
-      },
-      onUnanswered() {
-        if (state.isClosing && !state.isWaiting)
-          state.base.out.warn(
-            'Waiting up to 10 s for the responses to creates that were sent. If the server is killed before, ' +
-              '`rushes list --status unconfirmed` shows them.',
-          )
-        state.isWaiting = state.isClosing
-      },
-      stdin: Readable.from([]),
-      stdout: discarding(),
-    },
-    work,
-  )
-  const task: SessionTask = { job, key, delivery }
-  running.add(task)
-  job.done.then(() => running.delete(task))
-  return task
-}
-
-/**
- * Waits until `work` has ended, 45 s have passed, or the client has cancelled the call. After a cancel, its jobs may
- * stop.
- */
-export async function waitFor(
-  { base: { clock, out } }: McpSession,
-  work: Promise<unknown>,
-  { call, jobs, describe }: CallWait,
-): Promise<Waited> {
-  const report = () => call.progress(describe())
-  for (const job of jobs) {
-    job.waiters++
-    job.onChange = report
+  constructor(options: JobOptions) {
+    this.options = options
+    this.known = new Promise((resolve) => {
+      this.#setKnown = resolve
+    })
+    this.id = options.id
   }
-  const waited = await waitAtMost(work, call, clock, report)
-  for (const job of jobs) {
-    job.waiters--
-    if (job.onChange === report) job.onChange = undefined
+
+  /** Of the run that it creates or follows. */
+  get id(): string | undefined {
+    return this.#id
   }
-  if (waited === 'cancelled') {
-    const left = jobs.filter(({ isDone, waiters }) => !isDone && waiters === 0)
-    for (const job of left) cancelJob(job)
-    for (const job of left) noteStillRunning(out, job)
+
+  set id(id: string | undefined) {
+    this.#id ??= id
+    if (id !== undefined) this.#setKnown()
   }
-  return waited
+
+  async run(work: () => Promise<unknown>): Promise<void> {
+    await work().catch((thrown: unknown) => this.errors.unshift(asRushesError(thrown)))
+    this.isDone = true
+    this.#setKnown()
+  }
+
+  stop(by: SignalName): void {
+    this.isStopped = true
+    this.interrupts.interrupt(by)
+  }
+
+  /** Collects what the command prints, in the form of `--json`. */
+  outputLike({ debug, style, mode }: Output): Output {
+    const add = (value: unknown) => void this.objects.push(value)
+    return {
+      mode: { json: true, quiet: true, debug: mode.debug },
+      ...{ stdoutIsTerminal: false, columns: undefined, style, line: add, json: add, note: debug, debug },
+      picture() {},
+      warn: (text) => void this.warnings.push(text),
+      error: (error) => void this.errors.push(error),
+      setAside() {},
+    }
+  }
 }
 
-/** Waits for the id: the response to a cancelled create may come later. */
-function noteStillRunning({ note }: Output, job: Job): void {
-  job.known.then(() => {
-    const ids = job.created.length > 0 ? job.created : job.id === undefined ? [] : [job.id]
-    if (ids.length > 0) note(`The call was cancelled. Still running: ${ids.join(', ')}.`)
-  })
+/** What a command tells the job that runs it. */
+export interface JobObserver extends Observer {
+  see(event: RunEvent | BatchEvent): void
+  onState(state: RunState): void
 }
 
-/** Interrupts all work, waits for responses to creates, and reports the runs that continue. */
-export async function closeSession(state: SessionState, by: SignalName): Promise<void> {
-  const { out, interrupts } = state.base
-  const left = [...state.running].map(({ job }) => job)
-  state.isClosing = true
-  for (const job of left) interrupt(job, by)
-  // Interrupts again at the second signal. The first one is normal: most clients send SIGTERM after closing standard
-  // input.
-  const forget = onAbort(interrupts.second, () => {
-    for (const job of left) interrupt(job, by)
-  })
-  // Warn before waiting: a client may kill the server.
-  await warnOfOpenRuns(state)
-  const outcomes = await Promise.all(left.map(({ done }) => done))
-  forget()
-  for (const { errors } of outcomes) for (const error of errors) if (isWorthReporting(error)) out.error(error)
-  await warnOfOpenRuns(state)
-}
+type Work = (ctx: Context, observer: JobObserver, job: Job) => Promise<unknown>
 
-async function warnOfOpenRuns({ base, open }: SessionState): Promise<void> {
-  for (const isLocal of [false, true]) {
-    const ids = [...open].filter(([, at]) => at.globals.local === isLocal).map(([id]) => id)
+export class McpSession {
+  /** With the settings, the key and the models of its start. */
+  readonly ctx: Context
+  readonly options: SessionOptions
+  /** Unfinished jobs. */
+  readonly jobs = new Set<Job>()
+  /** Where the outputs of a run go, as the call that created it said. */
+  readonly deliveries = new Map<string, Delivery>()
+  #limit: Promise<CostLimit> | undefined
+  /** Runs that this session created and that have not ended. */
+  readonly #open = new Set<string>()
+  #isClosing = false
+  #isWaiting = false
+
+  constructor(base: Context, options: SessionOptions) {
+    this.ctx = { ...base, connect: () => base.connect({ render: true }), sessionOf: undefined }
+    this.options = options
+  }
+
+  /** What the session may still create. Rejects with `usage` if the settings are not valid. */
+  limit(): Promise<CostLimit> {
+    const { maxCost: flag, maxRuns } = this.options
+    this.#limit ??= openCostLimit(this.ctx, { flag, maxRuns })
+    return this.#limit
+  }
+
+  start(options: JobOptions, work: Work): Job {
+    const job = new Job(options)
+    const ctx: Context = {
+      ...this.ctx,
+      out: job.outputLike(this.ctx.out),
+      interrupts: job.interrupts,
+      stdin: () => Readable.from([]),
+      stdout: new Writable({ write: (_chunk, _encoding, done) => done() }),
+    }
+    this.jobs.add(job)
+    job.done = job.run(() => work(ctx, this.#observe(job), job)).then(() => void this.jobs.delete(job))
+    return job
+  }
+
+  #observe(job: Job): JobObserver {
+    const onState = (state: RunState) => {
+      job.states.set(state.id, state)
+      if (state.phase !== 'running') this.#open.delete(state.id)
+    }
+    return {
+      // A session repeats creates by request id, so a create without an intent could be paid twice.
+      policy: 'required',
+      noCreates: job.noCreates.signal,
+      onState,
+      onTransfer: (id, amount) => void job.transfers.set(id, amount),
+      see: (seen) => {
+        const event = seen.is === 'run' ? seen.event : seen
+        if (event.is === 'unanswered') this.#noteWaiting()
+        if (event.is === 'status') onState(event.state)
+        if (event.is !== 'created') return
+        const { id } = event.run
+        const { delivery } = job.options
+        job.created.push(id)
+        this.#open.add(id)
+        if (delivery !== undefined) this.deliveries.set(id, delivery)
+        job.id = id
+      },
+    }
+  }
+
+  /** Waits until `work` has ended, 45 s have passed since the call, or it was cancelled. Its jobs may then stop. */
+  async wait(
+    work: Promise<unknown>,
+    { sinceMs, signal }: Call,
+    jobs: readonly Job[],
+  ): Promise<'done' | 'late'> {
+    const { clock } = this.ctx
+    const late = new Error('late')
+    for (const job of jobs) job.waiters++
+    try {
+      const timeout = {
+        timeoutMs: sinceMs + MAX_WAIT_MS - clock.monotonic(),
+        reason: () => late,
+        clock,
+        signal,
+      }
+      await withTimeout((limited) => raceAbort(work, limited), timeout)
+      return 'done'
+    } catch (error) {
+      if (error !== late && !signal.aborted) throw error
+      return 'late'
+    } finally {
+      for (const job of jobs) job.waiters--
+      if (signal.aborted) for (const job of jobs) this.#leave(job)
+    }
+  }
+
+  /** After its call was cancelled. A create that was sent is answered first, and another call may join until then. */
+  #leave(job: Job): void {
+    const stopUnlessJoined = () => {
+      if (!job.isDone && job.waiters === 0) job.stop('SIGTERM')
+    }
+    if (job.isDone || job.waiters > 0) return
+    if (job.options.isCreate !== true) stopUnlessJoined()
+    else {
+      job.noCreates.abort()
+      job.known.then(stopUnlessJoined)
+    }
+    job.known.then(() => {
+      const ids = job.created.length > 0 ? job.created : [job.id ?? []].flat()
+      if (ids.length > 0) this.ctx.out.note(`The call was cancelled. Still running: ${ids.join(', ')}.`)
+    })
+  }
+
+  #noteWaiting(): void {
+    if (this.#isClosing && !this.#isWaiting)
+      this.ctx.out.warn(
+        'Waiting up to 10 s for the responses to creates that were sent. If the server is killed before, ' +
+          '`rushes list --status unconfirmed` shows them.',
+      )
+    this.#isWaiting = this.#isClosing
+  }
+
+  /** Interrupts all jobs, waits for responses to creates, and names the runs that continue. */
+  async close(by: SignalName): Promise<void> {
+    const { out, interrupts } = this.ctx
+    const left = [...this.jobs]
+    this.#isClosing = true
+    for (const job of left) job.stop(by)
+    // Most clients send SIGTERM after they have closed standard input: only the next signal does not wait.
+    const forget = onAbort(interrupts.second, () => {
+      for (const job of left) job.stop(by)
+    })
+    // Before it waits: a client may kill the server.
+    await this.#warnOfOpenRuns()
+    await Promise.all(left.map(({ done }) => done))
+    forget()
+    // Runs that continue are named together.
+    const isNamed = ({ code, runId, message }: RushesError) =>
+      code === 'interrupted' && (runId !== undefined || message === 'Interrupted.')
+    for (const error of left.flatMap(({ errors }) => errors)) if (!isNamed(error)) out.error(error)
+    await this.#warnOfOpenRuns()
+  }
+
+  async #warnOfOpenRuns(): Promise<void> {
+    const ids = [...this.#open]
     const [first] = ids
-    if (first === undefined) continue
-    const at = open.get(first) ?? base
-    if (isLocal) (await at.openJournal()).queued(await at.address(), ids)
-    const resume = resumeCommand({ globals: at.globals, delivery: ['-d'] }, 'wait', ids)
-    const state = `${ids.length === 1 ? 'is' : 'are'} ${isLocal ? 'not finished' : 'still running'}`
-    for (const id of ids) open.delete(id)
-    base.out.warn(
+    if (first === undefined) return
+    this.#open.clear()
+    const { globals, out } = this.ctx
+    const { local } = globals
+    if (local) (await this.ctx.openJournal()).queued(await this.ctx.address(), ids)
+    const state = `${ids.length === 1 ? 'is' : 'are'} ${local ? 'not finished' : 'still running'}`
+    const resume = resumeCommand({ globals, delivery: ['-d'] }, 'wait', ids)
+    out.warn(
       `${ids.length === 1 ? first : `${plural(ids.length, 'run')} (${ids.join(', ')})`} ${state}. Resume with \`${resume}\`.`,
     )
   }
 }
-
-/** Whether to report the error on shutdown. Runs that continue are already reported together. */
-const isWorthReporting = ({ code, message, runId }: RushesError): boolean =>
-  !(code === 'interrupted' && (runId !== undefined || message === 'Interrupted.'))
-
-const discarding = (): Writable => new Writable({ write: (_chunk, _encoding, done) => done() })

@@ -1,14 +1,12 @@
-/**
- * Keeps the lists of models: one JSON file per service URL and account in the state folder. "No list" is kept too. A damaged
- * file counts as absent.
- */
+/** Keeps the list of models of each service: one JSON file per address in the state folder. A damaged file counts as absent. */
 import { readFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { readJson, writeJson } from '../../protocol/json.js'
 import { type DocumentPath, documentJson, readModelDocument } from '../../protocol/model-document.js'
 import type { ModelDocument } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
-import { keptListPath, type ListOwner } from '../settings/folders.js'
+import { keptListPath } from '../settings/folders.js'
 import { plural } from '../terminal/format.js'
 import { writeOwnFile } from './own-file.js'
 
@@ -20,35 +18,35 @@ interface ListedModels {
 }
 
 export interface KeptList extends ListedModels {
-  /** Time of the last answer, with or without a list, in milliseconds since the epoch; 0 without an answer. */
+  /** When the service sent it, in milliseconds since the epoch. */
   readonly askedAtMs: number
-  readonly hasList: boolean
-  readonly etag?: string | undefined
 }
 
-export const NOT_ASKED: KeptList = { askedAtMs: 0, hasList: false, invalid: [], documents: {} }
-
-/** Returns the kept list; undefined if there is none or if it cannot be read. */
-export function readKept(stateFolder: string, owner: ListOwner): KeptList | undefined {
+/** Returns the kept list. Undefined if there is none or if it cannot be read. */
+export function readKept(stateFolder: string, address: string): KeptList | undefined {
   try {
-    const kept = JSON.parse(readFileSync(keptListPath(stateFolder, owner), 'utf8'))
-    const isKept = kept.address === owner.address && typeof kept.askedAtMs === 'number'
+    const kept = JSON.parse(readFileSync(keptListPath(stateFolder, address), 'utf8'))
+    const isKept = kept.address === address && typeof kept.askedAtMs === 'number'
     return isKept && Array.isArray(kept.invalid) && isObject(kept.documents) ? kept : undefined
   } catch {
     return undefined
   }
 }
 
-/** Replaces the kept list. Throws the system's errors. */
-export async function writeKept(stateFolder: string, owner: ListOwner, kept: KeptList): Promise<void> {
-  const content = JSON.stringify({ ...kept, address: owner.address })
-  await writeOwnFile(keptListPath(stateFolder, owner), content, { isFlushed: false })
+/** Replaces the kept list. Without a writable state folder, the next command has none. */
+export async function writeKept(stateFolder: string, address: string, kept: KeptList): Promise<void> {
+  const content = JSON.stringify({ ...kept, address })
+  await writeOwnFile(keptListPath(stateFolder, address), content, { isFlushed: false }).catch(() => {})
 }
 
+/** The service has no list. */
+export const dropKept = (stateFolder: string, address: string): Promise<void> =>
+  rm(keptListPath(stateFolder, address), { force: true }).catch(() => {})
+
 /** Returns the document of a model. Undefined if the list does not have it, or if it is damaged. */
-export function findKept({ documents }: ListedModels, name: string): ModelDocument | undefined {
+export function findKept(list: ListedModels | undefined, name: string): ModelDocument | undefined {
   try {
-    const text = Object.hasOwn(documents, name) ? documents[name] : undefined
+    const text = list !== undefined && Object.hasOwn(list.documents, name) ? list.documents[name] : undefined
     return text === undefined ? undefined : readModelDocument(readJson(text), () => {})
   } catch {
     return undefined

@@ -2,7 +2,6 @@
  * Estimates of what runs will cost: prices of the config file, then those of the models' documents. With `--local`, the
  * service charges nothing, and the provider of a model charges the `cost` of its document.
  */
-import { usageError } from '../../errors.js'
 import type { RunEstimate } from '../../journal/index.js'
 import {
   isModelName,
@@ -14,41 +13,14 @@ import {
   type Price,
 } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
-import {
-  amountText,
-  dearestInput,
-  type EstimateSum,
-  millionthsOf,
-  parseAmount,
-  sumOf,
-} from '../../protocol/price.js'
+import { dearestInput, type EstimateSum, millionthsOf, sumOf } from '../../protocol/price.js'
 import { readPrice } from '../../protocol/read-price.js'
 import { printable, shortened } from '../../protocol/text.js'
-import type { Context } from '../context/context.js'
+import type { ConfigFile } from '../settings/config-file.js'
+import type { Settings } from '../settings/settings.js'
 import { SETTINGS } from '../settings/table.js'
-import { plural } from '../terminal/format.js'
-import { builtInDocument, type KnownModel } from './known-models.js'
-
-export interface Prices {
-  /** Currency of all estimates, of the prices in the config file, and of `--max-cost`. */
-  readonly currency: string
-  /** Returns the price of a model, and where it comes from. */
-  find(model: PricedModel): FoundPrice | undefined
-  /**
-   * Asks the service for the prices that it gives these models now, before a limit of the cost is checked. Throws `usage`
-   * if it does not answer and its list is older than a day: it may have changed a price.
-   */
-  renew(models: Iterable<string>): Promise<void>
-  /**
-   * Returns undefined if the model has no price in the currency of the estimates. `input`: undefined if it is not known,
-   * for the highest estimate.
-   */
-  estimate(run: {
-    model: string
-    kind: Kind | undefined
-    input: ModelInput | undefined
-  }): RunEstimate | undefined
-}
+import type { Terminal } from '../terminal/output.js'
+import { builtInDocument, type KnownModel, type KnownModels } from './known-models.js'
 
 /** A document, or a model whose input is not known. */
 interface PricedModel {
@@ -58,42 +30,55 @@ interface PricedModel {
   readonly input?: ModelSchema
 }
 
-interface ModelFinder {
-  find(name: string): ModelDocument | undefined
-  renewListOf?(names: readonly string[]): Promise<number | undefined>
+interface PricedRun {
+  /** Undefined: the run has no price. */
+  readonly model: string | undefined
+  readonly kind: Kind | undefined
+  /** Undefined if it is not known, for the highest estimate. */
+  readonly input: ModelInput | undefined
 }
 
-export interface FoundPrice {
+interface ModelEstimate extends EstimateSum {
+  readonly runs: number
+}
+
+/** The estimate of several runs. */
+export interface CostEstimate extends ModelEstimate {
+  readonly currency: string
+  readonly byModel: ReadonlyMap<string, ModelEstimate>
+}
+
+interface FoundPrice {
   readonly price: Price
   readonly source: 'config' | 'document' | 'local' | 'cost'
   readonly currency: string
 }
 
+interface ModelFinder {
+  find(name: string): ModelDocument | undefined
+}
+
 /** Unit of the prices in documents. */
 const CREDITS = SETTINGS.currency.default
 
+/** The parts of a command's context that are used for prices. */
+export interface PriceSources extends Settings, Pick<Terminal, 'out'> {
+  readonly config: ConfigFile
+  models(): Promise<KnownModels>
+}
+
 /** Reads the prices for the service of the command. Warns of prices in the config file that are not valid. */
-export async function openPrices(ctx: Context): Promise<Prices> {
+export async function openPrices(ctx: PriceSources): Promise<Prices> {
   const models = await ctx.models()
   const setting = await ctx.setting('currency')
   if (ctx.globals.local) {
     const currency = currencyOfCosts(models.list(), setting)
-    return createPrices({ currency, isLocal: true, models })
+    return new Prices({ currency, isLocal: true, models })
   }
-  const currency = setting ?? CREDITS
   const { prices } = await ctx.profile()
   const warn = (problems: string) =>
     ctx.out.warn(`${ctx.config.path}: ${problems}. The model is treated as one without a price.`)
-  return createPrices({ currency, models, prices, warn })
-}
-
-interface PricesOptions {
-  readonly currency: string
-  readonly isLocal?: boolean
-  readonly models?: ModelFinder
-  /** `prices` of the profile, by name of the model. */
-  readonly prices?: unknown
-  warn?(problems: string): void
+  return new Prices({ currency: setting ?? CREDITS, models, prices, warn })
 }
 
 /** Sums and limits have one currency: that of the profile if a cost has it, else that of the first cost. */
@@ -105,79 +90,100 @@ function currencyOfCosts(known: readonly KnownModel[], setting: string | undefin
   return currencies.find((each) => each === setting) ?? currencies[0] ?? CREDITS
 }
 
-/** The price of a run with `--local`. */
-function costOf(cost: ModelDocument['cost'], currency: string): FoundPrice | undefined {
-  if (cost === 'unknown') return undefined
-  if (cost === undefined) return { price: { run: 0, factors: {} }, source: 'local', currency }
-  const { currency: own, ...price } = cost
-  return { price, source: 'cost', currency: own }
+interface PricesOptions {
+  readonly currency: string
+  readonly isLocal?: boolean
+  readonly models?: ModelFinder
+  /** `prices` of the profile, by name of the model. */
+  readonly prices?: unknown
+  warn?(problems: string): void
 }
 
-export function createPrices(options: PricesOptions): Prices {
-  const { currency, isLocal, models, prices, warn = () => {} } = options
-  const ofConfig = new Map<string, { schema?: ModelSchema | undefined; price: Price | undefined }>()
-  const documents = new Map<string, ModelDocument>()
+export class Prices {
+  /** Currency of all estimates, of the prices in the config file, and of the limits. */
+  readonly currency: string
+  readonly #options: PricesOptions
+  readonly #ofConfig = new Map<string, { schema: ModelSchema | undefined; price: Price | undefined }>()
 
-  /** Finds a document once: reading it takes a file. */
-  function documentOf(name: string): ModelDocument | undefined {
-    const document = documents.get(name) ?? models?.find(name)
-    if (document !== undefined) documents.set(name, document)
-    return document
+  constructor(options: PricesOptions) {
+    this.currency = options.currency
+    this.#options = options
   }
 
-  function configured(name: string, schema: ModelSchema | undefined): Price | undefined {
+  /** Returns the price of a model, and where it comes from. */
+  find(model: PricedModel): FoundPrice | undefined {
+    const { isLocal, prices } = this.#options
+    if (isLocal === true) return this.#costOf(model)
+    const isSet = isObject(prices) ? Object.hasOwn(prices, model.name) : prices != null
+    if (!isSet) return model.price && { price: model.price, source: 'document', currency: CREDITS }
+    const price = this.#configured(model)
+    return price && { price, source: 'config', currency: this.currency }
+  }
+
+  /** Returns undefined if the model has no price in the currency of the estimates. */
+  estimate({ model, kind, input }: PricedRun): RunEstimate | undefined {
+    if (model === undefined) return undefined
+    const known = this.#options.models?.find(model)
+    // A model that the local service does not have is not known to be free.
+    if (known === undefined && this.#options.isLocal === true) return undefined
+    const document = known ?? (kind && builtInDocument(kind, model))
+    const found = this.find(document ?? { name: model })
+    // Sums and limits have one currency.
+    if (found?.currency !== this.currency) return undefined
+    const { price, currency } = found
+    // The built-in schemas have no defaults, so that the kind does not matter.
+    const priced = { ...(document ?? builtInDocument('image')), price }
+    return { millionths: millionthsOf(priced, input ?? dearestInput(price)) ?? 0, currency }
+  }
+
+  /** Sums the estimates of runs. `count`: of each of them. */
+  sum(runs: Iterable<PricedRun>, count = 1): CostEstimate {
+    const byModel = new Map<string | undefined, (number | undefined)[]>()
+    for (const run of runs) {
+      const millionths = this.estimate(run)?.millionths
+      const ofModel = byModel.get(run.model) ?? []
+      for (let each = 0; each < count; each++) ofModel.push(millionths)
+      byModel.set(run.model, ofModel)
+    }
+    const sum = (estimates: (number | undefined)[]) => ({ runs: estimates.length, ...sumOf(estimates) })
+    return {
+      ...sum([...byModel.values()].flat()),
+      currency: this.currency,
+      byModel: new Map(
+        [...byModel].flatMap(([model, each]) => (model === undefined ? [] : [[model, sum(each)] as const])),
+      ),
+    }
+  }
+
+  /** Whether the estimates of the model come from its document. */
+  isOfDocument(model: string): boolean {
+    const document = this.#options.models?.find(model)
+    return document !== undefined && this.find(document)?.source === 'document'
+  }
+
+  /** The price of a run with `--local`. */
+  #costOf({ cost }: PricedModel): FoundPrice | undefined {
+    if (cost === 'unknown') return undefined
+    if (cost === undefined)
+      return { price: { run: 0, factors: {} }, source: 'local', currency: this.currency }
+    const { currency, ...price } = cost
+    return { price, source: 'cost', currency }
+  }
+
+  #configured({ name, input: schema }: PricedModel): Price | undefined {
+    const { prices, warn = () => {} } = this.#options
+    const known = this.#ofConfig.get(name)
+    // With its document, the price is read with another schema.
+    if (known !== undefined && known.schema === schema) return known.price
     const problems: string[] = []
     const price = isObject(prices)
       ? readConfigPrice(name, prices[name], schema, (each) => problems.push(each))
       : void problems.push('prices must be an object by name of the model')
     if (problems.length > 0) warn(problems.join('; '))
+    this.#ofConfig.set(name, { schema, price })
     return price
   }
-
-  function find(model: PricedModel): FoundPrice | undefined {
-    if (isLocal === true) return costOf(model.cost, currency)
-    const isSet = isObject(prices) ? Object.hasOwn(prices, model.name) : prices != null
-    if (!isSet) return model.price && { price: model.price, source: 'document', currency: CREDITS }
-    const [name, schema] = isObject(prices) ? [model.name, model.input] : ['']
-    const known = ofConfig.get(name)
-    // Without its document, the price is read with another schema.
-    const isKnown = known !== undefined && known.schema === schema
-    const price = isKnown ? known.price : configured(name, schema)
-    ofConfig.set(name, { schema, price })
-    return price && { price, source: 'config', currency }
-  }
-
-  return {
-    currency,
-    find,
-    async renew(names) {
-      const priced = [...new Set(names)].filter((name) => {
-        const document = documentOf(name)
-        return document !== undefined && find(document)?.source === 'document'
-      })
-      const askedAtMs = await models?.renewListOf?.(priced)
-      documents.clear()
-      if (askedAtMs !== undefined) throw oldPrices(askedAtMs)
-    },
-    estimate({ model, kind, input }) {
-      const document = documentOf(model) ?? (kind && builtInDocument(kind, model))
-      const found = find(document ?? { name: model })
-      // Sums and limits have one currency.
-      if (found?.currency !== currency) return undefined
-      const { price } = found
-      // The built-in schemas have no defaults, so that the kind does not matter.
-      const priced = { ...(document ?? builtInDocument('image')), price }
-      return { millionths: millionthsOf(priced, input ?? dearestInput(price)) ?? 0, currency }
-    },
-  }
 }
-
-const oldPrices = (askedAtMs: number) =>
-  usageError(
-    `The service's list of models could not be read since ${new Date(askedAtMs).toISOString().slice(0, 10)}, so its ` +
-      'prices may have changed and --max-cost cannot be checked. Nothing was sent.',
-    'Run `rushes models --refresh` to see why, set the price in the config, or remove the limit.',
-  )
 
 const PRICE_KEYS: readonly string[] = ['run', 'factors']
 
@@ -220,41 +226,5 @@ export function priceProblems(
   return problems
 }
 
-/** The sum of the estimates of runs with the same input. */
-export const sumOfRuns = (estimate: RunEstimate | undefined, count: number): EstimateSum =>
-  sumOf(Array.from({ length: count }, () => estimate?.millionths))
-
-/** Returns the limit of `--max-cost`, in millionths; undefined if none is set. Throws `usage`. */
-export async function maxCostOf(ctx: Context, flag?: string): Promise<number | undefined> {
-  const text = await ctx.setting('maxCost', flag)
-  return text === undefined ? undefined : parseAmount(text)
-}
-
 /** ` in USD`, for messages about prices that only the config can have; empty for credits. */
 export const inCurrency = (currency: string): string => (currency === CREDITS ? '' : ` in ${currency}`)
-
-/** Throws `usage` if the estimate is above the limit, or if a run has no price. `unpriced`: models without one, if known. */
-export function checkMaxCost(
-  sum: EstimateSum,
-  limit: number | undefined,
-  currency: string,
-  unpriced: readonly string[] = [],
-): void {
-  if (limit === undefined) return
-  const { millionths, withoutPrice } = sum
-  const names = unpriced.length === 0 ? '' : ` (${unpriced.map(printable).join(', ')})`
-  const which = `${inCurrency(currency)}${names}`
-  if (withoutPrice > 0)
-    throw usageError(
-      `${plural(withoutPrice, 'run has', 'runs have')} no price${which}, so --max-cost cannot be checked. ` +
-        'Nothing was sent.',
-      'Set its price (see `rushes config set --help`; with --local, `cost` in its document), or remove the limit ' +
-        '(--max-cost, RUSHES_MAX_COST or `maxCost`).',
-    )
-  if (millionths > limit)
-    throw usageError(
-      `The estimate is ${amountText(millionths, currency)}, but --max-cost allows ${amountText(limit, currency)}. ` +
-        'Nothing was sent.',
-      'Create fewer runs, or raise the limit (--max-cost, RUSHES_MAX_COST or `maxCost`).',
-    )
-}

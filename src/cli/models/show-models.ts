@@ -7,12 +7,12 @@ import { printable, shortened } from '../../protocol/text.js'
 import { defaultText } from '../flags/model-flags.js'
 import type { Output } from '../terminal/output.js'
 import { printTable } from '../terminal/table.js'
-import type { ModelSource } from './known-models.js'
+import type { KnownModel } from './known-models.js'
 import type { Prices } from './prices.js'
 
 export interface ShownModel {
   readonly document: ModelDocument
-  readonly source: ModelSource | 'built-in'
+  readonly source: KnownModel['source'] | 'built-in'
   /** Whether `rushes run <kind>` uses it without `--model`. */
   readonly isDefault: boolean
 }

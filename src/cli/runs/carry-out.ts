@@ -27,6 +27,7 @@ import { createErrorGroups, type ErrorGroups } from '../terminal/error-groups.js
 import { formatSeconds, GRACE_NOTE, plural } from '../terminal/format.js'
 import { createProgress, type Progress } from '../terminal/progress.js'
 import type { RunRecord } from '../terminal/run-json.js'
+import type { TransferProgress } from '../terminal/spinner.js'
 import { repeatedRuns } from './folded-errors.js'
 import { isFree } from './journal-rows.js'
 import { createRepeatedIds, inOrder, type PrintOptions, printRun, recordOf } from './print-run.js'
@@ -47,6 +48,7 @@ export interface Observer {
   readonly noCreates: AbortSignal
   /** Called with each event, before it is printed. */
   see(event: RunEvent): void
+  onTransfer(id: string, progress: TransferProgress): void
 }
 
 export interface CarryOutOptions {
@@ -58,6 +60,8 @@ export interface CarryOutOptions {
   /** How to resume when there are many runs. */
   readonly many: ResumeMany
   readonly observer?: Observer | undefined
+  /** Called for each create that was accepted, or whose outcome is unknown. */
+  onSent?(): void
   /** Returns the errors to print for the creates that failed. Called when no further create will be sent. */
   createErrors?(failed: readonly FailedCreate[], created: number): readonly RushesError[]
   /** Completes the error of a signal that kept creates back. */
@@ -88,6 +92,8 @@ export async function carryOutRuns(ctx: Context, options: CarryOutOptions): Prom
   const rows = await rowsOf(ctx, options, session, printer)
   for await (const event of carryOut(rows, session)) {
     observer?.see(event)
+    if (event.is === 'created' || (event.is === 'ended' && event.result.is === 'unconfirmed'))
+      options.onSent?.()
     await printer.see(event)
   }
   return printer.end()
@@ -107,7 +113,7 @@ async function printerOf(
 
 async function rowsOf(
   ctx: Context,
-  { runs, connection, delivery }: CarryOutOptions,
+  { runs, connection, delivery, observer }: CarryOutOptions,
   session: RunsSession,
   printer: RunPrinter,
 ): Promise<readonly Row[]> {
@@ -132,7 +138,10 @@ async function rowsOf(
       mayReplace: () => overwrite,
       namesFor: async (urls, from) =>
         namer?.name(urls.slice(from).map(() => ({ runId: run.id, kind: known.kind }))),
-      onProgress: (transfer) => printer.progress.transfer(run.id, transfer),
+      onProgress(transfer) {
+        printer.progress.transfer(run.id, transfer)
+        observer?.onTransfer(run.id, transfer)
+      },
     })
     const { files, warnings } = delivered
     if (!sidecar || session.interrupts.first.aborted) return delivered

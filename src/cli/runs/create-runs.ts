@@ -1,13 +1,13 @@
 /** Creates the runs of one `run` command, and carries them out. */
 import { resolve } from 'node:path'
 import { encodeCreate } from '../../client/create.js'
-import type { RushesError } from '../../errors.js'
-import type { RunEstimate } from '../../journal/index.js'
+import { EXIT, type RushesError } from '../../errors.js'
 import { identityOf, withoutData } from '../../protocol/identity.js'
-import type { ModelInput } from '../../protocol/models.js'
+import type { Kind, ModelInput } from '../../protocol/models.js'
 import type { CreateRequest } from '../../runs/run.js'
 import type { Connection, Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
+import type { CostLimit } from '../models/cost-limit.js'
 import { createErrorGroups } from '../terminal/error-groups.js'
 import { carryOutRuns, type FailedCreate, type Observer } from './carry-out.js'
 import { repeatedCreates } from './folded-errors.js'
@@ -17,7 +17,7 @@ interface CreateRunsOptions {
   readonly connection: Connection
   readonly delivery: Delivery
   readonly count: number
-  readonly kind: string | undefined
+  readonly kind: Kind | undefined
   readonly model: string
   readonly input: ModelInput
   /** Names of its media parameters. */
@@ -29,18 +29,18 @@ interface CreateRunsOptions {
   /** Name of the create, for a session that repeats it. */
   readonly requestId?: string
   readonly observer?: Observer | undefined
-  /** Of one run, after `checkLimit`. Undefined if the model has no price. */
-  estimate(): RunEstimate | undefined
-  /** Throws `usage` if this number of runs passes `--max-cost`. Called again here: a question may have been open for hours. */
-  checkLimit?(runs: number): Promise<void>
+  /** Checked here, directly before the creates. */
+  readonly limit: CostLimit
 }
 
 /** Creates the runs. Returns the exit code. Rejects with errors that occur before the first create. */
 export async function createRuns(ctx: Context, options: CreateRunsOptions): Promise<number> {
-  const { connection, delivery, count, kind, model, wait, labels, media, input: givenInput } = options
+  const { connection, delivery, count, kind, model, wait, labels, limit, media, input: givenInput } = options
   connection.checkModel?.(model)
-  await options.checkLimit?.(count)
   const input = await withRunOutputs(ctx, connection, givenInput, media)
+  const priced = { model, kind, input: givenInput }
+  await limit.reserve(() => limit.prices.sum([priced], count))
+  const estimate = limit.prices.estimate(priced)
   const request: CreateRequest = {
     body: input === givenInput ? options.body : encodeCreate({ model, input }),
     intent: {
@@ -48,23 +48,32 @@ export async function createRuns(ctx: Context, options: CreateRunsOptions): Prom
       output: outputOf(delivery, count),
       // Equal for links to one output that differ at each call.
       identity: identityOf(model, givenInput, undefined, media),
-      estimate: options.estimate(),
+      ...{ estimate, dayLimit: limit.perDay },
     },
     input: withoutData(input, media),
   }
   const runs = Array.from({ length: count }, () => ({ request: async () => request }))
-  const isFree = ctx.globals.local && options.estimate()?.millionths === 0
+  const isFree = ctx.globals.local && estimate?.millionths === 0
   const goal = { count, isFree }
-  return carryOutRuns(ctx, {
-    connection,
-    delivery,
-    runs,
-    isFollowed: wait,
-    many: 'wait --all',
-    observer: options.observer,
-    createErrors: (failed, created) => createErrors({ ...goal, created, failed }),
-    withRest: (error, created, failed) => withRest({ ...goal, created, failed }, error),
-  })
+  let sent = 0
+  try {
+    const code = await carryOutRuns(ctx, {
+      connection,
+      delivery,
+      runs,
+      isFollowed: wait,
+      many: 'wait --all',
+      observer: options.observer,
+      onSent: () => sent++,
+      createErrors: (failed, created) => createErrors({ ...goal, created, failed }),
+      withRest: (error, created, failed) => withRest({ ...goal, created, failed }, error),
+    })
+    // Exit code 2 means that nothing was sent.
+    return code === EXIT.usage && sent > 0 ? EXIT.runFailed : code
+  } finally {
+    const unsent = count - sent
+    limit.giveBack({ runs: unsent, millionths: unsent * (estimate?.millionths ?? 0) })
+  }
 }
 
 /** The path of `-o` if it also names the file of one of the runs alone. */

@@ -24,6 +24,8 @@ export interface RequestOptions {
   readonly prompt: PromptOptions
   /** Parameters set by flags, by their names in the schema. */
   readonly parameters: Readonly<Record<string, ParameterValue>>
+  /** Whether errors name parameters as a tool of `rushes mcp` does, and not as flags. */
+  readonly isTool?: boolean
   /** Default: any file may be read. */
   readonly fileOf?: FileOf
 }
@@ -45,22 +47,23 @@ export async function buildRequest(ctx: Context, options: RequestOptions): Promi
   const { stdin, interrupts } = ctx
   const { prompt: _, ...flags } = options.parameters
   const model = await findModel(ctx, options)
-  const document = await findDocument(ctx, options, model)
-  const media = mediaParameters(document?.input)
-  const names = [...media.keys()]
-  // `run model` has no flags for parameters.
-  const flagNames = document === undefined || options.kind === undefined ? NO_FLAGS : flagsOf(document.input)
-  const readers = mediaSources(flags, names).filter(({ value }) => value === '-')
+  const models = await ctx.models()
+  const before = await models.checked(() => describe(ctx, options, model))
   checkStdinUsers([
     stdinUserOfPrompt(options.prompt),
-    ...readers.map(({ parameter }) => (parameter === IMAGE_URLS ? '-i' : flagNames.get(parameter))),
+    ...before.readers.map(({ parameter }) =>
+      parameter === IMAGE_URLS ? '-i' : before.flagNames.get(parameter),
+    ),
     options.input === '-' ? '--input' : undefined,
   ])
-  if (document !== undefined) checkTakesPrompt(document, options.prompt)
   const given = await readInput(options.input, ctx)
   const prompt = await readPrompt(options.prompt, stdin, interrupts.first)
   const input = { ...given, ...(prompt !== undefined && { prompt }), ...flags }
-  if (document !== undefined) checkInput(ctx, document, input, flagNames)
+  const { document, media, flagNames, names, readers } = await models.checked(async () => {
+    const described = await describe(ctx, options, model)
+    if (described.document !== undefined) checkInput(ctx, described.document, input, described.flagNames)
+    return described
+  })
   const [reader] = readers
   const sources = reader === undefined ? input : await withStdin(input, reader, media, ctx)
   // Check again, because one `-` can stand for several images.
@@ -80,6 +83,16 @@ export async function buildRequest(ctx: Context, options: RequestOptions): Promi
     media: names,
     body: model === undefined ? undefined : encodeCreate({ model, input: completeInput }),
   }
+}
+
+/** What the document of the model says of the flags. It may have come from the service meanwhile. */
+async function describe(ctx: Context, options: RequestOptions, model: string | undefined) {
+  const document = await findDocument(ctx, options, model)
+  if (document !== undefined) checkTakesPrompt(document, options.prompt)
+  const media = mediaParameters(document?.input)
+  const names = [...media.keys()]
+  const readers = mediaSources(options.parameters, names).filter(({ value }) => value === '-')
+  return { document, media, names, readers, flagNames: flagNamesOf(document, options) }
 }
 
 async function findModel(ctx: Context, { kind, model }: RequestOptions): Promise<string | undefined> {
@@ -146,7 +159,16 @@ function checkTakesPrompt({ name, input: { properties } }: ModelDocument, option
 /** Whether the model has only the built-in schema of its kind. */
 const isBuiltIn = ({ kind, input }: ModelDocument): boolean => input === builtInSchema(kind)
 
-const NO_FLAGS: ReadonlyMap<string, string> = new Map()
+/** Returns how the user names each parameter that has a name. `run model` has no flags for parameters. */
+function flagNamesOf(
+  document: ModelDocument | undefined,
+  { kind, isTool }: RequestOptions,
+): ReadonlyMap<string, string> {
+  if (document === undefined) return new Map()
+  const { input } = document
+  if (isTool) return new Map(Object.keys(input.properties).map((name) => [name, name]))
+  return kind === undefined ? new Map() : flagsOf(input)
+}
 
 /** `flags`: the flag of each parameter that has one. */
 function checkInput(

@@ -127,7 +127,7 @@ function profileIn(file: RawConfig, name: string): RawProfile {
 }
 
 /** Keys whose value is shown as JSON if it is an object or a list. A limit of another type is refused, and not ignored. */
-const AS_JSON: readonly string[] = ['prices', 'maxCost']
+const AS_JSON: readonly string[] = ['prices', 'maxCost', 'maxCostPerDay']
 /** Keys that have a value and also hold other settings. */
 const GROUPS: readonly string[] = ['local']
 /** Name of a setting's own value where other keys continue its key: `local: { on, models }`. */

@@ -27,16 +27,9 @@ export const addedModelsFolder = (configFolder: string): string => join(configFo
 export const addedModelPath = (configFolder: string, model: string): string =>
   join(addedModelsFolder(configFolder), `${fileNameOf(model)}.json`)
 
-/** The kept list of models of a service, as one account sees it. */
-export const keptListPath = (stateFolder: string, { address, account }: ListOwner): string =>
-  join(stateFolder, 'models', `${fileNameOf(address)}-${account}.json`)
-
-export interface ListOwner {
-  /** URL of the service. */
-  readonly address: string
-  /** From `account` of the quick settings. */
-  readonly account: string
-}
+/** The kept list of models of the service at an address. */
+export const keptListPath = (stateFolder: string, address: string): string =>
+  join(stateFolder, 'models', `${fileNameOf(address)}.json`)
 
 /** Most file systems allow 255 bytes, and a file that is being written has a longer name. */
 const MAX_FILE_NAME_LENGTH = 200

@@ -1,5 +1,4 @@
 /** Finds the API key. No flag sets it: the key would show in `ps` and in the shell history. */
-import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { statSync } from 'node:fs'
 import { isatty } from 'node:tty'
@@ -162,26 +161,4 @@ async function runKeyCommand(
     child.stderr?.destroy()
     child.unref()
   }
-}
-
-/** A key identifies an account. The hash does not reveal the key. */
-export const accountOfKey = (apiKey: string): string => hashOf(`key ${apiKey.trim()}`)
-
-const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
-
-/**
- * Identifies the account at a service. Undefined without a key for it. A key in a file or from a command is identified by
- * its source: reading it may block, or ask the user.
- */
-export function accountAt(
-  origin: string,
-  { env, fileCommand, stored }: Pick<KeySources, 'env' | 'fileCommand' | 'stored'>,
-): string | undefined {
-  const key = variable(env, 'RUSHES_API_KEY')
-  if (key !== undefined) return accountOfKey(key)
-  const file = variable(env, 'RUSHES_API_KEY_FILE')
-  if (file !== undefined) return hashOf(`file ${file}`)
-  const command = variable(env, 'RUSHES_API_KEY_COMMAND') ?? fileCommand
-  if (command !== undefined) return hashOf(`command ${command}`)
-  return stored?.origin === origin ? accountOfKey(stored.value) : undefined
 }

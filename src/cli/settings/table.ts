@@ -131,6 +131,12 @@ export const SETTINGS = {
     key: 'maxCost',
     check: (value, what) => void maxCost(value, what),
   },
+  maxCostPerDay: {
+    about: 'Refuse to create runs if the estimates of 24 hours, of all commands together, would be higher',
+    environment: 'RUSHES_MAX_COST_PER_DAY',
+    key: 'maxCostPerDay',
+    check: (value, what) => void maxCost(value, what),
+  },
   show: {
     about: 'Draw finished results in the terminal, as `--show` does: auto, kitty, iterm2, blocks or off',
     environment: 'RUSHES_SHOW',

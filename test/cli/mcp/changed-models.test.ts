@@ -21,21 +21,22 @@ describe('the list of models of a session', () => {
     }
     const mcp = await openMcp(service, { fetch, words })
     const posts = () => service.requests.filter(({ method }) => method === 'POST').length
-    return { service, mcp, list, fetch, posts }
+    return { service, mcp, list, posts }
   }
 
-  it('follows a refresh by another command, in the tools too', async () => {
-    const { service, mcp, list, fetch } = await openListed()
+  it('is that of list_models from then on, in the tools too', async () => {
+    const { service, mcp, list } = await openListed()
     const args = { prompt: 'a fox', steps: 20 }
+    await mcp.call('list_models')
     expect((await mcp.call('create_image', args)).isError).toBe(true)
     Object.assign(list, { steps: 50, price: 3 })
-    await service.run(['models', '--refresh'], { fetch })
+    await service.clock.advance(60_000)
+    const shown = await mcp.call('list_models', { model: IMAGE })
+    expect(shown.structured.model).toMatchObject({ price: { run: 3 } })
     const { tools } = await service.clock.runUntil(mcp.client.listTools())
     const { properties } =
       tools.find(({ name }) => name === 'create_image')?.inputSchema ?? expect.unreachable()
     expect(properties?.steps).toMatchObject({ maximum: 50 })
-    const shown = await mcp.call('list_models', { model: IMAGE })
-    expect(shown.structured.model).toMatchObject({ price: { run: 3 } })
     expect((await mcp.call('create_image', args)).structured.estimate).toBe(3)
   })
 
@@ -44,7 +45,7 @@ describe('the list of models of a session', () => {
     writeFileSync(join(mcp.folder, 'shots.yaml'), '- {name: a, kind: image, prompt: a fox}')
     service.clock.jump(86_400_000)
     list.price = 100
-    const refusal = /^The estimate is 100 credits, but only 10 credits of 10 credits is left/
+    const refusal = /^The estimate is 100 credits, but --max-cost allows 10 credits/
     const created = await mcp.call('create_image', { prompt: 'a fox' })
     expect(created.structured.error.message).toMatch(refusal)
     const planned = await mcp.call('plan_batch', { manifest: 'shots.yaml' })

@@ -1,8 +1,8 @@
 import { Ajv } from 'ajv'
 import { describe, expect, it } from 'vitest'
+import { resultOf } from '../../../src/cli/mcp/answers.js'
 import { definitionsFor, instructionsFor } from '../../../src/cli/mcp/definitions.js'
-import { checkArguments } from '../../../src/cli/mcp/server.js'
-import { resultOf } from '../../../src/cli/mcp/tool.js'
+import { checkArguments } from '../../../src/cli/mcp/serve.js'
 import { readModelDocument } from '../../../src/protocol/model-document.js'
 import { KINDS } from '../../../src/protocol/models.js'
 import { builtInSchema } from '../../../src/protocol/parameters.js'
@@ -81,21 +81,25 @@ describe('the definitions', () => {
 describe('arguments', () => {
   it.each([
     ['wait_run', { ids: ['a'] }, undefined],
-    ['wait_run', { ids: [] }, 'ids is empty.'],
+    ['wait_run', { ids: [] }, 'ids must NOT have fewer than 1 items.'],
     ['wait_run', { id: 'a' }, 'Unknown parameter "id". Did you mean "ids"?'],
-    ['wait_run', { ids: [3] }, 'ids (entry 1) must be of type string.'],
-    ['wait_run', { ids: ['', 'a'], output: '' }, 'ids (entry 1) is empty. output is empty.'],
+    ['wait_run', { ids: [3] }, 'ids/0 must be string.'],
+    [
+      'wait_run',
+      { ids: ['', 'a'], output: '' },
+      'ids/0 must NOT have fewer than 1 characters. output must NOT have fewer than 1 characters.',
+    ],
     [
       'create_model_run',
       { request_id: 'x'.repeat(201) },
-      'request_id must have at most 200 characters, not 201.',
+      'request_id must NOT have more than 200 characters.',
     ],
-    ['list_runs', { limit: 0 }, 'limit must be a whole number from 1 to 200, not 0.'],
-    ['list_runs', { kind: 'imge' }, 'kind must be one of video, image, not "imge" (did you mean "image"?).'],
+    ['list_runs', { limit: 0 }, 'limit must be >= 1.'],
+    ['list_runs', { kind: 'imge' }, 'kind must be one of video, image. Did you mean "image"?'],
     ['list_runs', { zzzzzzz: 1 }, 'Unknown parameter "zzzzzzz".'],
-    ['create_model_run', { model: 'a/b', input: 'x' }, 'input must be a JSON object.'],
-    ['create_image', { prompt: 'x', image_urls: 'a.png' }, 'image_urls must be a list of strings.'],
-    ['create_image', { prompt: 'x', wait: 'yes' }, 'wait must be true or false, not "yes".'],
+    ['create_model_run', { model: 'a/b', input: 'x' }, 'input must be object.'],
+    ['create_image', { prompt: 'x', image_urls: 'a.png' }, 'image_urls must be array.'],
+    ['create_image', { prompt: 'x', wait: 'yes' }, 'wait must be boolean.'],
     [
       'create_model_run',
       { request_id: 'x', model: 'a/b', input: { seed: JSON.parse('9007199254740993') } },
@@ -112,17 +116,17 @@ describe('a result', () => {
   const file = { path: '/a b/ä.mp4', bytes: 3, content_type: 'video/mp4' }
 
   it('has a link for each file', async () => {
-    const answer = { text: 'done', structured: {}, files: [file] }
+    const answer = { lines: ['done'], structured: {}, files: [file] }
     const uri = 'file:///a%20b/%C3%A4.mp4'
     const link = { type: 'resource_link', uri, name: 'ä.mp4', mimeType: 'video/mp4', size: 3 }
-    expect(resultOf(answer).content).toEqual([{ type: 'text', text: 'done' }, link])
+    expect((await resultOf(answer)).content).toEqual([{ type: 'text', text: 'done' }, link])
   })
 
   it('has no control characters in text and values, and keeps line ends', async () => {
     const text = 'a\u001b[31m\u202e\u0085b\nc\td\\u0085'
     const clean = 'a[31mb\nc\td\\u0085'
-    const result = resultOf({ text, structured: { deep: [{ text }], n: 1, no: null } })
+    const result = await resultOf({ lines: [text], structured: { deep: [{ text }], n: 1, no: null } })
     expect(result.content).toEqual([{ type: 'text', text: clean }])
-    expect(result.structuredContent).toEqual({ deep: [{ text: clean }], n: 1, no: null })
+    expect(result.structuredContent).toEqual({ deep: [{ text: clean }], n: 1, no: null, warnings: [] })
   })
 })

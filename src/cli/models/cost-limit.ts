@@ -1,0 +1,163 @@
+/**
+ * What a command, or a session of `rushes mcp`, may create: the limits of its estimates, `--max-cost` and
+ * `maxCostPerDay`, and the number of runs of a session.
+ */
+import { usageError } from '../../errors.js'
+import type { DayLimit, Journal } from '../../journal/index.js'
+import { amountText, parseAmount } from '../../protocol/price.js'
+import { printable } from '../../protocol/text.js'
+import { plural } from '../terminal/format.js'
+import type { KnownModels } from './known-models.js'
+import { type CostEstimate, inCurrency, openPrices, type PriceSources, type Prices } from './prices.js'
+
+interface OpenJournal {
+  journal(): Promise<Journal>
+}
+
+interface LimitOptions {
+  /** Value of `--max-cost`. */
+  readonly flag?: string | undefined
+  /** Number of runs of a session. */
+  readonly maxRuns?: number | undefined
+}
+
+interface Limits {
+  /** Millionths of the currency. Undefined: no limit. */
+  readonly maxCost?: number | undefined
+  readonly perDay?: DayLimit | undefined
+  readonly maxRuns?: number | undefined
+}
+
+/** Part of a `CostEstimate`. */
+interface Reserved {
+  readonly runs: number
+  readonly millionths: number
+}
+
+/** Throws `usage` for a limit that is not an amount. */
+export async function openCostLimit(
+  ctx: PriceSources & OpenJournal,
+  { flag, maxRuns }: LimitOptions = {},
+): Promise<CostLimit> {
+  const amountOf = (text: string | undefined) => (text === undefined ? undefined : parseAmount(text))
+  const maxCost = amountOf(await ctx.setting('maxCost', flag))
+  const millionths = amountOf(await ctx.setting('maxCostPerDay'))
+  const prices = await openPrices(ctx)
+  const perDay = millionths === undefined ? undefined : { millionths, currency: prices.currency }
+  return new CostLimit(ctx, prices, await ctx.models(), { maxCost, perDay, maxRuns })
+}
+
+export class CostLimit {
+  readonly prices: Prices
+  readonly maxCost: number | undefined
+  readonly maxRuns: number | undefined
+  /** For the intents of the creates: the journal checks it again, directly before each create. */
+  readonly perDay: DayLimit | undefined
+  readonly #ctx: OpenJournal
+  readonly #models: KnownModels
+  #runs = 0
+  #millionths = 0
+
+  constructor(ctx: OpenJournal, prices: Prices, models: KnownModels, limits: Limits) {
+    this.#ctx = ctx
+    this.#models = models
+    this.prices = prices
+    this.maxCost = limits.maxCost
+    this.maxRuns = limits.maxRuns
+    this.perDay = limits.perDay
+  }
+
+  /** What may still be created. Undefined: no limit. */
+  get left(): { readonly runs: number | undefined; readonly millionths: number | undefined } {
+    return {
+      runs: this.maxRuns && this.maxRuns - this.#runs,
+      millionths: this.maxCost && this.maxCost - this.#millionths,
+    }
+  }
+
+  /**
+   * Throws `usage` if the runs pass a limit, or if one has no price. First asks the service for the prices that it has now.
+   * `estimate` is called again after that.
+   */
+  async check(estimate: () => CostEstimate): Promise<CostEstimate> {
+    const before = estimate()
+    this.checkRuns(before.runs)
+    const { maxCost, perDay } = this
+    if (before.runs === 0 || (maxCost === undefined && perDay === undefined)) return before
+    await this.#models.ask()
+    const sum = estimate()
+    this.#refuseUnpriced(sum)
+    this.#checkMaxCost(sum)
+    if (perDay !== undefined) (await this.#ctx.journal()).checkDay(perDay, sum.millionths)
+    return sum
+  }
+
+  /** Checks the runs, and counts them. */
+  async reserve(estimate: () => CostEstimate): Promise<CostEstimate> {
+    const sum = await this.check(estimate)
+    // Another call of the session may have reserved since.
+    this.checkRuns(sum.runs)
+    this.#checkMaxCost(sum)
+    this.#runs += sum.runs
+    this.#millionths += sum.millionths
+    return sum
+  }
+
+  /** Uncounts runs that were reserved and definitely not created. */
+  giveBack({ runs, millionths }: Reserved): void {
+    this.#runs -= runs
+    this.#millionths -= millionths
+  }
+
+  /** Throws `usage` if the session may not create so many runs more. */
+  checkRuns(runs: number): void {
+    const { maxRuns } = this
+    if (maxRuns === undefined || this.#runs + runs <= maxRuns) return
+    throw usageError(
+      `This session may create ${plural(maxRuns, 'run')} in all; ${maxRuns - this.#runs} left. Nothing was sent.`,
+      NEW_SESSION,
+    )
+  }
+
+  #refuseUnpriced({ withoutPrice, byModel }: CostEstimate): void {
+    const names = (isNamed: (model: string) => boolean) => [...byModel.keys()].filter(isNamed)
+    const limit = this.maxCost === undefined ? 'maxCostPerDay' : '--max-cost'
+    const unpriced = names((model) => (byModel.get(model)?.withoutPrice ?? 0) > 0)
+    if (withoutPrice > 0)
+      throw usageError(
+        `${plural(withoutPrice, 'run has', 'runs have')} no price${inCurrency(this.prices.currency)} ` +
+          `(${unpriced.map(printable).join(', ')}), so ${limit} cannot be checked. Nothing was sent.`,
+        'Set its price (see `rushes config set --help`; with --local, `cost` in its model file), or remove the limit ' +
+          '(--max-cost, RUSHES_MAX_COST, `maxCost`, RUSHES_MAX_COST_PER_DAY or `maxCostPerDay`).',
+      )
+    const { listedAtMs } = this.#models
+    const isOld = (model: string) => this.#models.isOld(model) && this.prices.isOfDocument(model)
+    if (listedAtMs !== undefined && names(isOld).length > 0)
+      throw usageError(
+        `The service's list of models could not be read since ${new Date(listedAtMs).toISOString().slice(0, 10)}, so its ` +
+          `prices may have changed and ${limit} cannot be checked. Nothing was sent.`,
+        'Run `rushes models --refresh` to see why, set the price in the config, or remove the limit.',
+      )
+  }
+
+  #checkMaxCost({ millionths, runs }: CostEstimate): void {
+    const { maxCost, maxRuns } = this
+    if (maxCost === undefined || this.#millionths + millionths <= maxCost) return
+    const text = (amount: number) => amountText(amount, this.prices.currency)
+    const allowed =
+      this.#millionths === 0
+        ? `--max-cost allows ${text(maxCost)}`
+        : `only ${text(maxCost - this.#millionths)} of ${text(maxCost)} is left in this session`
+    const change = 'the limit (--max-cost, RUSHES_MAX_COST or `maxCost`)'
+    throw usageError(
+      `The estimate is ${text(millionths)}, but ${allowed}. Nothing was sent.`,
+      maxRuns !== undefined
+        ? NEW_SESSION
+        : runs === 1
+          ? `Raise ${change}.`
+          : `Create fewer runs, or raise ${change}.`,
+    )
+  }
+}
+
+const NEW_SESSION = 'Ask the user. A new session, or `rushes mcp` with a higher limit, allows more.'

@@ -1,0 +1,95 @@
+/** The sum of the estimates of 24 hours, and its limit. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { type Intent, type IntentRow, Journal } from '../../src/journal/index.js'
+import { built } from '../support/built.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
+
+const HOUR_MS = 3_600_000
+const usd = (units: number) => ({ millionths: units * 1_000_000, currency: 'USD' })
+
+function openJournal() {
+  const clock = { nowMs: Date.UTC(2026, 0, 1) }
+  const journal = new Journal({ folder: temporaryFolder(), now: () => clock.nowMs, warn: expect.unreachable })
+  const intend = (units: number | undefined, more: Partial<Intent> = {}) =>
+    journal.intend('best effort', {
+      ...{ address: 'https://a.example', profile: 'default', kind: 'image', model: 'acme/still-1' },
+      input: { prompt: 'a fox' },
+      estimate: units === undefined ? undefined : usd(units),
+      dayLimit: usd(10),
+      ...more,
+    }) as IntentRow
+  return { clock, journal, intend }
+}
+
+describe('a create', () => {
+  it('is refused when the sum of 24 hours would pass the limit, and says when there is room', () => {
+    const { clock, intend, journal } = openJournal()
+    intend(6)
+    clock.nowMs += HOUR_MS
+    intend(3)
+    expect(() => intend(4)).toThrow(
+      expect.objectContaining({
+        ...{ code: 'usage', exitCode: 2 },
+        message:
+          'The estimate is 4 USD, and that of the last 24 hours 9 USD, but maxCostPerDay allows 10 USD: it was not sent.',
+        hint: expect.stringMatching(/^There is room again at 2026-01-02T00:00Z\. To change the limit: /),
+      }),
+    )
+    intend(1)
+    expect(() => intend(0.000001)).toThrow(/^The estimate is 0\.000001 USD/)
+    expect(() => intend(11)).toThrow(
+      expect.objectContaining({ hint: expect.stringMatching(/^The estimate alone is higher/) }),
+    )
+    clock.nowMs += 23 * HOUR_MS
+    intend(4)
+    expect(journal.list({})).toHaveLength(4)
+  })
+
+  it('counts until it is definitely not sent, also if its outcome is unknown or its run has failed', () => {
+    const { intend, journal } = openJournal()
+    const unsent = intend(4)
+    const unknown = intend(3)
+    journal.markUnconfirmed(unknown, { code: 'submission_unknown', message: 'x' })
+    journal.accepted(intend(3), { id: 'r1' })
+    const failed = { id: 'r1', status: 'failed', urls: [], failure: 'x', service: {} }
+    journal.status('https://a.example', { state: { ...failed, phase: 'failed' } as never })
+    expect(() => intend(1)).toThrow('last 24 hours 10 USD')
+    journal.unsent(unsent)
+    intend(4)
+  })
+
+  it('is compared with those in its currency, of all addresses; what is free always passes', () => {
+    const { intend } = openJournal()
+    intend(9, { estimate: { millionths: 9e6, currency: 'credits' } })
+    intend(10, { address: 'local' })
+    expect(() => intend(1)).toThrow('last 24 hours 10 USD')
+    intend(0)
+    expect(() => intend(undefined)).toThrow('acme/still-1 has no price, so maxCostPerDay cannot be checked.')
+  })
+})
+
+it('two processes at once never pass the limit together', async () => {
+  const program = await built(new URL('./writer.ts', import.meta.url))
+  const folder = temporaryFolder()
+  const path = join(folder, 'journal.db')
+  const env = { ...process.env, DAY_LIMIT: '500' }
+  const writers = ['a', 'b'].map((name) =>
+    spawn(process.execPath, [program, path, name, '1000'], { env, stdio: ['pipe', 'pipe', 'inherit'] }),
+  )
+  onTestFinished(() => {
+    for (const writer of writers) writer.kill()
+  })
+  const exits = writers.map(async (writer) => (await once(writer, 'exit'))[0])
+  await Promise.all(writers.map(({ stdout }) => once(stdout, 'data')))
+  for (const { stdin } of writers) stdin.end('go')
+  expect(await Promise.all(exits)).toEqual([0, 0])
+  const journal = new Journal({ folder, now: Date.now, warn: expect.unreachable })
+  const names = journal.list({}).map(({ id = '' }) => id.slice(0, 1))
+  expect(names).toHaveLength(500)
+  // Both have written.
+  expect(new Set(names)).toEqual(new Set(['a', 'b']))
+  journal.close()
+})

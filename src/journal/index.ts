@@ -15,8 +15,8 @@
 
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { NewerFormat, type OpenDatabase, openOrQuarantine, type Row } from '../host/database.js'
 import { messageOf, newerState, RushesError, usageError } from '../errors.js'
+import { NewerFormat, type OpenDatabase, openOrQuarantine, type Row } from '../host/database.js'
 import { ownerOf, ownerText, type ProcessLock, processLockIn, runningIn } from '../host/process-lock.js'
 import { describeError } from '../host/system-error.js'
 import { identityOf, withoutData } from '../protocol/identity.js'

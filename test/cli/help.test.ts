@@ -272,6 +272,20 @@ describe('a line that does not parse', () => {
       ['run', 'image', 'x', '--model'],
       '--model <provider/name>: the value is missing.\n  See `rushes run image --help`.',
     ],
+    [
+      ['admin', 'account', '--data', 'DIR'],
+      '--data is a flag of the subcommands of `rushes admin account`.\n  Write it after one of them: create, list, ban or unban.',
+    ],
+    [
+      ['admin', '--data', 'DIR', 'account', 'list'],
+      '--data must be written after `rushes admin account list`.\n  See `rushes admin account list --help`.',
+    ],
+    [
+      ['run', 'image', 'x', '--dry-run'],
+      'Not set: image model.\n  Set the model with --model <provider/name>, RUSHES_IMAGE_MODEL or `rushes config set ' +
+        'models.image <provider/name>`. A local service (`rushes serve`) has rushes/preview-image. To use a model of this ' +
+        'machine, add --local.',
+    ],
     [['run'], '`rushes run` needs a subcommand: video, image or model.\n  See `rushes run --help`.'],
     [['status'], 'Missing run ids.\n  Give run ids or --last. `rushes list` shows the runs of this machine.'],
     [['completion', 'powershell'], 'Unknown shell "powershell". Use bash, zsh or fish.'],

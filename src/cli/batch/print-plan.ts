@@ -77,8 +77,8 @@ function warningOf(
 }
 
 const WHY: Readonly<Record<LeftRun['why'], string>> = {
-  changed: 'the row has changed since',
-  waiting: 'rows that it uses are created again',
-  forced: '--force creates the row again',
-  removed: 'the row is not in the manifest any more',
+  changed: 'the manifest has changed since',
+  waiting: 'runs that it uses are created again',
+  forced: '--force creates it again',
+  removed: 'the manifest no longer has it',
 }

@@ -11,7 +11,7 @@ const SOURCES = pathsBelow('src', /\.tsx?$/).map((path) => {
 })
 
 /** Pairs of folders of one room that import each other. May only fall: the aim is 0. */
-const MAX_MUTUAL = 11
+const MAX_MUTUAL = 2
 
 describe('the source', () => {
   it('has no more pairs of folders that import each other than before', () => {
@@ -36,7 +36,7 @@ describe('the source', () => {
     ['ora', 'src/cli/terminal/progress.ts'],
     ['chalk', 'src/cli/terminal/style.ts'],
     ['conf', 'src/cli/settings/config-file.ts'],
-    ['libsql', 'src/host/database-file.ts'],
+    ['libsql', 'src/host/database.ts'],
     ['pg', 'src/service/store/postgres/'],
     ['undici', 'src/host/'],
     ['commander', 'src/cli/'],

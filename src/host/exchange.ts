@@ -222,53 +222,24 @@ const ERROR_TEXTS: Readonly<Record<string, string>> = {
 /** Parts of OpenSSL's codes for certificate errors, which have no common prefix. */
 const CERTIFICATE = /CERT|SIGNATURE|ISSUER|_CRL|CRL_/
 
-/**
- * The proxy could not be reached, or opened no tunnel. `status`: of its response. Has no code, because undici repeats
- * the request after some codes.
- */
+/** The proxy could not be reached, or opened no tunnel. Has no code, because undici repeats the request after some codes. */
 export class ProxyFailed extends Error {
   override readonly name = 'ProxyFailed'
-  readonly status: number | undefined
-
-  constructor(options: { status?: number; cause?: unknown }) {
-    super('the proxy opened no tunnel', { cause: options.cause })
-    this.status = options.status
-  }
 }
 
 /** `sent`: whether a byte of the request may have been sent. */
 function asHttpFailure(thrown: unknown, sent: boolean): HttpFailure {
-  if (thrown instanceof ProxyFailed) return proxyFailure(thrown)
-  const error = innermost(thrown)
+  const error = innermost(thrown instanceof ProxyFailed ? thrown.cause : thrown)
   const code = errorCode(error)
+  if (thrown instanceof ProxyFailed) {
+    // Names no host: messages of model servers are shown to other users, and `rushes doctor` shows the proxy.
+    const message = `${thrown.message} (${typeof error === 'number' ? error : describe(error, code)})`
+    const advice = 'Check the proxy in HTTPS_PROXY or HTTP_PROXY (`rushes doctor` shows it), or set NO_PROXY.'
+    return new HttpFailure(message, { sent: false, code, advice, cause: thrown })
+  }
   const isInvalidHttp = isInvalid(error)
   const advice = certificateAdvice(code)
   return new HttpFailure(describe(error, code), { sent, code, isInvalidHttp, advice, cause: thrown })
-}
-
-/** Names no host: messages of model servers are shown to other users, and `rushes doctor` shows the proxy. */
-function proxyFailure(thrown: ProxyFailed): HttpFailure {
-  const { status } = thrown
-  const error = innermost(thrown.cause)
-  const code = errorCode(error)
-  const reached = (problem: string, advice: string) =>
-    new HttpFailure(problem, { sent: false, code, advice, cause: thrown })
-  if (status === 407)
-    return reached(
-      'the proxy requires a user name and a password (407)',
-      'Set HTTPS_PROXY=http://user:password@host:port. In a user name such as DOMAIN\\user, write \\ as %5C.',
-    )
-  if (status !== undefined)
-    return reached(
-      `the proxy refused the connection (${status})`,
-      'The proxy may not allow this host. To connect without it, add the host to NO_PROXY.',
-    )
-  return reached(
-    code === 'UND_ERR_SOCKET'
-      ? 'the proxy closed the connection'
-      : `no connection to the proxy (${describe(error, code)})`,
-    certificateAdvice(code) ?? 'Check the proxy in HTTPS_PROXY or HTTP_PROXY; `rushes doctor` shows it.',
-  )
 }
 
 function certificateAdvice(code = ''): string | undefined {

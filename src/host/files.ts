@@ -4,7 +4,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { closeSync, constants, createReadStream, lstatSync, openSync, readSync } from 'node:fs'
-import { copyFile, type FileHandle, lstat, open, realpath, rename, unlink } from 'node:fs/promises'
+import { copyFile, type FileHandle, open, realpath, rename, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { cutToBytes } from '../protocol/text.js'
 import { type Clock, systemClock } from './clock.js'
@@ -149,22 +149,6 @@ export async function writeAtomically(
     await removeFile(temporary).catch(() => {})
     throw error
   }
-}
-
-/**
- * Moves a file in one step, replaces `to`, and creates its parent folders. Copies a file from another file system, and
- * copies the content behind a link. The link itself stays, because a relative link may not work from another folder.
- */
-export async function moveOver(from: string, to: string): Promise<void> {
-  makeFolders(dirname(to))
-  const isLink = (await lstat(from)).isSymbolicLink()
-  try {
-    if (!isLink) return await replaceFile(from, to)
-  } catch (error) {
-    if (errorCode(error) !== 'EXDEV') throw error
-  }
-  await copyAtomically(from, to)
-  if (!isLink) await removeFile(from)
 }
 
 /**

@@ -103,34 +103,21 @@ export function findProxy(env: NodeJS.ProcessEnv, protocol: string): URL | undef
   const variable = names.flatMap((name) => [name.toLowerCase(), name]).find((name) => env[name])
   const value = variable === undefined ? '' : (env[variable] ?? '').trim()
   if (variable === undefined || value === '') return undefined
-  const url = URL.canParse(withScheme(value)) ? new URL(withScheme(value)) : undefined
-  if (url !== undefined && isProxyUrl(value, url)) return url
+  try {
+    // An address without a protocol is http, as with curl.
+    const url = new URL(value.includes('://') ? value : `http://${value}`)
+    // undici decodes user name and password, and throws too late.
+    const isDecodable = decodeURIComponent(url.username + url.password).length >= 0
+    if (isDecodable && /^https?:$/.test(url.protocol) && `${url.pathname}${url.search}${url.hash}` === '/')
+      return url
+  } catch {
+    // The same error as for another URL that is not one of a proxy.
+  }
   throw usageError(
     `${variable} is not a valid proxy URL.`,
     'Examples: http://proxy.example.com:3128, http://user:password@proxy.example.com:3128. In a user name and a ' +
       'password, percent-encode special characters: \\ is %5C, / is %2F, # is %23, % is %25.',
   )
-}
-
-/** Reads an address without a protocol as http, like curl. */
-const withScheme = (value: string): string => (value.includes('://') ? value : `http://${value}`)
-
-/** Checked here because undici rejects some values with unclear errors, or reads them as another host. */
-const isProxyUrl = (value: string, { protocol, hostname, pathname, search, hash, username, password }: URL) =>
-  /^https?:$/.test(protocol) &&
-  !/[\s\\]|^["'`]|["'`]$|^https?:(?!\/\/)/i.test(value) &&
-  !/["'`<>^|{}]/.test(hostname) &&
-  `${pathname}${search}${hash}` === '/' &&
-  isDecodable(username) &&
-  isDecodable(password)
-
-function isDecodable(text: string): boolean {
-  try {
-    // The result is used, because the build removes a call whose result is unused.
-    return decodeURIComponent(text).length <= text.length
-  } catch {
-    return false
-  }
 }
 
 /** Returns the host names that bypass the proxy, separated by commas. */

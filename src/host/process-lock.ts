@@ -7,13 +7,13 @@
  * other code may open a lock file: closing it would release all locks of this process on that file.
  */
 import { randomBytes } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, truncateSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { connect, createPrivately, type SqliteConnection, sqliteUri, withDatabase } from './database-file.js'
+import { connect, createPrivately, type SqliteConnection, sqliteUri, withDatabase } from './database.js'
 import { systemFiles } from './file-system.js'
 import { errorCode } from './system-error.js'
 
-export interface HeldLock {
+interface HeldLock {
   /** Releases the lock and keeps the file, which then shows that the process has ended. */
   release(): void
   /** Removes the file. Call it when no record contains the id of the lock. */
@@ -70,7 +70,7 @@ export function isLocked(path: string): boolean | undefined {
 }
 
 /** Ignores errors. */
-export function removeLock(path: string): void {
+function removeLock(path: string): void {
   try {
     rmSync(path, { force: true })
   } catch {
@@ -79,7 +79,7 @@ export function removeLock(path: string): void {
 }
 
 /** Returns the folder of the lock files, inside the folder of the databases. */
-export const locksFolder = (folder: string): string => join(folder, 'processes')
+const locksFolder = (folder: string): string => join(folder, 'processes')
 
 /** The lock of this process, named in the records that it writes. */
 export interface ProcessLock {
@@ -117,47 +117,25 @@ export function processLockIn(folder: string): ProcessLock {
   }
 }
 
-/**
- * Returns whether the process with this id is assumed to run. `id` is undefined in a record of an earlier version,
- * which contains no lock id. `silentMs`: time since the last sign of the process.
- */
-export type RunningTest = (id: string | undefined, silentMs: number) => boolean
-
 /** If no lock shows the state of a process, it is assumed to run until it has shown no sign for this long. */
 const UNSEEN_MS = 300_000
 
-/** Maximum number of locks that one call marks or removes. */
-const MAX_REMOVED = 100
-
 /**
- * Removes the locks of ended processes, except the ids in `named`. An unlocked file is first marked with one byte and
- * removed five minutes later. Its age is not enough: the file is as old as its process, so the age does not show when
- * the lock was released. Until the file is removed, it shows that the process has ended.
+ * Minimum age of a lock that is removed. The file is as old as its process; once it is removed, records of the process
+ * count by their last sign.
  */
-export function removeOldLocks(folder: string, named: readonly string[] = []): void {
-  let remaining = MAX_REMOVED
-  for (const name of namesIn(folder)) {
-    if (remaining === 0) return
-    if (named.includes(name)) continue
-    const path = join(folder, name)
-    try {
-      const { mtimeMs, size } = statSync(path)
-      if (Math.abs(Date.now() - mtimeMs) <= UNSEEN_MS || isLocked(path) !== false) continue
-      remaining--
-      // SQLite treats a file of one byte as empty. Writing the byte sets the file time to the time of the mark.
-      if (size === 0) truncateSync(path, 1)
-      else removeLock(path)
-    } catch {
-      // Another process has removed the file.
-    }
-  }
-}
+const OLD_MS = 86_400_000
 
-function namesIn(folder: string): readonly string[] {
+/** Removes the old locks of ended processes. */
+function removeOldLocks(folder: string): void {
   try {
-    return readdirSync(folder)
+    for (const name of readdirSync(folder)) {
+      const path = join(folder, name)
+      const ageMs = Math.abs(Date.now() - statSync(path).mtimeMs)
+      if (ageMs > OLD_MS && isLocked(path) === false) removeLock(path)
+    }
   } catch {
-    return []
+    // Another process has removed a file. The next call continues.
   }
 }
 
@@ -167,10 +145,11 @@ export const isRunning = (folder: string, id: string): boolean | undefined =>
 
 /**
  * Returns a test that reads each lock only once. Use it for one operation only, because the answers are cached. If a
- * lock does not show the state, `silentMs` decides: the time since the last sign of the process. A value far below 0
+ * lock does not show the state (or `id` is undefined, in a record of an earlier version), `silentMs` decides: the time
+ * since the last sign of the process. A value far below 0
  * means that the clock was set back, so the process counts as ended.
  */
-export function runningIn(folder: string | undefined): RunningTest {
+export function runningIn(folder: string | undefined): (id: string | undefined, silentMs: number) => boolean {
   const cached = new Map<string, boolean | undefined>()
   return (id = '', silentMs) => {
     if (!cached.has(id)) cached.set(id, folder === undefined ? undefined : isRunning(folder, id))

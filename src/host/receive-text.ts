@@ -1,7 +1,7 @@
 /** Reads the bodies of responses as text, up to a limit, and as much as arrives. */
 import { messageOf } from '../errors.js'
 import { decodedBody, isEncoded } from './content-encoding.js'
-import { HttpFailure, type HttpResponse } from './http.js'
+import type { HttpResponse } from './http.js'
 
 export class BodyTooLarge extends Error {
   override readonly name = 'BodyTooLarge'
@@ -24,52 +24,29 @@ export async function receiveText(response: HttpResponse, maxBytes: number): Pro
   if (raw.failure instanceof BodyTooLarge) response.discard()
   const header = (name: string) => response.header(name)
   if (!isEncoded(header)) return asText(raw)
-  const decoded = await decode(header, raw, maxBytes)
+  const decoded = await receiveBytes(decodedBody(header, replayed(raw)), maxBytes)
   if (decoded.failure === undefined || decoded.bytes.byteLength > 0) return asText(decoded)
   // Nothing could be decoded. If it is text, the server named an encoding that it did not apply.
   const undecoded = asText(raw)
-  const isTorn = decoded.failure === raw.failure
-  return undecoded.binary === undefined || isTorn
-    ? undecoded
-    : { ...undecoded, undecodable: messageOf(decoded.failure) }
+  const isWhole = decoded.failure !== raw.failure
+  return undecoded.binary && isWhole ? { ...undecoded, undecodable: messageOf(decoded.failure) } : undecoded
 }
 
-/** Maximum size of a body that is decoded byte by byte, which is slow. Responses of the API are smaller. */
-const MAX_SINGLE_BYTES = 16_384
-
-/** Decodes a received body, up to its first error. */
-async function decode(
-  header: HttpResponse['header'],
-  raw: ReceivedBytes,
-  maxBytes: number,
-): Promise<ReceivedBytes> {
-  const decodeIn = (pieceBytes: number) =>
-    receiveBytes(decodedBody(header, replayed(raw, pieceBytes)), maxBytes)
-  const { byteLength } = raw.bytes
-  const decoded = await decodeIn(byteLength)
-  const isDamaged = decoded.failure instanceof HttpFailure && decoded.failure !== raw.failure
-  // zlib drops what it decoded of a piece with an error, such as a wrong checksum at the end, and with it a run id.
-  return isDamaged && byteLength <= MAX_SINGLE_BYTES ? decodeIn(1) : decoded
-}
-
-async function* replayed({ bytes, failure }: ReceivedBytes, pieceBytes: number): AsyncGenerator<Uint8Array> {
-  for (let at = 0; at < bytes.byteLength; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes)
+async function* replayed({ bytes, failure }: ReceivedBytes): AsyncGenerator<Uint8Array> {
+  yield bytes
   if (failure !== undefined) throw failure
 }
 
 function asText({ bytes, failure }: ReceivedBytes): ReceivedText {
-  const text = bytes.toString('utf8')
-  return { text, failure, binary: isText(bytes, failure !== undefined) ? undefined : bytes }
-}
-
-/** `isTorn`: the last character may be incomplete. */
-function isText(bytes: Uint8Array, isTorn: boolean): boolean {
+  let binary: Buffer | undefined
   try {
+    // The last character may be incomplete if the body is.
     const decoder = new TextDecoder('utf-8', { fatal: true })
-    return !decoder.decode(bytes, { stream: isTorn }).includes('\0')
+    if (decoder.decode(bytes, { stream: failure !== undefined }).includes('\0')) binary = bytes
   } catch {
-    return false
+    binary = bytes
   }
+  return { text: bytes.toString('utf8'), failure, binary }
 }
 
 interface ReceivedBytes {
@@ -79,18 +56,17 @@ interface ReceivedBytes {
 
 async function receiveBytes(body: HttpResponse['body'], maxBytes: number): Promise<ReceivedBytes> {
   const chunks: Uint8Array[] = []
-  let bytes = 0
-  const received = () => Buffer.concat(chunks).subarray(0, maxBytes)
+  let [bytes, failure]: [number, unknown] = [0, undefined]
   try {
     for await (const chunk of body) {
       chunks.push(chunk)
       bytes += chunk.byteLength
       if (bytes > maxBytes) throw new BodyTooLarge(`the response is larger than ${maxBytes} bytes`)
     }
-    return { bytes: received() }
-  } catch (failure) {
-    return { bytes: received(), failure }
+  } catch (error) {
+    failure = error
   }
+  return { bytes: Buffer.concat(chunks).subarray(0, maxBytes), failure }
 }
 
 /** Resolves with the whole body as text. Throws `BodyTooLarge` as soon as the body exceeds `maxBytes`. */

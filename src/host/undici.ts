@@ -195,11 +195,11 @@ function createProxyPool(origin: string | URL, options: object): Dispatcher {
   return Object.assign(pool, {
     connect: async (target: Dispatcher.ConnectOptions): Promise<Dispatcher.ConnectData> => {
       const tunnel = await connect(target).catch((cause: unknown) => {
-        throw new ProxyFailed({ cause })
+        throw new ProxyFailed('no connection to the proxy', { cause })
       })
       if (tunnel.statusCode === 200) return tunnel
       tunnel.socket.on('error', () => {}).destroy()
-      throw new ProxyFailed({ status: tunnel.statusCode })
+      throw new ProxyFailed('the proxy refused the connection', { cause: tunnel.statusCode })
     },
   })
 }

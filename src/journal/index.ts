@@ -16,8 +16,7 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { messageOf, newerState, RushesError } from '../errors.js'
-import { HeldFile, openOrQuarantine } from '../host/corruption.js'
-import { NewerFormat, type OpenDatabase, type Row } from '../host/database.js'
+import { NewerFormat, type OpenDatabase, openOrQuarantine, type Row } from '../host/database.js'
 import { ownerOf, ownerText, type ProcessLock, processLockIn, runningIn } from '../host/process-lock.js'
 import { describeError } from '../host/system-error.js'
 import { identityOf, withoutData } from '../protocol/identity.js'
@@ -643,12 +642,8 @@ export class Journal {
 
   #unusable(error: unknown): RushesError {
     if (error instanceof RushesError) return error
-    const cure =
-      error instanceof HeldFile
-        ? 'End that process, then run the command again.'
-        : 'Check that the folder is writable and that the disk has space.'
     return new RushesError('usage', `Cannot use the journal ${describeError(error, this.path)}.`, {
-      hint: `${cure} To use another folder, set RUSHES_STATE_DIR.`,
+      hint: 'Check that the folder is writable and that the disk has space. To use another folder, set RUSHES_STATE_DIR.',
       cause: error,
     })
   }

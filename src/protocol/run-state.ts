@@ -4,6 +4,7 @@
  */
 import { RushesError } from '../errors.js'
 import { printable, quoteWord, shortened } from './text.js'
+import { formatDuration } from './units.js'
 
 const SUCCESS_STATUS = 'succeeded'
 
@@ -88,6 +89,15 @@ export function withoutUrls({ id, status, withoutUrls: why, failure }: RunState)
 export function endErrorOf(state: RunState, isLocal: boolean): RushesError | undefined {
   if (state.withoutUrls !== undefined) return withoutUrls(state)
   return state.phase === 'failed' ? runFailed(state, isLocal) : undefined
+}
+
+/** The sentence about a run, or several, that a command no longer waits for. */
+export function stillRunning(subject: string, timeoutMs: number, isLocal: boolean, is = 'is'): string {
+  const limit =
+    timeoutMs < 1_000 ? `${Math.round(timeoutMs)} ms` : formatDuration(1_000 * Math.round(timeoutMs / 1_000))
+  return isLocal
+    ? `Timed out after ${limit}; ${subject} ${is} not finished.`
+    : `${subject} ${is} still running after ${limit}.`
 }
 
 /** The code in the service's object of a run that failed or was canceled. */

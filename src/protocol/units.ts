@@ -39,3 +39,12 @@ export function formatBytes(bytes: number): string {
 }
 
 const rounded = (value: number, unit: number): number => (unit === 0 ? value : Number(value.toFixed(1)))
+
+/** For example `4 s`, `2 min 05 s`, `1 h 03 min`. */
+export function formatDuration(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1_000))
+  const two = (value: number) => String(value).padStart(2, '0')
+  if (seconds < 60) return `${seconds} s`
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${two(seconds % 60)} s`
+  return `${Math.floor(seconds / 3_600)} h ${two(Math.floor((seconds % 3_600) / 60))} min`
+}

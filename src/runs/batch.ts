@@ -37,7 +37,7 @@ import { RushesError } from '../errors.js'
 import type { BatchName, RunEstimate } from '../journal/index.js'
 import type { DownloadedFile } from '../protocol/media.js'
 import type { ModelInput } from '../protocol/models.js'
-import { isOutcomeUnknown, type RunState } from '../protocol/run-state.js'
+import { isOutcomeUnknown, type RunState, stillRunning } from '../protocol/run-state.js'
 import { deliver } from './deliver.js'
 import {
   type Begin,
@@ -313,9 +313,12 @@ class BatchRow implements Row {
     }
   }
 
-  #limitPassed({ id, state }: Run): RushesError {
-    const status = state?.status ?? 'unknown'
-    return new RushesError('wait_timeout', `The timeout passed. Last known status: ${status}.`, {
+  #limitPassed({ id }: Run): RushesError {
+    const { address, timeoutMs = 0 } = this.#session
+    const isLocal = address === 'local'
+    // Without its id: equal errors are printed once.
+    const message = stillRunning(isLocal ? 'the run' : 'The run', timeoutMs, isLocal)
+    return new RushesError('wait_timeout', message, {
       runId: id,
       hint: `Continue with ${this.#options.continuation}. Nothing is paid twice.`,
     })

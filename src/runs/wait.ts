@@ -1,7 +1,7 @@
 /** Waits for one run, for the library: the states of its status requests, up to the final one. */
 import { RushesError, usageError } from '../errors.js'
 import { checkRunId } from '../protocol/id.js'
-import { type RunState, withoutUrls } from '../protocol/run-state.js'
+import { type RunState, stillRunning, withoutUrls } from '../protocol/run-state.js'
 import type { RunsSession } from './run.js'
 import { carryOut } from './schedule.js'
 
@@ -62,16 +62,10 @@ export async function* states(
     const { result, run } = event
     if (result.is === 'running') {
       signal?.throwIfAborted()
-      throw result.error ?? limitPassed(id, timeoutMs ?? 0)
+      const message = stillRunning(id, timeoutMs ?? 0, false)
+      throw result.error ?? new RushesError('wait_timeout', message, { runId: id })
     }
     if (result.is !== 'failed' || run.state?.phase === 'failed') return
     throw run.state?.withoutUrls === undefined ? result.error : withoutUrls(run.state)
   }
 }
-
-/** Returns the error of a wait that has reached its limit. */
-const limitPassed = (id: string, timeoutMs: number): RushesError =>
-  new RushesError('wait_timeout', `${id} is still running after ${limitText(timeoutMs)}.`, { runId: id })
-
-const limitText = (durationMs: number): string =>
-  durationMs < 1_000 ? `${Math.round(durationMs)} ms` : `${Math.round(durationMs / 1_000)} s`

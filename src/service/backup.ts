@@ -2,7 +2,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { usageError } from '../errors.js'
-import { BUSY_TIMEOUT_MS, newApplicationId, sqliteUri, withDatabase } from '../host/database-file.js'
+import { BUSY_TIMEOUT_MS, sqliteUri, withDatabase } from '../host/database.js'
 import { flush, moveWithoutReplacing, removeFile, temporaryBeside } from '../host/files.js'
 import { describeError, errorCode } from '../host/system-error.js'
 
@@ -36,12 +36,12 @@ const alreadyExists = (path: string) =>
   usageError(`${path} already exists.`, 'Use another name, for example one with the date.')
 
 /**
- * Copies the database `from` into the empty file `to`. The copy gets its own ids, so that a process that has the original
- * open recognizes it as another file, and the files of the original are foreign to it.
+ * Copies the database `from` into the empty file `to`. The copy gets its own id, so that the files of the original are foreign to
+ * it.
  */
 export function copyDatabase(from: string, to: string): void {
   const target = sqliteUri(to, 'rw').replaceAll("'", "''")
   withDatabase(sqliteUri(from, 'rw'), BUSY_TIMEOUT_MS, (source) => source.exec(`VACUUM INTO '${target}'`))
-  const ids = `${newApplicationId()}; UPDATE format SET database_id = lower(hex(randomblob(16)))`
-  withDatabase(sqliteUri(to, 'rw'), BUSY_TIMEOUT_MS, (copy) => copy.exec(ids))
+  const id = 'UPDATE format SET database_id = lower(hex(randomblob(16)))'
+  withDatabase(sqliteUri(to, 'rw'), BUSY_TIMEOUT_MS, (copy) => copy.exec(id))
 }

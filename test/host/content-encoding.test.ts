@@ -43,9 +43,7 @@ const ENCODED: readonly [string | undefined, Buffer][] = [
   ['UTF-8', CONTENT],
   ['aws-chunked, GZIP', zlib.gzipSync(CONTENT)],
   ['gzip', zlib.gzipSync(CONTENT)],
-  ['X-GZIP', zlib.gzipSync(CONTENT)],
   ['deflate', zlib.deflateSync(CONTENT)],
-  ['deflate', zlib.deflateRawSync(CONTENT)],
   ['br', brotli(CONTENT)],
   ['br, identity, gzip', zlib.gzipSync(brotli(CONTENT))],
   ['gzip,br', brotli(zlib.gzipSync(CONTENT))],
@@ -77,16 +75,13 @@ describe('an encoded body', () => {
     expect(error).toMatchObject({ message: 'the encoded response cannot be decoded: Z_BUF_ERROR' })
   })
 
-  it.each(['compress', 'gzip, nonsense', 'gzip, gzip, gzip, gzip, gzip'])(
-    'with an unknown encoding, or with too many, is an error: %s',
-    async (encoding) => {
-      const { bytes, error } = await read(encoding, inChunks(CONTENT, 65_536))
-      expect(bytes.byteLength).toBe(0)
-      expect((error as Error).message).toMatch(
-        /^the response is encoded (as compress|in an unknown way|as gzip(, gzip){4}), although no encoding was requested$/,
-      )
-    },
-  )
+  it.each(['compress', 'gzip, nonsense'])('with an unknown encoding is an error: %s', async (encoding) => {
+    const { bytes, error } = await read(encoding, inChunks(CONTENT, 65_536))
+    expect(bytes.byteLength).toBe(0)
+    expect((error as Error).message).toMatch(
+      /^the response is encoded (as compress|in an unknown way), although no encoding was requested$/,
+    )
+  })
 
   it('without a byte, as with status 304, is empty', async () => {
     expect(await read('gzip', inChunks(Buffer.alloc(0), 1))).toMatchObject({ largest: 0, error: undefined })
@@ -124,18 +119,6 @@ describe('a text', () => {
     ['of no known encoding, but plain', CONTENT, 'nonsense', false],
   ])('is read: %s', async (_, body, encoding, cut) => {
     expect(await received(body, encoding, cut)).toEqual({ text: TEXT })
-  })
-
-  const small = Buffer.from('{"id":"run_1"}')
-  const withWrongChecksum = zlib.gzipSync(small)
-  withWrongChecksum.fill(0, -8 + withWrongChecksum.length, -4 + withWrongChecksum.length)
-  it.each([
-    ['bytes after its end', Buffer.concat([zlib.gzipSync(small), Buffer.from('\r\n')])],
-    ['a wrong checksum', withWrongChecksum],
-  ])('that is encoded has all that can be decoded: %s', async (_, body) => {
-    const { text, binary, failure } = await received(body, 'gzip')
-    expect({ text, binary }).toEqual({ text: small.toString() })
-    expect(failure).toBeInstanceOf(HttpFailure)
   })
 
   it('returns the text before a character that a broken connection cut', async () => {

@@ -18,10 +18,15 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import Database from 'libsql'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { openOrQuarantine } from '../../src/host/corruption.js'
-import { NewerFormat, type OpenDatabase, openDatabase } from '../../src/host/database.js'
-import { installHint, sqliteUri } from '../../src/host/database-file.js'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import {
+  installHint,
+  NewerFormat,
+  type OpenDatabase,
+  openDatabase,
+  openOrQuarantine,
+  sqliteUri,
+} from '../../src/host/database.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 const FIRST = 'CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT NOT NULL)'
@@ -46,14 +51,6 @@ function overwrite(path: string, bytes: Buffer, position = 0): void {
   const file = openSync(path, 'r+')
   writeSync(file, bytes, 0, bytes.length, position)
   closeSync(file)
-}
-
-function bytesOfAnother(): Buffer {
-  const path = newPath()
-  const database = open(path)
-  add(database, 'foreign')
-  database.close()
-  return readFileSync(path)
 }
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
@@ -144,7 +141,6 @@ describe('a transaction on a disk that is full', () => {
 describe('a file', () => {
   it.each([
     ['removed', (path: string) => rmSync(path)],
-    ['emptied', (path: string) => truncateSync(path, 0)],
     [
       'replaced',
       (path: string) => {
@@ -152,10 +148,7 @@ describe('a file', () => {
         renameSync(`${path}.copy`, path)
       },
     ],
-    ['overwritten with zeros', (path: string) => overwrite(path, Buffer.alloc(4_096))],
-    ['overwritten with text', (path: string) => writeFileSync(path, 'this is no database '.repeat(100))],
-    ['overwritten with another database', (path: string) => writeFileSync(path, bytesOfAnother())],
-  ])('that was %s is no longer current', (_, change) => {
+  ])('that was %s is no longer current, and takes no write', (_, change) => {
     const path = newPath()
     const database = open(path)
     expect(database.isCurrent()).toBe(true)
@@ -169,17 +162,6 @@ describe('a file', () => {
     expect(bytesOf(path)).toEqual(found)
   })
 
-  it('puts the log of a file that was overwritten in place aside', () => {
-    const path = newPath()
-    const database = open(path)
-    add(database, 'a')
-    writeFileSync(path, bytesOfAnother())
-    database.close()
-    expect(statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0).toBe(0)
-    const [kept = ''] = readdirSync(dirname(path)).filter((name) => name.includes('-wal.damaged-'))
-    expect(statSync(join(dirname(path), kept)).size).toBeGreaterThan(0)
-  })
-
   it('stays current while others write, migrate and shrink it', () => {
     const path = newPath()
     const [database, other] = [open(path), open(path)]
@@ -189,28 +171,9 @@ describe('a file', () => {
     const vacuum = new Database(path)
     vacuum.exec('VACUUM')
     vacuum.close()
-    expect(database.isCurrent()).toBe(true)
     open(path, [FIRST, SECOND])
     expect(database.isCurrent()).toBe(true)
     expect(add(database, 'a')).toBe(1)
-  })
-
-  it('of an earlier version has no number: it works, and gets one with the next migration', () => {
-    const path = newPath()
-    mkdirSync(dirname(path), { recursive: true })
-    const earlier = new Database(path)
-    earlier.exec(`${FIRST}; PRAGMA user_version = 1`)
-    earlier.close()
-    const database = open(path)
-    expect(add(database, 'a')).toBe(1)
-    const idOf = (of: OpenDatabase) => Number(of.get('PRAGMA application_id')?.application_id)
-    expect(idOf(database)).toBe(0)
-    const migrated = open(path, [FIRST, SECOND])
-    expect(idOf(migrated)).toBeGreaterThan(0)
-    migrated.close()
-    expect([add(database, 'b'), database.isCurrent()]).toEqual([1, true])
-    writeFileSync(path, bytesOfAnother())
-    expect(database.isCurrent()).toBe(false)
   })
 })
 
@@ -278,25 +241,6 @@ describe('a transaction', () => {
   })
 })
 
-it('a file that is locked while it is opened is waited for once', () => {
-  const path = newPath()
-  const options = { path, migrations: [FIRST], busyTimeoutMs: 30, journalMode: 'TRUNCATE' } as const
-  openDatabase(options).close()
-  const other = new Database(path)
-  onTestFinished(() => void other.close())
-  other.exec('BEGIN EXCLUSIVE')
-  const exec = vi.spyOn(Database.prototype, 'exec')
-  onTestFinished(() => void exec.mockRestore())
-  expect(() => openDatabase(options)).toThrow(/locked/)
-  // What comes next waits 30 ms, and is the first that does.
-  const asked = exec.mock.calls.map(([sql]) => sql)
-  expect(asked.slice(asked.indexOf('PRAGMA journal_mode = TRUNCATE') - 1).slice(0, 3)).toEqual([
-    'PRAGMA busy_timeout = 0',
-    'PRAGMA journal_mode = TRUNCATE',
-    'PRAGMA busy_timeout = 30',
-  ])
-})
-
 describe('a write that was refused the lock', () => {
   it.each<[string, (database: OpenDatabase) => unknown]>([
     ['run', (database) => add(database, 'refused')],
@@ -316,59 +260,34 @@ describe('a write that was refused the lock', () => {
   })
 })
 
-describe('a damaged file', () => {
-  /** As on Windows: a file that another process has open cannot be renamed. */
-  const held = {
-    fileSystem: { replacesOpenFiles: false },
-    renameFile: () => {
-      throw Object.assign(new Error('EBUSY: rename'), { code: 'EBUSY' })
-    },
-  }
+it.each([
+  ['overwritten', (path: string) => overwrite(path, Buffer.from('not a database at all'))],
+  ['emptied', (path: string) => truncateSync(path)],
+])('a file that was %s is renamed with its log, and replaced by a new one', (_, damage) => {
+  const path = newPath()
+  open(path).close()
+  damage(path)
+  writeFileSync(`${path}-wal`, 'the log of the damaged file')
+  const bytes = bytesOf(path)
+  const renamed: string[] = []
+  const database = openOrQuarantine({ path, migrations: [FIRST] }, (to) => void renamed.push(to))
+  onTestFinished(() => database.close())
+  expect([add(database, 'a'), database.isCurrent()]).toEqual([1, true])
+  expect(renamed).toHaveLength(1)
+  expect(bytesOf(renamed[0] ?? '')).toEqual(bytes)
+  expect(readFileSync(`${renamed[0]}-wal`, 'utf8')).toBe('the log of the damaged file')
+})
 
-  function damaged(): string {
-    const path = newPath()
-    open(path).close()
-    overwrite(path, Buffer.from('not a database at all'))
-    return path
-  }
-
-  it('stays in place under its only name while another process has it open', () => {
-    const path = damaged()
-    const [names, bytes] = [readdirSync(dirname(path)), bytesOf(path)]
-    for (let attempt = 1; attempt <= 3; attempt++)
-      expect(() => openOrQuarantine({ path, migrations: [FIRST], ...held }, () => {})).toThrow(
-        'the file is damaged, and another process uses it',
-      )
-    const added = readdirSync(dirname(path)).filter((name) => !names.includes(name))
-    expect(added).toEqual(['a.db.lock'])
-    expect(bytesOf(path) === bytes).toBe(true)
-  })
-
-  it.each([true, false])(
-    'whose replacement fails at the last step stays as it is (where open files can be replaced: %s)',
-    (replacesOpenFiles) => {
-      const path = damaged()
-      const bytes = bytesOf(path)
-      const renameFile: typeof renameSync = (from, to) => {
-        if (String(from).endsWith('.new')) throw Object.assign(new Error('EIO: rename'), { code: 'EIO' })
-        renameSync(from, to)
-      }
-      const options = { path, migrations: [FIRST], fileSystem: { replacesOpenFiles }, renameFile }
-      expect(() => openOrQuarantine(options, () => {})).toThrow('EIO')
-      expect(readdirSync(dirname(path)).filter((name) => /damaged|new/.test(name))).toEqual([])
-      expect(bytesOf(path) === bytes).toBe(true)
-    },
-  )
-
-  it('is renamed and replaced by a new file on systems that replace no open file', () => {
-    const path = damaged()
-    const renamed: string[] = []
-    const options = { path, migrations: [FIRST], fileSystem: { replacesOpenFiles: false } }
-    const database = openOrQuarantine(options, (to) => void renamed.push(to))
-    onTestFinished(() => database.close())
-    expect([add(database, 'a'), database.isCurrent()]).toEqual([1, true])
-    expect(readFileSync(renamed[0] ?? '').toString('latin1')).toContain('not a database at all')
-  })
+it('two processes that find a damaged file rename it once', () => {
+  const path = newPath()
+  open(path).close()
+  overwrite(path, Buffer.from('not a database at all'))
+  let renamed = 0
+  const first = openOrQuarantine({ path, migrations: [FIRST] }, () => renamed++)
+  const second = openOrQuarantine({ path, migrations: [FIRST] }, () => renamed++)
+  onTestFinished(() => [first, second].forEach((each) => void each.close()))
+  add(first, 'a')
+  expect([texts(second), renamed]).toEqual([['a'], 1])
 })
 
 it('a new file replaces no file of another process where hard links fail', () => {

@@ -15,12 +15,6 @@ describe('the proxy of an address', () => {
       'http://q:1/',
     ],
     ['HTTP_PROXY for https', 'https:', { HTTP_PROXY: 'http://p:1' }, 'http://p:1/'],
-    [
-      'HTTPS_PROXY before it',
-      'https:',
-      { http_proxy: 'http://p:1', HTTPS_PROXY: 'http://q:1' },
-      'http://q:1/',
-    ],
     ['HTTPS_PROXY is not for http', 'http:', { HTTPS_PROXY: 'http://p:1' }, undefined],
     [
       'an invalid one that is not used',
@@ -29,36 +23,21 @@ describe('the proxy of an address', () => {
       'http://p:1/',
     ],
     ['no protocol', 'https:', { HTTPS_PROXY: 'p.example:3128' }, 'http://p.example:3128/'],
-    ['https', 'https:', { HTTPS_PROXY: 'https://p.example' }, 'https://p.example/'],
     ['a line end', 'https:', { HTTPS_PROXY: ' http://p:1\n' }, 'http://p:1/'],
     ['a password with escapes', 'https:', { HTTPS_PROXY: 'http://u:a%2Fb%25@p:1' }, 'http://u:a%2Fb%25@p:1/'],
-    ['a password with @', 'https:', { HTTPS_PROXY: 'http://u:a@b@p:1' }, 'http://u:a%40b@p:1/'],
-    ['IPv6', 'https:', { HTTPS_PROXY: 'http://[::1]:3128' }, 'http://[::1]:3128/'],
   ])('%s', (_, protocol, env, expected) => {
     expect(findProxy(env, protocol)?.href).toBe(expected)
   })
 
   it.each([
     'http://user:secret%zz@p:1',
-    'http://us%er:secret@p:1',
     'http://p:1/secret',
     'http://user:sec/ret@p:1',
     'http://user:sec#ret@p:1',
     'http://p:1?secret',
-    'http:/secret',
-    'http:secret',
-    '"http://p:1"',
-    "'secret:1'",
-    'http://sec"ret:1',
     'socks5://user:secret@p:1',
-    'ftp://secret',
     'http://p secret:1',
-    'http://DOMAIN\\user:secret@p:1',
-    'DOMAIN\\user:secret@p:1',
     'http://p:99999',
-    'http://',
-    'user:secret@',
-    'http://secret%20x:1',
   ])('%s is refused, by the name of its variable and without its value', (value) => {
     for (const variable of ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy']) {
       let error: unknown

@@ -1,16 +1,15 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { withDatabase } from '../../src/host/database-file.js'
+import { withDatabase } from '../../src/host/database.js'
 import {
   isLocked,
   isRunning,
   ownerOf,
   ownerText,
   processLockIn,
-  removeOldLocks,
   runningIn,
   takeLock,
 } from '../../src/host/process-lock.js'
@@ -58,65 +57,18 @@ describe('a process', () => {
     expect([isRunning(folder, named), locks(folder)]).toEqual([false, [named]])
   })
 
-  it('keeps the lock file of an ended process for five minutes, then removes it', () => {
+  it('removes the lock file of an ended process after a day, and nothing that is running or no lock', () => {
     const folder = temporaryFolder()
     const take = () => {
       const lock = processLockIn(folder)
       onTestFinished(() => lock.end())
       return lock.id
     }
-    const [running, old, young] = [take(), '00000000000000aa', '00000000000000bb']
+    const [running, old, young, notes] = [take(), '00000000000000aa', '00000000000000bb', NOBODY]
     for (const id of [old, young]) writeFileSync(join(folder, 'processes', id), '')
-    const age = () => {
-      for (const id of [running, old]) utimesSync(join(folder, 'processes', id), 1, 1)
-    }
-    age()
-    const finder = take()
-    expect(locks(folder)).toEqual([running, old, young, finder].sort())
-    expect([running, old, young].map((id) => isRunning(folder, id))).toEqual([true, false, false])
-    const next = take()
-    expect(isRunning(folder, old)).toBe(false)
-    age()
-    expect([running, young, finder, next, take()].sort()).toEqual(locks(folder))
-  })
-
-  it('removes the lock file of an ended process after the clock was set back by an hour', () => {
-    const folder = temporaryFolder()
-    const path = join(folder, 'processes', NOBODY)
-    mkdirSync(join(folder, 'processes'))
-    writeFileSync(path, '')
-    for (const size of [1, undefined]) {
-      const inAnHour = Date.now() / 1_000 + 3_600
-      utimesSync(path, inAnHour, inAnHour)
-      removeOldLocks(join(folder, 'processes'))
-      expect(statSync(path, { throwIfNoEntry: false })?.size).toBe(size)
-    }
-    expect(locks(folder)).toEqual([])
-  })
-
-  it('leaves a file as it is that is old and no lock', () => {
-    const folder = temporaryFolder()
-    const path = join(folder, 'processes', NOBODY)
-    mkdirSync(join(folder, 'processes'))
-    const text = 'notes of somebody else\n'.repeat(50)
-    writeFileSync(path, text)
-    utimesSync(path, 1, 1)
-    expect(isLocked(path)).toBeUndefined()
-    removeOldLocks(join(folder, 'processes'))
-    expect(readFileSync(path, 'utf8')).toBe(text)
-  })
-
-  it('removes a hundred old locks at most', () => {
-    const folder = temporaryFolder()
-    mkdirSync(join(folder, 'processes'))
-    for (let n = 1_000; n < 1_150; n++) {
-      const path = join(folder, 'processes', `00000000feed${n}`)
-      writeFileSync(path, '0')
-      utimesSync(path, 1, 1)
-    }
-    const lock = processLockIn(folder)
-    expect([lock.id, locks(folder).length]).toEqual([expect.any(String), 51])
-    lock.end()
+    writeFileSync(join(folder, 'processes', notes), 'notes of somebody else\n'.repeat(50))
+    for (const id of [running, old, notes]) utimesSync(join(folder, 'processes', id), 1, 1)
+    expect([running, young, notes, take()].sort()).toEqual(locks(folder))
   })
 
   it('leaves no free lock behind when it cannot take its own', () => {

@@ -185,14 +185,16 @@ describe('certainly not sent', () => {
   })
 
   it.each([
-    ['https://api.test/', 403, 'the proxy refused the connection (403)', 'NO_PROXY'],
-    ['http://api.test/', 407, 'the proxy requires a user name and a password (407)', '%5C'],
-    ['https://api.test/', 502, 'the proxy refused the connection (502)', 'NO_PROXY'],
-  ])('a proxy that opens no tunnel to %s: %i', async (url, refuse, message, advice) => {
+    ['https://api.test/', 403],
+    ['http://api.test/', 407],
+  ])('a proxy that opens no tunnel to %s: %i', async (url, refuse) => {
     const proxy = await createProxy({ refuse })
     const network = newNetwork({ env: { HTTP_PROXY: proxy.url, HTTPS_PROXY: proxy.url } })
-    const error = await failure(network.fetch(post(url)))
-    expect(error).toMatchObject({ sent: false, message, advice: expect.stringContaining(advice) })
+    expect(await failure(network.fetch(post(url)))).toMatchObject({
+      sent: false,
+      message: `the proxy refused the connection (${refuse})`,
+      advice: expect.stringContaining('NO_PROXY'),
+    })
     expect(proxy.asked).toEqual([`CONNECT api.test${url.startsWith('https') ? ':443' : ':80'}`])
   })
 
@@ -703,7 +705,10 @@ describe('a proxy', () => {
     })
     const network = newNetwork({ env: { HTTPS_PROXY: proxy } })
     const error = await failure(network.fetch(post('https://api.test/')))
-    expect(error).toMatchObject({ sent: false, message: 'the proxy closed the connection' })
+    expect(error).toMatchObject({
+      sent: false,
+      message: 'no connection to the proxy (the connection was closed)',
+    })
     expect(connections).toBe(1)
   })
 

@@ -160,8 +160,6 @@ it('counts the requests in flight of processes of which nothing is proven for fi
 
 describe.each<readonly [string, (path: string) => void]>([
   ['removed', (path) => rmSync(path)],
-  ['emptied', (path) => truncateSync(path, 0)],
-  ['overwritten', (path) => writeFileSync(path, 'not a database '.repeat(1_000))],
   ['cut', (path) => truncateSync(path, 5_000)],
   [
     'replaced by a folder',

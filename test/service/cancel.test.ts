@@ -128,8 +128,16 @@ test('a cancel that comes after the job has succeeded keeps the result that was 
   const { service, paid } = await createService({ engine, models: PAID_MODELS })
   const id = await create(service)
   await until('the engine started', () => rendering.waiting === 1)
-  expect((await cancel(service, id)).body).toMatchObject({ status: 'processing', error: { code: 'canceling' } })
-  await service.clock.runUntil(until('the run is followed again', () => rendering.jobs.length === 2))
+  expect((await cancel(service, id)).body).toMatchObject({
+    status: 'processing',
+    error: { code: 'canceling' },
+  })
+  await until(
+    'the cancel is decided',
+    async () => (await ask(service, 'GET', `${RUNS}/${id}`)).body.error === null,
+  )
+  await service.clock.advance(1_000)
+  await until('the run is followed again', () => rendering.jobs.length === 2)
   rendering.finish()
   expect(await ended(service, id)).toMatchObject({ status: 'succeeded', error: null })
   expect(await paid()).toBe(2)

@@ -11,7 +11,7 @@
 import { closeSync, fstatSync, openSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { usageError } from '../../errors.js'
-import { connect, type SqliteConnection } from '../../host/database-file.js'
+import { connect, type SqliteConnection } from '../../host/database.js'
 import { errorCode } from '../../host/system-error.js'
 import { claimPathOf } from './lock.js'
 

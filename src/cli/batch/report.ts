@@ -2,6 +2,7 @@
  * Prints the output of a batch: a path or an object for each row as it ends, a summary, and annotations for GitHub
  * Actions.
  */
+
 import { relative, resolve } from 'node:path'
 import { outputsOf } from '../../batch/lock/lock.js'
 import type { Plan, PlanStep } from '../../batch/plan/index.js'
@@ -9,9 +10,10 @@ import { activeSteps, inactiveResult, type RowResult } from '../../batch/results
 import { RushesError } from '../../errors.js'
 import { addTo } from '../../protocol/lists.js'
 import { listNames, printable } from '../../protocol/text.js'
+import { formatDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
 import { createErrorGroups, type RepeatedError } from '../terminal/error-groups.js'
-import { formatDuration, plural } from '../terminal/format.js'
+import { plural } from '../terminal/format.js'
 import { annotate, MAX_LINE_ANNOTATIONS, resultRow, writeJobSummary, writeReport } from './ci-reports.js'
 import { type BatchEstimate, estimateJson, estimateNote } from './estimates.js'
 import type { PreparedBatch } from './prepare.js'

@@ -1,10 +1,10 @@
 /** Errors for runs that a command no longer waits for, with the command that resumes them. */
 import { RushesError } from '../../errors.js'
 import { type Interruption, interrupted } from '../../host/interrupts.js'
+import { stillRunning } from '../../protocol/run-state.js'
 import { quoteWord } from '../../protocol/text.js'
 import type { Run } from '../../runs/run.js'
 import { commandLine, type ServiceFlags } from '../settings/globals.js'
-import { formatDuration } from '../terminal/format.js'
 import type { RunChoice } from './run-selection.js'
 
 /** `cancel` is the command that stops the runs. */
@@ -140,11 +140,7 @@ function unfinishedError(left: Left, runs: readonly string[], options: Unfinishe
       runId,
     })
   }
-  const { timeoutMs } = left
-  const limit = timeoutMs < 1_000 ? `${Math.round(timeoutMs)} ms` : formatDuration(timeoutMs)
-  const message = isLocal
-    ? `Timed out after ${limit}; ${subject} ${is} not finished.`
-    : `${subject} ${is} still running after ${limit}.`
+  const message = stillRunning(subject, left.timeoutMs, isLocal, is)
   return new RushesError('wait_timeout', message, { hint: resumeHint(runs, options), runId })
 }
 

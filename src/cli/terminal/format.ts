@@ -1,19 +1,12 @@
 /** Formats counts, statuses and durations for people. */
+
 import { withProgress } from '../../protocol/run-state.js'
 import { printable, shortened } from '../../protocol/text.js'
+import { formatDuration } from '../../protocol/units.js'
 
 /** For example `1 run`, `2 runs`. */
 export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${count} ${count === 1 ? one : many}`
-
-/** For example `4 s`, `2 min 05 s`, `1 h 03 min`. */
-export function formatDuration(ms: number): string {
-  const seconds = Math.max(0, Math.floor(ms / 1_000))
-  const two = (value: number) => String(value).padStart(2, '0')
-  if (seconds < 60) return `${seconds} s`
-  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${two(seconds % 60)} s`
-  return `${Math.floor(seconds / 3_600)} h ${two(Math.floor((seconds % 3_600) / 60))} min`
-}
 
 /** For example `1.4 s`, `12 s`, `2 min 05 s`. */
 export const formatSeconds = (ms: number): string =>

@@ -2,10 +2,12 @@
  * Shows progress on standard error. A terminal gets a spinner; only this file uses ora. Other streams get a line when
  * the status of a run changes, and one line per minute during the wait. Writes nothing with `--quiet` or `--json`.
  */
+
 import { every } from '../../host/clock.js'
 import { withProgress } from '../../protocol/run-state.js'
+import { formatDuration } from '../../protocol/units.js'
 import { variable } from '../process/io.js'
-import { formatDuration, plural, statusText } from './format.js'
+import { plural, statusText } from './format.js'
 import type { Terminal } from './output.js'
 import type { Board, TransferProgress } from './spinner.js'
 import { signsFor, supportsUtf8 } from './style.js'

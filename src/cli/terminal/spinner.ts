@@ -1,7 +1,7 @@
 /** The text of the spinner: a line for the command, and above it one line for each run when there are several. Pure. */
 import { printable, shortened } from '../../protocol/text.js'
-import { formatBytes } from '../../protocol/units.js'
-import { formatDuration, statusText } from './format.js'
+import { formatBytes, formatDuration } from '../../protocol/units.js'
+import { statusText } from './format.js'
 import { columnsOf, cutToColumns } from './text-width.js'
 
 export interface TransferProgress {

@@ -79,7 +79,7 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
   if (path === undefined && isDefault && added === undefined) return PREVIEW_SET
   // Loaded only when needed: a `--local` command with the previews starts without them.
   const [{ ENGINE_TYPES: types }, { readModels }, { chargesForRuns }] = await Promise.all([
-    import('../engines/index.js'),
+    import('./engine-table.js'),
     import('./read-models.js'),
     import('./cost.js'),
   ])
@@ -282,7 +282,7 @@ function createSetEngine(
 /** Reads the model that a run carries. Its engine fails with the problems that it has on this node, such as a missing file. */
 async function readCarried(json: string, env: EngineParts['env']): Promise<ModelWithEngine | undefined> {
   const [{ ENGINE_TYPES: types }, { readOwnDocument }] = await Promise.all([
-    import('../engines/index.js'),
+    import('./engine-table.js'),
     import('./read-models.js'),
   ])
   const problems: string[] = []

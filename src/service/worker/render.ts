@@ -14,6 +14,7 @@ import {
   JobDetached,
   type RenderedFile,
   type RenderJob,
+  RunCanceled,
   STOP_GRACE_MS,
   type StoredJob,
 } from '../engines/engine.js'
@@ -169,6 +170,14 @@ function inputFor({ input }: StoredRun, schema: ModelSchema | undefined): ModelI
 /** Names of the media parameters. */
 const mediaOf = (schema: ModelSchema | undefined): readonly string[] => [...mediaParameters(schema).keys()]
 
+/** Time after its time limit in which an engine can cancel its job, which may have been paid for. */
+const LIMIT_GRACE_MS = 30_000
+
+function graceOf(reason: unknown): number {
+  if (reason instanceof JobDetached) return reason.graceMs
+  return reason instanceof RunCanceled ? STOP_GRACE_MS : LIMIT_GRACE_MS
+}
+
 /**
  * Settles like `work`. Once the signal is aborted, `work` has three seconds to settle, or its own grace; then rejects with the
  * signal's reason.
@@ -179,8 +188,7 @@ export async function withGracePeriod<Value>(
   clock: Clock,
 ): Promise<Value> {
   const stopped = untilAborted(signal).then(async () => {
-    const { graceMs } = signal.reason instanceof JobDetached ? signal.reason : { graceMs: STOP_GRACE_MS }
-    if (await settlesWithin(graceMs + ABORT_GRACE_MS, work, clock)) return await work
+    if (await settlesWithin(graceOf(signal.reason) + ABORT_GRACE_MS, work, clock)) return await work
     throw signal.reason
   })
   return await Promise.race([work, stopped])

@@ -11,9 +11,9 @@ import {
   RunCanceled,
   type StoredJob,
 } from '../../../src/service/engines/engine.js'
-import { createJobEngine } from '../../../src/service/engines/jobs.js'
-import { renderedOnce } from '../../../src/service/engines/outcome.js'
 import { createUpstream } from '../../../src/service/engines/upstream/index.js'
+import { createJobEngine } from '../../../src/service/engines/upstream/jobs.js'
+import { renderedOnce } from '../../../src/service/engines/upstream/outcome.js'
 import { whenOver } from '../../support/after-file.js'
 import { createManualClock } from '../../support/clock.js'
 import { jobOf } from '../../support/model-servers/engine.js'
@@ -464,7 +464,7 @@ test('a run that takes too long, and whose job cannot be canceled, can be fetche
   const stop = new AbortController()
   const rendering = render({ signal: stop.signal })
   await clock.runUntil(until('a poll', () => (server.jobs[0]?.polls ?? 0) > 1))
-  server.fault('PUT', 'reset')
+  server.fault('PUT', 'reset', 2)
   stop.abort(new Error('The engine took longer than 5 minutes.'))
   await expect(clock.runUntil(rendering)).rejects.toThrow(/result is unknown.*5 minutes\. Its job is job_1/)
   expect(server.canceled).toEqual([])

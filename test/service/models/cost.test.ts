@@ -10,9 +10,9 @@ import {
   readHosted,
 } from '../../../src/service/engines/hosted/index.js'
 import { PROVIDERS } from '../../../src/service/engines/hosted/providers.js'
-import { ENGINE_TYPES } from '../../../src/service/engines/index.js'
 import type { EngineParts } from '../../../src/service/engines/read-engine.js'
 import { chargesForRuns } from '../../../src/service/models/cost.js'
+import { ENGINE_TYPES } from '../../../src/service/models/engine-table.js'
 import { openModelSet } from '../../../src/service/models/model-set.js'
 import { readModels } from '../../../src/service/models/read-models.js'
 import { type Answer, createHostedApis } from '../../support/hosted-apis.js'

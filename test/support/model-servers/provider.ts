@@ -4,9 +4,9 @@
  * server, as an engine would have it.
  */
 import type { Charge } from '../../../src/service/engines/engine.js'
-import type { JobServer } from '../../../src/service/engines/jobs.js'
-import { NoJobId } from '../../../src/service/engines/jobs.js'
 import type { Upstream } from '../../../src/service/engines/upstream/index.js'
+import type { JobServer } from '../../../src/service/engines/upstream/jobs.js'
+import { NoJobId } from '../../../src/service/engines/upstream/jobs.js'
 import { publishOutputs } from '../../../src/service/engines/upstream/outputs.js'
 import { ONE_PIXEL_PNG } from '../engines.js'
 import { createModelServer, type ModelServer, type ServerAnswer, type ServerRequest } from './http.js'

@@ -5,8 +5,8 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { isObject, parseJson } from '../../../protocol/parse.js'
 import type { Charge, JobHandle, RenderJob } from '../engine.js'
-import type { JobCreate, JobServer } from '../jobs.js'
 import type { Upstream } from '../upstream/index.js'
+import type { JobCreate, JobServer } from '../upstream/jobs.js'
 import { errorTextOf, JobEnded, UpstreamError } from '../upstream/upstream-error.js'
 import {
   endOf,

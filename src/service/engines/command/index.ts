@@ -22,8 +22,8 @@ import { mayCost } from '../../../protocol/price.js'
 import { printable, shortened } from '../../../protocol/text.js'
 import { type ChildEnvironment, commandEnvironment, readStderrTail } from '../child-process.js'
 import { type Engine, type RenderedFile, RendererCrashed, type RenderJob } from '../engine.js'
-import { renderedOnce } from '../outcome.js'
 import type { ReadEngine } from '../read-engine.js'
+import { renderedOnce } from '../upstream/outcome.js'
 
 export const readCommand: ReadEngine = (settings, document) => {
   const command = settings.text('command')

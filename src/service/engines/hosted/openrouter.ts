@@ -1,8 +1,8 @@
 /** The engine `openrouter`: videos as jobs, which nobody can cancel or find again, and images within one request. */
 import { isObject } from '../../../protocol/parse.js'
 import type { Engine, RenderJob } from '../engine.js'
-import { acceptedJob, createJobEngine, type JobServer } from '../jobs.js'
-import { renderedOnce } from '../outcome.js'
+import { acceptedJob, createJobEngine, type JobServer } from '../upstream/jobs.js'
+import { renderedOnce } from '../upstream/outcome.js'
 import { publishOutputs } from '../upstream/outputs.js'
 import { errorTextOf, missingResult } from '../upstream/upstream-error.js'
 import type { CreateHosted, HostedParts, HostedSettings } from './index.js'

@@ -1,8 +1,8 @@
 /** The engine `replicate`: predictions of Replicate, with their results fetched at once: they are deleted after an hour. */
 import { isObject } from '../../../protocol/parse.js'
 import type { JobHandle } from '../engine.js'
-import { acceptedJob, createJobEngine, type JobServer, type JobState } from '../jobs.js'
 import type { Upstream } from '../upstream/index.js'
+import { acceptedJob, createJobEngine, type JobServer, type JobState } from '../upstream/jobs.js'
 import { readJsonValue } from '../upstream/json-answer.js'
 import type { SourceFile } from '../upstream/request-body.js'
 import { UpstreamError } from '../upstream/upstream-error.js'

@@ -2,9 +2,17 @@
 import { existsSync, statSync } from 'node:fs'
 import { RushesError, usageError } from '../../../errors.js'
 import { type Clock, systemClock } from '../../../host/clock.js'
-import { isCorruption } from '../../../host/corruption.js'
-import { NewerFormat, type OpenDatabase, openDatabase, ReplacedFile } from '../../../host/database.js'
-import { BUSY_TIMEOUT_MS, isEmpty, quarantineForeignLog, withDatabase } from '../../../host/database-file.js'
+import {
+  BUSY_TIMEOUT_MS,
+  isCorruption,
+  isEmpty,
+  NewerFormat,
+  type OpenDatabase,
+  openDatabase,
+  quarantineForeignLog,
+  ReplacedFile,
+  withDatabase,
+} from '../../../host/database.js'
 import { isBusy } from '../../../host/system-error.js'
 import { observed } from '../calls.js'
 import type { Store } from '../contract.js'

@@ -11,11 +11,11 @@
  */
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createLateSignal, withTimeout } from '../../host/abort.js'
-import type { Clock } from '../../host/clock.js'
-import { retry, retryErrors, stepOf } from '../../host/retry.js'
-import { isObject } from '../../protocol/parse.js'
-import { asSentence, printable, shortened } from '../../protocol/text.js'
+import { createLateSignal, withTimeout } from '../../../host/abort.js'
+import type { Clock } from '../../../host/clock.js'
+import { retry, retryErrors, stepOf } from '../../../host/retry.js'
+import { isObject } from '../../../protocol/parse.js'
+import { asSentence, printable, shortened } from '../../../protocol/text.js'
 import {
   type CancelEnd,
   type CanceledJob,
@@ -28,10 +28,10 @@ import {
   type RenderJob,
   RunCanceled,
   type StoredJob,
-} from './engine.js'
+} from '../engine.js'
+import type { Upstream, UpstreamRequest } from './index.js'
 import { isUncertain, newIntent, SETTLE_MS } from './outcome.js'
-import type { Upstream, UpstreamRequest } from './upstream/index.js'
-import { isTransient, JobEnded, UpstreamError } from './upstream/upstream-error.js'
+import { isTransient, JobEnded, UpstreamError } from './upstream-error.js'
 
 export type JobState<Result> =
   | { readonly state: 'waiting'; readonly position?: number | undefined }
@@ -87,6 +87,8 @@ const MIN_REFUSALS = 5
 const REFUSED_FOR_MS = 180_000
 /** An aborted engine has 3 s to stop. */
 export const CANCEL_LIMIT_MS = 2_500
+/** After the time limit of a run, its engine has 30 s to cancel the job. */
+const LATE_CANCEL_LIMIT_MS = 12_000
 const MAX_HANDLE_BYTES = 4_096
 
 /** The server accepted the request, but its answer does not name the job. */
@@ -278,7 +280,8 @@ async function follow<Result>(run: JobRun<Result>, handle: JobHandle): Promise<R
     const isCanceled = job.signal.reason instanceof RunCanceled
     if (isOver || isCanceled || run.stored.isNamed || !(await isMine(run))) throw error
     if (costs && !job.signal.aborted) throw error instanceof UpstreamError ? undecided(handle, error) : error
-    const end = await cancelJob(server, clock, handle, { keepsResult: costs })
+    const tries = { keepsResult: costs, limitMs: LATE_CANCEL_LIMIT_MS, tries: 2 }
+    const end = await cancelJob(server, clock, handle, tries)
     if (costs && (end === 'succeeded' || end === 'not canceled')) throw undecided(handle, job.signal.reason)
     if (costs) await save(run, { ...run.stored, end: 'over' })
     throw error
@@ -439,7 +442,7 @@ async function fetchOutputs<Result>(
 async function removeHiddenFiles(folder: string): Promise<void> {
   if (folder === '') return
   for (const name of await readdir(folder).catch(() => []))
-    if (name.startsWith('.')) await rm(join(folder, name), { recursive: true, force: true })
+    if (name.startsWith('.')) await rm(join(folder, name), { force: true }).catch(() => {})
 }
 
 /**
@@ -450,15 +453,17 @@ async function cancelJob<Result>(
   server: JobServer<Result>,
   clock: Clock,
   handle: JobHandle,
-  { waitMs = 0, keepsResult = false } = {},
+  { waitMs = 0, keepsResult = false, limitMs = CANCEL_LIMIT_MS, tries = 1 } = {},
 ): Promise<CancelEnd> {
   const work = async (signal: AbortSignal) => {
     if (waitMs > 0) await clock.sleep(waitMs, signal)
     const last = keepsResult ? await server.poll(handle, signal, 1).catch(() => undefined) : undefined
     return last?.state === 'done' ? 'succeeded' : await server.cancel(handle, signal)
   }
-  const limit = { timeoutMs: CANCEL_LIMIT_MS, reason: () => new Error('too slow'), clock }
-  return await withTimeout(work, limit).catch(() => 'not canceled' as const)
+  const limit = { timeoutMs: limitMs, reason: () => new Error('too slow'), clock }
+  const end = await withTimeout(work, limit).catch(() => 'not canceled' as const)
+  if (end !== 'not canceled' || tries === 1) return end
+  return await cancelJob(server, clock, handle, { keepsResult, limitMs, tries: tries - 1 })
 }
 
 const isMissing = ({ status }: UpstreamError): boolean => status === 404 || status === 410

@@ -3,10 +3,10 @@
  * intent is stored first, and a create without a clear answer is given to an operator, never sent again.
  */
 import { randomUUID } from 'node:crypto'
-import { messageOf } from '../../errors.js'
-import type { Clock } from '../../host/clock.js'
-import { HttpFailure } from '../../host/http.js'
-import { isObject } from '../../protocol/parse.js'
+import { messageOf } from '../../../errors.js'
+import type { Clock } from '../../../host/clock.js'
+import { HttpFailure } from '../../../host/http.js'
+import { isObject } from '../../../protocol/parse.js'
 import {
   type Engine,
   JobDetached,
@@ -15,8 +15,8 @@ import {
   OutcomeUnknown,
   RendererCrashed,
   RunCanceled,
-} from './engine.js'
-import { BrokenTransfer, UpstreamError } from './upstream/upstream-error.js'
+} from '../engine.js'
+import { BrokenTransfer, UpstreamError } from './upstream-error.js'
 
 export const newIntent = (endpoint: string, clock: Clock): JobIntent => ({
   ...{ id: randomUUID(), sentAtMs: clock.now(), endpoint },

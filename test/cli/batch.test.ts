@@ -542,7 +542,7 @@ describe('a signal', () => {
     const { code, stderr } = await batch.run(['--only', 'hen*'], { fetch, interrupts })
     expect(code).toBe(130)
     expect(lines(stderr).filter((line) => !/^hen/.test(line))).toEqual([
-      expect.stringMatching(/^12 runs: 12 to create; /),
+      expect.stringMatching(/^12 runs: 12 to create\. /),
       expect.stringMatching(/^12 runs: 12 still running \(/),
       'error: Interrupted. Created runs continue on the service.',
       `  Continue without paying twice with \`rushes batch --only 'hen*' ${batch.manifest}\`.`,

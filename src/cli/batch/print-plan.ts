@@ -44,7 +44,7 @@ export function reportPlan(ctx: Context, prepared: PreparedBatch, prints: boolea
 const selectedSteps = ({ steps }: Plan): readonly PlanStep[] =>
   steps.filter(({ action }) => action.do !== 'skip')
 
-/** `5 runs: 3 up to date, 2 to create; at least 4 requests. Estimate: 3 credits` */
+/** `5 runs: 3 up to date, 2 to create. Estimate: 3 credits` */
 export const planLine = ({ globals }: Context, plan: Plan, prices: Prices): string =>
   `${summaryLine(plan)}${estimateNote(sumPlan(plan, prices), globals)}`
 

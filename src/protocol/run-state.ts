@@ -93,7 +93,8 @@ export function endErrorOf(state: RunState, isLocal: boolean): RushesError | und
 
 /** The sentence about a run, or several, that a command no longer waits for. */
 export function stillRunning(subject: string, timeoutMs: number, isLocal: boolean, is = 'is'): string {
-  const limit = timeoutMs < 1_000 ? `${Math.round(timeoutMs)} ms` : formatDuration(1_000 * Math.round(timeoutMs / 1_000))
+  const limit =
+    timeoutMs < 1_000 ? `${Math.round(timeoutMs)} ms` : formatDuration(1_000 * Math.round(timeoutMs / 1_000))
   return isLocal
     ? `Timed out after ${limit}; ${subject} ${is} not finished.`
     : `${subject} ${is} still running after ${limit}.`

@@ -120,3 +120,21 @@ export function sourceFormOf(text: string): SourceForm {
   if (scheme === 'run') return text === 'run:' ? 'path' : 'run'
   return name === 'data' || name === 'row' ? name : 'path'
 }
+
+/** A file of a run: one entry of `files` in the JSON output, and in the journal. */
+export interface DownloadedFile {
+  /** In the journal absolute; else as the user wrote it. `-` for standard output. */
+  readonly path: string
+  readonly bytes: number
+  /** 64 hexadecimal digits. */
+  readonly sha256: string
+  /** The link of the download that succeeded: a fresh link if the first one had expired. */
+  readonly url: string
+  readonly content_type: string
+}
+
+/** Final path of a complete file. */
+export interface Destination {
+  readonly path: string
+  readonly mayReplace: boolean
+}

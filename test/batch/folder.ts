@@ -10,13 +10,9 @@ import {
   readManifest,
 } from '../../src/batch/manifest/index.js'
 import { identifyMediaFile } from '../../src/cli/runs/media-files.js'
-import { safePart, unreserved } from '../../src/download/file-names.js'
-import { checkPlaceholders, fill } from '../../src/download/target.js'
-import { summaryOf } from '../../src/journal/identity.js'
+import { summaryOf } from '../../src/protocol/identity.js'
 import { MAX_BODY_BYTES } from '../../src/protocol/limits.js'
 import type { ModelDocument } from '../../src/protocol/models.js'
-
-export const NAMING = { checkPlaceholders, fill, safePart, unreserved }
 
 export function folderWith(files: Readonly<Record<string, string | Uint8Array>> = {}): string {
   const folder = mkdtempSync(join(tmpdir(), 'rushes-batch-'))
@@ -52,7 +48,6 @@ export const read = (
   readManifest({
     path: join(folder, name),
     bytes: Buffer.from(text),
-    naming: NAMING,
     allowOutside,
     documentOf: (model) => documents.find((each) => each.name === model),
     settings,

@@ -5,10 +5,10 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Lock, type Made, newLock } from '../../src/batch/lock/lock.js'
 import type { Manifest, ManifestEntry } from '../../src/batch/manifest/manifest-entry.js'
+import { levelsOf, withSources } from '../../src/batch/manifest/row-order.js'
 import { identityInputOf } from '../../src/batch/plan/decide.js'
 import { type Flight, makePlan } from '../../src/batch/plan/index.js'
-import { levelsOf, withSources } from '../../src/batch/plan/row-order.js'
-import { identityOf } from '../../src/journal/identity.js'
+import { identityOf } from '../../src/protocol/identity.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { expectLinear } from '../support/growth.js'
 import { entriesOf, folderWith, problemsOf, read } from './folder.js'
@@ -237,7 +237,6 @@ describe('a plan', () => {
       flights,
       isElsewhere: false,
       models: { image: 'acme/still-1' },
-      identity: identityOf,
       allowOutside: false,
       selects: ({ name }) => only?.has(name) ?? true,
     })

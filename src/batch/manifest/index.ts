@@ -14,13 +14,7 @@ import {
   resolveRows,
 } from './manifest-entry.js'
 import { expandRow } from './matrix.js'
-import {
-  createManifestFolder,
-  type ManifestFolder,
-  type NamedOutput,
-  type Naming,
-  outputsOfRow,
-} from './output-paths.js'
+import { createManifestFolder, type ManifestFolder, type NamedOutput, outputsOfRow } from './output-paths.js'
 import {
   bytesToSend,
   type MediaRules,
@@ -43,7 +37,6 @@ interface ManifestOptions extends MediaRules, ModelSources {
   /** Path of the manifest, as given by the user. For standard input, a path that does not exist. */
   readonly path: string
   readonly bytes: Uint8Array
-  readonly naming: Naming
   readonly allowOutside: boolean
   /** Files that no output may replace, such as the lock file, with a description of each. */
   readonly reserved?: ReadonlyMap<string, string>
@@ -74,7 +67,7 @@ export async function readManifest(options: ManifestOptions): Promise<ManifestRe
     problems.set(`${line}:${message}`, { line, message })
   }
   const sections = readSections(parsed, options, report)
-  const { rows, isIncomplete } = rowsOf(sections, options.naming, report)
+  const { rows, isIncomplete } = rowsOf(sections, report)
   const folder = createManifestFolder(resolve(dirname(options.path)))
   const entries = areTooMany(rows) ? [] : await entriesOf(rows, { options, parsed, folder, isIncomplete })
   if (problems.size > 0)
@@ -91,10 +84,10 @@ interface ReadRows {
   readonly isIncomplete: boolean
 }
 
-function rowsOf(sections: Sections, naming: Naming, report: ReportProblem): ReadRows {
+function rowsOf(sections: Sections, report: ReportProblem): ReadRows {
   const schemaOf = (fields: Sections['defaults'], defaults: Sections['defaults']) =>
     modelOf(fields, defaults, sections).schema
-  const parts = sections.rows.map((row) => expandRow(row, sections.defaults, { naming, schemaOf }, report))
+  const parts = sections.rows.map((row) => expandRow(row, sections.defaults, schemaOf, report))
   const expanded = parts.flat()
   const known = knownFields(expanded.map(({ fields, defaults }) => schemaOf(fields, defaults)))
   for (const name of Object.keys(sections.defaults))
@@ -132,7 +125,7 @@ interface NamedRow {
 async function entriesOf(rows: readonly ManifestRow[], reading: Reading): Promise<readonly ManifestEntry[]> {
   const { options, parsed, folder, isIncomplete } = reading
   const named = rows.map(
-    (row): NamedRow => ({ row, line: parsed.lineOf(row.path), outputs: outputsOfRow(row, options.naming) }),
+    (row): NamedRow => ({ row, line: parsed.lineOf(row.path), outputs: outputsOfRow(row) }),
   )
   const claims = named.flatMap((each) => each.outputs.map((output) => claimOf(each, output, reading)))
   for (const claim of claims)
@@ -199,11 +192,10 @@ function reservedBy({ options, folder }: Reading): ReadonlyMap<string, string> {
 const entryOf = (
   row: ManifestRow,
   line: number,
-  { name, variant, output }: NamedOutput,
+  { name, output }: NamedOutput,
   references: readonly MediaReference[],
 ): ManifestEntry => ({
   name,
-  variant,
   rowName: row.name ?? name,
   template: row.template?.name,
   at: { line },
@@ -220,6 +212,5 @@ const entryOf = (
 
 export type { ManifestProblem } from './format.js'
 export type { Manifest, ManifestEntry, MediaReference, RowReference } from './manifest-entry.js'
-export type { Naming } from './output-paths.js'
 export { inputToSend, type MediaRules, type SentReference } from './references.js'
 export type { Models } from './sections.js'

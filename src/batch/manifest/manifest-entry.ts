@@ -3,11 +3,11 @@
  * `row:hero` and `row:hero#2` in a media parameter are outputs of other runs, resolved once all entries exist. Pure.
  */
 
-import { addTo } from '../../protocol/lists.js'
 import { MEDIA_NOUNS, type MediaSummary, type MediaType } from '../../protocol/media.js'
 import type { MediaPlace } from '../../protocol/media-parameters.js'
 import type { Kind, ModelInput } from '../../protocol/models.js'
 import { nearest, shortened } from '../../protocol/text.js'
+import { levelsOf } from './row-order.js'
 import type { Models } from './sections.js'
 
 /** A source in a media parameter. */
@@ -41,8 +41,6 @@ export interface ManifestEntry {
   readonly name: string
   /** Name of the run as written, without the number that `count` adds. */
   readonly rowName: string
-  /** Number of the run among those of `count`, from 1. */
-  readonly variant: number
   /** Name of a run with a matrix, as written: `icon-{animal}`. The output, if the run has no name. */
   readonly template: string | undefined
   /** Where the run is written. The line is counted from 1. */
@@ -158,38 +156,28 @@ export const sourcesOf = ({ references }: ManifestEntry): readonly string[] => [
   ...new Set(references.flatMap((each) => (each.from === 'row' ? [each.source] : []))),
 ]
 
-/** Reports each cycle once: takes away the entries whose sources are all known, and follows what is left. */
+/** Maximum number of cycles that are reported: each needs another search. */
+const MAX_CYCLES = 20
+
+/** Reports each cycle once: follows the entries that no order contains, and leaves them out of the next one. */
 function reportCycles(entries: readonly ManifestEntry[], uses: readonly RowUse[]): void {
   const indexOf = new Map(entries.map(({ name }, index) => [name, index]))
-  const sources = new Map(entries.map((entry) => [entry.name, sourcesOf(entry)]))
-  const usersOf = new Map<string, string[]>()
-  for (const [name, own] of sources) for (const source of own) addTo(usersOf, source, name)
-  const left = new Map(
-    entries.map(({ name }) => [name, sources.get(name)?.filter((each) => indexOf.has(each)).length]),
-  )
-  const take = (first: readonly string[]) => {
-    for (const free = [...first]; free.length > 0; ) {
-      const name = free.pop() ?? ''
-      left.delete(name)
-      for (const user of usersOf.get(name) ?? []) {
-        const count = (left.get(user) ?? 0) - 1
-        if (left.has(user)) left.set(user, count)
-        if (left.has(user) && count === 0) free.push(user)
-      }
-    }
-  }
-  take([...left].flatMap(([name, count]) => (count === 0 ? [name] : [])))
-  for (let [start] = left.keys(); start !== undefined; [start] = left.keys()) {
+  let left = entries.map((entry) => ({ name: entry.name, sources: sourcesOf(entry) }))
+  for (let cycles = 0; cycles < MAX_CYCLES; cycles++) {
+    const ordered = new Set(levelsOf(left).flat())
+    left = left.filter((row) => !ordered.has(row))
+    const sources = new Map(left.map((row) => [row.name, row.sources]))
+    const [start] = left
+    if (start === undefined) return
     const path: string[] = []
-    let name = start
-    for (; !path.includes(name); name = sources.get(name)?.find((each) => left.has(each)) ?? name)
+    let { name } = start
+    for (; !path.includes(name); name = sources.get(name)?.find((each) => sources.has(each)) ?? name)
       path.push(name)
     const cycle = path.slice(path.indexOf(name))
     const index = indexOf.get(cycle.at(-1) ?? '') ?? 0
     const used = entries[index]?.references.find((each) => each.from === 'row' && each.source === name)
     uses[index]?.report(used?.place ?? { parameter: '' }, cycleMessage([...cycle, name]))
-    for (const each of cycle) left.delete(each)
-    take(cycle)
+    left = left.filter((row) => !cycle.includes(row.name))
   }
 }
 

@@ -2,6 +2,7 @@
  * Decides the action of one run of a manifest, in this order: download paid outputs before paying again; do not repeat
  * a create whose outcome is unknown; replace an unknown file only with `--overwrite`. Pure.
  */
+import { identityOf } from '../../protocol/identity.js'
 import { MEDIA_NOUNS, MediaSummary } from '../../protocol/media.js'
 import { type MediaSource, withMedia } from '../../protocol/media-parameters.js'
 import { type InputHashes, type Made, outputsOf } from '../lock/lock.js'
@@ -227,8 +228,6 @@ const outputCount = (count: number): string => (count === 1 ? 'one output' : `${
 const nameOf = ({ source, output }: RowReference): string =>
   `row:${source}${output === 1 ? '' : `#${output}`}`
 
-type HashInput = (model: string, input: unknown, parameter?: string) => string
-
 const HASH_DIGITS = 8
 
 /**
@@ -238,9 +237,8 @@ const HASH_DIGITS = 8
 export function inputHashes(
   { identityInput, references }: InputEntry,
   madeOf: (name: string) => Made | undefined,
-  identity: HashInput,
 ): InputHashes {
-  const hash = (value: unknown, name: string) => identity('', value, name).slice(0, HASH_DIGITS)
+  const hash = (value: unknown, name: string) => identityOf('', value, name).slice(0, HASH_DIGITS)
   const rows = references.flatMap((each) => {
     const sha256 = each.from === 'row' ? outputsOf(madeOf(each.source))[each.output - 1]?.sha256 : undefined
     return each.from !== 'row' || sha256 === undefined

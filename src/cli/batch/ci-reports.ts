@@ -3,7 +3,7 @@ import { appendFileSync, lstatSync, writeFileSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import type { Manifest } from '../../batch/manifest/index.js'
 import type { PlanStep } from '../../batch/plan/index.js'
-import { isActive, LEFT_ALONE, type RowResult } from '../../batch/results/rows.js'
+import { isActive, type RowResult } from '../../batch/results/rows.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { isWithin } from '../../host/directories.js'
 import { readBeginning } from '../../host/files.js'
@@ -217,20 +217,12 @@ export function planRow(step: PlanStep): SummaryRow {
 export function resultRow(step: PlanStep, row: RowResult | undefined, open: string): SummaryRow {
   const [action = '', name = '', file = '', reason = ''] = stepWords(step)
   const state = row === undefined ? (isActive(step) ? open : action) : row.result.replaceAll('_', ' ')
-  const message = messageOf(step, row)
+  const message = row?.error?.message ?? (row?.blockedBy === undefined ? '' : `needs ${row.blockedBy}`)
   return {
     cells: [name, action, reason, row?.made?.file ?? file, state, row?.run ?? '', message],
     state,
     importance: importanceOf(state, message),
   }
-}
-
-function messageOf({ action }: PlanStep, row: RowResult | undefined): string {
-  if (row?.error !== undefined) return row.error.message
-  if (row?.blockedBy !== undefined) return `needs ${row.blockedBy}`
-  if (action.do === 'unconfirmed') return LEFT_ALONE.message
-  if (action.do !== 'blocked') return ''
-  return action.by === undefined ? action.why : `needs ${action.by}`
 }
 
 function importanceOf(state: string, message: string): SummaryRow['importance'] {

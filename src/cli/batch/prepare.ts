@@ -12,10 +12,8 @@ import {
 } from '../../batch/manifest/index.js'
 import { makePlan, type Plan, type PlanStep } from '../../batch/plan/index.js'
 import { recordedModels } from '../../batch/plan/pair.js'
-import { safePart, unreserved } from '../../download/file-names.js'
-import { checkPlaceholders, fill } from '../../download/target.js'
 import { type RushesError, usageError } from '../../errors.js'
-import { identityOf, summaryOf } from '../../journal/identity.js'
+import { summaryOf } from '../../protocol/identity.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import { KINDS, type ModelDocument } from '../../protocol/models.js'
 import { formatBytes } from '../../protocol/units.js'
@@ -66,7 +64,6 @@ export async function loadManifest(
     path,
     bytes,
     allowOutside,
-    naming: { checkPlaceholders, fill, safePart, unreserved },
     readMedia: (file, shown, type) => identifyMediaFile(file, { shown, type, signal: ctx.interrupts.first }),
     summaryOf,
     maxBodyBytes: MAX_BODY_BYTES,
@@ -178,7 +175,6 @@ export async function prepare(
     lock,
     flags: { ...options, forcePending: options.force && options.only.length > 0 },
     models: await modelsByKind(ctx),
-    identity: identityOf,
     allowOutside: options.allowOutside,
     fileSystem: ctx.fileSystem,
     selects: await selectorFor(options.only, manifest.entries),

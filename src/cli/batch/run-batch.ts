@@ -8,7 +8,6 @@ import { withExtension } from '../../download/file-names.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { reasonUnwritable } from '../../host/directories.js'
 import { asRushesError, Interruption, interrupted } from '../../host/interrupts.js'
-import { identityOf } from '../../journal/identity.js'
 import { progressOf } from '../../protocol/parse.js'
 import { type BatchEvent, type BatchOptions, carryOutPlan } from '../../runs/batch.js'
 import type { RunsSession } from '../../runs/run.js'
@@ -232,7 +231,6 @@ async function optionsOf(
     ...{ plan, lock: file, name, folder, isElsewhere },
     manifest: prepared.source === '-' ? undefined : resolve(prepared.source),
     service: session && connection && { session, downloader: await ctx.downloader(connection.fetch) },
-    identity: identityOf,
     continuation: `\`${batchCommandLine(globals, prepared)}\``,
     payAgain: (row) => payAgain(globals, prepared, row),
     async inputOf({ entry }) {

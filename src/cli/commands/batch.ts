@@ -48,7 +48,7 @@ const ROWS: readonly (readonly [string, string])[] = [
   ['--resubmit-unconfirmed', 'Resend requests with unknown outcome (may be charged twice)'],
   ['--allow-outside', 'Allow outputs outside the folder of the manifest'],
   ['--overwrite', 'Replace files that are not in the lock file'],
-  ['--report <path>', 'Also write what was done to this file, as one JSON document'],
+  ['--report <path>', 'Also write the results to this file, as one JSON document'],
 ]
 
 export function register(command: Command, { run }: CommandEnvironment, batch = batchCommand): void {

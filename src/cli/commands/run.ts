@@ -153,6 +153,19 @@ function readFlags(
   }
 }
 
+async function findForHelp(
+  ctx: Context,
+  kind: Kind,
+  typed: string | undefined,
+): Promise<ModelDocument | undefined> {
+  try {
+    const name = typed ?? (await modelFor(ctx, kind))
+    return name === undefined ? undefined : (await ctx.models()).find(name)
+  } catch {
+    return undefined
+  }
+}
+
 /** Asks no service. Settings that cannot be read do not keep the help back. */
 async function printHelp(
   ctx: Context,
@@ -160,9 +173,7 @@ async function printHelp(
   kind: Kind,
   typed: string | undefined,
 ): Promise<number> {
-  const models = ctx.globals.engine === undefined ? await ctx.models().catch(() => undefined) : undefined
-  const name = typed ?? (await modelFor(ctx, kind).catch(() => undefined))
-  const document = name === undefined ? undefined : models?.find(name)
+  const document = ctx.globals.engine === undefined ? await findForHelp(ctx, kind, typed) : undefined
   if (document?.kind === kind) {
     command.description(describeModel(document))
     showFlagsOf(command, document.input)

@@ -111,6 +111,10 @@ async function checkModel(ctx: Context, kind: Kind, hasService: boolean): Promis
 
 const MAX_SKEW_MS = 30_000
 
+/** What a system answers where a sandbox forbids connections. */
+const FORBIDDEN = new Set(['EPERM', 'EACCES', 'ENETUNREACH'])
+const SANDBOX = 'A sandbox may forbid network connections to this process. `--local` needs none.'
+
 /** Sends one request without the key. Any response proves the connection, and shows the service's clock. */
 async function checkRequest(ctx: Context, url: URL): Promise<Part> {
   const { clock, interrupts, env } = ctx
@@ -120,7 +124,11 @@ async function checkRequest(ctx: Context, url: URL): Promise<Part> {
   const request = { method: 'GET', url, headers: { accept: '*/*' }, signal: interrupts.first } as const
   const response = await fetch(request).catch((error: unknown) => {
     interrupts.first.throwIfAborted()
-    throw error instanceof HttpFailure ? networkError(error, url.host) : error
+    if (!(error instanceof HttpFailure)) throw error
+    const found = networkError(error, url.host)
+    throw FORBIDDEN.has(error.code ?? '')
+      ? new RushesError('network', found.message, { hint: SANDBOX, cause: error })
+      : found
   })
   const elapsedMs = Math.round(clock.monotonic() - startedAtMs)
   const skewMs = Date.parse(response.header('date') ?? '') - clock.now()

@@ -144,7 +144,7 @@ async function modelsFolder(ctx: Context): Promise<{ readonly path: string; read
   if (isFile(path))
     throw usageError(
       `local.models is the file ${path}.`,
-      'Name the file for the document with -o, for example -o model.yaml.',
+      'Name the model file with -o, for example -o model.yaml.',
     )
   return { path, isNew: false }
 }

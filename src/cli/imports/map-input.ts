@@ -287,7 +287,7 @@ function withinLimits(
   const dropped = byImportance.filter((name) => !fitting.includes(name))
   if (dropped.length > 0)
     warnings.push(
-      `A document has room for ${fitting.length} of these parameters. Left out: ${dropped.join(', ')}`,
+      `A model file has room for ${fitting.length} of these parameters. Left out: ${dropped.join(', ')}`,
     )
   return [...properties.keys()].filter((name) => fitting.includes(name))
 }

@@ -2,8 +2,8 @@
 import { resolve } from 'node:path'
 import { encodeCreate } from '../../client/create.js'
 import type { RushesError } from '../../errors.js'
-import { identityOf, withoutData } from '../../journal/identity.js'
 import type { RunEstimate } from '../../journal/index.js'
+import { identityOf, withoutData } from '../../protocol/identity.js'
 import type { ModelInput } from '../../protocol/models.js'
 import type { CreateRequest } from '../../runs/run.js'
 import type { Connection, Context } from '../context/context.js'
@@ -45,6 +45,7 @@ export async function createRuns(ctx: Context, options: CreateRunsOptions): Prom
     body: input === givenInput ? options.body : encodeCreate({ model, input }),
     intent: {
       ...{ kind, model, input, media, labels, requestId: options.requestId, folder: resolve('.') },
+      output: outputOf(delivery, count),
       // Equal for links to one output that differ at each call.
       identity: identityOf(model, givenInput, undefined, media),
       estimate: options.estimate(),
@@ -64,6 +65,12 @@ export async function createRuns(ctx: Context, options: CreateRunsOptions): Prom
     createErrors: (failed, created) => createErrors({ ...goal, created, failed }),
     withRest: (error, created, failed) => withRest({ ...goal, created, failed }, error),
   })
+}
+
+/** The path of `-o` if it also names the file of one of the runs alone. */
+function outputOf({ target }: Delivery, runs: number): string | undefined {
+  if (target?.kind !== 'template' || (runs > 1 && !target.template.includes('{id}'))) return undefined
+  return resolve(target.template)
 }
 
 /** The runs that exist, so that no error advises to pay for them again. */

@@ -2,8 +2,8 @@
 import type { ApiClient } from '../../client/index.js'
 import { RushesError, usageError } from '../../errors.js'
 import type { Fetch } from '../../host/http.js'
-import type { JournalFile, JournalRun } from '../../journal/index.js'
-import { sourceFormOf } from '../../protocol/media.js'
+import type { JournalRun } from '../../journal/index.js'
+import { type DownloadedFile, sourceFormOf } from '../../protocol/media.js'
 import { type MediaSource, mediaSources, withMedia } from '../../protocol/media-parameters.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { shortened } from '../../protocol/text.js'
@@ -122,7 +122,7 @@ async function unknownRun(
  * run; of several, a file whose link is not known could be another output.
  */
 const filesOfOutput = (
-  files: readonly JournalFile[],
+  files: readonly DownloadedFile[],
   urls: readonly (string | undefined)[],
   outputs: number,
-): readonly JournalFile[] => files.filter((file) => outputs === 1 || urls.includes(file.url)).reverse()
+): readonly DownloadedFile[] => files.filter((file) => outputs === 1 || urls.includes(file.url)).reverse()

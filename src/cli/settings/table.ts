@@ -116,7 +116,7 @@ export const SETTINGS = {
     stored: (value) => resolve(value),
   },
   prices: {
-    about: 'Prices by model, as JSON, @file or -; they override those of the documents',
+    about: 'Prices by model, as JSON, @file or -; they override those of the model files',
     key: 'prices',
   },
   currency: {

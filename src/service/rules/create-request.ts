@@ -4,7 +4,7 @@
  */
 
 import { createHash } from 'node:crypto'
-import { fromBase64, fromPercent } from '../../host/data-url.js'
+import { fromBase64, fromPercent } from '../../protocol/data-url.js'
 import { readJson, writeJson } from '../../protocol/json.js'
 import { mediaParameters, mediaSources, placeText, withMedia } from '../../protocol/media-parameters.js'
 import type { ModelDocument, ModelInput } from '../../protocol/models.js'

@@ -662,7 +662,7 @@ describe('a document', () => {
     }
     expect(problemsOf(workflow)).toEqual([
       'workflow: has no node for the prompt (candidates: none), and has no node for the size (candidates: 1 EmptyImage). ' +
-        'Give the right node a title in ComfyUI, such as prompt or size, or name the inputs in a document: ' +
+        'Give the right node a title in ComfyUI, such as prompt or size, or name the inputs in a model file: ' +
         'slots: { prompt: 6.inputs.text, … }',
     ])
   })

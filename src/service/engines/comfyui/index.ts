@@ -26,7 +26,7 @@ import { filledWorkflow, parseWorkflow, type Workflow } from './workflow.js'
 const UPLOAD_FOLDER = 'rushes'
 
 const NO_WORKFLOW =
-  '. In ComfyUI, choose Workflow > Export (API), and add the file: workflow: flow.json in a document, or #flow.json after ' +
+  '. In ComfyUI, choose Workflow > Export (API), and add the file: workflow: flow.json in a model file, or #flow.json after ' +
   'the URL of --engine'
 
 export const readComfyui: ReadEngine = (settings, document) => {

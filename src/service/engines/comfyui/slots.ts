@@ -120,7 +120,7 @@ function foundSlots({ report, note, offer }: EngineSettings, workflow: Workflow)
     report(
       ['workflow'],
       `${problems.join(', and ')}. Give the right node a title in ComfyUI, such as prompt or size, ` +
-        'or name the inputs in a document: slots: { prompt: 6.inputs.text, … }',
+        'or name the inputs in a model file: slots: { prompt: 6.inputs.text, … }',
     )
   const ownValue = (name: string): unknown => slots[name]?.[0] && valueAt(workflow, slots[name][0])
   const [steps, guidance] = [ownValue('steps'), ownValue('guidance')]

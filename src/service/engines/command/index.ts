@@ -102,16 +102,12 @@ export function createCommandEngine({ command, folder, env, urls, clock }: Comma
       // Absolute, because the command may change its working directory.
       const job = { ...requested, folder: resolve(requested.folder) }
       const outputFolder = await holdFolder(job.folder)
+      const inputFolder = await makeOwnFolderAt(`${job.folder}-input`)
       try {
-        const inputFolder = await makeOwnFolderAt(`${job.folder}-input`)
-        try {
-          return await run(job, inputFolder.path, outputFolder)
-        } finally {
-          // If this fails, a later start removes the input folder with the worker's folder.
-          await inputFolder.remove().catch(() => {})
-        }
+        return await run(job, inputFolder.path, outputFolder)
       } finally {
-        await outputFolder.close()
+        // If this fails, a later start removes the input folder with the worker's folder.
+        await inputFolder.remove().catch(() => {})
       }
     },
   }
@@ -172,7 +168,7 @@ const environmentOf = (env: ChildEnvironment, job: RenderJob, inputFolder: strin
 
 /**
  * Returns the outputs, sorted by name, with numbers by value: `frame-2` before `frame-10`. Skips hidden files, empty
- * files, links and folders. Throws `FolderReplaced` and `ForeignFile`.
+ * files, links and folders. Throws `FolderReplaced`.
  */
 async function takeOutputs(folder: OwnFolder): Promise<readonly RenderedFile[]> {
   const outputs: RenderedFile[] = []

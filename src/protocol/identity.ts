@@ -1,10 +1,10 @@
 /** Computes the stored form of an input, and its identity, which is equal for equal requests. */
 import { createHash } from 'node:crypto'
-import { fromBase64, fromPercent } from '../host/data-url.js'
-import { MediaSummary } from '../protocol/media.js'
-import { IMAGE_URLS, mediaSources, withMedia } from '../protocol/media-parameters.js'
-import { isSentImage } from '../protocol/parameters.js'
-import { isObject } from '../protocol/parse.js'
+import { fromBase64, fromPercent } from './data-url.js'
+import { MediaSummary } from './media.js'
+import { IMAGE_URLS, mediaSources, withMedia } from './media-parameters.js'
+import { isSentImage } from './parameters.js'
+import { isObject } from './parse.js'
 
 /**
  * Summarizes the content of a data: URL (RFC 2397). Returns undefined for other text, and if the URL cannot be decoded.

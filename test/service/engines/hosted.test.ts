@@ -571,7 +571,7 @@ describe('Cog', () => {
     const image = dataUri(Buffer.concat([ONE_PIXEL_PNG, Buffer.alloc(300_000)]))
     const { id, rendering } = start({ seed: 5 }, [image])
     expect(await clock.runUntil(rendering)).toHaveLength(1)
-    expect(server.started).toEqual([id])
+    expect(server.started).toEqual([expect.stringMatching(`^${id}-`)])
     expect(server.requests[0]?.json()).toEqual({ input: { prompt: 'a fox', seed: 5, image } })
   })
 
@@ -596,10 +596,10 @@ describe('Cog', () => {
 
   test('a cancel stops the prediction by its own id', async () => {
     const { server, start, clock } = await openCog({ isInstant: false })
-    const { id, cancel } = start()
+    const { cancel } = start()
     await clock.runUntil(until('the prediction', () => server.started.length === 1))
     await cancel()
-    expect(server.canceled).toEqual([id])
+    expect(server.canceled).toEqual(server.started)
   })
 
   test('after a stop of the service, the run is sent again, and waits while the server still works on it', async () => {
@@ -608,11 +608,19 @@ describe('Cog', () => {
     const id = await create()
     await clock.runUntil(until('the prediction', () => server.started.length === 1))
     await clock.runUntil(service.service.close())
-    server.fault('PUT', { status: 202, body: { id, status: 'processing' } }, 2)
+    server.fault('PUT', { status: 409, body: { detail: 'Already running a prediction' } }, 2)
     const next = await restart()
     await clock.runUntil(until('the second prediction', () => server.started.length === 2))
     server.finish()
     expect(await end(id, next)).toMatchObject({ status: 'succeeded' })
-    expect([server.started, server.count('PUT')]).toEqual([[id, id], 4])
+    // The server would start a prediction that has ended once more: no id is used again.
+    expect([new Set(server.started).size, server.count('PUT')]).toEqual([2, 4])
+  })
+
+  test('a prediction that its server does not wait for is not asked for again', async () => {
+    const { server, run } = await openCog()
+    server.fault('PUT', { status: 202, body: { status: 'processing' } }, 5)
+    await expect(run()).rejects.toThrow('did not wait for the end of the prediction')
+    expect(server.count('PUT')).toBe(1)
   })
 })

@@ -38,6 +38,7 @@ async function bodyOf(job: RenderJob, settings: HostedSettings): Promise<Readonl
 function createVideoServer(settings: HostedSettings, { open }: HostedParts): JobServer<number> {
   const upstream = open(settings.url)
   return {
+    type: 'openrouter',
     upstream,
     pollStepsMs: POLL_STEPS_MS,
     async create(job) {

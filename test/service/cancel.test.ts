@@ -128,7 +128,10 @@ test('a cancel that comes after the job has succeeded keeps the result that was 
   const { service, paid } = await createService({ engine, models: PAID_MODELS })
   const id = await create(service)
   await until('the engine started', () => rendering.waiting === 1)
-  expect((await cancel(service, id)).body).toMatchObject({ status: 'processing', error: { code: 'canceling' } })
+  expect((await cancel(service, id)).body).toMatchObject({
+    status: 'processing',
+    error: { code: 'canceling' },
+  })
   await service.clock.runUntil(until('the run is followed again', () => rendering.jobs.length === 2))
   rendering.finish()
   expect(await ended(service, id)).toMatchObject({ status: 'succeeded', error: null })

@@ -97,6 +97,12 @@ export interface StoppingRun extends ModelOfRun {
   readonly stored?: StoredJob | undefined
 }
 
+/**
+ * How a canceled run has stopped. `kept`: its price is not refunded. `unknown`: its job may continue, and an operator decides.
+ * `resumed`: it was too late, so it returns to the queue, and its result is fetched.
+ */
+export type CanceledEnd = 'refunded' | 'kept' | 'unknown' | 'resumed'
+
 export interface CanceledRun {
   readonly accountId: number
   /** Whether this call canceled the run. False for a run that had ended. */
@@ -164,12 +170,12 @@ export interface RunQueue {
   findOthers(models: readonly string[], only?: readonly string[]): Promise<readonly ModelOfRun[]>
   findModelOf(id: string): Promise<ModelOfRun | undefined>
   /**
-   * Records that a canceled run has stopped, and whether it is refunded. `undefined`: an operator decides. Returns
-   * undefined if that is recorded already, or if the run no longer has the job `stored`.
+   * Records how a canceled run has stopped. Returns undefined if that is recorded already, or if the run no longer has the job
+   * `stored`.
    */
   settleCanceled(
     id: string,
-    isRefunded: boolean | undefined,
+    end: CanceledEnd,
     nowMs: number,
     stored?: StoredJob | undefined,
   ): Promise<FailedRuns | undefined>
@@ -212,7 +218,7 @@ export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecord
   ): Promise<CanceledRun | undefined>
   /**
    * Decides on a run whose outcome is unknown: refunds it, or returns it to the queue with the job that its provider has
-   * for it, unless it was canceled. A repeat of the same decision changes nothing.
+   * for it; the job of a canceled run is then canceled. A repeat of the same decision changes nothing.
    */
   decideUnknown(id: string, decision: UnknownDecision): Promise<DecidedRun>
   findOutput(token: string, name: string): Promise<StoredOutput | undefined>

@@ -270,7 +270,7 @@ export const newRunColumns = ({
  * reads these.
  */
 export const STORED_RUN_COLUMNS = `runs.id, runs.account_id, runs.model, runs.kind, runs.status, runs.created_at,
-      runs.started_at, runs.finished_at`
+      runs.started_at, runs.finished_at, runs.stopping`
 
 /** Columns of a `StoredRun`, except outputs. */
 export const RUN_COLUMNS = `${STORED_RUN_COLUMNS}, failure, input`
@@ -333,10 +333,11 @@ export const runSummaryOf = (row: Row, outputs: readonly Row[]): Omit<StoredRun,
   accountId: Number(row.account_id),
   model: String(row.model),
   kind: row.kind as Kind,
-  status: row.status as LocalStatus,
+  // A cancel that is not decided can still come too late.
+  status: isSet(row.stopping) ? 'processing' : (row.status as LocalStatus),
   outputs: outputs.map(outputOfRow),
   failure: failureOf(row.failure),
   createdAtMs: Number(row.created_at),
   startedAtMs: numberOr(row.started_at),
-  finishedAtMs: numberOr(row.finished_at),
+  finishedAtMs: isSet(row.stopping) ? undefined : numberOr(row.finished_at),
 })

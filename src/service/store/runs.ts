@@ -1,6 +1,6 @@
 /** Runs, from the create to the end. The queue is in `queue.ts`. */
 import { writeJson } from '../../protocol/json.js'
-import { OUTCOME_UNKNOWN } from '../../protocol/run-state.js'
+import { OUTCOME_UNKNOWN, REFUNDED } from '../../protocol/run-state.js'
 import { OutcomeUnknown, type StoredJob } from '../engines/engine.js'
 import type { AccountState } from '../rules/key-checks.js'
 import type {
@@ -110,6 +110,10 @@ export const runStatements = (dialect: Dialect) => {
 
     settle: `UPDATE runs SET stopping = false, failure = $2 WHERE id = $1 AND stopping`,
 
+    resume: `
+    UPDATE runs SET ${backInQueue(dialect)}, stopping = false, finished_at = NULL, failure = NULL
+    WHERE id = $1 AND stopping`,
+
     // A job is true whoever has the run now: who holds the intent sent the only create.
     saveJob: `
     UPDATE runs SET job = $4, job_key = $5
@@ -125,6 +129,9 @@ export const runStatements = (dialect: Dialect) => {
 
     adopt: `
     UPDATE runs SET ${backInQueue(dialect)}, finished_at = NULL, failure = NULL, job = $2, job_key = $3 WHERE id = $1`,
+
+    cancelAdopted: `
+    UPDATE runs SET stopping = true, finished_at = $4, failure = $5, job = $2, job_key = $3 WHERE id = $1`,
 
     expireFiles: `
     UPDATE runs SET files = 'removing'
@@ -207,16 +214,15 @@ export function createRunStore(database: Database) {
         owner: String(row.owner),
         stored: jobOf(row.job),
       })),
-    settleCanceled: (id, isRefunded, nowMs, stored) =>
+    settleCanceled: (id, end, nowMs, stored) =>
       repeatable(database, async (tx) => {
         const row = await tx.get(SQL.lockRun, id)
         if (row === undefined || !isSet(row.stopping)) return undefined
         // A worker that still renders the run may have sent it in between.
         if (JSON.stringify(jobOf(row.job)) !== JSON.stringify(stored)) return undefined
-        const end = isRefunded === undefined ? 'abandoned' : isRefunded ? 'refunded' : 'kept'
-        const endOfFree = isRefunded === false ? 'charged' : 'free'
-        await tx.run(SQL.settle, id, JSON.stringify(canceled(Number(row.price) === 0 ? endOfFree : end)))
-        return { runs: 1, refunded: isRefunded ? await refundRun(tx, SQL, row, nowMs) : 0 }
+        if (end === 'resumed') await tx.run(SQL.resume, id)
+        else await tx.run(SQL.settle, id, JSON.stringify(canceled(end, Number(row.price))))
+        return { runs: 1, refunded: end === 'refunded' ? await refundRun(tx, SQL, row, nowMs) : 0 }
       }),
     expireFiles: async (beforeMs) => (await all(SQL.expireFiles, beforeMs)).map(({ id }) => String(id)),
     filesRemoved: async (ids) => void (await run(SQL.filesRemoved, ids)),
@@ -246,7 +252,7 @@ async function cancelRun(
   const isQueued = row.status === 'queued' && !hasJob(row.job)
   if (row.status !== 'queued' && row.status !== 'processing')
     return { accountId: owner, isCanceled: false, refunded: 0 }
-  const failure = canceled(isQueued ? (Number(row.price) > 0 ? 'refunded' : 'free') : 'undecided')
+  const failure = canceled(isQueued ? 'refunded' : 'undecided', Number(row.price))
   await tx.run(SQL.cancel, id, nowMs, JSON.stringify(failure), !isQueued)
   return { accountId: owner, isCanceled: true, refunded: isQueued ? await refundRun(tx, SQL, row, nowMs) : 0 }
 }
@@ -310,8 +316,10 @@ export function createFailure(dialect: Dialect) {
     // Locks accounts before keys, as `addRun` does, and accounts in their order.
     for (const row of rows.toSorted((one, other) => Number(one.account_id) - Number(other.account_id))) {
       const id = String(row.id)
-      const { intent, isNamed = false } = jobOf(row.job) ?? {}
-      const isInFlight = failure.code !== OUTCOME_UNKNOWN && (intent !== undefined || isNamed)
+      const { intent, handle, end, isNamed = false } = jobOf(row.job) ?? {}
+      // Also a paid job that the provider has not ended.
+      const mayContinue = handle !== undefined && handle.place?.costs !== false && end !== 'over'
+      const isInFlight = failure.code !== OUTCOME_UNKNOWN && (intent !== undefined || isNamed || mayContinue)
       const cause = isInFlight ? unknown(failure.message) : failure
       const isRefunded = cause.code !== OUTCOME_UNKNOWN
       const recorded = Number(row.price) > 0 ? withRefund(cause, isRefunded ? 'refunded' : 'kept') : cause
@@ -370,21 +378,25 @@ async function decideUnknown(
     isNamed: true as const,
   }
   const isFollowed = adopt !== undefined && stored?.handle?.id === adopt.handle?.id
-  if (row.status !== 'failed' && row.status !== 'canceled') return isFollowed ? 'done' : 'other'
   const failure = failureOf(row.failure)
-  if (failure?.code !== OUTCOME_UNKNOWN) return 'other'
-  const isRefunded = (await tx.get(SQL.refunded, id)) !== undefined
+  const isRefunded = failure?.code === REFUNDED || (await tx.get(SQL.refunded, id)) !== undefined
   if (isRefunded) return named === undefined ? 'done' : 'other'
-  if (row.status === 'canceled' && named !== undefined) return 'other'
+  const isEnded = (row.status === 'failed' || row.status === 'canceled') && !isSet(row.stopping)
+  if (!isEnded) return isFollowed ? 'done' : 'other'
+  if (failure?.code !== OUTCOME_UNKNOWN) return 'other'
   if (named === undefined) {
-    if ((await refundRun(tx, SQL, row, nowMs)) > 0)
-      await tx.run(SQL.explain, id, JSON.stringify(withRefund(failure, 'refunded')))
+    await refundRun(tx, SQL, row, nowMs)
+    const decided = { code: REFUNDED, message: failure.message }
+    const recorded = Number(row.price) > 0 ? withRefund(decided, 'refunded') : decided
+    await tx.run(SQL.explain, id, JSON.stringify(recorded))
     // A job that is found later may be that of another run.
     await tx.run(SQL.keepJob, id, row.job as string | null, null)
     return 'done'
   }
   const key = jobKeyOf(named)
   if ((await tx.get(SQL.jobsOfOthers, [`${key}`], id)) !== undefined) return 'taken'
-  await tx.run(SQL.adopt, id, JSON.stringify(named), key)
+  const job = JSON.stringify(named)
+  if (row.status === 'failed') await tx.run(SQL.adopt, id, job, key)
+  else await tx.run(SQL.cancelAdopted, id, job, key, nowMs, JSON.stringify(canceled('undecided')))
   return 'done'
 }

@@ -43,7 +43,15 @@ test('docs/openapi.json is generated from the built-in models', async () => {
 
 describe('commands and flags', () => {
   /** Flags of models in the examples. */
-  const OF_MODELS = ['--steps', '--seed', '--guidance-scale', '--image-size', '--no-…']
+  const OF_MODELS = [
+    '--steps',
+    '--seed',
+    '--guidance-scale',
+    '--image-size',
+    '--end-image-url',
+    '--audio-url',
+    '--no-…',
+  ]
 
   test('that the docs show are those of the program', async () => {
     const commands = new Map((await everyCommand()).map((command) => [fullName(command), command]))

@@ -36,13 +36,14 @@ export async function createProgram(
     })
     .enablePositionalOptions()
   for (const option of globalOptions()) program.addOption(option)
-  for (const row of COMMANDS) {
-    const command = program.command(row.name).description(row.about).helpGroup(row.group)
-    if (row.name !== named && !loadsAll) continue
-    const { register } = await row.load()
-    register(command, environment)
-    addGlobalOptions(command)
-  }
+  for (const [group, rows] of Object.entries(COMMANDS))
+    for (const [name, about, load] of rows) {
+      const command = program.command(name).description(about).helpGroup(group)
+      if (name !== named && !loadsAll) continue
+      const { register } = await load()
+      register(command, environment)
+      addGlobalOptions(command)
+    }
   addHelpCommand(program, environment)
   return program
 }

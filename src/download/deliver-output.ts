@@ -6,6 +6,7 @@ import type { Writable } from 'node:stream'
 import { raceAbort } from '../host/abort.js'
 import { isFolder, makeFolders } from '../host/directories.js'
 import { makeOwnFolder } from '../host/own-folder.js'
+import type { Destination, DownloadedFile } from '../protocol/media.js'
 import type { FileMeter } from './download-progress.js'
 import { withWriteErrors } from './failures.js'
 import {
@@ -14,18 +15,10 @@ import {
   type OpenedPart,
   type OutputLink,
   type PartSession,
-  type RetryNotice,
 } from './fetch-output.js'
 import { misnamed } from './file-kind.js'
 import { awaitsExtension, withExtension } from './file-names.js'
-import {
-  type Destination,
-  type DownloadedFile,
-  type EarlierFiles,
-  findUnchanged,
-  moveIntoPlace,
-  refuseObstacle,
-} from './final-files.js'
+import { type EarlierFiles, findUnchanged, moveIntoPlace, refuseObstacle } from './final-files.js'
 import { createPart } from './part-file.js'
 
 export interface DeliveredOutput {
@@ -47,7 +40,6 @@ interface DeliveryJob {
   beforeMove?(file: DownloadedFile): Promise<Destination | undefined> | undefined
   readonly meter: FileMeter
   readonly signal: AbortSignal | undefined
-  readonly onRetry?: ((notice: RetryNotice) => void) | undefined
 }
 
 /**

@@ -6,6 +6,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { closeSync, constants, createReadStream, lstatSync, openSync, readSync } from 'node:fs'
 import { copyFile, type FileHandle, lstat, open, realpath, rename, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { cutToBytes } from '../protocol/text.js'
 import { type Clock, systemClock } from './clock.js'
 import { makeFolders } from './directories.js'
 import { type FileSystem, hasNoLinks, isPosix, systemFiles } from './file-system.js'
@@ -14,12 +15,6 @@ import { errorCode } from './system-error.js'
 
 /** Maximum length of a file name on common file systems (ext4, APFS, NTFS). */
 const MAX_NAME_BYTES = 255
-
-/** Cuts a text to at most `maxBytes` bytes of UTF-8, without splitting a character. */
-export function cutToBytes(text: string, maxBytes: number): string {
-  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(maxBytes))
-  return text.slice(0, read)
-}
 
 /**
  * Returns a unique hidden path in the folder of `path`, with a name that file systems accept. `owner`: 8 hexadecimal digits of

@@ -20,15 +20,8 @@ import {
   publicUrl,
 } from '../batch/lock/lock.js'
 import { inputHashes } from '../batch/plan/decide.js'
-import { decideAgain, type Flight, type Plan, type PlanOptions } from '../batch/plan/index.js'
-import {
-  destinationOf,
-  keptError,
-  type OutputFile,
-  type Place,
-  placesFor,
-  refuseOtherBytes,
-} from '../batch/results/places.js'
+import { decideAgain, type Flight, type Plan } from '../batch/plan/index.js'
+import { destinationOf, keptError, type Place, placesFor, refuseOtherBytes } from '../batch/results/places.js'
 import {
   type ActiveStep,
   activeSteps,
@@ -42,6 +35,7 @@ import { encodeCreate } from '../client/create.js'
 import type { Downloader } from '../download/index.js'
 import { RushesError } from '../errors.js'
 import type { BatchName, RunEstimate } from '../journal/index.js'
+import type { DownloadedFile } from '../protocol/media.js'
 import type { ModelInput } from '../protocol/models.js'
 import { isOutcomeUnknown, type RunState } from '../protocol/run-state.js'
 import { deliver } from './deliver.js'
@@ -57,10 +51,12 @@ import {
 } from './run.js'
 import { carryOut, type RunEvent } from './schedule.js'
 
-export interface BatchOptions extends Pick<PlanOptions, 'identity' | 'isElsewhere'> {
+export interface BatchOptions {
   readonly plan: Plan
   readonly lock: LockFile
   readonly name: BatchName
+  /** Whether the journal of another state folder knows what is in flight. */
+  readonly isElsewhere: boolean
   /** Absolute path of the manifest's folder. */
   readonly folder: string
   /** Absolute path of the manifest. Undefined if it was read from standard input. */
@@ -152,7 +148,7 @@ class BatchRow implements Row {
     if (this.needs.length > 0) {
       const made = lock.get(this.name)
       const flightOf = (hash: string) => plan.takeFlight(this.name, hash, made?.hash === hash)
-      const step = decideAgain(this.step, (name) => lock.get(name), flightOf, this.#options)
+      const step = decideAgain(this.step, (name) => lock.get(name), flightOf, this.#options.isElsewhere)
       if (!isActive(step)) return this.#done(inactiveResult(step))
       this.step = step
     }
@@ -198,7 +194,7 @@ class BatchRow implements Row {
     return {
       body: encodeCreate({ model, input }),
       intent: {
-        ...{ kind: entry.kind, model, input, identity: hash, labels: entry.labels },
+        ...{ kind: entry.kind, model, input, media: entry.media, identity: hash, labels: entry.labels },
         ...{ requestId: randomUUID(), estimate: estimateOf(this.step), name: entry.rowName, manifest },
         ...{ batch, entry: entry.name, folder: resolve('.') },
       },
@@ -212,7 +208,7 @@ class BatchRow implements Row {
     const places: Place[] = []
     /** Files that were kept, by the path of the result beside them. */
     const kept = new Map<string, string>()
-    const earlier: OutputFile[] = []
+    const earlier: DownloadedFile[] = []
     const delivery = await deliver(this.#session, state, {
       downloader: (service as NonNullable<BatchOptions['service']>).downloader,
       run: { kind: entry.kind, name: entry.rowName },
@@ -222,10 +218,10 @@ class BatchRow implements Row {
       hint: `Download it with ${continuation}: nothing is paid again.`,
       earlier,
       mayReplace: (index) => places[index]?.inPlace === undefined,
-      async namerFor(urls, from) {
+      async namesFor(urls, from) {
         places.push(...(await placesFor(step, { urls, disk: plan.disk, folder, continuation })).slice(from))
         earlier.push(...places.slice(from).flatMap(({ inPlace }) => inPlace ?? []))
-        return { name: () => places.slice(from).map(({ path }) => path) }
+        return places.slice(from).map(({ path }) => path)
       },
       async destinationOf(file, index) {
         refuseOtherBytes(file, step, index)
@@ -253,7 +249,7 @@ class BatchRow implements Row {
     return withHint(error, `If its host has deleted it, no download can succeed. ${again}`)
   }
 
-  #madeOf(run: Run, files: readonly OutputFile[]): Made {
+  #madeOf(run: Run, files: readonly DownloadedFile[]): Made {
     const { folder } = this.#options
     const { hash = '', model = '', entry } = this.step
     const [first, ...others] = files.map(({ path, url, bytes, sha256, content_type }): LockedOutput => {
@@ -272,10 +268,10 @@ class BatchRow implements Row {
   }
 
   #inputs(): InputHashes {
-    const { lock, identity } = this.#options
+    const { lock } = this.#options
     const { entry, identityInput } = this.step
     const known = { ...entry, identityInput: identityInput ?? entry.identityInput }
-    return inputHashes(known, (name) => lock.get(name), identity)
+    return inputHashes(known, (name) => lock.get(name))
   }
 
   /** Returns the result of an ended row. Undefined: it was not started, or the next batch continues it. */
@@ -336,7 +332,7 @@ class BatchRow implements Row {
         service !== undefined && service !== address && this.step.flight === undefined
           ? `It was created at ${service}. To continue there: --base-url ${service}.`
           : 'Check the API key: a run is visible only to its account.'
-      return error.with({ hint: `${where} ${payAgain('<row>')}` })
+      return error.with({ hint: `${where} ${payAgain('<name>')}` })
     }
     // Nothing helps but another run, which a later batch does not create by itself.
     if (isEnded && (state.withoutUrls !== undefined || isOutcomeUnknown(state)))

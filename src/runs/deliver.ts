@@ -1,15 +1,9 @@
 /** Downloads the outputs of a run that has succeeded, and records each file before it gets its name. */
 import { resolve } from 'node:path'
-import type {
-  Destination,
-  DownloadedFile,
-  Downloader,
-  DownloadOptions,
-  Namer,
-  RunOutput,
-} from '../download/index.js'
+import type { Downloader, DownloadOptions, RunOutput } from '../download/index.js'
 import type { RushesError } from '../errors.js'
 import { asRushesError, Interruption, interrupted } from '../host/interrupts.js'
+import type { Destination, DownloadedFile } from '../protocol/media.js'
 import type { RunState } from '../protocol/run-state.js'
 import type { Delivery, RunsSession } from './run.js'
 
@@ -25,7 +19,7 @@ export interface DeliverOptions
   /** Whether the output with this index may replace an existing file. */
   mayReplace(index: number): boolean
   /** Returns the names of the outputs from this index on. A rejection fails the delivery. */
-  namerFor(urls: readonly string[], from: number): Promise<Namer | undefined>
+  namesFor(urls: readonly string[], from: number): Promise<readonly string[] | undefined>
   /** Returns another final path for a complete file. A rejection fails the output. */
   destinationOf?(file: DownloadedFile, index: number): Promise<Destination | undefined>
 }
@@ -36,7 +30,7 @@ export async function deliver(
   state: RunState,
   options: DeliverOptions,
 ): Promise<Delivery> {
-  const { downloader, run, row, hint, mayReplace, namerFor, destinationOf, ...given } = options
+  const { downloader, run, row, hint, mayReplace, namesFor, destinationOf, ...given } = options
   const { id } = state
   const { first: signal } = interrupts
   const links = createLinks(state, clock, () => client.get(id, signal))
@@ -51,7 +45,7 @@ export async function deliver(
     const files: DownloadedFile[] = []
     // Renewed links may be more than those before.
     for (let from = 0; from < links.urls().length && errors.length === 0; ) {
-      const namer = await namerFor(links.urls(), from)
+      const names = await namesFor(links.urls(), from)
       const start = from
       const outputs = links.urls().map(
         (_, index): RunOutput => ({
@@ -69,7 +63,7 @@ export async function deliver(
       const results = await downloader.download(outputs.slice(start), {
         ...given,
         earlier: [...(given.earlier ?? []), ...(known ?? [])],
-        namer,
+        names,
         signal,
         overwrite: (output) => mayReplace(indexOf(output)),
         async beforeMove(file, output) {

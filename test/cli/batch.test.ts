@@ -17,10 +17,9 @@ import { batchCommandLine } from '../../src/cli/batch/options.js'
 import { type Fetch, HttpFailure, type HttpRequest } from '../../src/host/http.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
 import { type Administration, type KeyTerms, openAdministration } from '../../src/service/admin.js'
-import { asksForList, LOOPBACK_URL, scripted } from '../support/cli.js'
+import { asksForList, scripted } from '../support/cli.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { bodyOf, createFamily, lines, objects, type Row, RUN, SHEET, sha256 } from '../support/family.js'
-import { rowsOf } from '../support/journal.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 const FOX = { name: 'fox', prompt: 'a fox', output: 'icons/fox.png' }
@@ -174,7 +173,7 @@ describe('an error', () => {
     expect(lines(stderr).filter((line) => line.startsWith('error:'))).toEqual([
       expect.stringMatching(/^error: hen(-\d+)? \(line 1\): /),
       // In the order in which they failed.
-      expect.stringMatching(/^error: 13 more rows with the same error: (hen(-\d+)?(, )?){10} and 3 more\.$/),
+      expect.stringMatching(/^error: 13 more runs with the same error: (hen(-\d+)?(, )?){10} and 3 more\.$/),
     ])
     expect(stderr).toMatch(/^14 runs: 14 failed \(/m)
   })
@@ -300,43 +299,6 @@ describe('a create whose outcome is unknown', () => {
     expect(batch.flights().fox?.phase).toBe('unconfirmed')
   })
 
-  it('takes the run that the journal knows by the token of this very create', async () => {
-    const batch = await createFamily([{ name: 'two', prompt: 'two', count: 2 }])
-    await batch.run()
-    const made = batch.lock()
-    const { hash, model, run } = made['two-2']
-    const [{ requestId = '' } = {}] = rowsOf(batch.service.home).filter(({ id }) => id === run)
-    // As an earlier version leaves it that is killed before it has written the id of the second run.
-    batch.earlierLock({
-      two: made.two,
-      'two-2': { pending: { hash, model, state: 'unconfirmed', token: requestId } },
-    })
-    rmSync(batch.path('two-2.png'))
-    batch.created()
-    expect((await batch.run(['--max-runs', '0'])).code).toBe(0)
-    expect(batch.created()).toEqual([])
-    expect(batch.lock()['two-2'].run).toBe(made['two-2'].run)
-  })
-
-  it('of an earlier version is created when the journal knows that nothing was sent', async () => {
-    const batch = await createFamily([FOX, HEN])
-    expect((await batch.run()).code).toBe(0)
-    const { hash, model } = batch.lock().fox
-    const token = 'd9428888-122b-11e1-b85c-61cd3cbb3210'
-    const { hen } = batch.lock()
-    const unconfirmed = { fox: { pending: { hash, model, state: 'unconfirmed', token } }, hen }
-    batch.earlierLock(unconfirmed)
-    rmSync(batch.path(FOX.output))
-    batch.created()
-    // Another machine cannot know.
-    expect((await batch.run([], { env: { RUSHES_STATE_DIR: temporaryFolder() } })).code).toBe(13)
-    batch.earlierLock(unconfirmed)
-    batch.editJournal('INSERT INTO prepared VALUES (?, ?, 0)', LOOPBACK_URL, token)
-    const { code, stderr } = await batch.run()
-    expect({ code, created: batch.created() }).toEqual({ code: 0, created: [FOX.prompt] })
-    expect(stderr).not.toMatch(/unconfirmed|unknown/)
-  })
-
   it('does not come about where the journal cannot be written: nothing is sent', async () => {
     const batch = await createFamily([FOX, HEN])
     const file = batch.path('no-folder')
@@ -378,7 +340,7 @@ describe('a mistake that shows only while a batch runs', () => {
     }
     const { code, stderr } = await batch.run(['--concurrency', '1'], { fetch })
     expect({ code, created: batch.created() }).toEqual({ code: 10, created: [FOX.prompt] })
-    expect(stderr).toMatch(/Cannot read the image of hen again/)
+    expect(stderr).toMatch(/image_urls of hen: .*ref\.png: no such file/)
   })
 })
 
@@ -580,7 +542,7 @@ describe('a signal', () => {
     const { code, stderr } = await batch.run(['--only', 'hen*'], { fetch, interrupts })
     expect(code).toBe(130)
     expect(lines(stderr).filter((line) => !/^hen/.test(line))).toEqual([
-      expect.stringMatching(/^12 runs: 12 to create; /),
+      expect.stringMatching(/^12 runs: 12 to create\. /),
       expect.stringMatching(/^12 runs: 12 still running \(/),
       'error: Interrupted. Created runs continue on the service.',
       `  Continue without paying twice with \`rushes batch --only 'hen*' ${batch.manifest}\`.`,
@@ -748,7 +710,7 @@ describe('a run that the service does not have', () => {
       const { code, stderr } = await run()
       expect(code).toBe(6)
       expect(stderr).toContain('run_gone')
-      expect(stderr).toMatch(/To create it again and pay again: `rushes batch \S+ --only <row> --force`/)
+      expect(stderr).toMatch(/To create it again and pay again: `rushes batch \S+ --only <name> --force`/)
     }
     expect([created(), flights().sheet?.id]).toEqual([[], 'run_gone'])
     // Only both together: a batch that was killed must not pay again for what it has created.
@@ -779,7 +741,7 @@ describe('a run that the service does not have', () => {
     family.editJournal(`UPDATE runs SET id = 'run_' || entry`)
     const { stderr } = await family.run()
     expect(stderr.match(/To create it again/g)).toHaveLength(1)
-    expect(stderr).toMatch(/1 more row with the same error: (two \(run_two\)|sheet \(run_sheet\))/)
+    expect(stderr).toMatch(/1 more run with the same error: (two \(run_two\)|sheet \(run_sheet\))/)
   })
 })
 
@@ -787,7 +749,7 @@ describe('a run whose row was changed before it ended', () => {
   it('appears in plan, text and JSON, and nothing waits for it', async () => {
     const { run, created, write, render, pending } = await createPending()
     write([CHANGED])
-    const said = `warning: sheet: ${pending} has not been downloaded, and the row has changed since. This batch does not wait for it. To get its result: rushes wait -d ${pending}`
+    const said = `warning: sheet: ${pending} has not been downloaded, and the manifest has changed since. This batch does not wait for it. To get its result: rushes wait -d ${pending}`
     const left = [{ name: 'sheet', run: pending, key: null, why: 'changed' }]
     for (const mode of ['--dry-run', '--check']) {
       expect((await run([mode])).stderr).toContain(said)
@@ -834,7 +796,7 @@ describe('a run whose row was changed before it ended', () => {
     render()
     const { code, stderr } = await run()
     expect(code).toBe(0)
-    expect(stderr).toContain(`warning: sheet: ${pending} has not been downloaded, and the row is not in the`)
+    expect(stderr).toContain(`warning: sheet: ${pending} has not been downloaded, and the manifest no longer`)
     expect(stderr).not.toContain('kept in the lock file while the file exists')
     created()
     write([SHEET])
@@ -854,7 +816,7 @@ describe('a run whose row was changed before it ended', () => {
     created()
     write([{ ...SHEET, prompt: `${SHEET.prompt}!` }, RUN])
     expect((await run(['--dry-run'])).stderr).toContain(
-      `${id} has not been downloaded, and rows that it uses are created again. This batch does not wait for it unless they get the same bytes again.`,
+      `${id} has not been downloaded, and runs that it uses are created again. This batch does not wait for it unless they get the same bytes again.`,
     )
     // They do.
     expect((await run()).code).toBe(0)

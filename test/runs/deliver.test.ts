@@ -55,7 +55,7 @@ async function delivered(firstMs: number, freshMs = firstMs, failing: readonly n
       row: undefined,
       target: { kind: 'template', template: join(folder, '{index}.{ext}') },
       hint: 'Download again.',
-      namerFor: async () => undefined,
+      namesFor: async () => undefined,
       mayReplace: () => false,
     }),
   )

@@ -81,7 +81,7 @@ test.each<[model: string, input: object, message: string]>([
   [
     'acme/flux-2',
     { more: 'x'.repeat(263_000) },
-    'The parameters other than prompt and image_urls have 263011 bytes of JSON together; the limit is 262144.',
+    'The parameters other than prompt and media have 263011 bytes of JSON together; the limit is 262144.',
   ],
   [
     'acme/free',
@@ -91,7 +91,7 @@ test.each<[model: string, input: object, message: string]>([
       words: ['x'.repeat(131_000)],
       more: 'x'.repeat(131),
     },
-    'The parameters other than prompt and image_urls have 262176 bytes of JSON together; the limit is 262144.',
+    'The parameters other than prompt and media have 262176 bytes of JSON together; the limit is 262144.',
   ],
   [
     'acme/flux-2',

@@ -3,9 +3,11 @@ import { lstatSync, type Stats, statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { basename, dirname, extname, posix, resolve } from 'node:path'
 import { type FileSystem, sameFileKey, systemFiles } from '../../host/file-system.js'
-import { cutToBytes, sha256OfFile } from '../../host/files.js'
+import { sha256OfFile } from '../../host/files.js'
 import { describeReason, errorCode } from '../../host/system-error.js'
 import { addTo } from '../../protocol/lists.js'
+import { numbered } from '../../protocol/output-names.js'
+import { cutToBytes } from '../../protocol/text.js'
 import { type Lock, type LockedOutput, type Made, outputsOf } from '../lock/lock.js'
 import {
   createFileIndex,
@@ -15,7 +17,7 @@ import {
   withoutExtension,
 } from '../manifest/collisions.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
-import { createManifestFolder, type ManifestFolder, numbered } from '../manifest/output-paths.js'
+import { createManifestFolder, type ManifestFolder } from '../manifest/output-paths.js'
 import { type FileFact, isInPlace } from './decide.js'
 import type { Flight } from './flights.js'
 

@@ -50,7 +50,7 @@ export const movedResult = (step: ActiveStep, made: Made | undefined): RowResult
   run: made?.run,
 })
 
-/** Result of a row that, decided again after its sources exist, needs no create and no download. */
+/** Result of a row that needs no create and no download, or can have none. */
 export function inactiveResult(step: PlanStep): RowResult {
   const { action, file } = step
   if (action.do === 'unconfirmed') return { step, result: 'unconfirmed', error: LEFT_ALONE }
@@ -63,6 +63,13 @@ export function inactiveResult(step: PlanStep): RowResult {
         action.isForeign ? '--overwrite replaces files that are not in the lock file.' : undefined,
       ),
     }
-  if (action.do === 'blocked') return { step, result: 'failed', error: usageError(`${action.why}.`) }
+  // A row that another one blocks has no error of its own.
+  if (action.do === 'blocked')
+    return {
+      step,
+      result: 'blocked',
+      blockedBy: action.by,
+      error: action.by === undefined ? usageError(`${action.why}.`) : undefined,
+    }
   return { step, result: 'up_to_date' }
 }

@@ -3,7 +3,7 @@ import { appendFileSync, lstatSync, writeFileSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import type { Manifest } from '../../batch/manifest/index.js'
 import type { PlanStep } from '../../batch/plan/index.js'
-import { isActive, LEFT_ALONE, type RowResult } from '../../batch/results/rows.js'
+import { isActive, type RowResult } from '../../batch/results/rows.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { isWithin } from '../../host/directories.js'
 import { readBeginning } from '../../host/files.js'
@@ -178,7 +178,7 @@ export function writeJobSummary(ctx: Context, summary: JobSummary): void {
 export function summaryText({ manifest, line, hasResults, rows }: JobSummary): string {
   const sorted = ORDER.flatMap((importance) => rows.filter((row) => row.importance === importance))
   const [shown, left] = [sorted.slice(0, MAX_ROWS), sorted.slice(MAX_ROWS)]
-  const titles = ['row', 'action', 'reason', 'file', ...(hasResults ? ['result', 'run', 'error'] : [])]
+  const titles = ['name', 'action', 'reason', 'file', ...(hasResults ? ['result', 'run', 'error'] : [])]
   const table = [titles, titles.map(() => '---')].map(tableRow)
   for (const { cells } of shown)
     table.push(tableRow(cells.map((cell) => escapeMarkdown(shortened(cell, MAX_CELL)))))
@@ -190,12 +190,12 @@ export function summaryText({ manifest, line, hasResults, rows }: JobSummary): s
   ].join('\n')
 }
 
-/** `120 more rows are not shown: 20 created, 100 up to date` */
+/** `120 more runs are not shown: 20 created, 100 up to date` */
 function leftOut(rows: readonly SummaryRow[]): string {
   const counts = new Map<string, number>()
   for (const { state } of rows) counts.set(state, (counts.get(state) ?? 0) + 1)
   const parts = [...counts].map(([state, count]) => `${count} ${state}`).join(', ')
-  return `${plural(rows.length, 'more row is', 'more rows are')} not shown: ${parts}`
+  return `${plural(rows.length, 'more run is', 'more runs are')} not shown: ${parts}`
 }
 
 const tableRow = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
@@ -217,20 +217,12 @@ export function planRow(step: PlanStep): SummaryRow {
 export function resultRow(step: PlanStep, row: RowResult | undefined, open: string): SummaryRow {
   const [action = '', name = '', file = '', reason = ''] = stepWords(step)
   const state = row === undefined ? (isActive(step) ? open : action) : row.result.replaceAll('_', ' ')
-  const message = messageOf(step, row)
+  const message = row?.error?.message ?? (row?.blockedBy === undefined ? '' : `needs ${row.blockedBy}`)
   return {
     cells: [name, action, reason, row?.made?.file ?? file, state, row?.run ?? '', message],
     state,
     importance: importanceOf(state, message),
   }
-}
-
-function messageOf({ action }: PlanStep, row: RowResult | undefined): string {
-  if (row?.error !== undefined) return row.error.message
-  if (row?.blockedBy !== undefined) return `needs ${row.blockedBy}`
-  if (action.do === 'unconfirmed') return LEFT_ALONE.message
-  if (action.do !== 'blocked') return ''
-  return action.by === undefined ? action.why : `needs ${action.by}`
 }
 
 function importanceOf(state: string, message: string): SummaryRow['importance'] {

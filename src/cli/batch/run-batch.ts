@@ -1,6 +1,6 @@
 /** Runs a plan and prints a path or an object for each row as it ends, the progress, and the summary. */
 import { dirname, relative, resolve } from 'node:path'
-import { inputToSend } from '../../batch/manifest/index.js'
+import { inputToSend, type SentReference } from '../../batch/manifest/index.js'
 import type { Plan, PlanStep } from '../../batch/plan/index.js'
 import { moveFiles, removeRemains } from '../../batch/results/move-files.js'
 import { activeSteps, needsService } from '../../batch/results/rows.js'
@@ -8,7 +8,6 @@ import { withExtension } from '../../download/file-names.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { reasonUnwritable } from '../../host/directories.js'
 import { asRushesError, Interruption, interrupted } from '../../host/interrupts.js'
-import { identityOf } from '../../journal/identity.js'
 import { progressOf } from '../../protocol/parse.js'
 import { type BatchEvent, type BatchOptions, carryOutPlan } from '../../runs/batch.js'
 import type { RunsSession } from '../../runs/run.js'
@@ -27,7 +26,7 @@ import type { PreparedBatch } from './prepare.js'
 import { planLine, reportPlan, warnOfLeftRuns } from './print-plan.js'
 import { createReport } from './report.js'
 import { notesOf } from './show.js'
-import { createSourceUrls } from './source-urls.js'
+import { createSourceUrls, fileUrl } from './source-urls.js'
 
 /**
  * Whether the error stops further creates. A refused input of one row says nothing about other rows, so it does not.
@@ -135,17 +134,14 @@ function refuseUnwritable({ fileSystem }: Context, { manifest, plan }: PreparedB
       const path = withExtension(file, LONGEST_EXTENSION)
       const problem = fileSystem.nameProblem(resolve(manifest.folder, path))
       if (problem !== undefined)
-        throw usageError(
-          `Cannot write ${file} (${row}): ${problem}. Nothing was sent.`,
-          'Change the output of the row.',
-        )
+        throw usageError(`Cannot write ${file} (${row}): ${problem}. Nothing was sent.`, 'Change its output.')
       const folder = relative('.', resolve(manifest.folder, dirname(file))) || '.'
       const reason = checked.has(folder) ? undefined : reasonUnwritable(folder)
       checked.add(folder)
       if (reason !== undefined)
         throw usageError(
           `Cannot write ${file} (${row}): ${reason}. Nothing was sent.`,
-          'Make the folder writable, or change the output of the row.',
+          'Make the folder writable, or change its output.',
         )
     }
 }
@@ -161,7 +157,7 @@ export function stopReasons(
 ): readonly RushesError[] {
   if (stopped !== undefined) return known.some(({ message }) => message === stopped.message) ? [] : [stopped]
   if (notStarted === 0 || known.length > 0) return []
-  return [asRushesError(new Error(`${plural(notStarted, 'row was', 'rows were')} not started`))]
+  return [asRushesError(new Error(`${plural(notStarted, 'run was', 'runs were')} not started`))]
 }
 
 /** Checks the limits of the cost, directly before the first create. Throws `usage`. */
@@ -232,12 +228,13 @@ async function optionsOf(
     ...{ plan, lock: file, name, folder, isElsewhere },
     manifest: prepared.source === '-' ? undefined : resolve(prepared.source),
     service: session && connection && { session, downloader: await ctx.downloader(connection.fetch) },
-    identity: identityOf,
     continuation: `\`${batchCommandLine(globals, prepared)}\``,
     payAgain: (row) => payAgain(globals, prepared, row),
     async inputOf({ entry }) {
       if (connection === undefined || sources === undefined) throw new Error('a create needs the service')
-      return withRunOutputs(ctx, connection, await inputToSend(entry, sources.urlOf))
+      const urlOf = async (reference: SentReference) =>
+        reference.from === 'row' ? await sources.urlOf(reference) : await fileUrl(reference, entry.name)
+      return withRunOutputs(ctx, connection, await inputToSend(entry, urlOf), entry.media)
     },
     estimateOf: (step) => estimateOf(step, prices),
     onLockFailed: throwFailed,
@@ -255,10 +252,10 @@ function payAgain(globals: ServiceFlags, { source, flags }: BatchWords, row: str
 
 function interruptedBatch({ globals }: Context, reason: Interruption, prepared: PreparedBatch): RushesError {
   const fate = globals.local
-    ? 'Created local runs are not finished.'
+    ? 'Unfinished runs stay queued until the batch continues.'
     : 'Created runs continue on the service.'
   const force = prepared.options.force
-    ? ' --force is left out, because it would pay again for rows that are done.'
+    ? ' --force is left out, because it would pay again for runs that are done.'
     : ''
   return interrupted(
     reason,

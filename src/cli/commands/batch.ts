@@ -31,7 +31,7 @@ export interface BatchRequest {
   readonly manifest: string
   readonly flags: BatchFlags
   /** Called with the absolute path of each local image before the image is read. May throw. */
-  readonly onImage?: (path: string) => void
+  readonly onMedia?: (path: string, parameter: string) => void
   readonly allowance?: BatchAllowance
   readonly observer?: BatchObserver | undefined
 }
@@ -48,7 +48,7 @@ const ROWS: readonly (readonly [string, string])[] = [
   ['--resubmit-unconfirmed', 'Resend requests with unknown outcome (may be charged twice)'],
   ['--allow-outside', 'Allow outputs outside the folder of the manifest'],
   ['--overwrite', 'Replace files that are not in the lock file'],
-  ['--report <path>', 'Also write what was done to this file, as one JSON document'],
+  ['--report <path>', 'Also write the results to this file, as one JSON document'],
 ]
 
 export function register(command: Command, { run }: CommandEnvironment, batch = batchCommand): void {
@@ -88,13 +88,13 @@ export async function batchCommand(ctx: Context, request: BatchRequest): Promise
 
 async function doBatch(
   ctx: Context,
-  { manifest, flags, onImage, allowance, observer }: BatchRequest,
+  { manifest, flags, onMedia, allowance, observer }: BatchRequest,
 ): Promise<number> {
   const words = { source: manifest, flags }
   const flagged = await batchOptionsOf(ctx, flags)
   // An allowance has its own limit.
   const options = allowance ? { ...flagged, allowance, maxCost: undefined } : flagged
-  const loaded = await loadManifest(ctx, manifest, { ...options, ...(onImage && { onImage }) })
+  const loaded = await loadManifest(ctx, manifest, { ...options, ...(onMedia && { onMedia }) })
   if (options.mode === 'dry run') {
     const prepared = await prepare(ctx, loaded, options, words)
     printPlan(ctx, prepared)

@@ -20,6 +20,7 @@ import {
 import { isFolder, makeFolders, reasonUnwritable } from '../../host/directories.js'
 import { readBeginning, writeAtomically } from '../../host/files.js'
 import type { Journal, JournalRun, ListFilter } from '../../journal/index.js'
+import { pictureSizeOf } from '../../preview/picture-size.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
 import { isHttpUrl, isObject } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
@@ -28,7 +29,6 @@ import type { CommandEnvironment, Context } from '../context/context.js'
 import { checkStdout } from '../flags/delivery.js'
 import { createFileFinder, type FoundFile } from '../runs/find-files.js'
 import { nameOfRun } from '../runs/journal-rows.js'
-import { pictureSizeOf } from '../runs/picture-size.js'
 import { addFilterOptions, type FilterOptions, filterOf } from '../runs/run-selection.js'
 import { LOCAL_FOLDER } from '../settings/folders.js'
 import { plural } from '../terminal/format.js'
@@ -62,7 +62,7 @@ export async function galleryCommand(ctx: Context, options: GalleryOptions): Pro
   const filter = await filterOf(ctx, options)
   const journal = await ctx.journal()
   if (filter.manifest !== undefined) checkManifest(journal, filter.manifest, options.manifest)
-  const page = collectRuns(ctx, journal, filter, dirname(resolve(path)))
+  const page = await collectRuns(ctx, journal, filter, dirname(resolve(path)))
   const { runs, missing, notDownloaded } = page
   const notes = notesOf(page)
   const today = new Date(ctx.clock.now()).toISOString().slice(0, 10)
@@ -130,7 +130,12 @@ interface CollectedRuns {
 }
 
 /** `folder`: of the page. */
-function collectRuns(ctx: Context, journal: Journal, filter: ListFilter, folder: string): CollectedRuns {
+async function collectRuns(
+  ctx: Context,
+  journal: Journal,
+  filter: ListFilter,
+  folder: string,
+): Promise<CollectedRuns> {
   const { limit, ...others } = filter
   const findFiles = createFileFinder(journal, join(ctx.stateFolder, LOCAL_FOLDER))
   const runs: GalleryRun[] = []
@@ -140,7 +145,7 @@ function collectRuns(ctx: Context, journal: Journal, filter: ListFilter, folder:
   for (const run of journal.list(others)) {
     if (runs.length === limit) break
     const found = findFiles(run)
-    if (found.files.length > 0) runs.push(describeRun(run, found.files, folder))
+    if (found.files.length > 0) runs.push(await describeRun(run, found.files, folder))
     else if (found.missing > 0) missing++
     else if (run.phase === 'succeeded') notDownloaded++
   }
@@ -171,7 +176,11 @@ const parametersOf = ({ input }: JournalRun): readonly string[] =>
       : [shortened(`${name} ${value}`, 200)],
   )
 
-const describeRun = (run: JournalRun, files: readonly FoundFile[], folder: string): GalleryRun => ({
+const describeRun = async (
+  run: JournalRun,
+  files: readonly FoundFile[],
+  folder: string,
+): Promise<GalleryRun> => ({
   id: nameOfRun(run),
   row: run.name,
   manifest: run.manifest && relative(folder, run.manifest),
@@ -183,15 +192,15 @@ const describeRun = (run: JournalRun, files: readonly FoundFile[], folder: strin
   where: run.address.replace(/^https?:\/\//, ''),
   time: run.createdAtMs,
   tookMs: run.elapsedMs,
-  files: files.map((file) => describeFile(run, file, folder)),
+  files: await Promise.all(files.map((file) => describeFile(run, file, folder))),
 })
 
 const USUAL_RATIO = 16 / 9
 
-function describeFile({ input }: JournalRun, file: FoundFile, folder: string): GalleryFile {
+async function describeFile({ input }: JournalRun, file: FoundFile, folder: string): Promise<GalleryFile> {
   const { path, bytes, content_type } = file
   const media = mediaOf(path, content_type)
-  const pixels = media === 'image' ? pictureSizeOf(path) : undefined
+  const pixels = media === 'image' ? await pictureSizeOf(path) : undefined
   const requested = ratioOf(isObject(input) ? input.aspect_ratio : undefined)
   const ratio = pixels ? pixels.width / pixels.height : (requested ?? (media === 'video' ? USUAL_RATIO : 1))
   return {

@@ -6,7 +6,7 @@ import type { Journal, JournalRun } from '../../journal/index.js'
 import { quoteWord } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { SHOW } from '../flags/delivery.js'
-import { lastRow, nameOfRun, rowOf } from '../runs/journal-rows.js'
+import { isOnDisk, lastRow, nameOfRun, rowOf } from '../runs/journal-rows.js'
 import { showRows } from '../runs/run-cells.js'
 import { checkOneWay, lastOption } from '../runs/run-selection.js'
 import { flagsToReach } from '../runs/where.js'
@@ -47,7 +47,12 @@ export async function showCommand(ctx: Context, { name, show = false }: ShowOpti
     out.json(listJson(run, files))
     return EXIT.ok
   }
-  const { pictureSizeOf: sizeOf } = await import('../runs/picture-size.js')
+  const { pictureSizeOf } = await import('../../preview/picture-size.js')
+  const pictures = files.filter((file) => file.content_type.startsWith('image/') && isOnDisk(file))
+  const sizes = new Map(
+    await Promise.all(pictures.map(async ({ path }) => [path, await pictureSizeOf(path)] as const)),
+  )
+  const sizeOf = (path: string) => sizes.get(path)
   const rows = showRows(run, files, { nowMs: clock.now(), isTerminal: out.stdoutIsTerminal, sizeOf })
   const { printTable } = await import('../terminal/table.js')
   printTable(out, [], rows)

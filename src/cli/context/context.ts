@@ -4,19 +4,19 @@
  */
 import type { Command } from 'commander'
 import type { ApiClient } from '../../client/index.js'
-import type { DownloadedFile, Downloader } from '../../download/index.js'
+import type { Downloader } from '../../download/index.js'
 import type { Clock } from '../../host/clock.js'
 import type { FileSystem } from '../../host/file-system.js'
 import type { Fetch } from '../../host/http.js'
 import type { Journal } from '../../journal/index.js'
 import type { PictureRequest } from '../../preview/terminal-picture.js'
+import type { DownloadedFile } from '../../protocol/media.js'
 import type { Engine } from '../../service/engines/engine.js'
 import type { KnownModels } from '../models/known-models.js'
 import type { Env } from '../process/io.js'
 import type { ConfigFile } from '../settings/config-file.js'
 import type { RunHome, Settings, SettingsOptions } from '../settings/settings.js'
 import type { Terminal } from '../terminal/output.js'
-import type { LocalChecks } from './local-service.js'
 
 /** Parts that tests can replace. */
 export interface ReplaceableParts {
@@ -67,6 +67,17 @@ export interface Session extends Settings {
 }
 
 export interface Context extends App, Session {}
+
+/** Checks before a request, so that a run is neither created nor given up in vain. */
+interface LocalChecks {
+  /** Throws `usage` for a model whose runs would all fail. */
+  checkModel(model: string): void
+  /**
+   * Throws `usage` for a run that cannot be rendered, for example without the key of its provider. `mustExist`:
+   * also for one whose model is not there, so that a job could not be canceled.
+   */
+  checkRun(id: string, mustExist?: boolean): Promise<void>
+}
 
 export interface Connection extends Partial<LocalChecks> {
   readonly client: ApiClient

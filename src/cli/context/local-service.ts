@@ -2,10 +2,10 @@
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { DownloadedFile } from '../../download/index.js'
 import { usageError } from '../../errors.js'
 import type { Fetch } from '../../host/http.js'
 import { describeError } from '../../host/system-error.js'
+import type { DownloadedFile } from '../../protocol/media.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { ANSWER_GRACE_MS } from '../../runs/run.js'
 import type { Engine } from '../../service/engines/engine.js'
@@ -58,17 +58,6 @@ export const openLineEngine = (app: App, flag: string): Promise<OpenedEngine> =>
 
 /** Base of the URLs of its outputs. No host has this name (RFC 2606), so that no request leaves the process. */
 const LOCAL_URL = 'http://rushes.invalid'
-
-/** Checks before a request, so that a run is neither created nor given up in vain. */
-export interface LocalChecks {
-  /** Throws `usage` for a model whose runs would all fail. */
-  checkModel(model: string): void
-  /**
-   * Throws `usage` for a run that cannot be rendered, for example without the key of its provider. `mustExist`:
-   * also for one whose model is not there, so that a job could not be canceled.
-   */
-  checkRun(id: string, mustExist?: boolean): Promise<void>
-}
 
 export interface LocalService extends Required<Omit<Connection, 'client'>> {
   readonly url: string

@@ -21,7 +21,7 @@ import type { Context } from '../context/context.js'
 import type { Env } from '../process/io.js'
 import { JOURNAL_FILE } from '../settings/folders.js'
 import { MODEL_SETTINGS, modelFor, wrongKind } from '../settings/required-settings.js'
-import { addressHint, LOCAL_ADDRESS, SETTINGS } from '../settings/table.js'
+import { LOCAL_ADDRESS, SETTINGS } from '../settings/table.js'
 import { plural } from '../terminal/format.js'
 import { check, type Finding, ok, type Part, warning } from './finding.js'
 
@@ -78,8 +78,7 @@ async function checkAddress(ctx: Context): Promise<Part> {
   const address = await ctx.findAddress()
   if (address === undefined) return ok('no service configured: `--local` works, without key and cost')
   if (ctx.globals.local) return ok('the local service in this process')
-  const hint = addressHint(address)
-  return hint === undefined ? ok(address) : warning(address, hint)
+  return ok(address)
 }
 
 /** Checks the model of a kind, and its model file if that is known. */
@@ -111,6 +110,10 @@ async function checkModel(ctx: Context, kind: Kind, hasService: boolean): Promis
 
 const MAX_SKEW_MS = 30_000
 
+/** What a system answers where a sandbox forbids connections. */
+const FORBIDDEN = new Set(['EPERM', 'EACCES', 'ENETUNREACH'])
+const SANDBOX = 'A sandbox may forbid network connections to this process. `--local` needs none.'
+
 /** Sends one request without the key. Any response proves the connection, and shows the service's clock. */
 async function checkRequest(ctx: Context, url: URL): Promise<Part> {
   const { clock, interrupts, env } = ctx
@@ -120,7 +123,11 @@ async function checkRequest(ctx: Context, url: URL): Promise<Part> {
   const request = { method: 'GET', url, headers: { accept: '*/*' }, signal: interrupts.first } as const
   const response = await fetch(request).catch((error: unknown) => {
     interrupts.first.throwIfAborted()
-    throw error instanceof HttpFailure ? networkError(error, url.host) : error
+    if (!(error instanceof HttpFailure)) throw error
+    const found = networkError(error, url.host)
+    throw FORBIDDEN.has(error.code ?? '')
+      ? new RushesError('network', found.message, { hint: SANDBOX, cause: error })
+      : found
   })
   const elapsedMs = Math.round(clock.monotonic() - startedAtMs)
   const skewMs = Date.parse(response.header('date') ?? '') - clock.now()

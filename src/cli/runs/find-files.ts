@@ -1,7 +1,8 @@
 /** Finds the files of runs that are still on the disk. */
-import type { Journal, JournalFile, JournalRun } from '../../journal/index.js'
+import type { Journal, JournalRun } from '../../journal/index.js'
 import { sortByOutput } from '../../journal/rows.js'
 import { addTo } from '../../protocol/lists.js'
+import type { DownloadedFile } from '../../protocol/media.js'
 import { outputPathOf } from '../../service/data.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { isOnDisk, sizeOf } from './journal-rows.js'
@@ -26,7 +27,7 @@ export function createFileFinder(journal: Journal, dataFolder: string): (run: Jo
   const writers = journal.lastWriters()
 
   /** Finds the copy in the data folder, which still exists when a download was moved. */
-  function inDataFolder(url: string, recorded?: JournalFile): FoundFile | undefined {
+  function inDataFolder(url: string, recorded?: DownloadedFile): FoundFile | undefined {
     const path = outputPathOf(dataFolder, url)
     const bytes = path === undefined ? undefined : sizeOf(path)
     if (path === undefined || bytes === undefined || (recorded && recorded.bytes !== bytes)) return undefined
@@ -35,7 +36,7 @@ export function createFileFinder(journal: Journal, dataFolder: string): (run: Jo
 
   return (run) => {
     // Downloads of one output have the same content; its link may change between them.
-    const outputs = new Map<string, JournalFile[]>()
+    const outputs = new Map<string, DownloadedFile[]>()
     for (const file of sortByOutput(everyFile.get(run.row) ?? [], run)) addTo(outputs, file.sha256, file)
     const isLocal = run.address === LOCAL_ADDRESS
     const found = [...outputs.values()].map((copies) => {

@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { usageError } from '../../errors.js'
-import { describeError, isBusy, isSystemError } from '../../host/system-error.js'
+import { describeError, isSystemError } from '../../host/system-error.js'
 import { isObject } from '../../protocol/parse.js'
 import { configPath } from './folders.js'
 
@@ -19,7 +19,7 @@ export interface ConfigFile {
    * `usage` when the file cannot be read.
    */
   unreadKeys(profile: string): readonly string[]
-  /** Changes a profile. Changes of several processes run one after another. Throws `usage`. */
+  /** Changes a profile. Throws `usage`. */
   update(profile: string, change: (profile: RawProfile) => RawProfile): Promise<void>
 }
 
@@ -37,15 +37,13 @@ export function createConfigFile(folder: string): ConfigFile {
       const { makeFolders } = await import('../../host/directories.js')
       makeFolders(folder, 0o700)
       const conf = await open(folder, path)
-      await whileLocked(`${path}.lock`, () =>
-        conf.set('profiles', {
-          ...profilesIn(conf.store),
-          [profile]: changed(profileIn(conf.store, profile)),
-        }),
-      )
+      conf.set('profiles', {
+        ...profilesIn(conf.store),
+        [profile]: changed(profileIn(conf.store, profile)),
+      })
       content = undefined
     } catch (error) {
-      if (!isSystemError(error) && !isBusy(error)) throw error
+      if (!isSystemError(error)) throw error
       throw usageError(
         `Cannot write the config file ${describeError(error, path)}.`,
         'To use another folder, set RUSHES_CONFIG_DIR.',
@@ -58,24 +56,6 @@ export function createConfigFile(folder: string): ConfigFile {
     profiles: () => [...new Set(['default', ...Object.keys(profilesIn(file()))])],
     unreadKeys: (profile) => unreadKeysIn(file(), profile),
     update,
-  }
-}
-
-/**
- * Runs `work` with an exclusive lock. Runs it without a lock when locks are not available: no SQLite package for this
- * system, or a file system without locks.
- */
-async function whileLocked(path: string, work: () => void): Promise<void> {
-  const { BUSY_TIMEOUT_MS, exclusively } = await import('../../host/database-file.js')
-  let isLocked = false
-  try {
-    exclusively(path, BUSY_TIMEOUT_MS, () => {
-      isLocked = true
-      work()
-    })
-  } catch (error) {
-    if (isLocked || isBusy(error)) throw error
-    work()
   }
 }
 

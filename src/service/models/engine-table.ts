@@ -8,6 +8,7 @@ import { readCommand } from '../engines/command/index.js'
 import { createCogEngine } from '../engines/hosted/cog.js'
 import { createFalEngine } from '../engines/hosted/fal.js'
 import { readHosted } from '../engines/hosted/index.js'
+import { createOpenRouterEngine } from '../engines/hosted/openrouter.js'
 import { createReplicateEngine } from '../engines/hosted/replicate.js'
 import { readImages } from '../engines/images/index.js'
 import type { ReadEngine } from '../engines/read-engine.js'
@@ -67,6 +68,7 @@ export const ENGINE_TYPES: Readonly<Record<string, ReadEngine>> = {
   sdcpp: withTimeLimit(readSdcpp),
   fal: withTimeLimit(readHosted('fal', createFalEngine)),
   replicate: withTimeLimit(readHosted('replicate', createReplicateEngine)),
+  openrouter: withTimeLimit(readHosted('openrouter', createOpenRouterEngine)),
   cog: withTimeLimit(readHosted('cog', createCogEngine)),
   command: withTimeLimit(readCommand),
   preview: readPreview,

@@ -106,7 +106,7 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
         if (value !== undefined)
           throw usageError(
             `${flag} ${kind}=… cannot be used with the ${kind} models in ${path}.`,
-            'Remove the flag, or write its value into a document.',
+            'Remove the flag, or write its value into a model file.',
           )
       return []
     }

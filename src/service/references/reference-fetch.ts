@@ -1,10 +1,10 @@
-/** Fetches one reference image over the network, without giving other users access to the service's network. */
+/** Fetches one file over the network, without giving other users access to the service's network. */
 import { lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import type { Clock } from '../../host/clock.js'
 import { decodedBody } from '../../host/content-encoding.js'
-import { isLoopback } from '../../host/http.js'
+import { isLoopback, type RequestStream } from '../../host/http.js'
 import type { Network } from '../../host/undici.js'
 import { type IpNetwork, isInNetwork, parseAddress } from '../rules/networks.js'
 
@@ -22,10 +22,16 @@ interface ReferenceFetchOptions {
 
 export interface ReferenceFetch {
   /**
-   * Returns the bytes as they arrive; undefined if the URL is not allowed or has no image. The promise and the bytes
+   * Returns the bytes as they arrive; undefined if the URL is not allowed or has no file. The promise and the bytes
    * reject with an `HttpFailure` or the signal's reason.
    */
   get(url: URL, signal: AbortSignal): Promise<AsyncIterable<Uint8Array> | undefined>
+  /** Sends a file to a public address. Returns the status of the answer; undefined if the URL is not allowed. */
+  put(
+    url: URL,
+    body: RequestStream & { readonly contentType: string },
+    signal: AbortSignal,
+  ): Promise<number | undefined>
   close(): Promise<void>
 }
 
@@ -47,7 +53,7 @@ export function createReferenceFetch({ privateAllowed, clock, env }: ReferenceFe
     let url = start
     for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
       if (!isHttp(url) || !(allowsPrivate || mayBePublic(url))) return undefined
-      const answer = await fetch({ method: 'GET', url, headers: { accept: 'image/*' }, signal })
+      const answer = await fetch({ method: 'GET', url, headers: { accept: '*/*' }, signal })
       const location = answer.header('location')
       if (answer.status === 200) return decodedBody(answer.header, answer.body)
       answer.discard()
@@ -59,6 +65,16 @@ export function createReferenceFetch({ privateAllowed, clock, env }: ReferenceFe
 
   return {
     get,
+    async put(url, { contentType, ...stream }, signal) {
+      if (!isHttp(url) || !mayBePublic(url)) return undefined
+      const network = networks.get(false) ?? createNetworkFor(false)
+      networks.set(false, network)
+      const { fetch } = await network
+      const headers = { 'content-type': contentType }
+      const answer = await fetch({ method: 'PUT', url, headers, stream, isSlow: true, signal })
+      answer.discard()
+      return answer.status
+    },
     async close() {
       for (const network of networks.values()) await (await network).close()
     },

@@ -329,7 +329,7 @@ async function processRun(state: WorkerState, attempt: Attempt, signal: AbortSig
     // The stored input of this run is corrupt.
     if (run.failure !== undefined) throw new Error(run.failure.message)
     const renderOnce = () =>
-      withReferences(run, options, signal, (references) =>
+      withReferences(run, { ...options, schema }, signal, (references) =>
         timeRender(
           run.kind,
           renderRun(run, references, { ...options, schema, ...recordersOf(state, attempt, signal) }, limit),

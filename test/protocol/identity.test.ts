@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { identityOf, summaryOf, withoutData } from '../../src/journal/identity.js'
+import { identityOf, summaryOf, withoutData } from '../../src/protocol/identity.js'
 import { MediaSummary } from '../../src/protocol/media.js'
 import { anyCharacter } from '../support/any-character.js'
 

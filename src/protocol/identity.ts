@@ -1,9 +1,10 @@
 /** Computes the stored form of an input, and its identity, which is equal for equal requests. */
 import { createHash } from 'node:crypto'
-import { fromBase64, fromPercent } from '../host/data-url.js'
-import { MEDIA_PARAMETERS, MediaSummary } from '../protocol/media.js'
-import { isSentImage } from '../protocol/parameters.js'
-import { isObject } from '../protocol/parse.js'
+import { fromBase64, fromPercent } from './data-url.js'
+import { MediaSummary } from './media.js'
+import { IMAGE_URLS, mediaSources, withMedia } from './media-parameters.js'
+import { isSentImage } from './parameters.js'
+import { isObject } from './parse.js'
 
 /**
  * Summarizes the content of a data: URL (RFC 2397). Returns undefined for other text, and if the URL cannot be decoded.
@@ -24,22 +25,23 @@ export function summaryOf(text: string): MediaSummary | undefined {
   return new MediaSummary(sha256, bytes.byteLength, written.trim().toLowerCase() || 'text/plain')
 }
 
+/** Names of the media parameters of a model without a document. */
+const STANDARD: readonly string[] = [IMAGE_URLS]
+
 /**
- * Replaces each data: URL in a media parameter by a summary, because images are too large for the journal. All other
- * values are kept.
+ * Replaces each data: URL in a media parameter by a summary, because media are too large for the journal. All other
+ * values are kept. `media`: names of the media parameters.
  */
-export const withoutData = (input: unknown): unknown => mapMedia(input, contentOf)
+export const withoutData = (input: unknown, media: Iterable<string> = STANDARD): unknown =>
+  mapMedia(input, media, contentOf)
 
-function mapMedia(input: unknown, change: (media: unknown) => unknown): unknown {
+function mapMedia(input: unknown, media: Iterable<string>, change: (value: unknown) => unknown): unknown {
   if (!isObject(input)) return input
-  return Object.fromEntries(
-    Object.entries(input).map(([name, value]) => [name, mapParameter(name, value, change)]),
+  const sources = mediaSources(input, media)
+  return withMedia(
+    input,
+    sources.map((source) => ({ ...source, value: change(source.value) })),
   )
-}
-
-function mapParameter(name: string, value: unknown, change: (media: unknown) => unknown): unknown {
-  if (!MEDIA_PARAMETERS.includes(name)) return value
-  return Array.isArray(value) ? value.map(change) : change(value)
 }
 
 const contentOf = (media: unknown): unknown =>
@@ -48,18 +50,21 @@ const contentOf = (media: unknown): unknown =>
 /**
  * Returns a hash that is equal for the same model and input. Two inputs with equal hashes differ at most in the order
  * of fields or the encoding of a data: URL. `parameter`: name of the parameter, if `input` is the value of one
- * parameter.
+ * parameter. `media`: names of the media parameters.
  */
-export const identityOf = (model: string, input: unknown, parameter?: string): string =>
-  createHash('sha256')
-    .update(
-      canonical({
-        model,
-        input:
-          parameter === undefined ? mapMedia(input, identified) : mapParameter(parameter, input, identified),
-      }),
-    )
+export function identityOf(
+  model: string,
+  input: unknown,
+  parameter?: string,
+  media: Iterable<string> = STANDARD,
+): string {
+  const named = parameter === undefined ? input : { [parameter]: input }
+  const changed = mapMedia(named, media, identified)
+  const meant = parameter !== undefined && isObject(changed) ? changed[parameter] : changed
+  return createHash('sha256')
+    .update(canonical({ model, input: meant }))
     .digest('hex')
+}
 
 /** Marks an object of the input that has the same fields as a summary. */
 class LikeSummary {

@@ -224,7 +224,7 @@ it('a hosted model of --engine has no price in the same command and in later one
   expect(dear.code).toBe(0)
   for (const [code, ...where] of [
     [2, '--engine', 'fal:acme/draw'],
-    [3, '--model', 'acme/draw'],
+    [2, '--model', 'acme/draw'],
   ] as const) {
     const refused = await run(['run', 'image', '--local', ...where, 'a', '--max-cost', '0.01'], { env })
     expect([refused.code, refused.stdout]).toEqual([code, ''])

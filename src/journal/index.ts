@@ -15,8 +15,8 @@
 
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { NewerFormat, type OpenDatabase, openOrQuarantine, type Row } from '../host/database.js'
 import { messageOf, newerState, RushesError, usageError } from '../errors.js'
+import { NewerFormat, type OpenDatabase, openOrQuarantine, type Row } from '../host/database.js'
 import { ownerOf, ownerText, type ProcessLock, processLockIn, runningIn } from '../host/process-lock.js'
 import { describeError } from '../host/system-error.js'
 import { identityOf, withoutData } from '../protocol/identity.js'
@@ -524,7 +524,7 @@ export class Journal {
   /** Returns the run whose file was written last to this absolute path. */
   findByFile(path: string): JournalRun | undefined {
     return this.#run(
-      'SELECT runs.* FROM files JOIN runs ON runs.row = files.row WHERE path = ? ORDER BY file DESC LIMIT 1',
+      'SELECT runs.* FROM files JOIN runs ON runs.row = files.row WHERE path = ? ORDER BY written_at DESC, file DESC LIMIT 1',
       path,
     )
   }
@@ -544,7 +544,7 @@ export class Journal {
 
   /** Returns the row that has written last to each path. */
   lastWriters(): ReadonlyMap<string, number> {
-    const rows = this.#read((db) => db.all('SELECT path, row FROM files ORDER BY file'))
+    const rows = this.#read((db) => db.all('SELECT path, row FROM files ORDER BY written_at, file'))
     return new Map(rows.map(({ path, row }) => [String(path), Number(row)]))
   }
 

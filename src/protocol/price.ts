@@ -34,13 +34,21 @@ export function millionthsOf(
   for (const [name, byValue] of Object.entries(price.factors)) {
     const standard = Object.hasOwn(properties, name) ? defaultOf(properties[name]) : undefined
     const value = Object.hasOwn(input, name) ? input[name] : standard
-    // A map or a list has no factor. A map of an input may also have its own `toString`.
-    if (value === undefined || typeof value === 'object' || !Object.hasOwn(byValue, String(value))) continue
-    amount *= inMillionths(byValue[String(value)] ?? 1)
+    const factor = factorOf(byValue, value)
+    if (factor === 1) continue
+    amount *= inMillionths(factor)
     scale *= UNIT
   }
   const unit = price.round_up ? scale * UNIT : scale
   return bounded(((amount + unit - 1n) / unit) * (unit / scale))
+}
+
+/** A map in place of a word, such as a size in pixels, may be the dearest value. It may also have its own `toString`. */
+function factorOf(byValue: Readonly<Record<string, number>>, value: unknown): number {
+  if (value === undefined || value === null || Array.isArray(value)) return 1
+  if (typeof value === 'object')
+    return Object.values(byValue).reduce((dearest, each) => Math.max(dearest, each), 1)
+  return Object.hasOwn(byValue, String(value)) ? (byValue[String(value)] ?? 1) : 1
 }
 
 /** Returns the price of a run, exact to six decimals. Undefined if the document has no price. */

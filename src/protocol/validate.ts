@@ -172,7 +172,11 @@ function* fieldProblems(parameter: string, schema: unknown, value: unknown): Gen
           message: `has no field "${shortened(field, 80)}"${near === undefined ? '' : ` (did you mean "${near}"?)`}`,
         }
     } else if (each !== null && isObject(own) && SIMPLE.some((type) => type === own.type)) {
-      const message = valueProblem({ type: own.type, description: '' } as ParameterSchema, each)
+      const { type, minimum, maximum } = own
+      const bounds = Object.fromEntries(
+        Object.entries({ minimum, maximum }).filter(([, bound]) => typeof bound === 'number'),
+      )
+      const message = valueProblem({ type, ...bounds, description: '' } as ParameterSchema, each)
       if (message !== undefined) yield { parameter, message: `has the field "${field}", which ${message}` }
     }
   }

@@ -688,6 +688,21 @@ describe('a batch', () => {
     expect(structured.error.message).toMatch(/^This session may create 0 runs/)
   })
 
+  it('reads a file for any media parameter that a model has, and none outside the folder', async () => {
+    const { service, mcp } = await open()
+    const input = { mask: { type: 'string' } }
+    writeFileSync(join(mcp.folder, 'film.json'), JSON.stringify({ name: 'acme/film', kind: 'image', input }))
+    await service.run(['models', 'add', join(mcp.folder, 'film.json')])
+    writeFileSync(join(mcp.folder, 'a.png'), 'text')
+    const errorOf = async (mask: string) =>
+      (await mcp.call('create_model_run', { model: 'acme/film', input: { prompt: 'x', mask } })).structured
+        .error.message
+    expect(await errorOf('../a.png')).toContain('mask: ../a.png is outside')
+    expect(await errorOf('a.png')).toContain('a.png is not a PNG')
+    expect(await errorOf('none.png')).toContain('none.png: no such file')
+    expect(creates(service.requests)).toBe(0)
+  })
+
   it('reports every problem of a manifest with its line, and reads no manifest outside the folder', async () => {
     const { mcp } = await open()
     write(mcp, 'bad.yaml', 'runs:\n  - { name: a, kind: imge, prompt: x }\n')

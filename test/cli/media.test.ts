@@ -62,7 +62,7 @@ async function createPlace() {
   expect(await run('config', 'set', 'local.models', models)).toMatchObject({ code: 0 })
   const film = (...argv: readonly string[]) =>
     run('run', 'image', '--local', '--model', 'acme/film', 'it moves', ...argv)
-  return { run, film, file, home, server, sent: () => server.jobs.map(({ input }) => input) }
+  return { run, film, file, options, server, sent: () => server.jobs.map(({ input }) => input) }
 }
 
 it('sends each picture and sound as its content, by the name that the provider has for it', async () => {
@@ -99,6 +99,7 @@ it('sends each picture and sound as its content, by the name that the provider h
 it.each([
   [['--end-image-url', 'notes.txt'], 'end_image_url: notes.txt is not a PNG, JPEG, WebP, GIF or AVIF image.'],
   [['--end-image-url', 'none.png'], 'end_image_url: none.png: no such file.'],
+  [['--input', '{"mask_url": "a\\u0000.png"}'], 'is not a path: it contains a null character.'],
   [['--mask-url', 'https://'], 'mask_url: "https://" is not a valid URL.'],
   [['--sound', 'a.png'], 'sound: a.png is not an MP3, WAV, FLAC, Ogg or M4A file.'],
   [['--style-urls', 'a.png', '--style-urls', 'song.mp3'], 'style_urls: song.mp3 is not a PNG'],
@@ -115,7 +116,7 @@ it.each([
 })
 
 it('takes a data: URL of more than 256 KiB in --input, and standard input for any of them', async () => {
-  const { film, home, file, sent, run } = await createPlace()
+  const { film, file, sent, run, options } = await createPlace()
   const large = Buffer.concat([ONE_PIXEL_PNG, Buffer.alloc(300_000)])
   writeFileSync(file('input.json'), JSON.stringify({ mask_url: dataUrl(large) }))
   const made = await film('-i', file('a.png'), '--input', `@${file('input.json')}`, '-o', file('out.png'))
@@ -123,7 +124,18 @@ it('takes a data: URL of more than 256 KiB in --input, and standard input for an
   // Uploaded, since it is too large for the request.
   expect(sent()[0]?.mask_url).toBe('https://v3.fal.media/uploads/1-mask_url-1.png')
   expect((await run('show', '--last', '--local')).stdout).not.toContain('base64')
-  expect(home).toBeTruthy()
+  const line = ['run', 'image', '--local', '--model', 'acme/film', 'x', '-i', file('a.png')]
+  const piped = (stdin: Buffer | string, ...flags: string[]) =>
+    runCli([...line, ...flags, '-o', file('out.png'), '--overwrite'], { ...options, stdin })
+  expect(await piped(pictureOf('piped'), '--mask-url', '-')).toMatchObject({ code: 0 })
+  expect(sent()[1]?.mask_url).toBe(dataUrl(pictureOf('piped')))
+  expect(await piped(`${PUBLIC}\n${file('b.png')}\n`, '--style-urls', '-')).toMatchObject({ code: 0 })
+  expect(sent()[2]?.style_urls).toEqual([PUBLIC, dataUrl(pictureOf('b'))])
+  const both = await piped(`${PUBLIC}\n${PUBLIC}\n`, '--mask-url', '-')
+  expect(both.stderr).toContain('mask_url takes one source, and standard input has 2.')
+  const twice = await piped('x', '--mask-url', '-', '--sound', '-')
+  expect(twice.stderr).toContain('--mask-url and --sound cannot both read standard input')
+  expect(sent()).toHaveLength(3)
 })
 
 it('takes an output of an earlier run in any of them', async () => {

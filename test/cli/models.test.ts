@@ -96,7 +96,7 @@ describe('a kept list', () => {
     expect(invalid).toEqual(
       expect.arrayContaining(['acme/many', 'acme/deep', 'acme/contradiction', 'acme/sound']),
     )
-    expect(warning).toMatch(/^The service's list has 11 invalid documents: number 1 \(.*and 8 more/)
+    expect(warning).toMatch(/^The service's list has 11 invalid models: number 1 \(.*and 8 more/)
     expect(warning).not.toMatch(/[\u0000-\u001f\u202e]/)
     expect(({} as { type?: unknown }).type).toBeUndefined()
   })
@@ -266,7 +266,7 @@ describe('the list of a service', () => {
     const { stderr, code } = await run([...LINE, '--steps', '3'], { fetch })
     expect(code).toBe(0)
     expect(stderr).toBe(
-      "warning: The service's list has 1 invalid document: acme/broken (input must be a map). " +
+      "warning: The service's list has 1 invalid model: acme/broken (input must be a map). " +
         'Use these models with --input; their parameters are not checked.\n',
     )
     expect((await run([...LINE, '--steps', '3'], { fetch })).stderr).toBe('')

@@ -93,6 +93,11 @@ describe('a file', () => {
     rmSync(path)
     mkdirSync(path)
     expect((await service.run(['status', path])).stdout).toMatch(new RegExp(`^${id}\tsucceeded\t`))
+    rmSync(path, { recursive: true })
+    const first = rowsOf(service.home)[1]?.id ?? ''
+    await service.clock.advance(1_000)
+    await service.run(['download', first, '-o', path])
+    expect((await service.run(['show', path])).stdout).toMatch(new RegExp(`^run\t${first}\n`))
   })
 
   it('names the run of a reference image', async () => {

@@ -41,7 +41,13 @@ describe('a price in millionths', () => {
     ['of a number', { factors: { scale: { 0.5: 3 } } }, { scale: 0.5 }, 3_000_000],
     ['of a boolean', { factors: { hd: { true: 2, false: 3 } } }, { hd: false }, 3_000_000],
     ['of a list', { factors: { loras: { a: 9 } } }, { loras: ['a'] }, 1_000_000],
-    ['of a map', { factors: { region: { x: 9 } } }, { region: { toString: 1, valueOf: 1 } }, 1_000_000],
+    [
+      'of a map',
+      { factors: { region: { x: 9, y: 0.5 } } },
+      { region: { toString: 1, valueOf: 1 } },
+      9_000_000,
+    ],
+    ['of a map, all cheaper', { factors: { region: { x: 0.5 } } }, { region: { x: 1 } }, 1_000_000],
     ['rounded up', { run: 0.333333, factors: { size: { m: 0.1 } } }, { size: 'm' }, 33_334],
     ['that is whole', { run: 2.5, factors: { size: { m: 2 } }, round_up: true }, {}, 3_000_000],
     [

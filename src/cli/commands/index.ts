@@ -9,6 +9,7 @@ interface CommandFile {
 /** `load`: loads the command's file, which the build puts in a separate chunk. */
 type CommandRow = readonly [name: string, about: string, load: () => Promise<CommandFile>]
 
+const logoutFile = async () => ({ register: (await import('./login.js')).registerLogout })
 const downloadFile = async () => ({ register: (await import('./wait.js')).registerDownload })
 
 /** By the title of their group in `rushes --help`. */
@@ -34,7 +35,7 @@ export const COMMANDS: Readonly<Record<string, readonly CommandRow[]>> = {
   ],
   'Set up and operate:': [
     ['login', 'Store the API key and the service URL', () => import('./login.js')],
-    ['logout', 'Remove the stored API key', () => import('./logout.js')],
+    ['logout', 'Remove the stored API key', logoutFile],
     ['config', 'Show and change the settings', () => import('./config.js')],
     ['doctor', 'Check settings, service, disk and journal', () => import('./doctor.js')],
     ['completion', 'Print the completion script for bash, zsh or fish', () => import('./completion.js')],

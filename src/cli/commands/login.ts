@@ -1,4 +1,7 @@
-/** `rushes login`: reads the key from a hidden prompt or standard input, checks it, and stores it. */
+/**
+ * `rushes login`: reads the key from a hidden prompt or standard input, checks it, and stores it. `rushes logout` removes
+ * it.
+ */
 import { randomBytes } from 'node:crypto'
 import { createInterface } from 'node:readline'
 import { type Command, Option } from 'commander'
@@ -28,6 +31,10 @@ export function register(command: Command, { run }: CommandEnvironment, logIn = 
     .action((flags: LoginOptions) =>
       run(command, (ctx) => logIn(ctx, flags), { createsProfile: true, ignoresLocal: true }),
     )
+}
+
+export function registerLogout(command: Command, { run }: CommandEnvironment): void {
+  command.action(() => run(command, logoutCommand, { ignoresLocal: true }))
 }
 
 export async function loginCommand(ctx: Context, { verify }: LoginOptions): Promise<number> {
@@ -163,4 +170,20 @@ async function listOf(
   const ask = { clock, signal: interrupts.first, warn: out.warn, models: client.models }
   const outcome = await new KnownModels({ configFolder, stateFolder, address, ask }).ask()
   return outcome.kind === 'list' ? outcome.models : undefined
+}
+
+async function logoutCommand(ctx: Context): Promise<number> {
+  const stored = storedKeyOf(await ctx.profile())
+  if (stored === undefined) {
+    ctx.out.note(`The profile ${ctx.profileName} has no stored API key.`)
+    return 0
+  }
+  await ctx.config.update(ctx.profileName, (profile) => withValue(profile, 'apiKey', undefined))
+  ctx.out.note(
+    `Removed the API key for ${stored.origin} from this machine. It still works at the service: ` +
+      `to revoke it, disable it in the account's settings (API keys).`,
+  )
+  const variables = KEY_VARIABLES.filter((name) => variable(ctx.env, name) !== undefined)
+  if (variables.length > 0) ctx.out.note(`Commands still use the key of ${variables[0]}, which is set.`)
+  return 0
 }

@@ -6,6 +6,7 @@ import { makeFolders } from '../../host/directories.js'
 import { writeAtomically } from '../../host/files.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
 import { readJson } from '../../protocol/json.js'
+import { IMAGE_URLS } from '../../protocol/media-parameters.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import { printable, quoteWord, shortened } from '../../protocol/text.js'
@@ -163,8 +164,9 @@ function printNext({ out, env }: Context, value: Json, path: string, isLocal: bo
   const provider = PROVIDERS[String(isObject(value.engine) ? value.engine.type : '')]
   if (provider !== undefined && keyOf(env, provider) === undefined)
     out.note(`To run it, set ${provider.keyVariable} to your key of ${provider.title}.`)
-  const prompt =
-    isObject(value.input) && isObject(value.input.properties) && 'prompt' in value.input.properties
-  const words = `rushes run ${value.kind} --local --model ${value.name}${prompt ? ' "a red fox"' : ''}`
+  const { properties, required } = isObject(value.input) ? value.input : {}
+  const prompt = isObject(properties) && 'prompt' in properties ? ' "a red fox"' : ''
+  const picture = Array.isArray(required) && required.includes(IMAGE_URLS) ? ' -i picture.png' : ''
+  const words = `rushes run ${value.kind} --local --model ${value.name}${prompt}${picture}`
   out.note(isLocal ? `Then: \`${words}\`` : `To use it: \`rushes serve --models ${quoteWord(path)}\``)
 }

@@ -89,7 +89,7 @@ export function checkList(entries: readonly unknown[]): CheckedList {
     warning:
       shown === ''
         ? undefined
-        : `The service's list has ${plural(reasons.length + ignored, 'invalid document')}: ${shown}. ` +
+        : `The service's list has ${plural(reasons.length + ignored, 'invalid model')}: ${shown}. ` +
           'Use these models with --input; their parameters are not checked.',
   }
 }

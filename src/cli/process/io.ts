@@ -95,6 +95,8 @@ export async function readPath(
   path: string,
   { signal, shown = path, hint, check }: ReadPathOptions,
 ): Promise<Buffer> {
+  // No system has such a path, and Node does not report it like the others.
+  if (path.includes('\0')) throw usageError(`${shown} is not a path: it contains a null character.`, hint)
   try {
     check?.(statSync(path))
     const stream = (await openReadable(path)) ?? createReadStream(path)

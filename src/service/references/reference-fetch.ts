@@ -4,7 +4,7 @@ import { isIP, type LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import type { Clock } from '../../host/clock.js'
 import { decodedBody } from '../../host/content-encoding.js'
-import { isLoopback } from '../../host/http.js'
+import { isLoopback, type RequestStream } from '../../host/http.js'
 import type { Network } from '../../host/undici.js'
 import { type IpNetwork, isInNetwork, parseAddress } from '../rules/networks.js'
 
@@ -26,6 +26,12 @@ export interface ReferenceFetch {
    * reject with an `HttpFailure` or the signal's reason.
    */
   get(url: URL, signal: AbortSignal): Promise<AsyncIterable<Uint8Array> | undefined>
+  /** Sends a file to a public address. Returns the status of the answer; undefined if the URL is not allowed. */
+  put(
+    url: URL,
+    body: RequestStream & { readonly contentType: string },
+    signal: AbortSignal,
+  ): Promise<number | undefined>
   close(): Promise<void>
 }
 
@@ -59,6 +65,16 @@ export function createReferenceFetch({ privateAllowed, clock, env }: ReferenceFe
 
   return {
     get,
+    async put(url, { contentType, ...stream }, signal) {
+      if (!isHttp(url) || !mayBePublic(url)) return undefined
+      const network = networks.get(false) ?? createNetworkFor(false)
+      networks.set(false, network)
+      const { fetch } = await network
+      const headers = { 'content-type': contentType }
+      const answer = await fetch({ method: 'PUT', url, headers, stream, isSlow: true, signal })
+      answer.discard()
+      return answer.status
+    },
     async close() {
       for (const network of networks.values()) await (await network).close()
     },

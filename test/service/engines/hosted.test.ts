@@ -295,6 +295,18 @@ describe('fal', () => {
     }
   })
 
+  test.each(['0.0.0.0', '[::]', '[::ffff:127.0.0.1]', 'localhost', '169.254.169.254'])(
+    'a reference is not uploaded to %s, which the provider names',
+    async (host) => {
+      const { server, run, creates } = await openFal()
+      const upload_url = `http://${host}:${new URL(server.media.url).port}/uploads/x`
+      server.fault('POST /storage/upload', { body: { upload_url, file_url: 'https://v3.fal.media/x' } })
+      const large = Buffer.concat([ONE_PIXEL_PNG, Buffer.alloc(20_000)])
+      await expect(run({}, [dataUri(large)])).rejects.toThrow('an address for a file that is not public')
+      expect([server.media.requests, creates()]).toEqual([[], 0])
+    },
+  )
+
   test('a reference is sent as its public URL, as a data URI if it is small, or uploaded without the key', async () => {
     const { server, run } = await openFal()
     const large = Buffer.concat([ONE_PIXEL_PNG, Buffer.alloc(40_000)])

@@ -470,12 +470,24 @@ test('a run that takes too long, and whose job cannot be canceled, can be fetche
   expect(server.canceled).toEqual([])
 })
 
-test('a run that takes too long leaves a job that has just succeeded: a cancel may delete its result', async () => {
+test('a run that takes too long has the result of a job that has just succeeded', async () => {
   const { server, clock, render } = await open({ polls: 50 })
   const stop = new AbortController()
   const rendering = render({ signal: stop.signal })
   await clock.runUntil(until('a poll', () => (server.jobs[0]?.polls ?? 0) > 1))
   for (const job of server.jobs) job.polls = 50
+  stop.abort(new Error('The engine took longer than 5 minutes.'))
+  expect(await clock.runUntil(rendering)).toHaveLength(1)
+  expect(server.canceled).toEqual([])
+})
+
+test('a job that succeeds at the time limit, and whose result does not arrive, can be fetched later', async () => {
+  const { server, clock, render } = await open({ polls: 50 })
+  const stop = new AbortController()
+  const rendering = render({ signal: stop.signal })
+  await clock.runUntil(until('a poll', () => (server.jobs[0]?.polls ?? 0) > 1))
+  for (const job of server.jobs) job.polls = 50
+  server.fault('GET /files/', { status: 500, body: 'down' }, 100)
   stop.abort(new Error('The engine took longer than 5 minutes.'))
   await expect(clock.runUntil(rendering)).rejects.toThrow(/result is unknown.*5 minutes\. Its job is job_1/)
   expect(server.canceled).toEqual([])

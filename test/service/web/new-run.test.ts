@@ -1,5 +1,7 @@
 /** The form of a new run: its fields, references, price, and what is created by it. */
 import { describe, expect, test } from 'vitest'
+import type { ModelDocument } from '../../../src/protocol/models.js'
+import { builtInSchema } from '../../../src/protocol/parameters.js'
 import {
   type Browser,
   createBrowser,
@@ -172,6 +174,49 @@ describe('reference images', () => {
       const id = await createInConsole(browser, { reference, prompt: reference })
       expect(await inputOf(service, id)).not.toHaveProperty('image_urls')
     }
+  })
+})
+
+describe('further media parameters', () => {
+  const text = { type: 'string', description: '' } as const
+  const document = {
+    ...{ name: 'acme/film', kind: 'image' },
+    input: {
+      ...{ type: 'object', title: 'image', description: '', required: ['prompt'] },
+      properties: {
+        prompt: text,
+        image_urls: builtInSchema('image').properties.image_urls,
+        mask: text,
+        song_url: text,
+      },
+    },
+  } as ModelDocument
+
+  test('have a field each, for a file or a URL, which is checked by its content and filled in again', async () => {
+    const engine = createInstantEngine()
+    const service = await createConsoleService({ models: [{ document }], rendering: true, engine })
+    const browser = await signInByLink(service)
+    const page = await browser.get('/new')
+    expect(page.body).toContain('name="files.mask"')
+    expect(page.body).toContain('name="files.song_url"')
+    const fields = { model: 'acme/film', 'files.mask': PNG, song_url: 'https://example.com/a.mp3' }
+    const id = await createInConsole(browser, { ...fields, files: PNG })
+    expect(await inputOf(service, id)).toMatchObject({
+      image_urls: [{ content_type: 'image/png' }],
+      mask: { content_type: 'image/png', bytes: ONE_PIXEL_PNG.length },
+      song_url: 'https://example.com/a.mp3',
+    })
+    await ended(service, id)
+    expect(engine.jobs[0]?.media?.mask).toEqual([expect.any(String)])
+    const shown = await browser.get(`/runs/${id}`)
+    expect(shown.body).toContain(`/runs/${id}/references/1`)
+    const again = await browser.get(`/new?from=${id}`)
+    expect(again.body).toContain(`name="reference.mask" value="/runs/${id}/references/1"`)
+    expect(again.body).toContain('https://example.com/a.mp3</textarea>')
+
+    const wrong = await submitRun(browser, { ...fields, 'files.song_url': PNG })
+    expect([wrong.status, wordsOf(wrong)]).toEqual([422, expect.stringContaining('fox.png is not an MP3')])
+    expect(wrong.body).toMatch(/name="reference.mask" value="\/new\/files\//)
   })
 })
 

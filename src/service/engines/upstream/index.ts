@@ -82,6 +82,8 @@ export interface Upstream {
    * public address.
    */
   download(link: string, job: UpstreamJob, maxBytes?: number): Promise<string>
+  /** Sends a file to a URL of an answer. Another host than the server's gets no key, and must have a public address. */
+  upload(link: string, file: SourceFile, signal: AbortSignal): Promise<void>
   /** Cleans a text of an answer for an error message. */
   readonly clean: CleanText
   readonly origin: string
@@ -183,6 +185,16 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     async download(link, job, maxBytes) {
       if (!URL.canParse(link, base)) throw new UpstreamError("The model's server sent an invalid link.")
       return await fetchFile(() => get(new URL(link, base), job.signal), job, maxBytes)
+    },
+    async upload(link, file, signal) {
+      const url = URL.canParse(link) ? new URL(link) : undefined
+      if (url?.hostname === base.hostname)
+        return (await send({ method: 'PUT', path: link, file }, signal)).discard()
+      const status = url && (await otherHosts.put(url, fileBody(file), signal))
+      if (status === undefined)
+        throw new UpstreamError("The model's server named an address for a file that is not public.")
+      if (status < 200 || status > 299)
+        throw new UpstreamError(`The host for a reference image answered ${status}.`, { status })
     },
     clean,
     origin: base.origin,

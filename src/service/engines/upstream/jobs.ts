@@ -87,8 +87,9 @@ const MIN_REFUSALS = 5
 const REFUSED_FOR_MS = 180_000
 /** An aborted engine has 3 s to stop. */
 export const CANCEL_LIMIT_MS = 2_500
-/** After the time limit of a run, its engine has 30 s to cancel the job. */
-const LATE_CANCEL_LIMIT_MS = 12_000
+/** After the time limit of a run, its engine has 30 s to cancel the job, or to fetch its result. */
+const LATE_CANCEL_LIMIT_MS = 10_000
+const LATE_RESULT_LIMIT_MS = 9_000
 const MAX_HANDLE_BYTES = 4_096
 
 /** The server accepted the request, but its answer does not name the job. */
@@ -119,7 +120,7 @@ export function createJobEngine<Result>(
 interface JobRun<Result> {
   readonly server: JobServer<Result>
   readonly clock: Clock
-  readonly job: RenderJob
+  job: RenderJob
   stored: StoredJob
 }
 
@@ -282,10 +283,22 @@ async function follow<Result>(run: JobRun<Result>, handle: JobHandle): Promise<R
     if (costs && !job.signal.aborted) throw error instanceof UpstreamError ? undecided(handle, error) : error
     const tries = { keepsResult: costs, limitMs: LATE_CANCEL_LIMIT_MS, tries: 2 }
     const end = await cancelJob(server, clock, handle, tries)
-    if (costs && (end === 'succeeded' || end === 'not canceled')) throw undecided(handle, job.signal.reason)
+    if (costs && end === 'succeeded') return await resultAfterLimit(run, handle)
+    if (costs && end === 'not canceled') throw undecided(handle, job.signal.reason)
     if (costs) await save(run, { ...run.stored, end: 'over' })
     throw error
   }
+}
+
+/** Gives a paid job that succeeded at the time limit of its run some more time for its result. */
+async function resultAfterLimit<Result>(run: JobRun<Result>, handle: JobHandle): Promise<Result> {
+  const { reason } = run.job.signal
+  const late = new AbortController()
+  run.clock.alarm(LATE_RESULT_LIMIT_MS, () => late.abort(reason))
+  run.job = { ...run.job, signal: late.signal }
+  return await untilDone(run, handle).catch(() => {
+    throw undecided(handle, reason)
+  })
 }
 
 /** The job continues, or has its result, which an operator can still have fetched. */

@@ -6,7 +6,8 @@ import { onAbort, settlesWithin } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { type Charge, type Engine, RunCanceled, type StoredJob } from '../engines/engine.js'
 import type { ServedModel } from '../models/served-model.js'
-import type { RunQueue, StoppingRun } from '../store/contract.js'
+import type { StoppingRun } from '../store/contract.js'
+import type { RunQueue } from '../store/index.js'
 
 /** Time that the engine has to cancel a job. After it, the charge counts as unknown. */
 const MAX_CANCEL_MS = 30_000

@@ -42,7 +42,7 @@ const before = `${target}.before`
 fs.mkdirSync(target)
 try {
   const programs = {
-    rushes: 'src/cli/process/start.ts',
+    rushes: 'src/cli/start.ts',
     renderer: 'src/preview/renderer.ts',
     thumbnailer: 'src/preview/thumbnailer.ts',
     picture: 'src/preview/picture-process.ts',

@@ -39,7 +39,7 @@ async function build(): Promise<string> {
   const { rolldown } = await import(String(bundler))
   const { emojiAtBuild } = await import(resolve(String(emoji)))
   const bundle = await rolldown({
-    input: { rushes: 'src/cli/process/start.ts' },
+    input: { rushes: 'src/cli/start.ts' },
     platform: 'node',
     external: [/^node:/, 'pg-native', ...Object.keys(dependencies)],
     plugins: [textFiles, emojiAtBuild()],

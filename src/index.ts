@@ -11,12 +11,13 @@
  */
 import { type Accepted, type CreateBody, createApiClient } from './client/index.js'
 import { parseApiKey, parseBaseUrl } from './client/service-access.js'
-import { createDownloader, type DownloadedFile, folderTarget } from './download/index.js'
+import { createDownloader, folderTarget } from './download/index.js'
 import { messageOf, RushesError, usageError } from './errors.js'
 import { type Clock, systemClock } from './host/clock.js'
 import type { Fetch } from './host/http.js'
 import { createNetwork } from './host/undici.js'
 import { Limiter } from './limiter/index.js'
+import type { DownloadedFile } from './protocol/media.js'
 import { type RunState, withoutUrls } from './protocol/run-state.js'
 import { states, wait } from './runs/wait.js'
 
@@ -233,7 +234,6 @@ const promised = (thrown: unknown, signal: AbortSignal | undefined): unknown =>
     : new RushesError('internal', `Unexpected error: ${messageOf(thrown)}`, { cause: thrown })
 
 export type { Accepted, CreateBody } from './client/index.js'
-export type { DownloadedFile } from './download/index.js'
 export {
   EXIT,
   OWN_CODES,
@@ -243,6 +243,7 @@ export {
   type RushesErrorOptions,
 } from './errors.js'
 export { type Fetch, HttpFailure, type HttpRequest, type HttpResponse } from './host/http.js'
+export type { DownloadedFile } from './protocol/media.js'
 export {
   type ImageInput,
   KINDS,

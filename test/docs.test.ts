@@ -9,7 +9,7 @@ import { describe, expect, test } from 'vitest'
 import { fullName, withGeneratedParts } from './support/generated-docs.js'
 import { manifestSchema } from './support/manifest-schema.js'
 import { OPENAPI_FILE, openapiDocument } from './support/openapi-document.js'
-import { everyCommand, pathsBelow, ROOT, read } from './support/project.js'
+import { everyCommand, optionsOf, pathsBelow, ROOT, read } from './support/project.js'
 
 const PAGES = [
   ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'deploy/RELEASING.md'],
@@ -24,7 +24,7 @@ const matchesOf = (text: string, pattern: RegExp): readonly string[] =>
 const found = (of: (text: string, page: string) => readonly string[]): readonly string[] =>
   PAGES.flatMap((page) => of(read(page), page).map((each) => `${page}: ${each}`))
 
-test.each(PAGES.filter((page) => read(page).includes('<!-- generated: ')))(
+test.each([...PAGES, 'action.yml'].filter((page) => read(page).includes('<!-- generated: ')))(
   '%s contains the generated parts',
   async (page) => {
     await expect(await withGeneratedParts(read(page))).toMatchFileSnapshot(`../${page}`)
@@ -43,12 +43,20 @@ test('docs/openapi.json is generated from the built-in models', async () => {
 
 describe('commands and flags', () => {
   /** Flags of models in the examples. */
-  const OF_MODELS = ['--steps', '--seed', '--guidance-scale', '--image-size', '--no-…']
+  const OF_MODELS = [
+    '--steps',
+    '--seed',
+    '--guidance-scale',
+    '--image-size',
+    '--end-image-url',
+    '--audio-url',
+    '--no-…',
+  ]
 
   test('that the docs show are those of the program', async () => {
     const commands = new Map((await everyCommand()).map((command) => [fullName(command), command]))
     const flags = new Set(
-      [...commands.values()].flatMap(({ options }) => options.flatMap(({ long }) => long ?? [])),
+      [...commands.values()].flatMap((command) => optionsOf(command).flatMap(({ long }) => long ?? [])),
     )
     for (const flag of ['--help', ...OF_MODELS]) flags.add(flag)
     const unknown = found((text, page) =>

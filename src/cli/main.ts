@@ -6,12 +6,11 @@ import { type Command, CommanderError } from 'commander'
 import { EXIT, usageError } from '../errors.js'
 import { asRushesError, Interruption, type Interrupts } from '../host/interrupts.js'
 import { printable, shortened } from '../protocol/text.js'
-import type { CommandEnvironment, Context, ContextOptions, ReplaceableParts } from './context/context.js'
-import { commandWord, type Globals, globalsOf, plainWords, wantsJson } from './flags/globals.js'
+import type { CommandEnvironment, ReplaceableParts } from './context/context.js'
 import { findCommand, usageOf } from './help/usage-errors.js'
-import type { ModelProgram, ModelProgramOptions } from './models/model-program.js'
 import type { Io } from './process/io.js'
 import { createProgram, globalsOfCommand } from './program.js'
+import { commandWord, type Globals, globalsOf, wantsJson } from './settings/globals.js'
 import { createOutput, type Output } from './terminal/output.js'
 import { createStyle } from './terminal/style.js'
 
@@ -21,58 +20,44 @@ export interface MainOptions extends Io {
 }
 
 export async function main(options: MainOptions): Promise<number> {
-  const print = (text: string) => void options.stdout.write(text)
-  const { argv } = options
+  const { argv, stdout } = options
   let exitCode: number = EXIT.ok
-  let out: Output | undefined
-  /** Context that opened the models of the line. The command continues with it, so that it reads its key only once. */
-  let opened: Context | undefined
-  const run: CommandEnvironment['run'] = async (command, work, needs = {}) => {
-    const globals = globalsOfCommand(command)
-    const output = outputFor(options, globals)
-    out = output
-    exitCode = await withContext({ ...options, ...needs, globals, out: output }, work, opened)
+  let opened: Output | undefined
+  /** The output of the command, or of a line that names none. */
+  const out = (globals = globalsOf({ json: wantsJson(argv) })) => {
+    opened ??= outputFor(options, globals)
+    return opened
   }
-  const freshModels = async (globals: Globals) => {
-    const { createContext } = await import('./context/context.js')
-    out = outputFor(options, globals)
-    opened = createContext({ ...options, globals, out })
-    const models = await opened.models()
-    await models.refreshIfOld()
-    return models
+  const environment: CommandEnvironment = {
+    print: (text) => void stdout.write(text),
+    columns: () => stdout.columns,
+    program: () => createProgram(undefined, environment, { loadsAll: true }),
+    async run(command, work, needs = {}) {
+      const globals = globalsOfCommand(command)
+      const output = out(globals)
+      // Loaded here because help, version and usage errors need no context.
+      const { openApp, openSession } = await import('./context/session.js')
+      const app = openApp({ ...options, out: output })
+      try {
+        const ctx = openSession(app, { ...needs, globals })
+        // Reports a missing profile, also for a command that needs no setting.
+        if (globals.profile !== undefined) ctx.profile()
+        exitCode = await work(ctx)
+      } finally {
+        await app.close()
+      }
+    },
   }
   try {
     refuseOtherEncodings(argv)
-    const environment: CommandEnvironment = {
-      ...{ run, print, columns: () => options.stdout.columns },
-      program: () => createProgram(undefined, environment, { loadsAll: true }),
-    }
-    const line = await programFor(argv, { env: options.env, environment, freshModels })
-    if (argv.length === 0) line.program.outputHelp()
-    else {
-      await parse(line, argv, (text) => {
-        out ??= outputFor(options, globalsOf({ json: wantsJson(argv) }))
-        out.warn(text)
-      })
-    }
+    const program = await createProgram(commandWord(argv), environment)
+    if (argv.length === 0) program.outputHelp()
+    else await parse(program, argv, (text) => out().warn(text))
     return exitCode
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return EXIT.ok
-    out ??= outputFor(options, globalsOf({ json: wantsJson(argv) }))
-    return report(thrown, out)
-  } finally {
-    await opened?.close()
+    return report(thrown, out())
   }
-}
-
-async function programFor(
-  argv: readonly string[],
-  options: Omit<ModelProgramOptions, 'argv'>,
-): Promise<ModelProgram> {
-  const word = commandWord(argv)
-  if (word !== 'run') return { program: await createProgram(word, options.environment) }
-  const { createModelProgram } = await import('./models/model-program.js')
-  return createModelProgram({ argv, ...options })
 }
 
 /** Node replaces bytes that are not UTF-8: another text would be sent, or another file would be written. */
@@ -86,19 +71,16 @@ function refuseOtherEncodings(argv: readonly string[]): void {
 }
 
 /** Parses the line and runs its command. Throws `usage` for a line that does not parse. */
-async function parse(
-  { program, model }: ModelProgram,
-  argv: readonly string[],
-  warn: (text: string) => void,
-): Promise<void> {
+async function parse(program: Command, argv: readonly string[], warn: (text: string) => void): Promise<void> {
+  const line = withHelpLater(program, argv)
   // Checks the command before parsing, because commander would print the program's help for `whoami --help`.
-  const command = findCommand(program, plainWords(argv))
-  warnOfDashes(command, argv, warn)
+  const { command } = findCommand(program, line)
+  warnOfDashes(command, line, warn)
   try {
-    await program.parseAsync(withHelpLater(program, argv), { from: 'user' })
+    await program.parseAsync(line, { from: 'user' })
   } catch (thrown) {
     if (!(thrown instanceof CommanderError) || thrown.exitCode === 0) throw thrown
-    throw usageOf(thrown, command, model)
+    throw usageOf(thrown, command)
   }
 }
 
@@ -107,10 +89,10 @@ function warnOfDashes(command: Command, argv: readonly string[], warn: (text: st
   const end = argv.indexOf('--')
   for (const word of end === -1 ? argv : argv.slice(0, end)) {
     const [, name] = /^[–—−]+([\w-]+)(?:=.*)?$/s.exec(word) ?? []
-    const flag = command.options.find(({ long, short }) =>
-      [long, short].some((each) => dashless(each) === name),
-    )
-    if (name !== undefined && flag !== undefined)
+    if (name === undefined) continue
+    const options = command.createHelp().visibleOptions(command)
+    const flag = options.find(({ long, short }) => [long, short].some((each) => dashless(each) === name))
+    if (flag !== undefined)
       warn(
         `"${word}" begins with another dash than "-", so it is text. The flag is ${name.length === 1 ? flag.short : flag.long}.`,
       )
@@ -120,28 +102,18 @@ function warnOfDashes(command: Command, argv: readonly string[], warn: (text: st
 const dashless = (flag: string | undefined): string | undefined => flag?.replace(/^-+/, '')
 
 /**
- * Moves `--help` behind the command, so that `rushes --help run image` prints the help of `run image`. commander would
- * print the help of the words before the flag. At the end of the line it could become a prompt, or the value of a flag.
+ * Moves `--help` behind the command, so that `rushes --help run image` and `rushes help run image` print the help of `run
+ * image`. commander would print the help of the words before the flag. Elsewhere it could be a prompt, or the value of a
+ * flag.
  */
 function withHelpLater(program: Command, argv: readonly string[]): string[] {
-  const at = argv.findIndex((word) => ['-h', '--help', '--'].includes(word))
-  const before = argv.slice(0, Math.max(at, 0))
-  const isEarly = at !== -1 && argv[at] !== '--' && isCommandPath(program, before)
-  if (!isEarly) return [...argv]
+  const [first, second = 'agents'] = argv
+  const isHelp = first === 'help' && second !== 'agents' && !second.startsWith('-')
+  const at = isHelp ? 0 : argv.findIndex((word) => ['-h', '--help', '--'].includes(word))
   const words = argv.toSpliced(at, 1)
-  let command: Command | undefined = program
-  let end = 0
-  for (const word of plainWords(words)) {
-    command = command.commands.find((each) => each.name() === word)
-    if (command === undefined) break
-    end = words.indexOf(word, end) + 1
-  }
-  return words.toSpliced(end, 0, '--help')
+  const isEarly = at !== -1 && argv[at] !== '--' && at < findCommand(program, argv).end
+  return isHelp || isEarly ? words.toSpliced(findCommand(program, words).end, 0, '--help') : [...argv]
 }
-
-/** Whether all words are commands and a subcommand must follow. Otherwise `--help` may be the value of a flag. */
-const isCommandPath = (program: Command, words: readonly string[]): boolean =>
-  plainWords(words).length === words.length && findCommand(program, words).commands.length > 0
 
 function outputFor({ stdout, stderr, env }: MainOptions, { json, quiet, debug, color }: Globals): Output {
   const style = { out: createStyle(stdout, env, { color }), err: createStyle(stderr, env, { color }) }
@@ -151,30 +123,11 @@ function outputFor({ stdout, stderr, env }: MainOptions, { json, quiet, debug, c
   return createOutput({ stdout, stderr, mode: { json, quiet, debug }, style, isJobLog, program })
 }
 
-async function withContext(
-  options: ContextOptions,
-  work: (ctx: Context) => Promise<number>,
-  opened: Context | undefined,
-): Promise<number> {
-  // Loaded here because help, version and usage errors need no context.
-  const { createContext } = await import('./context/context.js')
-  const ctx = opened ?? createContext(options)
-  try {
-    // Reads the profile so that a missing profile is reported, also for a command that needs no setting.
-    if (options.globals.profile !== undefined) await ctx.profile()
-    const isLocal = !options.globals.local && options.ignoresLocal !== true && (await ctx.isLocal())
-    return await work(isLocal ? ctx.withLocal() : ctx)
-  } finally {
-    await ctx.close()
-  }
-}
-
 function report(thrown: unknown, out: Output): number {
   const error = asRushesError(thrown)
   const isSilent = thrown instanceof Interruption && thrown.isSilent
   if (!isSilent) out.error(error)
-  const stack = thrown instanceof Error ? thrown.stack : undefined
-  if (stack !== undefined && !isSilent) out.debug(withCauses(thrown as Error))
+  if (thrown instanceof Error && !isSilent) out.debug(withCauses(thrown))
   return error.exitCode
 }
 

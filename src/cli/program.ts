@@ -3,10 +3,10 @@ import { Command, Option } from 'commander'
 import { KINDS } from '../protocol/models.js'
 import { COMMANDS } from './commands/index.js'
 import type { CommandEnvironment } from './context/context.js'
-import { type Globals, globalOptions, globalsOf } from './flags/globals.js'
 import { GLOBAL_OPTIONS, HELP_FORMAT } from './help/format-help.js'
 import { findCommand } from './help/usage-errors.js'
 import { VERSION } from './process/version.js'
+import { type Globals, globalOptions, globalsOf } from './settings/globals.js'
 
 const DEFAULT_COLUMNS = 80
 
@@ -36,13 +36,14 @@ export async function createProgram(
     })
     .enablePositionalOptions()
   for (const option of globalOptions()) program.addOption(option)
-  for (const row of COMMANDS) {
-    const command = program.command(row.name).description(row.about).helpGroup(row.group)
-    if (row.name !== named && !loadsAll) continue
-    const { register } = await row.load()
-    register(command, environment)
-    addGlobalOptions(command)
-  }
+  for (const [group, rows] of Object.entries(COMMANDS))
+    for (const [name, about, load] of rows) {
+      const command = program.command(name).description(about).helpGroup(group)
+      if (name !== named && !loadsAll) continue
+      const { register } = await load()
+      register(command, environment)
+      addGlobalOptions(command)
+    }
   addHelpCommand(program, environment)
   return program
 }
@@ -55,7 +56,7 @@ function addHelpCommand(program: Command, { print }: CommandEnvironment): void {
     .description('Print the help of a command')
     .argument('[command...]', 'A command and its subcommand; agents prints a reference for language models')
     .action(async (words: readonly string[]) => {
-      if (words.join(' ') !== 'agents') return findCommand(program, words).outputHelp()
+      if (words.join(' ') !== 'agents') return findCommand(program, words).command.outputHelp()
       const { default: skill } = await import('../../skills/rushes/SKILL.md?raw')
       print(skill)
     })
@@ -71,7 +72,7 @@ function addGlobalOptions(command: Command, showsEngine = RENDERS.includes(comma
   for (const option of globalOptions())
     if (!ownFlags.has(option.long))
       command.addOption(option.hideHelp(option.long === '--engine' && !showsEngine))
-  command.addHelpOption(helpOption())
+  if (!ownFlags.has('--help')) command.addHelpOption(helpOption())
   if (command.commands.length > 0)
     command.enablePositionalOptions().helpCommand('help [command]', 'Print the help of a command')
   for (const child of command.commands) addGlobalOptions(child, showsEngine)

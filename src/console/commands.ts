@@ -1,7 +1,15 @@
 /** Commands that create a run again: `rushes`, curl and Node.js. */
 import { RUNS_PATH } from '../protocol/id.js'
+import {
+  firstPicture,
+  IMAGE_URLS,
+  type MediaSource,
+  mediaParameters,
+  mediaSources,
+  withMedia,
+} from '../protocol/media-parameters.js'
 import type { Kind, ModelDocument } from '../protocol/models.js'
-import { isSentImage, runWords, type SentImage } from '../protocol/parameters.js'
+import { flagsOf, isSentImage, runWords, type SentImage } from '../protocol/parameters.js'
 import { isHttpUrl } from '../protocol/parse.js'
 import { printable, printableJson, quoteWord } from '../protocol/text.js'
 
@@ -17,45 +25,59 @@ interface Command {
 }
 
 /** Without the document of the model, the flags are not known, and the command passes the input as JSON. */
-export const commandsOf = (
-  run: CommandRun,
+export function commandsOf(
+  { input, ...others }: CommandRun,
   baseUrl: string,
   document: ModelDocument | undefined,
-): readonly Command[] => [
-  { name: 'rushes', code: rushesCommand(run, baseUrl, document) },
-  { name: 'curl', code: curlCommand(run, baseUrl) },
-  { name: 'Node.js', code: nodeModule(run, baseUrl) },
-]
+): readonly Command[] {
+  const sources = mediaSources(input, mediaParameters(document?.input).keys())
+  const run = { ...others, input, sources }
+  return [
+    { name: 'rushes', code: rushesCommand(run, baseUrl, document) },
+    { name: 'curl', code: curlCommand(run, baseUrl) },
+    { name: 'Node.js', code: nodeModule(run, baseUrl) },
+  ]
+}
 
-/** An image that was sent as data. The run does not contain its bytes, so the user must provide the file. */
-const fileName = ({ content_type: type }: SentImage, index: number): string =>
-  `image-${index + 1}.${printable(type)
-    .replace(/^image\//, '')
-    .replace('jpeg', 'jpg')}`
+/** A file that was sent as data. The run does not contain its bytes, so the user must provide the file. */
+function fileName({ content_type: type }: SentImage, index: number): string {
+  const [kind = '', extension = ''] = printable(type).replace('jpeg', 'jpg').split('/')
+  return `${kind}-${index + 1}.${extension}`
+}
 
-const sourcesOf = ({ input }: CommandRun): readonly unknown[] =>
-  Array.isArray(input.image_urls) ? input.image_urls : []
+/** A run with the sources of its media parameters. */
+interface MediaRun extends CommandRun {
+  readonly sources: readonly MediaSource[]
+}
 
-const missingNotes = (run: CommandRun): readonly string[] =>
-  sourcesOf(run).flatMap((source, index) =>
-    isSentImage(source)
-      ? [`${fileName(source, index)}: ${source.bytes} bytes that were sent with the run. Use your own file.`]
+const missingNotes = ({ sources }: MediaRun): readonly string[] =>
+  sources.flatMap(({ value }, index) =>
+    isSentImage(value)
+      ? [`${fileName(value, index)}: ${value.bytes} bytes that were sent with the run. Use your own file.`]
       : [],
   )
 
-function rushesCommand(run: CommandRun, baseUrl: string, document: ModelDocument | undefined): string {
-  const { image_urls: _, ...others } = run.input
-  const sources = sourcesOf(run).map((source, index) =>
-    isSentImage(source) ? fileName(source, index) : isHttpUrl(source) ? String(source) : undefined,
+function rushesCommand(run: MediaRun, baseUrl: string, document: ModelDocument | undefined): string {
+  const flags = document === undefined ? new Map([[IMAGE_URLS, '-i']]) : flagsOf(document.input)
+  const picture = document === undefined ? IMAGE_URLS : firstPicture(document.input)
+  // A flag takes only files and URLs. A parameter with another source is in `--input`, with all of its sources.
+  const others = new Set(
+    run.sources.flatMap(({ parameter, value }) =>
+      flags.has(parameter) && (isSentImage(value) || isHttpUrl(value)) ? [] : [parameter],
+    ),
   )
-  // `-i` takes only files and URLs. If there is another source, all are in `--input`.
-  const areFlags = sources.every((word) => word !== undefined)
-  const input = areFlags ? others : run.input
-  const { words, rest } =
+  const words = run.sources.flatMap(({ parameter, value }, index) => {
+    if (others.has(parameter)) return []
+    const flag = parameter === picture ? '-i' : flags.get(parameter)
+    return [`${flag} ${quoteWord(isSentImage(value) ? fileName(value, index) : String(value), 'posix')}`]
+  })
+  const names = new Set(run.sources.map(({ parameter }) => parameter).filter((name) => !others.has(name)))
+  const input = Object.fromEntries(Object.entries(run.input).filter(([name]) => !names.has(name)))
+  const { words: texts, rest } =
     document === undefined ? { words: [], rest: input } : runWords(document.input, input)
   const parts = [
-    ['rushes', 'run', run.kind, ...words].join(' '),
-    ...(areFlags ? sources.map((word) => `-i ${quoteWord(word ?? '', 'posix')}`) : []),
+    ['rushes', 'run', run.kind, ...texts].join(' '),
+    ...words,
     ...(Object.keys(rest).length > 0 ? [`--input ${quoteWord(printableJson(rest), 'posix')}`] : []),
     `--model ${quoteWord(run.model, 'posix')}`,
     `--base-url ${quoteWord(baseUrl, 'posix')}`,
@@ -64,29 +86,29 @@ function rushesCommand(run: CommandRun, baseUrl: string, document: ModelDocument
 }
 
 /** The service refuses this text as a data: URL, so that no run is created before the file is in its place. */
-const withoutImages = (run: CommandRun): CommandRun['input'] =>
-  sourcesOf(run).some(isSentImage)
-    ? {
-        ...run.input,
-        image_urls: sourcesOf(run).map((source, index) =>
-          isSentImage(source) ? `data: URL of ${fileName(source, index)}` : source,
-        ),
-      }
-    : run.input
+const withoutFiles = ({ input, sources }: MediaRun): CommandRun['input'] =>
+  withMedia(
+    input,
+    sources.flatMap((source, index) =>
+      isSentImage(source.value)
+        ? [{ ...source, value: `data: URL of ${fileName(source.value, index)}` }]
+        : [],
+    ),
+  )
 
 /** Sends the JSON through standard input: a shell argument has at most 128 KiB, and a prompt can be longer. */
-function curlCommand(run: CommandRun, baseUrl: string): string {
+function curlCommand(run: MediaRun, baseUrl: string): string {
   // The heredoc is safe: JSON escapes newlines in strings, so no line of it can be the delimiter.
   const request = [
     `curl -sS ${quoteWord(`${baseUrl}${RUNS_PATH}`, 'posix')}`,
     '-H "Authorization: Bearer $RUSHES_API_KEY"',
     "-H 'Content-Type: application/json'",
-    `--data-binary @- <<'JSON'\n${printableJson({ model: run.model, input: withoutImages(run) }, 2)}\nJSON`,
+    `--data-binary @- <<'JSON'\n${printableJson({ model: run.model, input: withoutFiles(run) }, 2)}\nJSON`,
   ].join(' \\\n  ')
   return [...missingNotes(run).map((note) => `# ${note}`), request].join('\n')
 }
 
-const nodeModule = (run: CommandRun, baseUrl: string): string =>
+const nodeModule = (run: MediaRun, baseUrl: string): string =>
   [
     '// Save as run.mjs, then: RUSHES_API_KEY=… node run.mjs',
     ...missingNotes(run).map((note) => `// ${note}`),
@@ -95,7 +117,7 @@ const nodeModule = (run: CommandRun, baseUrl: string): string =>
     "  authorization: 'Bearer ' + process.env.RUSHES_API_KEY,",
     "  'content-type': 'application/json',",
     '}',
-    `const body = JSON.stringify(${printableJson({ model: run.model, input: withoutImages(run) }, 2)})`,
+    `const body = JSON.stringify(${printableJson({ model: run.model, input: withoutFiles(run) }, 2)})`,
     "const created = await fetch(runs, { method: 'POST', headers, body })",
     'if (created.status !== 201) throw new Error(await created.text())',
     'let run = await created.json()',

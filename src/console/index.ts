@@ -9,6 +9,7 @@ export { KeyFormPage, KeysPage, type KeyValues, type ShownKey } from './keys-pag
 export type { Assets, Frame } from './layout.js'
 export {
   MAX_COUNT,
+  mediaFields,
   NewRunPage,
   type NewRunView,
   Price,

@@ -3,7 +3,8 @@
  * again; images that were sent are kept by the service, since a browser does not fill a file field again.
  */
 import type { ComponentChildren } from 'preact'
-import { IMAGE_TYPES } from '../protocol/media.js'
+import { IMAGE_TYPES, MEDIA_NOUNS, type MediaType } from '../protocol/media.js'
+import { firstPicture, mediaParameters } from '../protocol/media-parameters.js'
 import type { ModelDocument, ParameterSchema } from '../protocol/models.js'
 import { listedValues } from '../protocol/parameters.js'
 import { capitalized, credits, labelOf, unitOf } from './format.js'
@@ -18,7 +19,7 @@ export const MAX_COUNT = 20
 export type Values = Readonly<Record<string, string>>
 
 export interface Reference {
-  /** Names the image in the form. */
+  /** Names the file in the form. */
   readonly value: string
   readonly url: string
   readonly name: string
@@ -29,7 +30,8 @@ export interface NewRunView {
   readonly models: readonly ModelDocument[]
   readonly model: ModelDocument
   readonly values: Values
-  readonly references: readonly Reference[]
+  /** By parameter. */
+  readonly references: Readonly<Record<string, readonly Reference[]>>
   /** By parameter; '' for the whole form. */
   readonly problems: Readonly<Record<string, string>>
   readonly price: number
@@ -50,8 +52,9 @@ export const NewRunPage = (props: NewRunView) => (
 function NewRunForm(props: NewRunView) {
   const { frame, model, values, problems, price, count, formKey } = props
   const { properties } = model.input
+  const media = mediaParameters(model.input)
   const options = Object.entries(properties).filter(
-    ([name, { type }]) => !['prompt', 'image_urls'].includes(name) && type !== 'other',
+    ([name, { type }]) => name !== 'prompt' && !media.has(name) && type !== 'other',
   )
   return (
     // To another URL than its own: a POST to it would drop it from the cache, and Back would bring a new key.
@@ -77,7 +80,9 @@ function NewRunForm(props: NewRunView) {
               </textarea>
             </Field>
           )}
-          {properties.image_urls && <Images {...props} schema={properties.image_urls} />}
+          {[...media].map(([name, type]) => (
+            <Files key={name} {...props} name={name} type={type} />
+          ))}
         </div>
         <div class="stack">
           <ModelChoice {...props} />
@@ -269,21 +274,50 @@ function Shape({ ratio }: { readonly ratio: string }) {
   )
 }
 
+/** The names of the fields for the files of a parameter. */
+export function mediaFields({ input }: ModelDocument, name: string) {
+  const end = name === firstPicture(input) ? '' : `.${name}`
+  return { files: `files${end}`, reference: `reference${end}` }
+}
+
+const ACCEPT = { image: IMAGE_TYPES.join(','), video: 'video/*', audio: 'audio/*', file: undefined }
+
+interface FilesProps extends NewRunView {
+  readonly name: string
+  readonly type: MediaType
+}
+
 /** A file field over its whole area takes files that are dropped on it, without a script. */
-function Images({ schema, values, references, problems }: NewRunView & { readonly schema: ParameterSchema }) {
-  const most = schema.type === 'array' && schema.maxItems !== undefined ? `, at most ${schema.maxItems}` : ''
+function Files({ model, name, type, values, references, problems }: FilesProps) {
+  const schema = model.input.properties[name]
+  const isList = schema?.type === 'array'
+  const about = schema?.description || labelOf(name)
+  const fields = mediaFields(model, name)
+  const own = references[name] ?? []
+  const id = `f-${name}`
+  const limits = [
+    !model.input.required.includes(name) && 'optional',
+    isList && schema.maxItems !== undefined && `at most ${schema.maxItems}`,
+  ]
+  const noun = isList ? `${type === 'audio' ? 'audio file' : type}s` : MEDIA_NOUNS[type]
   return (
     <fieldset>
       <legend>
-        {schema.description || 'Images'} <small>optional{most}</small>
+        {about} <small>{limits.filter(Boolean).join(', ')}</small>
       </legend>
-      {references.length > 0 && (
+      {own.length > 0 && (
         <ul class="references">
-          {references.map(({ value, url, name }) => (
+          {own.map(({ value, url, name: file }) => (
             <li key={value}>
               <label>
-                <input type="checkbox" name="reference" value={value} checked aria-label={`Keep ${name}`} />
-                <img src={url} alt={name} width="96" height="64" />
+                <input
+                  type="checkbox"
+                  name={fields.reference}
+                  value={value}
+                  checked
+                  aria-label={`Keep ${file}`}
+                />
+                {type === 'image' ? <img src={url} alt={file} width="96" height="64" /> : file}
               </label>
             </li>
           ))}
@@ -291,30 +325,31 @@ function Images({ schema, values, references, problems }: NewRunView & { readonl
       )}
       <div class="drop">
         <Icon name="upload" size={18} />
-        <p id="drop-hint">
-          <span class="link">Choose images</span> or drop them here: PNG, JPEG, WebP, GIF or AVIF
+        <p id={`${id}-hint`}>
+          <span class="link">Choose {noun}</span> or drop {isList ? 'them' : 'it'} here
+          {type === 'image' && ': PNG, JPEG, WebP, GIF or AVIF'}
         </p>
         <input
-          id="files"
+          id={fields.files}
           type="file"
-          name="files"
-          multiple
-          accept={IMAGE_TYPES.join(',')}
-          aria-label={schema.description || 'Images'}
-          aria-describedby="drop-hint"
+          name={fields.files}
+          multiple={isList}
+          accept={ACCEPT[type]}
+          aria-label={about}
+          aria-describedby={`${id}-hint`}
           {...hx({ preserve: true })}
         />
       </div>
       <textarea
-        name="image_urls"
-        rows={2}
-        placeholder="or URLs of images, one a line"
-        aria-label="URLs of images, one a line"
-        {...invalid('f-image_urls', problems.image_urls)}
+        name={name}
+        rows={isList ? 2 : 1}
+        placeholder={isList ? `or URLs of ${noun}, one a line` : `or the URL of ${noun}`}
+        aria-label={isList ? `URLs of ${noun}, one a line` : `URL of ${noun}`}
+        {...invalid(id, problems[name])}
       >
-        {`\n${values.image_urls ?? ''}`}
+        {`\n${values[name] ?? ''}`}
       </textarea>
-      <Problem id="f-image_urls" text={problems.image_urls} />
+      <Problem id={id} text={problems[name]} />
     </fieldset>
   )
 }

@@ -1,5 +1,7 @@
 /** One run: its outputs or what became of it, every field, and the commands that create it again. */
 import type { ComponentChildren } from 'preact'
+import { mediaTypeOf } from '../protocol/media.js'
+import { mediaParameters, mediaSources } from '../protocol/media-parameters.js'
 import type { ModelDocument } from '../protocol/models.js'
 import { isSentImage } from '../protocol/parameters.js'
 import { formatBytes } from '../protocol/units.js'
@@ -232,6 +234,7 @@ function Output({ run, output, index, prompt }: OutputProps) {
 
 function Details({ run, input, prompt, crashes, document }: RunView) {
   const { prompt: _, ...others } = input
+  const sent = mediaSources(input, mediaParameters(document?.input).keys()).map(({ value }) => value)
   const defaults = Object.entries(document?.input.properties ?? {}).flatMap(([name, schema]) =>
     name in input || !('default' in schema) || schema.default === undefined
       ? []
@@ -243,12 +246,12 @@ function Details({ run, input, prompt, crashes, document }: RunView) {
       <dl>
         {Object.entries(others).map(([name, value]) => (
           <Entry key={name} name={labelOf(name)}>
-            {valueText(run, name, value)}
+            {valueText(run, name, value, sent)}
           </Entry>
         ))}
         {defaults.map(([name, value]) => (
           <Entry key={name} name={labelOf(name)}>
-            {valueText(run, name, value)} <small>default</small>
+            {valueText(run, name, value, sent)} <small>default</small>
           </Entry>
         ))}
         <Entry name="Price">
@@ -278,18 +281,17 @@ function Details({ run, input, prompt, crashes, document }: RunView) {
   )
 }
 
-/** An image that was sent as data is a small picture. */
-function valueText(run: ShownRun, name: string, value: unknown): ComponentChildren {
-  if (!Array.isArray(value))
+/** An image that was sent as data is a small picture. `sent`: the sources of the run, in their order. */
+function valueText(run: ShownRun, name: string, value: unknown, sent: readonly unknown[]): ComponentChildren {
+  if (!Array.isArray(value) && !sent.includes(value))
     return typeof value === 'object' ? JSON.stringify(value) : `${String(value)}${unitOf(name)}`
-  return value.map((each: unknown, at) =>
-    isSentImage(each) ? (
-      <img
+  return [value].flat().map((each: unknown, at) =>
+    isSentImage(each) && sent.includes(each) ? (
+      <SentFile
         key={at}
-        class="sent"
-        src={`/runs/${run.id}/references/${at}`}
-        alt={`Image ${at + 1}`}
-        height="48"
+        url={`/runs/${run.id}/references/${sent.indexOf(each)}`}
+        type={each.content_type}
+        number={at + 1}
       />
     ) : (
       <span key={at} class="line">
@@ -298,6 +300,20 @@ function valueText(run: ShownRun, name: string, value: unknown): ComponentChildr
     ),
   )
 }
+
+interface SentFileProps {
+  readonly url: string
+  readonly type: string
+  readonly number: number
+}
+const SentFile = ({ url, type, number }: SentFileProps) =>
+  mediaTypeOf(type) === 'image' ? (
+    <img class="sent" src={url} alt={`Image ${number}`} height="48" />
+  ) : (
+    <a class="line" href={url}>
+      File {number} ({type})
+    </a>
+  )
 
 const Entry = ({ name, children }: { readonly name: string; readonly children: ComponentChildren }) => (
   <div>

@@ -6,6 +6,7 @@ import type { Writable } from 'node:stream'
 import { raceAbort } from '../host/abort.js'
 import { isFolder, makeFolders } from '../host/directories.js'
 import { makeOwnFolder } from '../host/own-folder.js'
+import type { Destination, DownloadedFile } from '../protocol/media.js'
 import type { FileMeter } from './download-progress.js'
 import { withWriteErrors } from './failures.js'
 import {
@@ -14,18 +15,10 @@ import {
   type OpenedPart,
   type OutputLink,
   type PartSession,
-  type RetryNotice,
 } from './fetch-output.js'
 import { misnamed } from './file-kind.js'
 import { awaitsExtension, withExtension } from './file-names.js'
-import {
-  type Destination,
-  type DownloadedFile,
-  type EarlierFiles,
-  findUnchanged,
-  moveIntoPlace,
-  refuseObstacle,
-} from './final-files.js'
+import { type EarlierFiles, findUnchanged, moveIntoPlace, refuseObstacle } from './final-files.js'
 import { createPart } from './part-file.js'
 
 export interface DeliveredOutput {
@@ -41,12 +34,12 @@ interface DeliveryJob {
   /** Path of the file. May contain `{ext}`, which the first bytes decide. */
   readonly name: string
   readonly overwrite: boolean
+  readonly owner?: string | undefined
   /** Files that earlier commands downloaded. */
   readonly earlier: EarlierFiles
   beforeMove?(file: DownloadedFile): Promise<Destination | undefined> | undefined
   readonly meter: FileMeter
   readonly signal: AbortSignal | undefined
-  readonly onRetry?: ((notice: RetryNotice) => void) | undefined
 }
 
 /**
@@ -83,7 +76,7 @@ export async function deliverToFile(options: DownloaderOptions, job: DeliveryJob
   }
 }
 
-function createSession({ name, overwrite, kind: expectedKind }: DeliveryJob): PartSession {
+function createSession({ name, overwrite, owner, kind: expectedKind }: DeliveryJob): PartSession {
   let opened: OpenedPart | undefined
   return {
     expectedKind,
@@ -98,7 +91,7 @@ function createSession({ name, overwrite, kind: expectedKind }: DeliveryJob): Pa
         opened?.part ??
         (await withWriteErrors(path, () => {
           if (!isFolder(dirname(path))) makeFolders(dirname(path))
-          return createPart(path)
+          return createPart(path, owner)
         }))
       opened = { part, path, kind }
       return opened

@@ -52,16 +52,6 @@ export interface OutputLink {
   readonly freshUrl?: (() => Promise<string | undefined>) | undefined
 }
 
-/** Notice that an attempt failed and will be retried. */
-export interface RetryNotice {
-  /** The URL without its query. */
-  readonly url: string
-  readonly reason: string
-  readonly waitMs: number
-  /** Number of the failed attempt, from 1. */
-  readonly number: number
-}
-
 /** A part with its final path. */
 export interface OpenedPart {
   readonly part: Part
@@ -83,7 +73,6 @@ interface FetchOptions {
   readonly session: PartSession
   readonly meter: FileMeter
   readonly signal: AbortSignal | undefined
-  readonly onRetry?: ((notice: RetryNotice) => void) | undefined
 }
 
 type TryOutcome = (FetchedPart & { readonly url: string }) | AttemptFailed
@@ -94,7 +83,7 @@ type TryOutcome = (FetchedPart & { readonly url: string }) | AttemptFailed
 export async function fetchOutput(
   { fetch, clock, random }: DownloaderOptions,
   { url: firstUrl, freshUrl }: OutputLink,
-  { session, meter, signal, onRetry }: FetchOptions,
+  { session, meter, signal }: FetchOptions,
 ): Promise<FetchedPart & { readonly url: string }> {
   let address = firstUrl
   let askForFreshUrl = freshUrl
@@ -154,10 +143,6 @@ export async function fetchOutput(
       if (budget.furthestBytes > furthestBytes) askForFreshUrl = freshUrl
       const retryInMs = tries < MAX_TRIES ? waitAfter(outcome, failures, random()) : undefined
       return retryInMs === undefined ? { fail: finalError(address, outcome, tries) } : { retryInMs }
-    },
-    onRetry(outcome, waitMs) {
-      if (outcome instanceof AttemptFailed)
-        onRetry?.({ url: printableUrl(address), reason: outcome.message, waitMs, number: budget.tries })
     },
   })
 }

@@ -3,9 +3,9 @@
  * contains `{ext}` instead. So names depend only on the order of the outputs, not on which download ends first.
  */
 import { sep } from 'node:path'
-import { isDeviceName, sameFileKey } from '../host/file-system.js'
-import { cutToBytes } from '../host/files.js'
-import { fill, holds, type Target } from './target.js'
+import { sameFileKey } from '../host/file-system.js'
+import { fill, holds, numbered, safeName, safePart, unreserved } from '../protocol/output-names.js'
+import type { Target } from './target.js'
 
 /** An output, with the values of the placeholders in its name. */
 export interface OutputToName {
@@ -16,33 +16,35 @@ export interface OutputToName {
   readonly name?: string | undefined
 }
 
-export interface Namer {
+type Separator = typeof sep
+
+const COMPONENT = { '\\': /[^\\/]+/g, '/': /[^/]+/g } as const
+
+/** Names outputs: one for a command, because `{index}` counts from 1 over all its names. */
+export class Namer {
+  readonly #target: Target
+  readonly #separator: Separator
+  readonly #nextNumbers: NextNumbers = new Map()
+  #index = 0
+
+  constructor(target: Target, separator: Separator = sep) {
+    this.#target = target
+    this.#separator = separator
+  }
+
   /**
    * Returns one path per output, which may contain `{ext}`. Pass all outputs of a run in one call. Later calls continue
    * the count and avoid all earlier names.
    */
-  name(outputs: readonly OutputToName[]): readonly string[]
-}
-
-type Separator = typeof sep
-
-const COMPONENT = { '\\': /[^\\/]+/g, '/': /[^/]+/g } as const
-const LAST_COMPONENT = { '\\': /[^\\/]*$/, '/': /[^/]*$/ } as const
-
-/** Creates a namer. Create one per command, because `{index}` counts from 1 over all its names. */
-export function createNamer(target: Target, separator: Separator = sep): Namer {
-  const nextNumbers: NextNumbers = new Map()
-  let index = 0
-  return {
-    name(outputs) {
-      const positions = positionsInRuns(outputs)
-      return outputs.map((output, at) => {
-        index += 1
-        if (target.kind === 'stdout') return '-'
-        const template = templateFor(target, positions[at], separator)
-        return distinct(nameOne(template, output, index, separator), nextNumbers, separator)
-      })
-    },
+  name(outputs: readonly OutputToName[]): readonly string[] {
+    const positions = positionsInRuns(outputs)
+    return outputs.map((output, at) => {
+      this.#index += 1
+      if (this.#target.kind === 'stdout') return '-'
+      const template = templateFor(this.#target, positions[at], this.#separator)
+      const name = nameOne(template, output, this.#index, this.#separator)
+      return distinct(name, this.#nextNumbers, this.#separator)
+    })
   }
 }
 
@@ -120,12 +122,6 @@ function distinct(path: string, nextNumbers: NextNumbers, separator: Separator):
  */
 type NextNumbers = Map<string, number>
 
-const numbered = (path: string, number: number, separator: Separator): string =>
-  path.replace(LAST_COMPONENT[separator], (file) => {
-    const dot = file.lastIndexOf('.')
-    return dot > 0 ? `${file.slice(0, dot)}-${number}${file.slice(dot)}` : `${file}-${number}`
-  })
-
 export const awaitsExtension = (path: string): boolean => holds(path, 'ext')
 
 export const withExtension = (path: string, extension: string): string =>
@@ -148,42 +144,5 @@ export function knownPaths(target: Target, { count, kind, name }: KnownOutputs):
   if (holds(template, 'id') || holds(template, 'ext')) return []
   if (name === undefined && holds(template, 'name')) return []
   const runs = Array.from({ length: count }, (_, at) => ({ runId: String(at), kind, name }))
-  return createNamer(target).name(runs)
+  return new Namer(target).name(runs)
 }
-
-// Text from outside (an id, a name) must not make a file name leave the folder, hide the file, look like a flag, change
-// the reading direction, or match a device.
-
-const MAX_PART_LENGTH = 100
-
-/**
- * Unsafe characters: control, format (reading direction, zero width) and unassigned characters, the characters that
- * Windows rejects, and braces.
- */
-const UNSAFE = /[\p{C}\p{Zl}\p{Zp}<>:"/\\|?*{}]/gu
-
-/**
- * Makes an id safe: any character except `[A-Za-z0-9._-]` becomes `_`, leading dots and dashes are removed, and the
- * length is 1 to 100 characters.
- */
-export const safeName = (id: string): string =>
-  id
-    .replace(/[^A-Za-z0-9._-]/gu, '_')
-    .replace(/^[.-]+/, '')
-    .slice(0, MAX_PART_LENGTH) || '_'
-
-/** Makes a user's text safe: letters of any script and spaces stay; the length is 1 to 100 bytes. */
-export const safePart = (text: string): string =>
-  cutToBytes(
-    text
-      .normalize('NFC')
-      .replace(UNSAFE, '_')
-      .replace(/^[\s.-]+/u, ''),
-    MAX_PART_LENGTH,
-  ).replace(/[\s.]+$/u, '') || '_'
-
-/**
- * Puts `_` before a name that Windows reserves for a device. Done on every system, because users copy files between
- * systems.
- */
-export const unreserved = (name: string): string => (isDeviceName(name) ? `_${name}` : name)

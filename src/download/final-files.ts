@@ -8,6 +8,7 @@ import { extname, resolve } from 'node:path'
 import type { FileSystem } from '../host/file-system.js'
 import { moveWithoutReplacing, replaceFile, sha256OfFile } from '../host/files.js'
 import { addTo } from '../protocol/lists.js'
+import type { Destination, DownloadedFile } from '../protocol/media.js'
 import { printable } from '../protocol/text.js'
 import { describeFileError, downloadFailed, withWriteErrors } from './failures.js'
 import { withExtension } from './file-names.js'
@@ -78,24 +79,6 @@ export async function moveIntoPlace(
     refuseObstacle(path, mayReplace)
     throw error
   }
-}
-
-/** Final path of a complete file. */
-export interface Destination {
-  readonly path: string
-  readonly mayReplace: boolean
-}
-
-/** One entry of `files` in the JSON output. */
-export interface DownloadedFile {
-  /** The path as the user wrote it: a relative path stays relative. `-` for standard output. */
-  readonly path: string
-  readonly bytes: number
-  /** 64 hexadecimal digits. */
-  readonly sha256: string
-  /** The link of the successful download: a fresh link if the first one had expired. */
-  readonly url: string
-  readonly content_type: string
 }
 
 /** Files of earlier commands by path, so that each of many outputs does not need to be compared with each file. */

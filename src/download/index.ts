@@ -12,26 +12,17 @@
 import type { Writable } from 'node:stream'
 import { messageOf, RushesError } from '../errors.js'
 import { createSlots } from '../host/slots.js'
+import type { Destination, DownloadedFile } from '../protocol/media.js'
 import { type DeliveredOutput, deliverToFile, deliverToStream, StreamFailed } from './deliver-output.js'
 import { createProgress, type DownloadProgress } from './download-progress.js'
 import { downloadFailed } from './failures.js'
-import type { DownloaderOptions, OutputLink, RetryNotice } from './fetch-output.js'
-import { createNamer, type Namer, type OutputToName } from './file-names.js'
-import { type Destination, type DownloadedFile, earlierFilesOf } from './final-files.js'
+import type { DownloaderOptions, OutputLink } from './fetch-output.js'
+import { Namer, type OutputToName } from './file-names.js'
+import { earlierFilesOf } from './final-files.js'
 import type { Target } from './target.js'
 
 export type { DownloadProgress } from './download-progress.js'
-export type { DownloaderOptions, RetryNotice } from './fetch-output.js'
-export {
-  createNamer,
-  type KnownOutputs,
-  knownPaths,
-  type Namer,
-  type OutputToName,
-  safeName,
-} from './file-names.js'
-export type { Destination, DownloadedFile } from './final-files.js'
-export { type Obstacle, obstacleAt } from './final-files.js'
+export type { DownloaderOptions } from './fetch-output.js'
 export { folderTarget, parseTarget, type Target } from './target.js'
 
 /**
@@ -49,10 +40,12 @@ type DownloadResult =
 
 export interface DownloadOptions {
   readonly target: Target
-  /** Shared by the calls of one command, so that names stay distinct and `{index}` continues. */
-  readonly namer?: Namer | undefined
+  /** One per output, as a `Namer` returns them; default: those of the target. */
+  readonly names?: readonly string[] | undefined
   /** Whether to replace existing files; a function decides per output. */
   readonly overwrite?: boolean | ((output: RunOutput) => boolean) | undefined
+  /** Of the temporary files: see `temporaryBeside`. */
+  readonly owner?: string | undefined
   /** Files that earlier commands downloaded, with absolute paths. A file that is unchanged is not downloaded again. */
   readonly earlier?: readonly DownloadedFile[] | undefined
   /**
@@ -67,7 +60,6 @@ export interface DownloadOptions {
   readonly onProgress?: ((progress: DownloadProgress) => void) | undefined
   /** Called when a download has completed or failed, in that order. */
   readonly onSettled?: ((result: DownloadResult, output: RunOutput) => void) | undefined
-  readonly onRetry?: ((notice: RetryNotice, output: RunOutput) => void) | undefined
 }
 
 export interface Downloader {
@@ -82,8 +74,8 @@ export function createDownloader(downloaderOptions: DownloaderOptions): Download
   const slots = createSlots(MAX_CONCURRENT_DOWNLOADS)
   return {
     async download(outputs, options) {
-      const { target, namer = createNamer(target), overwrite = false, signal, onSettled, onRetry } = options
-      const names = namer.name(outputs)
+      const { target, overwrite = false, signal, onSettled } = options
+      const names = options.names ?? new Namer(target).name(outputs)
       const earlier = earlierFilesOf(options.earlier ?? [])
       const createMeter = createProgress(outputs.length, options.onProgress)
 
@@ -94,10 +86,10 @@ export function createDownloader(downloaderOptions: DownloaderOptions): Download
           kind: output.kind,
           name: names[at] ?? '',
           overwrite: typeof overwrite === 'function' ? overwrite(output) : overwrite,
+          owner: options.owner,
           earlier,
           meter,
           signal,
-          onRetry: (notice: RetryNotice) => onRetry?.(notice, output),
         }
         const deliver = (release: () => void): Promise<DeliveredOutput> => {
           // Free the slot first, so that the next download does not wait while the caller records this file.

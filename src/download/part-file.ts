@@ -22,8 +22,8 @@ export interface Part {
 }
 
 /** Creates an empty part. The umask applies to mode 0666, as for any file that a user creates. */
-export async function createPart(target: string): Promise<Part> {
-  const path = temporaryBeside(target)
+export async function createPart(target: string, owner?: string): Promise<Part> {
+  const path = temporaryBeside(target, owner)
   return partOf(path, await open(path, 'wx+', 0o666))
 }
 

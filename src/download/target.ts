@@ -1,7 +1,7 @@
 /** The target of outputs (`-o` and `-d`), and the placeholders in its path. */
 import { sep } from 'node:path'
 import { usageError } from '../errors.js'
-import { nearest, printable } from '../protocol/text.js'
+import { checkPlaceholders } from '../protocol/output-names.js'
 
 export type Target =
   /** Files are named as with `-d`; the folder may contain placeholders. */
@@ -53,35 +53,3 @@ function checkPath(path: unknown, hint?: string): void {
   if (path === '') throw usageError('The output path is empty.', hint)
   if (path.includes('\0')) throw usageError('The output path contains a NUL character.')
 }
-
-const PLACEHOLDERS = ['id', 'index', 'kind', 'name', 'ext'] as const
-type OutputPlaceholder = (typeof PLACEHOLDERS)[number]
-
-const KNOWN = new RegExp(`\\{(${PLACEHOLDERS.join('|')})\\}`, 'g')
-
-/**
- * Text in braces that looks like a placeholder. An unknown one, such as `{ id }` or `{index:03}`, is an error before
- * the run is paid for. Other braces (`{}`, `{1}`, `{a,b}`) are valid in file names and are kept.
- */
-const PLACEHOLDER_LIKE = /\{\s*([A-Za-z][\w:.-]*)\s*\}/g
-
-/** Throws `usage` for an unknown placeholder, with the list of known ones. */
-export function checkPlaceholders(template: string): void {
-  for (const [whole, word = ''] of template.matchAll(PLACEHOLDER_LIKE)) {
-    if (PLACEHOLDERS.some((known) => whole === `{${known}}`)) continue
-    const suggestion = nearest(word.replace(/:.*/, ''), PLACEHOLDERS)
-    throw usageError(
-      `Unknown placeholder ${printable(whole)} in the output path.`,
-      `Use ${PLACEHOLDERS.map((known) => `{${known}}`).join(' ')}.${suggestion ? ` Did you mean {${suggestion}}?` : ''}`,
-    )
-  }
-}
-
-export const holds = (template: string, placeholder: OutputPlaceholder): boolean =>
-  template.includes(`{${placeholder}}`)
-
-/** Replaces the placeholders that have a value. */
-export const fill = (
-  template: string,
-  values: Readonly<Partial<Record<OutputPlaceholder, string>>>,
-): string => template.replace(KNOWN, (whole, word: OutputPlaceholder) => values[word] ?? whole)

@@ -6,6 +6,7 @@
 import { lstatSync } from 'node:fs'
 import { link } from 'node:fs/promises'
 import { join, resolve, win32 } from 'node:path'
+import { isDeviceName } from '../protocol/output-names.js'
 import { printable } from '../protocol/text.js'
 import { nearestFolder } from './directories.js'
 import { describeReason, errorCode } from './system-error.js'
@@ -63,11 +64,6 @@ function exists(path: string): boolean {
     return false
   }
 }
-
-const DEVICE = /^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)\s*(\.|$)/i
-
-/** Whether Windows reserves the name for a device. */
-export const isDeviceName = (name: string): boolean => DEVICE.test(name)
 
 const TOO_LONG = describeReason({ code: 'ENAMETOOLONG' })
 

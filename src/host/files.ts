@@ -6,6 +6,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { closeSync, constants, createReadStream, lstatSync, openSync, readSync } from 'node:fs'
 import { copyFile, type FileHandle, lstat, open, realpath, rename, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { cutToBytes } from '../protocol/text.js'
 import { type Clock, systemClock } from './clock.js'
 import { makeFolders } from './directories.js'
 import { type FileSystem, hasNoLinks, isPosix, systemFiles } from './file-system.js'
@@ -15,23 +16,24 @@ import { errorCode } from './system-error.js'
 /** Maximum length of a file name on common file systems (ext4, APFS, NTFS). */
 const MAX_NAME_BYTES = 255
 
-/** Cuts a text to at most `maxBytes` bytes of UTF-8, without splitting a character. */
-export function cutToBytes(text: string, maxBytes: number): string {
-  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(maxBytes))
-  return text.slice(0, read)
-}
-
-/** Returns a unique hidden path in the folder of `path`, with a name that file systems accept. */
-export function temporaryBeside(path: string): string {
-  const ending = `.${randomBytes(6).toString('hex')}.part`
+/**
+ * Returns a unique hidden path in the folder of `path`, with a name that file systems accept. `owner`: 8 hexadecimal digits of
+ * those who may remove it when they find it later.
+ */
+export function temporaryBeside(path: string, owner = ''): string {
+  const ending = `.${`${owner}${randomBytes(6).toString('hex')}`.slice(0, 12)}.part`
   const beginning = cutToBytes(basename(path), MAX_NAME_BYTES - ending.length - 1)
   return join(dirname(path), `.${beginning}${ending}`)
 }
 
-const TEMPORARY = /^\.(.*)\.[0-9a-f]{12}\.part$/s
-
-/** Returns the name of the file that a temporary file is for. Cut if it is very long; undefined for other names. */
-export const targetOfTemporary = (name: string): string | undefined => TEMPORARY.exec(name)?.[1]
+/**
+ * Returns the name of the file that a temporary file of this owner is for. Cut if it is very long; undefined for other names.
+ * Without `owner`, of any.
+ */
+export function targetOfTemporary(name: string, owner = ''): string | undefined {
+  const [, target, digits = ''] = /^\.(.*)\.([0-9a-f]{12})\.part$/s.exec(name) ?? []
+  return digits.startsWith(owner) ? target : undefined
+}
 
 /** Removes a file if it exists. */
 export async function removeFile(path: string): Promise<void> {

@@ -12,6 +12,7 @@
  * Limits: it does not contain runs that were created elsewhere with the same key. It never contains the API key, and
  * for data: URLs only a summary that identifies their content.
  */
+
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { messageOf, newerState, RushesError } from '../errors.js'
@@ -19,17 +20,17 @@ import { HeldFile, openOrQuarantine } from '../host/corruption.js'
 import { NewerFormat, type OpenDatabase, type Row } from '../host/database.js'
 import { ownerOf, ownerText, type ProcessLock, processLockIn, runningIn } from '../host/process-lock.js'
 import { describeError } from '../host/system-error.js'
+import { identityOf, withoutData } from '../protocol/identity.js'
 import { writeJson } from '../protocol/json.js'
 import { addTo } from '../protocol/lists.js'
+import type { DownloadedFile } from '../protocol/media.js'
 import { isOutcomeUnknown, OUTCOME_UNKNOWN, type RunState } from '../protocol/run-state.js'
-import { identityOf, withoutData } from './identity.js'
 import { ADDRESSES, type ListFilter, listStatement } from './queries.js'
 import {
   FIND,
   fileOfRow,
   insertRow,
   JOURNAL_MIGRATIONS,
-  type JournalFile,
   type JournalRun,
   positionsOf,
   type RunEstimate,
@@ -61,6 +62,8 @@ export interface Intent {
   readonly kind: string | undefined
   readonly model: string
   readonly input: unknown
+  /** Names of its media parameters. Undefined: those of a model without a document. */
+  readonly media?: readonly string[] | undefined
   /** Hash of model and input, if their text changes between calls, for example with a fresh link to an earlier output. */
   readonly identity?: string | undefined
   /** Name of this create, chosen by the client. Unique per address. */
@@ -70,6 +73,8 @@ export interface Intent {
   readonly labels?: readonly string[] | undefined
   /** Working folder of the command. */
   readonly folder?: string | undefined
+  /** Absolute path of its output, with placeholders. */
+  readonly output?: string | undefined
   /** Name of its row in a manifest, and the absolute path of the manifest. */
   readonly name?: string | undefined
   readonly manifest?: string | undefined
@@ -104,6 +109,16 @@ export interface StatusUpdate {
   readonly state: RunState
   /** Time from sending the create to this status, if one process did both. */
   readonly elapsedMs?: number | undefined
+}
+
+/** A run that the lock file of a batch has. */
+export interface RecordedRun {
+  readonly entry: string
+  /** Hash of model and input. */
+  readonly hash: string
+  readonly run: string
+  /** Address at which the run was created, if it is known: another may give the same id. */
+  readonly service?: string | undefined
 }
 
 export interface Removal {
@@ -238,7 +253,7 @@ export class Journal {
 
   /** Records a create as sending. Call it directly before the bytes are sent. Throws `RepeatedRequest`. */
   intend(policy: Policy, intent: Intent): IntentRow | undefined {
-    const { address, profile, kind, model, input, requestId, estimate, labels = [], batch } = intent
+    const { address, profile, kind, model, input, media, requestId, estimate, labels = [], batch } = intent
     return this.write(
       policy,
       (db) => {
@@ -246,8 +261,8 @@ export class Journal {
           throw new RepeatedRequest(requestId)
         const key = freeKey(db)
         const row = insertRow(db, 'runs', {
-          ...{ key, address, profile, kind, model, input: writeJson(withoutData(input)) },
-          identity: intent.identity ?? identityOf(model, input),
+          ...{ key, address, profile, kind, model, input: writeJson(withoutData(input, media)) },
+          identity: intent.identity ?? identityOf(model, input, undefined, media),
           phase: 'sending',
           status: 'sending',
           pid: process.pid,
@@ -260,6 +275,7 @@ export class Journal {
           row_name: intent.name,
           manifest: intent.manifest,
           folder: intent.folder,
+          output: intent.output,
           batch: batch?.id,
           lock_path: batch?.lockPath,
           entry: intent.entry,
@@ -317,9 +333,9 @@ export class Journal {
   }
 
   /**
-   * Records a status. The first final status is kept; later ones only update the links. A run of unknown outcome is an
-   * exception: it may be adopted and go on, so every later status replaces it, and success replaces every failure. A run
-   * that succeeded without links keeps the service's response.
+   * Records a status. A run that has ended stays so, with the time of its end, but its last failure replaces an earlier one,
+   * as when a refund was decided, and success replaces every failure. A run of unknown outcome may go on: it may be adopted.
+   * A run that succeeded without links keeps the service's response.
    */
   status(address: string, { state, elapsedMs }: StatusUpdate): void {
     const { id, phase, status, urls, failure, finishedAt, withoutUrls, service } = state
@@ -337,13 +353,14 @@ export class Journal {
       }
       const code = isOutcomeUnknown(state) ? OUTCOME_UNKNOWN : 'run_failed'
       db.run(
-        `UPDATE runs SET phase = ?, status = ?, finished_at = ?, elapsed_ms = coalesce(?, ? - created_at),
-           error_code = ?, error_message = ?
-         WHERE address = ? AND id = ? AND (phase = 'going' OR phase = 'failed' AND ? = 'succeeded')`,
-        ...[phase, status, finishedAt === undefined ? nowMs : Date.parse(finishedAt)],
-        ...[elapsedMs === undefined ? null : Math.round(elapsedMs), nowMs],
-        ...(phase === 'failed' ? [code, failure ?? null] : [null, null]),
-        ...[address, id, phase],
+        `UPDATE runs SET phase = ?, status = ?, error_code = ?, error_message = ?,
+           finished_at = iif(phase = ?, finished_at, ?),
+           elapsed_ms = iif(phase = ?, elapsed_ms, coalesce(?, ? - created_at))
+         WHERE address = ? AND id = ? AND phase IN ('going', 'failed')`,
+        ...[phase, status, ...(phase === 'failed' ? [code, failure ?? null] : [null, null])],
+        ...[phase, finishedAt === undefined ? nowMs : Date.parse(finishedAt)],
+        ...[phase, elapsedMs === undefined ? null : Math.round(elapsedMs), nowMs],
+        ...[address, id],
       )
       if (withoutUrls !== undefined)
         updateRows(
@@ -376,11 +393,15 @@ export class Journal {
     })
   }
 
-  /** Records files of a run. Call it before they get their names. */
-  files(address: string, id: string, files: readonly JournalFile[]): void {
+  /** Records files of a run, by the number of its row if that is known. Call it before they get their names. */
+  files(address: string, id: string, files: readonly DownloadedFile[], row?: number): void {
     const written_at = this.#options.now()
     this.write('best effort', (db) => {
-      const run = db.get(FIND, address, id)
+      // A service may give one id to two creates.
+      const run = db.get(
+        'SELECT row FROM runs WHERE address = ? AND id = ? ORDER BY row = ? DESC, row DESC LIMIT 1',
+        ...[address, id, row ?? null],
+      )
       if (run === undefined) return
       for (const { path, bytes, sha256, url, content_type } of files)
         insertRow(
@@ -393,63 +414,35 @@ export class Journal {
     })
   }
 
-  /** The lock file has these runs, and with them all earlier creates of the same entries. Not later ones: `--force`. */
-  recorded(
-    { id: batch, lockPath }: BatchName,
-    made: readonly {
-      readonly entry: string
-      readonly run: string
-      /** Address at which the run was created, if it is known: another may give the same id. */
-      readonly service?: string | undefined
-    }[],
-  ): void {
+  /**
+   * The lock file has these runs. Closes with each the earlier creates of the same entry and input, which it replaces. Those
+   * of another input stay: they are paid for, and the row continues with them when it is changed back.
+   */
+  recorded({ id: batch, lockPath }: BatchName, made: readonly RecordedRun[]): void {
     if (made.length === 0) return
+    const isOpen = 'recorded = 0 AND (batch = ? OR lock_path = ?)'
     this.write('best effort', (db) => {
-      const isOfBatch = 'recorded = 0 AND (batch = ? OR lock_path = ?)'
-      const isRun = 'id = ? AND address = coalesce(?, address)'
-      for (const { entry, run, service = null } of made)
-        for (const [which, ...values] of [
-          // What the new run replaces.
-          [`entry = ? AND row < (SELECT max(row) FROM runs WHERE ${isRun})`, entry, run, service],
-          // Also a run that a renamed row has taken over.
-          [isRun, run, service],
-        ] as const)
-          updateRows(db, { recorded: 1 }, `${which} AND ${isOfBatch}`, ...values, batch, lockPath)
+      for (const { entry, hash, run, service = null } of made) {
+        // A service may give one id to two creates. The create of a renamed row has its earlier name.
+        const own = db.get(
+          `SELECT row FROM runs WHERE ${isOpen} AND id = ? AND address = coalesce(?, address)
+           ORDER BY entry = ? DESC, row DESC LIMIT 1`,
+          ...[batch, lockPath, run, service, entry],
+        )
+        if (own === undefined) continue
+        updateRows(
+          db,
+          { recorded: 1 },
+          `${isOpen} AND (row = ? OR entry = ? AND identity = ? AND row < ?)`,
+          ...[batch, lockPath, Number(own.row), entry, hash, Number(own.row)],
+        )
+      }
     })
   }
 
   /** The run of this row has ended without a result: no batch takes it over. */
   closed(row: number): void {
     this.write('best effort', (db) => updateRows(db, { recorded: 1 }, 'row = ?', row))
-  }
-
-  /** Takes over a run, or a create of unknown outcome, that the lock file of an earlier version has. Once per request id. */
-  adopt(intent: Intent & { readonly requestId: string }, id: string | undefined, sentAtMs: number): void {
-    const { address, requestId, batch, entry } = intent
-    const inFlight = { batch: batch?.id, lock_path: batch?.lockPath, entry, recorded: 0 }
-    this.write('required', (db) => {
-      const found = id === undefined ? findRequest(db, address, requestId) : db.get(FIND, address, id)
-      if (found !== undefined)
-        return updateRows(db, { ...inFlight, identity: intent.identity }, 'row = ?', Number(found.row))
-      if (id === undefined && this.wasPrepared(address, requestId)) return
-      insertRow(db, 'runs', {
-        ...{ id, key: id === undefined ? freeKey(db) : undefined, address, profile: intent.profile },
-        ...{ kind: intent.kind, model: intent.model, input: '{}', identity: intent.identity },
-        phase: id === undefined ? 'unconfirmed' : 'going',
-        status: id === undefined ? 'unconfirmed' : 'accepted',
-        created_at: sentAtMs,
-        request_id: requestId,
-        row_name: intent.name,
-        manifest: intent.manifest,
-        ...inFlight,
-      })
-    })
-  }
-
-  /** Whether an earlier version has recorded that this create was not sent. */
-  wasPrepared(address: string, requestId: string): boolean {
-    const sql = 'SELECT 1 FROM prepared WHERE address = ? AND request_id = ?'
-    return this.#read((db) => db.get(sql, address, requestId) !== undefined)
   }
 
   /** The runs of a batch that its lock file does not have, newest first. */
@@ -513,17 +506,23 @@ export class Journal {
     )
   }
 
-  filesOf(run: JournalRun): readonly JournalFile[] {
+  filesOf(run: JournalRun): readonly DownloadedFile[] {
     const rows = this.#read((db) => db.all('SELECT * FROM files WHERE row = ? ORDER BY file', run.row))
     return sortByOutput(rows.map(fileOfRow), run)
   }
 
   /** Returns the files of all runs by row, in the order of their downloads. */
-  everyFile(): ReadonlyMap<number, readonly JournalFile[]> {
-    const byRow = new Map<number, JournalFile[]>()
+  everyFile(): ReadonlyMap<number, readonly DownloadedFile[]> {
+    const byRow = new Map<number, DownloadedFile[]>()
     for (const row of this.#read((db) => db.all('SELECT * FROM files ORDER BY file')))
       addTo(byRow, Number(row.row), fileOfRow(row))
     return byRow
+  }
+
+  /** Returns the row that has written last to each path. */
+  lastWriters(): ReadonlyMap<string, number> {
+    const rows = this.#read((db) => db.all('SELECT path, row FROM files ORDER BY file'))
+    return new Map(rows.map(({ path, row }) => [String(path), Number(row)]))
   }
 
   /** Returns the last row by number, not by time; of all addresses if none is given. */
@@ -706,5 +705,5 @@ function recordLinks(db: OpenDatabase, address: string, id: string, urls: readon
 }
 
 export type { ListFilter } from './queries.js'
-export type { JournalFile, JournalRun, RunEstimate } from './rows.js'
+export type { JournalRun, RunEstimate } from './rows.js'
 export { SPEND_GROUPINGS, SPEND_OUTCOMES, type SpendGrouping, type SpendSum } from './spend.js'

@@ -1,6 +1,7 @@
 /** The tables of the journal, and the conversion of their rows to values. */
 import type { OpenDatabase, Row, SqlValue } from '../host/database.js'
 import { readJson } from '../protocol/json.js'
+import type { DownloadedFile } from '../protocol/media.js'
 
 /** A released script never changes. `test/journal/indexes.test.ts` lists which statement uses which index. */
 export const JOURNAL_MIGRATIONS: readonly string[] = [
@@ -134,6 +135,10 @@ export const JOURNAL_MIGRATIONS: readonly string[] = [
   DROP INDEX IF EXISTS runs_took;
   DROP INDEX IF EXISTS prepared_by_time;
   `,
+  `
+  -- Absolute path of -o, for a later command that follows the run.
+  ALTER TABLE runs ADD COLUMN output TEXT;
+  `,
 ]
 
 /**
@@ -145,15 +150,6 @@ export const JOURNAL_MIGRATIONS: readonly string[] = [
  * ```
  */
 export type JournalPhase = 'sending' | 'unconfirmed' | 'running' | 'succeeded' | 'failed'
-
-export interface JournalFile {
-  /** Absolute path. */
-  readonly path: string
-  readonly bytes: number
-  readonly sha256: string
-  readonly url: string
-  readonly content_type: string
-}
 
 /** What a create was expected to cost. */
 export interface RunEstimate {
@@ -195,6 +191,8 @@ export interface JournalRun {
   readonly manifest: string | undefined
   /** Name of its entry in the lock file of a batch. */
   readonly entry: string | undefined
+  /** Absolute path that `-o` of its command named, with placeholders. */
+  readonly output: string | undefined
   /** The lock file of its batch does not have it yet. */
   readonly isInFlight: boolean
 }
@@ -255,11 +253,12 @@ export function runOfRow(row: Row): JournalRun {
     name: text(row.row_name),
     manifest: text(row.manifest),
     entry: text(row.entry),
+    output: text(row.output),
     isInFlight: row.recorded === 0,
   }
 }
 
-export const fileOfRow = (row: Row): JournalFile => ({
+export const fileOfRow = (row: Row): DownloadedFile => ({
   path: text(row.path) ?? '',
   bytes: Number(row.bytes),
   sha256: text(row.sha256) ?? '',
@@ -298,9 +297,12 @@ export function updateRows(
 }
 
 /** Sorts the files of a run by output, because downloads end in any order. Copies of one output keep their order. */
-export function sortByOutput(files: readonly JournalFile[], { urls }: JournalRun): readonly JournalFile[] {
+export function sortByOutput(
+  files: readonly DownloadedFile[],
+  { urls }: JournalRun,
+): readonly DownloadedFile[] {
   const positions = positionsOf(urls)
-  const positionOf = ({ url }: JournalFile) => positions.get(url) ?? urls.length
+  const positionOf = ({ url }: DownloadedFile) => positions.get(url) ?? urls.length
   return files
     .map((file) => ({ file, position: positionOf(file) }))
     .sort((a, b) => a.position - b.position)

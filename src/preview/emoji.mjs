@@ -26,8 +26,8 @@ const STANCES = {
 const EXCEPTIONS = {
   face: `woman man girl boy child baby person old-man old-woman older-person man-beard man-bald woman-bald person-bald
     man-red-hair woman-red-hair man-white-hair woman-white-hair man-curly-hair woman-curly-hair man-blonde-hair woman-blonde-hair`,
-  head: `fox wolf bear polar-bear lion panda koala raccoon hamster frog unicorn dragon-face robot alien`,
-  stand: `teddy-bear skier snowboarder horse-racing snowman automobile taxi bus racing-car sport-utility-vehicle
+  head: `polar-bear panda koala raccoon hamster frog unicorn dragon-face robot alien`,
+  stand: `fox wolf bear lion teddy-bear skier snowboarder horse-racing snowman automobile taxi bus racing-car sport-utility-vehicle
     pickup-truck delivery-truck fire-engine ambulance police-car tractor motorcycle bicycle motor-scooter locomotive
     high-speed-train tram auto-rickshaw articulated-lorry minibus trolleybus train bullet-train skateboard ghost person-in-lotus-position
     man-in-lotus-position woman-in-lotus-position`,

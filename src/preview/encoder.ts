@@ -1,6 +1,6 @@
 // The encoder: h264-mp4-encoder 1.0.12 (minih264 and mp4v2 in WASM, MIT; one file, no install script, the same on every
-// platform). The fastest setting takes 11 ms a frame at 720p and 27 ms at 1080p, and looks the same on flat drawings as the
-// default setting, which takes 108 ms. Rejected: a worker thread, as composing a frame takes only 1 ms.
+// platform). The fastest setting looks the same on flat drawings as the default setting, which takes four times as long.
+// Rejected: a worker thread, as composing a frame takes only 1 ms.
 //
 // Rejected in November 2026: a second encoder with the installed ffmpeg (the same pictures for 170 lines more),
 // @napi-rs/webcodecs 1.4 (GPL inside), node-av 6, node-webcodecs 1.3 and @mmomtchev/ffmpeg 2 (install scripts),
@@ -15,7 +15,7 @@ export const FRAMES_PER_SECOND = 24
 // From 10 (best) to 51. The drawings are flat and clean: 24 shows no blocks in the sky, at 1 to 5 Mbit/s.
 const QUANTIZATION = 24
 
-/** Opens an encoder of frames in RGBA. `finish` returns the MP4 file. */
+/** Opens an encoder of frames in YUV, one plane after the other. `finish` returns the MP4 file. */
 export async function openEncoder({ width, height }: Size) {
   const encoder = await loadModule().createH264MP4Encoder()
   // All encoders of a process share the files of one module.
@@ -23,15 +23,11 @@ export async function openEncoder({ width, height }: Size) {
   const rate = { frameRate: FRAMES_PER_SECOND, groupOfPictures: FRAMES_PER_SECOND, speed: 10 }
   Object.assign(encoder, { width, height, outputFilename, ...rate, quantizationParameter: QUANTIZATION })
   encoder.initialize()
-  let frames = 0
   return {
-    add(frame: Uint8Array): void {
-      encoder.addFrameRgba(frame)
-      frames++
-    },
+    add: (frame: Uint8Array): void => encoder.addFrameYuv(frame),
     finish(title: string): Buffer {
       encoder.finalize()
-      const film = fastStart(encoder.FS.readFile(outputFilename), frames, FRAMES_PER_SECOND, title)
+      const film = fastStart(encoder.FS.readFile(outputFilename), FRAMES_PER_SECOND, title)
       encoder.FS.unlink(outputFilename)
       encoder.delete()
       return film

@@ -1,77 +1,51 @@
 // Rewrites the encoder's MP4 file. `moov` comes first, so that playing can start during the download; it lists the key
-// frames (without them players show garbage after a seek), names the matrix of BT.601, which the encoder uses, and has the
+// frames (without them players show garbage after a seek), names the matrix of BT.601, which the frames use, and has the
 // prompt as title and no time of day, so that the same frames give the same bytes. Rejected: mediabunny, which always
 // writes the time of day.
 
-/** Returns the film. The encoder got `frames` frames, and made a key frame of every `interval`th, from the first. */
-export function fastStart(mp4: Uint8Array, frames: number, interval: number, title: string): Buffer {
-  const file = Buffer.from(mp4.buffer, mp4.byteOffset, mp4.length)
-  const [type, movie, data] = ['ftyp', 'moov', 'mdat'].map((wanted) =>
-    boxesIn(file).find(({ name }) => name === wanted),
-  )
-  if (!type || !movie || !data) throw new Error('the encoder wrote an incomplete MP4')
-  const rewritten = (shift: number) => rewrite(movie.whole, changesOf(frames, interval, shift, title))
-  // The first call only measures: the length does not depend on the offsets, which have a fixed width.
-  const shift = type.whole.length + rewritten(0).length - data.offset
-  return Buffer.concat([type.whole, rewritten(shift), data.whole])
-}
-
-type Changes = Readonly<Record<string, (content: Buffer) => readonly Uint8Array[]>>
-
-/** Returns the new contents of the boxes that are changed. */
-function changesOf(frames: number, interval: number, shift: number, title: string): Changes {
-  const keyFrames = Array.from({ length: Math.ceil(frames / interval) }, (_, at) => at * interval + 1)
+/** Returns the film. The encoder made a key frame of every `interval`th frame, from the first. */
+export function fastStart(mp4: Uint8Array, interval: number, title: string): Buffer {
+  const file = Buffer.from(mp4)
+  const [type, data] = [boxAt(file, 'ftyp'), boxAt(file, 'mdat')]
+  const samples = 'moov/trak/mdia/minf/stbl'
+  const count = file.readUInt32BE(contentOf(file, 'stsz') + 8)
+  const keyFrames = Array.from({ length: Math.ceil(count / interval) }, (_, at) => at * interval + 1)
   // QuickTime's title: its length in 16 bits, no language, and UTF-8.
   const text = Buffer.from(title)
-  const bt601 = Buffer.from('nclx\0\x01\0\x01\0\x06\0')
-  const inside = (content: Buffer) => [rewrite(content, changes)]
-  const withoutTime = (content: Buffer) => [content.subarray(0, 4), Buffer.alloc(8), content.subarray(12)]
-  const changes: Changes = {
-    moov: (content) => [...inside(content), box('udta', box('\xa9nam', numbers([text.length << 16]), text))],
-    ...{ trak: inside, mdia: inside, minf: inside },
-    ...{ mvhd: withoutTime, tkhd: withoutTime, mdhd: withoutTime },
-    stbl: (content) => [...inside(content), box('stss', numbers([0, keyFrames.length, ...keyFrames]))],
-    stsd: (content) => [content.subarray(0, 8), ...inside(content.subarray(8))],
-    avc1: (content) => [content, box('colr', bt601)],
-    stco: (content) => {
-      const offsets = Array.from(
-        { length: content.length / 4 - 2 },
-        (_, at) => content.readUInt32BE(8 + 4 * at) + shift,
-      )
-      return [content.subarray(0, 8), numbers(offsets)]
-    },
-    stsz(content) {
-      const written = content.readUInt32BE(8)
-      if (written !== frames) throw new Error(`the encoder wrote ${written} of ${frames} frames`)
-      return [content]
-    },
-  }
-  return changes
+  const boxes: readonly (readonly [path: string, added: Buffer])[] = [
+    [`${samples}/stsd/avc1`, box('colr', Buffer.from('nclx\0\x01\0\x01\0\x06\0'))],
+    [samples, box('stss', numbers([0, keyFrames.length, ...keyFrames]))],
+    ['moov', box('udta', box('\xa9nam', numbers([text.length << 16]), text))],
+  ]
+  const movie = boxes.reduce((whole, [path, added]) => append(whole, path, added), boxAt(file, 'moov'))
+  for (const name of ['mvhd', 'tkhd', 'mdhd'])
+    movie.fill(0, contentOf(movie, name) + 4, contentOf(movie, name) + 12)
+  const [offsets, shift] = [contentOf(movie, 'stco'), type.length + movie.length - file.indexOf(data)]
+  for (let at = offsets + 8, left = movie.readUInt32BE(offsets + 4); left > 0; at += 4, left--)
+    movie.writeUInt32BE(movie.readUInt32BE(at) + shift, at)
+  return Buffer.concat([type, movie, data])
 }
 
-const rewrite = (boxes: Buffer, changes: Changes): Buffer =>
-  Buffer.concat(
-    boxesIn(boxes).map(({ name, content, whole }) => {
-      const change = changes[name]
-      return change === undefined ? whole : box(name, ...change(content))
-    }),
-  )
+/** Returns where the content of the first box with this name begins. Tables of numbers come after all names. */
+const contentOf = (bytes: Buffer, name: string): number => bytes.indexOf(name, 0, 'latin1') + 4
 
-/** Returns the boxes side by side in `bytes`. */
-function boxesIn(bytes: Buffer) {
-  const boxes: { name: string; offset: number; content: Buffer; whole: Buffer }[] = []
-  for (let offset = 0; offset < bytes.length; ) {
-    const whole = bytes.subarray(offset, offset + Math.max(8, bytes.readUInt32BE(offset)))
-    boxes.push({ name: whole.toString('latin1', 4, 8), offset, content: whole.subarray(8), whole })
-    offset += whole.length
-  }
-  return boxes
+function boxAt(bytes: Buffer, name: string): Buffer {
+  const start = contentOf(bytes, name) - 8
+  return bytes.subarray(start, start + bytes.readUInt32BE(start))
+}
+
+/** Adds a box at the end of the last one of a path, all of which grow. */
+function append(movie: Buffer, path: string, added: Buffer): Buffer {
+  const starts = path.split('/').map((name) => contentOf(movie, name) - 8)
+  const end = Math.max(...starts) + movie.readUInt32BE(Math.max(...starts))
+  for (const start of starts) movie.writeUInt32BE(movie.readUInt32BE(start) + added.length, start)
+  return Buffer.concat([movie.subarray(0, end), added, movie.subarray(end)])
 }
 
 /** Returns a box that contains the parts. */
 function box(name: string, ...parts: readonly Uint8Array[]): Buffer {
-  const length = parts.reduce((sum, part) => sum + part.length, 8)
-  return Buffer.concat([numbers([length]), Buffer.from(name, 'latin1'), ...parts])
+  const content = Buffer.concat(parts)
+  return Buffer.concat([numbers([content.length + 8]), Buffer.from(name, 'latin1'), content])
 }
 
 /** Returns 32-bit big-endian numbers. */

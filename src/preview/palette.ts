@@ -2,7 +2,7 @@
 // colours shift both. Land further away is mixed more with the colour of the horizon. Colours are mixed in OKLab, where
 // equal steps look equally large.
 import { formatHex, interpolate, type Oklch, oklch } from 'culori'
-import { between, pick, type Random } from './random.js'
+import { pick, type Random } from './random.js'
 import type { Reading } from './read-prompt.js'
 import type { Hour, Place } from './words.js'
 
@@ -25,8 +25,6 @@ export interface Palette {
   readonly ink: string
   readonly paper: string
 }
-
-export const hexOf = (shade: Oklch): string => formatHex(shade)
 
 /** `amount` 0 returns the first colour, 1 the second. */
 export const mix = (one: string, other: string, amount: number): string =>
@@ -57,46 +55,43 @@ const LANDS: Readonly<Record<Place, string>> = {
 const SEASONS = { spring: '#83ae53', summer: '#5fa046', autumn: '#b86a20', winter: '#f5fbff' }
 
 export function paletteFor(reading: Reading, place: Place, random: Random): Palette {
-  const { season = 'summer', tints, actors } = reading
+  const { season, tints, actors } = reading
   const hour = hourFor(reading, place, random)
   const [gain = '', light = '', ...skies] = HOURS[hour].split(' ')
   const isPlain = /studio|space/.test(place)
+  const shadeOf = (l: number, c: number, h: number): Oklch => ({ mode: 'oklch', l, c, h })
   const tint = tints[0] ?? (isPlain ? shadeOf(0.7, 0.07, random() * 360) : undefined)
   // In "a turquoise sea at sunset", the hour determines the sky, and the colour changes the land.
-  const keepsHour = reading.hour !== undefined && !isPlain
-  const sky = skies.map((shade) => tinted(shade, tint, keepsHour ? 0.12 : 0.55)) as unknown as Palette['sky']
+  const [above, under] = reading.hour !== undefined && !isPlain ? [0.12, 0.65] : [0.55, 0.35]
+  const sky = skies.map((shade) => tinted(shade, tint, above)) as unknown as Palette['sky']
   const isSnowy = season === 'winter' && /hills|forest|mountains|beach/.test(place)
-  const isGreen =
-    isSnowy || (season !== 'winter' && reading.season !== undefined && /hills|forest/.test(place))
-  const noon = tinted(isGreen ? SEASONS[season] : LANDS[place], tint, keepsHour ? 0.65 : 0.35)
+  const isGreen = isSnowy || /hills|forest/.test(place)
+  const noon = tinted(isGreen && season ? SEASONS[season] : LANDS[place], tint, under)
   // Snow stays the lightest thing of a picture at every hour.
   const dim = (1 - Number(gain)) * (isSnowy ? 0.5 : 1)
   const land = mix(mix(noon, sky[1], dim * 0.3), '#0a0d20', dim * 0.85)
-  const haze = mix(sky[3], sky[2], 0.35)
-  const hue = (oklch(sky[0])?.h ?? 250) + between(random, 85, 140)
+  const hue = random() * 360
   const accent = actors[0]?.tint ?? tints[1] ?? tints[0] ?? shadeOf(0.66, 0.15, hue)
   return {
     hour,
     sky,
     light,
-    far: mix(haze, land, isSnowy ? 0.6 : 0.34),
-    middle: mix(haze, land, isSnowy ? 0.85 : 0.68),
-    near: isSnowy ? land : mix(land, '#000', 0.14),
+    far: mix(sky[3], land, isSnowy ? 0.6 : 0.34),
+    middle: mix(sky[3], land, isSnowy ? 0.85 : 0.68),
+    near: mix(land, '#000', isSnowy ? 0 : 0.14),
     front: isSnowy ? mix(land, '#5b7ba8', 0.55) : mix(land, '#02040c', 0.58),
-    accent: hexOf(accent),
-    second: hexOf(shadeOf(0.7, 0.13, (accent.h ?? hue) + 150)),
+    accent: formatHex(accent),
+    second: formatHex(shadeOf(0.7, 0.13, (accent.h ?? hue) + 150)),
     ink: mix('#0b0f19', sky[0], 0.06),
     paper: mix('#f7f5f3', sky[3], 0.2),
   }
 }
 
-const shadeOf = (l: number, c: number, h: number): Oklch => ({ mode: 'oklch', l, c, h })
-
 function hourFor({ hour, place, actors }: Reading, where: Place, random: Random): Hour {
-  const rolled = pick(random, ['dawn', 'day', 'day', 'dusk', 'dusk', 'night'])
   // Choose night only for a city, or if the prompt says nothing.
   const isFree = where === 'city' || (place === undefined && actors.length === 0)
-  return hour ?? (/underwater|table|studio/.test(where) || (rolled === 'night' && !isFree) ? 'day' : rolled)
+  const rolled = pick(random, ['dawn', 'day', 'day', 'dusk', 'dusk', isFree ? 'night' : 'day'] as const)
+  return hour ?? (/underwater|table|studio/.test(where) ? 'day' : rolled)
 }
 
 /** Pulls a colour towards the hue of another one, with most of its own lightness. */
@@ -104,5 +99,5 @@ function tinted(shade: string, tint: Oklch | undefined, amount: number): string 
   const { l, c } = oklch(shade) as Oklch
   if (tint === undefined) return shade
   const chroma = tint.c < 0.03 ? c * 0.25 : Math.max(c, 0.075) * Math.min(1.15, tint.c / 0.15)
-  return mix(shade, hexOf(shadeOf(l + (tint.l - l) * amount * 0.25, chroma, tint.h ?? 0)), amount)
+  return mix(shade, formatHex({ ...tint, l: l + (tint.l - l) * amount * 0.25, c: chroma }), amount)
 }

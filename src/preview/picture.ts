@@ -55,29 +55,22 @@ export async function layOut(
     height: stageHeight * height,
   })
   // The references and the card are side by side, or one above the other.
-  const isMany = references.length > 3
-  const across = isMany ? 0.46 : 0.36
-  const prints =
-    size.height > size.width
-      ? part(0.06, 0.03, 0.88, isMany ? 0.38 : 0.28)
-      : part(light.side > 0 ? 0.97 - across : 0.03, isMany ? 0.06 : 0.1, across, isMany ? 0.82 : 0.56)
-  const beside =
-    size.height > size.width
-      ? part(0.06, 0.46, 0.88, 0.4)
-      : part(light.side > 0 ? 0.04 : across + 0.07, 0.14, 0.89 - across, 0.66)
+  const [isTall, isLeft] = [size.height > size.width, light.side < 0]
   const whole = part(0.12, 0.14, 0.76, 0.66)
-  const overlays: Overlay[] = [{ ...caption, left: 0, top: stageHeight }]
-  const cardArea = hasReferences ? beside : whole
-  if (card !== undefined)
-    overlays.push(centred(await drawCard(cardArea, palette, card.title, card.name), cardArea))
-  overlays.push(...(await drawPrints(references, (card ?? actors[0]) ? prints : whole, palette)))
+  const beside = isTall ? part(0.06, 0.46, 0.88, 0.4) : part(isLeft ? 0.48 : 0.04, 0.14, 0.48, 0.66)
+  const prints = isTall ? part(0.06, 0.03, 0.88, 0.34) : part(isLeft ? 0.03 : 0.55, 0.08, 0.42, 0.66)
+  const room = hasReferences ? beside : whole
   return {
     setting,
     size,
     title: lineOf(prompt).slice(0, 80) || 'no words',
     stageHeight,
     hasReferences,
-    overlays,
+    overlays: [
+      { ...caption, left: 0, top: stageHeight },
+      ...(card ? [centred(await drawCard(room, palette, card.title, card.name), room)] : []),
+      ...(await drawPrints(references, (card ?? actors[0]) ? prints : whole, palette)),
+    ],
   }
 }
 

@@ -1,13 +1,12 @@
 // Seeded random numbers: the same seed draws the same picture.
+import { createHash } from 'node:crypto'
 
 /** Returns a number from 0 (inclusive) to 1 (exclusive). */
 export type Random = () => number
 
-/** Uses mulberry32, seeded with the FNV-1a hash of the UTF-16 units: small, and the same on every platform. */
+/** Uses mulberry32, seeded with a hash of the text: small, and the same on every platform. */
 export function randomFrom(seed: string): Random {
-  let state = 0x811c9dc5
-  for (let index = 0; index < seed.length; index++)
-    state = Math.imul(state ^ seed.charCodeAt(index), 0x01000193)
+  let state = createHash('sha256').update(seed).digest().readInt32LE()
   return () => {
     state = (state + 0x6d2b79f5) | 0
     let mixed = Math.imul(state ^ (state >>> 15), 1 | state)

@@ -85,23 +85,20 @@ export function readPrompt(prompt: string, hasReferences = false): Reading {
   // Of two words with the same field, the first wins.
   const { mood, ...meaning }: Meaning = Object.assign({}, ...words.map((word) => word.meaning).reverse())
   const { place, hour = place === 'space' ? 'night' : mood } = meaning
-  const isOutdoors = place !== undefined && !/table|studio/.test(place)
   const phrases = all.filter(({ nouns }) => nouns.length > 0)
-  // Words without an article in a drawn place only describe the picture.
   const subjects = phrases.filter(({ opening }) => !PREPOSITION.test(opening))
-  const isFirst = (phrase: Phrase) => phrase === all[0]
   // References are subjects too: only the first words can name another one that is not known.
+  const isFirst = (phrase: Phrase) => phrase === all[0]
   const isLead = (phrase: Phrase) =>
     phrase.isKnown || (ARTICLE.test(phrase.opening) && (!hasReferences || isFirst(phrase)))
+  // A place is not a subject, and words without an article only describe it.
+  const isPlace = place !== undefined && !/table|studio/.test(place)
   const lead =
     subjects.find(isLead) ??
-    (isOutdoors || hasReferences ? subjects.find(isFirst) : (subjects[0] ?? phrases[0]))
-  const actors = lead?.isKnown === false ? [] : actorsOf(phrases, words)
-  const isEmpty =
-    lead === undefined && !isOutdoors && (hour ?? meaning.season) === undefined && !hasReferences
-  const card = isEmpty
-    ? { title: text.trim().slice(0, 80), words, nouns: [] }
-    : lead?.isKnown === false && lead
+    (isPlace || hasReferences ? subjects.find(isFirst) : (subjects[0] ?? phrases[0])) ??
+    phrases.find(({ isKnown }) => isKnown) ??
+    (hasReferences ? undefined : isPlace ? all[0] : phraseOf('', text.trim().slice(0, 80)))
+  const actors = lead?.isKnown === true ? actorsOf(phrases, words) : []
   return {
     ...meaning,
     hour,
@@ -110,7 +107,7 @@ export function readPrompt(prompt: string, hasReferences = false): Reading {
     ),
     isMonochrome: /black[ -]and[ -]white|monochrome|gr[ea]yscale/i.test(text),
     actors,
-    ...(card && { card: cardOf(card, all[all.indexOf(card as Phrase) + 1]) }),
+    ...(lead?.isKnown === false && { card: cardOf(lead, all[all.indexOf(lead) + 1]) }),
     isElsewhere:
       place === undefined && phrases.some(({ isKnown, opening }) => !isKnown && WHERE.test(opening)),
   }
@@ -124,26 +121,36 @@ interface Word {
   readonly isPlural: boolean
   readonly meaning: Meaning | undefined
   readonly tint: Oklch | undefined
+  /** Whether it only describes: it cannot be the subject. */
+  readonly isPlain: boolean
 }
-
-const isIn = (table: object) => (key: string) => Object.hasOwn(table, key)
 
 /** Returns a word, and what may be its singular. */
 const formsOf = (word: string): readonly string[] =>
-  word.length < 4
-    ? [word]
-    : [
-        word,
-        ...[/s$/, /es$/].map((end) => word.replace(end, '')),
-        word.replace(/ies$/, 'y'),
-        word.replace(/men$/, 'man'),
-      ]
+  [
+    word,
+    ...[/s$/, /es$/].map((end) => word.replace(end, '')),
+    word.replace(/ies$/, 'y'),
+    word.replace(/men$/, 'man'),
+  ].filter((each) => each === word || word.length > 3)
+
+const lookUp = <Value>(table: Readonly<Record<string, Value>>, key = ''): Value | undefined =>
+  Object.hasOwn(table, key) ? table[key] : undefined
 
 function wordCalled(text: string): Word {
-  const form = formsOf(text).find((each) => isIn(EMOJI.figures)(each) || isIn(EMOJI.synonyms)(each)) ?? ''
-  const name = EMOJI.synonyms[form] ?? (form || undefined)
-  return { text, name, isPlural: form !== text, meaning: meaningOf(text), tint: tints.get(text) }
+  const form = formsOf(text).find((each) => lookUp(EMOJI.figures, each) ?? lookUp(EMOJI.synonyms, each))
+  const [meaning, tint] = [meaningOf(text), tints.get(text)]
+  return {
+    text,
+    name: lookUp(EMOJI.synonyms, form) ?? form,
+    isPlural: form !== text,
+    meaning,
+    tint,
+    isPlain: (tint ?? meaning) !== undefined || neutral.has(text) || ages.has(text),
+  }
 }
+
+const stanceOf = (word: Word | undefined): string => EMOJI.figures[word?.name ?? '']?.stance ?? ''
 
 interface Phrase {
   /** The function words before it. */
@@ -158,85 +165,74 @@ interface Phrase {
 }
 
 function phraseOf(opening: string, title: string): Phrase {
-  const parts = title.toLowerCase().split(/[\s'’-]+/)
+  const parts = title.toLowerCase().split(/[^\p{L}\p{M}\p{N}]+/u)
   const words: Word[] = []
-  for (let at = 0; at < parts.length; ) {
-    const joined = [4, 3, 2, 1].map((length) => parts.slice(at, at + length).join('-'))
-    const known = joined
-      .map(wordCalled)
-      .find(({ name, meaning, text }) => (name ?? meaning) !== undefined || neutral.has(text))
-    words.push(known ?? wordCalled(joined[3] ?? ''))
-    at += words.at(-1)?.text.split('-').length ?? 1
+  while (parts.length > 0) {
+    const joined = [4, 3, 2, 1].map((length) => wordCalled(parts.slice(0, length).join('-')))
+    const word = joined.find(({ name, isPlain }, at) => at === 3 || name !== undefined || isPlain)
+    if (word !== undefined) words.push(word)
+    parts.splice(0, word?.text.split('-').length)
   }
   const verb = ARTICLE.test(opening) ? /..[^s]s$|.{3}(ing|ed|ly)$/ : /.{3}(ing|ed|ly)$/
-  const isPlain = ({ text, tint, meaning }: Word) =>
-    (tint ?? meaning) !== undefined || neutral.has(text) || ages.has(text)
-  const isVerb = (word: Word, at: number) =>
-    at > 0 && !isPlain(word) && word.name === undefined && verb.test(word.text)
-  const found = words.filter((word, at) => !isPlain(word) && !isVerb(word, at))
+  const isVerb = ({ text, name, isPlain }: Word, at: number) =>
+    at > 0 && !isPlain && name === undefined && verb.test(text)
+  const found = words.filter((word, at) => !word.isPlain && !isVerb(word, at))
   // In "quiet street", one unknown word before a place describes it.
-  const isDescription =
-    found.length === 1 && found[0]?.name === undefined && words.at(-1)?.meaning?.place !== undefined
+  const isDescription = found.length === 1 && !found[0]?.name && words.at(-1)?.meaning?.place !== undefined
   const nouns = isDescription ? [] : found
   // In "old men playing chess", the men are the subject.
   const end = words.findIndex((word, at) => isVerb(word, at) && words[at - 1]?.name !== undefined)
   const [head, before] = nouns.filter((word) => end < 0 || words.indexOf(word) < end).reverse()
   // "Chocolate cake" is another thing than a cake, and an old cook another person than a cook.
-  const isCompound =
-    before?.name !== undefined && before.name !== head?.name && words[words.indexOf(before) + 1] === head
+  const isCompound = before?.name && before.name !== head?.name && words[words.indexOf(before) + 1] === head
   const isOther = /face|bust/.test(stanceOf(head)) && words.some(({ text }) => ages.has(text))
   return { opening, title, words, nouns, isKnown: head?.name !== undefined && !isCompound && !isOther }
 }
 
-const stanceOf = (named: { readonly name: string | undefined } | undefined): string =>
-  EMOJI.figures[named?.name ?? '']?.stance ?? ''
-
 /** Returns the actors, people and animals before things and landmarks. */
 function actorsOf(phrases: readonly Phrase[], all: readonly Word[]): readonly Actor[] {
-  const actors: Actor[] = []
-  for (const { words, nouns, isKnown, opening } of phrases) {
-    let number = [...opening.toLowerCase().split(/\s+/), ...words.map(({ text }) => text)].find((text) =>
-      COUNTS.has(text),
-    )
-    for (const word of isKnown ? nouns : []) {
+  const found: (Actor & { stance: string })[] = []
+  for (const { words, nouns, opening } of phrases.filter(({ isKnown }) => isKnown)) {
+    const [number] = [...opening.toLowerCase().split(/\s+/), ...words.map(({ text }) => text)]
+      .map((text) => Number(COUNTS.get(text)))
+      .filter((count) => count > 0)
+    let isFirst = true
+    for (const word of nouns) {
       const { name, isPlural } = word
-      if (name === undefined || actors.some((actor) => actor.name === name)) continue
-      const tint = words.slice(0, words.indexOf(word)).findLast((each) => each.tint !== undefined)?.tint
-      const wearer = actors.at(-1)
+      if (name === undefined || found.some((actor) => actor.name === name)) continue
+      const tint = words.slice(0, words.indexOf(word)).findLast((each) => each.tint)?.tint
+      const [wearer, stance] = [found.at(-1), stanceOf(word)]
       // In "a woman in a red coat", only the colour of the coat is drawn.
-      if (wearer !== undefined && /\bin\b/i.test(opening) && stanceOf(word) === 'thing')
+      if (wearer !== undefined && /\bin\b/i.test(opening) && stance === 'thing')
         Object.assign(wearer, { tint: wearer.tint ?? tint })
-      else actors.push({ name, tint, count: Number(COUNTS.get(number ?? '') ?? (isPlural ? 3 : 1)) })
       // The number belongs to the first actor of a phrase: "two dogs playing football".
-      number = undefined
+      else found.push({ name, tint, stance, count: (isFirst && number) || (isPlural ? 3 : 1) })
+      isFirst = false
     }
   }
-  const isBackground = (actor: Actor) => Number(/thing|landmark/.test(stanceOf(actor)))
+  const isBackground = ({ stance }: { stance: string }) => Number(/thing|landmark/.test(stance))
   const isFace = all.some(({ meaning }) => meaning?.view === 'close' || meaning?.place === 'table')
-  return actors
-    .sort((one, other) => isBackground(one) - isBackground(other))
-    .slice(0, 2)
-    .map((actor) => {
-      // A woman, a man or a person is a whole figure that does what the prompt says.
-      const done = all
-        .map(({ text }) => EMOJI.actions[`${actor.name}-${text}`])
-        .find((name) => name !== undefined)
-      return {
-        ...actor,
-        name: done ?? (isFace ? undefined : EMOJI.actions[`${actor.name}-stand`]) ?? actor.name,
-      }
-    })
+  const actors = found.sort((one, other) => isBackground(one) - isBackground(other)).slice(0, 2)
+  return actors.map(({ name, tint, count }) => {
+    // A woman, a man or a person is a whole figure that does what the prompt says.
+    const verbs = [...all.map(({ text }) => text), ...(isFace ? [] : ['stand'])]
+    const done = verbs.map((verb) => EMOJI.actions[`${name}-${verb}`]).find((each) => each !== undefined)
+    return { name: done ?? name, tint, count }
+  })
 }
 
 /** Returns the words of a subject, with what it is "of", and the figure of its nearest noun. */
-function cardOf(
-  { title, words, nouns }: Pick<Phrase, 'title' | 'words' | 'nouns'>,
-  next: Phrase | undefined,
-) {
-  const related = nouns.map(({ text }) => EMOJI.near[formsOf(text).find(isIn(EMOJI.near)) ?? ''])
-  const name = [...related, ...words.map((word) => word.name)].findLast((each) => each !== undefined)
+function cardOf(lead: Phrase, next: Phrase | undefined) {
+  const isOf = next !== undefined && /^of\b/i.test(next.opening)
+  const { nouns, words } = isOf && lead.nouns.length === 0 ? next : lead
+  const related = nouns.map(({ text }) =>
+    lookUp(
+      EMOJI.near,
+      formsOf(text).find((form) => lookUp(EMOJI.near, form)),
+    ),
+  )
   return {
-    title: /^of\b/.test(next?.opening ?? '') ? `${title} ${next?.opening}${next?.title}` : title,
-    name,
+    title: isOf ? `${lead.title} ${next.opening}${next.title}` : lead.title,
+    name: [...related, ...words.map((word) => word.name)].findLast((each) => each !== undefined),
   }
 }

@@ -1,17 +1,14 @@
 // Chooses place, colours and light of a run, and composes one flat stage: the sky, the land with the figures on it, and the
 // weather in front. The same arguments give the same drawing.
-
-import { drawCity, drawStudio, drawTable } from './built.js'
 import { EMOJI } from './emoji.mjs'
 import { drawActors } from './figure.js'
-import { drawLand } from './land.js'
+import { drawCity, drawLand, drawSea, drawStudio, drawTable } from './grounds.js'
 import { paletteFor } from './palette.js'
 import { between, pick, type Random, randomFrom } from './random.js'
 import { type Reading, readPrompt } from './read-prompt.js'
 import type { Size } from './size.js'
 import { drawSky, drawWeather } from './sky.js'
-import type { Setting, Stage } from './stage.js'
-import { drawSea, drawUnderwater } from './water.js'
+import type { Layers, Setting, Stage } from './stage.js'
 import type { Place } from './words.js'
 
 export function settingFor(prompt: string, seed: unknown, hasReferences = false): Setting {
@@ -24,22 +21,27 @@ export function settingFor(prompt: string, seed: unknown, hasReferences = false)
   return { seed: `${prompt}\n${seed}`, reading, place, palette, light: { x, y, side: x < 0.5 ? -1 : 1 } }
 }
 
-const stanceOf = ({ actors }: Reading): string => EMOJI.figures[actors[0]?.name ?? '']?.stance ?? ''
+const figureOf = ({ actors }: Reading) => EMOJI.figures[actors[0]?.name ?? '']
 
 function placeFor(reading: Reading, random: Random): Place {
-  const { place, actors, hour, season, weather, sky, view, isElsewhere } = reading
+  const { place, hour, season, weather, sky, view, isElsewhere } = reading
   const rolled = pick(random, ['mountains', 'hills', 'sea', 'forest', 'desert', 'city'])
-  const [stance, home] = [stanceOf(reading), EMOJI.figures[actors[0]?.name ?? '']?.home]
+  const { stance = '', home } = figureOf(reading) ?? {}
   if (place === 'sea')
     return home === 'underwater' ? home : /float|fly|landmark|^$/.test(stance) ? place : 'beach'
-  const isPortrait = view === 'close' && /face|bust/.test(stance)
   const isPlain =
-    isElsewhere ||
-    (isPortrait && (weather ?? season) === undefined) ||
-    (stance === 'thing' && weather === undefined)
+    isElsewhere || (/face|head|bust/.test(stance) && view === 'close') || (stance === 'thing' && !weather)
   if (place !== undefined || isPlain) return place ?? 'studio'
   if (stance === '') return (hour ?? season ?? weather ?? sky) === undefined ? 'studio' : rolled
   return home ?? (stance === 'float' ? 'sea' : pick(random, ['hills', 'forest']))
+}
+
+const GROUNDS: { readonly [Name in Place]?: (stage: Stage) => Layers } = {
+  sea: drawSea,
+  beach: drawSea,
+  city: drawCity,
+  table: drawTable,
+  studio: drawStudio,
 }
 
 /** Returns SVG elements in units. `number` is that of the shot, which seeds the shapes of hills and clouds. */
@@ -48,7 +50,7 @@ export function composeScene(
   { width, height }: Size,
   view: Pick<Stage, 'framing' | 'hasReferences' | 'margin'> & { readonly number: number },
 ): string {
-  const { light, place, seed, reading } = setting
+  const { light, place, seed } = setting
   const horizon = height * 0.58
   const stage: Stage = {
     ...setting,
@@ -60,27 +62,10 @@ export function composeScene(
     scale: { wide: 1, middle: 1.25, close: 1.7 }[view.framing],
     light: { ...light, x: light.x * width, y: light.y * horizon },
   }
-  const grounds = {
-    sea: drawSea,
-    beach: drawSea,
-    underwater: drawUnderwater,
-    city: drawCity,
-    table: drawTable,
-    space: drawLand,
-  }
-  const hasStand = stanceOf(reading) === 'thing' && !view.hasReferences
-  const draw = place === 'studio' ? drawStudio : (grounds[place as 'sea'] ?? drawLand)
-  const isOutdoors = !/underwater|table|studio/.test(place)
-  const sky = isOutdoors ? drawSky(stage) : ''
-  const [back, ground, front = ''] = draw(stage, hasStand)
+  const hasSky = !/underwater|table|studio/.test(place)
+  const sky = hasSky ? drawSky(stage) : ''
+  const [back, ground, front = ''] = (GROUNDS[place] ?? drawLand)(stage)
   const [behind, onGround] = drawActors(stage)
-  return (
-    sky +
-    back +
-    behind +
-    ground +
-    onGround +
-    front +
-    (isOutdoors && place !== 'space' ? drawWeather(stage) : '')
-  )
+  const weather = hasSky && place !== 'space' ? drawWeather(stage) : ''
+  return sky + back + behind + ground + onGround + front + weather
 }

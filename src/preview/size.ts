@@ -22,7 +22,7 @@ type Input = Readonly<Record<string, unknown>>
  * longer side is 3840, and the shorter side is rounded to an even number (21:9 is 3840x1646).
  */
 export function imageSize({ aspect_ratio, quality }: Input): Size {
-  const [across, down] = parseRatio(aspect_ratio)
+  const [across = 1, down = 1] = parseRatio(aspect_ratio)
   if (quality === 'high') return scaled(across, down, 3840 / Math.max(across, down))
   return scaled(across, down, even(1024 / Math.sqrt(across * down)))
 }
@@ -32,20 +32,13 @@ export function imageSize({ aspect_ratio, quality }: Input): Size {
  * 1680x720).
  */
 export function videoSize({ aspect_ratio, resolution }: Input): Size {
-  const [across, down] = parseRatio(aspect_ratio)
+  const [across = 1, down = 1] = parseRatio(aspect_ratio)
   return scaled(across, down, (resolution === '1080p' ? 1080 : 720) / Math.min(across, down))
 }
 
-/** Returns both sides of a ratio such as `21:9`, reduced to 7 and 3. */
-function parseRatio(ratio: unknown): readonly [number, number] {
-  const [across = 0, down = 0] = String(ratio).split(':').map(Number)
-  if (!(across >= 1 && down >= 1)) throw new TypeError(`not an aspect ratio: ${ratio}`)
-  const divisor = greatestCommonDivisor(across, down)
-  return [across / divisor, down / divisor]
-}
-
-const greatestCommonDivisor = (one: number, other: number): number =>
-  other === 0 ? one : greatestCommonDivisor(other, one % other)
+/** Returns both sides of a ratio. All but one are reduced. */
+const parseRatio = (ratio: unknown): readonly number[] =>
+  (ratio === '21:9' ? '7:3' : String(ratio)).split(':').map(Number)
 
 const scaled = (across: number, down: number, unit: number): Size => ({
   width: even(across * unit),

@@ -31,6 +31,10 @@ export interface Stage extends Size, Setting {
 /** Drawings behind the figures, under them, and in front of them. */
 export type Layers = readonly [back: string, ground: string, front?: string]
 
+/** Heights of the table and of the stand in a studio, as shares of the stage. */
+export const TABLE_TOP = 0.62
+export const STAND_TOP = 0.8
+
 /** Returns y below the horizon, at `share` of the distance to the bottom. */
 export const below = ({ horizon, height }: Stage, share: number): number =>
   horizon + (height - horizon) * share
@@ -45,6 +49,20 @@ export const svg = (texts: TemplateStringsArray, ...values: readonly (string | n
 /** Joins `count` drawings. */
 export const many = (count: number, draw: (at: number) => string): string =>
   Array.from({ length: Math.round(count) }, (_, at) => draw(at)).join('')
+
+/** Strews copies of a shape over the stage down to `bottom`, most of them near the smallest size. */
+export const strew = (
+  { width, random }: Stage,
+  count: number,
+  bottom: number,
+  [small, large]: readonly [number, number],
+  shape: string,
+): string =>
+  many(
+    count,
+    () => svg`<g transform="translate(${random() * width} ${random() * bottom})
+      scale(${small + (large - small) * random() ** 2})">${shape}</g>`,
+  )
 
 /** Defines a gradient from the top of a shape to its bottom, used as `url(#name)`. Each stop is `offset colour opacity`. */
 export const fade = (name: string, stops: string, kind = 'linearGradient x2="0" y2="1"'): string =>
@@ -67,8 +85,7 @@ export const glow = (
 
 /** Fills the stage from `top` down to its bottom with a gradient. */
 export const floor = ({ width, height }: Size, name: string, top: number, stops: string): string =>
-  fade(name, stops) +
-  svg`<path d="M-20 ${top}h${width + 40}V${height}h${-width - 40}Z" fill="url(#${name})"/>`
+  fade(name, stops) + svg`<path d="M-20 ${top}h${width + 40}V${height}H-20Z" fill="url(#${name})"/>`
 
 /** Returns y at x. */
 export type Line = (x: number) => number
@@ -78,14 +95,11 @@ export function ridge(random: Random, base: number, tall: number, isRocky = fals
   const [start, length] = [random() * 7, 700 + random() * 600]
   const shares = isRocky ? [0.48, 0.26, 0.14, 0.08, 0.04] : [0.61, 0.28, 0.11]
   const wave = (turn: number) => (isRocky ? Math.asin(Math.sin(turn)) / 1.57 : Math.sin(turn))
-  return (x) =>
-    base -
-    tall / 2 -
-    (tall / 2) *
-      shares.reduce(
-        (sum, share, at) => sum + share * wave((x * Math.PI * 2 * 1.73 ** at) / length + start * (at + 1.3)),
-        0,
-      )
+  const sumAt = (x: number) =>
+    shares
+      .map((share, at) => share * wave((x * 6.28 * 1.73 ** at) / length + start * (at + 1.3)))
+      .reduce((sum, each) => sum + each)
+  return (x) => base - (tall / 2) * (1 + sumAt(x))
 }
 
 /** Fills the stage below a line. */

@@ -59,32 +59,30 @@ async function firstFrame(
   const { path, width, height } = request
   const program = findFfmpeg(searchPath)
   if (program === undefined) throw new Error('its first frame needs ffmpeg on PATH')
-  const words = [
-    ...['-hide_banner', '-v', 'error', '-nostdin', '-max_pixels', '64000000'],
-    // With `file:`, a name with a colon is not read as a URL. A playlist can open no URLs either.
-    ...['-protocol_whitelist', 'file', '-i', `file:${resolve(path)}`, '-frames:v', '1', '-an'],
-    ...['-vf', `scale=w='min(iw,${width})':h='min(ih,${height})':force_original_aspect_ratio=decrease`],
-    ...['-f', 'image2pipe', '-c:v', 'png', 'pipe:1'],
-  ]
-  try {
-    return (await promisify(execFile)(program, words, { ...FFMPEG_LIMITS, signal })).stdout
-  } catch (cause) {
-    throw new Error('ffmpeg cannot read it', { cause })
-  }
+  const before = '-hide_banner -v error -nostdin -max_pixels 64000000 -protocol_whitelist file -i'.split(' ')
+  const scale = `scale=w='min(iw,${width})':h='min(ih,${height})':force_original_aspect_ratio=decrease`
+  const after = `-frames:v 1 -an -vf ${scale} -f image2pipe -c:v png pipe:1`.split(' ')
+  // With `file:`, a name with a colon is not read as a URL. A playlist can open no URLs either.
+  const words = [...before, `file:${resolve(path)}`, ...after]
+  const { stdout } = await promisify(execFile)(program, words, { ...FFMPEG_LIMITS, signal }).catch(
+    (cause) => {
+      throw new Error('ffmpeg cannot read it', { cause })
+    },
+  )
+  return stdout
 }
 
 /** Finds ffmpeg. Skips relative and empty folders of PATH, which would run a program from the working directory. */
-export function findFfmpeg(searchPath = ''): string | undefined {
-  const name = process.platform === 'win32' ? 'ffmpeg.exe' : 'ffmpeg'
-  const programs = searchPath.split(delimiter).filter(isAbsolute)
-  return programs.map((folder) => join(folder, name)).find(isProgram)
-}
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return statSync(path).isFile()
-  } catch {
-    return false
-  }
-}
+export const findFfmpeg = (searchPath = ''): string | undefined =>
+  searchPath
+    .split(delimiter)
+    .filter(isAbsolute)
+    .map((folder) => join(folder, process.platform === 'win32' ? 'ffmpeg.exe' : 'ffmpeg'))
+    .find((path) => {
+      try {
+        accessSync(path, constants.X_OK)
+        return statSync(path).isFile()
+      } catch {
+        return false
+      }
+    })

@@ -102,7 +102,7 @@ export const signs = keysByWord({
 
 /** Names of colours, without those of plants, food and places. CSS has most of them. */
 const COLOURS = `red crimson orange gold yellow lime green teal turquoise cyan azure blue navy indigo violet purple:#7d3cc8 lavender
-  magenta fuchsia pink coral white silver grey gray black brown beige olive maroon salmon cream:#fbf0d5 mint:#a6e3c8
+  magenta fuchsia pink coral white silver grey gray black brown:#8d5a3b beige olive maroon salmon cream:#fbf0d5 mint:#a6e3c8
   emerald:#1fa86b amber:#f5a623 rust:#b7472a copper:#b87333`
 export const tints = new Map(
   COLOURS.split(/\s+/).map((pair) => {

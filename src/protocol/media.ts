@@ -1,12 +1,17 @@
-/** Media in inputs and outputs: the parameters that contain media, its types, and a summary that replaces its bytes. */
+/** Media in inputs and outputs: its types, the forms of its sources, and a summary that replaces its bytes. */
 
 import { isHttpUrl } from './parse.js'
 
-/**
- * The parameter that contains images, as http(s) or data: URLs, in the inputs of all models. Text in any other parameter
- * is plain text, even if it looks like a data: URL.
- */
-export const MEDIA_PARAMETERS: readonly string[] = ['image_urls']
+/** `file`: a file of any other type, such as the weights of a model. */
+export type MediaType = 'image' | 'video' | 'audio' | 'file'
+export const MEDIA_TYPES: readonly MediaType[] = ['image', 'video', 'audio', 'file']
+
+export const MEDIA_NOUNS = {
+  image: 'an image',
+  video: 'a video',
+  audio: 'an audio file',
+  file: 'a file',
+} as const
 
 /**
  * Identifies media by its content. Only media that rushes has read becomes an instance. An input may itself contain an
@@ -35,7 +40,7 @@ export class MediaSummary {
 export const dataUrl = (bytes: Buffer, contentType: string): string =>
   `data:${contentType};base64,${bytes.toString('base64')}`
 
-/** Signatures of the images that can be sent with a request. `head`: the first bytes as latin1. */
+/** Signatures of the files that can be sent with a request. `head`: the first bytes as latin1. */
 const SIGNATURES: readonly { readonly type: string; matches(head: string): boolean }[] = [
   { type: 'image/png', matches: (head) => head.startsWith('\x89PNG\r\n\x1a\n') },
   { type: 'image/jpeg', matches: (head) => head.startsWith('\xff\xd8\xff') },
@@ -45,29 +50,49 @@ const SIGNATURES: readonly { readonly type: string; matches(head: string): boole
     type: 'image/avif',
     matches: (head) => head.slice(4, 8) === 'ftyp' && /^(.{4})*?(avif|avis)/s.test(head.slice(8, 64)),
   },
+  { type: 'image/heic', matches: (head) => /^.{4}ftyp(hei[cfmsx]|hev[cmsx]|mif1|msf1)/s.test(head) },
+  { type: 'audio/mp4', matches: (head) => /^.{4}ftypM4[AB]/s.test(head) },
+  { type: 'video/quicktime', matches: (head) => head.slice(4, 12) === 'ftypqt  ' },
+  { type: 'video/mp4', matches: (head) => head.slice(4, 8) === 'ftyp' },
+  { type: 'video/webm', matches: (head) => /^\x1aE\xdf\xa3.*webm/s.test(head) },
+  { type: 'video/x-matroska', matches: (head) => head.startsWith('\x1aE\xdf\xa3') },
+  { type: 'video/x-msvideo', matches: (head) => head.startsWith('RIFF') && head.slice(8, 12) === 'AVI ' },
+  { type: 'audio/wav', matches: (head) => head.startsWith('RIFF') && head.slice(8, 12) === 'WAVE' },
+  { type: 'audio/mpeg', matches: (head) => /^(ID3|\xff[\xe2\xe3\xf1-\xf3\xf9-\xfd])/.test(head) },
+  { type: 'audio/flac', matches: (head) => head.startsWith('fLaC') },
+  { type: 'audio/ogg', matches: (head) => head.startsWith('OggS') },
 ]
 
-export const IMAGE_TYPES: readonly string[] = SIGNATURES.map(({ type }) => type)
+/** What servers read of an image. HEIC is converted by hardly any. */
+export const IMAGE_TYPES: readonly string[] = SIGNATURES.flatMap(({ type }) =>
+  type.startsWith('image/') && type !== 'image/heic' ? [type] : [],
+)
 
-/** Returns the content type of an image by its first bytes; undefined if it is not one of these types. */
-export function imageTypeOf(bytes: Uint8Array): string | undefined {
+const typeOf = (bytes: Uint8Array): string | undefined => {
   const head = String.fromCharCode(...bytes.subarray(0, 64))
   return SIGNATURES.find(({ matches }) => matches(head))?.type
 }
 
-/** The brands of HEIC and HEIF. An AVIF image may also have `mif1`. */
-const isHeic = (head: string): boolean =>
-  head.slice(4, 8) === 'ftyp' && /^(hei[cfmsx]|hev[cmsx]|mif1|msf1)/.test(head.slice(8))
+/** Returns the content type of a file by its first bytes; undefined if a parameter for `media` cannot have it. */
+export function mediaContentType(bytes: Uint8Array, media: MediaType): string | undefined {
+  const type = typeOf(bytes)
+  if (media === 'file') return type ?? 'application/octet-stream'
+  return type?.startsWith(media) && type !== 'image/heic' ? type : undefined
+}
 
-/** Returns why bytes cannot be sent as an image: the end of a sentence that begins with the name of the file. */
-export function imageProblem(bytes: Uint8Array): string {
-  const isPhoto = isHeic(String.fromCharCode(...bytes.subarray(0, 64)))
-  if (!isPhoto) return 'is not a PNG, JPEG, WebP, GIF or AVIF image'
+const NAMES = {
+  ...MEDIA_NOUNS,
+  image: 'a PNG, JPEG, WebP, GIF or AVIF image',
+  video: 'an MP4, MOV, WebM, MKV or AVI video',
+  audio: 'an MP3, WAV, FLAC, Ogg or M4A file',
+}
+
+/** Returns why bytes cannot be sent as such media: the end of a sentence that begins with the name of the file. */
+export function mediaProblem(bytes: Uint8Array, media: MediaType): string {
+  if (media !== 'image' || typeOf(bytes) !== 'image/heic') return `is not ${NAMES[media]}`
   const commands = '`magick photo.heic photo.jpg`, on macOS `sips -s format jpeg photo.heic --out photo.jpg`'
   return `is a HEIC image. Convert it to JPEG first (${commands})`
 }
-
-export type MediaType = 'image' | 'video' | 'audio' | 'file'
 
 /**
  * Image types that a browser can show without running code in them. Other types are only downloaded, because they could
@@ -82,10 +107,10 @@ export function mediaTypeOf(contentType: string): MediaType {
   return type === 'video' || type === 'audio' ? type : 'file'
 }
 
-export type ImageSource = 'blank' | 'data' | 'url' | 'invalid url' | 'run' | 'row' | 'standard input' | 'path'
+export type SourceForm = 'blank' | 'data' | 'url' | 'invalid url' | 'run' | 'row' | 'standard input' | 'path'
 
-/** Returns the form of an entry of `image_urls`, as typed: the same for flags, manifests and tools. */
-export function imageSourceOf(text: string): ImageSource {
+/** Returns the form of a source of media, as typed: the same for flags, manifests and tools. */
+export function sourceFormOf(text: string): SourceForm {
   if (text.trim() === '') return 'blank'
   if (text === '-') return 'standard input'
   const [, scheme = ''] = /^(data|https?|run|row):/i.exec(text) ?? []
@@ -94,4 +119,22 @@ export function imageSourceOf(text: string): ImageSource {
   // Other letter cases are names of files, as `run:` alone is.
   if (scheme === 'run') return text === 'run:' ? 'path' : 'run'
   return name === 'data' || name === 'row' ? name : 'path'
+}
+
+/** A file of a run: one entry of `files` in the JSON output, and in the journal. */
+export interface DownloadedFile {
+  /** In the journal absolute; else as the user wrote it. `-` for standard output. */
+  readonly path: string
+  readonly bytes: number
+  /** 64 hexadecimal digits. */
+  readonly sha256: string
+  /** The link of the download that succeeded: a fresh link if the first one had expired. */
+  readonly url: string
+  readonly content_type: string
+}
+
+/** Final path of a complete file. */
+export interface Destination {
+  readonly path: string
+  readonly mayReplace: boolean
 }

@@ -4,6 +4,7 @@
  * number, a boolean or a list of strings is kept as `other`.
  */
 import { writeJson } from './json.js'
+import { MEDIA_TYPES } from './media.js'
 import {
   isModelName,
   KINDS,
@@ -233,9 +234,11 @@ const isNumeric = (value: unknown): value is number | bigint =>
 
 /** Checks the keywords that are used. Other keywords are kept and ignored. */
 function checkKeywords(
-  { type, enum: values, minimum, maximum, maxLength, maxItems }: Json,
+  { type, enum: values, minimum, maximum, maxLength, maxItems, media }: Json,
   report: ReportProblem,
 ) {
+  if (media !== undefined && media !== false && !MEDIA_TYPES.some((each) => each === media))
+    report(['media'], `must be ${MEDIA_TYPES.join(', ')} or false`)
   const isNumber = type === 'integer' || type === 'number'
   const fits = (value: unknown) =>
     isNumber

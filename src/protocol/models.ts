@@ -7,8 +7,12 @@
  * fields, and so do these schemas.
  */
 
+import type { MediaType } from './media.js'
+
 interface Described {
   readonly description: string
+  /** What a string or the strings of a list are, where name and format do not tell it. False: plain text. See `media.ts`. */
+  readonly media?: MediaType | false
 }
 
 interface StringSchema extends Described {

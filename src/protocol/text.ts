@@ -167,3 +167,9 @@ export function percentDecoded(text: string): string {
 
 /** Whether a value has quotes around it, such as those of an env file, which not every program removes. */
 export const isQuoted = (value: string): boolean => /^(["']).*\1$/s.test(value)
+
+/** Cuts a text to at most `maxBytes` bytes of UTF-8, without splitting a character. */
+export function cutToBytes(text: string, maxBytes: number): string {
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(maxBytes))
+  return text.slice(0, read)
+}

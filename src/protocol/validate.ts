@@ -1,5 +1,6 @@
 /** Checks inputs against the model schemas. Errors list the allowed values and suggest the nearest one. */
 import { writeJson } from './json.js'
+import { mediaOfParameter } from './media-parameters.js'
 import { KINDS, type Kind, type ModelInput, type ModelSchema, type ParameterSchema } from './models.js'
 import { describeLoss, describeType, isExact, listedValues, NUMBER } from './parameters.js'
 import { isObject } from './parse.js'
@@ -124,9 +125,14 @@ function* eachProblem({ required, properties }: ModelSchema, input: ModelInput):
   for (const [name, schema] of Object.entries(properties)) {
     const value = Object.hasOwn(input, name) ? input[name] : undefined
     if (value === undefined) continue
-    const message = valueProblem(schema, value)
+    // The limit of some providers is for URLs: a data: URL is uploaded.
+    const isData = schema.type === 'string' && typeof value === 'string' && /^data:/i.test(value)
+    const isFile = isData && mediaOfParameter(name, { ...schema }) !== undefined
+    const message = isFile ? undefined : valueProblem(schema, value)
     if (message !== undefined) yield { parameter: name, message }
     else if (schema.type === 'array') yield* entryProblems(name, schema.items, value as readonly unknown[])
+    else if (schema.type === 'other') yield* fieldProblems(name, schema.json, value)
+    else if (schema.type === 'string') yield* fieldProblems(name, schema.orObject, value)
   }
 }
 
@@ -143,6 +149,38 @@ function* entryProblems(
     if (message !== undefined) yield { parameter: `${name}/${index}`, message }
   }
 }
+
+/** Checks the names and the simple types of the fields of an object, or of each object in a list. */
+function* fieldProblems(parameter: string, schema: unknown, value: unknown): Generator<InputProblem> {
+  if (!isObject(schema)) return
+  if (Array.isArray(value))
+    for (const [index, each] of value.entries())
+      yield* fieldProblems(`${parameter}/${index}`, schema.items, each)
+  const { properties, required, additionalProperties } = schema
+  if (!isObject(value) || !isObject(properties)) return
+  const known = Object.keys(properties)
+  for (const [field, each] of Object.entries(value)) {
+    const { [field]: own } = properties
+    if (!Object.hasOwn(properties, field)) {
+      const near = nearest(
+        field,
+        known.filter((name) => !Object.hasOwn(value, name)),
+      )
+      if (near !== undefined || additionalProperties === false)
+        yield {
+          parameter,
+          message: `has no field "${shortened(field, 80)}"${near === undefined ? '' : ` (did you mean "${near}"?)`}`,
+        }
+    } else if (each !== null && isObject(own) && SIMPLE.some((type) => type === own.type)) {
+      const message = valueProblem({ type: own.type, description: '' } as ParameterSchema, each)
+      if (message !== undefined) yield { parameter, message: `has the field "${field}", which ${message}` }
+    }
+  }
+  for (const field of Array.isArray(required) ? required : [])
+    if (!Object.hasOwn(value, String(field))) yield { parameter, message: `needs the field "${field}"` }
+}
+
+const SIMPLE = ['string', 'integer', 'number', 'boolean']
 
 /**
  * Returns the fields that the schema does not define. They are sent anyway; the caller warns, because a name may be

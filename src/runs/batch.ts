@@ -16,18 +16,12 @@ import {
   type LockedOutput,
   type Made,
   outputsOf,
+  ownerOfParts,
   publicUrl,
 } from '../batch/lock/lock.js'
 import { inputHashes } from '../batch/plan/decide.js'
-import { decideAgain, type Flight, type Plan, type PlanOptions } from '../batch/plan/index.js'
-import {
-  destinationOf,
-  keptError,
-  type OutputFile,
-  type Place,
-  placesFor,
-  refuseOtherBytes,
-} from '../batch/results/places.js'
+import { decideAgain, type Flight, type Plan } from '../batch/plan/index.js'
+import { destinationOf, keptError, type Place, placesFor, refuseOtherBytes } from '../batch/results/places.js'
 import {
   type ActiveStep,
   activeSteps,
@@ -41,6 +35,7 @@ import { encodeCreate } from '../client/create.js'
 import type { Downloader } from '../download/index.js'
 import { RushesError } from '../errors.js'
 import type { BatchName, RunEstimate } from '../journal/index.js'
+import type { DownloadedFile } from '../protocol/media.js'
 import type { ModelInput } from '../protocol/models.js'
 import { isOutcomeUnknown, type RunState } from '../protocol/run-state.js'
 import { deliver } from './deliver.js'
@@ -56,10 +51,12 @@ import {
 } from './run.js'
 import { carryOut, type RunEvent } from './schedule.js'
 
-export interface BatchOptions extends Pick<PlanOptions, 'identity' | 'isElsewhere'> {
+export interface BatchOptions {
   readonly plan: Plan
   readonly lock: LockFile
   readonly name: BatchName
+  /** Whether the journal of another state folder knows what is in flight. */
+  readonly isElsewhere: boolean
   /** Absolute path of the manifest's folder. */
   readonly folder: string
   /** Absolute path of the manifest. Undefined if it was read from standard input. */
@@ -151,7 +148,7 @@ class BatchRow implements Row {
     if (this.needs.length > 0) {
       const made = lock.get(this.name)
       const flightOf = (hash: string) => plan.takeFlight(this.name, hash, made?.hash === hash)
-      const step = decideAgain(this.step, (name) => lock.get(name), flightOf, this.#options)
+      const step = decideAgain(this.step, (name) => lock.get(name), flightOf, this.#options.isElsewhere)
       if (!isActive(step)) return this.#done(inactiveResult(step))
       this.step = step
     }
@@ -169,13 +166,13 @@ class BatchRow implements Row {
     const { kind } = this.step.entry
     return {
       is: 'follow',
-      run: { id: action.run, row: row?.row, kind, model: this.step.model, isWithoutUrls },
+      run: { id: action.run, row: flight?.row ?? row?.row, kind, model: this.step.model, isWithoutUrls },
     }
   }
 
   #done(result: RowResult): Begin {
     this.#decided = result
-    return { is: 'done', isMade: result.result === 'up_to_date' || result.result === 'downloaded' }
+    return { is: 'done', isMade: result.result === 'up_to_date' || result.result === 'moved' }
   }
 
   /** The same id may be another run at another service. */
@@ -197,7 +194,7 @@ class BatchRow implements Row {
     return {
       body: encodeCreate({ model, input }),
       intent: {
-        ...{ kind: entry.kind, model, input, identity: hash, labels: entry.labels },
+        ...{ kind: entry.kind, model, input, media: entry.media, identity: hash, labels: entry.labels },
         ...{ requestId: randomUUID(), estimate: estimateOf(this.step), name: entry.rowName, manifest },
         ...{ batch, entry: entry.name, folder: resolve('.') },
       },
@@ -211,18 +208,20 @@ class BatchRow implements Row {
     const places: Place[] = []
     /** Files that were kept, by the path of the result beside them. */
     const kept = new Map<string, string>()
-    const earlier: OutputFile[] = []
+    const earlier: DownloadedFile[] = []
     const delivery = await deliver(this.#session, state, {
       downloader: (service as NonNullable<BatchOptions['service']>).downloader,
       run: { kind: entry.kind, name: entry.rowName },
+      row: run.known?.row,
       target: { kind: 'template', template: '' },
+      owner: ownerOfParts(lock.batch),
       hint: `Download it with ${continuation}: nothing is paid again.`,
       earlier,
       mayReplace: (index) => places[index]?.inPlace === undefined,
-      async namerFor(urls, from) {
+      async namesFor(urls, from) {
         places.push(...(await placesFor(step, { urls, disk: plan.disk, folder, continuation })).slice(from))
         earlier.push(...places.slice(from).flatMap(({ inPlace }) => inPlace ?? []))
-        return { name: () => places.slice(from).map(({ path }) => path) }
+        return places.slice(from).map(({ path }) => path)
       },
       async destinationOf(file, index) {
         refuseOtherBytes(file, step, index)
@@ -235,6 +234,9 @@ class BatchRow implements Row {
     learn(state)
     this.#made = this.#madeOf(run, delivery.files)
     lock.set(this.name, this.#made)
+    // Also where it had another name: the lock file closes only the earlier creates of this one.
+    if (step.action.do === 'create' && step.flight?.row !== undefined)
+      this.#session.journal?.closed(step.flight.row)
     this.#warnings.push(...delivery.warnings, ...leftoverWarnings(step, this.#made))
     this.#kept = keptError(kept, folder, continuation)?.with({ runId: run.id })
     return { ...delivery, error: this.#kept }
@@ -247,7 +249,7 @@ class BatchRow implements Row {
     return withHint(error, `If its host has deleted it, no download can succeed. ${again}`)
   }
 
-  #madeOf(run: Run, files: readonly OutputFile[]): Made {
+  #madeOf(run: Run, files: readonly DownloadedFile[]): Made {
     const { folder } = this.#options
     const { hash = '', model = '', entry } = this.step
     const [first, ...others] = files.map(({ path, url, bytes, sha256, content_type }): LockedOutput => {
@@ -266,10 +268,10 @@ class BatchRow implements Row {
   }
 
   #inputs(): InputHashes {
-    const { lock, identity } = this.#options
+    const { lock } = this.#options
     const { entry, identityInput } = this.step
     const known = { ...entry, identityInput: identityInput ?? entry.identityInput }
-    return inputHashes(known, (name) => lock.get(name), identity)
+    return inputHashes(known, (name) => lock.get(name))
   }
 
   /** Returns the result of an ended row. Undefined: it was not started, or the next batch continues it. */

@@ -1,29 +1,25 @@
 /** Downloads the outputs of a run that has succeeded, and records each file before it gets its name. */
 import { resolve } from 'node:path'
-import type {
-  Destination,
-  DownloadedFile,
-  Downloader,
-  DownloadOptions,
-  Namer,
-  RunOutput,
-} from '../download/index.js'
+import type { Downloader, DownloadOptions, RunOutput } from '../download/index.js'
 import type { RushesError } from '../errors.js'
 import { asRushesError, Interruption, interrupted } from '../host/interrupts.js'
+import type { Destination, DownloadedFile } from '../protocol/media.js'
 import type { RunState } from '../protocol/run-state.js'
 import type { Delivery, RunsSession } from './run.js'
 
 export interface DeliverOptions
-  extends Pick<DownloadOptions, 'target' | 'earlier' | 'stdout' | 'onProgress'> {
+  extends Pick<DownloadOptions, 'target' | 'owner' | 'earlier' | 'stdout' | 'onProgress'> {
   readonly downloader: Downloader
   /** Kind and name for the file names. */
   readonly run: Pick<RunOutput, 'kind' | 'name'>
+  /** Number of its row in the journal, if it is known. */
+  readonly row: number | undefined
   /** How to download the outputs later. */
   readonly hint: string
   /** Whether the output with this index may replace an existing file. */
   mayReplace(index: number): boolean
   /** Returns the names of the outputs from this index on. A rejection fails the delivery. */
-  namerFor(urls: readonly string[], from: number): Promise<Namer | undefined>
+  namesFor(urls: readonly string[], from: number): Promise<readonly string[] | undefined>
   /** Returns another final path for a complete file. A rejection fails the output. */
   destinationOf?(file: DownloadedFile, index: number): Promise<Destination | undefined>
 }
@@ -34,7 +30,7 @@ export async function deliver(
   state: RunState,
   options: DeliverOptions,
 ): Promise<Delivery> {
-  const { downloader, run, hint, mayReplace, namerFor, destinationOf, ...given } = options
+  const { downloader, run, row, hint, mayReplace, namesFor, destinationOf, ...given } = options
   const { id } = state
   const { first: signal } = interrupts
   const links = createLinks(state, clock, () => client.get(id, signal))
@@ -42,14 +38,14 @@ export async function deliver(
   const warnings: string[] = []
   const errors: RushesError[] = []
   const known = journal?.tryRead(() => {
-    const row = journal.find(address, id)
-    return row === undefined ? [] : journal.filesOf(row)
+    const found = journal.find(address, id)
+    return found === undefined ? [] : journal.filesOf(found)
   })
   try {
     const files: DownloadedFile[] = []
     // Renewed links may be more than those before.
     for (let from = 0; from < links.urls().length && errors.length === 0; ) {
-      const namer = await namerFor(links.urls(), from)
+      const names = await namesFor(links.urls(), from)
       const start = from
       const outputs = links.urls().map(
         (_, index): RunOutput => ({
@@ -67,14 +63,14 @@ export async function deliver(
       const results = await downloader.download(outputs.slice(start), {
         ...given,
         earlier: [...(given.earlier ?? []), ...(known ?? [])],
-        namer,
+        names,
         signal,
         overwrite: (output) => mayReplace(indexOf(output)),
         async beforeMove(file, output) {
           const to = await destinationOf?.(file, indexOf(output))
           // Bytes written to standard output have no file.
           if (given.target.kind !== 'stdout')
-            journal?.files(address, id, [{ ...file, path: resolve(to?.path ?? file.path) }])
+            journal?.files(address, id, [{ ...file, path: resolve(to?.path ?? file.path) }], row)
           return to
         },
         onSettled: (result) => void (result.ok && settled.push(result.file)),

@@ -28,15 +28,18 @@ export type RunEvent =
 
 export async function* carryOut(rows: readonly Row[], session: RunsSession): AsyncGenerator<RunEvent> {
   const schedule = new Schedule(rows, session)
-  const done = schedule.carryOut()
-  // Rejected below; until then the events are handed out.
-  done.catch(() => {})
+  let bug: { readonly error: unknown } | undefined
+  const done = schedule.carryOut().catch((error: unknown) => {
+    bug = { error }
+  })
   try {
     while (await schedule.hasEvents()) yield* schedule.takeEvents()
   } finally {
+    // A reader that ends before may release what the rows need, such as the claim of a batch.
     schedule.abandon()
+    await done
   }
-  await done
+  if (bug !== undefined) throw (bug as { readonly error: unknown }).error
 }
 
 const MAX_UNANSWERED_CREATES = 4
@@ -136,12 +139,9 @@ class Schedule {
     return this.#events.splice(0)
   }
 
-  /** Its reader has ended. */
+  /** Its reader has ended: nothing more is started, and creates that were sent are awaited as after a signal. */
   abandon(): void {
-    if (this.#isFinished) return
-    const reason = new Interruption('SIGTERM')
-    this.#stop(reason)
-    this.#abortCreates(reason)
+    if (!this.#isFinished) this.#stop(new Interruption('SIGTERM'))
   }
 
   /** Starts what may start now. Returns how long nothing else can start. */
@@ -200,8 +200,9 @@ class Schedule {
           continue
         }
         const wasAsleep = nowMs - run.limitAtMs > MIN_SLEEP_MS
-        // The answer to a request from before the sleep may be old.
         run.last = { isSent: isAsking && !wasAsleep }
+        // The connection of a request from before the sleep may be dead, and its answer old: it is sent again.
+        if (isAsking && wasAsleep) run.abort(new Error('the machine was asleep'))
         run.limitAtMs = nowMs + (wasAsleep ? LAST_REQUEST_AFTER_SLEEP_MS : LAST_REQUEST_MS)
         if (!isAsking) {
           run.dueAtMs = 0

@@ -20,6 +20,7 @@
 import type { FastifyInstance } from 'fastify'
 import { settlesWithin } from '../host/abort.js'
 import { isDiskFull } from '../host/directories.js'
+import { MAX_BODY_BYTES } from '../protocol/limits.js'
 import { KINDS } from '../protocol/models.js'
 import { type DataFolders, openData } from './data.js'
 import { OWNER_KEY, type Storage, StorageUnavailable } from './files/contract.js'
@@ -51,8 +52,6 @@ import { CREATE_GRACE_MS, createWorker, type Worker } from './worker/worker.js'
 
 /** Base of output URLs while the service neither listens nor has a public URL. */
 const PLACEHOLDER_URL = 'http://localhost'
-const DEFAULT_BODY_LIMIT_BYTES = 64 * 1_048_576
-/** Memory limit for all bodies in flight, as a number of bodies of the maximum size. */
 const BODIES_IN_FLIGHT = 4
 /** Time limit for all steps of closing, after the time for answers to creates. */
 const MAX_CLOSE_MS = 2_000
@@ -111,7 +110,7 @@ export async function createService(given: ServiceOptions): Promise<Service> {
     ...{ faults, clock, metrics, onError, trustedProxies, logging: options.logging },
     isReady: async () => !isClosing() && (await isReady()),
     limits: { ...HTTP_LIMITS, ...options.httpLimits },
-    bodyLimitBytes: options.bodyLimitBytes ?? DEFAULT_BODY_LIMIT_BYTES,
+    bodyLimitBytes: options.bodyLimitBytes ?? MAX_BODY_BYTES,
     isDraining: () => isDraining,
   })
   logger = app.log
@@ -189,7 +188,7 @@ function createApi(
   findKey: KeyLookup['find'],
   worker: Worker,
 ) {
-  const { clock, bodyLimitBytes = DEFAULT_BODY_LIMIT_BYTES, publicUrl, console: assets } = options
+  const { clock, bodyLimitBytes = MAX_BODY_BYTES, publicUrl, console: assets } = options
   const { files } = storage
   const { renderStateOf } = worker
   const served = options.models ?? PREVIEW_MODELS

@@ -9,13 +9,10 @@ import {
   type Models,
   readManifest,
 } from '../../src/batch/manifest/index.js'
-import { safePart, unreserved } from '../../src/download/file-names.js'
-import { checkPlaceholders, fill } from '../../src/download/target.js'
+import { identifyMediaFile } from '../../src/cli/runs/media-files.js'
+import { summaryOf } from '../../src/protocol/identity.js'
 import { MAX_BODY_BYTES } from '../../src/protocol/limits.js'
-import { imageTypeOf } from '../../src/protocol/media.js'
 import type { ModelDocument } from '../../src/protocol/models.js'
-
-export const NAMING = { checkPlaceholders, fill, safePart, unreserved }
 
 export function folderWith(files: Readonly<Record<string, string | Uint8Array>> = {}): string {
   const folder = mkdtempSync(join(tmpdir(), 'rushes-batch-'))
@@ -51,11 +48,12 @@ export const read = (
   readManifest({
     path: join(folder, name),
     bytes: Buffer.from(text),
-    naming: NAMING,
     allowOutside,
     documentOf: (model) => documents.find((each) => each.name === model),
     settings,
-    imageTypeOf,
+    readMedia: (file, shown, type) =>
+      identifyMediaFile(file, { shown, type, signal: new AbortController().signal }),
+    summaryOf,
     maxBodyBytes: MAX_BODY_BYTES,
     reserved: new Map([[join(folder, 'shots.lock.json'), 'the lock file']]),
   })

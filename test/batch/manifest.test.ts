@@ -2,8 +2,9 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { inputToSend } from '../../src/batch/manifest/index.js'
-import { identityOf } from '../../src/journal/identity.js'
+import { inputToSend, type SentReference } from '../../src/batch/manifest/index.js'
+import { fileUrl } from '../../src/cli/batch/source-urls.js'
+import { identityOf } from '../../src/protocol/identity.js'
 import { writeJson } from '../../src/protocol/json.js'
 import { findInexact } from '../../src/protocol/parameters.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
@@ -348,7 +349,8 @@ runs:
 })
 
 describe('reference images', () => {
-  const noRows = () => Promise.reject(new Error('no row is used'))
+  const urlOf = (reference: SentReference) =>
+    reference.from === 'file' ? fileUrl(reference, 'a') : Promise.reject(new Error('no row is used'))
   const text =
     '- {name: a, kind: image, prompt: x, image_urls: [refs/a.png, "https://a.example/b.png", "run:r1#2"]}'
 
@@ -356,7 +358,7 @@ describe('reference images', () => {
     const folder = folderWith({ 'refs/a.png': ONE_PIXEL_PNG })
     const [entry] = await entriesOf(text, { folder })
     if (entry === undefined) throw new Error('no entry')
-    const sent = await inputToSend(entry, noRows)
+    const sent = await inputToSend(entry, urlOf)
     expect(sent.image_urls).toEqual([
       `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`,
       'https://a.example/b.png',
@@ -366,7 +368,7 @@ describe('reference images', () => {
     writeFileSync(join(folder, 'refs/a.png'), Buffer.concat([ONE_PIXEL_PNG, Buffer.from('x')]))
     const [changed] = await entriesOf(text, { folder })
     expect(identityOf('acme/x', changed?.identityInput)).not.toBe(identityOf('acme/x', entry.identityInput))
-    await expect(inputToSend(entry, noRows)).rejects.toThrow('changed while the batch was running')
+    await expect(inputToSend(entry, urlOf)).rejects.toThrow('changed while the batch was running')
   })
 
   it('have their place named when they cannot be sent', async () => {
@@ -376,12 +378,12 @@ describe('reference images', () => {
     expect(
       await problemsOf(`- name: a\n  kind: image\n  prompt: x\n  image_urls: ${list}`, { folder }),
     ).toEqual([
-      '4 text.png is not a PNG, JPEG, WebP, GIF or AVIF image',
-      '4 none.png: no such file',
-      '4 folder is not a regular file',
-      '4 a manifest cannot read an image from standard input',
-      '4 "https://" is not a valid image URL',
-      '4 image_urls contains a blank entry',
+      '4 image_urls: text.png is not a PNG, JPEG, WebP, GIF or AVIF image',
+      '4 image_urls: none.png: no such file',
+      '4 image_urls: folder is not a regular file',
+      '4 image_urls: a manifest cannot read a file from standard input',
+      '4 image_urls: "https://" is not a valid URL',
+      '4 image_urls: a source is blank',
     ])
   })
 

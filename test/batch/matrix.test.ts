@@ -2,11 +2,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
-import { identityOf } from '../../src/journal/identity.js'
+import { identityOf } from '../../src/protocol/identity.js'
+import { safePart } from '../../src/protocol/output-names.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { expectLinear } from '../support/growth.js'
 import { PROOF } from '../support/proof.js'
-import { entriesOf, folderWith, NAMING, problemsOf, type read } from './folder.js'
+import { entriesOf, folderWith, problemsOf, type read } from './folder.js'
 import { readsAnyMatrix } from './manifest-properties.js'
 
 /** End of the problem of a name or output that several combinations have. */
@@ -294,7 +295,7 @@ describe('a mistake in a matrix', () => {
     ],
     [
       [N, 'prompt: x', 'image_urls: ["{animal}.png"]', M],
-      '5 fox.png: no such file (animal: fox, aspect_ratio: 1:1)',
+      '5 image_urls: fox.png: no such file (animal: fox, aspect_ratio: 1:1)',
     ],
     [
       ['name: "{a}{b}"', 'prompt: "{b}"', 'matrix: {a: [1, 2, 3], b: [x, " "]}'],
@@ -353,7 +354,7 @@ describe('the limit of combinations', () => {
     const text = row('name: a', 'prompt: x', `image_urls: ["{a}.png"]`, `matrix: {a: ${numbers(1_000)}}`)
     expect(await problemsOf(text)).toEqual([
       `3 the name "a" ${SHARED} (a: 1)`,
-      '5 0.png: no such file (a: 0)',
+      '5 image_urls: 0.png: no such file (a: 0)',
     ])
   })
 })
@@ -374,7 +375,7 @@ describe('a batch of an edited matrix', () => {
     maxLength: 4,
     selector: (each) => fileNameOf(nameOf(each)),
   })
-  const fileNameOf = (text: string): string => NAMING.safePart(text).toLowerCase()
+  const fileNameOf = (text: string): string => safePart(text).toLowerCase()
   const matrix = fc.record({ a: values, b: values, quality: fc.constantFrom(['high'], ['basic', 'high']) })
   type Values = typeof matrix extends fc.Arbitrary<infer Value> ? Value : never
 

@@ -5,10 +5,10 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Lock, type Made, newLock } from '../../src/batch/lock/lock.js'
 import type { Manifest, ManifestEntry } from '../../src/batch/manifest/manifest-entry.js'
+import { levelsOf, withSources } from '../../src/batch/manifest/row-order.js'
 import { identityInputOf } from '../../src/batch/plan/decide.js'
 import { type Flight, makePlan } from '../../src/batch/plan/index.js'
-import { levelsOf, withSources } from '../../src/batch/plan/row-order.js'
-import { identityOf } from '../../src/journal/identity.js'
+import { identityOf } from '../../src/protocol/identity.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { expectLinear } from '../support/growth.js'
 import { entriesOf, folderWith, problemsOf, read } from './folder.js'
@@ -53,8 +53,8 @@ describe('a reference to a row', () => {
     const [a] = await entriesOf(`
 - {name: a, model: acme/x, input: {image_urls: ["row:b", https://a.example/x.png], size: 2}}
 - {name: b, kind: image, prompt: x}`)
-    expect(a?.references).toEqual([
-      { from: 'row', text: 'row:b', source: 'b', output: 1 },
+    expect(a?.references).toMatchObject([
+      { from: 'row', text: 'row:b', source: 'b', output: 1, place: { parameter: 'image_urls', entry: 0 } },
       { from: 'url', text: 'https://a.example/x.png' },
     ])
   })
@@ -69,24 +69,24 @@ describe('a reference to a row', () => {
   image_urls:
     - https://a.example/x.png
     - row:hreo`,
-      ['7 "row:hreo": the manifest has no run named "hreo". Did you mean "row:hero"?'],
+      ['7 image_urls: "row:hreo": the manifest has no run named "hreo". Did you mean "row:hero"?'],
     ],
     [
       'no name',
       '- {name: a, kind: image, prompt: x, image_urls: ["row:"]}',
-      ['1 "row:" needs the name of a run: row:hero'],
+      ['1 image_urls: "row:" needs the name of a run: row:hero'],
     ],
     ...['0', 'x', '', '1.5', '-1', '99999'].map((number): [string, string, readonly string[]] => [
       `the output #${number}`,
       `- {name: a, kind: image, prompt: x}
 - {name: b, kind: image, prompt: x, image_urls: ["row:a#${number}"]}`,
-      [`2 "row:a#${number}": the number after # must be a whole number, counted from 1`],
+      [`2 image_urls: "row:a#${number}": the number after # must be a whole number, counted from 1`],
     ]),
     [
       'a video',
       `- {name: clip, kind: video, prompt: x}
 - {name: b, kind: image, prompt: x, image_urls: ["row:clip"]}`,
-      ['2 "row:clip" is a video; image_urls takes images'],
+      ['2 image_urls: "row:clip" is a video, not an image'],
     ],
     [
       'itself',
@@ -96,7 +96,7 @@ describe('a reference to a row', () => {
     [
       'unknown in the input of another model',
       '- {name: a, model: acme/x, input: {image_urls: ["row:b", https://a.example/x.png]}}',
-      ['1 "row:b": the manifest has no run named "b"'],
+      ['1 image_urls: "row:b": the manifest has no run named "b"'],
     ],
     [
       'a row that uses it',
@@ -125,13 +125,13 @@ describe('a reference to a row', () => {
 
   it('has the place of its row in CSV, and its own in JSON Lines', async () => {
     expect(await problemsOf('name,kind,prompt,image_urls\na,image,x,row:b\n', { name: 'shots.csv' })).toEqual(
-      ['2 "row:b": the manifest has no run named "b"'],
+      ['2 image_urls: "row:b": the manifest has no run named "b"'],
     )
     expect(
       await problemsOf('{"name":"a","kind":"image","prompt":"x","image_urls":["row:nothing"]}', {
         name: 'shots.jsonl',
       }),
-    ).toEqual(['1 "row:nothing": the manifest has no run named "nothing"'])
+    ).toEqual(['1 image_urls: "row:nothing": the manifest has no run named "nothing"'])
   })
 
   it('of the defaults can be left out by a row', async () => {
@@ -237,7 +237,6 @@ describe('a plan', () => {
       flights,
       isElsewhere: false,
       models: { image: 'acme/still-1' },
-      identity: identityOf,
       allowOutside: false,
       selects: ({ name }) => only?.has(name) ?? true,
     })
@@ -328,7 +327,7 @@ describe('a local image that is the output of a row', () => {
       folder: folderWith(files),
     })
   const write = (shown: string, name: string) =>
-    `2 "${shown}" is the output of another run: write row:${name}`
+    `2 image_urls: "${shown}" is the output of another run: write row:${name}`
 
   it.each([['out/a.png'], ['./out/../out/a.png'], ['OUT/A.png']])(
     'as %s is an error that says what to write, whether the file exists or not',
@@ -344,8 +343,8 @@ describe('a local image that is the output of a row', () => {
     symlinkSync('out/a.png', join(folder, 'link.png'))
     const text = `- ${A}\n- { name: b, kind: image, prompt: b, image_urls: [link/a.png, link.png] }\n`
     expect(await problemsOf(text, { folder })).toEqual([
-      '2 "link/a.png" is the output of another run: write row:a',
-      '2 "link.png" is the output of another run: write row:a',
+      '2 image_urls: "link/a.png" is the output of another run: write row:a',
+      '2 image_urls: "link.png" is the output of another run: write row:a',
     ])
   })
 
@@ -364,14 +363,14 @@ describe('a local image that is the output of a row', () => {
 `
     const problems = (await problemsOf(text)).filter((each) => each.includes('row:a'))
     expect(problems).toEqual([
-      expect.stringMatching(/^2 "out\/a\.png" is the output of another run: write row:a/),
+      expect.stringMatching(/^2 image_urls: "out\/a\.png" is the output of another run: write row:a/),
     ])
   })
 
   it('of the row itself is another error', async () => {
     const text = '- { name: a, kind: image, prompt: a, image_urls: [a.png] }\n'
     expect(await problemsOf(text)).toEqual([
-      '1 "a.png" is the output of this run itself: give the run another output',
+      '1 image_urls: "a.png" is the output of this run itself: give the run another output',
     ])
   })
 
@@ -391,7 +390,7 @@ describe('mistakes in references', () => {
     const problems = await problemsOf(text)
     expect(problems).toEqual([
       expect.stringMatching(/^1 prompt is blank/),
-      expect.stringMatching(/^1 "row:x": the manifest has no run named "x"/),
+      expect.stringMatching(/^1 image_urls: "row:x": the manifest has no run named "x"/),
       expect.stringMatching(/^3 quality/),
       expect.stringMatching(/^3 these runs use each other in a cycle: b → c → b/),
     ])

@@ -102,7 +102,7 @@ describe('rows that use other rows', () => {
     expect((await run()).stderr).toMatch(/2 runs: 1 created, 1 downloaded/)
     expect(created()).toEqual([RUN.prompt])
     write([{ ...SHEET, output: 'moved/sheet.png' }, RUN, SIT])
-    expect((await run()).stderr).toMatch(/3 runs: 1 created, 1 downloaded, 1 up to date/)
+    expect((await run()).stderr).toMatch(/3 runs: 1 created, 1 moved, 1 up to date/)
     expect(created()).toEqual([SIT.prompt])
   })
 

@@ -224,28 +224,31 @@ describe('names, paths and messages in the log of a job', () => {
 })
 
 describe('--report', () => {
-  const reported = (path: string) => objects(readFileSync(path, 'utf8'))
+  const reported = (path: string) => JSON.parse(readFileSync(path, 'utf8'))
 
-  it('has the lines of --json, beside the output for people', async () => {
+  it('is one document with the objects of --json, beside the output for people', async () => {
     const batch = await createBatch()
-    const path = join(batch.folder, 'report.jsonl')
+    const path = join(batch.folder, 'report.json')
     const plan = await batch.run(['--check', '--report', path])
     expect(plan.stdout).toMatch(/^create\tfox\t/)
-    expect(reported(path)).toEqual([
-      expect.objectContaining({ name: 'fox', action: 'create' }),
-      expect.objectContaining({ name: 'hen', action: 'create' }),
-      { summary: expect.objectContaining({ create: 2 }) },
-    ])
+    expect(reported(path)).toMatchObject({
+      runs: [
+        { name: 'fox', action: 'create' },
+        { name: 'hen', action: 'create' },
+      ],
+      summary: { create: 2 },
+    })
     const made = await batch.run(['--report', path])
     expect(made.stdout).toMatch(/fox one\.png\n/)
-    expect(reported(path).at(-1)).toEqual({ summary: expect.objectContaining({ created: 2, failed: 0 }) })
+    expect(reported(path).summary).toMatchObject({ created: 2, failed: 0 })
     const checked = await batch.run(['--check', '--json', '--report', path])
-    expect(readFileSync(path, 'utf8')).toBe(checked.stdout)
+    const { runs, summary } = reported(path)
+    expect(objects(checked.stdout)).toEqual([...runs, { summary }])
   })
 
   it('is not written by a dry run', async () => {
     const batch = await createBatch()
-    const path = join(batch.folder, 'report.jsonl')
+    const path = join(batch.folder, 'report.json')
     expect((await batch.run(['--dry-run', '--report', path])).code).toBe(0)
     expect(existsSync(path)).toBe(false)
     await batch.run(['--report', path])
@@ -267,7 +270,7 @@ describe('--report', () => {
 
   it('does not follow a link', async () => {
     const batch = await createBatch()
-    const [path, target] = [join(batch.folder, 'report.jsonl'), join(batch.folder, 'target.jsonl')]
+    const [path, target] = [join(batch.folder, 'report.json'), join(batch.folder, 'target.json')]
     await batch.run(['--check', '--report', target])
     const before = readFileSync(target, 'utf8')
     symlinkSync(target, path)
@@ -280,14 +283,7 @@ describe('--report', () => {
     const before = readFileSync(batch.manifest, 'utf8')
     const foreign = join(batch.folder, 'art', 'mine.txt')
     writeFileSync(foreign, 'mine')
-    const names = [
-      'shots.json',
-      'shots.lock.json',
-      'icons/fox one.png',
-      'mine.txt',
-      '..',
-      'none/report.jsonl',
-    ]
+    const names = ['shots.json', 'shots.lock.json', 'icons/fox one.png', 'mine.txt', '..', 'none/report.json']
     for (const path of names.map((name) => join(batch.folder, 'art', name)))
       expect(await batch.run(['--report', path])).toMatchObject({ code: 2, stdout: '' })
     expect(readFileSync(batch.manifest, 'utf8')).toBe(before)

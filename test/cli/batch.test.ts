@@ -18,10 +18,9 @@ import { type Fetch, HttpFailure, type HttpRequest } from '../../src/host/http.j
 import { createInterrupts } from '../../src/host/interrupts.js'
 import { type Administration, openAdministration } from '../../src/service/admin.js'
 import type { KeyTerms } from '../../src/service/rules/key-terms.js'
-import { asksForList, LOOPBACK_URL, scripted } from '../support/cli.js'
+import { asksForList, scripted } from '../support/cli.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { bodyOf, createFamily, lines, objects, type Row, RUN, SHEET, sha256 } from '../support/family.js'
-import { rowsOf } from '../support/journal.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 const FOX = { name: 'fox', prompt: 'a fox', output: 'icons/fox.png' }
@@ -85,6 +84,7 @@ describe('a batch', () => {
     const none = {
       up_to_date: 0,
       downloaded: 0,
+      moved: 0,
       failed: 0,
       blocked: 0,
       unconfirmed: 0,
@@ -300,43 +300,6 @@ describe('a create whose outcome is unknown', () => {
     expect(batch.flights().fox?.phase).toBe('unconfirmed')
   })
 
-  it('takes the run that the journal knows by the token of this very create', async () => {
-    const batch = await createFamily([{ name: 'two', prompt: 'two', count: 2 }])
-    await batch.run()
-    const made = batch.lock()
-    const { hash, model, run } = made['two-2']
-    const [{ requestId = '' } = {}] = rowsOf(batch.service.home).filter(({ id }) => id === run)
-    // As an earlier version leaves it that is killed before it has written the id of the second run.
-    batch.earlierLock({
-      two: made.two,
-      'two-2': { pending: { hash, model, state: 'unconfirmed', token: requestId } },
-    })
-    rmSync(batch.path('two-2.png'))
-    batch.created()
-    expect((await batch.run(['--max-runs', '0'])).code).toBe(0)
-    expect(batch.created()).toEqual([])
-    expect(batch.lock()['two-2'].run).toBe(made['two-2'].run)
-  })
-
-  it('of an earlier version is created when the journal knows that nothing was sent', async () => {
-    const batch = await createFamily([FOX, HEN])
-    expect((await batch.run()).code).toBe(0)
-    const { hash, model } = batch.lock().fox
-    const token = 'd9428888-122b-11e1-b85c-61cd3cbb3210'
-    const { hen } = batch.lock()
-    const unconfirmed = { fox: { pending: { hash, model, state: 'unconfirmed', token } }, hen }
-    batch.earlierLock(unconfirmed)
-    rmSync(batch.path(FOX.output))
-    batch.created()
-    // Another machine cannot know.
-    expect((await batch.run([], { env: { RUSHES_STATE_DIR: temporaryFolder() } })).code).toBe(13)
-    batch.earlierLock(unconfirmed)
-    batch.editJournal('INSERT INTO prepared VALUES (?, ?, 0)', LOOPBACK_URL, token)
-    const { code, stderr } = await batch.run()
-    expect({ code, created: batch.created() }).toEqual({ code: 0, created: [FOX.prompt] })
-    expect(stderr).not.toMatch(/unconfirmed|unknown/)
-  })
-
   it('does not come about where the journal cannot be written: nothing is sent', async () => {
     const batch = await createFamily([FOX, HEN])
     const file = batch.path('no-folder')
@@ -378,7 +341,7 @@ describe('a mistake that shows only while a batch runs', () => {
     }
     const { code, stderr } = await batch.run(['--concurrency', '1'], { fetch })
     expect({ code, created: batch.created() }).toEqual({ code: 10, created: [FOX.prompt] })
-    expect(stderr).toMatch(/Cannot read the image of hen again/)
+    expect(stderr).toMatch(/image_urls of hen: .*ref\.png: no such file/)
   })
 })
 

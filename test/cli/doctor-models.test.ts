@@ -78,7 +78,7 @@ test('names the account that pays for a hosted model, and its balance', async ()
   expect(stdout.replaceAll(/ +/g, ' ')).toBe(
     [
       'ok model acme/a (fal at https://queue.fal.run): balance 24.5 USD; paid by the account of FAL_KEY, 0.025 USD for a run',
-      'ok model acme/b (fal at https://queue.fal.run): balance 24.5 USD; paid by the account of FAL_KEY, no cost in the document',
+      'ok model acme/b (fal at https://queue.fal.run): balance 24.5 USD; paid by the account of FAL_KEY, no cost in the model file',
       'ok model rushes/preview-video (preview)',
       '',
     ].join('\n'),

@@ -1,9 +1,9 @@
 import { copyFileSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import Database from 'libsql'
 import { describe, expect, it } from 'vitest'
-import { checkLocalService, diskFinding } from '../../src/cli/doctor/check-machine.js'
-import { clockFindings, proxyFor } from '../../src/cli/doctor/check-service.js'
+import { describeSpace, proxyFor } from '../../src/cli/doctor/checks.js'
+import { check } from '../../src/cli/doctor/finding.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import { type CliService, createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
@@ -110,7 +110,9 @@ describe('doctor', () => {
       code: 9,
       statuses: { ...WELL, request: 'failed', key: 'skipped' },
     })
-    expect(lines.find(({ check }) => check === 'request')?.advice).toMatch(/rushes serve/)
+    expect(lines.find(({ check }) => check === 'request')?.advice).toBe(
+      'Check the service URL, and that the service is running.',
+    )
   })
 
   it('names unfinished runs, and is exit 13 for unconfirmed ones', async () => {
@@ -168,17 +170,13 @@ describe('doctor', () => {
     })
   })
 
-  it('a database that cannot be read could not be checked, and without locks the folder must change', () => {
-    const path = join(temporaryFolder(), 'service.db')
-    mkdirSync(path)
-    expect(checkLocalService(path)).toMatchObject({
-      status: 'failed',
-      message: `could not be checked: ${path}: the file or its folder cannot be opened`,
-      advice: 'Check the disk, or set RUSHES_STATE_DIR to another folder.',
-    })
-    expect(checkLocalService(path, () => false)).toMatchObject({
-      status: 'failed',
-      message: `could not be checked: the file system of ${dirname(path)} has no locks`,
+  it('a journal that cannot be read could not be checked', async () => {
+    const service = await createCliService()
+    mkdirSync(join(service.home, 'state', 'journal.db'), { recursive: true, mode: 0o700 })
+    const { code, lines } = await examined(service)
+    expect(code).toBe(2)
+    expect(lines.find(({ check }) => check === 'journal')).toMatchObject({
+      message: expect.stringMatching(/^could not be checked: \S+journal\.db: /),
       advice: 'Set RUSHES_STATE_DIR to a folder on a local disk.',
     })
   })
@@ -251,30 +249,35 @@ describe('an address that includes the path of the API', () => {
 
 describe('the clock', () => {
   it.each([
-    [0, undefined],
-    [-29_000, undefined],
-    [31_000, 'warning'],
-    [-299_000, 'warning'],
-    [300_000, 'failed'],
-    [-86_400_000, 'failed'],
-    [Number.NaN, undefined],
-  ])('%i ms apart is %s', (skewMs, status) => {
-    expect(clockFindings(skewMs)[0]?.status).toBe(status)
-  })
-
-  it('says who is ahead', () => {
-    expect(clockFindings(-60_000)[0]?.message).toBe("this machine's clock is 60 s ahead of the service's")
-    expect(clockFindings(60_000)[0]?.message).toBe("this machine's clock is 60 s behind the service's")
+    [0, 'ok', /^connected/],
+    [-29_000, 'ok', /^connected/],
+    [-60_000, 'warning', /^this machine's clock is (59|60) s ahead of the service's$/],
+    [60_000, 'warning', /^this machine's clock is (59|60) s behind the service's$/],
+  ])('%i ms apart is %s', async (skewMs, status, message) => {
+    const service = await createCliService()
+    const fetch: Fetch = async (request) => {
+      const response = await service.counting(request)
+      const date = new Date(service.clock.now() + skewMs).toUTCString()
+      return { ...response, header: (name) => (name === 'date' ? date : response.header(name)) }
+    }
+    const { stdout } = await service.run(['doctor', '--json'], { fetch })
+    expect(linesOf(stdout).find(({ check }) => check === 'request')).toMatchObject({
+      status,
+      message: expect.stringMatching(message),
+    })
   })
 })
 
 describe('the disk', () => {
   it.each([
-    [5 * 1024 ** 3, 'ok'],
-    [500 * 1024 ** 2, 'warning'],
-    [50 * 1024 ** 2, 'failed'],
-  ])('with %i bytes free is %s', (bytes, status) => {
-    expect(diskFinding(bytes, '.').status).toBe(status)
+    [5 * 1024 ** 3, 'ok', undefined],
+    [500 * 1024 ** 2, 'warning', undefined],
+    [50 * 1024 ** 2, 'failed', 12],
+  ])('with %i bytes free is %s', async (bytes, status, exitCode) => {
+    expect(await check('disk', () => describeSpace(bytes, '.'))).toMatchObject({
+      status,
+      ...(exitCode && { exitCode }),
+    })
   })
 })
 

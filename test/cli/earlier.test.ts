@@ -1,6 +1,6 @@
 /** Runs that were created earlier: `wait --last`, `wait --all`, `download`, `run:<id>`, `--sidecar`. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
@@ -51,6 +51,32 @@ describe('wait --last and --all', () => {
     const none = await service.run(['wait', '--all'])
     expect(none).toMatchObject({ code: 0, stdout: '' })
     expect(none.stderr).toMatch(/No unfinished runs/)
+  })
+
+  it.each(['wait', 'download'])(
+    '--last of %s uses the -o of the run until it has a file',
+    async (command) => {
+      const service = await createCliService({ rendering: false })
+      const path = join(temporaryFolder(), 'whale.png')
+      const run = await service.run([...RUN, '-o', path, '--timeout', '1s'])
+      expect(run.code).toBe(11)
+      const shown = relative('.', path)
+      service.service.startRendering()
+      const ended = await service.run([command, '--last', '--timeout', '1m'])
+      expect(ended).toMatchObject({ code: 0, stdout: `${shown}\n` })
+      expect(readFileSync(path)).toEqual(ONE_PIXEL_PNG)
+      // Other flags, another way to name the run, and a run that has its file.
+      const [{ id = '' } = {}] = rowsOf(service.home)
+      expect((await service.run(['wait', '--last'])).stdout).toMatch(/^http/)
+      expect((await service.run(['wait', id])).stdout).toMatch(/^http/)
+    },
+  )
+
+  it('--last of wait leaves out the -o of a command that created several runs under it', async () => {
+    const service = await createCliService({ rendering: false })
+    await service.run([...RUN, '-n', '2', '-o', join(temporaryFolder(), 'a-{index}.png'), '--timeout', '1s'])
+    service.service.startRendering()
+    expect((await service.run(['wait', '--last'])).stdout).toMatch(/^http/)
   })
 
   it('name what is unconfirmed and leave it; --last is exit 13', async () => {

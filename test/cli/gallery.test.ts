@@ -63,9 +63,7 @@ it('of a manifest shows its results alone, and is exit 2 for one without runs', 
   add('run_2', { 'fox.png': 'fox' })
   expect((await gallery(manifest)).code).toBe(0)
   expect(ids()).toEqual(['run_1'])
-  const { code, stderr } = await gallery('other.yaml')
-  expect(code).toBe(2)
-  expect(stderr).toContain('error: other.yaml: no such file.')
+  expect(await gallery('other.yaml')).toMatchObject({ code: 2, stderr: 'error: other.yaml: no such file.\n' })
   const other = join(folder, 'other.yaml')
   writeFileSync(other, 'runs: []')
   expect((await gallery(other)).stderr).toContain('the journal of this machine has no runs of this manifest.')
@@ -129,15 +127,12 @@ describe('gallery', () => {
     expect(readFileSync(desk.page, 'utf8')).toContain('<p>Skipped 2 runs (files')
   })
 
-  it('shows a path that two runs wrote under the run whose content is there', async () => {
+  it('shows a path that two runs wrote under the run that wrote it last', async () => {
     const desk = createDesk()
     desk.add('run_old', { 'a.png': 'old' })
     desk.add('run_new', { 'a.png': 'new' })
     await desk.gallery()
     expect(desk.ids()).toEqual(['run_new'])
-    writeFileSync(join(desk.folder, 'a.png'), 'old')
-    await desk.gallery()
-    expect(desk.ids()).toEqual(['run_old'])
   })
 
   it('shows a result once that was downloaded twice, in the later place if that is there', async () => {

@@ -2,11 +2,10 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { commandWord } from '../../src/cli/flags/globals.js'
 import { HELP } from '../../src/cli/help/examples.js'
 import { fullName } from '../../src/cli/help/format-help.js'
 import { createProgram } from '../../src/cli/program.js'
-import { SETTINGS } from '../../src/cli/settings/table.js'
+import { commandWord } from '../../src/cli/settings/globals.js'
 import { createCliService, LOOPBACK_URL, runCli } from '../support/cli.js'
 import { everyCommand, PARSE_ONLY, read } from '../support/project.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
@@ -106,18 +105,6 @@ describe('the sections of help', () => {
       /\n {2}--port <port> [\s\S]*\nEngine options:\n[\s\S]*\nServer options:\n[\s\S]*\n {2}--trust-proxy <cidr> /,
     )
   })
-})
-
-it('the default of --timeout is that of the settings, in the help of every command', async () => {
-  const { timeout } = SETTINGS
-  const standard = timeout.default
-  try {
-    Object.assign(timeout, { default: '77m' })
-    for (const command of [['run', 'image'], ['wait'], ['batch']])
-      expect((await help(...command, '--help')).replace(/\s+/g, ' ')).toContain('no limit (default: 77m)')
-  } finally {
-    Object.assign(timeout, { default: standard })
-  }
 })
 
 describe('help of commands', () => {

@@ -207,7 +207,7 @@ describe('a kept list', () => {
     const refreshed = await run(['models', '--refresh'])
     expect(refreshed.stderr.match(/warning/g)).toHaveLength(1)
     expect((await run(['models'])).stderr).toBe(
-      'warning: The documents of acme/broken are not valid. Use these models with --input.\n',
+      'warning: The model files of acme/broken are not valid. Use these models with --input.\n',
     )
   })
 })

@@ -145,7 +145,8 @@ it('refuses a run without the reference image that the workflow loads before the
   const server = await createComfyServer()
   const { run, file } = createLines()
   const loaded = { class_type: 'LoadImage', inputs: { image: 'example.png' } }
-  writeFileSync(file('flow.json'), JSON.stringify({ ...IMAGE_WORKFLOW, 10: loaded }))
+  const saved = { class_type: 'SaveImage', inputs: { images: ['8', 0], other: ['10', 0] } }
+  writeFileSync(file('flow.json'), JSON.stringify({ ...IMAGE_WORKFLOW, 9: saved, 10: loaded }))
   writeFileSync(file('one.png'), pngOf(8, 8, 'one'))
   writeFileSync(file('two.png'), pngOf(8, 8, 'two'))
   const line = ['run', 'image', '--engine', `comfyui:${server.url}#${file('flow.json')}`, 'a fox']

@@ -1,7 +1,8 @@
 /** `--local` in process: the command line and its own service, with an engine that draws nothing. */
-import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { Server, Socket } from 'node:net'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { runCli } from '../support/cli.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
@@ -50,4 +51,35 @@ it('leaves runs of --no-wait in the queue, also while it renders another one, un
     { path: expect.stringMatching(/\/local\/files\//), content_type: 'image/png' },
   ])
   expect(existsSync(files[0].path)).toBe(true)
+})
+
+it('works where sockets are forbidden: nothing is listened on, and nothing is connected to', async () => {
+  const forbidden = () => {
+    throw Object.assign(new Error('operation not permitted'), { code: 'EPERM' })
+  }
+  const sockets = [
+    vi.spyOn(Server.prototype, 'listen').mockImplementation(forbidden),
+    vi.spyOn(Socket.prototype, 'connect').mockImplementation(forbidden),
+  ]
+  try {
+    const home = temporaryFolder()
+    const engine = createInstantEngine()
+    const run = (...words: readonly string[]) => runCli(words, { home, engine })
+    const [fox, hen] = [join(home, 'fox.png'), join(home, 'hen.png')]
+    const made = await run('run', 'image', '--local', 'a fox', '-o', fox, '--json')
+    expect(made).toMatchObject({ code: 0, stderr: '' })
+    expect(readFileSync(fox)).toEqual(ONE_PIXEL_PNG)
+    const { id } = JSON.parse(made.stdout)
+    expect(await run('run', 'image', '--local', 'at night', '-i', `run:${id}`, '-o', hen)).toMatchObject({
+      code: 0,
+    })
+    expect(await run('download', id, '-o', join(home, 'again.png'))).toMatchObject({ code: 0 })
+    expect((await run('status', '--last')).stdout).toContain('succeeded')
+    writeFileSync(join(home, 'shots.yaml'), 'runs: [{ name: owl, kind: image, prompt: an owl }]')
+    expect(await run('batch', '--local', join(home, 'shots.yaml'))).toMatchObject({ code: 0 })
+    expect(readFileSync(join(home, 'owl.png'))).toEqual(ONE_PIXEL_PNG)
+    for (const socket of sockets) expect(socket).not.toHaveBeenCalled()
+  } finally {
+    for (const socket of sockets) socket.mockRestore()
+  }
 })

@@ -4,8 +4,6 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { checkList, findKept } from '../../src/cli/models/kept-list.js'
 import { isOld } from '../../src/cli/models/known-models.js'
-import { readLine } from '../../src/cli/models/model-program.js'
-import { createProgram } from '../../src/cli/program.js'
 import type { Fetch } from '../../src/host/http.js'
 import { MODELS_PATH } from '../../src/protocol/id.js'
 import { PREVIEW_DOCUMENTS, type ServedModel } from '../../src/service/models/served-model.js'
@@ -20,7 +18,6 @@ import {
 } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { createInstantEngine } from '../support/engines.js'
-import { PARSE_ONLY } from '../support/project.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 const STILL = {
@@ -47,6 +44,7 @@ const STILL = {
   },
   price: { run: 1, factors: { sampler: { heun: 2 } } },
 }
+const { fetch: noList } = scriptedList({ status: 404 })
 const CINEMA = { name: 'acme/cinema-2', kind: 'video' }
 const MUTE = { name: 'acme/mute', kind: 'image', input: { prompt: false } }
 
@@ -122,22 +120,20 @@ describe('a kept list', () => {
 })
 
 describe('the model of a line', () => {
-  it.each<[string, string | undefined]>([
-    ['run image --model a/b fox', 'a/b'],
-    ['run image fox --model=a/b', 'a/b'],
-    ['--profile x run image fox --model a/b --steps 3', 'a/b'],
-    ['run image --steps 3 --model a/b', 'a/b'],
-    ['run image --model a/b --model c/d', 'c/d'],
-    ['run image -dn 4 --model a/b', 'a/b'],
-    ['run image --prompt --model a/b', undefined],
-    ['run image -o --model a/b', undefined],
-    ['run image -- --model a/b', undefined],
-    ['run image --model', undefined],
-    ['run model a/b --input {}', 'a/b'],
-    ['run image fox', undefined],
-  ])('%s', async (line, model) => {
-    const program = await createProgram('run', PARSE_ONLY)
-    expect(readLine(program, line.split(' ')).typed).toBe(model)
+  it.each([
+    ['run image --model a/b fox', 'a/b', 'fox'],
+    ['run image fox --model=a/b', 'a/b', 'fox'],
+    ['--profile default run image fox --model a/b', 'a/b', 'fox'],
+    ['run image fox --model c/d --model a/b', 'a/b', 'fox'],
+    ['run image -dn 1 --model a/b fox', 'a/b', 'fox'],
+    ['run image --prompt --model', 'acme/still-1', '--model'],
+    ['run image -- --model a/b', 'acme/still-1', '--model a/b'],
+    ['run image --quality high fox --model a/b', 'a/b', 'fox'],
+    ['run model a/b --input {"prompt":"fox"}', 'a/b', 'fox'],
+  ])('%s', async (line, model, prompt) => {
+    const words = line.replace(/run (image|model)/, '$& --dry-run').split(' ')
+    const { code, stdout } = await runCli(words, { env: SET, fetch: noList })
+    expect({ code, ...JSON.parse(stdout) }).toMatchObject({ code: 0, model, input: { prompt } })
   })
 })
 

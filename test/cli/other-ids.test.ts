@@ -100,6 +100,23 @@ describe('one id for several creates', () => {
     expect(stderr.match(/The service gave one id to two creates: r1/g)).toHaveLength(1)
   })
 
+  it.each([1, 2])(
+    'pays no row of a batch again whose file is not there yet: output %i fails',
+    async (failing) => {
+      const family = await createFamily([{ name: 'a', prompt: 'A', count: 2 }])
+      const { fetch, seen } = createOddService(['r1'], [])
+      let outputs = 0
+      const breaking: Fetch = async (request) =>
+        request.url.pathname.startsWith('/out/') && ++outputs === failing
+          ? responseOf({ status: 401, body: {} })
+          : fetch(request)
+      expect((await family.run([], { fetch: breaking })).code).toBe(12)
+      expect((await family.run([], { fetch })).code).toBe(0)
+      expect([seen.creates, family.pictures()]).toEqual([2, ['a-2.png', 'a.png']])
+      expect(family.flights()).toEqual({})
+    },
+  )
+
   it('leaves a row of another input unconfirmed: the picture is not its own', async () => {
     const family = await createFamily(['a', 'b', 'c'].map((name) => ({ name, prompt: name })))
     const { fetch, seen } = createOddService(['r1'], [])

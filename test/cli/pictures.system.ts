@@ -16,7 +16,7 @@ describe.skipIf(findFfmpeg(PATH) === undefined)('with ffmpeg', () => {
     return service.run(['run', 'video', 'fox', '-o', join(temporaryFolder(), 'a: fox.mp4'), '--show'], {
       tty: { stdout: true, stderr: true },
       columns: 0,
-      pictures: { draw: (request) => drawPicture(request, PATH) },
+      drawPicture: (request) => drawPicture(request, PATH),
       env: { NO_COLOR: '', CI: '', TERM: 'tmux-256color', COLORTERM: 'truecolor' },
     })
   }

@@ -24,7 +24,7 @@ const COLOUR = { NO_COLOR: '', CI: '', TERM: 'xterm-256color', COLORTERM: 'truec
 
 const on = (...env: readonly Readonly<Record<string, string>>[]): RunOptions => ({
   ...TTY,
-  pictures: { draw: (request) => drawPicture(request, '') },
+  drawPicture: (request) => drawPicture(request, ''),
   env: Object.assign({}, COLOUR, ...env),
 })
 

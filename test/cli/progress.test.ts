@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type Board, stillWaitingLine } from '../../src/cli/terminal/progress-lines.js'
-import { addedRows, rowsText, spinnerText } from '../../src/cli/terminal/spinner.js'
+import { stillWaitingLine } from '../../src/cli/terminal/progress.js'
+import { addedRows, type Board, rowsText, spinnerText } from '../../src/cli/terminal/spinner.js'
 import { signsFor, supportsUtf8 } from '../../src/cli/terminal/style.js'
 import { columnsOf } from '../../src/cli/terminal/text-width.js'
 import { createCliService } from '../support/cli.js'
@@ -12,7 +12,8 @@ const board: Board = {
   ended: 0,
   created: 1,
   activity: undefined,
-  amount: undefined,
+  live: new Map(),
+  amounts: new Map(),
 }
 
 describe('what the service says of a render', () => {
@@ -64,18 +65,18 @@ describe('many runs on a terminal', () => {
     [4, 0, '  and 20 more\n'],
     [undefined, 8, '  and 12 more\n'],
   ])('have a line each, on a screen of %s rows %i of them', (rows, shown, more) => {
-    const text = rowsText(live, 20, { columns: 80, rows })
+    const text = rowsText({ live, runs: 20 }, { columns: 80, rows })
     expect(text.endsWith(more)).toBe(true)
     expect(text.split('\n')).toHaveLength(shown + 2)
   })
 
   it('fit the width, and a single run has none', () => {
     const wide = new Map([['x'.repeat(200), 'a\u001b[31m']])
-    expect(rowsText(wide, 2, { columns: 40, rows: 24 })).toMatch(/^ {2}x{28}… {2}a\[31m\n$/)
+    expect(rowsText({ live: wide, runs: 2 }, { columns: 40, rows: 24 })).toMatch(/^ {2}x{28}… {2}a\[31m\n$/)
     for (const columns of [5, 8, 12, 40])
-      for (const row of rowsText(wide, 2, { columns, rows: 24 }).trimEnd().split('\n'))
+      for (const row of rowsText({ live: wide, runs: 2 }, { columns, rows: 24 }).trimEnd().split('\n'))
         expect(columnsOf(row)).toBeLessThan(columns)
-    expect(rowsText(live, 1, { columns: 80, rows: 24 })).toBe('')
+    expect(rowsText({ live, runs: 1 }, { columns: 80, rows: 24 })).toBe('')
   })
 })
 
@@ -84,7 +85,7 @@ describe('the line beside the spinner', () => {
     ...board,
     statuses: new Map([['run_9f16k352rrqtqcnggw31', 'processing']]),
   }
-  const going = { ...one, amount: { receivedBytes: 3 << 20, totalBytes: 12 << 20 } }
+  const going = { ...one, amounts: new Map([['a', { receivedBytes: 3 << 20, totalBytes: 12 << 20 }]]) }
   const many: Board = {
     ...board,
     runs: 4,
@@ -94,7 +95,7 @@ describe('the line beside the spinner', () => {
       ['b', 'succeeded'],
       ['c', 'queued'],
     ]),
-    amount: { receivedBytes: 5_000, totalBytes: undefined },
+    amounts: new Map([['a', { receivedBytes: 5_000, totalBytes: undefined }]]),
   }
   const wide = { ...board, statuses: new Map([['狐'.repeat(30), '狸']]) }
 
@@ -122,7 +123,9 @@ describe('the line beside the spinner', () => {
         const { text, time } = spinnerText(given, 3_000_000, columns)
         expect(columnsOf(`${text} ${time}`.trim())).toBeLessThanOrEqual(columns - 4)
       }
-    expect(columnsOf(rowsText(wide.statuses, 2, { columns: 40, rows: 24 }).trimEnd())).toBeLessThan(40)
+    expect(
+      columnsOf(rowsText({ live: wide.statuses, runs: 2 }, { columns: 40, rows: 24 }).trimEnd()),
+    ).toBeLessThan(40)
   })
 })
 

@@ -161,6 +161,13 @@ describe('more than 20 runs', () => {
     expect(stderr).not.toContain('[y/N]')
   })
 
+  it('are announced where nobody can be asked', async () => {
+    const announced = 'Creating 21 runs of acme/still-1. No estimate: acme/still-1 has no price.\n'
+    expect((await create(['21'])).stderr.startsWith(announced)).toBe(true)
+    for (const words of [['20'], ['21', '--yes'], ['21', '--quiet']])
+      expect((await create(words)).stderr).not.toContain('Creating')
+  })
+
   it('need an answer: Ctrl-C creates nothing', async () => {
     const interrupts = createInterrupts()
     interrupts.interrupt('SIGINT')

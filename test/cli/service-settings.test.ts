@@ -40,7 +40,7 @@ describe('is printed once', () => {
 
 const sourceOf = (local: boolean, settings: Readonly<Record<string, string>>) => ({
   globals: { local },
-  setting: async (name: string) => settings[name],
+  setting: (name: string) => settings[name],
   models: async () => ({ defaultOf: (kind: Kind) => PREVIEW_DOCUMENTS[kind] }),
 })
 

@@ -3,9 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { shellCommand } from '../../src/cli/settings/key.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
-import { createPlace, rushes } from '../support/binary.js'
 import { createCliService, LOOPBACK_URL, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { processExists } from '../support/process-exists.js'
@@ -180,12 +178,6 @@ describe('the key', () => {
     },
   )
 
-  it('comes from a command with quotes, which cmd.exe gets as it was written', () => {
-    const command = '"C:\\Program Files\\op.exe" read "op://a b/key"'
-    expect(shellCommand(command, true)).toEqual(['cmd.exe', '/d', '/s', '/c', `"${command}"`])
-    expect(shellCommand(command, false)).toEqual(['/bin/sh', '-c', command])
-  })
-
   it('comes from the command of the config file only where the environment has none', async () => {
     const home = temporaryFolder()
     await runCli(['config', 'set', 'apiKeyCommand', 'printf rk_config'], { home })
@@ -337,16 +329,6 @@ describe('config', () => {
     const { code, stderr } = await runCli(['config', ...argv])
     expect(code).toBe(2)
     expect(stderr).toMatch(message)
-  })
-
-  it('keeps what several processes change at once', async () => {
-    const place = createPlace()
-    const profiles = Array.from({ length: 8 }, (_, n) => `p${n}`)
-    const set = (profile: string) => rushes(place, ['config', 'set', 'timeout', '5m', '--profile', profile])
-    for (const ended of await Promise.all(profiles.map(set)))
-      expect(ended).toMatchObject({ code: 0, stderr: '' })
-    const { stdout } = await rushes(place, ['config', 'path'])
-    expect(Object.keys(JSON.parse(readFileSync(stdout.trim(), 'utf8')).profiles).sort()).toEqual(profiles)
   })
 
   const homeWith = (text: string) => {

@@ -42,6 +42,20 @@ describe('show', () => {
     expect(table.stdout).toMatch(/^created {3}\S+Z \(.*\)$/m)
   })
 
+  it('shows times that add up, also of a run that nobody waited for', async () => {
+    const service = await createCliService()
+    const id = (await service.run(['run', 'image', 'a fox', '--no-wait'])).stdout.trim()
+    await service.clock.advance(3_600_000)
+    await service.run(['status', id])
+    const { stdout } = await service.run(['show', id])
+    const [created, finished] = ['created', 'finished'].map((name) =>
+      Date.parse(new RegExp(`^${name}\t(\\S+)$`, 'm').exec(stdout)?.[1] ?? ''),
+    )
+    const seconds = ((finished as number) - (created as number)) / 1_000
+    expect(seconds).toBeLessThan(60)
+    expect(stdout).toContain(`elapsed\t${seconds.toFixed(1)} s\n`)
+  })
+
   it('takes a key, and shows the response that did not show the outcome', async () => {
     const home = temporaryFolder()
     const { fetch } = scripted({ status: 500, body: 'oh no' })

@@ -2,9 +2,10 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
+import { createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
 import { createInstantEngine } from '../support/engines.js'
-import { addRow } from '../support/journal.js'
+import { addRow, rowsOf } from '../support/journal.js'
+import { openMcp } from '../support/mcp.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 const ELSEWHERE = 'http://127.0.0.1:2'
@@ -98,6 +99,24 @@ describe('without a configured service', () => {
     },
   )
 
+  it.each(['status', 'wait', 'download', 'cancel', 'show', 'open', 'forget'])(
+    '%s of an id that exists at two addresses is exit 2, and names both',
+    async (command) => {
+      const home = temporaryFolder()
+      addRow(home, { id: '1', address: LOOPBACK_URL })
+      addRow(home, { id: '1', address: ELSEWHERE })
+      const { fetch, requests } = going()
+      const { code, stdout, stderr } = await runCli([command, '1'], { home, fetch })
+      expect({ code, stdout, requests: requests.length }).toEqual({ code: 2, stdout: '', requests: 0 })
+      expect(stderr).toMatch(
+        /^error: There is a run 1 at http:\S+, and another one at http:\S+\. Nothing was sent\.\n/,
+      )
+      expect(stderr).toContain(`--base-url ${LOOPBACK_URL}`)
+      expect(stderr).toContain(`--base-url ${ELSEWHERE}`)
+      expect(rowsOf(home)).toHaveLength(2)
+    },
+  )
+
   it('--last is the last run of this machine', async () => {
     const home = withRows()
     addRow(home, { id: 'newest', address: ELSEWHERE })
@@ -146,12 +165,15 @@ it('a run of the current address, of a profile that was removed, or that is not 
   expect(requests).toHaveLength(3)
 })
 
-it.each(['wait', 'download'])('%s takes local runs and others in two commands', async (command) => {
-  const home = withRows()
-  const { code, stderr } = await runCli([command, 'here', 'local'], { home, env: SET })
-  expect(code).toBe(2)
-  expect(stderr).toContain('error: local is a run of the local service, and here is not.')
-})
+it.each(['status', 'wait', 'download', 'cancel'])(
+  '%s takes local runs and others in two commands',
+  async (command) => {
+    const home = withRows()
+    const { code, stderr } = await runCli([command, 'here', 'local'], { home, env: SET })
+    expect(code).toBe(2)
+    expect(stderr).toContain('error: local is a run of the local service, and here is not.')
+  },
+)
 
 it('an address on the command line is asked, whatever the journal says', async () => {
   const { fetch, requests } = scripted({ status: 200, body: { status: 'going' } })
@@ -166,4 +188,30 @@ it('without a usable journal an id is looked up at the current address', async (
   const { fetch } = scripted({ status: 200, body: { status: 'going' } })
   const ran = await runCli(['status', 'unknown'], { home, env: SET, fetch })
   expect(ran).toMatchObject({ code: 0, stdout: 'unknown\tgoing\t\n' })
+})
+
+it('a tool of rushes mcp names the flag for a run of another profile, and prints only messages of the protocol', async () => {
+  const service = await createCliService()
+  await withProfiles(service.home, LOOPBACK_URL)
+  addRow(service.home, { id: 'staged', address: LOOPBACK_URL, profile: 'staging' })
+  addRow(service.home, { id: 'there', address: ELSEWHERE })
+  addRow(service.home, { id: 'local', address: 'local' })
+  const mcp = await openMcp(service)
+  const errors: Error[] = []
+  mcp.client.onerror = (error) => void errors.push(error)
+  for (const tool of ['wait_run', 'get_run', 'cancel_run', 'download_run'])
+    for (const [id, flag] of [
+      ['staged', '--profile staging'],
+      ['there', `--base-url ${ELSEWHERE}`],
+      ['local', '--local'],
+    ]) {
+      const { isError, text, structured } = await mcp.call(tool, { ids: [id] })
+      expect({ tool, id, isError, code: structured.error.code }).toMatchObject({
+        isError: true,
+        code: 'usage',
+      })
+      expect(text).toContain(`\`rushes mcp ${flag}\``)
+    }
+  expect(errors).toEqual([])
+  expect(service.requests.filter(({ url }) => url.pathname.includes('/runs/'))).toEqual([])
 })

@@ -1,15 +1,9 @@
 import { posix } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  createNamer,
-  knownPaths,
-  type OutputToName,
-  safeName,
-  safePart,
-  withExtension,
-} from '../../src/download/file-names.js'
+import { knownPaths, Namer, type OutputToName, withExtension } from '../../src/download/file-names.js'
 import type { Target } from '../../src/download/target.js'
+import { safeName, safePart } from '../../src/protocol/output-names.js'
 import { anyCharacter } from '../support/any-character.js'
 import { expectLinear } from '../support/growth.js'
 
@@ -21,7 +15,7 @@ const run = (runId: string, more: Partial<OutputToName> = {}): OutputToName => (
   ...more,
 })
 
-const named = (target: Target, ...outputs: OutputToName[]) => createNamer(target).name(outputs)
+const named = (target: Target, ...outputs: OutputToName[]) => new Namer(target).name(outputs)
 
 describe('an id in a file name', () => {
   it.each([
@@ -128,8 +122,8 @@ describe('a template', () => {
   })
 
   it('goes on counting over the calls of one command', () => {
-    const namer = createNamer(template('{index}-fox.png'))
-    const plain = createNamer(template('fox.png'))
+    const namer = new Namer(template('{index}-fox.png'))
+    const plain = new Namer(template('fox.png'))
     expect([namer.name([run('a'), run('a')]), namer.name([run('b')])]).toEqual([
       ['1-fox.png', '2-fox.png'],
       ['3-fox.png'],

@@ -11,7 +11,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { type DownloadOptions, obstacleAt } from '../../src/download/index.js'
+import { obstacleAt } from '../../src/download/final-files.js'
+import type { DownloadOptions } from '../../src/download/index.js'
 import { until } from '../support/until.js'
 import {
   answer,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createNamer } from '../../src/download/file-names.js'
+import { Namer } from '../../src/download/file-names.js'
 import { parseTarget, type Target } from '../../src/download/target.js'
 
 const options = { download: false, isFolder: (path: string) => path === 'clips' || path === '.' }
@@ -91,7 +91,7 @@ describe('on Windows', () => {
       { runId: 'CON', kind: 'image', name: 'nul. .' },
       { runId: 'CON', kind: 'image', name: 'x\\..\\y:z' },
     ]
-    const given = createNamer(target, '\\').name(subjects)
+    const given = new Namer(target, '\\').name(subjects)
     expect(given).toEqual(names)
   })
 })

@@ -151,21 +151,17 @@ describe('an incomplete response', () => {
       setTimeout(() => response.destroy(), 5)
     })
     const folder = newFolder()
-    const retries: string[] = []
     const { error, waits } = await download({
       url: `${host}/a.png?sig=secret`,
       folder,
-      onRetry: ({ url, reason, number }) => retries.push(`${number} ${url} ${reason}`),
     })
     const hint = 'The run succeeded and is paid for.'
     expect(error).toMatchObject({ code: 'download_failed', exitCode: 12, runId: 'run-1', hint })
     expect(error?.message).toContain(`Could not download ${host}/a.png: `)
     expect(error?.message).toContain('(tried 6 times)')
-    expect(`${error?.message} ${error?.hint} ${retries}`).not.toContain('secret')
+    expect(`${error?.message} ${error?.hint}`).not.toContain('secret')
     expect(asked).toBe(6)
     expect(waits).toEqual(RETRIES)
-    expect(retries).toHaveLength(5)
-    expect(retries[0]).toContain(`1 ${host}/a.png `)
     expect(contents(folder)).toEqual([])
   })
 

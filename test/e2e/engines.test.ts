@@ -1,11 +1,11 @@
 /** A model of one's own behind the real service, asked by the real program; and how the service ends. */
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createPlace, processesOf, rushes, type Service, serve } from '../support/binary.js'
 import { runCli } from '../support/cli.js'
-import { quickEngines } from '../support/quick-service.js'
+import { onePixel } from '../support/quick-service.js'
 import { until } from '../support/until.js'
 
 const ENGINE = /rushes-engine/
@@ -47,11 +47,14 @@ it.each([
   expect(stderr).toMatch(message)
 })
 
+/** A run carries its engine over a restart, so this engine itself does the work once the file `ready` is there. */
+const onceReady = (until: string) => ['--engine', `image=test -e ready || { ${until}; }; ${onePixel}`]
+
 describe.concurrent('the end of the service', () => {
   it('exits with 0 on SIGTERM during a render and an upload, and renders the run next time', async () => {
     const home = createPlace()
-    const stubborn = `trap '' TERM INT; while :; do sleep 1; done`
-    const place = await serve(home, ['--engine', `image=${stubborn}`])
+    const engine = onceReady(`trap '' TERM INT; while :; do sleep 1; done`)
+    const place = await serve(home, engine)
     expect([await askHealth(place, '/healthz'), await askHealth(place, '/readyz')]).toEqual([200, 200])
     const { stdout } = await rushes(place, ['run', 'image', 'a fox', '--no-wait'])
     await until('the engine', () => processesOf(home, ENGINE).length > 0)
@@ -67,14 +70,16 @@ describe.concurrent('the end of the service', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     await until('the engine is gone', () => processesOf(home, ENGINE).length === 0)
 
-    const next = await serve(home, quickEngines())
+    writeFileSync(join(home.folder, 'ready'), '')
+    const next = await serve(home, engine)
     const words = ['wait', '--base-url', next.url, stdout.trim(), '-d']
     expect((await rushes(next.with({ RUSHES_API_KEY: place.apiKey }), words)).code).toBe(0)
   })
 
   it('leaves no engine after a kill, and finishes the runs for waiting clients after a restart', async () => {
     const home = createPlace()
-    const first = await serve(home, ['--engine', 'image=sleep 60; :'])
+    const engine = onceReady('sleep 60; exit 1')
+    const first = await serve(home, engine)
     const { stdout } = await rushes(first, ['run', 'image', 'a fox', '-n', '3', '--no-wait'])
     const ids = stdout.trim().split('\n')
     const waiting = rushes(first, ['wait', ...ids])
@@ -83,7 +88,8 @@ describe.concurrent('the end of the service', () => {
     expect((await first.process.ended).signal).toBe('SIGKILL')
     await until('the engine is gone', () => processesOf(home, ENGINE).length === 0)
 
-    const second = await serve(home, ['--port', new URL(first.url).port, ...quickEngines()])
+    writeFileSync(join(home.folder, 'ready'), '')
+    const second = await serve(home, ['--port', new URL(first.url).port, ...engine])
     expect(second.url).toBe(first.url)
     expect(JSON.parse(second.process.printed.stdout)).not.toHaveProperty('api_key')
     const ended = await waiting

@@ -151,7 +151,7 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
     const env = { TERM: 'xterm-kitty', CI: undefined, NO_COLOR: undefined }
     const { stdout } = await start(place.with(env), ['-qec', command, '/dev/null'], { command: 'script' })
       .ended
-    expect(stdout).toMatch(/\.png .*\r\n[^\u001b]*\u001b_Ga=T,f=100,q=2,m=[01];/s)
+    expect(stdout).toMatch(/\.png\s.*\r\n[^\u001b]*\u001b_Ga=T,f=100,q=2,m=[01];/s)
     expect(stdout).not.toMatch(/\u001b\[(?:>q|c|\d+t)|a=q/)
   })
 

@@ -13,7 +13,6 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { isFolder, makeFolders, platformFolders, reasonUnwritable } from '../../src/host/directories.js'
 import {
   copyOrLink,
-  cutToBytes,
   moveWithoutReplacing,
   removeFile,
   replaceFile,
@@ -22,6 +21,7 @@ import {
   writeFully,
 } from '../../src/host/files.js'
 import { isLoopback } from '../../src/host/http.js'
+import { cutToBytes } from '../../src/protocol/text.js'
 import { createManualClock } from '../support/clock.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 

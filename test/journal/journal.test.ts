@@ -6,9 +6,9 @@ import { text } from 'node:stream/consumers'
 import Database from 'libsql'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { inspectDatabase } from '../../src/host/corruption.js'
-import { identityOf } from '../../src/journal/identity.js'
 import { type Intent, type IntentRow, Journal, RepeatedRequest } from '../../src/journal/index.js'
 import { JOURNAL_MIGRATIONS } from '../../src/journal/rows.js'
+import { identityOf } from '../../src/protocol/identity.js'
 import type { RunState } from '../../src/protocol/run-state.js'
 import { built } from '../support/built.js'
 import { containers } from '../support/containers.js'
@@ -148,6 +148,19 @@ describe('the life of a row', () => {
     see(journal, 'r1', 'succeeded', { urls: ['https://x.example/1'] })
     expect(journal.find(ADDRESS, 'r1')).toMatchObject({
       ...{ phase: 'succeeded', elapsedMs: 2_000, urls: ['https://x.example/1'], error: undefined },
+    })
+  })
+
+  it('has its last failure, with the time of its end: a refund may be decided later', () => {
+    const { journal, advance } = createTestJournal()
+    accepted(journal, 'r1')
+    advance(1_000)
+    see(journal, 'r1', 'failed', { status: 'canceled', failure: 'The refund is not decided yet.' })
+    const { finishedAtMs, elapsedMs } = journal.find(ADDRESS, 'r1') ?? {}
+    advance(60_000)
+    see(journal, 'r1', 'failed', { status: 'failed', failure: 'Its price was refunded.' })
+    expect(journal.find(ADDRESS, 'r1')).toMatchObject({
+      ...{ status: 'failed', error: { message: 'Its price was refunded.' }, finishedAtMs, elapsedMs },
     })
   })
 

@@ -38,9 +38,6 @@ test.each([
   ['a lighthouse keeper’s cottage', ['lighthouse', 'house']],
   ['__proto__ constructor dog', ['dog']],
   ['golden reflections, a fox in the snow', ['fox']],
-  ['city street at night, neon signs, wet asphalt', []],
-  ['a city street without cars or people at night', []],
-  ['Quiet city street at sunset after rain', []],
   ['a fox without a hat and a scarf, in the rain', ['fox']],
   ['not a fox but a wolf', ['wolf']],
   ['not only a fox', ['fox']],
@@ -64,6 +61,10 @@ test.each([
   ['liquid chrome waves', 'liquid chrome waves', undefined],
   ['Ein roter Oldtimer im Herbst', 'Ein roter Oldtimer im Herbst', undefined],
   ['宝箱', '宝箱', undefined],
+  ['an old harbour in the morning fog', 'old harbour', undefined],
+  ['Quiet city street at sunset after rain', 'Quiet city street', undefined],
+  ['a city street without cars or people at night', 'city street', undefined],
+  ['', '', undefined],
 ])('%s is not drawn: its card has the words "%s" and the figure %s', (prompt, title, name) => {
   expect(readPrompt(prompt)).toMatchObject({ card: { title, name }, actors: [] })
 })

@@ -35,7 +35,6 @@ test('a reference that is missing, too large, corrupt or code becomes a placehol
 
 test.each([
   ['a turned photograph', () => magenta(600, 400).jpeg().withMetadata({ orientation: 6 }), 400 / 600],
-  ['16 bits', () => magenta(600, 400).toColourspace('rgb16').png({ progressive: true }), 1.5],
   ['a strip, cropped to four to one', () => magenta(6_000, 4).png(), 4],
   ['one pixel', () => magenta(1, 1).webp({ lossless: true }), 1],
 ])('a reference with %s keeps its ratio', async (_, make, ratio) => {
@@ -46,35 +45,32 @@ test.each([
   expect(await isShown(print)).toBe(true)
 })
 
-test.each([1, 2, 3, 5, 9, 14])(
-  '%i reference images are inside their area and do not overlap',
-  async (count) => {
-    const sizes = [
-      [30, 30],
-      [20, 30],
-      [50, 1],
-      [1, 50],
-    ] as const
-    const files = await Promise.all(sizes.map(([width, height]) => magenta(width, height).png().toBuffer()))
-    const references = Array.from({ length: count }, (_, index) => files[index % files.length])
-    for (const area of [AREA, { ...AREA, height: 1_000 }]) {
-      const prints = await printsOf(references, area)
-      expect(prints).toHaveLength(count)
-      for (const [index, one] of prints.entries()) {
-        expect([one.left, one.top, one.width, one.height].every((each) => each % 2 === 0)).toBe(true)
-        expect(Math.min(one.left - area.left, one.top - area.top)).toBeGreaterThanOrEqual(0)
-        expect(one.left + one.width).toBeLessThanOrEqual(area.left + area.width)
-        expect(one.top + one.height).toBeLessThanOrEqual(area.top + area.height)
-        for (const other of prints.slice(index + 1)) {
-          const isBeside = one.left + one.width <= other.left || other.left + other.width <= one.left
-          expect(isBeside || one.top + one.height <= other.top || other.top + other.height <= one.top).toBe(
-            true,
-          )
-        }
+test.each([1, 3, 14])('%i reference images are inside their area and do not overlap', async (count) => {
+  const sizes = [
+    [30, 30],
+    [20, 30],
+    [50, 1],
+    [1, 50],
+  ] as const
+  const files = await Promise.all(sizes.map(([width, height]) => magenta(width, height).png().toBuffer()))
+  const references = Array.from({ length: count }, (_, index) => files[index % files.length])
+  for (const area of [AREA, { ...AREA, height: 1_000 }]) {
+    const prints = await printsOf(references, area)
+    expect(prints).toHaveLength(count)
+    for (const [index, one] of prints.entries()) {
+      expect([one.left, one.top, one.width, one.height].every((each) => each % 2 === 0)).toBe(true)
+      expect(Math.min(one.left - area.left, one.top - area.top)).toBeGreaterThanOrEqual(0)
+      expect(one.left + one.width).toBeLessThanOrEqual(area.left + area.width)
+      expect(one.top + one.height).toBeLessThanOrEqual(area.top + area.height)
+      for (const other of prints.slice(index + 1)) {
+        const isBeside = one.left + one.width <= other.left || other.left + other.width <= one.left
+        expect(isBeside || one.top + one.height <= other.top || other.top + other.height <= one.top).toBe(
+          true,
+        )
       }
     }
-  },
-)
+  }
+})
 
 test('a preview as a reference is shown without its caption', async () => {
   const input = { prompt: 'a fox', aspect_ratio: '1:1', quality: 'basic' }

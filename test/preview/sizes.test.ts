@@ -32,9 +32,3 @@ test.each(VIDEOS)('a video of %s is %s, at 1080p %s', (aspect_ratio, standard, f
   expect(shown(videoSize({ aspect_ratio, resolution: '720p' }))).toBe(standard)
   expect(shown(videoSize({ aspect_ratio, resolution: '1080p' }))).toBe(full)
 })
-
-test('an invalid ratio is refused', () => {
-  for (const aspect_ratio of ['', '16', '0:9', 'a:b', '-1:2']) {
-    expect(() => imageSize({ aspect_ratio, quality: 'basic' })).toThrow(TypeError)
-  }
-})

@@ -33,12 +33,6 @@ test.each([
     expect(Math.abs(Number(parts[index]) - wanted)).toBeLessThan(8)
 })
 
-test('draws a grey picture in grey', async () => {
-  expect(await draw(await plainPicture('#808080', 4, 2).toColourspace('b-w').png().toBuffer(), {})).toBe(
-    '\u001b[38;2;128;128;128;48;2;128;128;128m▀▀▀▀\u001b[0m\n',
-  )
-})
-
 test('sends kitty and iTerm2 a PNG of the reduced size', async () => {
   const noise = { type: 'gaussian', sigma: 60, mean: 128 } as const
   const bytes = await sharp({ create: { width: 120, height: 90, channels: 3, background: 'teal', noise } })

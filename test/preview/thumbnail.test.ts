@@ -29,17 +29,9 @@ const SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><image
 /** With why they are refused: by what their header says, or by sharp, in its own words. */
 const HOSTILE: readonly (readonly [string, () => Buffer | Promise<Buffer>, string | RegExp])[] = [
   ['a PNG of 121 megapixels', () => claimingPng(11_000, 11_000), 'the picture has too many pixels'],
-  ['a PNG of 4 gigapixels', () => claimingPng(65_000, 65_000), 'the picture has too many pixels'],
   ['half a PNG', async () => half(await noise().png().toBuffer()), /./],
   ['half a JPEG', async () => half(await noise().jpeg().toBuffer()), /./],
-  ['half a WebP', async () => half(await noise().webp().toBuffer()), /./],
   ['an SVG', () => Buffer.from(SVG), 'unknown or damaged picture format'],
-  ['a script', () => Buffer.from('<script>alert(1)</script>'), 'unknown or damaged picture format'],
-  [
-    'a BMP',
-    () => Buffer.from('BM\x46\0\0\0\0\0\0\0\x36\0\0\0', 'latin1'),
-    'unknown or damaged picture format',
-  ],
   ['nothing', () => Buffer.alloc(0), 'unknown or damaged picture format'],
 ]
 
@@ -64,10 +56,7 @@ beforeAll(async () => {
 
 test.each([
   ['a 4K PNG', () => teal(3_840, 2_160).png(), 384, 216],
-  ['a tall JPEG', () => teal(1_000, 2_000).jpeg(), 192, 384],
   ['a photograph that was turned', () => teal(600, 400).jpeg().withMetadata({ orientation: 6 }), 256, 384],
-  ['an interlaced PNG', () => teal(1_200, 1_200).png({ progressive: true }), 384, 384],
-  ['a GIF', () => teal(768, 480).gif(), 384, 240],
   ['an AVIF', () => teal(768, 480).avif({ effort: 0 }), 384, 240],
   ['a small picture, which stays as it is', () => teal(40, 30).webp(), 40, 30],
   ['a strip', () => teal(6_000, 2).png(), 384, 1],

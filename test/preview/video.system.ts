@@ -64,15 +64,3 @@ describePages('a film in Chromium', (pages) => {
     expect(shown).toEqual({ width: 720, height: 720, seconds: 5 })
   })
 })
-
-test('a film of ten seconds in 9:16 has 240 upright frames', async () => {
-  const { bytes } = await render('video', { ...INPUT, aspect_ratio: '9:16', duration: '10' })
-  const keyFrames = Array.from({ length: 10 }, (_, second) => second * 24 + 1)
-  checkFilm(bytes, { width: 720, height: 1280, frames: 240, keyFrames, profile: 66 })
-})
-
-test('a picture of high quality has 3840 pixels on its longer side', async () => {
-  const { bytes } = await render('image', { prompt: 'hills', aspect_ratio: '21:9', quality: 'high' })
-  // Width and height in the header of a PNG.
-  expect([bytes.readUInt32BE(16), bytes.readUInt32BE(20)]).toEqual([3840, 1646])
-})

@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openEncoder } from '../../src/preview/encoder.js'
 import { writeOutput } from '../../src/preview/files.js'
-import { columnAt, copyInto, planShots } from '../../src/preview/film.js'
+import { columnAt, copyInto, planesOf, planShots } from '../../src/preview/film.js'
 import { createPreviewEngine } from '../../src/preview/index.js'
 import { layOut } from '../../src/preview/picture.js'
 import { findFfmpeg } from '../../src/preview/terminal-picture.js'
@@ -19,7 +19,7 @@ const SIZE = { width: 64, height: 48 }
 /** A film of frames that grow lighter. */
 async function filmOf(frames: number): Promise<Buffer> {
   const encoder = await openEncoder(SIZE)
-  const frame = new Uint8Array(SIZE.width * SIZE.height * 4)
+  const frame = new Uint8Array(SIZE.width * SIZE.height * 1.5)
   for (let at = 0; at < frames; at++) encoder.add(frame.fill(100 + at))
   return encoder.finish('a fox 🦊')
 }
@@ -70,25 +70,11 @@ test('an abort before the file is complete rejects with the reason and leaves no
 
 const FRAME = { width: 1280, height: 720 }
 
-test.each([
-  ['5', 120, 3],
-  ['10', 240, 4],
-] as const)(
-  'a film of %s s has %i frames in %i shots, and each shot begins at a key frame and moves against the last',
-  (duration, frames, count) => {
-    const shots = planShots(duration, FRAME)
-    expect(shots.reduce((sum, shot) => sum + shot.frames, 0)).toBe(frames)
-    expect(shots).toHaveLength(count)
-    for (const [index, shot] of shots.entries()) {
-      expect(shot.frames % 24).toBe(0)
-      expect(shot.step).not.toBe(shots[index + 1]?.step)
-    }
-  },
-)
-
-test('the camera moves sideways by whole even pixels and never leaves the stage', () => {
+test('a film has shots of whole seconds, in which the camera moves by even pixels and never leaves the stage', () => {
   for (const size of [FRAME, { width: 1080, height: 1920 }, { width: 2520, height: 1080 }]) {
-    for (const shot of planShots('10', size)) {
+    const shots = planShots('10', size)
+    expect(shots.map(({ frames }) => frames)).toEqual([72, 48, 48, 72])
+    for (const shot of shots) {
       const columns = Array.from({ length: shot.frames }, (_, at) => columnAt(shot, at))
       expect(columns.every((column) => column % 2 === 0)).toBe(true)
       expect([Math.min(...columns), Math.max(...columns)]).toEqual([0, shot.way])
@@ -98,26 +84,29 @@ test('the camera moves sideways by whole even pixels and never leaves the stage'
 })
 
 test('a frame shows the part of the stage at its column, and an overlay covers only its place', () => {
-  const layerOf = (width: number, height: number, value: (at: number) => number) => ({
-    width,
-    height,
-    data: Uint8Array.from({ length: width * height * 4 }, (_, at) => value(at)),
-  })
-  const frame = layerOf(4, 2, () => 0)
-  copyInto(
-    frame,
-    layerOf(6, 2, (at) => (at >> 2) % 6),
-    0,
-    0,
-    1,
-  )
-  copyInto(
-    frame,
-    layerOf(1, 1, () => 9),
-    3,
-    1,
-  )
-  expect([...frame.data].filter((_, at) => at % 4 === 0)).toEqual([1, 2, 3, 4, 1, 2, 3, 9])
+  const planesOf = (width: number, height: number, value: (column: number) => number) =>
+    [1, 2, 2].map((share) => ({
+      width: width / share,
+      height: height / share,
+      data: Uint8Array.from({ length: (width * height) / share ** 2 }, (_, at) =>
+        value(at % (width / share)),
+      ),
+    }))
+  const frame = planesOf(4, 2, () => 0)
+  const stage = planesOf(8, 2, (column) => column)
+  const overlay = planesOf(2, 2, () => 9)
+  copyInto(frame, stage, 0, 0, 2)
+  copyInto(frame, overlay, 2, 0)
+  expect(frame.map(({ data }) => [...data])).toEqual([
+    [2, 3, 9, 9, 2, 3, 9, 9],
+    [1, 9],
+    [1, 9],
+  ])
+})
+
+test('a picture becomes YUV of BT.601', async () => {
+  const planes = await planesOf(plainPicture('#ff0000', 4, 2))
+  expect(planes.map(({ data }) => [...new Set(data)])).toEqual([[82], [90], [240]])
 })
 
 test.each([FRAME, { width: 720, height: 1280 }, { width: 720, height: 720 }])(

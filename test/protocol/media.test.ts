@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { imageProblem, imageSourceOf, imageTypeOf } from '../../src/protocol/media.js'
+import { mediaContentType, mediaProblem, sourceFormOf } from '../../src/protocol/media.js'
 
 const ftyp = (...brands: string[]) =>
   Buffer.from(`\0\0\0\x18ftyp${brands[0]}\0\0\0\0${brands.join('')}`, 'latin1')
@@ -8,8 +8,8 @@ describe('a file that cannot be sent', () => {
   it.each([['heic', 'mif1'], ['heix'], ['mif1', 'heic'], ['msf1']])(
     'gets a command that converts it if it is a photo of a phone: %s',
     (...brands) => {
-      expect(imageTypeOf(ftyp(...brands))).toBeUndefined()
-      expect(imageProblem(ftyp(...brands))).toBe(
+      expect(mediaContentType(ftyp(...brands), 'image')).toBeUndefined()
+      expect(mediaProblem(ftyp(...brands), 'image')).toBe(
         'is a HEIC image. Convert it to JPEG first (`magick photo.heic photo.jpg`, on macOS ' +
           '`sips -s format jpeg photo.heic --out photo.jpg`)',
       )
@@ -19,16 +19,16 @@ describe('a file that cannot be sent', () => {
   it.each([Buffer.from('no image'), Buffer.alloc(0), ftyp('isom')])(
     'else gets the list of types: %s',
     (bytes) => {
-      expect(imageProblem(bytes)).toBe('is not a PNG, JPEG, WebP, GIF or AVIF image')
+      expect(mediaProblem(bytes, 'image')).toBe('is not a PNG, JPEG, WebP, GIF or AVIF image')
     },
   )
 
   it('accepts an AVIF image that has a brand of HEIF too', () => {
-    expect(imageTypeOf(ftyp('mif1', 'avif'))).toBe('image/avif')
+    expect(mediaContentType(ftyp('mif1', 'avif'), 'image')).toBe('image/avif')
   })
 })
 
-describe('the form of an image source', () => {
+describe('the form of a source', () => {
   it.each([
     ['https://x.example/a.png', 'url'],
     ['HTTP://x.example/a.png', 'url'],
@@ -44,5 +44,5 @@ describe('the form of an image source', () => {
     [' ', 'blank'],
     ['refs/a.png', 'path'],
     ['C:\\a.png', 'path'],
-  ] as const)('%s is one of %s', (text, form) => expect(imageSourceOf(text)).toBe(form))
+  ] as const)('%s is one of %s', (text, form) => expect(sourceFormOf(text)).toBe(form))
 })

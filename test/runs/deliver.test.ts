@@ -52,9 +52,10 @@ async function delivered(firstMs: number, freshMs = firstMs, failing: readonly n
     deliver({ ...session, address: 'https://a.example' } as unknown as RunsSession, run, {
       downloader: createDownloader({ fetch, clock, random: () => 0.5 }),
       run: { kind: 'image' },
+      row: undefined,
       target: { kind: 'template', template: join(folder, '{index}.{ext}') },
       hint: 'Download again.',
-      namerFor: async () => undefined,
+      namesFor: async () => undefined,
       mayReplace: () => false,
     }),
   )

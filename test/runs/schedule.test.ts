@@ -279,6 +279,17 @@ describe('a reader', () => {
     await tried.clock.advance(60_000)
     expect(creates(tried.sent)).toEqual(['a 0'])
   })
+
+  it('that fails is told when every create that was sent is answered', async () => {
+    const tried = bench('a b c', {
+      createMs: 1_000,
+      onEvent(event) {
+        if (event.is === 'created' && event.run.row.name === 'a') throw new Error('the disk is full')
+      },
+    })
+    await expect(tried.run()).rejects.toThrow('the disk is full')
+    expect([tried.clock.monotonic(), tried.unanswered.creates]).toEqual([2_000, 0])
+  })
 })
 
 it('a bug in a row is thrown when the rows that exist have ended', async () => {

@@ -261,7 +261,7 @@ describe('a wait whose limit passed while the machine slept', () => {
     )
     await clock.advance(1_500)
     nightMs = NIGHT_MS
-    await clock.advance(5_000)
+    await clock.advance(60_000)
     return { result: await waited, requests: requests.length }
   }
 
@@ -269,6 +269,11 @@ describe('a wait whose limit passed while the machine slept', () => {
     expect((await waitThroughNight([GOING, GOING, DONE])).result).toMatchObject({
       phase: 'succeeded',
     })
+  })
+
+  it('asks again in place of a request that hangs since before', async () => {
+    const { result, requests } = await waitThroughNight([GOING, 'hang', DONE])
+    expect([result, requests]).toMatchObject([{ phase: 'succeeded' }, 3])
   })
 
   it('ends at the limit if the run is still running', async () => {

@@ -77,13 +77,13 @@ test.each<[name: string, body: unknown, code: string, says?: RegExp]>([
     'large unknown fields',
     image({ prompt: 'x', a: 'x'.repeat(140_000), b: 'x'.repeat(140_000) }),
     'invalid_input',
-    /parameters other than prompt and image_urls have 2800\d\d bytes/,
+    /parameters other than prompt and media have 2800\d\d bytes/,
   ],
   [
     'many images for a video',
     video({ prompt: 'x', image_urls: urls(15) }),
     'invalid_input',
-    /15 images; the limit is 14/,
+    /15 files; the limit is 14/,
   ],
   [
     'a long address of an image',

@@ -81,7 +81,7 @@ test.each<[model: string, input: object, message: string]>([
   [
     'acme/flux-2',
     { more: 'x'.repeat(263_000) },
-    'The parameters other than prompt and image_urls have 263011 bytes of JSON together; the limit is 262144.',
+    'The parameters other than prompt and media have 263011 bytes of JSON together; the limit is 262144.',
   ],
   [
     'acme/free',
@@ -91,7 +91,7 @@ test.each<[model: string, input: object, message: string]>([
       words: ['x'.repeat(131_000)],
       more: 'x'.repeat(131),
     },
-    'The parameters other than prompt and image_urls have 262176 bytes of JSON together; the limit is 262144.',
+    'The parameters other than prompt and media have 262176 bytes of JSON together; the limit is 262144.',
   ],
   [
     'acme/flux-2',
@@ -173,12 +173,13 @@ test('a queued run of an earlier version, whose model was removed, stays queued 
     ids.push((await ask(before, 'POST', RUNS, { model: 'acme/flux-2', input: {} })).body.id)
   await before.clock.runUntil(before.service.close())
   const { dataFolder, databaseUrl, apiKey } = before
+  const engine = { ...createInstantEngine(), modelOf: async () => undefined }
   for (const [role, reported] of [
     ['api', []],
     ['all', [`${ids[0]} stays queued: this service does not have its model acme/flux-2`]],
   ] as const) {
     const service = {
-      ...(await createTestService({ role, models: [FLUX, FILM], dataFolder, databaseUrl })),
+      ...(await createTestService({ role, engine, models: [FLUX, FILM], dataFolder, databaseUrl })),
       apiKey,
     }
     for (const id of [...ids, ...ids]) {

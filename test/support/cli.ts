@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import { expect } from 'vitest'
-import type { PictureParts } from '../../src/cli/context/picture-parts.js'
+import type { ReplaceableParts } from '../../src/cli/context/context.js'
 import { main } from '../../src/cli/main.js'
 import type { InputStream, OutputStream } from '../../src/cli/process/io.js'
 import type { FileSystem } from '../../src/host/file-system.js'
@@ -31,12 +31,12 @@ export interface RunOptions {
   /** Called with all text of standard error so far, after each write. */
   onStderr?(text: string): void
   readonly fetch?: Fetch
-  /** Renders the runs of `--local`. The local service then listens on a loopback port in this process. */
+  /** Renders the runs of `--local`. */
   readonly engine?: Engine
   /** What the file systems of output files can do. Default: what they really can. */
   readonly fileSystem?: FileSystem
   /** Draws pictures in the terminal. */
-  readonly pictures?: PictureParts
+  readonly drawPicture?: ReplaceableParts['drawPicture']
   /** Replaces the platform's opener. By default, nothing is opened. */
   openResult?(target: string): Promise<void>
   readonly clock?: ManualClock
@@ -104,7 +104,7 @@ export async function runCli(argv: readonly string[], options: RunOptions = {}):
         clock,
         random: () => 0.5,
         openResult,
-        ...(options.pictures && { pictures: options.pictures }),
+        ...(options.drawPicture && { drawPicture: options.drawPicture }),
         ...(options.fileSystem && { fileSystem: options.fileSystem }),
         ...(options.engine === undefined
           ? { fetch: options.fetch ?? noNetwork }

@@ -49,9 +49,6 @@ export async function createFamily(
       edit(lock.runs)
       writeFileSync(lockPath, JSON.stringify(lock))
     },
-    /** Writes a lock file as version 1 of the format was, with the creates that it kept. */
-    earlierLock: (runs: Readonly<Record<string, unknown>>) =>
-      writeFileSync(lockPath, JSON.stringify({ version: 1, runs })),
     /** Returns what the journal has in flight, by the name of the row. */
     flights: (): Readonly<Record<string, JournalRun>> =>
       withJournal(service.home, (journal) => {

@@ -1,23 +1,30 @@
-/** The generated parts of the docs. `npm run docs` writes each between `<!-- generated: name -->` and `<!-- end -->`. */
+/**
+ * The generated parts of the docs and of action.yml. `npm run docs` writes each between `<!-- generated: name -->` and
+ * `<!-- end -->`.
+ */
 import type { Command, Option } from 'commander'
-import { globalOptions } from '../../src/cli/flags/globals.js'
+import { parse } from 'yaml'
 import { EXIT_MEANINGS } from '../../src/cli/process/exit.js'
+import { globalOptions } from '../../src/cli/settings/globals.js'
 import { SETTINGS } from '../../src/cli/settings/table.js'
 import { EXIT, OWN_CODES } from '../../src/errors.js'
+import { DEFAULTS } from '../../src/protocol/defaults.js'
 import { KINDS, type ParameterSchema } from '../../src/protocol/models.js'
 import { describeValues, flagOf, PARAMETER_NAMES } from '../../src/protocol/parameters.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
 import { PREVIEW_DOCUMENTS } from '../../src/service/models/served-model.js'
 import { REFUSALS } from '../../src/service/rules/refusal.js'
-import { commandsUnder, everyCommand } from './project.js'
+import { commandsUnder, everyCommand, optionsOf, read } from './project.js'
 
 /** Returns the page with its generated parts as the program has them now. */
 export async function withGeneratedParts(page: string): Promise<string> {
-  const parts = page.split(/(?<=^<!-- generated: [\w ]+ -->\n)[\s\S]*?(?=^<!-- end -->$)/m)
+  const parts = page.split(/(?<=^ *(?:# )?<!-- generated: [\w ]+ -->\n)[\s\S]*?(?=^ *(?:# )?<!-- end -->$)/m)
   const texts = await Promise.all(
     parts.map(async (part) => {
-      const [, name] = /<!-- generated: ([\w ]+) -->\n$/.exec(part) ?? []
-      return name === undefined ? part : `${part}\n${await PARTS[name]?.()}\n`
+      const [, sign, name] = /(# )?<!-- generated: ([\w ]+) -->\n$/.exec(part) ?? []
+      if (name === undefined) return part
+      const text = await PARTS[name]?.()
+      return sign === undefined ? `${part}\n${text}\n` : `${part}${text}`
     }),
   )
   return texts.join('')
@@ -32,6 +39,18 @@ const PARTS: Readonly<Record<string, () => string | Promise<string>>> = {
         return `${line}${flags && `. ${flags}`}\n`
       })
       .join(''),
+  manifest: () => `    default: ${DEFAULTS.manifest}\n`,
+  'action inputs': () =>
+    table(
+      ['input', 'meaning', 'default'],
+      Object.entries(parse(read('action.yml')).inputs as Inputs).map(
+        ([name, { description, default: value }]) => [
+          code(name),
+          description,
+          name === 'manifest' ? code(DEFAULTS.manifest) : value && code(value),
+        ],
+      ),
+    ),
   settings: () =>
     table(
       ['setting', 'variable', 'config key', 'default'],
@@ -85,6 +104,8 @@ const PARTS: Readonly<Record<string, () => string | Promise<string>>> = {
 
 const SIGNALS: readonly number[] = [EXIT.sighup, EXIT.sigint, EXIT.sigterm]
 
+type Inputs = Readonly<Record<string, { readonly description: string; readonly default: string }>>
+
 interface Setting {
   readonly about: string
   readonly environment?: string
@@ -113,14 +134,15 @@ const GLOBALS = new Set(globalOptions().map(({ flags }) => flags))
 
 /** The options of a command that the rows above it do not have. A group has those that all of its commands share. */
 function shownOptions(command: Command): readonly Option[] {
-  if (command.parent === null) return command.options
+  if (command.parent === null) return optionsOf(command)
   const above = new Set([
     ...GLOBALS,
     ...parentsOf(command)
       .flatMap(sharedOptions)
       .map(({ flags }) => flags),
   ])
-  const own = command.commands.length > 0 ? [...sharedOptions(command), ...command.options] : command.options
+  const own =
+    command.commands.length > 0 ? [...sharedOptions(command), ...optionsOf(command)] : optionsOf(command)
   return own.filter(({ flags }) => !above.has(flags))
 }
 
@@ -130,8 +152,8 @@ const parentsOf = ({ parent }: Command): readonly Command[] =>
 function sharedOptions(group: Command): readonly Option[] {
   const [first, ...others] = commandsUnder(group).filter(({ commands }) => commands.length === 0)
   if (first === undefined || others.length === 0) return []
-  return first.options.filter(({ flags }) =>
-    others.every(({ options }) => options.some((each) => each.flags === flags)),
+  return optionsOf(first).filter(({ flags }) =>
+    others.every((other) => optionsOf(other).some((each) => each.flags === flags)),
   )
 }
 

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { KINDS, type ModelDocument, type ParameterSchema } from '../../src/protocol/models.js'
 import { PREVIEW_DOCUMENTS } from '../../src/service/models/served-model.js'
-import { MAX_IMAGES, MAX_PROMPT_CHARACTERS } from '../../src/service/rules/create-request.js'
+import { MAX_FILES, MAX_PROMPT_CHARACTERS } from '../../src/service/rules/create-request.js'
 import { ROOT } from './project.js'
 
 type Json = Readonly<Record<string, unknown>>
@@ -59,7 +59,7 @@ function inputSchema({ input }: ModelDocument, description: string, images: Json
       ...checkedKeywords(schema),
       description: `${schema.description}${describeDefault(schema)}`,
       ...(name === 'prompt' && { maxLength: atMost(schema, 'maxLength', MAX_PROMPT_CHARACTERS) }),
-      ...(name === 'image_urls' && { maxItems: atMost(schema, 'maxItems', MAX_IMAGES), items: images }),
+      ...(name === 'image_urls' && { maxItems: atMost(schema, 'maxItems', MAX_FILES), items: images }),
     },
   ])
   const missing = Object.hasOwn(input.properties, 'image_urls') ? {} : { not: { required: ['image_urls'] } }

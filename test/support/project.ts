@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Command } from 'commander'
+import type { Command, Option } from 'commander'
 import type { CommandEnvironment } from '../../src/cli/context/context.js'
 import { createProgram } from '../../src/cli/program.js'
 
@@ -24,6 +24,13 @@ export const commandsUnder = (command: Command): readonly Command[] => [
   command,
   ...command.commands.flatMap(commandsUnder),
 ]
+
+/** The options of a command in its help, except `--help`. */
+export const optionsOf = (command: Command): readonly Option[] =>
+  command
+    .createHelp()
+    .visibleOptions(command)
+    .filter(({ long }) => long !== '--help')
 
 /** For a program whose lines are parsed, and whose commands do not run. */
 export const PARSE_ONLY: CommandEnvironment = {

@@ -7,7 +7,7 @@ import { createManualClock } from './clock.js'
 import { ONE_PIXEL_PNG } from './engines.js'
 import { addAccount } from './service.js'
 
-const onePixel = `echo ${ONE_PIXEL_PNG.toString('base64')} | base64 -d > "$RUSHES_OUTPUT_DIR/a.png"`
+export const onePixel = `echo ${ONE_PIXEL_PNG.toString('base64')} | base64 -d > "$RUSHES_OUTPUT_DIR/a.png"`
 
 /** Engine options for `serve`: images of one pixel, ready after a number of seconds, and videos that never end. */
 export const quickEngines = (imageAfterS = 0): readonly string[] => [

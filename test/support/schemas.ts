@@ -1,7 +1,7 @@
 /** Checks real output against docs/schemas. Here, a key that a schema does not list is an error. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { Ajv, type ValidateFunction } from 'ajv'
-import { commandWord, wantsJson } from '../../src/cli/flags/globals.js'
+import { commandWord, wantsJson } from '../../src/cli/settings/globals.js'
 
 interface Schema {
   readonly title: string

@@ -121,7 +121,7 @@ export class LockFile {
 
   constructor(options: LockFileOptions) {
     this.#options = options
-    this.#lock = { ...options.lock, manifest: options.manifest, earlier: new Map() }
+    this.#lock = { ...options.lock, manifest: options.manifest }
     this.#base = new Map(options.lock.entries)
   }
 
@@ -171,9 +171,8 @@ export class LockFile {
   /** Writes what is not written yet. `isDone`: no row of this batch is in flight. Rejects with the system's error. */
   async end(isDone: boolean): Promise<void> {
     if (isDone) this.#lock = { ...this.#lock, working: undefined }
-    const { entries, manifest, ...read } = this.#options.lock
-    const isUnchanged = this.#changes.size === 0 && !this.#hasWritten && read.working === this.#lock.working
-    if (isUnchanged && read.earlier.size === 0) return
+    const { working } = this.#options.lock
+    if (this.#changes.size === 0 && !this.#hasWritten && working === this.#lock.working) return
     if (this.#changes.size > 0 || this.#written !== lockText(this.#lock)) await this.write()
   }
 

@@ -3,7 +3,7 @@
  * flight is in it but one word: `working` names the state folder whose journal knows what is in flight. A batch that finds
  * another folder's name there knows that it cannot know.
  */
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { basename, dirname, join } from 'node:path'
 import { usageError } from '../../errors.js'
 import type { Kind } from '../../protocol/models.js'
@@ -45,21 +45,6 @@ export interface FurtherOutput extends LockedOutput {
   readonly run: string
 }
 
-/** A create that an earlier version has written to the lock file. */
-export interface EarlierCreate {
-  readonly hash: string
-  readonly kind: Kind | undefined
-  readonly model: string
-  readonly service: string | undefined
-  readonly sentAtMs: number
-  /** Id of the run. Undefined if the outcome of the create is unknown. */
-  readonly run: string | undefined
-  /** Token of the create, as in the journal. */
-  readonly token: string | undefined
-  /** Key of its row in the journal. */
-  readonly key: string | undefined
-}
-
 export interface Lock {
   /** Identifies the batch in the journal. */
   readonly batch: string
@@ -68,8 +53,6 @@ export interface Lock {
   /** File name of the manifest. Detects two manifests that share a lock file because they have the same stem. */
   readonly manifest: string | undefined
   readonly entries: ReadonlyMap<string, Made>
-  /** By the name of the entry. */
-  readonly earlier: ReadonlyMap<string, EarlierCreate>
 }
 
 export const newLock = (): Lock => ({
@@ -77,8 +60,11 @@ export const newLock = (): Lock => ({
   working: undefined,
   manifest: undefined,
   entries: new Map(),
-  earlier: new Map(),
 })
+
+/** Marks the temporary files of a batch's downloads: another command may download into the same path. */
+export const ownerOfParts = (batch: string): string =>
+  createHash('sha256').update(batch).digest('hex').slice(0, 8)
 
 /** Returns the path of the lock file: `shots.lock.json` for `shots.yaml`. */
 export const lockPathOf = (manifest: string): string => `${manifest.replace(/\.[^./\\]+$/, '')}.lock.json`
@@ -103,7 +89,7 @@ export function outputsOf(made: Made | undefined): readonly LockedOutput[] {
 }
 
 const LOCK_VERSION = 2
-/** The version before kept creates in the lock file, which this one takes over. */
+/** The version before kept creates in the lock file. */
 const EARLIER_VERSION = 1
 
 /** Returns the text of the lock file, designed for diffs and merges: sorted by name, one field per line. */
@@ -147,19 +133,18 @@ export function parseLock(text: string, path: string): Lock {
   if ((version !== LOCK_VERSION && version !== EARLIER_VERSION) || !isObject(runs))
     throw usageError(`${path} is not a lock file of rushes.`, HINT)
   const entries = new Map<string, Made>()
-  const earlier = new Map<string, EarlierCreate>()
   for (const [written, entry] of Object.entries(runs)) {
     const name = written.normalize('NFC')
     const { pending, failures: _, order: _order, variant: _variant, ...fields } = isObject(entry) ? entry : {}
-    const made = fields.sha256 === undefined ? undefined : madeOf(fields)
-    const create = pending === undefined ? undefined : createOf(pending)
-    const isValid =
-      isObject(entry) &&
-      (made !== undefined || fields.sha256 === undefined) &&
-      (create !== undefined || pending === undefined)
-    if (!isValid) throw usageError(`${path}: the entry "${name}" is not valid.`, HINT)
+    if (pending !== undefined)
+      throw usageError(
+        `${path}: the run of "${name}" is in flight in an earlier version of rushes.`,
+        'Finish the batch with that version, or get the run with `rushes wait` and remove "pending" from the entry.',
+      )
+    const made = madeOf(fields)
+    if (!isObject(entry) || (made === undefined && fields.sha256 !== undefined))
+      throw usageError(`${path}: the entry "${name}" is not valid.`, HINT)
     if (made !== undefined) entries.set(name, made)
-    if (create !== undefined) earlier.set(name, create)
   }
   return {
     ...newLock(),
@@ -167,7 +152,6 @@ export function parseLock(text: string, path: string): Lock {
     working: optional(working),
     manifest: optional(manifest),
     entries,
-    earlier,
   }
 }
 
@@ -200,20 +184,4 @@ function madeOf(fields: Fields): Made | undefined {
     ['url', 'content_type', 'made_at'].filter((name) => fields[name] === undefined).map((name) => [name, '']),
   )
   return isWhole ? ({ ...fields, ...missing } as unknown as Made) : undefined
-}
-
-function createOf(value: unknown): EarlierCreate | undefined {
-  if (!isObject(value) || !isHash(value.hash) || typeof value.model !== 'string') return undefined
-  const run = optional(value.run)
-  if (value.state !== 'unconfirmed' && (value.state !== 'accepted' || !run)) return undefined
-  return {
-    hash: value.hash,
-    kind: optional(value.kind) as Kind | undefined,
-    model: value.model,
-    service: optional(value.service),
-    sentAtMs: Date.parse(String(value.sent_at)) || 0,
-    run: value.state === 'accepted' ? run : undefined,
-    token: optional(value.token),
-    key: optional(value.key),
-  }
 }

@@ -7,28 +7,22 @@ import { sameFileKey } from '../../host/file-system.js'
 import { findCollisions, type OutputClaim, outputImageProblems } from './collisions.js'
 import { type ManifestProblem, type ParsedManifest, parseManifest } from './format.js'
 import {
-  bytesToSend,
-  type ImageRules,
-  imageReaderIn,
-  placeOfImage,
-  tooLargeMessage,
-  withSummaries,
-} from './local-images.js'
-import {
-  type ImageReference,
   type Manifest,
   type ManifestEntry,
+  type MediaReference,
   type RowUse,
   resolveRows,
 } from './manifest-entry.js'
 import { expandRow } from './matrix.js'
+import { createManifestFolder, type ManifestFolder, type NamedOutput, outputsOfRow } from './output-paths.js'
 import {
-  createManifestFolder,
-  type ManifestFolder,
-  type NamedOutput,
-  type Naming,
-  outputsOfRow,
-} from './output-paths.js'
+  bytesToSend,
+  type MediaRules,
+  pathOf,
+  referenceReaderIn,
+  tooLargeMessage,
+  withSummaries,
+} from './references.js'
 import { knownFields, type ManifestRow, modelOf, readRow } from './row.js'
 import {
   MAX_RUNS,
@@ -39,11 +33,10 @@ import {
   unknownMessage,
 } from './sections.js'
 
-interface ManifestOptions extends ImageRules, ModelSources {
+interface ManifestOptions extends MediaRules, ModelSources {
   /** Path of the manifest, as given by the user. For standard input, a path that does not exist. */
   readonly path: string
   readonly bytes: Uint8Array
-  readonly naming: Naming
   readonly allowOutside: boolean
   /** Files that no output may replace, such as the lock file, with a description of each. */
   readonly reserved?: ReadonlyMap<string, string>
@@ -74,7 +67,7 @@ export async function readManifest(options: ManifestOptions): Promise<ManifestRe
     problems.set(`${line}:${message}`, { line, message })
   }
   const sections = readSections(parsed, options, report)
-  const { rows, isIncomplete } = rowsOf(sections, options.naming, report)
+  const { rows, isIncomplete } = rowsOf(sections, report)
   const folder = createManifestFolder(resolve(dirname(options.path)))
   const entries = areTooMany(rows) ? [] : await entriesOf(rows, { options, parsed, folder, isIncomplete })
   if (problems.size > 0)
@@ -91,10 +84,10 @@ interface ReadRows {
   readonly isIncomplete: boolean
 }
 
-function rowsOf(sections: Sections, naming: Naming, report: ReportProblem): ReadRows {
+function rowsOf(sections: Sections, report: ReportProblem): ReadRows {
   const schemaOf = (fields: Sections['defaults'], defaults: Sections['defaults']) =>
     modelOf(fields, defaults, sections).schema
-  const parts = sections.rows.map((row) => expandRow(row, sections.defaults, { naming, schemaOf }, report))
+  const parts = sections.rows.map((row) => expandRow(row, sections.defaults, schemaOf, report))
   const expanded = parts.flat()
   const known = knownFields(expanded.map(({ fields, defaults }) => schemaOf(fields, defaults)))
   for (const name of Object.keys(sections.defaults))
@@ -132,7 +125,7 @@ interface NamedRow {
 async function entriesOf(rows: readonly ManifestRow[], reading: Reading): Promise<readonly ManifestEntry[]> {
   const { options, parsed, folder, isIncomplete } = reading
   const named = rows.map(
-    (row): NamedRow => ({ row, line: parsed.lineOf(row.path), outputs: outputsOfRow(row, options.naming) }),
+    (row): NamedRow => ({ row, line: parsed.lineOf(row.path), outputs: outputsOfRow(row) }),
   )
   const claims = named.flatMap((each) => each.outputs.map((output) => claimOf(each, output, reading)))
   for (const claim of claims)
@@ -143,7 +136,7 @@ async function entriesOf(rows: readonly ManifestRow[], reading: Reading): Promis
       )
   findCollisions(claims, reservedBy(reading))
   const problemOf = outputImageProblems([...claims, ...furtherClaims(claims, reading)], folder)
-  const referencesOf = imageReaderIn(folder.folder, options)
+  const referencesOf = referenceReaderIn(folder.folder, options)
   const uses: RowUse[] = []
   for (const { row, line, outputs } of named) {
     const names = outputs.map(({ name }) => name)
@@ -151,13 +144,13 @@ async function entriesOf(rows: readonly ManifestRow[], reading: Reading): Promis
     const bytes = bytesToSend(row.input, references)
     if (bytes > options.maxBodyBytes)
       row.report(
-        tooLargeMessage(`the images need a request of ${bytes} bytes`, options.maxBodyBytes),
-        'image_urls',
+        tooLargeMessage(`the files need a request of ${bytes} bytes`, options.maxBodyBytes),
+        references.find(({ from }) => from === 'file')?.place.parameter ?? 'input',
       )
     for (const each of outputs)
       uses.push({
         entry: entryOf(row, line, each, references),
-        report: (item, message) => row.report(message, ...placeOfImage(row, item)),
+        report: (place, message) => row.report(message, ...pathOf(row, place)),
       })
   }
   const isMissing = isIncomplete || named.some(({ outputs }) => outputs.length === 0)
@@ -199,11 +192,10 @@ function reservedBy({ options, folder }: Reading): ReadonlyMap<string, string> {
 const entryOf = (
   row: ManifestRow,
   line: number,
-  { name, variant, output }: NamedOutput,
-  references: readonly ImageReference[],
+  { name, output }: NamedOutput,
+  references: readonly MediaReference[],
 ): ManifestEntry => ({
   name,
-  variant,
   rowName: row.name ?? name,
   template: row.template?.name,
   at: { line },
@@ -213,12 +205,12 @@ const entryOf = (
   identityInput: withSummaries(row.input, references),
   undocumentedInput: row.undocumentedInput && withSummaries(row.undocumentedInput, references),
   references,
+  media: [...row.media.keys()],
   labels: row.labels,
   output,
 })
 
 export type { ManifestProblem } from './format.js'
-export { type ImageRules, inputToSend } from './local-images.js'
-export type { ImageReference, Manifest, ManifestEntry, RowReference } from './manifest-entry.js'
-export type { Naming } from './output-paths.js'
+export type { Manifest, ManifestEntry, MediaReference, RowReference } from './manifest-entry.js'
+export { inputToSend, type MediaRules, type SentReference } from './references.js'
 export type { Models } from './sections.js'

@@ -1,26 +1,33 @@
 /**
  * The result of reading a manifest: one entry for each run, with its own output file. Entries may use other entries:
- * `row:hero` and `row:hero#2` in `image_urls` are outputs of other runs, resolved once all entries exist. Pure.
+ * `row:hero` and `row:hero#2` in a media parameter are outputs of other runs, resolved once all entries exist. Pure.
  */
 
-import { addTo } from '../../protocol/lists.js'
-import type { MediaSummary } from '../../protocol/media.js'
+import { MEDIA_NOUNS, type MediaSummary, type MediaType } from '../../protocol/media.js'
+import type { MediaPlace } from '../../protocol/media-parameters.js'
 import type { Kind, ModelInput } from '../../protocol/models.js'
 import { nearest, shortened } from '../../protocol/text.js'
+import { levelsOf } from './row-order.js'
 import type { Models } from './sections.js'
 
-/** A reference in `image_urls`. */
-export type ImageReference =
-  /** An http(s) or data: URL, sent unchanged. */
-  | { readonly from: 'url'; readonly text: string }
+/** A source in a media parameter. */
+export type MediaReference =
+  /** An http(s) or data: URL, sent unchanged. `summary`: what identifies a data: URL. */
+  | ({ readonly from: 'url'; readonly text: string; readonly summary?: MediaSummary | undefined } & Placed)
   /** `run:<id>`: resolved when the run is created. */
-  | { readonly from: 'run'; readonly text: string }
-  | { readonly from: 'file'; readonly path: string; readonly summary: MediaSummary }
+  | ({ readonly from: 'run'; readonly text: string } & Placed)
+  | ({ readonly from: 'file'; readonly path: string; readonly summary: MediaSummary } & Placed)
   | RowReference
 
+interface Placed {
+  readonly place: MediaPlace
+}
+
 /** `row:<name>` or `row:<name>#<n>`: an output of another run of the manifest. */
-export interface RowReference {
+export interface RowReference extends Placed {
   readonly from: 'row'
+  /** What the parameter takes. */
+  readonly type: MediaType
   /** The reference, as written. */
   readonly text: string
   /** Name of the entry whose output it is. */
@@ -34,8 +41,6 @@ export interface ManifestEntry {
   readonly name: string
   /** Name of the run as written, without the number that `count` adds. */
   readonly rowName: string
-  /** Number of the run among those of `count`, from 1. */
-  readonly variant: number
   /** Name of a run with a matrix, as written: `icon-{animal}`. The output, if the run has no name. */
   readonly template: string | undefined
   /** Where the run is written. The line is counted from 1. */
@@ -53,7 +58,9 @@ export interface ManifestEntry {
   readonly identityInput: ModelInput
   /** The identity input before the document of its model was known. */
   readonly undocumentedInput?: ModelInput | undefined
-  readonly references: readonly ImageReference[]
+  readonly references: readonly MediaReference[]
+  /** Names of the media parameters of its model. */
+  readonly media: readonly string[]
   /** Kept in the journal; not a part of the input. */
   readonly labels: readonly string[]
   /** Path relative to the manifest, separated by `/`. Ends in `.{ext}` if the extension depends on the output. */
@@ -73,7 +80,7 @@ export interface Manifest {
 const ROW = /^row:/i
 
 /** Returns a reference whose name is the whole text, until all names are known. */
-export const unresolvedRow = (text: string): RowReference => ({
+export const unresolvedRow = (text: string): Omit<RowReference, 'place' | 'type'> => ({
   from: 'row',
   text,
   source: text.replace(ROW, '').normalize(),
@@ -82,8 +89,8 @@ export const unresolvedRow = (text: string): RowReference => ({
 
 export interface RowUse {
   readonly entry: ManifestEntry
-  /** Reports a problem with an item of `image_urls`. */
-  report(item: number, message: string): void
+  /** Reports a problem with a source. */
+  report(place: MediaPlace, message: string): void
 }
 
 type ByName = ReadonlyMap<string, ManifestEntry>
@@ -104,11 +111,12 @@ export function resolveRows(uses: readonly RowUse[], isIncomplete: boolean): rea
   }
   const resolved = uses.map(({ entry, report }) => {
     if (!entry.references.some(({ from }) => from === 'row')) return entry
-    const references = entry.references.map((reference, item) => {
+    const references = entry.references.map((reference) => {
       if (reference.from !== 'row') return reference
       const found = resolveOne(reference, byName, (name) => suggest(name, entry.name))
       if (typeof found !== 'string') return found
-      if (!isIncomplete || byName.has(nameIn(reference.source, byName))) report(item, found)
+      if (!isIncomplete || byName.has(nameIn(reference.source, byName)))
+        report(reference.place, `${reference.place.parameter}: ${found}`)
       return { ...reference, source: '' }
     })
     return { ...entry, references }
@@ -124,10 +132,11 @@ function nameIn(source: string, byName: ByName): string {
 }
 
 function resolveOne(
-  { text, source: written }: RowReference,
+  reference: RowReference,
   byName: ByName,
   suggest: (name: string) => string,
 ): RowReference | string {
+  const { text, source: written, type } = reference
   const source = nameIn(written, byName)
   const number = source === written ? '1' : written.slice(source.length + 1)
   const shortText = shortened(text, 100)
@@ -137,8 +146,9 @@ function resolveOne(
     return `"${shortText}": the manifest has no run named "${shortened(source, 100)}"${suggest(source)}`
   if (!/^[1-9]\d{0,3}$/.test(number))
     return `"${shortText}": the number after # must be a whole number, counted from 1`
-  if (entry.kind === 'video') return `"${shortText}" is a video; image_urls takes images`
-  return { from: 'row', text, source, output: Number(number) }
+  if (entry.kind !== undefined && type !== 'file' && entry.kind !== type)
+    return `"${shortText}" is ${MEDIA_NOUNS[entry.kind]}, not ${MEDIA_NOUNS[type]}`
+  return { ...reference, source, output: Number(number) }
 }
 
 /** Returns the names of the entries that an entry uses, without duplicates. */
@@ -146,38 +156,28 @@ export const sourcesOf = ({ references }: ManifestEntry): readonly string[] => [
   ...new Set(references.flatMap((each) => (each.from === 'row' ? [each.source] : []))),
 ]
 
-/** Reports each cycle once: takes away the entries whose sources are all known, and follows what is left. */
+/** Maximum number of cycles that are reported: each needs another search. */
+const MAX_CYCLES = 20
+
+/** Reports each cycle once: follows the entries that no order contains, and leaves them out of the next one. */
 function reportCycles(entries: readonly ManifestEntry[], uses: readonly RowUse[]): void {
   const indexOf = new Map(entries.map(({ name }, index) => [name, index]))
-  const sources = new Map(entries.map((entry) => [entry.name, sourcesOf(entry)]))
-  const usersOf = new Map<string, string[]>()
-  for (const [name, own] of sources) for (const source of own) addTo(usersOf, source, name)
-  const left = new Map(
-    entries.map(({ name }) => [name, sources.get(name)?.filter((each) => indexOf.has(each)).length]),
-  )
-  const take = (first: readonly string[]) => {
-    for (const free = [...first]; free.length > 0; ) {
-      const name = free.pop() ?? ''
-      left.delete(name)
-      for (const user of usersOf.get(name) ?? []) {
-        const count = (left.get(user) ?? 0) - 1
-        if (left.has(user)) left.set(user, count)
-        if (left.has(user) && count === 0) free.push(user)
-      }
-    }
-  }
-  take([...left].flatMap(([name, count]) => (count === 0 ? [name] : [])))
-  for (let [start] = left.keys(); start !== undefined; [start] = left.keys()) {
+  let left = entries.map((entry) => ({ name: entry.name, sources: sourcesOf(entry) }))
+  for (let cycles = 0; cycles < MAX_CYCLES; cycles++) {
+    const ordered = new Set(levelsOf(left).flat())
+    left = left.filter((row) => !ordered.has(row))
+    const sources = new Map(left.map((row) => [row.name, row.sources]))
+    const [start] = left
+    if (start === undefined) return
     const path: string[] = []
-    let name = start
-    for (; !path.includes(name); name = sources.get(name)?.find((each) => left.has(each)) ?? name)
+    let { name } = start
+    for (; !path.includes(name); name = sources.get(name)?.find((each) => sources.has(each)) ?? name)
       path.push(name)
     const cycle = path.slice(path.indexOf(name))
     const index = indexOf.get(cycle.at(-1) ?? '') ?? 0
-    const item = entries[index]?.references.findIndex((each) => each.from === 'row' && each.source === name)
-    uses[index]?.report(item ?? 0, cycleMessage([...cycle, name]))
-    for (const each of cycle) left.delete(each)
-    take(cycle)
+    const used = entries[index]?.references.find((each) => each.from === 'row' && each.source === name)
+    uses[index]?.report(used?.place ?? { parameter: '' }, cycleMessage([...cycle, name]))
+    left = left.filter((row) => !cycle.includes(row.name))
   }
 }
 

@@ -2,10 +2,10 @@
 import leven from 'leven'
 import { writeJson } from '../../protocol/json.js'
 import type { ModelSchema } from '../../protocol/models.js'
+import { safePart, unreserved } from '../../protocol/output-names.js'
 import { isObject } from '../../protocol/parse.js'
 import { didYouMean, nearest, shortened } from '../../protocol/text.js'
 import type { Path } from './format.js'
-import type { Naming } from './output-paths.js'
 import {
   type Fields,
   isParameter,
@@ -16,11 +16,8 @@ import {
   type WrittenRow,
 } from './sections.js'
 
-interface ExpandOptions {
-  readonly naming: Naming
-  /** Returns the schema of a run, if it is known. */
-  schemaOf(fields: Fields, defaults: Fields): ModelSchema | undefined
-}
+/** Returns the schema of a run, if it is known. */
+type SchemaOf = (fields: Fields, defaults: Fields) => ModelSchema | undefined
 
 /** The value of each key, in the order of the keys. */
 type Combination = ReadonlyMap<string, unknown>
@@ -34,7 +31,7 @@ const MAX_PRODUCT = 100_000
 export function expandRow(
   { path, fields }: Sections['rows'][number],
   defaults: Fields,
-  options: ExpandOptions,
+  schemaOf: SchemaOf,
   report: ReportProblem,
 ): readonly WrittenRow[] {
   const { matrix = null, exclude = null, ...own } = fields
@@ -61,11 +58,10 @@ export function expandRow(
       if (!firstAt.has(id)) firstAt.set(id, combination)
       if (firstAt.get(id) === combination) report(place, `${message} (${describe(combination)})`)
     }
-    const filled = fillRow({ own, defaults, combination, used, refuse, refuseDefault }, options)
+    const filled = fillRow({ own, defaults, combination, used, refuse, refuseDefault }, schemaOf)
     return { path, ...filled, template, report: reportHere }
   })
-  const settable =
-    rows[0] && Object.keys(options.schemaOf(rows[0].fields, rows[0].defaults)?.properties ?? {})
+  const settable = rows[0] && Object.keys(schemaOf(rows[0].fields, rows[0].defaults)?.properties ?? {})
   for (const key of keys.keys()) {
     // All runs would have the same input, and each would be paid for.
     const near = used.has(key) ? undefined : nearest(key, settable ?? [])
@@ -153,10 +149,7 @@ interface FillParts {
 const NO_INPUT: readonly string[] = ['name', 'output', 'label']
 
 /** Sets the fields that are keys of the matrix, and fills in the others. */
-function fillRow(
-  parts: FillParts,
-  { naming, schemaOf }: ExpandOptions,
-): Pick<WrittenRow, 'fields' | 'defaults'> {
+function fillRow(parts: FillParts, schemaOf: SchemaOf): Pick<WrittenRow, 'fields' | 'defaults'> {
   const { own, defaults, combination, used, refuse, refuseDefault } = parts
   const fillField = (field: string, value: unknown, refuseAt: ReportProblem = refuse): unknown => {
     const put = (word: string): Scalar | undefined => {
@@ -167,7 +160,7 @@ function fillRow(
       if (typeof found === 'object') refuseAt([field], found.problem)
       return typeof found === 'object' ? undefined : found
     }
-    return field === 'output' && typeof value === 'string' ? fillPath(value, put, naming) : fill(value, put)
+    return field === 'output' && typeof value === 'string' ? fillPath(value, put) : fill(value, put)
   }
   const filled = (fields: Fields, refuseAt?: ReportProblem): Record<string, unknown> =>
     Object.fromEntries(
@@ -257,7 +250,7 @@ function fill(value: unknown, put: Put): unknown {
 }
 
 /** Makes each value safe as a part of a file name. Only at the beginning of a name, a dot or dash is unsafe. */
-const fillPath = (text: string, put: Put, { safePart, unreserved }: Naming): string =>
+const fillPath = (text: string, put: Put): string =>
   text.replace(/[^/]+/g, (component) => {
     const filled = component.replace(BRACES, (whole, word: string, at: number) => {
       const value = put(word)

@@ -1,5 +1,6 @@
 /** Reads one run of the manifest: finds its model, merges the defaults into it, and checks it against the model's schema. */
 import { asLabel, labelProblem, MAX_LABELS } from '../../protocol/labels.js'
+import { type MediaParameters, mediaParameters } from '../../protocol/media-parameters.js'
 import {
   KINDS,
   type Kind,
@@ -46,8 +47,9 @@ export interface ManifestRow {
   readonly labels: readonly string[]
   /** Whether the run itself has an `input`, which is sent unchanged. */
   readonly hasOwnInput: boolean
-  /** Input as written: local images are paths. */
+  /** Input as written: local files are paths. */
   readonly input: ModelInput
+  readonly media: MediaParameters
   /**
    * The input that the run had before the document of its model was known. A run that was made with it is not paid again
    * because a service now describes the model.
@@ -127,6 +129,7 @@ export function readRow(row: WrittenRow, sections: Sections, known: ReadonlySet<
     count: countOf(all.count, report),
     labels: labelsOf(all.label, report),
     hasOwnInput: input !== undefined,
+    media: mediaParameters(schema),
     input: input === undefined ? inputOf(schema) : isObject(input) ? input : {},
     undocumentedInput:
       documented !== undefined && kind !== undefined && input === undefined

@@ -2,10 +2,12 @@
  * Decides the action of one run of a manifest, in this order: download paid outputs before paying again; do not repeat
  * a create whose outcome is unknown; replace an unknown file only with `--overwrite`. Pure.
  */
-import { MediaSummary } from '../../protocol/media.js'
+import { identityOf } from '../../protocol/identity.js'
+import { MEDIA_NOUNS, MediaSummary } from '../../protocol/media.js'
+import { type MediaSource, withMedia } from '../../protocol/media-parameters.js'
 import { type InputHashes, type Made, outputsOf } from '../lock/lock.js'
-import { contentOf } from '../manifest/local-images.js'
 import type { ManifestEntry, RowReference } from '../manifest/manifest-entry.js'
+import { contentOf } from '../manifest/references.js'
 import type { Flight } from './flights.js'
 
 /** State of the path of an output. */
@@ -90,6 +92,8 @@ interface RowSituation {
   readonly hash: string | undefined
   readonly locked: Made | undefined
   readonly flight: Flight | undefined
+  /** Files that a killed batch has given their names. Default: those of `flight`. */
+  readonly placed?: Flight['files']
   /** Whether the journal of another state folder knows what is in flight: every row without a result may be. */
   readonly isElsewhere: boolean
   /** State of the path of each output. */
@@ -146,11 +150,10 @@ function whyDownload(
 
 /** Finds the first output whose path has a file that must not be replaced. */
 function conflictIn(
-  { facts, locked, flight, flags }: RowSituation,
+  { facts, locked, flight, placed = flight?.files ?? [], flags }: RowSituation,
   isAsMade: boolean,
 ): ConflictAction | undefined {
   const known = outputsOf(locked)
-  const placed = flight?.files ?? []
   for (const [at, fact] of facts.entries()) {
     if (fact.is === 'other') return { do: 'conflict', why: fact.what, at, isForeign: false }
     if (fact.is === 'missing') continue
@@ -189,24 +192,29 @@ export function identityInputOf(
   const { identityInput, undocumentedInput } = entry
   if (!entry.references.some(({ from }) => from === 'row'))
     return { ok: true, identityInput, undocumentedInput }
-  const image_urls: (MediaSummary | string)[] = []
+  const sources: MediaSource[] = []
   for (const reference of entry.references) {
+    const { place } = reference
     if (reference.from !== 'row') {
-      image_urls.push(contentOf(reference))
+      sources.push({ ...place, value: contentOf(reference) })
       continue
     }
     const made = madeOf(reference.source)
     const output = outputsOf(made)[reference.output - 1]
     if (output === undefined) return { ok: false, why: missingOutput(reference, made) }
     const { sha256, bytes, content_type } = output
-    if (!content_type.startsWith('image/'))
-      return { ok: false, why: `${reference.text} is not an image (${content_type || 'unknown type'})` }
-    image_urls.push(new MediaSummary(sha256, bytes, content_type))
+    const [found] = content_type.split('/')
+    if (reference.type !== 'file' && found !== reference.type)
+      return {
+        ok: false,
+        why: `${reference.text} is not ${MEDIA_NOUNS[reference.type]} (${content_type || 'unknown type'})`,
+      }
+    sources.push({ ...place, value: new MediaSummary(sha256, bytes, content_type) })
   }
   return {
     ok: true,
-    identityInput: { ...entry.input, image_urls },
-    undocumentedInput: undocumentedInput && { ...undocumentedInput, image_urls },
+    identityInput: withMedia(entry.input, sources),
+    undocumentedInput: undocumentedInput && withMedia(undocumentedInput, sources),
   }
 }
 
@@ -220,8 +228,6 @@ const outputCount = (count: number): string => (count === 1 ? 'one output' : `${
 const nameOf = ({ source, output }: RowReference): string =>
   `row:${source}${output === 1 ? '' : `#${output}`}`
 
-type HashInput = (model: string, input: unknown, parameter?: string) => string
-
 const HASH_DIGITS = 8
 
 /**
@@ -229,26 +235,22 @@ const HASH_DIGITS = 8
  * are omitted.
  */
 export function inputHashes(
-  { input, identityInput, references }: InputEntry,
+  { identityInput, references }: InputEntry,
   madeOf: (name: string) => Made | undefined,
-  identity: HashInput,
 ): InputHashes {
-  const hash = (value: unknown, name: string) => identity('', value, name).slice(0, HASH_DIGITS)
-  const { image_urls, ...others } = identityInput
+  const hash = (value: unknown, name: string) => identityOf('', value, name).slice(0, HASH_DIGITS)
   const rows = references.flatMap((each) => {
     const sha256 = each.from === 'row' ? outputsOf(madeOf(each.source))[each.output - 1]?.sha256 : undefined
     return each.from !== 'row' || sha256 === undefined
       ? []
       : [[nameOf(each), sha256.slice(0, HASH_DIGITS)] as const]
   })
-  const images = references.map((each) => (each.from === 'row' ? null : contentOf(each)))
-  const hashes = [
-    ...Object.entries(others).map(([name, value]) => [name, hash(value, name)] as const),
-    ...(input.image_urls === undefined
-      ? []
-      : [['image_urls', hash(references.length === 0 ? image_urls : images, 'image_urls')] as const]),
-    ...rows,
-  ]
+  // The outputs of rows have their own hashes.
+  const own = withMedia(
+    identityInput,
+    references.map((each) => ({ ...each.place, value: each.from === 'row' ? null : contentOf(each) })),
+  )
+  const hashes = [...Object.entries(own).map(([name, value]) => [name, hash(value, name)] as const), ...rows]
   return Object.fromEntries(hashes.sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 

@@ -3,9 +3,11 @@ import { lstatSync, type Stats, statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { basename, dirname, extname, posix, resolve } from 'node:path'
 import { type FileSystem, sameFileKey, systemFiles } from '../../host/file-system.js'
-import { cutToBytes, sha256OfFile } from '../../host/files.js'
+import { sha256OfFile } from '../../host/files.js'
 import { describeReason, errorCode } from '../../host/system-error.js'
 import { addTo } from '../../protocol/lists.js'
+import { numbered } from '../../protocol/output-names.js'
+import { cutToBytes } from '../../protocol/text.js'
 import { type Lock, type LockedOutput, type Made, outputsOf } from '../lock/lock.js'
 import {
   createFileIndex,
@@ -15,7 +17,7 @@ import {
   withoutExtension,
 } from '../manifest/collisions.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
-import { createManifestFolder, type ManifestFolder, numbered } from '../manifest/output-paths.js'
+import { createManifestFolder, type ManifestFolder } from '../manifest/output-paths.js'
 import { type FileFact, isInPlace } from './decide.js'
 import type { Flight } from './flights.js'
 
@@ -29,12 +31,7 @@ export interface PlannedOutput {
 
 export interface Disk {
   /** Checks the paths of all outputs in the lock file, and of at least `count` outputs. */
-  lookAt(
-    entry: ManifestEntry,
-    locked: Made | undefined,
-    flight: Flight | undefined,
-    count?: number,
-  ): Promise<readonly PlannedOutput[]>
+  lookAt(entry: ManifestEntry, locked: Made | undefined, count?: number): Promise<readonly PlannedOutput[]>
   /** Whether the file of an entry still exists. Compares only its size. */
   has(made: Made): boolean
   /**
@@ -56,6 +53,8 @@ interface DiskOptions {
   readonly folder: string
   readonly entries: readonly ManifestEntry[]
   readonly lock: Lock
+  /** What the batch has in flight. */
+  readonly flights: readonly Flight[]
   /** Whether the files of this entry stay at their paths, because `--only` does not select its row. */
   keepsFiles(name: string): boolean
   readonly allowOutside: boolean
@@ -120,14 +119,11 @@ export function diskOf(
     readonly name: string
     /** Output in the lock file. */
     readonly own: LockedOutput | undefined
-    /** Sizes of files that an earlier batch was giving their names. */
-    readonly placed: readonly number[]
   }
 
-  async function factAt(file: string, { own, placed }: OutputQuery): Promise<FileFact> {
+  async function factAt(file: string, { own }: OutputQuery): Promise<FileFact> {
     if (file.endsWith(OPEN)) return { is: 'missing' }
-    const isCandidate = (bytes: number) =>
-      bytes === own?.bytes || placed.includes(bytes) || known.hasBytes(bytes)
+    const isCandidate = (bytes: number) => bytes === own?.bytes || known.hasBytes(bytes)
     const fact = await factOf(resolve(folder, file), isCandidate)
     if (fact.is !== 'file' || fact.sha256 === undefined || isOwn(file, fact, own)) return fact
     return mayRead(file) ? { ...fact, known: known.find(file, fact.sha256) } : fact
@@ -152,16 +148,15 @@ export function diskOf(
   }
 
   return {
-    async lookAt(entry, locked, flight, count = 1) {
+    async lookAt(entry, locked, count = 0) {
       const owned = outputsOf(locked)
-      const placed = flight?.files.map(({ bytes }) => bytes) ?? []
-      const length = Math.max(count, owned.length, flight?.urls.length ?? 0)
+      const length = Math.max(1, count, owned.length)
       const found: PlannedOutput[] = []
       for (let number = 1; number <= length; number++) {
         const own = owned[number - 1]
         const isKept = number > 1 && own !== undefined && names.isNameOf(own.file, entry, number)
         const name = isKept ? own.file : names.nameOf(entry, number)
-        found.push(await lookAtOne({ entry, name, own, placed }))
+        found.push(await lookAtOne({ entry, name, own }))
       }
       return found
     },
@@ -206,11 +201,13 @@ export function stagedPath(to: string, sha256: string): string {
 const MAX_STAGED_NAME_BYTES = 200
 
 /** Indexes the files of every row in the lock file. */
-function knownFilesOf({ lock, keepsFiles }: DiskOptions, keyOf: (file: string) => string) {
+function knownFilesOf({ lock, flights, keepsFiles }: DiskOptions, keyOf: (file: string) => string) {
   const outputs = [...lock.entries].flatMap(([name, made]) =>
     outputsOf(made).map((output) => ({ name, output })),
   )
-  const lengths = new Set(outputs.map(({ output }) => output.bytes))
+  // A killed batch may have given files their names before the lock file had them.
+  const placed = flights.flatMap(({ files }) => files)
+  const lengths = new Set([...outputs.map(({ output }) => output), ...placed].map(({ bytes }) => bytes))
   /** Created on demand: most batches find no unknown file at their paths. Two names may have one key. */
   let byFile: Map<string, (typeof outputs)[number][]> | undefined
   const holdersOf = (file: string) => {

@@ -1,16 +1,6 @@
 /** What a batch has in flight: creates and runs that its lock file does not have. Only the journal knows them. */
+import type { DownloadedFile } from '../../protocol/media.js'
 import type { Kind } from '../../protocol/models.js'
-import type { Lock } from '../lock/lock.js'
-
-/** A file that has its final name, or was about to get it when the batch was killed. */
-export interface PlacedFile {
-  /** Absolute path. */
-  readonly path: string
-  readonly sha256: string
-  readonly bytes: number
-  readonly url: string
-  readonly content_type: string
-}
 
 export interface Flight {
   /** Name of the entry. */
@@ -25,18 +15,10 @@ export interface Flight {
   readonly run: string | undefined
   /** Key of its row in the journal, if it has no id. */
   readonly key: string | undefined
-  /** Number of its row in the journal. Undefined if only the lock file of an earlier version has it. */
-  readonly row: number | undefined
+  /** Number of its row in the journal. */
+  readonly row: number
   /** Links to the outputs of a run that has succeeded. */
   readonly urls: readonly string[]
-  readonly files: readonly PlacedFile[]
+  /** Files that have their final names, or were about to get them when the batch was killed. */
+  readonly files: readonly DownloadedFile[]
 }
-
-/** The creates in a lock file of an earlier version, until a batch takes them over into the journal. */
-export const earlierFlights = ({ earlier }: Lock): readonly Flight[] =>
-  [...earlier].map(([name, { hash, kind, model, service, run, key }]) => ({
-    ...{ name, hash, kind, model, address: service, run, key },
-    row: undefined,
-    urls: [],
-    files: [],
-  }))

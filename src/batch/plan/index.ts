@@ -1,9 +1,11 @@
 /** The plan of a batch: every run of the manifest with its action. Planning changes nothing. */
 import type { FileSystem } from '../../host/file-system.js'
 import { createSlots } from '../../host/slots.js'
+import { identityOf } from '../../protocol/identity.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { type Lock, type Made, outputsOf } from '../lock/lock.js'
 import { type Manifest, type ManifestEntry, sourcesOf } from '../manifest/manifest-entry.js'
+import { levelsOf, type RowNode, withSources } from '../manifest/row-order.js'
 import type { Models } from '../manifest/sections.js'
 import {
   type BlockedAction,
@@ -18,7 +20,6 @@ import { type Disk, diskOf, type PlannedOutput } from './disk.js'
 import type { Flight } from './flights.js'
 import { type LeftRun, leftRunsOf } from './left-runs.js'
 import { type Paired, Pairing } from './pair.js'
-import { levelsOf, type RowNode, withSources } from './row-order.js'
 
 interface PlannedRow {
   readonly entry: ManifestEntry
@@ -72,6 +73,8 @@ export interface Plan {
   readonly disk: Disk
   /** Takes a run in flight for a row whose hash is known only now. `isMade`: the row has a file of this hash. */
   takeFlight(name: string, hash: string, isMade: boolean): Flight | undefined
+  /** Numbers of the rows of the journal that rows of the plan have taken so far. */
+  takenRows(): ReadonlySet<number>
 }
 
 export interface Counts extends Readonly<Record<RowAction['do'], number>> {
@@ -91,8 +94,6 @@ export interface PlanOptions {
   readonly flags: RowFlags
   /** Models from the settings, for kinds without a model in the manifest. */
   readonly models: Models
-  /** Equal for the same model and input; with `parameter`, for the same value of that parameter. */
-  identity(model: string, input: unknown, parameter?: string): string
   /** Whether `--only` selects the run. */
   selects(entry: ManifestEntry): boolean
   /** Whether files outside the folder of the manifest may be moved. */
@@ -146,6 +147,10 @@ export async function makePlan(options: PlanOptions): Promise<Plan> {
     counts: countsOf(steps),
     disk: planning.disk,
     takeFlight: (name, hash, isMade) => planning.pairing.takeFlight(name, [hash], isMade ? hash : undefined),
+    takenRows() {
+      const left = new Set(planning.pairing.leftFlights())
+      return new Set(options.flights.flatMap((each) => (left.has(each) ? [] : each.row)))
+    },
   }
 }
 
@@ -210,9 +215,15 @@ async function stepFor(paired: PairedRow, planning: Planning): Promise<PlanStep>
   const { force, forcePending, ...others } = options.flags
   const flags = { ...others, force: force && isMatched, forcePending: forcePending && isMatched }
   const isSelected = selected.has(entry.name)
-  const outputs = isSelected ? await disk.lookAt(entry, locked, flight) : [unselectedOutput(entry)]
+  // A row that waits takes its run when its hash is known.
+  const flights = row.waitsFor.length > 0 ? planning.pairing.flightsOf(entry.name) : []
+  const placed = [flight, ...flights].flatMap((each) => each?.files ?? [])
+  const outputs = isSelected
+    ? await disk.lookAt(entry, locked, flight?.urls.length)
+    : [unselectedOutput(entry)]
   const action = isSelected
-    ? (blocked ?? decide({ ...row, isElsewhere: options.isElsewhere, facts: factsOf(outputs), flags }))
+    ? (blocked ??
+      decide({ ...row, placed, isElsewhere: options.isElsewhere, facts: factsOf(outputs), flags }))
     : SKIP
   return { ...row, outputs, flags, ...actionOn(outputs, withChanges(action, paired, planning)) }
 }
@@ -238,7 +249,7 @@ export function decideAgain(
   step: PlanStep,
   lockOf: (name: string) => Made | undefined,
   flightOf: (hash: string) => Flight | undefined,
-  { identity, isElsewhere }: Pick<PlanOptions, 'identity' | 'isElsewhere'>,
+  isElsewhere: boolean,
 ): PlanStep {
   const { entry, model, outputs, flags } = step
   const found = identityInputOf(entry, lockOf)
@@ -249,7 +260,7 @@ export function decideAgain(
     model === undefined
       ? []
       : [identityInput, undocumentedInput].flatMap((each) =>
-          each === undefined ? [] : [identity(model, each)],
+          each === undefined ? [] : [identityOf(model, each)],
         )
   const flight = hashes.map(flightOf).find((each) => each !== undefined)
   const hash = hashes.find((each) => each === locked?.hash || each === flight?.hash) ?? hashes[0]
@@ -267,7 +278,7 @@ function withChanges(
   if (action.do !== 'create' || action.why !== 'out_of_date' || locked === undefined) return action
   const known = { ...entry, identityInput: identityInput ?? entry.identityInput }
   const madeOf = (name: string) => planning.steps.get(name)?.locked
-  const now = { model, inputs: inputHashes(known, madeOf, planning.options.identity) }
+  const now = { model, inputs: inputHashes(known, madeOf) }
   return { ...action, changed: changedInputs(locked, now, waitsFor) }
 }
 
@@ -316,5 +327,5 @@ export {
   type RowFlags,
 } from './decide.js'
 export type { Disk, PlannedOutput } from './disk.js'
-export { earlierFlights, type Flight, type PlacedFile } from './flights.js'
+export type { Flight } from './flights.js'
 export type { LeftRun } from './left-runs.js'

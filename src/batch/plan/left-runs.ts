@@ -26,7 +26,8 @@ export function leftRunsOf(steps: readonly DecidedRow[], left: readonly Flight[]
     ...left.flatMap((flight): readonly LeftRun[] => {
       const step = byName.get(flight.name)
       if (step === undefined) return [{ flight, why: 'removed' }]
-      if (step.action.do === 'skip') return []
+      // Of a row that was made since, the batch that made it has told.
+      if (step.action.do === 'skip' || step.action.do === 'up_to_date') return []
       return [{ flight, why: step.waitsFor.length > 0 ? 'waiting' : 'changed' }]
     }),
   ]

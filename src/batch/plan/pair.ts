@@ -4,6 +4,7 @@
  * By name, if the entry has the model and input of the run. A run without such an entry was renamed, or rows have swapped
  * their names: it takes the first free entry of its own model and input, in the order of the lock file, each once.
  */
+import { identityOf } from '../../protocol/identity.js'
 import { writeJson } from '../../protocol/json.js'
 import { addTo } from '../../protocol/lists.js'
 import { KINDS, type Kind, type ModelInput } from '../../protocol/models.js'
@@ -36,8 +37,6 @@ interface PairOptions {
   readonly flights: readonly Flight[]
   /** Models in the settings. The models of the manifest come first, and those of the lock file last. */
   readonly models: Models
-  /** Returns the same text for the same model and input. */
-  identity(model: string, input: unknown): string
   /** Whether `--only` selects the run. Other runs keep their entries. */
   isSelected(entry: ManifestEntry): boolean
 }
@@ -113,6 +112,11 @@ export class Pairing {
     return [...this.#flights]
   }
 
+  /** The runs in flight that a run of this name may take. */
+  flightsOf(name: string): readonly Flight[] {
+    return this.leftFlights().filter((each) => each.name === name || !this.#names.has(each.name))
+  }
+
   /** Returns the models and hashes that the run may have. Empty while its identity input is unknown. */
   #readingsOf({ entry, identityInput, undocumentedInput }: Unpaired): readonly Reading[] {
     const inputs = [identityInput, undocumentedInput].filter((each) => each !== undefined)
@@ -135,7 +139,7 @@ export class Pairing {
   #hashOf(model: string, input: unknown): string {
     const hashes = this.#hashes.get(input) ?? new Map<string, string>()
     this.#hashes.set(input, hashes)
-    const hash = hashes.get(model) ?? this.#options.identity(model, input)
+    const hash = hashes.get(model) ?? identityOf(model, input)
     hashes.set(model, hash)
     return hash
   }
@@ -197,10 +201,12 @@ export class Pairing {
   }
 }
 
-/** Whether two rows differ only in their images. */
+/** Whether two rows differ only in their media. */
 function haveOneText(a: ManifestEntry, b: ManifestEntry): boolean {
-  const textOf = ({ kind, input: { image_urls: _, ...others } }: ManifestEntry) =>
-    writeJson([kind, Object.entries(others).sort(([x], [y]) => (x < y ? -1 : 1))])
+  const textOf = ({ kind, input, media }: ManifestEntry) => {
+    const others = Object.entries(input).filter(([name]) => !media.includes(name))
+    return writeJson([kind, others.sort(([x], [y]) => (x < y ? -1 : 1))])
+  }
   return textOf(a) === textOf(b)
 }
 

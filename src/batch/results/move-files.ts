@@ -11,7 +11,7 @@ import type { FileSystem } from '../../host/file-system.js'
 import { copyOrLink, removeFile, replaceFile, targetOfTemporary } from '../../host/files.js'
 import { describeError } from '../../host/system-error.js'
 import type { LockFile } from '../lock/file.js'
-import { type LockedOutput, type Made, outputsOf } from '../lock/lock.js'
+import { type LockedOutput, type Made, outputsOf, ownerOfParts } from '../lock/lock.js'
 import { withoutExtension } from '../manifest/collisions.js'
 import { isStagedName, OPEN, stagedPath } from '../plan/disk.js'
 import { type Disk, isReplaceable, type PlanStep } from '../plan/index.js'
@@ -66,7 +66,11 @@ export async function moveFiles(steps: readonly PlanStep[], parts: MoveParts): P
  * Removes what a killed batch has left beside the outputs: links that no move needs, and parts of downloads. Only the
  * holder of the claim may call it.
  */
-export async function removeRemains(steps: readonly PlanStep[], folder: string): Promise<void> {
+export async function removeRemains(
+  steps: readonly PlanStep[],
+  folder: string,
+  batch: string,
+): Promise<void> {
   const needed = new Set(
     steps.flatMap(({ outputs }) =>
       outputs.flatMap(({ fact }) => (fact.is === 'other' ? [] : (fact.elsewhere ?? []))),
@@ -75,6 +79,7 @@ export async function removeRemains(steps: readonly PlanStep[], folder: string):
   const folders = new Set(
     steps.flatMap(({ outputs }) => outputs.map(({ file }) => dirname(resolve(folder, file)))),
   )
+  const owner = ownerOfParts(batch)
   const outputs = steps.flatMap((step) => (step.action.do === 'skip' ? [] : step.outputs))
   const targets = new Set(
     outputs.flatMap(({ file, name }) => [file, name].map((each) => resolve(folder, each))),
@@ -83,7 +88,7 @@ export async function removeRemains(steps: readonly PlanStep[], folder: string):
   const isTarget = (path: string) => targets.has(path) || targets.has(`${withoutExtension(path)}${OPEN}`)
   for (const each of folders)
     for (const name of await readdir(each).catch(() => [])) {
-      const target = targetOfTemporary(name)
+      const target = targetOfTemporary(name, owner)
       const isPart = target !== undefined && isTarget(join(each, target))
       const isLink = isStagedName(name) && !needed.has(join(each, name))
       if (isPart || isLink) await removeFile(join(each, name)).catch(() => {})

@@ -3,18 +3,18 @@
  * its file is replaced: hours may have passed since the plan was made.
  */
 import { statSync } from 'node:fs'
-import { posix, relative, resolve } from 'node:path'
+import { posix, relative, resolve, sep } from 'node:path'
 import { RushesError } from '../../errors.js'
 import { sha256OfFile } from '../../host/files.js'
+import type { Destination, DownloadedFile } from '../../protocol/media.js'
+import { numbered } from '../../protocol/output-names.js'
 import { type LockedOutput, outputsOf } from '../lock/lock.js'
-import { numbered } from '../manifest/output-paths.js'
 import { statOfLink } from '../plan/disk.js'
 import {
   type Disk,
   type FileFact,
   isInPlace,
   isReplaceable,
-  type PlacedFile,
   type Plan,
   type PlannedOutput,
 } from '../plan/index.js'
@@ -27,11 +27,8 @@ export interface Place {
   /** Hash of the file that existed when the plan was made, and that may be replaced. */
   readonly replaces: string | undefined
   /** The existing file, if the output needs no download. */
-  readonly inPlace: OutputFile | undefined
+  readonly inPlace: DownloadedFile | undefined
 }
-
-/** A downloaded output. `path`: absolute. */
-export type OutputFile = Omit<LockedOutput, 'file'> & { readonly path: string }
 
 export interface PlacesOptions {
   /** URLs of the outputs. For a new run their number is known only now. */
@@ -51,13 +48,14 @@ export async function placesFor(
   step: ActiveStep,
   { urls, disk, folder, continuation }: PlacesOptions,
 ): Promise<readonly Place[]> {
-  const { entry, locked, flight, outputs: planned, flags } = step
+  const { entry, locked, outputs: planned, flags } = step
   const isMore = urls.length > planned.length
-  const found = isMore
-    ? (await disk.again().lookAt(entry, locked, flight, urls.length)).slice(planned.length)
-    : []
+  const found = isMore ? (await disk.again().lookAt(entry, locked, urls.length)).slice(planned.length) : []
   const known = knownOutputs(step)
-  if (known.length === 0) for (const each of found) refuseFile(each, flags.overwrite, continuation)
+  if (known.length === 0)
+    for (const each of found)
+      if (placedFile(step, resolve(folder, each.file), each.fact) === undefined)
+        refuseFile(each, flags.overwrite, continuation)
   return [...planned.slice(0, urls.length), ...found].map(({ file, name, fact }, at): Place => {
     const path = resolve(folder, file)
     const output = known[at] ?? placedFile(step, path, fact)
@@ -82,7 +80,7 @@ function knownOutputs({ action, locked }: ActiveStep): readonly LockedOutput[] {
 }
 
 /** Returns the file that a killed batch had already given its name. */
-const placedFile = ({ flight }: ActiveStep, path: string, fact: FileFact): PlacedFile | undefined =>
+const placedFile = ({ flight }: ActiveStep, path: string, fact: FileFact): DownloadedFile | undefined =>
   flight?.files.findLast((each) => each.path === path && isInPlace(fact, each.sha256))
 
 function refuseFile({ file, fact }: PlannedOutput, overwrites: boolean, continuation: string): void {
@@ -93,26 +91,17 @@ function refuseFile({ file, fact }: PlannedOutput, overwrites: boolean, continua
   })
 }
 
-/** Final path of a complete file. */
-export interface Destination {
-  /** Absolute. */
-  readonly path: string
-  readonly mayReplace: boolean
-  /** The file at the place of the output, which is kept. */
-  readonly kept?: string | undefined
-}
-
 /**
  * Returns the final path of a complete file. Call it directly before the move. If the file at the place of the output
- * is not the one that the plan allows to replace, it is kept, and the result gets the next free name beside it.
+ * is not the one that the plan allows to replace, it is `kept`, and the result gets the next free name beside it.
  */
 export async function destinationOf(
-  { path, sha256 }: OutputFile,
+  { path, sha256 }: DownloadedFile,
   place: Place | undefined,
   overwrites: boolean,
   plan: Plan,
   folder: string,
-): Promise<Destination> {
+): Promise<Destination & { readonly kept?: string }> {
   if (overwrites) return { path, mayReplace: true }
   const found = statOfLink(path)
   // A folder or a device is never replaced: the move fails, and names it.
@@ -168,7 +157,7 @@ function freeNameBeside(path: string, { steps, disk }: Plan, folder: string): st
   }
   const planned = new Set(steps.flatMap(({ outputs }) => outputs.map(({ name }) => keyOf(name))))
   for (let number = 2; ; number++) {
-    const beside = numbered(path, number)
+    const beside = numbered(path, number, sep)
     const isTaken =
       statOfLink(beside) !== undefined || planned.has(keyOf(relative(folder, beside).replaceAll('\\', '/')))
     if (!isTaken) return beside
@@ -179,7 +168,7 @@ function freeNameBeside(path: string, { steps, disk }: Plan, folder: string): st
  * Refuses a download with different bytes: other rows were made from the bytes recorded in the lock file. Throws
  * `download_failed`.
  */
-export function refuseOtherBytes({ sha256 }: OutputFile, step: ActiveStep, at: number): void {
+export function refuseOtherBytes({ sha256 }: DownloadedFile, step: ActiveStep, at: number): void {
   const known = knownOutputs(step)[at]
   if (known === undefined || known.sha256 === sha256) return
   throw new RushesError(

@@ -17,8 +17,11 @@ export const needsService = ({ action }: ActiveStep): boolean =>
 
 export interface RowResult {
   readonly step: PlanStep
-  /** `up_to_date`: its sources were created again with identical bytes. `blocked`: one of its sources failed. */
-  readonly result: 'created' | 'downloaded' | 'up_to_date' | 'failed' | 'blocked' | 'unconfirmed'
+  /**
+   * `moved`: its file was renamed on this machine. `up_to_date`: its sources were created again with identical bytes.
+   * `blocked`: one of its sources failed.
+   */
+  readonly result: 'created' | 'downloaded' | 'moved' | 'up_to_date' | 'failed' | 'blocked' | 'unconfirmed'
   readonly made?: Made | undefined
   readonly run?: string | undefined
   readonly error?: RushesError | undefined
@@ -42,12 +45,12 @@ export const LEFT_ALONE = new RushesError(
 /** Result of a row whose files were renamed. */
 export const movedResult = (step: ActiveStep, made: Made | undefined): RowResult => ({
   step,
-  result: 'downloaded',
+  result: 'moved',
   made,
   run: made?.run,
 })
 
-/** Result of a row that, decided again after its sources exist, needs no create and no download. */
+/** Result of a row that needs no create and no download, or can have none. */
 export function inactiveResult(step: PlanStep): RowResult {
   const { action, file } = step
   if (action.do === 'unconfirmed') return { step, result: 'unconfirmed', error: LEFT_ALONE }
@@ -60,6 +63,13 @@ export function inactiveResult(step: PlanStep): RowResult {
         action.isForeign ? '--overwrite replaces files that are not in the lock file.' : undefined,
       ),
     }
-  if (action.do === 'blocked') return { step, result: 'failed', error: usageError(`${action.why}.`) }
+  // A row that another one blocks has no error of its own.
+  if (action.do === 'blocked')
+    return {
+      step,
+      result: 'blocked',
+      blockedBy: action.by,
+      error: action.by === undefined ? usageError(`${action.why}.`) : undefined,
+    }
   return { step, result: 'up_to_date' }
 }

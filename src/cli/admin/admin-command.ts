@@ -4,6 +4,7 @@
  */
 import { Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
+import { DEFAULTS } from '../../protocol/defaults.js'
 import type { LocalStatus } from '../../protocol/run-state.js'
 import type { Administration, ServiceData } from '../../service/admin.js'
 import type { Context } from '../context/context.js'
@@ -85,7 +86,7 @@ export async function perform(
 }
 
 export const limitOption = () =>
-  new Option('--limit <n>', 'Show the newest N entries; 0 for all').default('50')
+  new Option('--limit <n>', 'Show the newest N entries; 0 for all').default(DEFAULTS.listLimit)
 
 /** Undefined: no limit. */
 export const limitIn = ({ limit = '' }: AdminFlags): number | undefined =>

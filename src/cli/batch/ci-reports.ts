@@ -3,7 +3,7 @@ import { appendFileSync, lstatSync, writeFileSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import type { Manifest } from '../../batch/manifest/index.js'
 import type { PlanStep } from '../../batch/plan/index.js'
-import { isActive, LEFT_ALONE, type RowResult } from '../../batch/results/rows.js'
+import { isActive, type RowResult } from '../../batch/results/rows.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { isWithin } from '../../host/directories.js'
 import { readBeginning } from '../../host/files.js'
@@ -11,7 +11,7 @@ import { describeError } from '../../host/system-error.js'
 import { printable, printableJson, shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { EXIT_MEANINGS } from '../process/exit.js'
-import { variable } from '../settings/table.js'
+import { variable } from '../process/io.js'
 import { plural } from '../terminal/format.js'
 import { stepWords } from './show.js'
 
@@ -19,6 +19,9 @@ interface BatchFiles {
   readonly manifest: Manifest
   readonly lockPath: string
 }
+
+/** Beginning of every report. A later command recognizes a report by it, and may then replace the file. */
+const BEGINNING = '{\n  "runs": ['
 
 /**
  * Creates or empties the `--report` file. Throws `usage` if it cannot be written, if the batch needs the file, or if it
@@ -38,49 +41,25 @@ export function beginReport(path: string, { manifest, lockPath }: BatchFiles): v
   }
 }
 
-/** Longer than the first line of a report, whose texts come from the manifest. */
-const MAX_LINE_BYTES = 1024 * 1024
-
 /** Whether there is no file at the path, or an empty one, a device, or a report. Links are not followed. */
 function canReplace(path: string): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false })
   if (found === undefined || found.isCharacterDevice() || found.isFIFO()) return true
   if (!found.isFile()) return false
-  const [line = ''] = readBeginning(path, MAX_LINE_BYTES).toString().split('\n')
-  return line === '' ? found.size === 0 : isReportLine(line)
+  return found.size === 0 || readBeginning(path, BEGINNING.length).toString() === BEGINNING
 }
 
-function isReportLine(line: string): boolean {
-  try {
-    const value: unknown = JSON.parse(line)
-    if (typeof value !== 'object' || value === null) return false
-    const isRow = 'name' in value && 'line' in value && ('action' in value || 'result' in value)
-    return isRow || ('summary' in value && Object.keys(value).length === 1)
-  } catch {
-    return false
-  }
-}
-
-/**
- * Returns a function that prints a value under `--json` and appends it to the report. Appends row by row, so that an
- * interrupted batch leaves a report of the rows that have ended. `prints`: false for the report alone.
- */
-export function createJsonOutput(
+/** Writes what a batch has done, or its plan, as one JSON document. Warns if that fails: the runs are paid for. */
+export function writeReport(
   { out }: Context,
-  report: string | undefined,
-  prints = out.mode.json,
-): (value: unknown) => void {
-  let canWrite = report !== undefined
-  return (value) => {
-    if (prints) out.json(value)
-    if (report === undefined || !canWrite) return
-    try {
-      appendFileSync(report, `${printableJson(value)}\n`)
-    } catch (error) {
-      // The batch continues without its report, because its runs are paid for.
-      canWrite = false
-      out.warn(`--report: cannot write ${describeError(error, report)}.`)
-    }
+  path: string | undefined,
+  report: { readonly runs: readonly unknown[]; readonly summary: unknown },
+): void {
+  if (path === undefined) return
+  try {
+    writeFileSync(path, `${printableJson(report, 2)}\n`)
+  } catch (error) {
+    out.warn(`--report: cannot write ${describeError(error, path)}.`)
   }
 }
 
@@ -238,20 +217,12 @@ export function planRow(step: PlanStep): SummaryRow {
 export function resultRow(step: PlanStep, row: RowResult | undefined, open: string): SummaryRow {
   const [action = '', name = '', file = '', reason = ''] = stepWords(step)
   const state = row === undefined ? (isActive(step) ? open : action) : row.result.replaceAll('_', ' ')
-  const message = messageOf(step, row)
+  const message = row?.error?.message ?? (row?.blockedBy === undefined ? '' : `needs ${row.blockedBy}`)
   return {
     cells: [name, action, reason, row?.made?.file ?? file, state, row?.run ?? '', message],
     state,
     importance: importanceOf(state, message),
   }
-}
-
-function messageOf({ action }: PlanStep, row: RowResult | undefined): string {
-  if (row?.error !== undefined) return row.error.message
-  if (row?.blockedBy !== undefined) return `needs ${row.blockedBy}`
-  if (action.do === 'unconfirmed') return LEFT_ALONE.message
-  if (action.do !== 'blocked') return ''
-  return action.by === undefined ? action.why : `needs ${action.by}`
 }
 
 function importanceOf(state: string, message: string): SummaryRow['importance'] {

@@ -9,14 +9,13 @@ import { describeError } from '../../host/system-error.js'
 import type { BatchName, Journal, JournalRun } from '../../journal/index.js'
 import { listNames } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
-import { adoptEarlier } from './in-flight.js'
 import { batchCommandLine } from './options.js'
 import type { PreparedBatch } from './prepare.js'
 
 export interface BatchLock {
   readonly file: LockFile
   readonly name: BatchName
-  /** Undefined if nothing is sent or taken over: the disk may be read-only. */
+  /** Undefined if nothing is sent: the disk may be read-only. */
   readonly journal: Journal | undefined
   /** Aborted when no further create may be sent because of the lock file. */
   readonly noCreates: AbortSignal
@@ -40,12 +39,7 @@ export async function openLock(
   const changed = new Set<string>()
   const stop = new AbortController()
   let failure: RushesError | undefined
-  const needsJournal = isConnected || lock.earlier.size > 0
-  const journal = needsJournal ? await ctx.journal().catch(throwUnsent) : undefined
-  if (journal !== undefined && lock.earlier.size > 0) {
-    const address = (await ctx.address().catch(() => undefined)) ?? ''
-    adoptEarlier(journal, lock, name, { address, profile: ctx.profileName })
-  }
+  const journal = isConnected ? await ctx.journal().catch(throwUnsent) : undefined
   const file: LockFile = new LockFile({
     path: lockPath,
     manifest: basename(manifest.path),
@@ -82,11 +76,6 @@ export async function openLock(
         : error
     return file.hasWritten ? unwritable(lockPath, error, continuation) : neverWritable(lockPath, error)
   }
-  if (journal !== undefined && lock.earlier.size > 0)
-    await file.begin(journal.id).catch((error) => {
-      throw wordsFor(error)
-    })
-
   /** A row without a result of its model and input may be in flight in another state folder. */
   function hasNoResult({ entry, hash, locked }: PlanStep): boolean {
     const made = file.get(entry.name)
@@ -102,7 +91,7 @@ export async function openLock(
       return plan.steps.every(({ flight, action }) => flight === undefined && action.do !== 'unconfirmed')
     const open = journal.tryRead(() => journal.inFlight(name))
     // Those of renamed rows have their earlier names in the journal.
-    const taken = new Set(plan.steps.map(({ flight }) => flight?.row))
+    const taken = plan.takenRows()
     const isOpen = ({ entry = '', identity, row }: JournalRun) =>
       taken.has(row) || (hashes.has(entry) && [undefined, identity].includes(hashes.get(entry)))
     return open?.some(isOpen) === false

@@ -5,13 +5,10 @@ import { usageError } from '../../errors.js'
 import { nearest, printable, quoteWord } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
-import { commandLine, type ServiceFlags } from '../flags/globals.js'
 import { wholeNumber } from '../flags/values.js'
 import { maxCostOf } from '../models/prices.js'
+import { commandLine, type ServiceFlags } from '../settings/globals.js'
 import type { BatchAllowance } from './estimates.js'
-
-/** The manifest of a command that names none. */
-export const MANIFEST_NAME = 'rushes.yaml'
 
 /** Flags as given on the command line. */
 export interface BatchFlags {

@@ -12,12 +12,9 @@ import {
 } from '../../batch/manifest/index.js'
 import { makePlan, type Plan, type PlanStep } from '../../batch/plan/index.js'
 import { recordedModels } from '../../batch/plan/pair.js'
-import { safePart, unreserved } from '../../download/file-names.js'
-import { checkPlaceholders, fill } from '../../download/target.js'
 import { type RushesError, usageError } from '../../errors.js'
-import { identityOf } from '../../journal/identity.js'
+import { summaryOf } from '../../protocol/identity.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
-import { imageTypeOf } from '../../protocol/media.js'
 import { KINDS, type ModelDocument } from '../../protocol/models.js'
 import { formatBytes } from '../../protocol/units.js'
 import type { BatchEvent } from '../../runs/batch.js'
@@ -25,6 +22,7 @@ import type { Context } from '../context/context.js'
 import type { KnownModels } from '../models/known-models.js'
 import { openPrices, type Prices } from '../models/prices.js'
 import { readPath, readStdin } from '../process/io.js'
+import { identifyMediaFile } from '../runs/media-files.js'
 import { type Missing, missingError, missingModel, modelsByKind } from '../settings/required-settings.js'
 import { plural } from '../terminal/format.js'
 import { annotate, MAX_LINE_ANNOTATIONS } from './ci-reports.js'
@@ -44,14 +42,14 @@ export interface LoadedManifest {
 
 interface LoadOptions {
   readonly allowOutside: boolean
-  onImage?(path: string): void
+  onMedia?(path: string, parameter: string): void
 }
 
 /** Reads the manifest. Throws `usage`, with every problem as `file:line: message`. */
 export async function loadManifest(
   ctx: Context,
   source: string,
-  { allowOutside, onImage }: LoadOptions,
+  { allowOutside, onMedia }: LoadOptions,
 ): Promise<LoadedManifest> {
   const path = source === '-' ? STDIN_NAME : source
   const bytes =
@@ -66,10 +64,10 @@ export async function loadManifest(
     path,
     bytes,
     allowOutside,
-    naming: { checkPlaceholders, fill, safePart, unreserved },
-    imageTypeOf,
+    readMedia: (file, shown, type) => identifyMediaFile(file, { shown, type, signal: ctx.interrupts.first }),
+    summaryOf,
     maxBodyBytes: MAX_BODY_BYTES,
-    ...(onImage && { onImage }),
+    ...(onMedia && { onMedia }),
     reserved: new Map([
       [lockPathOf(path), 'the lock file'],
       [lockPath, 'the lock file'],
@@ -177,7 +175,6 @@ export async function prepare(
     lock,
     flags: { ...options, forcePending: options.force && options.only.length > 0 },
     models: await modelsByKind(ctx),
-    identity: identityOf,
     allowOutside: options.allowOutside,
     fileSystem: ctx.fileSystem,
     selects: await selectorFor(options.only, manifest.entries),

@@ -4,7 +4,7 @@ import type { Context } from '../context/context.js'
 import type { Prices } from '../models/prices.js'
 import { resumeCommand } from '../runs/resume.js'
 import { printTable } from '../terminal/table.js'
-import { createJsonOutput, planRow, writeJobSummary } from './ci-reports.js'
+import { planRow, writeJobSummary, writeReport } from './ci-reports.js'
 import { estimateJson, estimateNote, sumPlan } from './estimates.js'
 import type { PreparedBatch } from './prepare.js'
 import { leftRunsJson, modelsNote, notesOf, stepCells, stepJson, stepWords, summaryLine } from './show.js'
@@ -23,21 +23,20 @@ export function printPlan(ctx: Context, prepared: PreparedBatch): void {
   out.note(planLine(ctx, plan, prices))
 }
 
-/** Writes the plan to the `--report` file and to the job summary. `prints`: whether the lines of the file are also printed. */
+/** Writes the plan to the `--report` file and to the job summary. `prints`: whether it is also printed, as lines of JSON. */
 export function reportPlan(ctx: Context, prepared: PreparedBatch, prints: boolean): void {
   const { plan, manifest, flags, prices, options } = prepared
   const estimate = sumPlan(plan, prices)
-  const json = createJsonOutput(ctx, options.mode === 'dry run' ? undefined : flags.report, prints)
   const selected = selectedSteps(plan)
-  for (const step of selected) json(stepJson(step))
-  json({
-    summary: {
-      ...plan.counts,
-      models: Object.fromEntries([...estimate.byModel].map(([model, { runs }]) => [model, runs])),
-      ...estimateJson(estimate),
-      not_waited_for: leftRunsJson(plan),
-    },
-  })
+  const runs = selected.map(stepJson)
+  const summary = {
+    ...plan.counts,
+    models: Object.fromEntries([...estimate.byModel].map(([model, { runs }]) => [model, runs])),
+    ...estimateJson(estimate),
+    not_waited_for: leftRunsJson(plan),
+  }
+  if (prints) for (const each of [...runs, { summary }]) ctx.out.json(each)
+  if (options.mode !== 'dry run') writeReport(ctx, flags.report, { runs, summary })
   const line = planLine(ctx, prepared.plan, prepared.prices)
   writeJobSummary(ctx, { manifest, line, hasResults: false, rows: selected.map(planRow) })
 }

@@ -6,13 +6,13 @@ import { relative, resolve } from 'node:path'
 import { outputsOf } from '../../batch/lock/lock.js'
 import type { Plan, PlanStep } from '../../batch/plan/index.js'
 import { activeSteps, inactiveResult, type RowResult } from '../../batch/results/rows.js'
-import { RushesError, usageError } from '../../errors.js'
+import { RushesError } from '../../errors.js'
 import { addTo } from '../../protocol/lists.js'
 import { listNames, printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { createErrorGroups, type RepeatedError } from '../terminal/error-groups.js'
 import { formatDuration, plural } from '../terminal/format.js'
-import { annotate, createJsonOutput, MAX_LINE_ANNOTATIONS, resultRow, writeJobSummary } from './ci-reports.js'
+import { annotate, MAX_LINE_ANNOTATIONS, resultRow, writeJobSummary, writeReport } from './ci-reports.js'
 import { type BatchEstimate, estimateJson, estimateNote } from './estimates.js'
 import type { PreparedBatch } from './prepare.js'
 import { leftRunsJson } from './show.js'
@@ -32,7 +32,12 @@ export interface Report {
 
 export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): Report {
   const { out, clock, globals } = ctx
-  const json = createJsonOutput(ctx, flags.report)
+  const runs: unknown[] = []
+  const json = (result: RowResult): void => {
+    const row = rowJson(result)
+    runs.push(row)
+    if (out.mode.json) out.json(row)
+  }
   const startedAtMs = clock.monotonic()
   const results = new Map<string, RowResult>()
   let annotations = 0
@@ -53,65 +58,39 @@ export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): 
 
   /** Names of the blocked rows, for each row that blocks others. */
   const blocked = new Map<string, string[]>()
-  const block = (source: string, { entry }: PlanStep): void => addTo(blocked, source, entry.name)
 
-  /** Prints the rows that are not created again, and returns their errors. */
-  function printLeft({ steps }: Plan): readonly RushesError[] {
-    return steps.flatMap((step) => {
-      if (step.action.do !== 'unconfirmed') return []
-      const result = inactiveResult(step)
-      const { error } = result
-      if (error === undefined) return []
-      json(rowJson(result))
-      printError(step, error)
-      return [error]
-    })
-  }
-
-  /** Prints rows with invalid references, and returns their errors. A row blocked by another row has no error. */
-  function printBlocked({ steps }: Plan): readonly RushesError[] {
-    return steps.flatMap((step) => {
-      if (step.action.do !== 'blocked') return []
-      const { by, why } = step.action
-      const error = by === undefined ? usageError(`${why}.`) : undefined
-      json(rowJson({ step, result: 'blocked', error, blockedBy: by }))
-      if (by !== undefined) block(by, step)
-      if (error === undefined) return []
-      printError(step, error)
-      return [error]
-    })
+  function printRow(result: RowResult): void {
+    const { step, made, error, blockedBy, warnings = [] } = result
+    results.set(step.entry.name, result)
+    // Not printed, like rows that were up to date from the start.
+    if (result.result === 'up_to_date') return
+    if (blockedBy !== undefined) addTo(blocked, blockedBy, step.entry.name)
+    for (const warning of warnings) out.warn(warning)
+    json(result)
+    if (!out.mode.json)
+      for (const { file } of outputsOf(made)) out.line(printable(displayPath(manifest.folder, file)))
+    if (error !== undefined) printError(step, error)
   }
 
   return {
-    row(result) {
-      const { step, made, error, blockedBy, warnings = [] } = result
-      results.set(step.entry.name, result)
-      // Not printed, like rows that were up to date from the start.
-      if (result.result === 'up_to_date') return
-      if (blockedBy !== undefined) block(blockedBy, step)
-      for (const warning of warnings) out.warn(warning)
-      json(rowJson(result))
-      if (!out.mode.json)
-        for (const { file } of outputsOf(made)) out.line(printable(displayPath(manifest.folder, file)))
-      if (error !== undefined) printError(step, error)
-    },
+    row: printRow,
     end(plan, exists, estimate) {
-      const left = printLeft(plan)
-      const unusable = printBlocked(plan)
+      for (const step of plan.steps)
+        if (step.action.do === 'unconfirmed' || step.action.do === 'blocked') printRow(inactiveResult(step))
       if (!out.mode.json) for (const repeated of groups.repeated()) out.error(repeatedError(repeated))
       for (const [source, names] of blocked) out.note(blockedNote(source, names))
       const open = activeSteps(plan).filter(({ entry }) => !results.has(entry.name))
       const stillRunning = open.filter(({ entry }) => exists(entry.name)).length
       const counts = countRows(plan, results, { open: open.length, stillRunning })
       const elapsedMs = clock.monotonic() - startedAtMs
-      json({
-        summary: {
-          ...counts,
-          elapsed_ms: Math.round(elapsedMs),
-          ...estimateJson(estimate),
-          not_waited_for: leftRunsJson(plan),
-        },
-      })
+      const summary = {
+        ...counts,
+        elapsed_ms: Math.round(elapsedMs),
+        ...estimateJson(estimate),
+        not_waited_for: leftRunsJson(plan),
+      }
+      if (out.mode.json) out.json({ summary })
+      writeReport(ctx, flags.report, { runs, summary })
       const line = summaryLine(counts, globals.local)
       // The plan has said why local runs are free.
       const cost = estimateNote(estimate, { local: false })
@@ -128,11 +107,7 @@ export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): 
           .filter(({ action }) => action.do !== 'skip')
           .map((step) => resultRow(step, results.get(step.entry.name), openState(step))),
       })
-      const errors = [
-        ...[...results.values()].flatMap(({ error }) => (error === undefined ? [] : [error])),
-        ...left,
-        ...unusable,
-      ]
+      const errors = [...results.values()].flatMap(({ error }) => error ?? [])
       return { errors, notStarted: counts.not_started }
     },
   }
@@ -143,6 +118,7 @@ type Tally = Readonly<Record<'total' | (typeof WORDS)[number][0], number>>
 const WORDS = [
   ['created', 'created'],
   ['downloaded', 'downloaded'],
+  ['moved', 'moved'],
   ['up_to_date', 'up to date'],
   ['failed', 'failed'],
   ['blocked', 'blocked'],
@@ -165,9 +141,10 @@ function countRows(
     up_to_date: counts.up_to_date + count('up_to_date'),
     created: count('created'),
     downloaded: count('downloaded'),
+    moved: count('moved'),
     failed: count('failed'),
-    blocked: count('blocked') + counts.blocked,
-    unconfirmed: count('unconfirmed') + counts.unconfirmed,
+    blocked: count('blocked'),
+    unconfirmed: count('unconfirmed'),
     still_running: stillRunning,
     not_started: open - stillRunning,
     skipped: counts.skip,

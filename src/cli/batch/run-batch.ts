@@ -1,6 +1,6 @@
 /** Runs a plan and prints a path or an object for each row as it ends, the progress, and the summary. */
 import { dirname, relative, resolve } from 'node:path'
-import { inputToSend } from '../../batch/manifest/index.js'
+import { inputToSend, type SentReference } from '../../batch/manifest/index.js'
 import type { Plan, PlanStep } from '../../batch/plan/index.js'
 import { moveFiles, removeRemains } from '../../batch/results/move-files.js'
 import { activeSteps, needsService } from '../../batch/results/rows.js'
@@ -8,16 +8,15 @@ import { withExtension } from '../../download/file-names.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { reasonUnwritable } from '../../host/directories.js'
 import { asRushesError, Interruption, interrupted } from '../../host/interrupts.js'
-import { identityOf } from '../../journal/identity.js'
 import { progressOf } from '../../protocol/parse.js'
 import { type BatchEvent, type BatchOptions, carryOutPlan } from '../../runs/batch.js'
 import type { RunsSession } from '../../runs/run.js'
 import { stopsCreating } from '../../runs/schedule.js'
 import type { Connection, Context } from '../context/context.js'
-import type { ServiceFlags } from '../flags/globals.js'
 import { exitCodeOf } from '../process/exit.js'
 import { createRepeatedIds } from '../runs/print-run.js'
 import { withRunOutputs } from '../runs/run-outputs.js'
+import type { ServiceFlags } from '../settings/globals.js'
 import { GRACE_NOTE, plural } from '../terminal/format.js'
 import { createProgress, type Progress } from '../terminal/progress.js'
 import { estimateOf, refuseCost, sumPlan, sumSteps } from './estimates.js'
@@ -27,7 +26,7 @@ import type { PreparedBatch } from './prepare.js'
 import { planLine, reportPlan, warnOfLeftRuns } from './print-plan.js'
 import { createReport } from './report.js'
 import { notesOf } from './show.js'
-import { createSourceUrls } from './source-urls.js'
+import { createSourceUrls, fileUrl } from './source-urls.js'
 
 /**
  * Whether the error stops further creates. A refused input of one row says nothing about other rows, so it does not.
@@ -53,7 +52,7 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch): Promise<n
   }
   await checkLimits(ctx, prepared)
   const lock = await openLock(ctx, prepared, isConnected)
-  await removeRemains(planned.steps, manifest.folder)
+  await removeRemains(planned.steps, manifest.folder, lock.file.batch)
   const plan = { ...planned, steps: await movedSteps(ctx, prepared, lock) }
   const report = createReport(ctx, prepared)
   for (const note of notesOf(plan)) ctx.out.note(note)
@@ -64,7 +63,7 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch): Promise<n
   const sent: PlanStep[] = []
   const running = new Set<string>()
   const repeated = createRepeatedIds(ctx)
-  for await (const event of carryOutPlan(await optionsOf(ctx, prepared, plan, connection, lock))) {
+  const see = (event: BatchEvent): void => {
     prepared.observer?.see(event)
     if (event.is === 'unanswered') ctx.out.note(GRACE_NOTE)
     else if (event.is === 'sent') {
@@ -78,11 +77,16 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch): Promise<n
       report.row(event.result)
     }
   }
-  progress.end()
+  let lockErrors: readonly RushesError[] = []
+  try {
+    for await (const event of carryOutPlan(await optionsOf(ctx, prepared, plan, connection, lock))) see(event)
+  } finally {
+    progress.end()
+    lockErrors = await lock.finish()
+  }
   // A session of `rushes mcp` renders on.
   if (ctx.globals.local && prepared.observer === undefined && running.size > 0)
     lock.journal?.queued(await ctx.address(), [...running])
-  const lockErrors = await lock.finish()
   const exists = (name: string) =>
     active.some(({ entry, action }) => entry.name === name && action.do === 'download') ||
     sent.some(({ entry }) => entry.name === name)
@@ -227,12 +231,13 @@ async function optionsOf(
     ...{ plan, lock: file, name, folder, isElsewhere },
     manifest: prepared.source === '-' ? undefined : resolve(prepared.source),
     service: session && connection && { session, downloader: await ctx.downloader(connection.fetch) },
-    identity: identityOf,
     continuation: `\`${batchCommandLine(globals, prepared)}\``,
     payAgain: (row) => payAgain(globals, prepared, row),
     async inputOf({ entry }) {
       if (connection === undefined || sources === undefined) throw new Error('a create needs the service')
-      return withRunOutputs(ctx, connection, await inputToSend(entry, sources.urlOf))
+      const urlOf = async (reference: SentReference) =>
+        reference.from === 'row' ? await sources.urlOf(reference) : await fileUrl(reference, entry.name)
+      return withRunOutputs(ctx, connection, await inputToSend(entry, urlOf), entry.media)
     },
     estimateOf: (step) => estimateOf(step, prices),
     onLockFailed: throwFailed,

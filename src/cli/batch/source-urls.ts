@@ -1,10 +1,10 @@
 /**
- * Finds an image URL for the output of another row: its URL while the service still has the file, else a data: URL of
+ * Finds a URL for the output of another row: its URL while the service still has the file, else a data: URL of
  * the local file. Checks the URL just before it is sent, since it may expire while the batch runs.
  */
 import { resolve } from 'node:path'
 import { type Made, outputsOf } from '../../batch/lock/lock.js'
-import type { RowReference } from '../../batch/manifest/index.js'
+import type { RowReference, SentReference } from '../../batch/manifest/index.js'
 import type { ApiClient } from '../../client/index.js'
 import { RushesError, usageError } from '../../errors.js'
 import type { RunState } from '../../protocol/run-state.js'
@@ -17,7 +17,7 @@ interface SourceUrls {
    * Returns the URL of an output. Rejects with `usage` if neither the service nor the disk has the output, or with the
    * signal's reason.
    */
-  urlOf(reference: RowReference): Promise<string>
+  urlOf(reference: Pick<RowReference, 'text' | 'source' | 'output'>): Promise<string>
 }
 
 export interface SourceUrlsOptions extends OutputProbe {
@@ -86,4 +86,19 @@ export function createSourceUrls(options: SourceUrlsOptions): SourceUrls {
       )
     },
   }
+}
+
+/** Returns the data: URL of a local file. Throws `usage` if the file has changed since the plan was made. */
+export async function fileUrl(
+  { path, summary, place }: Extract<SentReference, { from: 'file' }>,
+  name: string,
+): Promise<string> {
+  const reference = `${place.parameter} of ${name}`
+  const { sha256, content_type } = summary
+  const found = await fileAsUrl(
+    { path, file: path, reference, sha256, content_type },
+    'while the batch was running',
+  )
+  if ('url' in found) return found.url
+  throw usageError(`${reference}: ${found.why}.`, 'Run the same command again.')
 }

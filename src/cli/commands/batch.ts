@@ -6,10 +6,11 @@ import { activeSteps } from '../../batch/results/rows.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { asRushesError } from '../../host/interrupts.js'
 import { isSystemError } from '../../host/system-error.js'
+import { DEFAULTS } from '../../protocol/defaults.js'
 import { annotate, annotateExit, beginReport, MAX_LINE_ANNOTATIONS } from '../batch/ci-reports.js'
 import type { BatchAllowance } from '../batch/estimates.js'
 import { neverWritable } from '../batch/open-lock.js'
-import { type BatchFlags, batchOptionsOf, MANIFEST_NAME } from '../batch/options.js'
+import { type BatchFlags, batchOptionsOf } from '../batch/options.js'
 import {
   type BatchObserver,
   loadManifest,
@@ -30,7 +31,7 @@ export interface BatchRequest {
   readonly manifest: string
   readonly flags: BatchFlags
   /** Called with the absolute path of each local image before the image is read. May throw. */
-  readonly onImage?: (path: string) => void
+  readonly onMedia?: (path: string, parameter: string) => void
   readonly allowance?: BatchAllowance
   readonly observer?: BatchObserver | undefined
 }
@@ -47,11 +48,11 @@ const ROWS: readonly (readonly [string, string])[] = [
   ['--resubmit-unconfirmed', 'Resend requests with unknown outcome (may be charged twice)'],
   ['--allow-outside', 'Allow outputs outside the folder of the manifest'],
   ['--overwrite', 'Replace files that are not in the lock file'],
-  ['--report <path>', 'Also write the lines of --json to this file, except with --dry-run'],
+  ['--report <path>', 'Also write the results to this file, as one JSON document'],
 ]
 
 export function register(command: Command, { run }: CommandEnvironment, batch = batchCommand): void {
-  const about = `YAML, JSON, JSON Lines or CSV file; - reads standard input (default: ${MANIFEST_NAME})`
+  const about = `YAML, JSON, JSON Lines or CSV file; - reads standard input (default: ${DEFAULTS.manifest})`
   command.argument('[manifest]', about)
   for (const [flags, about] of ROWS) {
     const option = new Option(flags, about)
@@ -65,9 +66,9 @@ export function register(command: Command, { run }: CommandEnvironment, batch = 
 
 /** The manifest of the current folder. Throws `usage` if there is none. */
 function ownManifest(): string {
-  if (existsSync(MANIFEST_NAME)) return MANIFEST_NAME
+  if (existsSync(DEFAULTS.manifest)) return DEFAULTS.manifest
   throw usageError(
-    `Missing manifest: this folder has no ${MANIFEST_NAME}.`,
+    `Missing manifest: this folder has no ${DEFAULTS.manifest}.`,
     'Example: rushes batch shots.yaml',
   )
 }
@@ -87,13 +88,13 @@ export async function batchCommand(ctx: Context, request: BatchRequest): Promise
 
 async function doBatch(
   ctx: Context,
-  { manifest, flags, onImage, allowance, observer }: BatchRequest,
+  { manifest, flags, onMedia, allowance, observer }: BatchRequest,
 ): Promise<number> {
   const words = { source: manifest, flags }
   const flagged = await batchOptionsOf(ctx, flags)
   // An allowance has its own limit.
   const options = allowance ? { ...flagged, allowance, maxCost: undefined } : flagged
-  const loaded = await loadManifest(ctx, manifest, { ...options, ...(onImage && { onImage }) })
+  const loaded = await loadManifest(ctx, manifest, { ...options, ...(onMedia && { onMedia }) })
   if (options.mode === 'dry run') {
     const prepared = await prepare(ctx, loaded, options, words)
     printPlan(ctx, prepared)

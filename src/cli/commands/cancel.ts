@@ -31,11 +31,11 @@ export function register(command: Command, { run }: CommandEnvironment, cancel =
 
 export async function cancelCommand(ctx: Context, options: CancelOptions): Promise<number> {
   const { out } = ctx
-  const runs = await selectRuns(ctx, options)
-  const needsAnswer = options.all === true && options.yes !== true && runs.length > 1
-  if (needsAnswer && (await confirm(ctx, `Cancel all ${runs.length} unfinished runs?`)) === 'no')
+  const { ctx: service, ids } = await selectRuns(ctx, options)
+  const needsAnswer = options.all === true && options.yes !== true && ids.length > 1
+  if (needsAnswer && (await confirm(ctx, `Cancel all ${ids.length} unfinished runs?`)) === 'no')
     throw usageError('Nothing was canceled.')
-  const { errors, states } = await showRuns(ctx, runs, (service, id) => cancelRun(ctx, service, id), {
+  const { errors, states } = await showRuns(service, ids, (source, id) => cancelRun(ctx, source, id), {
     render: true,
     onState: options.onState,
     check: checkJob,

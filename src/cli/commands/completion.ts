@@ -1,5 +1,5 @@
 /** `rushes completion`: prints a static script of a shell, made from the table of commands: commands, flags and their values. */
-import { type Command, Help } from 'commander'
+import type { Command } from 'commander'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { choiceArgument, orList } from '../flags/values.js'
 
@@ -36,17 +36,19 @@ async function completionCommand(
 }
 
 function rowsOf(command: Command, path = ''): readonly Row[] {
-  const help = new Help()
   const plain = { short: undefined, takesValue: false, values: [] }
   const children = command.commands.filter((child) => path === '' || child.name() !== 'help')
   const choices = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? [])
   return [
     ...children.map((child) => ({ ...plain, path, word: child.name(), about: child.description() })),
     ...choices.map((word) => ({ ...plain, path, word, about: '' })),
-    ...help.visibleOptions(command).map(({ long, short, description, required, argChoices }) => ({
-      ...{ path, word: long ?? '', short, about: description },
-      ...{ takesValue: required, values: argChoices ?? [] },
-    })),
+    ...command
+      .createHelp()
+      .visibleOptions(command)
+      .map(({ long, short, description, required, argChoices }) => ({
+        ...{ path, word: long ?? '', short, about: description },
+        ...{ takesValue: required, values: argChoices ?? [] },
+      })),
     ...children.flatMap((child) => rowsOf(child, `${path} ${child.name()}`.trim())),
   ]
 }

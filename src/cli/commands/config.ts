@@ -50,9 +50,10 @@ async function list(ctx: Context): Promise<number> {
   const settings = settingsOf(profile, CONFIG_KEYS)
   if (ctx.out.mode.json) ctx.out.json(jsonOf(profile, settings))
   else for (const [key, value] of Object.entries(settings)) ctx.out.line(`${key}=${printable(value)}`)
-  const others = (await ctx.config.profiles()).filter((name) => name !== ctx.profileName)
+  const others = (await ctx.config.profiles()).filter((name) => name !== ctx.profileName).map(printable)
+  const without = Object.keys(settings).length === 0 ? ', without settings' : ''
   ctx.out.note(
-    `Profile: ${printable(ctx.profileName)}. Others: ${others.length === 0 ? 'none' : others.map(printable).join(', ')}.`,
+    `Profile: ${printable(ctx.profileName)}${without}. Others: ${others.length === 0 ? 'none' : others.join(', ')}.`,
   )
   return 0
 }

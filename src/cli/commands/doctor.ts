@@ -2,9 +2,7 @@
 import type { Command } from 'commander'
 import { onOneLine, printable } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
-import { checkConfig, checkDisk, checkJournal, checkModels } from '../doctor/check-machine.js'
-import { checkAddress, checkKey, checkRequest, skipService } from '../doctor/check-service.js'
-import { exitCodeFor, type Finding, skipped } from '../doctor/finding.js'
+import { exitCodeFor, type Finding } from '../doctor/finding.js'
 import { wrapWords } from '../terminal/format.js'
 
 export function register(command: Command, { run }: CommandEnvironment, examine = doctorCommand): void {
@@ -34,33 +32,9 @@ export async function doctorCommand(ctx: Context, { models }: DoctorOptions = {}
 }
 
 async function* findingsOf(ctx: Context, models: DoctorOptions['models']): AsyncGenerator<Finding> {
-  if (models !== undefined) {
-    const { checkModelServers } = await import('../doctor/check-models.js')
-    yield* await checkModelServers(ctx, models === true ? undefined : models)
-    return
-  }
-  const config = await checkConfig(ctx)
-  yield config
-  if (config.status === 'failed') {
-    yield* ['address', 'models'].map((check) => skipped(check, 'the settings cannot be read'))
-    yield* skipService('the settings cannot be read')
-  } else yield* serviceFindings(ctx)
-  yield checkDisk(ctx.stateFolder)
-  yield await checkJournal(ctx)
-}
-
-async function* serviceFindings(ctx: Context): AsyncGenerator<Finding> {
-  const { finding, url } = await checkAddress(ctx)
-  yield finding
-  yield await checkModels(ctx, url !== undefined || finding.status === 'failed')
-  if (url === undefined) {
-    const reason = ctx.globals.local ? 'not needed with --local' : 'no service'
-    yield* skipService(finding.status === 'failed' ? 'the address is not valid' : reason)
-    return
-  }
-  const request = await checkRequest(ctx, url)
-  yield request.finding
-  yield request.isReached ? await checkKey(ctx) : skipped('key', 'the service was not reached')
+  if (models === undefined) return yield* (await import('../doctor/checks.js')).checkAll(ctx)
+  const { checkModelServers } = await import('../doctor/model-servers.js')
+  yield* await checkModelServers(ctx, models === true ? undefined : models)
 }
 
 const LABELS = { ok: 'ok', warning: 'warning', failed: 'failed', skipped: '-' } as const

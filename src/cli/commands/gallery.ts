@@ -20,6 +20,8 @@ import {
 import { isFolder, makeFolders, reasonUnwritable } from '../../host/directories.js'
 import { readBeginning, writeAtomically } from '../../host/files.js'
 import type { Journal, JournalRun, ListFilter } from '../../journal/index.js'
+import { pictureSizeOf } from '../../preview/picture-size.js'
+import { DEFAULTS } from '../../protocol/defaults.js'
 import { isHttpUrl, isObject } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { formatBytes } from '../../protocol/units.js'
@@ -27,12 +29,11 @@ import type { CommandEnvironment, Context } from '../context/context.js'
 import { checkStdout } from '../flags/delivery.js'
 import { createFileFinder, type FoundFile } from '../runs/find-files.js'
 import { nameOfRun } from '../runs/journal-rows.js'
-import { pictureSizeOf } from '../runs/picture-size.js'
 import { addFilterOptions, type FilterOptions, filterOf } from '../runs/run-selection.js'
 import { LOCAL_FOLDER } from '../settings/folders.js'
 import { plural } from '../terminal/format.js'
 
-const PAGE_NAME = 'gallery.html'
+const PAGE_NAME = DEFAULTS.galleryPage
 
 export interface GalleryOptions extends FilterOptions {
   readonly output: string
@@ -57,73 +58,46 @@ export async function galleryCommand(ctx: Context, options: GalleryOptions): Pro
   const { out } = ctx
   const isStdout = options.output === '-'
   if (isStdout) checkStdout(ctx, 'the page', PAGE_NAME)
-  const path = isStdout ? PAGE_NAME : checkPagePath(options.output, options)
+  const path = isStdout ? PAGE_NAME : checkPagePath(options.output, options.overwrite)
   const filter = await filterOf(ctx, options)
   const journal = await ctx.journal()
-  const { manifest } = filter
-  if (manifest !== undefined && journal.list({ manifest, limit: 1 }).length === 0)
-    throw usageError(
-      existsSync(manifest)
-        ? `${printable(options.manifest ?? '')}: the journal of this machine has no runs of this manifest.`
-        : `${printable(options.manifest ?? '')}: no such file.`,
-      'Create them with `rushes batch`, or leave out the name to show all results.',
-    )
-  const collected = await collectGallery({
-    journal,
-    filter,
-    folder: dirname(resolve(path)),
-    dataFolder: join(ctx.stateFolder, LOCAL_FOLDER),
-  })
-  const { runs, files, leftOut } = collected
-  const notes = notesOf(collected)
-  const html = galleryHtml({
-    runs,
-    notes: [`Written ${new Date(ctx.clock.now()).toISOString().slice(0, 10)}.`, ...notes],
-  })
-  for (const note of [
-    ...(runs.length === 0 ? ['The page is empty: no run with a file on this machine was found.'] : []),
-    ...notes,
-  ])
-    out.note(note)
-  if (isStdout) {
-    out.line(html)
-    return EXIT.ok
-  }
-  const page = `${html}\n`
-  await writePage(path, page)
+  if (filter.manifest !== undefined) checkManifest(journal, filter.manifest, options.manifest)
+  const page = await collectRuns(ctx, journal, filter, dirname(resolve(path)))
+  const { runs, missing, notDownloaded } = page
+  const notes = notesOf(page)
+  const today = new Date(ctx.clock.now()).toISOString().slice(0, 10)
+  const html = `${galleryHtml({ runs, notes: [`Written ${today}.`, ...notes] })}\n`
+  if (runs.length === 0) out.note('The page is empty: no run with a file on this machine was found.')
+  for (const note of notes) out.note(note)
+  if (!isStdout)
+    await withWriteErrors(path, async () => {
+      makeFolders(dirname(resolve(path)))
+      await writeAtomically(path, html)
+    })
   if (out.mode.json)
     out.json({
-      path,
-      runs: runs.length,
-      files,
-      bytes: Buffer.byteLength(page),
-      left_out: { missing: leftOut.missing, not_downloaded: leftOut.notDownloaded },
+      ...{ path, runs: runs.length, files: runs.reduce((sum, { files }) => sum + files.length, 0) },
+      ...{ bytes: Buffer.byteLength(html), left_out: { missing, not_downloaded: notDownloaded } },
     })
-  else out.line(printable(path))
+  else out.line(isStdout ? html.trimEnd() : printable(path))
   return EXIT.ok
 }
 
-function notesOf({ leftOut: { missing, notDownloaded } }: Collected): readonly string[] {
-  const notes: string[] = []
-  if (missing > 0)
-    notes.push(
-      missing === 1
-        ? 'Skipped 1 run (file missing or changed).'
-        : `Skipped ${missing} runs (files missing or changed).`,
-    )
-  if (notDownloaded > 0)
-    notes.push(
-      `Skipped ${plural(notDownloaded, 'run')} without a downloaded file. ` +
-        `To download ${notDownloaded === 1 ? 'it' : 'them'}: \`rushes download <id>\`.`,
-    )
-  return notes
+/** Throws `usage` for a manifest without runs in the journal. */
+function checkManifest(journal: Journal, path: string, typed = ''): void {
+  if (journal.list({ manifest: path, limit: 1 }).length > 0) return
+  if (!existsSync(path)) throw usageError(`${printable(typed)}: no such file.`)
+  throw usageError(
+    `${printable(typed)}: the journal of this machine has no runs of this manifest.`,
+    'Create them with `rushes batch`, or leave out the name to show all results.',
+  )
 }
 
 /**
  * Returns the path of the page, as printed. Replaces a page of an earlier command; replaces any other file only with
  * `--overwrite`. Throws `usage` for an invalid path, before anything is written.
  */
-function checkPagePath(output: string, { overwrite }: { readonly overwrite: boolean }): string {
+function checkPagePath(output: string, overwrite: boolean): string {
   if (output === '') throw usageError('The output path is empty.', `Give a file or a folder: -o ${PAGE_NAME}`)
   if (output.includes('\0')) throw usageError('The output path contains a NUL character.')
   const path = namesFolder(output) || isFolder(output) ? join(output, PAGE_NAME) : output
@@ -133,19 +107,9 @@ function checkPagePath(output: string, { overwrite }: { readonly overwrite: bool
   const obstacle = isEarlierPage(path) ? undefined : obstacleAt(path, overwrite)
   if (obstacle === undefined) return path
   throw usageError(
-    overwrite ? `${obstacle.message}.` : `${obstacle.message}, and is not a page of \`rushes gallery\`.`,
-    overwrite
-      ? 'Choose another path with -o <path>.'
-      : 'Use --overwrite to replace it, or choose another path with -o <path>.',
+    `${obstacle.message}${overwrite ? '' : ', and is not a page of `rushes gallery`'}.`,
+    `${overwrite ? 'Choose' : 'Use --overwrite to replace it, or choose'} another path with -o <path>.`,
   )
-}
-
-/** Throws `download_failed` when the page cannot be written. */
-async function writePage(path: string, html: string): Promise<void> {
-  await withWriteErrors(path, async () => {
-    makeFolders(dirname(resolve(path)))
-    await writeAtomically(path, html)
-  })
 }
 
 function isEarlierPage(path: string): boolean {
@@ -157,50 +121,48 @@ function isEarlierPage(path: string): boolean {
   }
 }
 
-interface Collected {
+interface CollectedRuns {
   /** Runs with at least one file on the disk, newest first. */
   readonly runs: readonly GalleryRun[]
-  readonly files: number
-  readonly leftOut: {
-    /** Number of runs whose files were all moved, changed or deleted. */
-    readonly missing: number
-    /** Number of runs that succeeded and were never downloaded. */
-    readonly notDownloaded: number
-  }
+  /** Number of runs whose files were all moved, changed or deleted, and of those that were never downloaded. */
+  readonly missing: number
+  readonly notDownloaded: number
 }
 
-/**
- * Collects the values of the page from the journal and the disk. `folder` is the folder of the page, `dataFolder` the
- * data folder of `--local`.
- */
-async function collectGallery({
-  journal,
-  filter,
-  folder,
-  dataFolder,
-}: {
-  readonly journal: Journal
-  readonly filter: ListFilter
-  readonly folder: string
-  readonly dataFolder: string
-}): Promise<Collected> {
+/** `folder`: of the page. */
+async function collectRuns(
+  ctx: Context,
+  journal: Journal,
+  filter: ListFilter,
+  folder: string,
+): Promise<CollectedRuns> {
   const { limit, ...others } = filter
-  const findFiles = createFileFinder(journal, dataFolder)
+  const findFiles = createFileFinder(journal, join(ctx.stateFolder, LOCAL_FOLDER))
   const runs: GalleryRun[] = []
-  const leftOut = { missing: 0, notDownloaded: 0 }
+  let missing = 0
+  let notDownloaded = 0
   // The limit counts only shown runs, because most runs of a journal may have no file.
   for (const run of journal.list(others)) {
     if (runs.length === limit) break
-    const { files, missing } = await findFiles(run)
-    if (files.length > 0)
-      runs.push({
-        ...describeRun(run, folder),
-        files: files.map((file) => describeFile(run, file, folder)),
-      })
-    else if (missing > 0) leftOut.missing++
-    else if (run.phase === 'succeeded') leftOut.notDownloaded++
+    const found = findFiles(run)
+    if (found.files.length > 0) runs.push(await describeRun(run, found.files, folder))
+    else if (found.missing > 0) missing++
+    else if (run.phase === 'succeeded') notDownloaded++
   }
-  return { runs, files: runs.reduce((sum, run) => sum + run.files.length, 0), leftOut }
+  return { runs, missing, notDownloaded }
+}
+
+function notesOf({ missing, notDownloaded }: CollectedRuns): readonly string[] {
+  const files = missing === 1 ? 'file' : 'files'
+  const them = notDownloaded === 1 ? 'it' : 'them'
+  return [
+    ...(missing === 0 ? [] : [`Skipped ${plural(missing, 'run')} (${files} missing or changed).`]),
+    ...(notDownloaded === 0
+      ? []
+      : [
+          `Skipped ${plural(notDownloaded, 'run')} without a downloaded file. To download ${them}: \`rushes download <id>\`.`,
+        ]),
+  ]
 }
 
 const promptOf = ({ input }: JournalRun): string =>
@@ -214,7 +176,11 @@ const parametersOf = ({ input }: JournalRun): readonly string[] =>
       : [shortened(`${name} ${value}`, 200)],
   )
 
-const describeRun = (run: JournalRun, folder: string): Omit<GalleryRun, 'files'> => ({
+const describeRun = async (
+  run: JournalRun,
+  files: readonly FoundFile[],
+  folder: string,
+): Promise<GalleryRun> => ({
   id: nameOfRun(run),
   row: run.name,
   manifest: run.manifest && relative(folder, run.manifest),
@@ -226,19 +192,17 @@ const describeRun = (run: JournalRun, folder: string): Omit<GalleryRun, 'files'>
   where: run.address.replace(/^https?:\/\//, ''),
   time: run.createdAtMs,
   tookMs: run.elapsedMs,
+  files: await Promise.all(files.map((file) => describeFile(run, file, folder))),
 })
 
 const USUAL_RATIO = 16 / 9
 
-function describeFile({ input }: JournalRun, file: FoundFile, folder: string): GalleryFile {
-  const { path, bytes, contentType } = file
-  const media = mediaOf(path, contentType)
-  const pixels = media === 'image' ? pictureSizeOf(path) : undefined
-  const requestedRatio = ratioOf(isObject(input) ? input.aspect_ratio : undefined)
-  const ratio =
-    pixels === undefined
-      ? (requestedRatio ?? (media === 'video' ? USUAL_RATIO : 1))
-      : pixels.width / pixels.height
+async function describeFile({ input }: JournalRun, file: FoundFile, folder: string): Promise<GalleryFile> {
+  const { path, bytes, content_type } = file
+  const media = mediaOf(path, content_type)
+  const pixels = media === 'image' ? await pictureSizeOf(path) : undefined
+  const requested = ratioOf(isObject(input) ? input.aspect_ratio : undefined)
+  const ratio = pixels ? pixels.width / pixels.height : (requested ?? (media === 'video' ? USUAL_RATIO : 1))
   return {
     ...linkTo(folder, resolve(path), sep === '\\' ? win32 : posix),
     ...pixels,

@@ -2,77 +2,44 @@
 import type { Command } from 'commander'
 import type { CommandEnvironment } from '../context/context.js'
 
-interface Row {
-  readonly name: string
-  readonly about: string
-  /** Loads the command's file, which the build puts in a separate chunk. */
-  load(): Promise<{ register(command: Command, environment: CommandEnvironment): void }>
+interface CommandFile {
+  register(command: Command, environment: CommandEnvironment): void
 }
 
-export interface CommandRow extends Row {
-  /** Title of its group in `rushes --help`. */
-  readonly group: string
+/** `load`: loads the command's file, which the build puts in a separate chunk. */
+type CommandRow = readonly [name: string, about: string, load: () => Promise<CommandFile>]
+
+const downloadFile = async () => ({ register: (await import('./wait.js')).registerDownload })
+
+/** By the title of their group in `rushes --help`. */
+export const COMMANDS: Readonly<Record<string, readonly CommandRow[]>> = {
+  'Create:': [
+    ['run', 'Create a run, wait for it, and print or download its outputs', () => import('./run.js')],
+    ['batch', 'Create only the assets that are missing or out of date', () => import('./batch.js')],
+    ['models', 'List, add and import models, or show the parameters of one', () => import('./models.js')],
+  ],
+  'Follow runs at the service:': [
+    ['status', 'Show the current status of runs', () => import('./status.js')],
+    ['wait', 'Wait for runs that were created earlier', () => import('./wait.js')],
+    ['download', 'Download the outputs of finished runs', downloadFile],
+    ['cancel', 'Cancel runs that have not ended', () => import('./cancel.js')],
+  ],
+  'Runs on this machine:': [
+    ['list', 'List the runs created on this machine', () => import('./list.js')],
+    ['show', 'Show details of a run', () => import('./show.js')],
+    ['open', 'Open the results of runs', () => import('./open.js')],
+    ['gallery', 'Build an HTML gallery of your results', () => import('./gallery.js')],
+    ['spend', 'Sum the estimates of runs', () => import('./spend.js')],
+    ['forget', 'Remove runs from the journal', () => import('./forget.js')],
+  ],
+  'Set up and operate:': [
+    ['login', 'Store the API key and the service URL', () => import('./login.js')],
+    ['logout', 'Remove the stored API key', () => import('./logout.js')],
+    ['config', 'Show and change the settings', () => import('./config.js')],
+    ['doctor', 'Check settings, service, disk and journal', () => import('./doctor.js')],
+    ['completion', 'Print the completion script for bash, zsh or fish', () => import('./completion.js')],
+    ['mcp', 'Run an MCP server for agents', () => import('./mcp.js')],
+    ['serve', 'Run the local service', () => import('./serve.js')],
+    ['admin', 'Manage accounts, keys and balances of a local service', () => import('./admin.js')],
+  ],
 }
-
-const group = (title: string, rows: readonly Row[]): readonly CommandRow[] =>
-  rows.map((row) => ({ ...row, group: title }))
-
-export const COMMANDS: readonly CommandRow[] = [
-  ...group('Create:', [
-    {
-      name: 'run',
-      about: 'Create a run, wait for it, and print or download its outputs',
-      load: () => import('./run.js'),
-    },
-    {
-      name: 'batch',
-      about: 'Create only the assets that are missing or out of date',
-      load: () => import('./batch.js'),
-    },
-    {
-      name: 'models',
-      about: 'List, add and import models, or show the parameters of one',
-      load: () => import('./models.js'),
-    },
-  ]),
-  ...group('Follow runs at the service:', [
-    { name: 'status', about: 'Show the current status of runs', load: () => import('./status.js') },
-    { name: 'wait', about: 'Wait for runs that were created earlier', load: () => import('./wait.js') },
-    {
-      name: 'download',
-      about: 'Download the outputs of finished runs',
-      load: () => import('./download.js'),
-    },
-    { name: 'cancel', about: 'Cancel runs that have not ended', load: () => import('./cancel.js') },
-  ]),
-  ...group('Runs on this machine:', [
-    { name: 'list', about: 'List the runs created on this machine', load: () => import('./list.js') },
-    { name: 'show', about: 'Show details of a run', load: () => import('./show.js') },
-    { name: 'open', about: 'Open the results of runs', load: () => import('./open.js') },
-    { name: 'gallery', about: 'Build an HTML gallery of your results', load: () => import('./gallery.js') },
-    { name: 'spend', about: 'Sum the estimates of runs', load: () => import('./spend.js') },
-    { name: 'forget', about: 'Remove runs from the journal', load: () => import('./forget.js') },
-  ]),
-  ...group('Set up and operate:', [
-    { name: 'login', about: 'Store the API key and the service URL', load: () => import('./login.js') },
-    { name: 'logout', about: 'Remove the stored API key', load: () => import('./logout.js') },
-    { name: 'config', about: 'Show and change the settings', load: () => import('./config.js') },
-    {
-      name: 'doctor',
-      about: 'Check config, address, models, a request, key, disk and journal',
-      load: () => import('./doctor.js'),
-    },
-    {
-      name: 'completion',
-      about: 'Print the completion script for bash, zsh or fish',
-      load: () => import('./completion.js'),
-    },
-    { name: 'mcp', about: 'Run an MCP server for agents', load: () => import('./mcp.js') },
-    { name: 'serve', about: 'Run the local service', load: () => import('./serve.js') },
-    {
-      name: 'admin',
-      about: 'Manage accounts, keys and balances of a local service',
-      load: () => import('./admin.js'),
-    },
-  ]),
-]

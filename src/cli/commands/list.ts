@@ -1,6 +1,7 @@
 /** `rushes list`: lists the runs created on this machine. */
 import type { Command } from 'commander'
 import { EXIT } from '../../errors.js'
+import { DEFAULTS } from '../../protocol/defaults.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { listCells } from '../runs/run-cells.js'
 import { addFilterOptions, type FilterOptions, filterOf } from '../runs/run-selection.js'
@@ -10,7 +11,7 @@ import { listJson } from '../terminal/run-json.js'
 export type ListOptions = FilterOptions
 
 export function register(command: Command, { run }: CommandEnvironment, list = listCommand): void {
-  addFilterOptions(command, { limit: '50' }).action((flags: ListOptions) =>
+  addFilterOptions(command, { limit: DEFAULTS.listLimit }).action((flags: ListOptions) =>
     run(command, (ctx) => list(ctx, flags)),
   )
 }

@@ -12,13 +12,12 @@ import { KINDS, type Kind } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { type AskService, createKnownModels } from '../models/known-models.js'
-import { emptyStdin } from '../process/io.js'
+import { emptyStdin, variable } from '../process/io.js'
 import { type RawProfile, settingsOf, storedKeyOf, withValue } from '../settings/config-file.js'
 import type { ListOwner } from '../settings/folders.js'
-import { MAX_LINE_BYTES } from '../settings/key.js'
-import { accountOfKey } from '../settings/quick-settings.js'
+import { accountOfKey, MAX_LINE_BYTES } from '../settings/key.js'
 import { MODEL_SETTINGS, missingError, NO_BASE_URL } from '../settings/required-settings.js'
-import { KEY_VARIABLES, SETTINGS, variable } from '../settings/table.js'
+import { KEY_VARIABLES, SETTINGS } from '../settings/table.js'
 
 export interface LoginOptions {
   readonly verify: boolean

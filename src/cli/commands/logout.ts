@@ -1,8 +1,9 @@
 /** `rushes logout`: removes the stored key of the profile. */
 import type { Command } from 'commander'
 import type { CommandEnvironment, Context } from '../context/context.js'
+import { variable } from '../process/io.js'
 import { storedKeyOf, withValue } from '../settings/config-file.js'
-import { KEY_VARIABLES, variable } from '../settings/table.js'
+import { KEY_VARIABLES } from '../settings/table.js'
 
 export function register(command: Command, { run }: CommandEnvironment, logOut = logoutCommand): void {
   command.action(() => run(command, logOut, { ignoresLocal: true }))

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { usageError } from '../../errors.js'
 import { isFolder } from '../../host/directories.js'
+import { DEFAULTS } from '../../protocol/defaults.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { wholeNumber } from '../flags/values.js'
 import { SETTINGS } from '../settings/table.js'
@@ -19,7 +20,9 @@ const MAX_RUNS = 10_000
 
 export function register(command: Command, { run }: CommandEnvironment, serve = mcpCommand): void {
   command
-    .addOption(new Option('--max-runs <n>', 'Number of runs that a session may create').default('20'))
+    .addOption(
+      new Option('--max-runs <n>', 'Number of runs that a session may create').default(DEFAULTS.sessionRuns),
+    )
     .addOption(
       new Option('--max-cost <amount>', 'Maximum estimate of a session; further creates are refused'),
     )

@@ -37,18 +37,21 @@ export function register(command: Command, { run }: CommandEnvironment, showMode
   const add = command
     .command('add')
     .description("Add models from a file, which override the service's")
-    .argument('<file>', 'YAML or JSON file with the document of a model; - reads standard input')
+    .argument('<file>', 'Model file, as YAML or JSON; - reads standard input')
   add.action((file: string) => run(add, (ctx) => addCommand(ctx, file)))
   const imports = command
     .command('import')
-    .description('Write the document of a model of fal or Replicate from its published schema')
+    .description('Write the model file of a model of fal or Replicate from its published schema')
     .argument('<model>', 'Model, as fal:<endpoint> or replicate:<owner/name[:version]>')
     .addOption(new Option('--from <file or url>', 'Read the schema from here (default: from the provider)'))
     .addOption(
-      new Option('-o, --output <path>', 'Write the document here (default: into the folder of local.models)'),
+      new Option(
+        '-o, --output <path>',
+        'Write the model file here (default: into the folder of local.models)',
+      ),
     )
     .addOption(choiceOption('--kind <kind>', 'Kind of a model whose schema does not name it', KINDS))
-    .addOption(new Option('--overwrite', 'Replace a document that exists'))
+    .addOption(new Option('--overwrite', 'Replace a file that exists'))
   imports.action((model: string, options: ImportOptions) =>
     run(
       imports,
@@ -71,7 +74,7 @@ export async function modelsCommand(ctx: Context, { name, refresh }: ModelsOptio
     const invalid = models.invalid().map(printable)
     if (invalid.length > 0)
       ctx.out.warn(
-        `The documents of ${shortened(invalid.join(', '))} are not valid. Use these models with --input.`,
+        `The model files of ${shortened(invalid.join(', '))} are not valid. Use these models with --input.`,
       )
     if (!models.isAsked)
       ctx.out.note('The service has not been asked for its models yet: run `rushes models --refresh`.')
@@ -96,7 +99,7 @@ async function refreshModels(ctx: Context, models: KnownModels): Promise<void> {
     )
   const outcome = await models.refresh()
   if (outcome.kind === 'failed') throw outcome.error
-  const address = await ctx.baseUrl()
+  const address = await ctx.address()
   if (outcome.kind === 'none') ctx.out.note(`${address} has no list of models: ${outcome.reason}.`)
   else {
     const count = models.list().filter(({ source }) => source === 'service').length
@@ -132,7 +135,7 @@ async function findModel(ctx: Context, models: KnownModels, name: string): Promi
   if (found !== undefined) return found
   for (const kind of KINDS)
     if ((await modelFor(ctx, kind)) === name) {
-      ctx.out.note(`${name} has no document. These are the built-in parameters of ${kind} models.`)
+      ctx.out.note(`${name} has no model file. These are the built-in parameters of ${kind} models.`)
       return builtInDocument(kind, name)
     }
   throw unknownModel(models, name)
@@ -143,11 +146,11 @@ function unknownModel(models: KnownModels, name: string): RushesError {
   const names = [...KINDS, ...models.list().map(({ document }) => document.name)]
   return usageError(
     isInvalid
-      ? `The document of ${name} is not valid.`
+      ? `The model file of ${name} is not valid.`
       : `Unknown model "${shortened(printable(name), 200)}".${didYouMean(name, names)} ` +
           `Use ${orList(KINDS)}, or a name from \`rushes models\`.`,
     'For another published model, use `rushes run model <provider/name> --input <json>`, ' +
-      'or add its document with `rushes models add <file>`.',
+      'or add its model file with `rushes models add <file>`.',
   )
 }
 

@@ -1,8 +1,12 @@
 /** `rushes open`: opens the downloaded files of runs, or else their URLs. It sends no requests. */
-import { join } from 'node:path'
+import { once } from 'node:events'
+import { extname, join } from 'node:path'
 import type { Command } from 'commander'
+import { hasKnownFormat } from '../../download/file-kind.js'
 import { RushesError, usageError } from '../../errors.js'
-import { describeReason } from '../../host/system-error.js'
+import { onAbort } from '../../host/abort.js'
+import type { Clock } from '../../host/clock.js'
+import { describeReason, errorCode } from '../../host/system-error.js'
 import type { JournalRun } from '../../journal/index.js'
 import { isHttpUrl } from '../../protocol/parse.js'
 import { printable, quoteWord } from '../../protocol/text.js'
@@ -40,7 +44,7 @@ export async function openCommand(ctx: Context, choice: RunChoice): Promise<numb
       if (missing > 0) out.warn(`${nameOfRun(run)}: ${plural(missing, 'file')} moved, changed or deleted.`)
       for (const result of results) {
         ctx.interrupts.first.throwIfAborted()
-        await ctx.openResult(result).catch((error: unknown) => {
+        await openResult(ctx, result).catch((error: unknown) => {
           throw usageError(`Could not open ${result}: ${describeReason(error)}.`)
         })
         if (out.mode.json) out.json({ id: nameOfRun(run), opened: result })
@@ -75,3 +79,60 @@ async function withoutFile(ctx: Context, run: JournalRun): Promise<RushesError> 
   const hint = `Download it with \`rushes ${words.join(' ')}\`.`
   return new RushesError(phase === 'succeeded' ? 'usage' : 'wait_timeout', message, { hint })
 }
+
+async function openResult({ parts, clock, interrupts }: Context, target: string): Promise<void> {
+  refuseProgram(target)
+  await (parts.openResult?.(target) ?? openFile(target, { clock, signal: interrupts.first }))
+}
+
+/**
+ * Maximum wait for the opener. A failing opener exits sooner. An opener that is the browser itself runs until the user
+ * closes it.
+ */
+const MAX_WAIT_MS = 2_000
+
+/** Exit code that xdg-open documents as "A required tool could not be found." */
+const NO_PROGRAM = 3
+
+/**
+ * Throws for a file of an unknown format: the system may run it, for example `.exe` or `.desktop`, and the ending may come
+ * from the URL of an output.
+ */
+function refuseProgram(target: string): void {
+  if (isHttpUrl(target) || hasKnownFormat(target)) return
+  throw new Error(`the system may run a ${extname(target)} file as a program`)
+}
+
+interface OpenOptions {
+  readonly clock: Clock
+  /** Aborting stops the wait. The opener continues. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * Opens the target. Throws an error with a readable message when the opener cannot start or fails, for example on a
+ * machine without a browser.
+ */
+export async function openFile(target: string, { clock, signal }: OpenOptions): Promise<void> {
+  const { default: open } = await import('open')
+  const opener = await open(target)
+  const ended = new AbortController()
+  const sleeping = clock.sleep(MAX_WAIT_MS, ended.signal).catch(() => undefined)
+  const stopWaiting = onAbort(signal, () => ended.abort())
+  try {
+    // `once` rejects on 'error'. Without a listener, that event would end the process.
+    const [code] = (await Promise.race([once(opener, 'exit'), sleeping])) ?? []
+    if (typeof code === 'number' && code !== 0) throw new Error(failureOf(opener.spawnfile, code))
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') throw new Error(`${opener.spawnfile} is not installed`)
+    throw error
+  } finally {
+    stopWaiting()
+    ended.abort()
+  }
+}
+
+const failureOf = (opener: string, code: number): string =>
+  opener === 'xdg-open' && code === NO_PROGRAM
+    ? 'xdg-open found no browser or other program for it'
+    : `${opener} failed with exit code ${code}`

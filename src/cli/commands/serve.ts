@@ -6,6 +6,7 @@ import { untilAborted } from '../../host/abort.js'
 import { isDiskFull } from '../../host/directories.js'
 import { writeAtomically } from '../../host/files.js'
 import { errorCode } from '../../host/system-error.js'
+import { DEFAULTS } from '../../protocol/defaults.js'
 import { printable } from '../../protocol/text.js'
 import type { EngineParts } from '../../service/engines/read-engine.js'
 import { parseFault } from '../../service/http/faults.js'
@@ -55,8 +56,8 @@ export interface ServeOptions extends EngineFlags {
 
 export function register(command: Command, { run }: CommandEnvironment, serve = serveCommand): void {
   const options = [
-    new Option('--port <port>', 'Port to listen on; 0 for any free port').default('7878'),
-    new Option('--host <address>', 'Address to listen on').default('127.0.0.1'),
+    new Option('--port <port>', 'Port to listen on; 0 for any free port').default(DEFAULTS.port),
+    new Option('--host <address>', 'Address to listen on').default(DEFAULTS.host),
     new Option('--public-url <url>', 'Base URL of the outputs (default: the URL that it listens on)'),
     new Option(
       '--data <folder>',
@@ -76,7 +77,7 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
       '--log-level <level>',
       'Log level on standard error: silent, error, warn, info or debug',
       LOG_LEVELS,
-    ).default('warn'),
+    ).default(DEFAULTS.logLevel),
     databaseOption().helpGroup('Storage options:'),
     new Option(
       '--storage <url>',
@@ -91,10 +92,10 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
       'Role of this node: answer requests (api), render runs (worker), or all',
       ROLES,
     )
-      .default('all')
+      .default(DEFAULTS.role)
       .helpGroup('Server options:'),
     new Option('--body-limit <size>', 'Maximum size of a request body: 64MiB, 500kB or bytes')
-      .default('64MiB')
+      .default(DEFAULTS.bodyLimit)
       .helpGroup('Server options:'),
     new Option(
       '--trust-proxy <cidr>',
@@ -131,7 +132,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   for (const warning of models.warnings) out.warn(`${warning}.`)
   for (const { document, note } of models.models)
     if (note !== undefined) out.note(`${document.name}: ${printable(note)}.`)
-  const { createThumbnailProcess, defaultConcurrency, readConsoleFiles } = await import(
+  const { createPreviewProcess, createThumbnailProcess, defaultConcurrency, readConsoleFiles } = await import(
     '../context/local-service.js'
   )
   const concurrency =
@@ -143,12 +144,14 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const { createService } = await import('../../service/index.js')
   // Other services start without prom-client.
   const metrics =
-    metricsPort === undefined ? undefined : (await import('../../service/http/metrics.js')).createMetrics(clock)
+    metricsPort === undefined
+      ? undefined
+      : (await import('../../service/http/metrics.js')).createMetrics(clock)
   const { checkListening } = await import('../../service/http/listening.js')
   await checkListening({ host, port })
   if (metricsPort !== undefined) await checkListening({ host, port: metricsPort }, '--metrics-port')
   const storage = await openStorage(ctx, options.storage)
-  const preview = await ctx.engine()
+  const preview = ctx.parts.engine ?? createPreviewProcess()
   const hasConsole = options.console && options.role !== 'worker'
   const page = hasConsole ? await readConsoleFiles() : undefined
   if (hasConsole && page === undefined)

@@ -6,7 +6,7 @@ import type { Journal, JournalRun } from '../../journal/index.js'
 import { quoteWord } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { SHOW } from '../flags/delivery.js'
-import { lastRow, nameOfRun, rowOf } from '../runs/journal-rows.js'
+import { isOnDisk, lastRow, nameOfRun, rowOf } from '../runs/journal-rows.js'
 import { showRows } from '../runs/run-cells.js'
 import { checkOneWay, lastOption } from '../runs/run-selection.js'
 import { flagsToReach } from '../runs/where.js'
@@ -47,7 +47,12 @@ export async function showCommand(ctx: Context, { name, show = false }: ShowOpti
     out.json(listJson(run, files))
     return EXIT.ok
   }
-  const { pictureSizeOf: sizeOf } = await import('../runs/picture-size.js')
+  const { pictureSizeOf } = await import('../../preview/picture-size.js')
+  const pictures = files.filter((file) => file.content_type.startsWith('image/') && isOnDisk(file))
+  const sizes = new Map(
+    await Promise.all(pictures.map(async ({ path }) => [path, await pictureSizeOf(path)] as const)),
+  )
+  const sizeOf = (path: string) => sizes.get(path)
   const rows = showRows(run, files, { nowMs: clock.now(), isTerminal: out.stdoutIsTerminal, sizeOf })
   const { printTable } = await import('../terminal/table.js')
   printTable(out, [], rows)
@@ -64,10 +69,9 @@ async function drawFiles(ctx: Context, run: JournalRun, journal: Journal): Promi
   const { openPictures } = await import('../runs/pictures.js')
   const { createFileFinder } = await import('../runs/find-files.js')
   const findFiles = createFileFinder(journal, join(ctx.stateFolder, LOCAL_FOLDER))
-  const { files, missing } = await findFiles(run)
+  const { files, missing } = findFiles(run)
   const pictures = files.length === 0 ? undefined : await openPictures(ctx, 'flag')
-  for (const { path, contentType } of files)
-    await pictures?.draw({ path, content_type: contentType ?? `${run.kind}/*` })
+  for (const { path, content_type = `${run.kind}/*` } of files) await pictures?.draw({ path, content_type })
   if (run.phase !== 'succeeded' || (files.length > 0 && missing === 0)) return
   const words = [...(await flagsToReach(ctx, run)), quoteWord(nameOfRun(run)), '--show']
   ctx.out.note(

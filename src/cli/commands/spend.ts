@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { EXIT } from '../../errors.js'
 import { SPEND_GROUPINGS, SPEND_OUTCOMES, type SpendGrouping, type SpendSum } from '../../journal/index.js'
+import { DEFAULTS } from '../../protocol/defaults.js'
 import { amountOf, amountText, decimalText } from '../../protocol/price.js'
 import { printable } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
@@ -17,7 +18,11 @@ export interface SpendOptions extends SpendFilter {
 export function register(command: Command, { run }: CommandEnvironment, spend = spendCommand): void {
   command
     .addOption(sinceOption())
-    .addOption(choiceOption('--by <group>', 'Group by model, day or label', SPEND_GROUPINGS).default('model'))
+    .addOption(
+      choiceOption('--by <group>', 'Group by model, day or label', SPEND_GROUPINGS).default(
+        DEFAULTS.spendGrouping,
+      ),
+    )
     .addOption(labelFilter())
     .addOption(hereOption())
     .addOption(serviceOption())

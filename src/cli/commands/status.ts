@@ -14,7 +14,6 @@ import { isOnDisk } from '../runs/journal-rows.js'
 import { inOrder } from '../runs/print-run.js'
 import { statusCells } from '../runs/run-cells.js'
 import { addRunIds, type RunChoice, selectRuns } from '../runs/run-selection.js'
-import type { SelectedRun } from '../runs/where.js'
 import { createErrorGroups } from '../terminal/error-groups.js'
 import { tabRow } from '../terminal/format.js'
 import { type RunRecord, runJson } from '../terminal/run-json.js'
@@ -43,22 +42,17 @@ export interface StatusSource extends Connection {
   find(id: string): JournalRun | undefined
 }
 
-interface RequestedRun {
-  readonly id: string
-  readonly service: StatusSource
-}
-
 interface StatusRow {
   readonly record: RunRecord
   readonly cells: readonly string[]
 }
 
-/** Shows the status of each run. The ids may be of runs of several services. */
+/** Shows the status of each run. */
 export async function statusCommand(ctx: Context, options: StatusOptions): Promise<number> {
-  const runs = await selectRuns(ctx, options)
+  const { ctx: session, ids } = await selectRuns(ctx, options)
   const ask = ({ client, journal, address }: StatusSource, id: string) =>
     client.get(id, ctx.interrupts.first, (state) => journal.status(address, { state }))
-  const { errors, states } = await showRuns(ctx, runs, ask, options)
+  const { errors, states } = await showRuns(session, ids, ask, options)
   const hasFailed = options.exitStatus && states.some(({ phase }) => phase === 'failed')
   return exitCodeOf(errors) || (hasFailed ? EXIT.runFailed : EXIT.ok)
 }
@@ -71,19 +65,14 @@ export interface ShowRunsOptions extends ConnectOptions, StatusListener {
 /** Sends a request for each run, records and prints its state, and prints the errors. */
 export async function showRuns(
   ctx: Context,
-  runs: readonly SelectedRun[],
+  ids: readonly string[],
   ask: (service: StatusSource, id: string) => Promise<RunState>,
   options: ShowRunsOptions = {},
 ): Promise<{ readonly errors: readonly RushesError[]; readonly states: readonly RunState[] }> {
   const { out } = ctx
-  const targets: RequestedRun[] = []
-  const services = new Map<Context, StatusSource>()
-  for (const { id, ctx: context } of runs) {
-    const service = services.get(context) ?? (await serviceOf(context, options))
-    services.set(context, service)
-    targets.push({ id, service })
-  }
-  for (const { id, service } of targets) await options.check?.(service, id)
+  if (ids.length === 0) return { errors: [], states: [] }
+  const service = await serviceOf(ctx, options)
+  for (const id of ids) await options.check?.(service, id)
   const errors: RushesError[] = []
   const groups = createErrorGroups()
   const rows: (readonly string[])[] = []
@@ -105,7 +94,7 @@ export async function showRuns(
   // Limits the requests in flight to the rate limit. More would only wait for a slot, and each would need its own abort
   // handling.
   const inFlight = createSlots(RUNS_LIMIT.requests)
-  const show = ({ id, service }: RequestedRun, index: number) =>
+  const show = (id: string, index: number) =>
     inFlight.use(async () => {
       try {
         const state = await ask(service, id)
@@ -120,7 +109,7 @@ export async function showRuns(
         settle(index, error)
       }
     })
-  await Promise.all(targets.map(show))
+  await Promise.all(ids.map(show))
   if (rows.length > 0) {
     const { printTable } = await import('../terminal/table.js')
     printTable(out, [], rows)

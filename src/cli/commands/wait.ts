@@ -1,28 +1,41 @@
-/** `rushes wait`: waits for runs that were created earlier. */
+/** `rushes wait` and `rushes download`: wait for runs that were created earlier, or download their outputs again. */
 import type { Command } from 'commander'
 import { EXIT } from '../../errors.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
-import { addDeliveryOptions, type DeliveryOptions } from '../flags/delivery.js'
+import { addDeliveryOptions, type DeliveryOptions, timeoutOption } from '../flags/delivery.js'
 import { resumeManyOf } from '../runs/resume.js'
 import { addRunIds, type RunChoice, selectRuns } from '../runs/run-selection.js'
-import { contextOfAll } from '../runs/where.js'
 
-export interface WaitCommandOptions extends RunChoice {
-  readonly delivery: DeliveryOptions
-}
+type RevisitFlags = Omit<RunChoice, 'ids'> & DeliveryOptions
 
-export function register(command: Command, { run }: CommandEnvironment, waitForRuns = waitCommand): void {
+export function register(command: Command, { run }: CommandEnvironment, wait = revisitCommand): void {
   addRunIds(command, { hasAll: true })
   addDeliveryOptions(command)
-  command.action((ids: string[], flags: Omit<RunChoice, 'ids'> & DeliveryOptions) =>
-    run(command, (ctx) => waitForRuns(ctx, { ...flags, all: flags.all === true, ids, delivery: flags })),
+  command.action((ids: string[], flags: RevisitFlags) =>
+    run(command, (ctx) => wait(ctx, { ...flags, all: flags.all === true, ids }, flags)),
   )
 }
 
-export async function waitCommand(ctx: Context, options: WaitCommandOptions): Promise<number> {
-  const runs = await selectRuns(ctx, options)
-  if (runs.length === 0) return EXIT.ok
+export function registerDownload(
+  command: Command,
+  { run }: CommandEnvironment,
+  download = revisitCommand,
+): void {
+  addRunIds(command)
+  addDeliveryOptions(command, timeoutOption('How long to wait for a run that is not finished', 'no waiting'))
+  command.action((ids: string[], flags: RevisitFlags) =>
+    run(command, (ctx) => download(ctx, { ids, last: flags.last }, flags, true)),
+  )
+}
+
+export async function revisitCommand(
+  ctx: Context,
+  choice: RunChoice,
+  flags: DeliveryOptions,
+  isDownload = false,
+): Promise<number> {
+  const { ctx: service, ids } = await selectRuns(ctx, choice)
+  if (ids.length === 0) return EXIT.ok
   const { revisit } = await import('../runs/revisit.js')
-  const ids = runs.map(({ id }) => id)
-  return revisit(await contextOfAll(ctx, runs), ids, options.delivery, { many: resumeManyOf(options) })
+  return revisit(service, ids, flags, { isDownload, many: resumeManyOf(choice), isLast: choice.last })
 }

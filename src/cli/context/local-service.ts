@@ -1,51 +1,26 @@
-/** The local service inside this process: HTTP on a loopback port, with data in the state folder. */
+/** The local service inside this process, without a port: its requests go to its handler. Its data is in the state folder. */
 import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { DownloadedFile } from '../../download/index.js'
-import type { Clock } from '../../host/clock.js'
+import { usageError } from '../../errors.js'
+import type { Fetch } from '../../host/http.js'
 import { describeError } from '../../host/system-error.js'
+import type { DownloadedFile } from '../../protocol/media.js'
+import { printable, shortened } from '../../protocol/text.js'
 import { ANSWER_GRACE_MS } from '../../runs/run.js'
 import type { Engine } from '../../service/engines/engine.js'
 import { createProcessEngine } from '../../service/engines/process.js'
 import { createService } from '../../service/index.js'
-import type { ServedModel } from '../../service/models/served-model.js'
-import type { Service, ServiceOptions } from '../../service/options.js'
+import type { ModelSetEngine } from '../../service/models/model-set.js'
+import type { Service } from '../../service/options.js'
 import { type AssetFiles, readAssets } from '../../service/web/assets.js'
-import type { Env } from '../process/io.js'
+import { askServer } from '../models/ask-server.js'
+import { type OpenedEngine, openLocalEngine } from '../models/local-engine.js'
+import { openLocalModels } from '../models/local-models.js'
+import { LOCAL_FOLDER } from '../settings/folders.js'
+import type { Settings } from '../settings/settings.js'
 import { GRACE_NOTE } from '../terminal/format.js'
-
-export interface LocalService {
-  readonly url: string
-  readonly apiKey: string
-  /** Finds the files of output URLs in the data folder. */
-  filesOf(urls: readonly string[]): Promise<readonly DownloadedFile[]>
-  /** Returns why a run cannot be rendered, or its job canceled. See `Service`. */
-  findProblem(id: string, mustExist: boolean): Promise<string | undefined>
-  close(): Promise<void>
-}
-
-/** Checks before a request, so that a run is neither created nor given up in vain. */
-export interface LocalChecks {
-  /** Throws `usage` for a model whose runs would all fail. */
-  checkModel(model: string): void
-  /**
-   * Throws `usage` for a run that cannot be rendered, for example without the key of its provider. `mustExist`:
-   * also for one whose model is not there, so that a job could not be canceled.
-   */
-  checkRun(id: string, mustExist?: boolean): Promise<void>
-}
-
-export interface LocalOptions {
-  readonly dataFolder: string
-  readonly models: readonly ServedModel[]
-  readonly engine: ServiceOptions['engine']
-  readonly clock: Clock
-  /** Whether this process renders the runs that the command waits for. Other runs stay queued. */
-  readonly render: boolean
-  readonly env: Env
-  warn(message: string): void
-  note(message: string): void
-}
+import type { App, Connection } from './context.js'
 
 /** Formats a log entry of the service as one line. */
 export const textOfLogLine = (line: object | string): string =>
@@ -68,40 +43,101 @@ export const createThumbnailProcess = (): Engine =>
 export const readConsoleFiles = (): Promise<AssetFiles | undefined> =>
   readAssets(fileURLToPath(new URL('./console/', import.meta.url)))
 
-export async function openLocalService({
-  dataFolder,
-  models,
-  engine,
-  clock,
-  render,
-  env,
-  warn,
-  note,
-}: LocalOptions): Promise<LocalService> {
+/** Time for the list of models, which a busy server may not send. */
+const ENGINE_TIMEOUT_MS = 5_000
+
+/** Opens the engine of `--engine`: asks its server for the name of the model. */
+export const openLineEngine = (app: App, flag: string): Promise<OpenedEngine> => {
+  const { env, clock, interrupts } = app
+  const options = { clock, signal: interrupts.first, timeoutMs: ENGINE_TIMEOUT_MS }
+  return openLocalEngine({
+    ...{ flag, env },
+    ask: async (server) => askServer(server, { ...options, fetch: await app.fetch() }),
+  })
+}
+
+/** Base of the URLs of its outputs. No host has this name (RFC 2606), so that no request leaves the process. */
+const LOCAL_URL = 'http://rushes.invalid'
+
+export interface LocalService extends Required<Omit<Connection, 'client'>> {
+  readonly url: string
+  readonly apiKey: string
+}
+
+interface LocalOptions {
+  /** Whether this process renders the runs that the command waits for. Other runs stay queued. */
+  readonly render: boolean
+  /** The engine of `--engine`. */
+  readonly engine: OpenedEngine | undefined
+}
+
+export async function openLocalService(
+  app: App,
+  settings: Settings,
+  { render, engine: lineEngine }: LocalOptions,
+): Promise<LocalService> {
+  const { env, clock, configFolder, stateFolder, out } = app
+  const sources = { path: settings.setting('localModels'), configFolder, env, engine: lineEngine }
+  const set = await openLocalModels(sources, render)
+  const preview = app.parts.engine ?? createPreviewProcess()
+  const network: Fetch = async (request) => (await app.fetch())(request)
+  const parts = { env, clock, fetch: network, urls: [], preview: () => preview }
+  const all = render ? set.createEngine(parts) : undefined
+  if (lineEngine !== undefined) {
+    if (render && lineEngine.refused !== undefined) throw lineEngine.refused
+    const [own] = set.models
+    if (all !== undefined && own !== undefined) {
+      noteEngine(app, { ...lineEngine, name: own.document.name }, all)
+      if (own.note !== undefined) out.note(`${printable(own.note)}.`)
+    }
+  }
   const service = await createService({
-    dataFolder,
-    models,
-    engine,
+    dataFolder: join(stateFolder, LOCAL_FOLDER),
+    models: set.models,
+    engine: all ?? preview,
     clock,
     concurrency: defaultConcurrency(),
+    publicUrl: LOCAL_URL,
     ephemeralKey: true,
     env,
-    log: (line) => warn(textOfLogLine(line)),
+    log: (line) => out.warn(textOfLogLine(line)),
   })
-  try {
-    const { url } = await service.listen({ host: '127.0.0.1', port: 0 })
-    if (render) service.startRendering('requested')
-    return {
-      url,
-      apiKey: service.apiKey ?? '',
-      filesOf: (urls) => outputFiles(service, urls),
-      findProblem: service.findProblem,
-      close: () => service.close({ graceMs: ANSWER_GRACE_MS, onGrace: () => note(GRACE_NOTE) }),
-    }
-  } catch (error) {
-    await service.close()
-    throw error
+  app.onClose(() => service.close({ graceMs: ANSWER_GRACE_MS, onGrace: () => out.note(GRACE_NOTE) }))
+  if (render) service.startRendering('requested')
+  return {
+    url: LOCAL_URL,
+    apiKey: service.apiKey ?? '',
+    fetch: (request) => (request.url.origin === LOCAL_URL ? service.fetch : network)(request),
+    localFiles: (urls) => outputFiles(service, urls),
+    checkModel(model) {
+      const found = set.models.find(({ document }) => document.name === model)
+      if (found?.problem !== undefined) throw usageError(`The model ${model} cannot run. ${found.problem}`)
+    },
+    async checkRun(id, mustExist = false) {
+      const problem = await service.findProblem(id, mustExist)
+      if (problem === undefined) return
+      throw usageError(
+        `The model of ${id} cannot run. ${problem}`,
+        'Repeat the command with the key of its provider, and with its files in their places.',
+      )
+    },
   }
+}
+
+function noteEngine(
+  { out }: App,
+  { name, engine, others = [], ratio = '' }: OpenedEngine,
+  { describeEngine, describePayer }: ModelSetEngine,
+): void {
+  const sizes = engine.sizes as Readonly<Record<string, string>> | undefined
+  const size = Object.entries(sizes ?? {}).find(([key]) => key.split(' ')[0] === ratio)?.[1]
+  const parts = [`${name} (${describeEngine(name)})`, size, describePayer(name)]
+  out.note(`Model: ${parts.filter((part) => part !== undefined).join(', ')}.`)
+  if (others.length > 0)
+    out.note(
+      `Its server has several models (${shortened(others.map(printable).join(', '), 200)}) and chooses one. ` +
+        `To name one: --engine ${engine.type}:${engine.url}#<model>`,
+    )
 }
 
 async function outputFiles(service: Service, urls: readonly string[]): Promise<readonly DownloadedFile[]> {

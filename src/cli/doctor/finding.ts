@@ -1,13 +1,10 @@
-/** The result of one check of `rushes doctor`. */
-import { EXIT } from '../../errors.js'
-import { asRushesError } from '../../host/interrupts.js'
+/** The result of one check of `rushes doctor`. A check that throws has failed. */
+import { asRushesError, Interruption } from '../../host/interrupts.js'
 import { exitCodeOf } from '../process/exit.js'
 
-export type CheckStatus = 'ok' | 'warning' | 'failed' | 'skipped'
-
-export interface Finding {
-  readonly check: string
-  readonly status: CheckStatus
+/** What one check found, or one of several things that it looked at. */
+export interface Part {
+  readonly status: 'ok' | 'warning' | 'failed' | 'skipped'
   readonly message: string
   /** What the user can do to fix the problem. */
   readonly advice?: string | undefined
@@ -15,52 +12,42 @@ export interface Finding {
   readonly exitCode?: number
 }
 
-export const ok = (check: string, message: string, advice?: string): Finding => ({
-  check,
-  status: 'ok',
-  message,
-  advice,
-})
-
-export const warning = (check: string, message: string, advice?: string): Finding => ({
-  check,
-  status: 'warning',
-  message,
-  advice,
-})
-
-export const failed = (
-  check: string,
-  message: string,
-  { advice, exitCode = EXIT.usage }: { readonly advice?: string | undefined; readonly exitCode?: number },
-): Finding => ({ check, status: 'failed', message, advice, exitCode })
-
-/** Finding for a check that threw an error. */
-export function failedBy(check: string, thrown: unknown): Finding {
-  const { message, hint, exitCode } = asRushesError(thrown)
-  return failed(check, message, { advice: hint, exitCode })
+export interface Finding extends Part {
+  readonly check: string
 }
 
-export const skipped = (check: string, reason: string): Finding => ({
-  check,
-  status: 'skipped',
-  message: `not checked: ${reason}`,
-})
+export const ok = (message: string, advice?: string): Part => ({ status: 'ok', message, advice })
 
-/** One finding of several: the problems, or everything that is well. */
-export function combined(check: string, parts: readonly Finding[]): Finding {
-  const problems = parts.filter(({ status }) => status === 'failed' || status === 'warning')
-  const shown = problems.length > 0 ? problems : parts
-  const isFailed = problems.some(({ status }) => status === 'failed')
-  const advice = shown.flatMap((part) => part.advice ?? [])
+export const warning = (message: string, advice?: string): Part => ({ status: 'warning', message, advice })
+
+/** Runs the parts of a check. Reports the problems, or else everything that is well. Rejects only after a signal. */
+export async function check(
+  name: string,
+  ...works: readonly (() => Part | readonly Part[] | Promise<Part | readonly Part[]>)[]
+): Promise<Finding> {
+  const parts = await Promise.all(works.map((work) => attempt(async () => work())))
+  const all = parts.flat()
+  const problems = all.filter(({ status }) => status !== 'ok')
+  const shown = problems.length > 0 ? problems : all
+  const failed = problems.filter(({ status }) => status === 'failed')
   return {
-    check,
-    status: isFailed ? 'failed' : problems.length > 0 ? 'warning' : 'ok',
+    check: name,
+    status: failed.length > 0 ? 'failed' : problems.length > 0 ? 'warning' : 'ok',
     message: shown.map(({ message }) => message).join('; '),
-    ...(advice.length > 0 && { advice: advice.join('\n') }),
-    ...(isFailed && { exitCode: exitCodeFor(problems) }),
+    advice: shown.flatMap(({ advice }) => advice ?? []).join('\n') || undefined,
+    ...(failed.length > 0 && { exitCode: exitCodeFor(failed) }),
   }
 }
 
-export const exitCodeFor = (findings: readonly Finding[]): number =>
-  exitCodeOf(findings.flatMap(({ exitCode }) => (exitCode === undefined ? [] : [{ exitCode }])))
+async function attempt<Parts>(work: () => Promise<Parts>): Promise<Parts | Part> {
+  try {
+    return await work()
+  } catch (thrown) {
+    if (thrown instanceof Interruption) throw thrown
+    const { message, hint: advice, exitCode } = asRushesError(thrown)
+    return { status: 'failed', message, advice, exitCode }
+  }
+}
+
+export const exitCodeFor = (parts: readonly Part[]): number =>
+  exitCodeOf(parts.flatMap(({ exitCode }) => (exitCode === undefined ? [] : [{ exitCode }])))

@@ -4,8 +4,9 @@ import { parseTarget, type Target } from '../../download/target.js'
 import { usageError } from '../../errors.js'
 import { isFolder } from '../../host/directories.js'
 import { parseDuration } from '../../protocol/units.js'
-import type { Context } from '../context/context.js'
+import type { Settings } from '../settings/settings.js'
 import { SETTINGS } from '../settings/table.js'
+import type { Terminal } from '../terminal/output.js'
 
 export interface DeliveryOptions {
   readonly timeout?: string
@@ -69,7 +70,7 @@ export interface DeliveryNeeds {
  * Checks the flags. Throws `usage`. `--local` implies a download, because its URLs stop working when the process ends.
  */
 export async function deliveryOf(
-  ctx: Context,
+  ctx: Terminal & Settings,
   options: DeliveryOptions,
   { runs, isDownload = false }: DeliveryNeeds,
 ): Promise<Delivery> {
@@ -91,14 +92,14 @@ export async function deliveryOf(
     target,
     overwrite: options.overwrite === true,
     sidecar: options.sidecar === true,
-    patience: isDownload && options.timeout === undefined ? 'once' : await timeoutOf(ctx, options.timeout),
-    show: options.show === true ? 'flag' : (await ctx.setting('show')) === 'off' ? undefined : 'setting',
+    patience: isDownload && options.timeout === undefined ? 'once' : timeoutOf(ctx, options.timeout),
+    show: options.show === true ? 'flag' : ctx.setting('show') === 'off' ? undefined : 'setting',
     again: flagsAgain(isDownload ? { ...options, download: true } : options, runs),
   }
 }
 
-async function timeoutOf(ctx: Context, flag: string | undefined): Promise<number | undefined> {
-  const text = (await ctx.setting('timeout', flag)) ?? '0'
+function timeoutOf(settings: Settings, flag: string | undefined): number | undefined {
+  const text = settings.setting('timeout', flag) ?? '0'
   return parseDuration(text, flag === undefined ? 'timeout' : '--timeout') || undefined
 }
 
@@ -121,7 +122,7 @@ function flagsAgain(
 }
 
 /** Throws `usage` where `-o -` would write `what` to a terminal or between JSON. `name`: of a file, for the hint. */
-export function checkStdout({ out }: Context, what: string, name: string): void {
+export function checkStdout({ out }: Terminal, what: string, name: string): void {
   if (out.stdoutIsTerminal)
     throw usageError(
       `-o - would write ${what} to the terminal.`,

@@ -3,15 +3,15 @@ import { messageOf, usageError } from '../../errors.js'
 import { readJson } from '../../protocol/json.js'
 import { findInexact } from '../../protocol/parameters.js'
 import { isObject } from '../../protocol/parse.js'
-import type { Context } from '../context/context.js'
 import { decodeUtf8, readPath, readStdin } from '../process/io.js'
+import type { Terminal } from '../terminal/output.js'
 
 /** For messages: the name of the flag or setting, and the forms of its value. */
 type Words = Readonly<Record<'name' | 'hint', string>>
 
 /** Rejects with `usage`, also for a number that would lose digits. */
 export async function readJsonArgument(
-  ctx: Context,
+  ctx: Terminal,
   text: string,
   { name, hint }: Words,
 ): Promise<Readonly<Record<string, unknown>>> {
@@ -52,7 +52,7 @@ const isDeeper = (value: unknown, levels: number): boolean =>
 
 /** Returns the bytes of a file or of standard input; undefined if the argument is the JSON itself. */
 async function bytesOf(
-  { stdin, interrupts }: Context,
+  { stdin, interrupts }: Terminal,
   text: string,
   { name, hint }: Words,
 ): Promise<Uint8Array | undefined> {

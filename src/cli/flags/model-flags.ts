@@ -1,5 +1,6 @@
 /** The flags of a model, generated from the schema of its document: one flag for each parameter. */
 import { Option } from 'commander'
+import { firstPicture, mediaParameters } from '../../protocol/media-parameters.js'
 import type { ModelSchema, ParameterSchema } from '../../protocol/models.js'
 import {
   describeValues,
@@ -9,9 +10,7 @@ import {
   valueOfText,
 } from '../../protocol/parameters.js'
 import { printable, shortened } from '../../protocol/text.js'
-import { repeated } from './values.js'
-
-const SHORT: Readonly<Record<string, string>> = { image_urls: '-i' }
+import { onlyOne, repeated } from './values.js'
 
 export type ParameterValue = string | number | bigint | boolean | readonly string[]
 
@@ -24,18 +23,24 @@ const shown = (text: string, maxLength = 300): string => shortened(printable(tex
 const joined = (...parts: readonly string[]): string =>
   capitalized(parts.filter((part) => part !== '').join(': '))
 
-function optionOf(name: string, flag: string, schema: ParameterSchema): Option {
-  const short = SHORT[name]
-  const flags = short === undefined ? flag : `${short}, ${flag}`
+interface Parameter {
+  readonly name: string
+  readonly flag: string
+  readonly schema: ParameterSchema
+  readonly isMedia: boolean
+}
+
+function optionOf({ flag, schema, isMedia }: Parameter): Option {
   const description = shown(schema.description)
   const values = shown(describeValues(schema, ', '))
   const standard = defaultText(schema)
-  const create = (value: string, about: string) => new Option(`${flags}${value}`, `${about}${standard}`)
+  const create = (value: string, about: string) => new Option(`${flag}${value}`, `${about}${standard}`)
   if (schema.type === 'boolean') return create('', joined(description))
-  if (name === 'image_urls')
-    return create(' <source>', `${joined(description, 'URL, path, run:<id> or -')} (${values})`).argParser(
-      repeated,
-    )
+  if (isMedia) {
+    const about = joined(description, 'URL, path, run:<id> or -')
+    if (schema.type === 'array') return create(' <source>', `${about} (${values})`).argParser(repeated)
+    return create(' <source>', about).argParser(onlyOne(flag))
+  }
   const listed = schema.type === 'array' ? schema.items.enum : listedValues(schema)
   if (schema.type === 'array') {
     const option = create(' <text>', `${joined(description)} (${values})`.trim()).argParser(repeated)
@@ -56,19 +61,25 @@ export function defaultText(schema: ParameterSchema): string {
   return standard === undefined ? '' : ` (default: ${shown([standard].flat().join(', '), 60)})`
 }
 
-const parametersOf = (model: ModelSchema): readonly (readonly [string, string, ParameterSchema])[] => {
+/** `-i` fills the first parameter for images. */
+function parametersOf(model: ModelSchema): readonly Parameter[] {
   const flags = flagsOf(model)
+  const media = mediaParameters(model)
+  const picture = firstPicture(model)
   return Object.entries(model.properties).flatMap(([name, schema]) => {
-    const flag = flags.get(name)
-    return flag === undefined ? [] : [[name, flag, schema] as const]
+    const long = flags.get(name)
+    const flag = name === picture ? `-i, ${long}` : long
+    return long === undefined || flag === undefined ? [] : [{ name, flag, schema, isMedia: media.has(name) }]
   })
 }
 
 export const modelOptions = (model: ModelSchema): readonly Option[] =>
   parametersOf(model)
-    .flatMap(([name, flag, schema]) => [
-      optionOf(name, flag, schema),
-      ...(schema.type === 'boolean' ? [new Option(negatedFlagOf(name), `Turn ${flag} off`)] : []),
+    .flatMap((each) => [
+      optionOf(each),
+      ...(each.schema.type === 'boolean'
+        ? [new Option(negatedFlagOf(each.name), `Turn ${each.flag} off`)]
+        : []),
     ])
     .map((option) => option.helpGroup('Model options:'))
 
@@ -77,8 +88,9 @@ export function parametersGiven(
   model: ModelSchema,
   options: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, ParameterValue>> {
-  const values = parametersOf(model).flatMap(([name, flag, schema]) => {
-    const key = optionOf(name, flag, schema).attributeName()
+  const values = parametersOf(model).flatMap((each) => {
+    const { name, schema } = each
+    const key = optionOf(each).attributeName()
     const value = Object.hasOwn(options, key)
       ? (options[key] as Exclude<ParameterValue, number | bigint> | undefined)
       : undefined

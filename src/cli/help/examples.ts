@@ -25,7 +25,7 @@ export const HELP: Readonly<Record<string, CommandHelp>> = {
   'rushes models import': {
     example: 'rushes models import fal:fal-ai/flux/dev',
     details:
-      'Prints the path of the document, and sets local.models if it is not set. The schemas of Replicate need ' +
+      'Prints the path of the model file, and sets local.models if it is not set. The schemas of Replicate need ' +
       'REPLICATE_API_TOKEN; a key is sent only to its provider. Run the model with --local.',
   },
   'rushes models remove': { example: 'rushes models remove acme/still-2' },

@@ -1,5 +1,5 @@
 /** Usage errors for unknown commands and flags, with suggestions, and for the parse errors of commander. */
-import type { Command, CommanderError } from 'commander'
+import type { Command, CommanderError, Option } from 'commander'
 import { type RushesError, usageError } from '../../errors.js'
 import { KINDS } from '../../protocol/models.js'
 import { builtInSchema } from '../../protocol/parameters.js'
@@ -10,23 +10,46 @@ import { argumentWords, fullName } from './format-help.js'
 
 const seeHelp = (command: Command): string => `See \`${fullName(command)} --help\`.`
 
+interface NamedCommand {
+  readonly command: Command
+  /** Number of words up to the last one that names it. */
+  readonly end: number
+}
+
 /**
- * Finds the command that the words name. Words after a command without subcommands are its arguments. Throws `usage`
- * for an unknown command.
+ * Finds the command that the line names. Words after a command without subcommands are its arguments. Throws `usage` for
+ * an unknown command.
  */
-export function findCommand(program: Command, words: readonly string[]): Command {
+export function findCommand(program: Command, argv: readonly string[]): NamedCommand {
   let command = program
-  for (const [at, word] of words.entries()) {
-    if (command.commands.length === 0) break
+  let end = 0
+  for (let at = 0; at < argv.length && command.commands.length > 0; at++) {
+    const word = argv[at] ?? ''
+    if (word.startsWith('-') && word !== '-') {
+      if (takesValue(command, word)) at++
+      continue
+    }
     // In `rushes config help set`, commander itself handles `help`.
     if (word === 'help' && command !== program) continue
     const child = command.commands.find((each) => each.name() === word)
     if (child === undefined && command.registeredArguments.length > 0) break
-    if (child === undefined) throw unknownCommand(command, words.slice(at))
+    if (child === undefined)
+      throw unknownCommand(
+        command,
+        argv.slice(at).filter((each) => !each.startsWith('-')),
+      )
     command = child
+    end = at + 1
   }
-  return command
+  return { command, end }
 }
+
+/** Whether the next word is the value of the flag. */
+const takesValue = (command: Command, flag: string): boolean =>
+  flagOf(command, flag)?.required === true || command.commands.some((child) => takesValue(child, flag))
+
+const flagOf = ({ options }: Command, flag: string): Option | undefined =>
+  options.find(({ long, short }) => flag === long || flag === short)
 
 function unknownCommand(command: Command, words: readonly string[]): RushesError {
   const [word = ''] = words
@@ -106,8 +129,15 @@ export function usageOf(
 const usageLine = (command: Command): string =>
   `\`${[fullName(command), ...argumentWords(command)].join(' ')}\``
 
-function unknownFlag(typed: string, command: Command, model: NamedModel | undefined): RushesError {
+/** `typed`: may have a value, as in `--flag=value`. */
+export function unknownFlag(typed: string, command: Command, model: NamedModel | undefined): RushesError {
   const [flag = ''] = typed.split('=')
+  const owners = command.commands.filter((child) => commandsBelow(child).some((each) => flagOf(each, flag)))
+  if (owners.length > 0)
+    return usageError(
+      `${flag} is a flag of the subcommands of \`${fullName(command)}\`.`,
+      `Write it after one of them: ${orList(owners.map((each) => each.name()))}.`,
+    )
   const isKnown = command
     .createHelp()
     .visibleOptions(command)
@@ -142,6 +172,11 @@ function unknownFlag(typed: string, command: Command, model: NamedModel | undefi
   const takesPrompt = command.registeredArguments.some((each) => each.name() === 'prompt')
   return usageError(unknown, takesPrompt ? `${PROMPT_HINT} ${seeHelp(command)}` : seeHelp(command))
 }
+
+const commandsBelow = (command: Command): readonly Command[] => [
+  command,
+  ...command.commands.flatMap(commandsBelow),
+]
 
 const PROMPT_HINT = 'If this is part of your prompt, put it after `--`.'
 

@@ -6,7 +6,7 @@ import { makeFolders } from '../../host/directories.js'
 import { writeAtomically } from '../../host/files.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
 import { readJson } from '../../protocol/json.js'
-import type { Kind } from '../../protocol/models.js'
+import { KINDS, type Kind } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import { printable, quoteWord, shortened } from '../../protocol/text.js'
 import { PROVIDERS, type Provider } from '../../service/engines/hosted/providers.js'
@@ -73,18 +73,24 @@ export async function importCommand(ctx: Context, word: string, options: ImportO
 async function importDocument(
   ctx: Context,
   address: ModelAddress,
-  { from, kind: asked }: ImportOptions,
+  { from, output, overwrite, kind: asked }: ImportOptions,
 ): Promise<ImportedDocument & { readonly text: string }> {
   const published =
     from === undefined ? await fetchPublished(ctx, address) : await readFrom(ctx, address, from)
   const kind = asked ?? kindOf(published)
   if (kind === 'other')
     throw usageError(`${address.model} creates neither images nor videos, so rushes cannot run it.`)
-  if (kind === undefined)
+  if (kind === undefined) {
+    const words = ['rushes models import', addressText(address)]
+    if (from !== undefined) words.push('--from', quoteWord(from))
+    if (output !== undefined) words.push('-o', quoteWord(output))
+    if (overwrite === true) words.push('--overwrite')
+    const commands = KINDS.map((each) => `For ${each}s: \`${[...words, '--kind', each].join(' ')}\`.`)
     throw usageError(
       `The schema of ${address.model} does not say what the model creates.`,
-      'Add --kind image or --kind video.',
+      commands.join('\n'),
     )
+  }
   const document = createDocument({ address, published, kind })
   const { title } = PROVIDERS[address.provider] as Provider
   const source = from === undefined ? title : isUrl(from) ? from : resolve(from)
@@ -136,7 +142,7 @@ async function modelsFolder(ctx: Context): Promise<{ readonly path: string; read
   if (isFile(path))
     throw usageError(
       `local.models is the file ${path}.`,
-      'Name the file for the document with -o, for example -o model.yaml.',
+      'Name the model file with -o, for example -o model.yaml.',
     )
   return { path, isNew: false }
 }

@@ -1,5 +1,6 @@
 /** Turns the input schema that a provider publishes into the input of a model's document. Pure. */
 import { writeJson } from '../../protocol/json.js'
+import { IMAGE_URLS, mediaOfParameter, pictureAmong } from '../../protocol/media-parameters.js'
 import { MAX_DOCUMENT_BYTES, MAX_PROPERTIES, readModelDocument } from '../../protocol/model-document.js'
 import { isObject } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
@@ -27,18 +28,22 @@ export function mapInput(schema: unknown, root: unknown): MappedInput {
   const properties = new Map<string, Json>()
   const required = new Set<string>()
   const all = inOrder(published, root)
-  const images = findImages(all)
+  const picture = pictureAmong(all.map(([name, each]) => [name, mediaOfParameter(name, each)]))
+  const isList = all.some(([name, { type }]) => name === picture && type === 'array')
   for (const [name, property] of all) {
-    const isRequired = listOf(published.required).includes(name) && property.default === undefined
-    if (name === 'sync_mode') fixed[name] = false
+    // The author's example of a prompt is not worth a run.
+    const isOptional = property.default !== undefined && name !== 'prompt'
+    const isRequired = listOf(published.required).includes(name) && !isOptional
+    // Lip-sync models of fal have a choice of that name.
+    if (name === 'sync_mode' && property.type === 'boolean') fixed[name] = false
     else if (OUTPUT_COUNT.test(name) && !name.startsWith('max_') && property.type === 'integer')
       fixed[name] = Math.max(1, Number(property.minimum ?? 1))
+    else if (isSecret(name, property)) warnings.push(`${name} is left out: it is a secret`)
     else if (isOmitted(name, property)) {
-      if (isRequired)
-        warnings.push(`${name} is required, but it is a secret or out of use, so it is left out`)
-    } else if (name === images?.field || name !== 'image_urls') {
-      const target = name === images?.field ? 'image_urls' : name
-      const mapped = target === 'image_urls' ? imagesProperty(property) : mapProperty(property)
+      if (isRequired) warnings.push(`${name} is left out, although it is required: it is out of use`)
+    } else if (name === picture || name !== IMAGE_URLS) {
+      const target = name === picture ? IMAGE_URLS : name
+      const mapped = target === IMAGE_URLS ? imagesProperty(property) : mapProperty(name, property)
       const kept = withoutProblems(target, mapped, (problem) => warnings.push(`${name}: ${problem}`))
       if (kept === undefined) continue
       properties.set(target, kept)
@@ -52,7 +57,11 @@ export function mapInput(schema: unknown, root: unknown): MappedInput {
       ...(required.size > 0 && { required: names.filter((name) => required.has(name)) }),
       properties: Object.fromEntries(names.map((name) => [name, properties.get(name)])),
     },
-    references: names.includes('image_urls') ? (images?.isList ? [images.field] : images?.field) : undefined,
+    references: names.includes(IMAGE_URLS)
+      ? picture !== undefined && isList
+        ? [picture]
+        : picture
+      : undefined,
     fixed,
     warnings: warnings.map((each) => shortened(printable(each), 300)),
   }
@@ -142,77 +151,76 @@ function inOrder(published: Json, root: unknown): readonly (readonly [string, Js
   return all.toSorted((one, other) => placeOf(one) - placeOf(other))
 }
 
-const isOmitted = (name: string, { deprecated, format, writeOnly, ...others }: Json): boolean =>
-  /^webhook/.test(name) ||
-  deprecated === true ||
+const isOmitted = (name: string, { deprecated }: Json): boolean =>
+  /^webhook/.test(name) || deprecated === true
+
+/** A value of it would stand in the journal, and in the database of the service. */
+const isSecret = (name: string, { type, format, writeOnly, ...others }: Json): boolean =>
   format === 'password' ||
   writeOnly === true ||
-  !!others['x-cog-secret']
-
-const OTHER_MEDIA =
-  /(^|_)(masks?|videos?|audios?|voice|speech|music|sound|loras?|weights?|zip|archive|tar|font|pdf|mesh)(_|$)/i
-const PICTURE = /image|img|photo|picture|frame|face|portrait|avatar|sketch/i
-
-/** Finds the field for the reference images: `image_urls`, else the first that takes images by URL. */
-function findImages(
-  all: readonly (readonly [string, Json])[],
-): { readonly field: string; readonly isList: boolean } | undefined {
-  const found = all.filter(([name, property]) => {
-    const { type, format, 'x-cog-accept': accept } = isObject(property.items) ? property.items : property
-    if (type !== 'string' || listOf(property.enum).length > 0) return false
-    if (typeof accept === 'string') return accept.startsWith('image')
-    const isUrl = format === 'uri' || /_urls?$/.test(name)
-    return isUrl && !OTHER_MEDIA.test(name) && (PICTURE.test(name) || format === 'uri')
-  })
-  const [field, property] = found.find(([name]) => name === 'image_urls') ?? found[0] ?? []
-  return field === undefined ? undefined : { field, isList: property?.type === 'array' }
-}
+  !!others['x-cog-secret'] ||
+  (type === 'string' && /(^|_)(token|api_?key|secret|password)$/i.test(name))
 
 const imagesProperty = (property: Json): Json => ({
   type: 'array',
-  description: descriptionOf(property),
+  ...described(descriptionOf(property)),
   items: { type: 'string' },
   ...(property.type === 'array' ? pick(property, ['maxItems']) : { maxItems: 1 }),
 })
 
+const described = (description: string): Json => (description === '' ? {} : { description })
+
 const pick = (schema: Json, names: readonly string[]): Json =>
   Object.fromEntries(names.flatMap((name) => (schema[name] == null ? [] : [[name, schema[name]]])))
 
-function mapProperty(schema: Json): Json {
+function mapProperty(name: string, schema: Json): Json {
   const { type, const: only } = schema
-  const isUrl = type === 'string' && schema.format === 'uri'
-  const description = `${descriptionOf(schema)}${isUrl ? ' (a URL)' : ''}`.trim()
-  const standard = pick(schema, ['default'])
+  const isPrompt = name === 'prompt'
+  const inner = type === 'array' && isObject(schema.items) ? schema.items : schema
+  const fields = isObject(inner.properties) ? Object.keys(inner.properties) : []
+  const texts = [
+    descriptionOf(schema),
+    isPrompt && typeof schema.default === 'string' && `Example: ${schema.default}`,
+    schema.orObject === undefined && fields.length > 0 && `Fields: ${fields.join(', ')}.`,
+  ]
+  const about = described(shortened(printable(texts.filter(Boolean).join(' ')), MAX_DESCRIPTION))
+  const standard = isPrompt ? {} : pick(schema, ['default'])
   const values = only === undefined ? pick(schema, ['enum']) : { enum: [only] }
-  if (type === 'string' && isObject(schema.orObject))
-    return { anyOf: [{ type, ...values }, plainObject(schema.orObject)], description, ...standard }
-  if (type === 'string') return { type, description, ...values, ...pick(schema, ['maxLength']), ...standard }
-  if (type === 'boolean') return { type, description, ...standard }
-  if (type === 'integer' || type === 'number')
-    return { type, description, ...values, ...boundsOf(schema), ...standard }
-  if (type === 'array' && isObject(schema.items) && schema.items.type === 'string') {
-    const items = { type: 'string', ...pick(schema.items, ['enum']) }
-    return { type, description, items, ...pick(schema, ['maxItems']), ...standard }
+  const media = mediaOfParameter(name, schema)
+  if (media !== undefined) {
+    const items = type === 'array' ? { items: { type: 'string' }, ...pick(schema, ['maxItems']) } : {}
+    return { type, ...about, media, ...items, ...standard }
   }
-  const inner = type === 'array' ? schema.items : schema
-  const fields = isObject(inner) && isObject(inner.properties) ? Object.keys(inner.properties) : []
-  const shown = [description, fields.length > 0 ? `Fields: ${fields.join(', ')}.` : ''].filter(
-    (each) => each !== '',
-  )
+  if (type === 'string' && isObject(schema.orObject))
+    return { anyOf: [{ type, ...values }, plainObject(schema.orObject)], ...about, ...standard }
+  if (type === 'string') return { type, ...about, ...values, ...pick(schema, ['maxLength']), ...standard }
+  if (type === 'boolean') return { type, ...about, ...standard }
+  if (type === 'integer' || type === 'number')
+    return { type, ...about, ...values, ...boundsOf(schema), ...standard }
+  if (type === 'array' && inner.type === 'string')
+    return {
+      ...{ type, ...about, items: { type: 'string', ...pick(inner, ['enum']) } },
+      ...pick(schema, ['maxItems']),
+      ...standard,
+    }
   // Only `--input` and manifests can set it.
+  if (type === 'object') return { ...plainObject(schema), ...about }
   return {
     ...(typeof type === 'string' && { type }),
     ...pick(schema, ['anyOf']),
-    description: shortened(shown.join(' '), MAX_DESCRIPTION),
+    ...about,
+    ...(inner !== schema && isObject(inner.properties) && { items: plainObject(inner) }),
   }
 }
 
-const plainObject = ({ properties }: Json): Json => ({
+/** An object with the names and types of its fields, which are checked. */
+const plainObject = ({ properties, required }: Json): Json => ({
   type: 'object',
   ...(isObject(properties) && {
     properties: Object.fromEntries(
       Object.entries(properties).map(([name, each]) => [name, isObject(each) ? pick(each, ['type']) : {}]),
     ),
+    ...pick({ required }, ['required']),
   }),
 })
 
@@ -279,7 +287,7 @@ function withinLimits(
   const dropped = byImportance.filter((name) => !fitting.includes(name))
   if (dropped.length > 0)
     warnings.push(
-      `A document has room for ${fitting.length} of these parameters. Left out: ${dropped.join(', ')}`,
+      `A model file has room for ${fitting.length} of these parameters. Left out: ${dropped.join(', ')}`,
     )
   return [...properties.keys()].filter((name) => fitting.includes(name))
 }

@@ -31,20 +31,20 @@ function manifestOf({ state: { paths, options } }: McpSession, { args }: Call): 
 }
 
 /**
- * Refuses images outside the folder of the server: a manifest must not send a file that the agent could not name
+ * Refuses media outside the folder of the server: a manifest must not send a file that the agent could not name
  * itself.
  */
-const onImageIn =
+const onMediaIn =
   ({ state: { paths } }: McpSession) =>
-  (path: string): void =>
-    void paths.file(path, 'image_urls')
+  (path: string, parameter: string): void =>
+    void paths.file(path, parameter)
 
 export async function planBatch(session: McpSession, call: Call): Promise<Answer> {
   const { path, flags } = manifestOf(session, call)
   const { allowance } = await moneyOf(session)
-  const [dryRun, onImage] = [{ ...flags, dryRun: true }, onImageIn(session)]
+  const [dryRun, onMedia] = [{ ...flags, dryRun: true }, onMediaIn(session)]
   const { job } = startTask(session, {}, (ctx) =>
-    batchCommand(ctx, { manifest: path, flags: dryRun, onImage, allowance: createShare(allowance) }),
+    batchCommand(ctx, { manifest: path, flags: dryRun, onMedia, allowance: createShare(allowance) }),
   )
   const describe = () => 'reading the manifest'
   const waited = await waitFor(session, job.done, { call, jobs: [job], describe })
@@ -142,7 +142,7 @@ export async function runBatch(session: McpSession, finished: Finished, call: Ca
           overwrite: overwrite === true,
           ...(typeof concurrency === 'number' && { concurrency: String(concurrency) }),
         },
-        onImage: onImageIn(session),
+        onMedia: onMediaIn(session),
       }).finally(share.release),
     )
   }

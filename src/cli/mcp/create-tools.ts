@@ -2,10 +2,9 @@
 import { randomUUID } from 'node:crypto'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { Interruption } from '../../host/interrupts.js'
-import { identityOf } from '../../journal/identity.js'
 import type { JournalRun } from '../../journal/index.js'
+import { identityOf } from '../../protocol/identity.js'
 import { writeJson } from '../../protocol/json.js'
-import { imageSourceOf } from '../../protocol/media.js'
 import type { Kind, ModelDocument } from '../../protocol/models.js'
 import { amountOf, sumOf } from '../../protocol/price.js'
 import { inputProblems } from '../../protocol/validate.js'
@@ -39,8 +38,6 @@ interface CreateArguments {
   readonly requestId: string
   readonly model: string | undefined
   readonly input: Arguments
-  /** Whether `image_urls` of the input may contain paths. Other inputs are sent unchanged. */
-  readonly takesImages: boolean
   readonly delivery: SavedDelivery
 }
 
@@ -77,7 +74,7 @@ export async function createRun(session: McpSession, kind: Kind | undefined, cal
 
   function startCreate(): SessionTask {
     return startTask(session, isDryRun ? {} : { key, delivery, isCreate: true }, (ctx, observer) =>
-      create(ctx, { ...parsed, money, kind, observer }),
+      create(ctx, { ...parsed, session, money, kind, observer }),
     )
   }
 }
@@ -105,16 +102,13 @@ async function argumentsOf(
   const models = await session.base.models()
   const document = typeof model === 'string' ? models.find(model) : undefined
   if (document !== undefined && document.kind === (kind ?? document.kind)) checkInput(document, input)
-  const takesImages = kind !== undefined || Object.hasOwn(document?.input.properties ?? {}, 'image_urls')
-  const images = takesImages ? input.image_urls : undefined
   return {
     wait: wait !== false,
     isDryRun: dry_run === true,
     labels: labelsOf(Array.isArray(labels) ? labels : [], 'labels'),
     requestId: typeof request_id === 'string' ? request_id : randomUUID(),
     model: typeof model === 'string' ? model : undefined,
-    input: Array.isArray(images) ? { ...input, image_urls: images.map(imageIn(session)) } : input,
-    takesImages,
+    input,
     delivery: {
       output: session.state.paths.output(typeof output === 'string' ? output : undefined),
       overwrite: overwrite === true,
@@ -135,19 +129,6 @@ function checkInput({ name, input: schema }: ModelDocument, input: Arguments): v
 const modelOf = async (ctx: Context, kind: Kind | undefined, model: string | undefined) =>
   model ?? (kind && (await modelFor(ctx, kind)))
 
-/** Returns the absolute path of a local image, and any other reference unchanged. */
-const imageIn =
-  ({ state: { paths } }: McpSession) =>
-  (source: string): string => {
-    const form = imageSourceOf(source)
-    if (form === 'blank' || form === 'standard input')
-      throw usageError(
-        'image_urls has an empty entry.',
-        'Use an http(s) URL, a data: URL, a path, or run:<id> for an output of an earlier run.',
-      )
-    return form === 'path' || form === 'row' ? paths.file(source, 'image_urls') : source
-  }
-
 /** Returns the task of an earlier call for the same create. */
 function joined(
   session: McpSession,
@@ -160,25 +141,25 @@ function joined(
 }
 
 interface CreateJob extends CreateArguments {
+  readonly session: McpSession
   readonly money: SessionMoney
   readonly kind: Kind | undefined
   readonly observer: JobObserver
 }
 
 async function create(ctx: Context, job: CreateJob): Promise<void> {
-  const { money, kind, model, input, takesImages, requestId, delivery, isDryRun, observer } = job
+  const { money, session, kind, model, input, requestId, delivery, isDryRun, observer } = job
   const { prices, allowance } = money
   const hasModel = (await modelOf(ctx, kind, model)) !== undefined
   const earlier = hasModel && !isDryRun ? await earlierCreate(ctx, requestId) : undefined
   // Check the number of runs before reading images.
   if (hasModel && earlier === undefined && !isDryRun) allowance.check(1, sumOf([0]))
-  const { image_urls: _, ...others } = input
-  const sent = requestOptions(kind, model, hasModel ? input : others, takesImages)
-  const request = await buildRequest(ctx, sent)
+  const request = await buildRequest(ctx, requestOptions(session, kind, model, input))
   if (request.model === undefined || request.body === undefined) throw await ctx.missingError(request.missing)
   const options: DeliveryOptions = { ...delivery, download: true }
   if (earlier !== undefined) {
-    if (earlier.identity !== identityOf(request.model, request.input)) throw otherRequest(requestId)
+    if (earlier.identity !== identityOf(request.model, request.input, undefined, request.media))
+      throw otherRequest(requestId)
     const id = idOf(earlier, requestId)
     observer.onFound(id, earlier.estimate)
     await revisit(ctx, [id], options, { many: 'same command', observer })
@@ -203,6 +184,7 @@ async function create(ctx: Context, job: CreateJob): Promise<void> {
       kind: request.kind,
       model: request.model,
       input: request.input,
+      media: request.media,
       body: request.body,
       wait: true,
       labels: job.labels,
@@ -230,22 +212,15 @@ async function earlierCreate(ctx: Context, requestId: string): Promise<JournalRu
 }
 
 /** The prompt is passed in `--input`, where "-" is plain text and not standard input. */
-function requestOptions(
+const requestOptions = (
+  { state: { paths } }: McpSession,
   kind: Kind | undefined,
   model: string | undefined,
   input: Arguments,
-  takesImages: boolean,
-): RequestOptions {
-  const { image_urls: images, ...others } = input
-  const isList = takesImages && Array.isArray(images)
-  return {
-    kind,
-    model,
-    input: writeJson(isList ? others : input),
-    prompt: { words: [] },
-    parameters: isList ? { image_urls: images } : {},
-  }
-}
+): RequestOptions => ({
+  ...{ kind, model, input: writeJson(input), prompt: { words: [] }, parameters: {} },
+  fileOf: (path, parameter) => paths.file(path, parameter),
+})
 
 /** Returns the id of an earlier create's run. Throws if it has no id, or none yet. */
 function idOf(run: JournalRun, requestId: string): string {

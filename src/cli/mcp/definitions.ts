@@ -4,7 +4,7 @@ import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { builtInSchema } from '../../protocol/parameters.js'
 import { LOCAL_MODELS } from '../../service/rules/names.js'
 import type { JsonSchema, ObjectSchema, Properties, ToolDefinition } from './tool.js'
-import { IMAGES, parametersFor } from './tool.js'
+import { parametersFor, SOURCES } from './tool.js'
 
 export const MAX_IDS = 20
 const MAX_REQUEST_ID = 200
@@ -172,7 +172,7 @@ export function definitionsFor(
           model: text('Model identifier <provider>/<name>, as published by the service'),
           input: {
             type: 'object',
-            description: `Input of the model. If list_models has its image_urls: ${IMAGES}`,
+            description: `Input of the model. In media parameters that list_models has: ${SOURCES}`,
           },
           ...CREATE,
         },

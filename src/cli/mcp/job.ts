@@ -15,7 +15,6 @@ import type { RunEstimate } from '../../journal/index.js'
 import type { RunState } from '../../protocol/run-state.js'
 import type { BatchEvent } from '../../runs/batch.js'
 import type { RunEvent } from '../../runs/schedule.js'
-import { once } from '../context/command-settings.js'
 import type { Context } from '../context/context.js'
 import type { InputStream, OutputStream } from '../process/io.js'
 import type { Observer } from '../runs/carry-out.js'
@@ -141,7 +140,7 @@ function childOf(state: JobState, base: Context): Context {
     interrupts,
     stdin: () => options.stdin,
     stdout: options.stdout,
-    withLocal: once(() => childOf(state, base.withLocal())),
+    sessionOf: undefined,
   }
 }
 

@@ -15,7 +15,7 @@ import { labelsOf } from '../flags/labels.js'
 import { pricedJson } from '../models/show-models.js'
 import { allUnfinished, idsNamed } from '../runs/journal-rows.js'
 import { revisit } from '../runs/revisit.js'
-import { contextOfAll, selectIds } from '../runs/where.js'
+import { selectIds } from '../runs/where.js'
 import { modelFor } from '../settings/required-settings.js'
 import { leftJson } from './allowance.js'
 import { errorAnswer, runResult, runsAnswer } from './answers.js'
@@ -105,7 +105,7 @@ function taskFor(session: McpSession, id: string, requested: CallDelivery, isDow
   }
   return startTask(session, { id, delivery }, async (ctx, observer) => {
     if (active !== undefined && !isDownload) await active.job.done
-    const at = await contextOfAll(ctx, await selectIds(ctx, [id]))
+    const { ctx: at } = await selectIds(ctx, [id])
     await revisit(at, [id], { ...delivery, download: true }, { isDownload, many: 'same command', observer })
   })
 }

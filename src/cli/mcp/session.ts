@@ -6,7 +6,6 @@ import { Readable, Writable } from 'node:stream'
 import type { RushesError } from '../../errors.js'
 import { onAbort } from '../../host/abort.js'
 import type { SignalName } from '../../host/interrupts.js'
-import { once } from '../context/command-settings.js'
 import type { Connection, Context } from '../context/context.js'
 import { maxCostOf, openPrices, type Prices } from '../models/prices.js'
 import { resumeCommand } from '../runs/resume.js'
@@ -122,10 +121,7 @@ export const firstSession = (state: SessionState): McpSession => ({
 
 const inSession = (state: SessionState, of: Context): Context => ({
   ...of,
-  // With `--local`, the service in this process keeps the models that it was opened with.
-  models: of.globals.local ? of.models : once(of.openModels),
   connect: () => connect(state, of),
-  withLocal: once(() => inSession(state, of.withLocal())),
 })
 
 /** Returns the session for a call. Asks the service for its list of models, if it is not known or older than a day. */

@@ -3,6 +3,7 @@ import { basename } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { CallToolResult, ResourceLink } from '@modelcontextprotocol/sdk/types.js'
 import { writeJson } from '../../protocol/json.js'
+import { mediaOfParameter } from '../../protocol/media-parameters.js'
 import type { ModelSchema, ParameterSchema } from '../../protocol/models.js'
 import { printable, printableJson, shortened, withoutControls } from '../../protocol/text.js'
 
@@ -102,9 +103,9 @@ function printableValue(value: unknown, name = ''): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, printableValue(each, key)]))
 }
 
-/** Ways to name an image in `image_urls`. */
-export const IMAGES =
-  'Each entry is an http(s) URL, a data: URL, the path of an image file relative to the folder of the server, ' +
+/** Ways to name a file in a media parameter. */
+export const SOURCES =
+  'Each source is an http(s) URL, a data: URL, the path of a file relative to the folder of the server, ' +
   'or run:<id> for an output of an earlier run (run:<id>#2 for its second output)'
 
 /** Returns the parameters of a model, except those whose names the tool itself uses. */
@@ -113,7 +114,7 @@ export function parametersFor(
   used: readonly string[],
 ): Readonly<Record<string, JsonSchema>> {
   const own = Object.entries(properties).filter(([name]) => !used.includes(name))
-  return Object.fromEntries(own.map(([name, schema]) => [name, argumentOf(schema)]))
+  return Object.fromEntries(own.map(([name, schema]) => [name, argumentOf(name, schema)]))
 }
 
 /** Longer lists of values are left out, since every session of an agent reads all tools. A create checks them. */
@@ -121,11 +122,11 @@ const MAX_KEYWORD = 1_000
 const KEYWORDS: readonly string[] = 'type enum minimum maximum maxLength items maxItems default'.split(' ')
 
 /** Keeps only known keywords: a document may come from a service, and clients use these schemas. */
-function argumentOf(schema: ParameterSchema): JsonSchema {
+function argumentOf(name: string, schema: ParameterSchema): JsonSchema {
   const written = shortened(printable(schema.description))
   const description =
-    schema.type === 'array'
-      ? [written, IMAGES].filter(Boolean).join('. ')
+    mediaOfParameter(name, { ...schema }) !== undefined
+      ? [written, SOURCES].filter(Boolean).join('. ')
       : schema.type === 'other'
         ? [written, 'JSON, see list_models'].filter(Boolean).join('. ')
         : written

@@ -9,14 +9,9 @@ import type { Clock } from '../../host/clock.js'
 import type { Kind, ModelDocument } from '../../protocol/models.js'
 import { builtInSchema } from '../../protocol/parameters.js'
 import { mayCost } from '../../protocol/price.js'
-import type { Globals } from '../flags/globals.js'
-import type { Env } from '../process/io.js'
-import { addedModelPath, foldersOf, type ListOwner } from '../settings/folders.js'
-import { createQuickSettings } from '../settings/quick-settings.js'
-import { LOCAL_ADDRESS } from '../settings/table.js'
+import { addedModelPath, type ListOwner } from '../settings/folders.js'
 import { findAdded, listAdded } from './added-models.js'
 import { checkList, findKept, type KeptList, NOT_ASKED, readKept, writeKept } from './kept-list.js'
-import type { LocalEngine } from './local-engine.js'
 
 /** Where a document comes from. */
 export type ModelSource = 'added' | 'service' | 'local'
@@ -97,40 +92,6 @@ export function afterAnswer(kept: KeptList, { kind, etag }: AnswerWithoutList, n
   if (kind === 'unchanged') return kept.etag === etag ? { ...kept, askedAtMs: nowMs } : kept
   const isRecent = kept.hasList && !isOld(kept.askedAtMs, nowMs)
   return kind === 'failed' || isRecent ? kept : { ...NOT_ASKED, askedAtMs: nowMs }
-}
-
-interface OpenModelsOptions {
-  readonly env: Env
-  readonly globals: Globals
-  readonly ask?: AskService
-  /** Opens the engine of `--engine`. By default, without a question to its server. */
-  engine?(): Promise<LocalEngine | undefined>
-}
-
-/**
- * Opens the models that the flags and settings select. Throws `usage` if the documents of the local service cannot be
- * read.
- */
-export async function openModels({ env, globals, ask, ...opening }: OpenModelsOptions): Promise<KnownModels> {
-  const { config: configFolder, state: stateFolder } = foldersOf(env)
-  // Unlike `baseUrl` of the context, these settings report nothing: a command without a request needs no address.
-  const settings = createQuickSettings(env, globals)
-  const address = await settings.address()
-  if (address !== LOCAL_ADDRESS) {
-    const account = address && (await settings.account(address))
-    return createKnownModels({ configFolder, stateFolder, address, account, ask })
-  }
-  const { localDocuments } = await import('./local-models.js')
-  const path = await settings.setting('localModels')
-  const { engine = () => engineOf(globals, env) } = opening
-  const local = await localDocuments({ path, configFolder, env, engine: await engine() })
-  return createKnownModels({ configFolder, stateFolder, address: undefined, local })
-}
-
-async function engineOf({ engine: flag }: Globals, env: Env): Promise<LocalEngine | undefined> {
-  if (flag === undefined) return undefined
-  const { openLocalEngine } = await import('./local-engine.js')
-  return openLocalEngine({ flag, env })
 }
 
 export function createKnownModels(options: KnownModelsOptions): KnownModels {

@@ -11,6 +11,9 @@ import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
+/** Value of an environment variable. An empty variable counts as unset. */
+export const variable = (env: Env, name: string): string | undefined => env[name] || undefined
+
 export interface OutputStream extends Writable {
   readonly isTTY?: boolean
   /** Size of a terminal in characters; undefined for other streams. */
@@ -79,6 +82,8 @@ export const emptyStdin = (what: string): RushesError =>
 
 interface ReadPathOptions {
   readonly signal: AbortSignal
+  /** The path in messages. Default: the path. */
+  readonly shown?: string
   /** What to give instead of a file that cannot be read. */
   readonly hint?: string
   /** Throws for a file that is not to be read. */
@@ -86,14 +91,17 @@ interface ReadPathOptions {
 }
 
 /** Reads all of a file, pipe (`<(…)`) or device. Throws `usage` when it cannot be read or is too large. */
-export async function readPath(path: string, { signal, hint, check }: ReadPathOptions): Promise<Buffer> {
+export async function readPath(
+  path: string,
+  { signal, shown = path, hint, check }: ReadPathOptions,
+): Promise<Buffer> {
   try {
     check?.(statSync(path))
     const stream = (await openReadable(path)) ?? createReadStream(path)
-    return await raceAbort(readAll(stream, path), signal)
+    return await raceAbort(readAll(stream, shown), signal)
   } catch (error) {
     if (!isSystemError(error)) throw error
-    throw usageError(`${describeError(error, path)}.`, hint)
+    throw usageError(`${describeError(error, shown)}.`, hint)
   }
 }
 

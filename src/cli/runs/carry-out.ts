@@ -2,11 +2,11 @@
  * Carries out the runs of `run`, `wait` and `download`, and prints what the engine says of them: the runs in order, equal
  * errors folded, the exit code.
  */
-import { createNamer } from '../../download/file-names.js'
-import type { DownloadedFile } from '../../download/index.js'
+import { Namer } from '../../download/file-names.js'
 import { EXIT, type RushesError } from '../../errors.js'
 import { interrupted } from '../../host/interrupts.js'
 import type { Policy } from '../../journal/index.js'
+import type { DownloadedFile } from '../../protocol/media.js'
 import { progressOf } from '../../protocol/parse.js'
 import { formatBytes } from '../../protocol/units.js'
 import { deliver, deliveryError } from '../../runs/deliver.js'
@@ -30,14 +30,7 @@ import type { RunRecord } from '../terminal/run-json.js'
 import { repeatedRuns } from './folded-errors.js'
 import { isFree } from './journal-rows.js'
 import { createRepeatedIds, inOrder, type PrintOptions, printRun, recordOf } from './print-run.js'
-import {
-  createUnfinishedRuns,
-  type ResumeMany,
-  type ResumeVerb,
-  resumeCommand,
-  type UnfinishedRuns,
-  withResumeHint,
-} from './resume.js'
+import { type ResumeMany, type ResumeVerb, resumeCommand, UnfinishedRuns, withResumeHint } from './resume.js'
 import { writeSidecars } from './sidecar.js'
 
 /** An existing run, or one to create first. */
@@ -120,7 +113,7 @@ async function rowsOf(
 ): Promise<readonly Row[]> {
   const { target, overwrite, sidecar } = delivery
   const downloader = target && (await ctx.downloader(connection.fetch))
-  const namer = target && createNamer(target)
+  const namer = target && new Namer(target)
   /** A template numbers the outputs of all runs, so the downloads must start in the order of the runs. */
   const inTurn = target?.kind === 'template' ? printer.turns : undefined
 
@@ -132,11 +125,13 @@ async function rowsOf(
     const delivered = await deliver(session, state, {
       downloader,
       run: { kind: known.kind },
+      row: known.row,
       target,
       hint,
       stdout: target.kind === 'stdout' ? ctx.stdout : undefined,
       mayReplace: () => overwrite,
-      namerFor: async () => namer,
+      namesFor: async (urls, from) =>
+        namer?.name(urls.slice(from).map(() => ({ runId: run.id, kind: known.kind }))),
       onProgress: (transfer) => printer.progress.transfer(run.id, transfer),
     })
     const { files, warnings } = delivered
@@ -204,7 +199,7 @@ class RunPrinter {
     this.#startedAtMs = ctx.clock.monotonic()
     this.#warnOfRepeated = createRepeatedIds(ctx)
     this.#open = runs.filter((each) => !('run' in each)).length
-    this.#unfinished = createUnfinishedRuns({
+    this.#unfinished = new UnfinishedRuns({
       isLocal: ctx.globals.local,
       verb: delivery.patience === 'once' ? 'download' : 'wait',
       resume: (verb, ids) => this.resume(verb, ids),
@@ -313,12 +308,14 @@ class RunPrinter {
     if (result.is === 'failed')
       return withResumeHint(result.error, run, (verb, ids) => this.resume(verb, ids))
     if (result.is !== 'running') return undefined
-    if (result.why === 'not finished') return this.#unfinished.notFinished(id, run.state?.status)
+    if (result.why === 'not finished')
+      return this.#unfinished.add(id, { why: 'not finished', status: run.state?.status })
     this.#queued.push(id)
-    if (result.why === 'signal') return this.#unfinished.interrupted(id, this.#ctx.interrupts.first.reason)
+    if (result.why === 'signal')
+      return this.#unfinished.add(id, { why: 'signal', reason: this.#ctx.interrupts.first.reason })
     if (result.error !== undefined)
       return withResumeHint(result.error, run, (verb, ids) => this.resume(verb, ids))
-    return this.#unfinished.limitPassed(id, patience === 'once' ? 0 : patience)
+    return this.#unfinished.add(id, { why: 'time limit', timeoutMs: patience === 'once' ? 0 : patience })
   }
 
   #completed(error: RushesError): RushesError {

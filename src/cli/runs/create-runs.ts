@@ -2,8 +2,8 @@
 import { resolve } from 'node:path'
 import { encodeCreate } from '../../client/create.js'
 import type { RushesError } from '../../errors.js'
-import { identityOf, withoutData } from '../../journal/identity.js'
 import type { RunEstimate } from '../../journal/index.js'
+import { identityOf, withoutData } from '../../protocol/identity.js'
 import type { ModelInput } from '../../protocol/models.js'
 import type { CreateRequest } from '../../runs/run.js'
 import type { Connection, Context } from '../context/context.js'
@@ -20,6 +20,8 @@ interface CreateRunsOptions {
   readonly kind: string | undefined
   readonly model: string
   readonly input: ModelInput
+  /** Names of its media parameters. */
+  readonly media: readonly string[]
   /** The body of the create, with this input. */
   readonly body: Uint8Array
   readonly wait: boolean
@@ -35,19 +37,20 @@ interface CreateRunsOptions {
 
 /** Creates the runs. Returns the exit code. Rejects with errors that occur before the first create. */
 export async function createRuns(ctx: Context, options: CreateRunsOptions): Promise<number> {
-  const { connection, delivery, count, kind, model, wait, labels, input: givenInput } = options
+  const { connection, delivery, count, kind, model, wait, labels, media, input: givenInput } = options
   connection.checkModel?.(model)
   await options.checkLimit?.(count)
-  const input = await withRunOutputs(ctx, connection, givenInput)
+  const input = await withRunOutputs(ctx, connection, givenInput, media)
   const request: CreateRequest = {
     body: input === givenInput ? options.body : encodeCreate({ model, input }),
     intent: {
-      ...{ kind, model, input, labels, requestId: options.requestId, folder: resolve('.') },
+      ...{ kind, model, input, media, labels, requestId: options.requestId, folder: resolve('.') },
+      output: outputOf(delivery, count),
       // Equal for links to one output that differ at each call.
-      identity: identityOf(model, givenInput),
+      identity: identityOf(model, givenInput, undefined, media),
       estimate: options.estimate(),
     },
-    input: withoutData(input),
+    input: withoutData(input, media),
   }
   const runs = Array.from({ length: count }, () => ({ request: async () => request }))
   const isFree = ctx.globals.local && options.estimate()?.millionths === 0
@@ -62,6 +65,12 @@ export async function createRuns(ctx: Context, options: CreateRunsOptions): Prom
     createErrors: (failed, created) => createErrors({ ...goal, created, failed }),
     withRest: (error, created, failed) => withRest({ ...goal, created, failed }, error),
   })
+}
+
+/** The path of `-o` if it also names the file of one of the runs alone. */
+function outputOf({ target }: Delivery, runs: number): string | undefined {
+  if (target?.kind !== 'template' || (runs > 1 && !target.template.includes('{id}'))) return undefined
+  return resolve(target.template)
 }
 
 /** The runs that exist, so that no error advises to pay for them again. */

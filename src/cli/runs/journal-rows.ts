@@ -1,14 +1,16 @@
 /** Finds runs in the journal: by id or key, the last one (`--last`), or all unfinished ones (`--all`). */
+
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { EXIT, RushesError, usageError } from '../../errors.js'
-import type { Journal, JournalFile, JournalRun } from '../../journal/index.js'
+import type { Journal, JournalRun } from '../../journal/index.js'
 import { checkRunId } from '../../protocol/id.js'
+import type { DownloadedFile } from '../../protocol/media.js'
 import { shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { inTurns } from '../process/exit.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
-import { addressOr, livesElsewhere } from './where.js'
+import { addressOr, livesElsewhere, onlyRun } from './where.js'
 
 /** The id of the run, or the key of a row without one. */
 export const nameOfRun = ({ id, key }: JournalRun): string => id ?? key ?? ''
@@ -25,12 +27,15 @@ const MAX_LISTED = 10
 
 /**
  * Returns the run that a word names: by its id, preferably at the current address, by its key, also without the `~`, by
- * the path of one of its files, or by the beginning of its id. Throws `usage` if several ids begin so.
+ * the path of one of its files, or by the beginning of its id. Throws `usage` if several ids begin so, or if several
+ * addresses have the id.
  */
 export async function findRun(ctx: Context, journal: Journal, name: string): Promise<JournalRun | undefined> {
   const here = await addressOr(ctx)
-  const byId = (id: string) =>
-    (here === undefined ? undefined : journal.find(here, id)) ?? journal.findAtEveryAddress(id)[0]
+  // An address on the command line is used for all ids.
+  const elsewhere = (id: string) =>
+    ctx.globals.baseUrl === undefined ? onlyRun(id, journal) : journal.findAtEveryAddress(id)[0]
+  const byId = (id: string) => (here === undefined ? undefined : journal.find(here, id)) ?? elsewhere(id)
   const known =
     byId(name) ??
     journal.findByKey(name) ??
@@ -92,7 +97,7 @@ export function sizeOf(path: string): number | undefined {
 }
 
 /** Whether a downloaded file still exists. Compares only the size: hashing a video would take too long. */
-export const isOnDisk = ({ path, bytes }: JournalFile): boolean => sizeOf(path) === bytes
+export const isOnDisk = ({ path, bytes }: DownloadedFile): boolean => sizeOf(path) === bytes
 
 /**
  * Returns the run created last at the current address, with or without an id; the last of this machine if no service is

@@ -1,7 +1,7 @@
 /** Prints the runs of the journal as a table for a terminal. */
 import { basename } from 'node:path'
-import { safeName } from '../../download/file-names.js'
 import type { Journal, JournalRun } from '../../journal/index.js'
+import { safeName } from '../../protocol/output-names.js'
 import { printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { formatAgo } from '../terminal/format.js'

@@ -52,20 +52,17 @@ export interface OutputOnDisk {
 }
 
 /** Returns the data: URL of a file, or why the file cannot be used. Throws `usage` if it is too large. */
-export async function fileAsUrl({
-  path,
-  file,
-  reference,
-  sha256,
-  content_type,
-}: OutputOnDisk): Promise<{ readonly url: string } | { readonly why: string }> {
+export async function fileAsUrl(
+  { path, file, reference, sha256, content_type }: OutputOnDisk,
+  when = 'after it was downloaded',
+): Promise<{ readonly url: string } | { readonly why: string }> {
   const bytes = await readSmall(path, `${reference} (${file})`).catch((error: unknown) => {
     if (isSystemError(error)) return describeError(error, file)
     throw error
   })
   if (typeof bytes === 'string') return { why: bytes }
   if (createHash('sha256').update(bytes).digest('hex') !== sha256)
-    return { why: `${file} was changed after it was downloaded` }
+    return { why: `${file} was changed ${when}` }
   return { url: dataUrl(bytes, content_type) }
 }
 

@@ -8,7 +8,7 @@ import { describeReason } from '../../host/system-error.js'
 import { printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import type { Show } from '../flags/delivery.js'
-import { variable } from '../settings/table.js'
+import { variable } from '../process/io.js'
 import type { RunRecord } from '../terminal/run-json.js'
 import { supportsUtf8 } from '../terminal/style.js'
 import { formFor } from '../terminal/terminal-graphics.js'
@@ -52,14 +52,15 @@ export async function openPictures(ctx: Context, show: Show, fetch?: Fetch): Pro
     if (show === 'flag') out.note(`Pictures are not drawn: ${obstacle}.`)
     return undefined
   }
-  const [parts, setting] = await Promise.all([ctx.pictureParts(), ctx.setting('show')])
+  const setting = ctx.setting('show')
+  const draws = ctx.parts.drawPicture ?? (await import('../context/draw-picture.js')).drawPicture
 
   async function drawFile({ path, content_type }: DrawnFile, signal: AbortSignal): Promise<void> {
     // With the setting, sound and 3D models are no reason for a note after each run.
     if (show === 'setting' && !/^(image|video)\//.test(content_type)) return
     const { columns, rows } = stderr
     const form = formFor(env, setting, { columns, rows })
-    out.picture(await parts.draw({ path, isVideo: content_type.startsWith('video/'), ...form }, signal))
+    out.picture(await draws({ path, isVideo: content_type.startsWith('video/'), ...form }, signal, env))
   }
 
   async function drawUrl(url: string, { id, kind }: RunRecord, signal: AbortSignal): Promise<void> {

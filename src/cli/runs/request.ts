@@ -1,11 +1,10 @@
 /**
- * Builds the request of a run: merges prompt, reference images, flags and `--input`, checks them against the schema,
+ * Builds the request of a run: merges prompt, media, flags and `--input`, checks them against the schema,
  * and encodes them once. A prompt stays text: it is never read as JSON or as a path.
  */
-import { encodeCreate, tooLarge } from '../../client/create.js'
+import { encodeCreate } from '../../client/create.js'
 import { usageError } from '../../errors.js'
-import { MAX_BODY_BYTES } from '../../protocol/limits.js'
-import { dataUrl, imageProblem, imageSourceOf, imageTypeOf } from '../../protocol/media.js'
+import { IMAGE_URLS, mediaParameters, mediaSources } from '../../protocol/media-parameters.js'
 import { isModelName, KINDS, type Kind, type ModelDocument, type ModelInput } from '../../protocol/models.js'
 import { builtInSchema, flagsOf } from '../../protocol/parameters.js'
 import { inputProblems, unknownFields } from '../../protocol/validate.js'
@@ -13,8 +12,9 @@ import { LOCAL_MODELS } from '../../service/rules/names.js'
 import type { Context } from '../context/context.js'
 import type { ParameterValue } from '../flags/model-flags.js'
 import { builtInDocument } from '../models/known-models.js'
-import { checkStdinUsers, decodeUtf8, linesOf, readPath, readStdin, type Stdin } from '../process/io.js'
+import { checkStdinUsers, decodeUtf8, readPath, readStdin, type Stdin } from '../process/io.js'
 import { type Missing, missingModel, modelFor, wrongKind } from '../settings/required-settings.js'
+import { type FileOf, readMediaSources, withStdin } from './media-files.js'
 
 export interface RequestOptions {
   /** Kind of the model. Undefined for `rushes run model`. */
@@ -24,6 +24,8 @@ export interface RequestOptions {
   readonly prompt: PromptOptions
   /** Parameters set by flags, by their names in the schema. */
   readonly parameters: Readonly<Record<string, ParameterValue>>
+  /** Default: any file may be read. */
+  readonly fileOf?: FileOf
 }
 
 export interface RunRequest {
@@ -32,6 +34,8 @@ export interface RunRequest {
   readonly model: string | undefined
   readonly missing: readonly Missing[]
   readonly input: ModelInput
+  /** Names of its media parameters. */
+  readonly media: readonly string[]
   /** The body of the create. Undefined like `model`. */
   readonly body: Uint8Array | undefined
 }
@@ -39,33 +43,41 @@ export interface RunRequest {
 /** Builds the request. Reads standard input and files, and creates no run. Rejects with `usage` and all problems. */
 export async function buildRequest(ctx: Context, options: RequestOptions): Promise<RunRequest> {
   const { stdin, interrupts } = ctx
-  const { image_urls: sources, prompt: _, ...flags } = options.parameters
-  const images = Array.isArray(sources) ? sources : []
-  checkStdinUsers([
-    stdinUserOfPrompt(options.prompt),
-    ...stdinUsersOfReferences(images),
-    options.input === '-' ? '--input' : undefined,
-  ])
+  const { prompt: _, ...flags } = options.parameters
   const model = await findModel(ctx, options)
   const document = await findDocument(ctx, options, model)
+  const media = mediaParameters(document?.input)
+  const names = [...media.keys()]
+  // `run model` has no flags for parameters.
+  const flagNames = document === undefined || options.kind === undefined ? NO_FLAGS : flagsOf(document.input)
+  const readers = mediaSources(flags, names).filter(({ value }) => value === '-')
+  checkStdinUsers([
+    stdinUserOfPrompt(options.prompt),
+    ...readers.map(({ parameter }) => (parameter === IMAGE_URLS ? '-i' : flagNames.get(parameter))),
+    options.input === '-' ? '--input' : undefined,
+  ])
   if (document !== undefined) checkTakesPrompt(document, options.prompt)
   const given = await readInput(options.input, ctx)
   const prompt = await readPrompt(options.prompt, stdin, interrupts.first)
   const input = { ...given, ...(prompt !== undefined && { prompt }), ...flags }
-  const checked = { ...input, ...(images.length > 0 && { image_urls: images }) }
-  // `run model` has no flags for parameters.
-  const flagNames = document === undefined || options.kind === undefined ? NO_FLAGS : flagsOf(document.input)
-  if (document !== undefined) checkInput(ctx, document, checked, flagNames)
-  const references =
-    images.length === 0 ? {} : { image_urls: await resolveReferences(images, stdin, interrupts.first) }
-  const completeInput = { ...input, ...references }
+  if (document !== undefined) checkInput(ctx, document, input, flagNames)
+  const [reader] = readers
+  const sources = reader === undefined ? input : await withStdin(input, reader, media, ctx)
   // Check again, because one `-` can stand for several images.
-  if (document !== undefined && images.includes('-')) checkInput(ctx, document, completeInput, flagNames)
+  if (document !== undefined && reader !== undefined) checkInput(ctx, document, sources, flagNames)
+  // Without a document, only the sources of flags are certainly media.
+  const read = document === undefined ? names.filter((name) => Object.hasOwn(flags, name)) : names
+  const completeInput = await readMediaSources(sources, read, {
+    media,
+    signal: interrupts.first,
+    fileOf: options.fileOf,
+  })
   return {
     kind: document?.kind ?? options.kind,
     model,
     missing: model === undefined && options.kind !== undefined ? [missingModelOf(options.kind)] : [],
     input: completeInput,
+    media: names,
     body: model === undefined ? undefined : encodeCreate({ model, input: completeInput }),
   }
 }
@@ -239,54 +251,3 @@ async function readSource({ kind, value }: Source, stdin: Stdin, signal: AbortSi
     throw usageError(`${value === '-' ? 'standard input' : value}: the prompt is not UTF-8 text.`)
   return withoutFinalLineEnd(text)
 }
-
-const stdinUsersOfReferences = (sources: readonly string[]): readonly string[] =>
-  sources.filter((source) => source === '-').map(() => '-i')
-
-/** Returns an entry of `image_urls` for each source. `-` may give several entries. Rejects with `usage`. */
-async function resolveReferences(
-  sources: readonly string[],
-  stdin: Stdin,
-  signal: AbortSignal,
-): Promise<readonly string[]> {
-  const resolved: string[] = []
-  for (const source of sources) {
-    if (source === '-') resolved.push(...(await readReferences(stdin, signal)))
-    else resolved.push(await resolveReference(source, signal))
-  }
-  return resolved
-}
-
-/** Reads standard input, which contains one image, or one source per line. */
-async function readReferences(stdin: Stdin, signal: AbortSignal): Promise<readonly string[]> {
-  const bytes = await readStdin(stdin, 'the reference images', signal)
-  const type = imageTypeOf(bytes)
-  if (type !== undefined) return [dataUrl(bytes, type)]
-  if (bytes.includes(0)) throw notAnImage('Standard input', bytes)
-  const resolved: string[] = []
-  for (const line of linesOf(bytes.toString('utf8'))) resolved.push(await resolveReference(line, signal))
-  return resolved
-}
-
-async function resolveReference(source: string, signal: AbortSignal): Promise<string> {
-  const form = imageSourceOf(source)
-  if (form === 'invalid url') throw usageError(`"${source}" is not a valid image URL.`)
-  // `run:` is resolved later, when the service is known: see `run-outputs.ts`.
-  if (form === 'url' || form === 'data' || form === 'run') return source
-  const bytes = await readImage(source, signal)
-  const type = imageTypeOf(bytes)
-  if (type === undefined) throw notAnImage(source, bytes)
-  return dataUrl(bytes, type)
-}
-
-const readImage = (path: string, signal: AbortSignal): Promise<Buffer> =>
-  readPath(path, {
-    signal,
-    hint: 'Give an image as a path, an http(s) URL, a data: URL, run:<id> or -.',
-    check({ size }) {
-      if (size > MAX_BODY_BYTES) throw tooLarge(`${path} has ${size} bytes`)
-    },
-  })
-
-const notAnImage = (what: string, bytes: Uint8Array) =>
-  usageError(`${what} ${imageProblem(bytes)}.`, 'The content of the file decides, not its name.')

@@ -3,7 +3,7 @@ import { RushesError } from '../../errors.js'
 import { type Interruption, interrupted } from '../../host/interrupts.js'
 import { quoteWord } from '../../protocol/text.js'
 import type { Run } from '../../runs/run.js'
-import { commandLine, type ServiceFlags } from '../flags/globals.js'
+import { commandLine, type ServiceFlags } from '../settings/globals.js'
 import { formatDuration } from '../terminal/format.js'
 import type { RunChoice } from './run-selection.js'
 
@@ -41,7 +41,16 @@ const idArguments = (ids: readonly string[]): readonly string[] => [
 /** Maximum number of ids in the command to resume. */
 const MAX_NAMED = 10
 
-interface Unfinished {
+/**
+ * How to resume many runs. With explicit ids, the same command: `wait --all` misses finished runs, and runs that are
+ * not in the journal. `all`: few runs, too, of a command that names none.
+ */
+export type ResumeMany = 'all' | 'wait --all' | 'same command' | 'same ids'
+
+export const resumeManyOf = ({ ids, all = false, label }: RunChoice): ResumeMany =>
+  all && label === undefined ? 'all' : ids.includes('-') ? 'same ids' : 'same command'
+
+export interface UnfinishedOptions {
   readonly isLocal: boolean
   /** `download` if the command does not wait. */
   readonly verb: 'wait' | 'download'
@@ -55,67 +64,46 @@ interface Unfinished {
   positionOf(id: string): number
 }
 
-/**
- * How to resume many runs. With explicit ids, the same command: `wait --all` misses finished runs, and runs that are
- * not in the journal.
- */
-export type ResumeMany = 'wait --all' | 'same command' | 'same ids'
+/** Why a command no longer waits for a run. `not finished`: it did not wait. */
+export type Left =
+  | { readonly why: 'not finished'; readonly status: string | undefined }
+  | { readonly why: 'time limit'; readonly timeoutMs: number }
+  | { readonly why: 'signal'; readonly reason: Interruption }
 
-export const resumeManyOf = ({ ids, all = false, label }: RunChoice): ResumeMany =>
-  all && label === undefined ? 'wait --all' : ids.includes('-') ? 'same ids' : 'same command'
+/** The runs that a command no longer waits for. */
+export class UnfinishedRuns {
+  readonly #options: UnfinishedOptions
+  readonly #errors = new Set<RushesError>()
+  readonly #groups = new Map<Left['why'], { readonly left: Left; readonly ids: string[] }>()
 
-export interface UnfinishedRuns {
-  /** Returns the error for one run. `report` combines the errors of all runs. */
-  interrupted(id: string, reason: Interruption): RushesError
-  limitPassed(id: string, timeoutMs: number): RushesError
-  notFinished(id: string, lastStatus: string | undefined): RushesError
-  /** Whether one of these functions returned the error. */
-  has(error: RushesError): boolean
-  /** Returns one error per kind, for all of its runs. */
-  report(): readonly RushesError[]
-}
+  constructor(options: UnfinishedOptions) {
+    this.#options = options
+  }
 
-export function createUnfinishedRuns(unfinished: Unfinished): UnfinishedRuns {
-  const all = new Set<RushesError>()
-  const interruptedIds: string[] = []
-  const timedOutIds: string[] = []
-  const unfinishedIds: string[] = []
-  let reason: Interruption | undefined
-  let limitMs = 0
-  let status: string | undefined
-  const track = (error: RushesError): RushesError => {
-    all.add(error)
+  /** Returns the error of one run. `report` combines the errors of all. */
+  add(id: string, left: Left): RushesError {
+    const ids = this.#groups.get(left.why)?.ids ?? []
+    ids.push(id)
+    this.#groups.set(left.why, { left, ids })
+    const error = unfinishedError(left, [id], this.#options)
+    this.#errors.add(error)
     return error
   }
-  return {
-    interrupted(id, by) {
-      reason = by
-      interruptedIds.push(id)
-      return track(wasInterrupted(by, [id], unfinished))
-    },
-    limitPassed(id, timeoutMs) {
-      limitMs = timeoutMs
-      timedOutIds.push(id)
-      return track(limitPassed(timeoutMs, [id], unfinished))
-    },
-    notFinished(id, lastStatus) {
-      unfinishedIds.push(id)
-      status = lastStatus
-      return track(notFinished([id], unfinished, status))
-    },
-    has: (error) => all.has(error),
-    report() {
-      const inOrder = (ids: string[]) =>
-        ids.sort((one, other) => unfinished.positionOf(one) - unfinished.positionOf(other))
-      for (const ids of [interruptedIds, timedOutIds, unfinishedIds]) inOrder(ids)
-      return [
-        ...(unfinishedIds.length > 0
-          ? [notFinished(unfinishedIds, unfinished, unfinishedIds.length === 1 ? status : undefined)]
-          : []),
-        ...(timedOutIds.length > 0 ? [limitPassed(limitMs, timedOutIds, unfinished)] : []),
-        ...(reason === undefined ? [] : [wasInterrupted(reason, interruptedIds, unfinished)]),
-      ]
-    },
+
+  /** Whether `add` returned the error. */
+  has(error: RushesError): boolean {
+    return this.#errors.has(error)
+  }
+
+  /** Returns one error for each reason, for all of its runs. */
+  report(): readonly RushesError[] {
+    const { positionOf } = this.#options
+    return (['not finished', 'time limit', 'signal'] as const).flatMap((why) => {
+      const group = this.#groups.get(why)
+      if (group === undefined) return []
+      const ids = group.ids.sort((one, other) => positionOf(one) - positionOf(other))
+      return unfinishedError(group.left, ids, this.#options)
+    })
   }
 }
 
@@ -123,7 +111,7 @@ export function createUnfinishedRuns(unfinished: Unfinished): UnfinishedRuns {
 export function withResumeHint(
   error: RushesError,
   { id, state }: Run,
-  resume: Unfinished['resume'],
+  resume: UnfinishedOptions['resume'],
 ): RushesError {
   if (error.code === 'wait_timeout' || error.code === 'interrupted') return error
   const isOver = error.httpStatus === 404 || (state !== undefined && state.phase !== 'running')
@@ -133,54 +121,49 @@ export function withResumeHint(
   return error.with({ hint: hint === '' ? undefined : hint, runId: id })
 }
 
-function wasInterrupted(reason: Interruption, runs: readonly string[], unfinished: Unfinished): RushesError {
-  const { subject, is, was, runId } = subjectOf(runs)
-  const state =
-    unfinished.verb === 'download'
-      ? `${was} not downloaded`
-      : `${is} ${unfinished.isLocal ? 'not finished' : 'still running'}`
-  const hint = [resumeHint(runs, unfinished), ...stopHint(runs, unfinished)].join(' ')
-  return interrupted(reason, `Interrupted. ${subject} ${state}.`, hint, runId)
-}
-
-function limitPassed(timeoutMs: number, runs: readonly string[], unfinished: Unfinished): RushesError {
-  const { subject, is, runId } = subjectOf(runs)
+function unfinishedError(left: Left, runs: readonly string[], options: UnfinishedOptions): RushesError {
+  const { isLocal, verb } = options
+  const [only = ''] = runs
+  const [subject, is, was] = runs.length === 1 ? [only, 'is', 'was'] : [`${runs.length} runs`, 'are', 'were']
+  const runId = runs.length === 1 ? only : undefined
+  if (left.why === 'signal') {
+    const going = `${is} ${isLocal ? 'not finished' : 'still running'}`
+    const state = verb === 'download' ? `${was} not downloaded` : going
+    const hint = [resumeHint(runs, options), ...stopHint(runs, options)].join(' ')
+    return interrupted(left.reason, `Interrupted. ${subject} ${state}.`, hint, runId)
+  }
+  if (left.why === 'not finished') {
+    const status = runs.length > 1 || left.status === undefined ? '' : ` (${left.status})`
+    const message = `${subject} ${is} not finished${status} and ${was} not downloaded.`
+    return new RushesError('wait_timeout', message, {
+      hint: resumeHint(runs, { ...options, verb: 'wait' }),
+      runId,
+    })
+  }
+  const { timeoutMs } = left
   const limit = timeoutMs < 1_000 ? `${Math.round(timeoutMs)} ms` : formatDuration(timeoutMs)
-  const message = unfinished.isLocal
+  const message = isLocal
     ? `Timed out after ${limit}; ${subject} ${is} not finished.`
     : `${subject} ${is} still running after ${limit}.`
-  return new RushesError('wait_timeout', message, { hint: resumeHint(runs, unfinished), runId })
-}
-
-/** Returns the error of `download` without a timeout. */
-function notFinished(runs: readonly string[], unfinished: Unfinished, status?: string): RushesError {
-  const { subject, is, was, runId } = subjectOf(runs)
-  const state = status === undefined ? '' : ` (${status})`
-  return new RushesError('wait_timeout', `${subject} ${is} not finished${state} and ${was} not downloaded.`, {
-    hint: resumeHint(runs, { ...unfinished, verb: 'wait' }),
-    runId,
-  })
-}
-
-function subjectOf(runs: readonly string[]) {
-  const [only = ''] = runs
-  return runs.length === 1
-    ? { subject: only, is: 'is', was: 'was', runId: only }
-    : { subject: `${runs.length} runs`, is: 'are', was: 'were', runId: undefined }
+  return new RushesError('wait_timeout', message, { hint: resumeHint(runs, options), runId })
 }
 
 /** Runs that were only to be downloaded have ended. Without a command that names the runs, returns no hint. */
-function stopHint(runs: readonly string[], { verb, resume, many }: Unfinished): readonly string[] {
+function stopHint(runs: readonly string[], { verb, resume, many }: UnfinishedOptions): readonly string[] {
   const isNamed = runs.length <= MAX_NAMED
-  if (verb === 'download' || (!isNamed && many !== 'wait --all')) return []
+  if (verb === 'download' || (!isNamed && many !== 'wait --all' && many !== 'all')) return []
   return [`Stop ${runs.length === 1 ? 'it' : 'them'} with \`${resume('cancel', isNamed ? runs : 'all')}\`.`]
 }
 
-function resumeHint(runs: readonly string[], { verb, resume, many, isRemembered }: Unfinished): string {
+function resumeHint(
+  runs: readonly string[],
+  { verb, resume, many, isRemembered }: UnfinishedOptions,
+): string {
   const [first = ''] = runs
-  const isNamed = runs.length <= MAX_NAMED || (many === 'wait --all' && !isRemembered(first))
-  if (isNamed) return `Resume with \`${resume(verb, runs)}\`.`
-  if (many === 'wait --all')
+  const isNamed = many !== 'all' && runs.length <= MAX_NAMED
+  if (isNamed || (many === 'wait --all' && !isRemembered(first)))
+    return `Resume with \`${resume(verb, runs)}\`.`
+  if (many === 'all' || many === 'wait --all')
     return `Resume with \`${resume('wait', 'all')}\`. \`rushes list\` shows their ids.`
   return many === 'same ids'
     ? 'Resume with the same command, and the same ids on standard input.'

@@ -1,4 +1,5 @@
 /** Common part of `wait` and `download`: follows existing runs and downloads their outputs. */
+import { relative } from 'node:path'
 import { type KnownRun, knownRun } from '../../runs/run.js'
 import type { Context } from '../context/context.js'
 import { type DeliveryNeeds, type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
@@ -13,15 +14,23 @@ interface RevisitOptions extends Omit<DeliveryNeeds, 'runs'> {
   /** How to resume when there are many runs. */
   readonly many: ResumeMany
   readonly observer?: Observer | undefined
+  /** Whether the run is that of the last command, whose `-o` counts until the run has a file. */
+  readonly isLast?: boolean | undefined
 }
 
 export async function revisit(
   ctx: Context,
   ids: readonly string[],
   options: DeliveryOptions,
-  { isDownload = false, many, observer }: RevisitOptions,
+  { isDownload = false, many, observer, isLast = false }: RevisitOptions,
 ): Promise<number> {
-  const delivery = await deliveryOf(ctx, options, { runs: ids.length, isDownload })
+  const isNamed = options.download === true || options.output !== undefined
+  const [last] = isLast && !isNamed ? ids : []
+  const output = last === undefined ? undefined : await openOutput(ctx, last)
+  const delivery = await deliveryOf(ctx, output ? { ...options, output } : options, {
+    runs: ids.length,
+    isDownload,
+  })
   const connection = await ctx.connect({ render: delivery.patience !== 'once' })
   const journal = await ctx.openJournal()
   const address = await ctx.address()
@@ -40,4 +49,11 @@ export async function revisit(
     runs.push({ run: knownRun(id, row) })
   }
   return carryOutRuns(ctx, { connection, delivery, runs, many, observer })
+}
+
+/** The `-o` of the command that created the run; undefined once the run has a file. */
+async function openOutput(ctx: Context, id: string): Promise<string | undefined> {
+  const journal = await ctx.journal()
+  const run = journal.find(await ctx.address(), id)
+  return run?.output === undefined || journal.filesOf(run).length > 0 ? undefined : relative('.', run.output)
 }

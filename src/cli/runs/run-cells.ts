@@ -1,6 +1,8 @@
 /** Formats runs as table cells for `list`, `show` and `status`. */
-import type { JournalFile, JournalRun } from '../../journal/index.js'
+
+import type { JournalRun } from '../../journal/index.js'
 import { writeJson } from '../../protocol/json.js'
+import type { DownloadedFile } from '../../protocol/media.js'
 import { isObject } from '../../protocol/parse.js'
 import { amountText } from '../../protocol/price.js'
 import type { RunState } from '../../protocol/run-state.js'
@@ -41,7 +43,7 @@ type Detail = readonly [label: string, value: string]
 
 export function showRows(
   run: JournalRun,
-  files: readonly JournalFile[],
+  files: readonly DownloadedFile[],
   { nowMs, isTerminal, sizeOf }: DetailsOptions,
 ): readonly Detail[] {
   const timeOf = (ms: number): string =>
@@ -61,7 +63,7 @@ export function showRows(
     ['estimate', run.estimate && amountText(run.estimate.millionths, run.estimate.currency)],
     ['created', timeOf(run.createdAtMs)],
     ['finished', run.finishedAtMs === undefined ? undefined : timeOf(run.finishedAtMs)],
-    ['elapsed', run.elapsedMs === undefined ? undefined : formatSeconds(run.elapsedMs)],
+    ['elapsed', elapsedText(run)],
     ...files.map((file) => ['file', fileText(file, sizeOf)] as const),
     // The URLs of a local run stop working when the process that printed them ends.
     ...(isLocal ? [] : run.urls).map((url) => ['url', url] as const),
@@ -71,6 +73,12 @@ export function showRows(
   return rows.flatMap(([label, value]) =>
     value === undefined || value === '' ? [] : [[label, printable(value)] as const],
   )
+}
+
+/** From `created` to `finished`, as they are shown; the journal's own time runs to the first sight of the end. */
+function elapsedText({ createdAtMs, finishedAtMs = Number.NaN, elapsedMs }: JournalRun): string | undefined {
+  const shownMs = finishedAtMs >= createdAtMs ? finishedAtMs - createdAtMs : elapsedMs
+  return shownMs === undefined ? undefined : formatSeconds(shownMs)
 }
 
 function inputRows(input: unknown): readonly Detail[] {
@@ -87,7 +95,7 @@ function valueText(value: unknown): string {
   return writeJson(value)
 }
 
-function fileText(file: JournalFile, sizeOf: DetailsOptions['sizeOf']): string {
+function fileText(file: DownloadedFile, sizeOf: DetailsOptions['sizeOf']): string {
   if (!isOnDisk(file)) return `${file.path} (moved, changed or deleted)`
   const size = file.content_type.startsWith('image/') ? sizeOf(file.path) : undefined
   const pixels = size === undefined ? [] : [`${size.width}x${size.height}`]

@@ -1,9 +1,10 @@
-/** `-i run:<id>` and `run:<id>#2`: outputs of earlier runs as reference images. */
+/** `-i run:<id>` and `run:<id>#2`: outputs of earlier runs as media of others. */
 import type { ApiClient } from '../../client/index.js'
 import { RushesError, usageError } from '../../errors.js'
 import type { Fetch } from '../../host/http.js'
-import type { JournalFile, JournalRun } from '../../journal/index.js'
-import { imageSourceOf } from '../../protocol/media.js'
+import type { JournalRun } from '../../journal/index.js'
+import { type DownloadedFile, sourceFormOf } from '../../protocol/media.js'
+import { type MediaSource, mediaSources, withMedia } from '../../protocol/media-parameters.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
@@ -16,7 +17,7 @@ import { livesElsewhere } from './where.js'
 const RUN_OUTPUT = /^run:(.+?)(?:#(\d+))?$/s
 
 const isRunOutput = (source: unknown): source is string =>
-  typeof source === 'string' && imageSourceOf(source) === 'run'
+  typeof source === 'string' && sourceFormOf(source) === 'run'
 
 /** The parts of a `Connection` that find an output. */
 interface Source {
@@ -26,16 +27,20 @@ interface Source {
 }
 
 /**
- * Returns the input with `run:` references replaced by URLs, or by the downloaded file where the service no longer has
+ * Returns the input with `run:` references in its media parameters replaced by URLs, or by the downloaded file where the service no longer has
  * the output. Sends a status request for each reference, since the URL in the journal may have expired. Throws `usage`
  * if the run was not created on this machine and at this address, has not succeeded, or has no output with this number.
  */
-export async function withRunOutputs(ctx: Context, service: Source, input: ModelInput): Promise<ModelInput> {
-  const { image_urls: sources } = input
-  if (!Array.isArray(sources) || !sources.some(isRunOutput)) return input
-  const urls: unknown[] = []
-  for (const source of sources) urls.push(isRunOutput(source) ? await urlOf(ctx, service, source) : source)
-  return { ...input, image_urls: urls }
+export async function withRunOutputs(
+  ctx: Context,
+  service: Source,
+  input: ModelInput,
+  media: readonly string[],
+): Promise<ModelInput> {
+  const changes: MediaSource[] = []
+  for (const source of mediaSources(input, media))
+    if (isRunOutput(source.value)) changes.push({ ...source, value: await urlOf(ctx, service, source.value) })
+  return changes.length === 0 ? input : withMedia(input, changes)
 }
 
 async function urlOf(ctx: Context, { client, fetch }: Source, source: string): Promise<string> {
@@ -61,7 +66,7 @@ async function urlOf(ctx: Context, { client, fetch }: Source, source: string): P
   }
   throw usageError(
     `${shortened(source)}: the service does not have this output any more, and ${why}. Nothing was created.`,
-    'Give the URL or the file of another image, or create the run again.',
+    'Give another URL or file, or create the run again.',
   )
 }
 
@@ -117,7 +122,7 @@ async function unknownRun(
  * run; of several, a file whose link is not known could be another output.
  */
 const filesOfOutput = (
-  files: readonly JournalFile[],
+  files: readonly DownloadedFile[],
   urls: readonly (string | undefined)[],
   outputs: number,
-): readonly JournalFile[] => files.filter((file) => outputs === 1 || urls.includes(file.url)).reverse()
+): readonly DownloadedFile[] => files.filter((file) => outputs === 1 || urls.includes(file.url)).reverse()

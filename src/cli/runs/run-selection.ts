@@ -12,7 +12,7 @@ import { labelFilter, labelsOf } from '../flags/labels.js'
 import { choiceOption, orList } from '../flags/values.js'
 import { readIds } from '../process/io.js'
 import { allUnfinished, idsNamed, lastRun } from './journal-rows.js'
-import { type SelectedRun, selectIds, selectRows } from './where.js'
+import { type SelectedRuns, selectIds, selectRows } from './where.js'
 
 export interface RunChoice {
   /** Ids as typed. `-` means that the ids are read from standard input. */
@@ -56,8 +56,8 @@ export function checkOneWay({ ids, last = false, all, label }: RunChoice): void 
   )
 }
 
-/** Returns the selected runs. Throws `usage`, and `submission_unknown` for a run without an id. */
-export async function selectRuns(ctx: Context, choice: RunChoice): Promise<readonly SelectedRun[]> {
+/** Returns the selected runs, and the context of their service. Throws `usage`, and `submission_unknown` for a run without an id. */
+export async function selectRuns(ctx: Context, choice: RunChoice): Promise<SelectedRuns> {
   checkOneWay(choice)
   if (choice.last !== true && choice.all !== true) {
     const names = await readIds(choice.ids, ctx.stdin, ctx.interrupts.first)
@@ -143,7 +143,7 @@ const RUNNING_STATUSES = ['pending', 'starting', 'running', 'in_progress', 'in_q
  * has is valid too.
  */
 async function checkStatus(ctx: Context, status: string): Promise<void> {
-  const configured = (await ctx.setting('failureStatuses'))?.split(',') ?? []
+  const configured = ctx.setting('failureStatuses')?.split(',') ?? []
   const knownStatuses: readonly string[] = [...OWN_STATUSES, ...FAILURE_STATUSES, ...configured]
   if (
     [...knownStatuses, ...RUNNING_STATUSES].some((each) => each.trim().toLowerCase() === status.toLowerCase())

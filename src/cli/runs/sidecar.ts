@@ -1,12 +1,12 @@
 /** `--sidecar`: writes `<file>.json` beside each file, so that an asset can be traced and created again. */
 import { readFile } from 'node:fs/promises'
 import { obstacleAt } from '../../download/final-files.js'
-import type { DownloadedFile } from '../../download/index.js'
 import { RushesError } from '../../errors.js'
 import { writeAtomically } from '../../host/files.js'
 import { asRushesError } from '../../host/interrupts.js'
 import { describeReason } from '../../host/system-error.js'
 import { writeJson } from '../../protocol/json.js'
+import type { DownloadedFile } from '../../protocol/media.js'
 import { isObject, parseJson } from '../../protocol/parse.js'
 import type { RunState } from '../../protocol/run-state.js'
 import type { KnownRun } from '../../runs/run.js'
@@ -83,8 +83,10 @@ async function writeSidecar(options: SidecarOptions): Promise<void> {
       `${options.file.path} is complete, but its sidecar was not written: ${obstacle.message}`,
       { hint: obstacle.hint },
     )
-  const { pictureSizeOf } = await import('./picture-size.js')
-  const size = options.file.content_type.startsWith('image/') ? pictureSizeOf(options.file.path) : undefined
+  const { pictureSizeOf } = await import('../../preview/picture-size.js')
+  const size = options.file.content_type.startsWith('image/')
+    ? await pictureSizeOf(options.file.path)
+    : undefined
   try {
     await writeAtomically(path, `${writeJson(sidecarJson(options, size), { indent: 2 })}\n`)
   } catch (error) {

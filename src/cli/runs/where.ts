@@ -1,25 +1,27 @@
-/**
- * Finds the service of a run in the journal: the current one, the local one, or one at another address or under another
- * profile.
- */
+/** Finds the service of runs in the journal: a command speaks with one. */
 import { type RushesError, usageError } from '../../errors.js'
-import type { Journal } from '../../journal/index.js'
+import type { Journal, JournalRun } from '../../journal/index.js'
 import { quoteWord } from '../../protocol/text.js'
-import type { Context, RunHome } from '../context/context.js'
+import type { Context } from '../context/context.js'
 import { inTurns } from '../process/exit.js'
+import { variable } from '../process/io.js'
 import { settingsOf } from '../settings/config-file.js'
-import { LOCAL_ADDRESS, variable } from '../settings/table.js'
+import type { RunHome } from '../settings/settings.js'
+import { LOCAL_ADDRESS } from '../settings/table.js'
 
 /** Address of this command. Undefined if none is set, or if it is invalid. */
-export const addressOr = (ctx: Context): Promise<string | undefined> => ctx.address().catch(() => undefined)
+export const addressOr = (ctx: Context): Promise<string | undefined> =>
+  ctx.findAddress().catch(() => undefined)
 
 /** Returns the flags with which a command reaches the run. Empty if this context already reaches it. */
 async function flagsFor(ctx: Context, { address, profile }: RunHome): Promise<readonly string[]> {
-  if (address === LOCAL_ADDRESS) return ctx.globals.local ? [] : ['--local']
-  const isOtherProfile = profile !== ctx.profileName && (await isProfile(ctx, profile))
-  if (isOtherProfile && settingsOf(await ctx.config.read(profile), ['baseUrl']).baseUrl === address)
+  const { globals, env, config } = ctx
+  if (address === LOCAL_ADDRESS) return globals.local ? [] : ['--local']
+  // The settings of a profile that was removed cannot be read.
+  const isKnown = profile === 'default' || config.profiles().includes(profile)
+  const isOtherProfile = profile !== ctx.profileName && isKnown
+  if (isOtherProfile && settingsOf(config.read(profile), ['baseUrl']).baseUrl === address)
     return ['--profile', quoteWord(profile)]
-  const { globals, env } = ctx
   // Another profile changes the address, unless a flag or a variable sets it.
   const isKept =
     !isOtherProfile || globals.baseUrl !== undefined || variable(env, 'RUSHES_BASE_URL') !== undefined
@@ -30,16 +32,6 @@ async function flagsFor(ctx: Context, { address, profile }: RunHome): Promise<re
   ]
 }
 
-/** False for a profile that has been removed: its settings cannot be read. */
-const isProfile = async ({ config }: Context, profile: string): Promise<boolean> =>
-  profile === 'default' || (await config.profiles()).includes(profile)
-
-/** A run, and the context of its service. */
-export interface SelectedRun {
-  readonly id: string
-  readonly ctx: Context
-}
-
 /** Whether no service is configured. Every run is then reached at its own address. */
 const hasNoService = async (ctx: Context): Promise<boolean> =>
   (await ctx.findAddress().catch(() => 'not valid')) === undefined
@@ -48,72 +40,93 @@ const hasNoService = async (ctx: Context): Promise<boolean> =>
 export const flagsToReach = async (ctx: Context, run: RunHome): Promise<readonly string[]> =>
   (await hasNoService(ctx)) ? [] : flagsFor(ctx, run)
 
-const homeOf = (ctx: Context, run: RunHome): Context | Promise<Context> =>
-  run.address === LOCAL_ADDRESS ? ctx.withLocal() : ctx.at(run)
+/** Runs of one service, and the context that speaks with it. */
+export interface SelectedRuns {
+  readonly ctx: Context
+  readonly ids: readonly string[]
+}
 
-/** Returns the context of each run of `--last` and `--all`: this one, unless no service is configured. */
+/** Where a run is. `home` is undefined for the service of this command, and for a run that the journal does not know. */
+interface FoundRun {
+  readonly id: string
+  readonly home: RunHome | undefined
+}
+
+/** Selects the runs of `--last` and `--all`: those of this command's service, or of the one that has them. */
 export async function selectRows(
   ctx: Context,
   runs: readonly (RunHome & { readonly id: string })[],
-): Promise<readonly SelectedRun[]> {
+): Promise<SelectedRuns> {
   const isHere = !(await hasNoService(ctx))
-  return Promise.all(runs.map(async (run) => ({ id: run.id, ctx: isHere ? ctx : await homeOf(ctx, run) })))
-}
-
-/**
- * Returns a context for each id: that of its service if it is local or if no service is configured, else this one. Also
- * this one for ids that are not in the journal, or if the command line has an address. Throws `usage` for a run at
- * another address or under another profile.
- */
-export async function selectIds(ctx: Context, ids: readonly string[]): Promise<readonly SelectedRun[]> {
-  const allHere = () => ids.map((id) => ({ id, ctx }))
-  // An address on the command line is used for all ids: the service may have moved.
-  if (ctx.globals.baseUrl !== undefined) return allHere()
-  // Without a readable journal, no run is known to be elsewhere. Commands that need the journal report its error.
-  const journal = await ctx.journal().catch(() => undefined)
-  if (journal === undefined) return allHere()
-  const here = await addressOr(ctx)
-  const selected: SelectedRun[] = []
-  for await (const id of inTurns(ids, ctx.interrupts.first))
-    selected.push({ id, ctx: await contextOf(ctx, journal, id, here) })
-  return selected
-}
-
-/** Returns the context of all runs. Throws `usage` if they are at several services. */
-export async function contextOfAll(ctx: Context, runs: readonly SelectedRun[]): Promise<Context> {
-  const [first = { id: '', ctx }] = runs
-  const other = runs.find((each) => each.ctx !== first.ctx)
-  if (other === undefined) return first.ctx
-  const [one, another] = first.ctx.globals.local ? [first, other] : [other, first]
-  throw usageError(
-    one.ctx.globals.local
-      ? `${one.id} is a run of the local service, and ${another.id} is not.`
-      : `${first.id} was created at ${await first.ctx.address()}, and ${other.id} ${describeOther(
-          await first.ctx.address(),
-          await other.ctx.address(),
-          other.ctx.profileName,
-        )}.`,
-    'Use a separate command for each of them.',
+  return inOneSession(
+    ctx,
+    runs.map((run) => ({ id: run.id, home: isHere ? undefined : run })),
   )
 }
 
-const describeOther = (first: string, address: string, profile: string): string =>
-  first === address ? `with the profile ${profile}` : `at ${address}`
+/**
+ * Selects the runs with these ids. Local ones are found without `--local`; others are at this command's service, or, if
+ * none is configured, at their own. Throws `usage` for a run that is elsewhere, and for runs of several services.
+ */
+export async function selectIds(ctx: Context, ids: readonly string[]): Promise<SelectedRuns> {
+  // An address on the command line is used for all ids: the service may have moved.
+  if (ctx.globals.baseUrl !== undefined) return { ctx, ids }
+  // Without a readable journal, no run is known to be elsewhere. Commands that need the journal report its error.
+  const journal = await ctx.journal().catch(() => undefined)
+  if (journal === undefined) return { ctx, ids }
+  const found: FoundRun[] = []
+  for await (const id of inTurns(ids, ctx.interrupts.first))
+    found.push({ id, home: await homeOf(ctx, journal, id) })
+  return inOneSession(ctx, found)
+}
 
-async function contextOf(
-  ctx: Context,
-  journal: Journal,
-  id: string,
-  here: string | undefined,
-): Promise<Context> {
-  const found = here === undefined ? undefined : journal.find(here, id)
-  const run = found ?? journal.findAtEveryAddress(id)[0]
-  if (run === undefined) return ctx
-  if (await hasNoService(ctx)) return homeOf(ctx, run)
-  const flags = await flagsFor(ctx, run)
-  if (flags.length === 0) return ctx
-  if (run.address === LOCAL_ADDRESS) return ctx.withLocal()
+async function homeOf(ctx: Context, journal: Journal, id: string): Promise<RunHome | undefined> {
+  const here = await addressOr(ctx)
+  const run = (here === undefined ? undefined : journal.find(here, id)) ?? onlyRun(id, journal)
+  if (run === undefined || (await flagsFor(ctx, run)).length === 0) return undefined
+  const isReached = run.address === LOCAL_ADDRESS || (await hasNoService(ctx))
+  if (isReached && ctx.sessionOf !== undefined) return run
   throw await livesElsewhere(ctx, id, run)
+}
+
+/** Returns the run with this id, whatever its address. Throws `usage` if there is one at several addresses. */
+export function onlyRun(id: string, journal: Journal): JournalRun | undefined {
+  const runs = journal.findAtEveryAddress(id)
+  const [first, other] = [...new Set(runs.map(({ address }) => address))]
+  if (first === undefined || other === undefined) return runs[0]
+  const flagOf = (address: string) =>
+    address === LOCAL_ADDRESS ? '--local' : `--base-url ${quoteWord(address)}`
+  throw usageError(
+    `There is a run ${id} ${placeOf(first)}, and another one ${placeOf(other)}. Nothing was sent.`,
+    `Use ${flagOf(first)} or ${flagOf(other)}.`,
+  )
+}
+
+/** Throws `usage` if the runs are at several services. */
+async function inOneSession(ctx: Context, runs: readonly FoundRun[]): Promise<SelectedRuns> {
+  const ids = runs.map(({ id }) => id)
+  const [first] = runs
+  const key = ({ home }: FoundRun) => JSON.stringify(home && [home.address, home.profile])
+  const other = runs.find((run) => first !== undefined && key(run) !== key(first))
+  if (first !== undefined && other !== undefined) throw await severalServices(ctx, first, other)
+  const home = first?.home
+  return { ids, ctx: home === undefined ? ctx : (ctx.sessionOf?.(home) ?? ctx) }
+}
+
+async function severalServices(ctx: Context, first: FoundRun, other: FoundRun): Promise<RushesError> {
+  const here = { address: (await addressOr(ctx)) ?? '', profile: ctx.profileName }
+  const [one, another] = [first, other].map(({ id, home = here }) => ({ id, ...home }))
+  if (one === undefined || another === undefined) throw new Error('two runs were given')
+  const local = [one, another].find(({ address }) => address === LOCAL_ADDRESS)
+  const hint = 'Use a separate command for each of them.'
+  if (local !== undefined)
+    return usageError(
+      `${local.id} is a run of the local service, and ${(local === one ? another : one).id} is not.`,
+      hint,
+    )
+  const place =
+    one.address === another.address ? `with the profile ${another.profile}` : placeOf(another.address)
+  return usageError(`${one.id} was created at ${one.address}, and ${another.id} ${place}.`, hint)
 }
 
 /**
@@ -129,10 +142,10 @@ export async function livesElsewhere(ctx: Context, id: string, run: RunHome): Pr
   )
 }
 
-const describeHome = ({ address, profile }: RunHome, here: string | undefined): string => {
-  if (address === here) return `with the profile ${profile}`
-  const there = address === LOCAL_ADDRESS ? 'by the local service' : `at ${address}`
-  return here === undefined
-    ? there
-    : `${there}, not ${here === LOCAL_ADDRESS ? 'by the local service' : `at ${here}`}`
-}
+const placeOf = (address: string): string =>
+  address === LOCAL_ADDRESS ? 'by the local service' : `at ${address}`
+
+const describeHome = ({ address, profile }: RunHome, here: string | undefined): string =>
+  address === here
+    ? `with the profile ${profile}`
+    : `${placeOf(address)}${here === undefined ? '' : `, not ${placeOf(here)}`}`

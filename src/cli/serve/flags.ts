@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { Option } from 'commander'
 import { usageError } from '../../errors.js'
+import { DEFAULTS } from '../../protocol/defaults.js'
 import { isModelName, KINDS, type Kind } from '../../protocol/models.js'
 import { shortened } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
@@ -11,9 +12,8 @@ import type { NodeRole } from '../../service/rules/names.js'
 import { parseNetwork } from '../../service/rules/networks.js'
 import type { Context } from '../context/context.js'
 import { repeated, wholeNumber } from '../flags/values.js'
-import type { Env } from '../process/io.js'
+import { type Env, variable } from '../process/io.js'
 import { SERVICE_FOLDER } from '../settings/folders.js'
-import { variable } from '../settings/table.js'
 
 const DATABASE_VARIABLE = 'RUSHES_DATABASE_URL'
 
@@ -50,7 +50,7 @@ export const engineOptions = (): readonly Option[] => [
     'Engine of a kind, video or image: a command, or a server such as images:<url> (repeatable)',
   ).argParser(repeated),
   new Option('--engine-timeout <duration>', 'Time limit for one run, except for previews; 0 for no limit')
-    .default('30m')
+    .default(DEFAULTS.engineTimeout)
     .helpGroup('Engine options:'),
   new Option('--model-name <kind=name>', 'Name of the model of this kind, as provider/name (repeatable)')
     .argParser(repeated)
@@ -134,7 +134,7 @@ export function sizeOf(text: string): number {
 export const portOf = (text: string, flag: string): number => wholeNumber(text, flag, 0, 65_535)
 
 /** URL of `rushes serve` when it has no flags. */
-export const DEFAULT_PUBLIC_URL = 'http://127.0.0.1:7878'
+export const DEFAULT_PUBLIC_URL = `http://${DEFAULTS.host}:${DEFAULTS.port}`
 /** File in the data folder with the base URL of the last start, for the links of `rushes admin user`. */
 export const URL_FILE = 'public-url'
 

@@ -4,24 +4,22 @@
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { usageError } from '../../errors.js'
-import { describeError, isBusy, isSystemError } from '../../host/system-error.js'
+import { describeError, isSystemError } from '../../host/system-error.js'
 import { isObject } from '../../protocol/parse.js'
-import type { Env } from '../process/io.js'
 import { configPath } from './folders.js'
-import { variable } from './table.js'
 
 export interface ConfigFile {
   readonly path: string
   /** Reads a profile. Returns an empty profile when it does not exist. Throws `usage` when the file cannot be read. */
-  read(profile: string): Promise<RawProfile>
+  read(profile: string): RawProfile
   /** Returns the names of the profiles; `default` always exists. Throws `usage` when the file cannot be read. */
-  profiles(): Promise<readonly string[]>
+  profiles(): readonly string[]
   /**
    * Returns the paths of API keys that the user wrote into the file by hand and that rushes does not use. Throws
    * `usage` when the file cannot be read.
    */
-  unreadKeys(profile: string): Promise<readonly string[]>
-  /** Changes a profile. Changes of several processes run one after another. Throws `usage`. */
+  unreadKeys(profile: string): readonly string[]
+  /** Changes a profile. Throws `usage`. */
   update(profile: string, change: (profile: RawProfile) => RawProfile): Promise<void>
 }
 
@@ -39,15 +37,13 @@ export function createConfigFile(folder: string): ConfigFile {
       const { makeFolders } = await import('../../host/directories.js')
       makeFolders(folder, 0o700)
       const conf = await open(folder, path)
-      await whileLocked(`${path}.lock`, () =>
-        conf.set('profiles', {
-          ...profilesIn(conf.store),
-          [profile]: changed(profileIn(conf.store, profile)),
-        }),
-      )
+      conf.set('profiles', {
+        ...profilesIn(conf.store),
+        [profile]: changed(profileIn(conf.store, profile)),
+      })
       content = undefined
     } catch (error) {
-      if (!isSystemError(error) && !isBusy(error)) throw error
+      if (!isSystemError(error)) throw error
       throw usageError(
         `Cannot write the config file ${describeError(error, path)}.`,
         'To use another folder, set RUSHES_CONFIG_DIR.',
@@ -56,32 +52,10 @@ export function createConfigFile(folder: string): ConfigFile {
   }
   return {
     path,
-    read: async (profile) => profileIn(file(), profile),
-    profiles: async () => [...new Set(['default', ...Object.keys(profilesIn(file()))])],
-    unreadKeys: async (profile) => unreadKeysIn(file(), profile),
+    read: (profile) => profileIn(file(), profile),
+    profiles: () => [...new Set(['default', ...Object.keys(profilesIn(file()))])],
+    unreadKeys: (profile) => unreadKeysIn(file(), profile),
     update,
-  }
-}
-
-/** The profile of a command: that of the flag, else of the environment, else `home`, that of a run. */
-export const chooseProfile = (flag: string | undefined, env: Env, home = 'default'): string =>
-  flag ?? variable(env, 'RUSHES_PROFILE') ?? home
-
-/**
- * Runs `work` with an exclusive lock. Runs it without a lock when locks are not available: no SQLite package for this
- * system, or a file system without locks.
- */
-async function whileLocked(path: string, work: () => void): Promise<void> {
-  const { BUSY_TIMEOUT_MS, exclusively } = await import('../../host/database-file.js')
-  let isLocked = false
-  try {
-    exclusively(path, BUSY_TIMEOUT_MS, () => {
-      isLocked = true
-      work()
-    })
-  } catch (error) {
-    if (isLocked || isBusy(error)) throw error
-    work()
   }
 }
 

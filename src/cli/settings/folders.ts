@@ -2,8 +2,7 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { type Folders, platformFolders } from '../../host/directories.js'
-import type { Env } from '../process/io.js'
-import { variable } from './table.js'
+import { type Env, variable } from '../process/io.js'
 
 export function foldersOf(env: Env): Folders {
   const defaults = platformFolders('rushes', env)

@@ -1,5 +1,5 @@
 /** Finds the API key. No flag sets it: the key would show in `ps` and in the shell history. */
-import type { ChildProcess, StdioOptions } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { statSync } from 'node:fs'
 import { isatty } from 'node:tty'
@@ -9,11 +9,9 @@ import { onAbort, raceAbort, withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { isPosix } from '../../host/file-system.js'
 import { createFirstLine, openReadable, readFirstLine } from '../../host/first-line.js'
-import { groupIsAlive } from '../../host/process-lock.js'
 import { describeError, describeReason } from '../../host/system-error.js'
-import type { Env } from '../process/io.js'
+import { type Env, variable } from '../process/io.js'
 import type { StoredKey } from './config-file.js'
-import { variable } from './table.js'
 
 interface KeyEnvironment {
   readonly env: Env
@@ -49,7 +47,7 @@ export async function findKey(sources: KeySources): Promise<string | undefined> 
   if (command !== undefined) {
     const what = `The command for the API key (${command})`
     const line = await withKeyTimeout(sources, `${what} did not end`, (signal) =>
-      runKeyCommand(command, { ...sources, what, signal, maxBytes: MAX_LINE_BYTES }),
+      runKeyCommand(command, { ...sources, what, signal }),
     )
     return parseApiKey(line, `the command "${command}"`)
   }
@@ -108,53 +106,48 @@ async function readKeyFile(path: string, sources: KeySources): Promise<string> {
 interface KeyCommandOptions extends KeyEnvironment {
   /** Name of the command in error messages. */
   readonly what: string
-  /** Maximum size of the returned line. */
-  readonly maxBytes: number
 }
 
 const MAX_REASON_BYTES = 300
-
-/** Time between SIGTERM and SIGKILL. */
-const KILL_AFTER_MS = 1_000
-const POLL_MS = 20
 
 /**
  * Runs a command, such as a password manager, and returns the first line that it prints. On a terminal the command can
  * ask the user. Without a terminal its standard input is empty, because the standard input of rushes may contain ids or
  * a prompt, and all its child processes end with it. Throws `no_api_key`, or the signal's reason.
  */
-export async function runKeyCommand(
+async function runKeyCommand(
   command: string,
-  { what, env, signal, clock, showsStderr, maxBytes }: KeyCommandOptions,
+  { what, env, signal, showsStderr }: KeyCommandOptions,
 ): Promise<string> {
   const failed = (outcome: string) => new RushesError('no_api_key', `${what} ${outcome}`)
   signal.throwIfAborted()
-  const isWindows = process.platform === 'win32'
   const isInteractive = isatty(0)
   // In a separate process group, an interactive command would lose access to the terminal.
-  const isGroup = !isInteractive && !isWindows
-  const stdio: StdioOptions = [isInteractive ? 'inherit' : 'ignore', 'pipe', showsStderr ? 'inherit' : 'pipe']
-  const [shell, ...words] = shellCommand(command, isWindows)
+  const isGroup = !isInteractive && process.platform !== 'win32'
   // Loaded only here, because most keys come from the environment.
   const { spawn } = await import('node:child_process')
-  const child = spawn(shell, words, {
-    ...{ env: { ...env }, detached: isGroup, stdio },
-    windowsVerbatimArguments: isWindows,
+  const child = spawn(command, {
+    ...{ shell: true, env: { ...env }, detached: isGroup },
+    stdio: [isInteractive ? 'inherit' : 'ignore', 'pipe', showsStderr ? 'inherit' : 'pipe'],
   })
-  const [line, reason] = [createFirstLine(maxBytes), createFirstLine(MAX_REASON_BYTES)]
+  const [line, reason] = [createFirstLine(MAX_LINE_BYTES), createFirstLine(MAX_REASON_BYTES)]
   // Reads both streams to the end, because a command fails when it cannot write its second line.
   child.stdout?.on('data', line.add)
   child.stderr?.on('data', reason.add)
   const closed = once(child, 'close')
   closed.catch(() => {})
-  const end = () => endProcess(child, isGroup, clock)
-  let ending: Promise<void> | undefined
-  const stopListening = onAbort(signal, () => {
-    ending = end()
-  })
+  const end = () => {
+    try {
+      if (isGroup && child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+      else child.kill()
+    } catch {
+      // It has ended.
+    }
+  }
+  const stopListening = onAbort(signal, end)
   try {
     const [code, killedBy] = await raceAbort(once(child, 'exit'), signal)
-    if (isGroup) await end()
+    if (isGroup) end()
     // The output of the command may still be in the pipe.
     if (!line.isWhole) await raceAbort(closed, signal)
     if (code === 0) return line.text
@@ -165,34 +158,30 @@ export async function runKeyCommand(
     throw error instanceof RushesError ? error : failed(`could not be started: ${describeReason(error)}.`)
   } finally {
     stopListening()
-    await ending
     child.stdout?.destroy()
     child.stderr?.destroy()
     child.unref()
   }
 }
 
-/**
- * Returns the program and its arguments. `cmd.exe` has its own rules for quotes: with `/s` it removes the outer ones and
- * takes the rest as it is.
- */
-export const shellCommand = (command: string, isWindows: boolean): readonly [string, ...string[]] =>
-  isWindows ? ['cmd.exe', '/d', '/s', '/c', `"${command}"`] : ['/bin/sh', '-c', command]
+/** A key identifies an account. The hash does not reveal the key. */
+export const accountOfKey = (apiKey: string): string => hashOf(`key ${apiKey.trim()}`)
 
-/** Ends the command, or its process group if it has one: SIGTERM, then SIGKILL after a second. */
-async function endProcess(child: ChildProcess, isGroup: boolean, clock: Clock): Promise<void> {
-  const { pid } = child
-  if (pid === undefined) return
-  const isRunning = () => (isGroup ? groupIsAlive(pid) : child.exitCode === null && child.signalCode === null)
-  const send = (name: NodeJS.Signals) => {
-    try {
-      if (isRunning()) process.kill(isGroup ? -pid : pid, name)
-    } catch {
-      // The command ended just before the signal was sent.
-    }
-  }
-  send('SIGTERM')
-  for (let waitedMs = 0; waitedMs < KILL_AFTER_MS && isRunning(); waitedMs += POLL_MS)
-    await clock.sleep(POLL_MS)
-  send('SIGKILL')
+const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
+
+/**
+ * Identifies the account at a service. Undefined without a key for it. A key in a file or from a command is identified by
+ * its source: reading it may block, or ask the user.
+ */
+export function accountAt(
+  origin: string,
+  { env, fileCommand, stored }: Pick<KeySources, 'env' | 'fileCommand' | 'stored'>,
+): string | undefined {
+  const key = variable(env, 'RUSHES_API_KEY')
+  if (key !== undefined) return accountOfKey(key)
+  const file = variable(env, 'RUSHES_API_KEY_FILE')
+  if (file !== undefined) return hashOf(`file ${file}`)
+  const command = variable(env, 'RUSHES_API_KEY_COMMAND') ?? fileCommand
+  if (command !== undefined) return hashOf(`command ${command}`)
+  return stored?.origin === origin ? accountOfKey(stored.value) : undefined
 }

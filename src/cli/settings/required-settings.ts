@@ -4,7 +4,6 @@
 import { OWN_CODES, RushesError, usageError } from '../../errors.js'
 import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { didYouMean } from '../../protocol/text.js'
-import type { KnownModels } from '../models/known-models.js'
 import { SETTINGS, type SettingName } from './table.js'
 
 /** A setting that a command needs and that is not set. */
@@ -62,8 +61,8 @@ export const MODEL_SETTINGS = {
 /** Parts of the command's context that are used to find a model. */
 interface ModelSource {
   readonly globals: { readonly local: boolean }
-  setting(name: SettingName): Promise<string | undefined>
-  models(): Promise<Pick<KnownModels, 'defaultOf'>>
+  setting(name: SettingName): string | undefined
+  models(): Promise<{ defaultOf(kind: Kind): ModelDocument | undefined }>
 }
 
 /**

@@ -5,12 +5,12 @@
  */
 import { resolve } from 'node:path'
 import { usageError } from '../../errors.js'
+import { DEFAULTS } from '../../protocol/defaults.js'
 import { isModelName } from '../../protocol/models.js'
 import { parseAmount } from '../../protocol/price.js'
 import { didYouMean, isQuoted } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
-import type { ServiceFlags } from '../flags/globals.js'
-import type { Env } from '../process/io.js'
+import { type Env, variable } from '../process/io.js'
 
 /**
  * Environment variables for the API key, in order of precedence. The key is not a setting: no flag or config key sets
@@ -100,7 +100,7 @@ export const SETTINGS = {
     about: 'How long to wait for a run; 0 for no limit',
     environment: 'RUSHES_TIMEOUT',
     key: 'timeout',
-    default: '30m',
+    default: DEFAULTS.timeout,
     check: (value, what) => void parseDuration(value, what),
   },
   local: {
@@ -116,7 +116,7 @@ export const SETTINGS = {
     stored: (value) => resolve(value),
   },
   prices: {
-    about: 'Prices by model, as JSON, @file or -; they override those of the documents',
+    about: 'Prices by model, as JSON, @file or -; they override those of the model files',
     key: 'prices',
   },
   currency: {
@@ -185,9 +185,6 @@ export function settingOfKey(key: string): SettingRow {
   )
 }
 
-/** Value of an environment variable. An empty variable counts as unset. */
-export const variable = (env: Env, name: string): string | undefined => env[name] || undefined
-
 export interface SettingSources {
   readonly flag?: string | undefined
   readonly env: Env
@@ -219,21 +216,4 @@ export function addressHint(baseUrl: string): string | undefined {
   const [ending] = API_PATH.exec(baseUrl) ?? []
   if (ending === undefined) return undefined
   return `The service URL ends in ${ending}, but rushes adds /api/v1 itself. Use ${baseUrl.replace(API_PATH, '')}`
-}
-
-interface LocalSources {
-  readonly globals: ServiceFlags
-  readonly env: Env
-  /** Reads the values of the profile by config key. Called only when flags and environment do not decide. */
-  file(): Promise<Readonly<Record<string, string>>>
-}
-
-/** Whether a command uses the local service: through `--local`, RUSHES_LOCAL or the setting `local`. Throws `usage`. */
-export async function isLocal({ globals, env, file }: LocalSources): Promise<boolean> {
-  if (globals.local) return true
-  if (globals.baseUrl !== undefined) return false
-  const isSet = variable(env, 'RUSHES_LOCAL') !== undefined
-  // A service URL in the environment overrides `local` in the config file.
-  if (!isSet && variable(env, 'RUSHES_BASE_URL') !== undefined) return false
-  return isOn(findSetting('local', { env, file: isSet ? {} : await file() }) ?? 'off')
 }

@@ -2,7 +2,7 @@
 import { createInterface } from 'node:readline'
 import { raceAbort } from '../../host/abort.js'
 import { printable } from '../../protocol/text.js'
-import type { Context } from '../context/context.js'
+import type { Terminal } from './output.js'
 
 export type Confirmation = 'yes' | 'no' | 'not asked'
 
@@ -12,7 +12,7 @@ export type Confirmation = 'yes' | 'no' | 'not asked'
  * signal.
  */
 export async function confirm(
-  { out, stderr, stdin, interrupts }: Context,
+  { out, stderr, stdin, interrupts }: Terminal,
   question: string,
 ): Promise<Confirmation> {
   if (stderr.isTTY !== true || out.mode.json) return 'not asked'

@@ -1,4 +1,6 @@
-/** Formats counts and durations for people. */
+/** Formats counts, statuses and durations for people. */
+import { withProgress } from '../../protocol/run-state.js'
+import { printable, shortened } from '../../protocol/text.js'
 
 /** For example `1 run`, `2 runs`. */
 export const plural = (count: number, one: string, many = `${one}s`): string =>
@@ -40,6 +42,18 @@ export function wrapWords(text: string, columns: number): readonly string[] {
     else lines.push(word)
   }
   return lines
+}
+
+/** The status of the only run, or for example `2 succeeded, 1 queued`. */
+export function statusText(statuses: ReadonlyMap<string, string>, runs: number, detail: string): string {
+  const counts = new Map<string, number>()
+  for (const status of statuses.values()) counts.set(status, (counts.get(status) ?? 0) + 1)
+  const [only = ''] = statuses.values()
+  const text =
+    runs === 1
+      ? withProgress(only, detail)
+      : [...counts].map(([status, count]) => `${count} ${status}`).join(', ')
+  return shortened(printable(text), 60)
 }
 
 /** Formats a row for a pipe. */

@@ -3,8 +3,10 @@
  * and errors, as JSON lines with `--json`.
  */
 import type { RushesError } from '../../errors.js'
+import type { Clock } from '../../host/clock.js'
+import type { Interrupts } from '../../host/interrupts.js'
 import { onOneLine, printable, printableJson } from '../../protocol/text.js'
-import type { OutputStream } from '../process/io.js'
+import type { Io, OutputStream } from '../process/io.js'
 import { wrapWords } from './format.js'
 import type { Style } from './style.js'
 
@@ -33,6 +35,13 @@ export interface Output {
   error(error: RushesError): void
   /** Registers a function that clears the spinner before a line is written. */
   setAside(hide: () => void): void
+}
+
+/** The streams of a command with what writes to them, its clock and its signals. */
+export interface Terminal extends Io {
+  readonly out: Output
+  readonly clock: Clock
+  readonly interrupts: Interrupts
 }
 
 export interface OutputOptions {

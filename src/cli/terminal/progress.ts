@@ -4,10 +4,10 @@
  */
 import { every } from '../../host/clock.js'
 import { withProgress } from '../../protocol/run-state.js'
-import type { Context } from '../context/context.js'
-import { variable } from '../settings/table.js'
-import { formatDuration } from './format.js'
-import { type Board, stillWaitingLine, sumOf, type TransferProgress } from './progress-lines.js'
+import { variable } from '../process/io.js'
+import { formatDuration, plural, statusText } from './format.js'
+import type { Terminal } from './output.js'
+import type { Board, TransferProgress } from './spinner.js'
 import { signsFor, supportsUtf8 } from './style.js'
 
 export interface Progress {
@@ -23,11 +23,9 @@ export interface Progress {
   end(): void
 }
 
-/** Text after a 429, which means that another program uses the same key. */
-const rateLimited = (ms: number): string | undefined =>
-  ms > 0 ? `rate limited, retrying in ${Math.ceil(ms / 1_000)} s` : undefined
-
-const STILL_WAITING_INTERVAL_MS = 60_000
+interface ProgressTerminal extends Terminal {
+  rateLimitedForMs(): number
+}
 
 interface Drawing {
   /** Called when a run has another status. `text`: the run and its status. */
@@ -35,74 +33,67 @@ interface Drawing {
   end(): void
 }
 
-export async function createProgress(ctx: Context, runs: number): Promise<Progress> {
-  const statuses = new Map<string, string>()
-  const live = new Map<string, string>()
-  let detail = ''
-  const amounts = new Map<string, TransferProgress>()
-  let created = 0
-  let ended = 0
-  let activity: string | undefined
-  const board = (): Board => ({
-    statuses,
-    detail: runs === 1 ? detail : '',
-    runs,
-    ended,
-    created,
-    activity: rateLimited(ctx.rateLimitedForMs()) ?? activity,
-    amount: amounts.size === 0 ? undefined : sumOf(amounts.values()),
-  })
-  const drawing = await draw(ctx, board, live)
+export async function createProgress(ctx: ProgressTerminal, runs: number): Promise<Progress> {
+  const board: Board = {
+    ...{ runs, statuses: new Map(), live: new Map(), amounts: new Map() },
+    ...{ detail: '', ended: 0, created: 0, activity: undefined },
+  }
+  const { statuses, live, amounts } = board
+  const labelOf = (id: string, name: string | undefined) => (name === undefined ? id : `${name} (${id})`)
+  const drawing = await draw(ctx, board)
   return {
-    status(id, status, name, itsDetail = '') {
+    status(id, status, name, detail = '') {
       const label = labelOf(id, name)
-      detail = itsDetail
+      if (runs === 1) board.detail = detail
       live.set(label, withProgress(status, detail))
       if (statuses.get(label) === status) return
       statuses.set(label, status)
       drawing.changed(`${label}: ${status}`)
     },
     activity(text) {
-      activity = text
+      board.activity = text
     },
     transfer: (id, amount) => void amounts.set(id, amount),
     runBegan() {
-      created++
+      board.created++
     },
     runEnded(id, name) {
       if (id !== undefined) live.delete(labelOf(id, name))
-      ended++
+      board.ended++
     },
     end: () => drawing.end(),
   }
 }
 
-const labelOf = (id: string, name: string | undefined): string =>
-  name === undefined ? id : `${name} (${id})`
-
-async function draw(ctx: Context, board: () => Board, live: ReadonlyMap<string, string>): Promise<Drawing> {
+async function draw(ctx: ProgressTerminal, board: Board): Promise<Drawing> {
   const { out, stderr, env } = ctx
   if (out.mode.quiet || out.mode.json) return { changed() {}, end() {} }
   // With a width of 0, which some containers report, ora would clear lines in an endless loop.
   const hasWidth = stderr.columns === undefined || stderr.columns > 0
   const terminal = stderr.isTTY && hasWidth && env.TERM !== 'dumb' && variable(env, 'CI') === undefined
-  return terminal ? drawSpinner(ctx, board, live) : drawLines(ctx, board)
+  return terminal ? drawSpinner(ctx, board) : drawLines(ctx, board)
 }
 
-function drawLines({ clock, out }: Context, board: () => Board): Drawing {
+const STILL_WAITING_INTERVAL_MS = 60_000
+
+function drawLines({ clock, out }: Terminal, board: Board): Drawing {
   const startedAtMs = clock.monotonic()
   const elapsed = () => clock.monotonic() - startedAtMs
-  const end = every(clock, STILL_WAITING_INTERVAL_MS, () => out.note(stillWaitingLine(board(), elapsed())))
-  return {
-    changed: (text) => out.note(`${text} (${formatDuration(elapsed())})`),
-    end,
-  }
+  const end = every(clock, STILL_WAITING_INTERVAL_MS, () => out.note(stillWaitingLine(board, elapsed())))
+  return { changed: (text) => out.note(`${text} (${formatDuration(elapsed())})`), end }
+}
+
+export function stillWaitingLine(
+  { statuses, detail, runs, ended, created }: Board,
+  elapsedMs: number,
+): string {
+  const known = statusText(statuses, runs, detail) || (created > 0 ? 'status unknown' : 'not created yet')
+  return `still waiting for ${runs - ended} of ${plural(runs, 'run')} (${known}, ${formatDuration(elapsedMs)})`
 }
 
 async function drawSpinner(
-  { clock, out, stderr, env }: Context,
-  board: () => Board,
-  live: ReadonlyMap<string, string>,
+  { clock, out, stderr, env, rateLimitedForMs }: ProgressTerminal,
+  board: Board,
 ): Promise<Drawing> {
   const [{ default: ora }, { addedRows, rowsText, spinnerText }] = await Promise.all([
     import('ora'),
@@ -110,7 +101,12 @@ async function drawSpinner(
   ])
   const terminal = stderr as NodeJS.WriteStream
   const startedAtMs = clock.monotonic()
-  const currentText = () => spinnerText(board(), clock.monotonic() - startedAtMs, stderr.columns)
+  const currentText = () => {
+    // After a 429, which means that another program uses the same key.
+    const heldMs = rateLimitedForMs()
+    const activity = heldMs > 0 ? `rate limited, retrying in ${Math.ceil(heldMs / 1_000)} s` : board.activity
+    return spinnerText({ ...board, activity }, clock.monotonic() - startedAtMs, stderr.columns)
+  }
   let drawn = ''
   const signs = signsFor(env)
   const spinner = ora({
@@ -123,7 +119,7 @@ async function drawSpinner(
     prefixText() {
       const { text, time } = currentText()
       spinner.text = signs(text)
-      const rows = signs(rowsText(live, board().runs, { columns: stderr.columns, rows: stderr.rows }))
+      const rows = signs(rowsText(board, stderr))
       drawn = `${rows} - ${spinner.text} ${time}`
       return rows
     },

@@ -1,10 +1,8 @@
-/**
- * Formats a run as JSON, one row for each key, for `--json` and `list --json`; docs/schemas describes them.
- * Every key is present, and an unknown value is null.
- */
-import type { DownloadedFile } from '../../download/index.js'
+/** Formats a run as JSON, for `--json`; docs/schemas describes it. Every key is present, and an unknown value is null. */
+
 import type { RushesError } from '../../errors.js'
-import type { JournalFile, JournalRun } from '../../journal/index.js'
+import type { JournalRun } from '../../journal/index.js'
+import type { DownloadedFile } from '../../protocol/media.js'
 import { isObject } from '../../protocol/parse.js'
 import { amountOf } from '../../protocol/price.js'
 import type { RunState } from '../../protocol/run-state.js'
@@ -27,79 +25,53 @@ export interface RunRecord {
   readonly elapsedMs: number | undefined
 }
 
-/** A run of the journal with its files. */
-interface JournalEntry {
-  readonly run: JournalRun
-  readonly files: readonly JournalFile[]
-}
+export const runJson = ({ state, service, ...run }: RunRecord): object =>
+  withNulls({
+    id: run.id,
+    kind: run.kind,
+    model: run.model ?? textField(service, 'model'),
+    status: state?.status ?? textField(service, 'status'),
+    output: outputOf(state),
+    files: run.files,
+    error: shortError(run.error),
+    created_at: state?.createdAt ?? run.createdAt,
+    finished_at: state?.finishedAt ?? run.finishedAt,
+    elapsed_ms: run.elapsedMs && Math.round(run.elapsedMs),
+    service,
+  })
 
-interface JournalKey {
-  /** Returns the value of the key; undefined is printed as null. */
-  ofEntry(entry: JournalEntry): unknown
-}
+/** A run of the journal. */
+export const listJson = (run: JournalRun, files: readonly DownloadedFile[]): object =>
+  withNulls({
+    id: run.id,
+    kind: run.kind,
+    model: run.model,
+    status: run.status,
+    output: outputOf(run),
+    files,
+    error: shortError(run.error),
+    created_at: isoTime(run.createdAtMs),
+    finished_at: isoTime(run.finishedAtMs),
+    elapsed_ms: run.elapsedMs,
+    service: null,
+    key: run.key,
+    address: run.address,
+    profile: run.profile,
+    input: run.input,
+    request_id: run.requestId,
+    estimate: run.estimate && amountOf(run.estimate.millionths),
+    currency: run.estimate?.currency,
+    labels: run.labels,
+    name: run.name,
+    manifest: run.manifest,
+    answer: run.answer && { status: run.answer.status ?? null, text: run.answer.text ?? null },
+  })
 
-interface RunKey extends JournalKey {
-  ofRecord(record: RunRecord): unknown
-}
+const withNulls = (values: Readonly<Record<string, unknown>>): object =>
+  Object.fromEntries(Object.entries(values).map(([key, value]) => [key, value ?? null]))
 
-/** Keys that every command prints for a run. */
-const RUN_KEYS: Readonly<Record<string, RunKey>> = {
-  id: { ofRecord: ({ id }) => id, ofEntry: ({ run }) => run.id },
-  kind: { ofRecord: ({ kind }) => kind, ofEntry: ({ run }) => run.kind },
-  model: {
-    ofRecord: ({ model, service }) => model ?? textField(service, 'model'),
-    ofEntry: ({ run }) => run.model,
-  },
-  status: {
-    ofRecord: ({ state, service }) => state?.status ?? textField(service, 'status'),
-    ofEntry: ({ run }) => run.status,
-  },
-  output: {
-    ofRecord: ({ state }) => (state?.phase === 'succeeded' ? { urls: state.urls } : null),
-    ofEntry: ({ run }) => (run.phase === 'succeeded' ? { urls: run.urls } : null),
-  },
-  files: { ofRecord: ({ files }) => files, ofEntry: ({ files }) => files },
-  error: { ofRecord: ({ error }) => shortError(error), ofEntry: ({ run }) => shortError(run.error) },
-  created_at: {
-    ofRecord: ({ state, createdAt }) => state?.createdAt ?? createdAt,
-    ofEntry: ({ run }) => isoTime(run.createdAtMs),
-  },
-  finished_at: {
-    ofRecord: ({ state, finishedAt }) => state?.finishedAt ?? finishedAt,
-    ofEntry: ({ run }) => isoTime(run.finishedAtMs),
-  },
-  elapsed_ms: {
-    ofRecord: ({ elapsedMs }) => (elapsedMs === undefined ? null : Math.round(elapsedMs)),
-    ofEntry: ({ run }) => run.elapsedMs,
-  },
-  service: { ofRecord: ({ service }) => service, ofEntry: () => null },
-}
-
-/** Keys that only runs of the journal have. */
-const JOURNAL_KEYS: Readonly<Record<string, JournalKey>> = {
-  key: { ofEntry: ({ run }) => run.key },
-  address: { ofEntry: ({ run }) => run.address },
-  profile: { ofEntry: ({ run }) => run.profile },
-  input: { ofEntry: ({ run }) => run.input },
-  request_id: { ofEntry: ({ run }) => run.requestId },
-  estimate: { ofEntry: ({ run: { estimate } }) => estimate && amountOf(estimate.millionths) },
-  currency: { ofEntry: ({ run }) => run.estimate?.currency },
-  labels: { ofEntry: ({ run }) => run.labels },
-  name: { ofEntry: ({ run }) => run.name },
-  manifest: { ofEntry: ({ run }) => run.manifest },
-  answer: {
-    ofEntry: ({ run: { answer } }) => answer && { status: answer.status ?? null, text: answer.text ?? null },
-  },
-}
-
-const runKeys = Object.entries(RUN_KEYS)
-const journalKeys = [...runKeys, ...Object.entries(JOURNAL_KEYS)]
-
-export const runJson = (run: RunRecord): object =>
-  Object.fromEntries(runKeys.map(([key, { ofRecord }]) => [key, ofRecord(run) ?? null]))
-
-export const listJson = (run: JournalRun, files: readonly JournalFile[]): object =>
-  Object.fromEntries(journalKeys.map(([key, { ofEntry }]) => [key, ofEntry({ run, files }) ?? null]))
+const outputOf = (run: { readonly phase: string; readonly urls: readonly string[] } | undefined) =>
+  run?.phase === 'succeeded' ? { urls: run.urls } : null
 
 const textField = (value: unknown, name: string): string | undefined => {
   const found = isObject(value) ? value[name] : undefined

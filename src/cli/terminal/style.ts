@@ -3,8 +3,7 @@
  * and the other a pipe.
  */
 import { Chalk } from 'chalk'
-import type { Env, OutputStream } from '../process/io.js'
-import { variable } from '../settings/table.js'
+import { type Env, type OutputStream, variable } from '../process/io.js'
 
 export type Style = InstanceType<typeof Chalk>
 

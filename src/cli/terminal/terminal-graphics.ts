@@ -1,7 +1,6 @@
 /** How a terminal draws pictures: the protocol that the environment names, and the size of a picture. Pure. */
 import type { PictureRequest, Protocol } from '../../preview/terminal-picture.js'
-import type { Env } from '../process/io.js'
-import { variable } from '../settings/table.js'
+import { type Env, variable } from '../process/io.js'
 import type { Screen } from './spinner.js'
 
 /** Values of the setting `show` that choose the protocol themselves. */

@@ -38,6 +38,11 @@ export interface UpstreamJob {
 
 /** One accepted run, as an engine receives it. */
 export interface RenderJob extends RemoteJob, UpstreamJob {
+  /**
+   * Paths of the files in the other media parameters, by name: the mask, the last frame, a video. Undefined like those of
+   * `references`. The engine may move these files.
+   */
+  readonly media?: Readonly<Record<string, readonly (string | undefined)[]>> | undefined
   /** Reports the progress from 0 to 1. The values must not decrease. */
   onProgress?(fraction: number): void
   /** Reports the number of jobs before this one in the queue of a server. */

@@ -47,17 +47,20 @@ export interface EngineSettings {
    * with the end of the message.
    */
   file(name: string, example: string): string | undefined
-  /** Returns the value of the variable that the key names, or of the default one. Reports a variable that is not set. */
-  secret(name: string, standard?: string): string | undefined
+  /**
+   * Returns the value of the variable that the key names, or of the default one. Reports a variable that is not set.
+   * `isOptional`: the default one may be missing.
+   */
+  secret(name: string, standard?: string, isOptional?: boolean): string | undefined
   /** Reports a problem at a path below `engine`. */
   readonly report: ReportProblem
   /** Warns of a value that is accepted. */
   readonly warn: ReportProblem
   /**
    * Takes a parameter for which the engine has no place out of the model. Reports the problem instead if the document
-   * itself names the parameter, or if it is required.
+   * itself names the parameter, or if it is required, unless `isRequiredToo`.
    */
-  leaveOut(parameter: string, path: DocumentPath, message: string): void
+  leaveOut(parameter: string, path: DocumentPath, message: string, isRequiredToo?: boolean): void
   /**
    * Adds a parameter to the model, or replaces a built-in one. No effect if the document itself names the parameter.
    * `isRequired`: whether each run must have a value.

@@ -1,4 +1,5 @@
 /** The map `send` of an engine: which parameter is sent to the server under which name. */
+import { mediaOfParameter } from '../../protocol/media-parameters.js'
 import type { ModelDocument } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import type { EngineSettings } from './read-engine.js'
@@ -32,6 +33,8 @@ export function readSentParameters(
       settings.report(['send', name], 'is not a property of the input')
     // A prompt is cleaned first, and references are sent as files.
     else if (name === 'prompt' || name === 'image_urls') settings.report(['send', name], 'is always sent')
+    else if (mediaOfParameter(name, { ...input.properties[name] }) !== undefined)
+      settings.report(['send', name], 'takes media, and this engine sends only image_urls')
     else if (typeof field !== 'string' || !/^[\w-]+(\.[\w-]+)*$/.test(field) || field in Object.prototype)
       settings.report(['send', name], 'must be the name of a field of the request')
     else if (fixed.includes(field))

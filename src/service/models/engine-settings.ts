@@ -62,9 +62,10 @@ export function withEngine(
   if (read === undefined) report(['type'], `must be one of ${known.join(', ')}.${didYouMean(type, known)}`)
   // An engine reads its settings for the properties of the document.
   if (read === undefined || document === undefined) return undefined
-  const named = [...(source.named ?? []), ...document.input.required]
+  const { required: needed } = document.input
+  const named = [...(source.named ?? []), ...needed]
   const offered = isComplete ? document : withSeedParameter(document, engine, named)
-  const engineSettings = createEngineSettings({ ...source, named, engine })
+  const engineSettings = createEngineSettings({ ...source, needed, engine })
   const { settings, secrets, leftOut, added, required, missingKey, noteOf, reportUnknownKeys } =
     engineSettings
   const created = read(settings, offered)
@@ -104,7 +105,11 @@ function withoutParameters(document: ModelDocument, names: ReadonlySet<string>):
     Object.fromEntries(Object.entries(values).filter(([name]) => !names.has(name)))
   return {
     ...document,
-    input: { ...input, properties: rest(input.properties) },
+    input: {
+      ...input,
+      required: input.required.filter((name) => !names.has(name)),
+      properties: rest(input.properties),
+    },
     ...(price && { price: { ...price, factors: rest(price.factors) } }),
   }
 }
@@ -135,6 +140,8 @@ export interface SettingsSource {
   readonly warn?: ReportProblem | undefined
   /** Parameters that the document itself names. */
   readonly named?: readonly string[]
+  /** Parameters that each run must have. */
+  readonly needed?: readonly string[]
   /** Whether the document has exactly the parameters that the engine has a place for, as that of a run. */
   readonly isComplete?: boolean
   /** Folder that the paths of files are relative to. */
@@ -171,7 +178,7 @@ const unsetVariable = (variable: string): string =>
  */
 export function createEngineSettings(source: SettingsSource) {
   const { engine, report: reportProblem, folder, env, allowsMissingKeys = false } = source
-  const { warn = () => {}, named = [], isComplete = false } = source
+  const { warn = () => {}, named = [], needed = [], isComplete = false } = source
   let missing: string | undefined
   const known = new Set(['type'])
   const secrets: string[] = []
@@ -243,7 +250,7 @@ export function createEngineSettings(source: SettingsSource) {
         report([name], `names "${shortened(printable(path), 200)}", which ${problem}`),
       )
     },
-    secret(name, standard) {
+    secret(name, standard, isOptional = false) {
       const variable = text(name) ?? standard
       if (variable === undefined) return undefined
       const value = env[variable]?.trim() ?? ''
@@ -252,22 +259,21 @@ export function createEngineSettings(source: SettingsSource) {
         secrets.push(value, value.replace(/^[^:]*:/, ''))
         return value
       }
-      if (variable === standard) {
+      if (variable !== standard) reportMissingKey([name], unsetVariable(variable))
+      else if (!isOptional)
         reportMissingKey([], `needs the environment variable ${standard}, which is not set`)
-        return undefined
-      }
-      reportMissingKey([name], unsetVariable(variable))
       return undefined
     },
     report,
     warn,
-    leaveOut(name, path, message) {
-      if (!named.includes(name)) leftOut.add(name)
+    leaveOut(name, path, message, isRequiredToo = false) {
+      if (!named.includes(name) && (isRequiredToo || !needed.includes(name))) leftOut.add(name)
       else if (!isComplete) report(path, message)
     },
     offer(name, schema, isRequired = false) {
-      if (!named.includes(name)) added.set(name, schema)
-      if (isRequired && !named.includes(name)) required.push(name)
+      if (named.includes(name) || needed.includes(name)) return
+      added.set(name, schema)
+      if (isRequired) required.push(name)
     },
     note(line) {
       found = line

@@ -1,10 +1,12 @@
 /** The models of a node, and one engine that renders all of them. */
 import { createHash } from 'node:crypto'
 import { usageError } from '../../errors.js'
+import { DEFAULTS } from '../../protocol/defaults.js'
 import { readJson, writeJson } from '../../protocol/json.js'
 import { type DocumentPath, documentJson, type ReportProblem } from '../../protocol/model-document.js'
 import type { Kind, ModelDocument } from '../../protocol/models.js'
 import { mayCost } from '../../protocol/price.js'
+import { parseDuration } from '../../protocol/units.js'
 import { type CanceledJob, type Engine, OutcomeUnknown } from '../engines/engine.js'
 import type { EngineParts } from '../engines/read-engine.js'
 import { type EngineTypes, failing, type ModelWithEngine, previewOf, withEngine } from './engine-settings.js'
@@ -61,7 +63,7 @@ export interface AddedModel {
   readonly flag: string
 }
 
-const DEFAULT_TIMEOUT_MS = 30 * 60_000
+const DEFAULT_TIMEOUT_MS = parseDuration(DEFAULTS.engineTimeout, '--engine-timeout')
 
 /** The models without a setting. */
 export const PREVIEW_SET: ModelSet = createModelSet(
@@ -104,7 +106,7 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
         if (value !== undefined)
           throw usageError(
             `${flag} ${kind}=… cannot be used with the ${kind} models in ${path}.`,
-            'Remove the flag, or write its value into a document.',
+            'Remove the flag, or write its value into a model file.',
           )
       return []
     }

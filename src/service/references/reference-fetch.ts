@@ -1,4 +1,4 @@
-/** Fetches one reference image over the network, without giving other users access to the service's network. */
+/** Fetches one file over the network, without giving other users access to the service's network. */
 import { lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
@@ -22,7 +22,7 @@ interface ReferenceFetchOptions {
 
 export interface ReferenceFetch {
   /**
-   * Returns the bytes as they arrive; undefined if the URL is not allowed or has no image. The promise and the bytes
+   * Returns the bytes as they arrive; undefined if the URL is not allowed or has no file. The promise and the bytes
    * reject with an `HttpFailure` or the signal's reason.
    */
   get(url: URL, signal: AbortSignal): Promise<AsyncIterable<Uint8Array> | undefined>
@@ -47,7 +47,7 @@ export function createReferenceFetch({ privateAllowed, clock, env }: ReferenceFe
     let url = start
     for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
       if (!isHttp(url) || !(allowsPrivate || mayBePublic(url))) return undefined
-      const answer = await fetch({ method: 'GET', url, headers: { accept: 'image/*' }, signal })
+      const answer = await fetch({ method: 'GET', url, headers: { accept: '*/*' }, signal })
       const location = answer.header('location')
       if (answer.status === 200) return decodedBody(answer.header, answer.body)
       answer.discard()

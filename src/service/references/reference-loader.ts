@@ -1,9 +1,10 @@
-/** Saves the reference images of a run as files, from the service's storage or over the network. */
+/** Saves the media of a run's input as files, from the service's storage or over the network. */
 import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { raceAbort, withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { isSystemError } from '../../host/system-error.js'
+import { IMAGE_URLS, mediaSources } from '../../protocol/media-parameters.js'
 import type { FileReader } from '../files/contract.js'
 import type { StoredImage } from '../rules/create-request.js'
 import { inputKey, outputKey, outputOfUrl, type StoredOutput, type StoredRun } from '../store/run.js'
@@ -13,10 +14,16 @@ type LoadedRun = Pick<StoredRun, 'id' | 'input'>
 
 export interface ReferenceLoader {
   /**
-   * Returns the paths of files in `folder`, in the order of `image_urls`; undefined for each image that cannot be
-   * loaded. Rejects with the signal's reason, with `StorageUnavailable`, or with an error of the folder's disk.
+   * Returns the paths of files in `folder`, in the order of the sources in the media parameters, whose names are `media`;
+   * undefined for each that cannot be loaded. Rejects with the signal's reason, with `StorageUnavailable`, or with an error
+   * of the folder's disk.
    */
-  load(run: LoadedRun, folder: string, signal: AbortSignal): Promise<readonly (string | undefined)[]>
+  load(
+    run: LoadedRun,
+    folder: string,
+    signal: AbortSignal,
+    media?: readonly string[],
+  ): Promise<readonly (string | undefined)[]>
 }
 
 interface ReferenceLoaderOptions {
@@ -58,14 +65,14 @@ export function createReferenceLoader({
   }
 
   return {
-    async load({ id, input: { image_urls: sources } }, folder, signal) {
-      if (!Array.isArray(sources)) return []
+    async load({ id, input }, folder, signal, media = [IMAGE_URLS]) {
+      const sources = mediaSources(input, media).map(({ value }) => value as ReferenceSource)
       const files: (string | undefined)[] = new Array(sources.length).fill(undefined)
       const room: Room = { ofImage: maxBytes.ofImage, left: maxBytes.ofRun }
       const pathAt = (index: number): string => join(folder, String(index + 1))
       const remote: { readonly index: number; readonly url: URL }[] = []
       const copies = allSettled(
-        (sources as readonly ReferenceSource[]).map(async (source, index) => {
+        sources.map(async (source, index) => {
           const own = await ownFileOf(id, source)
           signal.throwIfAborted()
           if (own !== undefined) files[index] = await copyInto(pathAt(index), own, room)

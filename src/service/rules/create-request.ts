@@ -4,9 +4,10 @@
  */
 
 import { createHash } from 'node:crypto'
-import { fromBase64, fromPercent } from '../../host/data-url.js'
+import { fromBase64, fromPercent } from '../../protocol/data-url.js'
 import { readJson, writeJson } from '../../protocol/json.js'
-import type { ModelDocument, ModelInput, ModelSchema } from '../../protocol/models.js'
+import { mediaParameters, mediaSources, placeText, withMedia } from '../../protocol/media-parameters.js'
+import type { ModelDocument, ModelInput } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import { didYouMean, shortened } from '../../protocol/text.js'
 import { type InputProblem, inputProblems } from '../../protocol/validate.js'
@@ -41,10 +42,10 @@ export function readCreate(body: Uint8Array, models: readonly ModelDocument[]): 
   const { model, input } = readModelAndInput(body)
   try {
     const document = checkedDocument(model, input, models)
-    const extracted = extractImages(input)
+    const extracted = extractMedia(input, mediaNames(document))
     return { document, ...extracted, request: hashOf(document.name, extracted.input) }
   } catch (refusal) {
-    throw Object.assign(refusal as Refusal, { request: requestOf(model, input) })
+    throw Object.assign(refusal as Refusal, { request: requestOf(model, input, models) })
   }
 }
 
@@ -52,13 +53,18 @@ const hashOf = (model: string, input: ModelInput): string =>
   createHash('sha256').update(writeJson({ model, input })).digest('hex')
 
 /** Returns undefined for an input that no service has accepted. */
-function requestOf(model: string, input: ModelInput): string | undefined {
+function requestOf(model: string, input: ModelInput, models: readonly ModelDocument[]): string | undefined {
   try {
-    return hashOf(model, extractImages(input).input)
+    const document = models.find(({ name }) => name === model)
+    return hashOf(model, extractMedia(input, mediaNames(document)).input)
   } catch {
     return undefined
   }
 }
+
+const mediaNames = (document: ModelDocument | undefined): readonly string[] => [
+  ...mediaParameters(document?.input).keys(),
+]
 
 /** Maximum nesting depth of objects and lists. */
 export const MAX_DEPTH = 100
@@ -120,7 +126,7 @@ function checkedDocument(model: string, input: ModelInput, models: readonly Mode
   if (document === undefined) throw new Refusal('model_not_found', available(model, models))
   const problems = inputProblems(document.input, input, MAX_NAMED_PROBLEMS)
   if (problems.length > 0) throw new Refusal('invalid_input', sentenceOf(problems))
-  checkInputBounds(document.input, input)
+  checkInputBounds(document, input)
   return document
 }
 
@@ -156,48 +162,51 @@ const sentenceOf = (problems: readonly InputProblem[]): string =>
   )
 
 export const MAX_PROMPT_CHARACTERS = 100_000
-/** Of all parameters but the prompt and images, as JSON: a status response contains them. */
+/** Of all parameters but the prompt and media, as JSON: a status response contains them. */
 const MAX_PARAMETER_BYTES = 262_144
-/** Maximum number of images for all models. The published API has this limit for images, and none for videos. */
-export const MAX_IMAGES = 14
+/** Maximum number of files in one parameter for all models. The published API has this limit for images, and none for videos. */
+export const MAX_FILES = 14
 const MAX_URL_CHARACTERS = 8_192
 
 /**
  * Limits of this service for an input that matches its schema. An accepted input is stored, and sent with every status
  * response. Throws `Refusal` (invalid_input).
  */
-function checkInputBounds({ properties }: ModelSchema, input: ModelInput): void {
+function checkInputBounds(document: ModelDocument, input: ModelInput): void {
+  const { properties } = document.input
+  const media = mediaNames(document)
   const refuse = (sentence: string) => {
     throw new Refusal('invalid_input', sentence)
   }
   // Refuse images that the model would ignore: the run would cost as much, and its result would not show them.
   if (Object.hasOwn(input, 'image_urls') && !Object.hasOwn(properties, 'image_urls'))
     refuse('This model takes no image_urls.')
-  const defined = Object.fromEntries(
-    Object.entries(input).filter(([name]) => Object.hasOwn(properties, name)),
-  ) as { readonly prompt?: string; readonly image_urls?: readonly string[] }
-  const { prompt = '', image_urls: images = [] } = defined
-  if (prompt.length > MAX_PROMPT_CHARACTERS)
-    refuse(`input.prompt has ${prompt.length} characters; the limit is ${MAX_PROMPT_CHARACTERS}.`)
-  if (images.length > MAX_IMAGES)
-    refuse(`input.image_urls has ${images.length} images; the limit is ${MAX_IMAGES}.`)
-  const long = images.findIndex((url) => !/^data:/i.test(url) && url.length > MAX_URL_CHARACTERS)
-  if (long >= 0) refuse(`input.image_urls/${long} is longer than ${MAX_URL_CHARACTERS} characters.`)
+  const hasPrompt = Object.hasOwn(properties, 'prompt') && typeof input.prompt === 'string'
+  const { length } = hasPrompt ? String(input.prompt) : ''
+  if (length > MAX_PROMPT_CHARACTERS)
+    refuse(`input.prompt has ${length} characters; the limit is ${MAX_PROMPT_CHARACTERS}.`)
+  for (const name of media) {
+    const { [name]: list } = input
+    if (Array.isArray(list) && list.length > MAX_FILES)
+      refuse(`input.${name} has ${list.length} files; the limit is ${MAX_FILES}.`)
+  }
+  for (const source of mediaSources(input, media)) {
+    const text = String(source.value)
+    if (text.length > MAX_URL_CHARACTERS && !/^data:/i.test(text))
+      refuse(`input.${placeText(source)} is longer than ${MAX_URL_CHARACTERS} characters.`)
+  }
   const huge = pathOfHugeNumber(input, 'input')
   if (huge !== undefined) refuse(`${huge} is a number outside the range of ±${Number.MAX_VALUE}.`)
   const others = Object.entries(input).filter(
-    ([name]) => !Object.hasOwn(defined, name) || !HAS_LIMIT.has(name),
+    ([name]) => !media.includes(name) && !(hasPrompt && name === 'prompt'),
   )
   const bytes = Buffer.byteLength(writeJson(Object.fromEntries(others)))
   if (bytes > MAX_PARAMETER_BYTES)
     refuse(
-      `The parameters other than prompt and image_urls have ${bytes} bytes of JSON together; ` +
+      `The parameters other than prompt and media have ${bytes} bytes of JSON together; ` +
         `the limit is ${MAX_PARAMETER_BYTES}.`,
     )
 }
-
-/** Parameters that have separate limits, if the model defines them. */
-const HAS_LIMIT: ReadonlySet<string> = new Set(['prompt', 'image_urls'])
 
 /**
  * Returns the path of a number that is too large, such as 1e999. JSON allows numbers of any size: they are parsed as
@@ -213,19 +222,18 @@ function pathOfHugeNumber(value: unknown, path: string): string | undefined {
   return undefined
 }
 
-/** Replaces data: URLs (RFC 2397) only in `image_urls`: a prompt that looks like one stays text. */
-function extractImages(input: ModelInput): Pick<ReadCreate, 'input' | 'images'> {
-  const sources = input.image_urls
-  if (!Array.isArray(sources)) return { input, images: [] }
+/** Replaces data: URLs (RFC 2397) only in media parameters: a prompt that looks like one stays text. */
+function extractMedia(input: ModelInput, media: readonly string[]): Pick<ReadCreate, 'input' | 'images'> {
   const images: EmbeddedImage[] = []
-  const image_urls = sources.map((source: string, index) => {
-    if (!/^data:/i.test(source)) return source
-    const image = imageOf(source, `input.image_urls/${index}`)
+  const embedded = mediaSources(input, media).flatMap((source) => {
+    const { value } = source
+    if (typeof value !== 'string' || !/^data:/i.test(value)) return []
+    const image = imageOf(value, `input.${placeText(source)}`)
     images.push(image)
     const { sha256, bytes, content_type } = image
-    return { sha256, bytes, content_type }
+    return [{ ...source, value: { sha256, bytes, content_type } }]
   })
-  return { input: { ...input, image_urls }, images }
+  return { input: withMedia(input, embedded), images }
 }
 
 function imageOf(url: string, parameter: string): EmbeddedImage {

@@ -57,7 +57,7 @@ export function clientOf(text: string): string {
 }
 
 const PRIVATE_RANGES = ['loopback', 'private', 'uniqueLocal', 'linkLocal', 'carrierGradeNat']
-const PRIVATE_NAME = /^[^.:]+$|\.(localhost|local|lan|home|internal|test|home\.arpa)$/
+const PRIVATE_NAME = /^[^.:]+$|\.(localhost|local|lan|home|internal|test|invalid|home\.arpa)$/
 
 /**
  * Whether a host is certainly on this machine or in a private network: by its address, or by a name that only such a

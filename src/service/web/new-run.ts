@@ -4,6 +4,7 @@ import { buffer } from 'node:stream/consumers'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import {
   MAX_COUNT,
+  mediaFields,
   NewRunPage,
   type NewRunView,
   Price,
@@ -12,7 +13,8 @@ import {
 } from '../../console/index.js'
 import type { Clock } from '../../host/clock.js'
 import { writeJson } from '../../protocol/json.js'
-import { dataUrl, imageTypeOf } from '../../protocol/media.js'
+import { dataUrl, mediaContentType, mediaProblem } from '../../protocol/media.js'
+import { firstPicture, mediaParameters, mediaSources } from '../../protocol/media-parameters.js'
 import type { ModelDocument, ModelInput } from '../../protocol/models.js'
 import { isSentImage, valueOfText } from '../../protocol/parameters.js'
 import { creditsOf } from '../../protocol/price.js'
@@ -37,7 +39,7 @@ interface KeptFile {
 }
 
 /**
- * Images of forms that were drawn again, for an hour, in memory: a browser does not fill a file field again. When they are too
+ * Files of forms that were drawn again, for an hour, in memory: a browser does not fill a file field again. When they are too
  * many, the oldest are dropped, and their users choose them again.
  */
 class KeptFiles {
@@ -68,14 +70,17 @@ class KeptFiles {
 
 const KEPT = '/new/files/'
 
+/** By parameter: names of files. */
+type Files = Readonly<Record<string, readonly string[]>>
+
 /** A form, as it was sent. */
 interface ReadForm {
   readonly model: ModelDocument
   readonly values: Values
   readonly count: number
   readonly formKey: string
-  /** Names of the images that the form has from before, and of the new ones. */
-  readonly references: readonly string[]
+  /** By parameter: the files that the form has from before, and the new ones. */
+  readonly references: Files
   readonly problems: Readonly<Record<string, string>>
 }
 
@@ -103,8 +108,10 @@ class NewRunForms {
       ...form,
       frame: await this.#site.frame(request),
       models: this.#site.options.models,
-      references: references.map((value) => referenceOf(this.files, userId, value)),
-      price: creditsOf(form.model, inputOf(form.model, form.values, [])),
+      references: mapValues(references, (values) =>
+        values.map((value) => referenceOf(this.files, userId, value)),
+      ),
+      price: creditsOf(form.model, inputOf(form.model, form.values, {})),
     }
   }
 
@@ -112,15 +119,19 @@ class NewRunForms {
     const { id: userId } = this.#site.session(request).user
     const model = this.model(fieldOf(form, 'model'))
     const problems: Record<string, string> = {}
-    const references = form.getAll('reference').map(String).filter(isOwnPath)
-    for (const file of form.getAll('files')) {
-      // A field without a file sends an empty one.
-      if (typeof file === 'string' || file.size === 0) continue
-      const bytes = Buffer.from(await file.arrayBuffer())
-      const type = imageTypeOf(bytes)
-      if (type === undefined)
-        problems.image_urls = `${shortened(file.name, 80)} is not a PNG, JPEG, WebP, GIF or AVIF image.`
-      else references.push(`${KEPT}${this.files.keep(userId, file.name, type, bytes)}`)
+    const references: Record<string, readonly string[]> = {}
+    for (const [name, media] of mediaParameters(model.input)) {
+      const fields = mediaFields(model, name)
+      const found = form.getAll(fields.reference).map(String).filter(isOwnPath)
+      for (const file of form.getAll(fields.files)) {
+        // A field without a file sends an empty one.
+        if (typeof file === 'string' || file.size === 0) continue
+        const bytes = Buffer.from(await file.arrayBuffer())
+        const type = mediaContentType(bytes, media)
+        if (type === undefined) problems[name] = `${shortened(file.name, 80)} ${mediaProblem(bytes, media)}.`
+        else found.push(`${KEPT}${this.files.keep(userId, file.name, type, bytes)}`)
+      }
+      references[name] = [...new Set(found)]
     }
     const count = Number(fieldOf(form, 'count') || 1)
     const isCount = Number.isInteger(count) && count >= 1 && count <= MAX_COUNT
@@ -131,12 +142,12 @@ class NewRunForms {
       values: Object.fromEntries(names.map((name) => [name, fieldOf(form, name)])),
       count: isCount ? count : 1,
       formKey: fieldOf(form, 'form_key'),
-      references: [...new Set(references)],
+      references,
       problems,
     }
   }
 
-  /** Returns what the service is sent for an image. Throws `Refusal` (404) if it is gone. */
+  /** Returns what the service is sent for a file. Throws `Refusal` (404) if it is gone. */
   async #sourceOf(value: string, request: FastifyRequest): Promise<string> {
     const { accountId, id: userId } = this.#site.session(request).user
     const { storage, baseUrl } = this.#site.options
@@ -155,23 +166,23 @@ class NewRunForms {
     read: ReadForm,
     request: FastifyRequest,
   ): Promise<{ ids: readonly string[] } | { refused: ReadForm; status: number }> {
-    const sources: string[] = []
-    const kept: string[] = []
-    for (const each of read.references)
-      try {
-        sources.push(await this.#sourceOf(each, request))
-        kept.push(each)
-      } catch (error) {
-        if (!(error instanceof Refusal)) throw error
-      }
-    const input = inputOf(read.model, read.values, sources)
-    const problems = {
-      ...problemsOf(read.model, input),
-      ...(kept.length < read.references.length && {
-        image_urls: 'An image is no longer kept here. Choose it again.',
-      }),
-      ...read.problems,
+    const sources: Record<string, readonly string[]> = {}
+    const kept: Record<string, readonly string[]> = {}
+    const lost: Record<string, string> = {}
+    for (const [name, values] of Object.entries(read.references)) {
+      const found: [value: string, source: string][] = []
+      for (const each of values)
+        try {
+          found.push([each, await this.#sourceOf(each, request)])
+        } catch (error) {
+          if (!(error instanceof Refusal)) throw error
+          lost[name] = 'A file is no longer kept here. Choose it again.'
+        }
+      kept[name] = found.map(([value]) => value)
+      sources[name] = found.map(([, source]) => source)
     }
+    const input = inputOf(read.model, read.values, sources)
+    const problems = { ...problemsOf(read.model, input), ...lost, ...read.problems }
     const refuse = (found: ReadForm['problems'], status = 422) => ({
       refused: { ...read, references: kept, problems: found },
       status,
@@ -213,12 +224,16 @@ export function addNewRunRoutes(app: FastifyInstance, site: Site): void {
   app.get<AskedForm>('/new', async (request, reply) => {
     const { from = '', model, key = '', reference = [] } = request.query
     const run = from === '' ? undefined : await store.findRun(from, site.account(request))
-    const { image_urls: images, ...input } = run?.input ?? {}
-    const { kept, urls } = sourcesOf(from, images, baseUrl(request))
+    const chosen = forms.model(run?.model ?? model)
+    const { files, input } = filesOf(run?.input ?? {}, chosen, from, baseUrl(request))
+    const picture = firstPicture(chosen.input)
     const view = await forms.view(request, {
-      model: forms.model(run?.model ?? model),
-      values: { ...textsOf(input), image_urls: urls.join('\n') },
-      references: [...kept, ...[reference].flat()].filter(isOwnPath),
+      model: chosen,
+      values: textsOf(input),
+      references:
+        picture === undefined
+          ? files
+          : { ...files, [picture]: [...(files[picture] ?? []), ...[reference].flat()].filter(isOwnPath) },
       problems: {},
       count: 1,
       formKey: /^[\w-]{1,80}$/.test(key) ? key : randomUUID(),
@@ -239,7 +254,7 @@ export function addNewRunRoutes(app: FastifyInstance, site: Site): void {
     const fields = [
       ['model', read.model.name],
       ['key', read.formKey],
-      ...read.references.map((each) => ['reference', each]),
+      ...(read.references[firstPicture(read.model.input) ?? ''] ?? []).map((each) => ['reference', each]),
     ]
     reply.header('hx-replace-url', site.path(`/new?${new URLSearchParams(fields)}`))
     return site.page(reply, NewRunPage, await forms.view(request, { ...read, problems: {} }))
@@ -273,20 +288,36 @@ function referenceOf(files: KeptFiles, userId: number, value: string): Reference
   return { value, url: value, name: kept?.name ?? decodeURIComponent(value.split('/').at(-1) ?? '') }
 }
 
-/** The images of an earlier run: those of this service as pictures, others as URLs. */
-function sourcesOf(id: string, images: unknown, baseUrl: string) {
-  const kept: string[] = []
-  const urls: string[] = []
-  for (const [position, source] of (Array.isArray(images) ? images : []).entries())
-    if (isSentImage(source)) kept.push(`/runs/${id}/references/${position}`)
-    else if (
-      String(source).startsWith(`${baseUrl}${OUTPUTS_PATH}/`) &&
-      outputOfUrl(String(source)) !== undefined
-    )
-      kept.push(String(source).slice(baseUrl.length))
-    else urls.push(String(source))
-  return { kept, urls }
+/** The files of an earlier run that this service has, by parameter, and its input without them. */
+function filesOf(
+  input: ModelInput,
+  { input: schema }: ModelDocument,
+  id: string,
+  baseUrl: string,
+): { readonly files: Files; readonly input: ModelInput } {
+  const files: Record<string, string[]> = {}
+  const texts: Record<string, unknown> = { ...input }
+  for (const [position, { parameter, value }] of mediaSources(
+    input,
+    mediaParameters(schema).keys(),
+  ).entries()) {
+    const own = files[parameter] ?? []
+    if (own.length === 0) texts[parameter] = []
+    files[parameter] = own
+    const url = String(value)
+    const isOutput = url.startsWith(`${baseUrl}${OUTPUTS_PATH}/`) && outputOfUrl(url) !== undefined
+    if (isSentImage(value)) own.push(`/runs/${id}/references/${position}`)
+    else if (isOutput) own.push(url.slice(baseUrl.length))
+    else texts[parameter] = [...(texts[parameter] as readonly string[]), url]
+  }
+  return { files, input: texts }
 }
+
+const mapValues = <From, To>(
+  record: Readonly<Record<string, From>>,
+  change: (value: From) => To,
+): Readonly<Record<string, To>> =>
+  Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value)]))
 
 const textsOf = (input: ModelInput): Values =>
   Object.fromEntries(
@@ -296,20 +327,21 @@ const textsOf = (input: ModelInput): Values =>
     ]),
   )
 
-/** The input of a run. Empty fields are not sent. */
+/** The input of a run. Empty fields are not sent. `sources`: those of files, by parameter. */
 function inputOf(
   { input: { properties } }: ModelDocument,
   values: Values,
-  sources: readonly string[],
+  sources: Readonly<Record<string, readonly string[]>>,
 ): ModelInput {
   return Object.fromEntries(
     Object.entries(properties).flatMap(([name, schema]): readonly (readonly [string, unknown])[] => {
       const text = values[name] ?? ''
+      const files = sources[name] ?? []
       if (schema.type === 'array') {
-        const lines = text.split('\n').flatMap((line) => line.trim() || [])
-        const all = name === 'image_urls' ? [...sources, ...lines] : lines
+        const all = [...files, ...text.split('\n').flatMap((line) => line.trim() || [])]
         return all.length > 0 ? [[name, all]] : []
       }
+      if (files[0] !== undefined) return [[name, files[0]]]
       return text.trim() === '' || schema.type === 'other' ? [] : [[name, valueOfText(schema, text)]]
     }),
   )

@@ -12,6 +12,7 @@ import {
   StateAnswer,
 } from '../../console/index.js'
 import { downloadName } from '../../protocol/download-name.js'
+import { mediaParameters, mediaSources } from '../../protocol/media-parameters.js'
 import { isSentImage } from '../../protocol/parameters.js'
 import { defaultsOf } from '../../protocol/price.js'
 import { LOCAL_STATUSES } from '../../protocol/run-state.js'
@@ -264,18 +265,18 @@ async function runView(site: Site, request: FastifyRequest, id: string): Promise
   }
 }
 
-/** Returns an image that was sent with the run. `position` is its index in `image_urls`. Throws `Refusal` (404). */
+/** Returns a file that was sent with the run. `position`: its index among the sources of the run. Throws `Refusal` (404). */
 export async function findReference(
-  { options: { store } }: Site,
+  { options: { store, models } }: Site,
   accountId: number,
   id: string,
   position: number,
 ): Promise<StoredFile> {
   const run = await store.findRun(id, accountId)
   if (run === undefined) throw new Refusal('run_not_found')
-  const { image_urls: sources } = run.input
-  const image: unknown = Array.isArray(sources) ? sources[position] : undefined
-  if (!isSentImage(image)) throw new Refusal('not_found')
-  const { sha256, bytes, content_type: contentType } = image
+  const media = mediaParameters(findDocument(models, run.model)?.input)
+  const { value: file } = mediaSources(run.input, media.keys())[position] ?? {}
+  if (!isSentImage(file)) throw new Refusal('not_found')
+  const { sha256, bytes, content_type: contentType } = file
   return { key: inputKey(run.id, sha256), contentType, bytes, sha256, name: `reference-${position + 1}` }
 }

@@ -5,7 +5,9 @@ import { settlesWithin, type Timeout, untilAborted, withTimeout } from '../../ho
 import type { Clock } from '../../host/clock.js'
 import { makeOwnFolder, type OwnFolder } from '../../host/own-folder.js'
 import { describeReason } from '../../host/system-error.js'
+import { IMAGE_URLS, mediaParameters, mediaSources, withMedia } from '../../protocol/media-parameters.js'
 import type { ModelInput, ModelSchema } from '../../protocol/models.js'
+import { isSentImage } from '../../protocol/parameters.js'
 import { defaultsOf } from '../../protocol/price.js'
 import {
   type Engine,
@@ -18,7 +20,6 @@ import {
 import { withoutExtraArguments } from '../engines/texts.js'
 import { type FileWriter, StorageUnavailable, untilStorageAnswers } from '../files/contract.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
-import type { StoredImage } from '../rules/create-request.js'
 import { newToken } from '../rules/secrets.js'
 import { type HeldRun, outputKey, type StoredOutput, type StoredRun } from '../store/run.js'
 import { isDiskUnusable } from './log.js'
@@ -69,12 +70,16 @@ export async function render(
   const renderFiles = async (limited: AbortSignal) => {
     // An engine may only listen for an abort that comes later, and its first request may be paid.
     limited.throwIfAborted()
+    const sources = mediaSources(run.input, mediaOf(schema))
+    const filesOf = (name: string) => references.filter((_, index) => sources[index]?.parameter === name)
+    const others = new Set(sources.map(({ parameter }) => parameter).filter((name) => name !== IMAGE_URLS))
     const job: RenderJob = {
       kind: run.kind,
       run: { id: run.id, model: run.model },
       input: inputFor(run, schema),
       folder: folder.path,
-      references,
+      references: filesOf(IMAGE_URLS),
+      media: Object.fromEntries([...others].map((name) => [name, filesOf(name)])),
       signal: limited,
       document: run.document,
       stored: run.job,
@@ -112,6 +117,8 @@ export async function removeOutputs(outputs: readonly StoredOutput[], stored: Fi
 /** Parts that load the references of a run. */
 export interface ReferenceParts {
   readonly references: ReferenceLoader
+  /** The input of the model. */
+  readonly schema?: ModelSchema | undefined
   readonly clock: Clock
   readonly workFolder: string
   onError(error: unknown): void
@@ -120,19 +127,19 @@ export interface ReferenceParts {
 /** Runs `work` with the loaded references of the run, then deletes them. */
 export async function withReferences<Result>(
   run: HeldRun,
-  { references, clock, workFolder, onError }: ReferenceParts,
+  { references, schema, clock, workFolder, onError }: ReferenceParts,
   signal: AbortSignal,
   work: (references: RenderJob['references']) => Promise<Result>,
 ): Promise<Result> {
   const { id, job } = run
-  const { image_urls: sources } = run.input
+  const media = mediaOf(schema)
   // A run that was sent is not sent again, so it needs no references.
   const isSent = job?.handle !== undefined || job?.intent !== undefined
-  if (!Array.isArray(sources) || sources.length === 0 || isSent) return await work([])
+  if (mediaSources(run.input, media).length === 0 || isSent) return await work([])
   await mkdir(workFolder, { recursive: true, mode: 0o700 })
   const folder = await makeOwnFolder(workFolder, `${id}-references-`)
   const load = () =>
-    references.load(run, folder.path, signal).catch((error) => {
+    references.load(run, folder.path, signal, media).catch((error) => {
       // Retry after a full disk or a locked database, as after unavailable storage.
       throw isDiskUnusable(error) ? new StorageUnavailable(describeReason(error), { cause: error }) : error
     })
@@ -145,21 +152,22 @@ export async function withReferences<Result>(
 
 /**
  * Returns the input as every engine gets it: the fields that the model declares, with defaults applied, and without texts
- * that a server would execute. Others are kept with the run, and a provider might charge for them. Replaces embedded images
- * in `image_urls` by their checksums; the engine gets their bytes as references.
+ * that a server would execute. Others are kept with the run, and a provider might charge for them. Replaces embedded media by
+ * their checksums; the engine gets their bytes as files.
  */
 function inputFor({ input }: StoredRun, schema: ModelSchema | undefined): ModelInput {
   const isDeclared = ([name]: [string, unknown]) => Object.hasOwn(schema?.properties ?? {}, name)
   const texts = withoutExtraArguments(input) as ModelInput
   const declared = Object.fromEntries(Object.entries(texts).filter(isDeclared))
   const complete = { ...(schema && defaultsOf(schema)), ...declared }
-  const sources = complete.image_urls
-  if (!Array.isArray(sources)) return complete
-  const image_urls = sources.map((source: string | StoredImage) =>
-    typeof source === 'string' ? source : `sha256:${source.sha256}`,
+  const embedded = mediaSources(complete, mediaOf(schema)).flatMap((source) =>
+    isSentImage(source.value) ? [{ ...source, value: `sha256:${source.value.sha256}` }] : [],
   )
-  return { ...complete, image_urls }
+  return withMedia(complete, embedded)
 }
+
+/** Names of the media parameters. */
+const mediaOf = (schema: ModelSchema | undefined): readonly string[] => [...mediaParameters(schema).keys()]
 
 /**
  * Settles like `work`. Once the signal is aborted, `work` has three seconds to settle, or its own grace; then rejects with the

@@ -233,13 +233,14 @@ const modelNamed = ({ options, others }: WorkerState, name: string): ServedModel
 /** Finds the models that queued runs carry, and that this node does not have. */
 async function findOthers(state: WorkerState): Promise<void> {
   const { options, claims, requested, reported, log } = state
-  const { store, models } = options
+  const { store, models, modelOf: carried } = options
+  if (carried === undefined) return
   const own = models.map(({ document: { name } }) => name)
   const only = claims === 'requested' ? [...requested.keys()] : undefined
   if (only?.length === 0) return
   const others = new Map<string, ServedModel>()
   for (const { id, model, document } of await store.findOthers(own, only)) {
-    const found = await modelOf(state, { model, document })
+    const found = await carried({ model, document })
     if (found !== undefined) others.set(model, found)
     if ((found !== undefined && found.problem === undefined) || reported.has(model)) continue
     reported.add(model)
@@ -329,7 +330,7 @@ async function processRun(state: WorkerState, attempt: Attempt, signal: AbortSig
     // The stored input of this run is corrupt.
     if (run.failure !== undefined) throw new Error(run.failure.message)
     const renderOnce = () =>
-      withReferences(run, options, signal, (references) =>
+      withReferences(run, { ...options, schema }, signal, (references) =>
         timeRender(
           run.kind,
           renderRun(run, references, { ...options, schema, ...recordersOf(state, attempt, signal) }, limit),

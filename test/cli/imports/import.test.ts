@@ -79,11 +79,9 @@ describe('an import from fal', () => {
                     type: integer
                   height:
                     type: integer
-            description: ""
             default: landscape_4_3
           num_inference_steps:
             type: integer
-            description: ""
             minimum: 1
             maximum: 50
             default: 28
@@ -253,7 +251,7 @@ describe('an import that fails writes nothing', () => {
       ['replicate:a/b'],
       [[REPLICATE, { status: 200, body: { ...SDXL, default_example: null } }]],
       2,
-      /Add --kind image or --kind video/,
+      /For videos: `rushes models import replicate:a\/b --kind video`\.\n.*--kind image`/,
     ],
     [
       'for a file that is no schema',

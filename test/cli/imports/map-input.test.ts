@@ -44,28 +44,24 @@ describe('a published property', () => {
       { allOf: [ref('ratio')], default: '1:1', description: 'Shape' },
       { type: 'string', description: 'Shape', enum: ['1:1', '16:9'], default: '1:1' },
     ],
-    ['follows a reference', ref('a~1b'), { type: 'boolean', description: '' }],
-    ['follows an endless reference to its end', ref('Loop'), { description: '' }],
+    ['follows a reference', ref('a~1b'), { type: 'boolean' }],
+    ['follows an endless reference to its end', ref('Loop'), {}],
     [
       'loses null in anyOf',
       { anyOf: [{ type: 'integer', minimum: 0 }, { type: 'null' }], title: 'Seed', default: null },
       { type: 'integer', description: 'Seed', minimum: 0 },
     ],
-    [
-      'loses nullable',
-      { type: 'string', nullable: true, default: null },
-      { type: 'string', description: '' },
-    ],
-    ['loses null in a list of types', { type: ['number', 'null'] }, { type: 'number', description: '' }],
+    ['loses nullable', { type: 'string', nullable: true, default: null }, { type: 'string' }],
+    ['loses null in a list of types', { type: ['number', 'null'] }, { type: 'number' }],
     [
       'keeps an enum of integers as integers',
       { allOf: [ref('frames')], default: 81 },
-      { type: 'integer', description: '', enum: [81, 121], default: 81 },
+      { type: 'integer', enum: [81, 121], default: 81 },
     ],
     [
       'keeps digits as text where they are published as text',
       { type: 'string', enum: ['5', '10'], default: '5' },
-      { type: 'string', description: '', enum: ['5', '10'], default: '5' },
+      { type: 'string', enum: ['5', '10'], default: '5' },
     ],
     [
       'is a name or an object where a size is both',
@@ -75,7 +71,6 @@ describe('a published property', () => {
           { type: 'string', enum: ['square'] },
           { type: 'object', properties: { width: { type: 'integer' }, height: { type: 'integer' } } },
         ],
-        description: '',
         default: 'square',
       },
     ],
@@ -87,7 +82,7 @@ describe('a published property', () => {
           { const: 'c', type: 'string' },
         ],
       },
-      { type: 'string', description: '', enum: ['a', 'b', 'c'] },
+      { type: 'string', enum: ['a', 'b', 'c'] },
     ],
     [
       'is free text with examples where a union has free text',
@@ -102,7 +97,7 @@ describe('a published property', () => {
     [
       'is only for --input with types that have nothing in common',
       { anyOf: [{ type: 'boolean' }, { type: 'integer' }] },
-      { anyOf: [{ type: 'boolean' }, { type: 'integer' }], description: '' },
+      { anyOf: [{ type: 'boolean' }, { type: 'integer' }] },
     ],
     [
       'has no type for the items of a nullable list that may be texts or several objects',
@@ -112,27 +107,31 @@ describe('a published property', () => {
           { type: 'null' },
         ],
       },
-      { type: 'array', description: '' },
+      { type: 'array' },
     ],
     [
       'is only for --input as a list of objects, whose fields are named',
       { type: 'array', items: ref('Lora'), default: [], description: 'Adapters.' },
-      { type: 'array', description: 'Adapters. Fields: path, scale.' },
+      {
+        type: 'array',
+        description: 'Adapters. Fields: path, scale.',
+        items: { type: 'object', properties: { path: { type: 'string' }, scale: { type: 'number' } } },
+      },
     ],
     [
       'moves an exclusive bound of an integer',
       { type: 'integer', minimum: 0, exclusiveMinimum: true, exclusiveMaximum: 10 },
-      { type: 'integer', description: '', minimum: 1, maximum: 9 },
+      { type: 'integer', minimum: 1, maximum: 9 },
     ],
     [
       'keeps the digits of 64 bits',
       { type: 'integer', maximum: 18446744073709551615n },
-      { type: 'integer', description: '', maximum: 18446744073709551615n },
+      { type: 'integer', maximum: 18446744073709551615n },
     ],
     [
       'loses patterns and unknown formats',
       { type: 'string', pattern: '(a+)+$', format: 'color', minLength: 3, maxLength: 7 },
-      { type: 'string', description: '', maxLength: 7 },
+      { type: 'string', maxLength: 7 },
     ],
   ])('%s', (_, property, expected) => {
     expect(mapped(property)).toMatchObject({ properties: { x: expected }, warnings: [] })
@@ -186,12 +185,57 @@ describe('a published property', () => {
 
   it.each([
     ['webhook_url', { type: 'string' }],
-    ['key', { type: 'string', 'x-cog-secret': true }],
-    ['token', { type: 'string', format: 'password' }],
     ['old', { type: 'string', deprecated: true }],
   ])('%s is left out', (name, property) => {
     expect(mapped(property, { name })).toMatchObject({ properties: {}, fixed: {}, warnings: [] })
     expect(mapped(property, { name, required: true }).warnings).toHaveLength(1)
+  })
+
+  it.each<[name: string, property: object]>([
+    ['key', { type: 'string', 'x-cog-secret': true }],
+    ['phrase', { type: 'string', format: 'password' }],
+    ...['token', 'hf_api_token', 'api_key', 'civitai_api_key', 'client_secret', 'password'].map(
+      (name): [string, object] => [name, { type: 'string' }],
+    ),
+  ])('%s is left out with a warning, since a value would be kept in clear', (name, property) => {
+    expect(mapped(property, { name })).toMatchObject({
+      properties: {},
+      fixed: {},
+      warnings: [`${name} is left out: it is a secret`],
+    })
+  })
+
+  it.each(['max_tokens', 'token_count', 'keyframes'])('%s is no secret', (name) => {
+    expect(mapped({ type: 'integer' }, { name }).properties).toHaveProperty(name)
+  })
+
+  it('is a required prompt although the author has an example for it, which the description keeps', () => {
+    const prompt = { type: 'string', description: 'What to draw.', default: 'an astronaut' }
+    expect(mapped(prompt, { name: 'prompt', required: true })).toMatchObject({
+      properties: { prompt: { type: 'string', description: 'What to draw. Example: an astronaut' } },
+      required: ['prompt'],
+    })
+    expect(mapped(prompt, { name: 'prompt', required: true }).properties.prompt).not.toHaveProperty('default')
+  })
+
+  it.each([
+    ['end_image_url', { type: 'string' }, 'image'],
+    ['mask', { type: 'string', maxLength: 2_083 }, 'image'],
+    ['driving_video_url', { type: 'string' }, 'video'],
+    ['audio', { type: 'string', format: 'uri' }, 'audio'],
+    ['lora_weights', { type: 'string', format: 'uri' }, 'file'],
+    ['x', { type: 'string', _fal_ui_field: 'video' }, 'video'],
+    ['y', { type: 'string', ui: { field: 'audio' } }, 'audio'],
+    ['z', { type: 'string', format: 'uri', 'x-cog-accept': 'audio/*,video/*' }, 'audio'],
+    ['w', { type: 'string', format: 'uri', description: 'The film to extend' }, 'video'],
+  ])('%s of %j takes media: %s', (name, property, media) => {
+    const schema = { type: 'object', properties: { image_urls: { type: 'string' }, [name]: property } }
+    const { input } = mapInput(schema, ROOT)
+    expect((input.properties as Record<string, unknown>)[name]).toEqual({
+      type: 'string',
+      media,
+      ...('description' in property && { description: property.description }),
+    })
   })
 
   it('with a name that no document can have is left out, with a warning', () => {

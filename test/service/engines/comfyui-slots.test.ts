@@ -21,6 +21,7 @@ const titled = (node: object, title: string) => ({ ...node, _meta: { title } })
 /** A second sampler, as a model that refines the picture has it. */
 const refined = (inputs: object) => ({
   ...IMAGE_WORKFLOW,
+  8: { class_type: 'VAEDecode', inputs: { samples: ['11', 0], vae: ['4', 2] } },
   11: { ...IMAGE_WORKFLOW[3], inputs: { ...IMAGE_WORKFLOW[3].inputs, latent_image: ['3', 0], ...inputs } },
 })
 
@@ -86,6 +87,12 @@ test.each<[name: string, workflow: object, expected: object]>([
     'titles, before the links',
     {
       ...refined({ steps: 8, positive: ['12', 0] }),
+      6: titled(IMAGE_WORKFLOW[6], 'prompt'),
+      9: {
+        class_type: 'SaveImage',
+        inputs: { images: ['8', 0], more: ['11', 0], all: ['20', 0], other: ['21', 0] },
+      },
+      5: { class_type: 'EmptyLatentImage', inputs: { width: ['22', 0], height: ['23', 0] } },
       11: titled(refined({ steps: 8, positive: ['12', 0] })[11], 'Steps'),
       12: titled({ class_type: 'CLIPTextEncode', inputs: { text: 'a dog' } }, 'prompt'),
       20: titled({ class_type: 'LoadImage', inputs: { image: 'b.png' } }, 'Reference 2'),
@@ -93,9 +100,10 @@ test.each<[name: string, workflow: object, expected: object]>([
       22: titled({ class_type: 'PrimitiveInt', inputs: { value: 640 } }, 'width'),
       23: titled({ class_type: 'PrimitiveInt', inputs: { value: 480 } }, 'height'),
       24: titled({ class_type: 'SaveImage', inputs: { images: ['8', 0] } }, 'seed'),
+      25: titled({ class_type: 'EmptyLatentImage', inputs: { width: 1, height: 1 } }, 'size'),
     },
     {
-      prompt: ['12.inputs.text'],
+      prompt: ['6.inputs.text', '12.inputs.text'],
       negative_prompt: ['7.inputs.text'],
       width: ['22.inputs.value'],
       height: ['23.inputs.value'],
@@ -107,7 +115,11 @@ test.each<[name: string, workflow: object, expected: object]>([
   ],
   [
     'a reference',
-    { ...IMAGE_WORKFLOW, 10: { class_type: 'LoadImage', inputs: { image: 'example.png', upload: 'image' } } },
+    {
+      ...IMAGE_WORKFLOW,
+      9: { class_type: 'SaveImage', inputs: { images: ['8', 0], more: ['10', 0] } },
+      10: { class_type: 'LoadImage', inputs: { image: 'example.png', upload: 'image' } },
+    },
     { ...IMAGE, references: ['10.inputs.image'] },
   ],
   [
@@ -140,20 +152,21 @@ test.each<[name: string, workflow: object, expected: object]>([
     {
       ...SIZE,
       ...SAMPLED,
-      problems: ['has more than one node for the prompt (candidates: 6 CLIPTextEncode, 7 CLIPTextEncode)'],
+      problems: [
+        'has more than one node for the prompt (candidates: 6 CLIPTextEncode, 7 CLIPTextEncode): each node that must get the prompt needs the title "prompt"',
+      ],
     },
   ],
   [
-    'no sampler',
+    'a text without a sampler, as in a node that calls a provider',
     { 6: IMAGE_WORKFLOW[6] },
-    {
-      problems: ['has no node for the prompt (candidates: 6 CLIPTextEncode)'],
-    },
+    { prompt: ['6.inputs.text'] },
   ],
   [
     'two references',
     {
       ...IMAGE_WORKFLOW,
+      9: { class_type: 'SaveImage', inputs: { images: ['8', 0], one: ['10', 0], two: ['11', 0] } },
       10: { class_type: 'LoadImage', inputs: { image: 'a.png' } },
       11: { class_type: 'LoadImageMask', inputs: { image: 'b.png' } },
     },

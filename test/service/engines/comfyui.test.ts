@@ -39,14 +39,15 @@ testEngine({
 interface OpenOptions extends ComfyOptions {
   readonly workflow?: unknown
   readonly document?: Partial<EngineDocument>
+  readonly env?: Readonly<Record<string, string>>
 }
 
-async function open({ workflow = IMAGE_WORKFLOW, document = {}, ...options }: OpenOptions = {}) {
+async function open({ workflow = IMAGE_WORKFLOW, document = {}, env = {}, ...options }: OpenOptions = {}) {
   const server = await createComfyServer(options)
   const clock = createManualClock()
   const engine = { type: 'comfyui', url: server.url, workflow: fileOf(workflow), ...document.engine }
   /** As another process of the service would. */
-  const createEngine = () => createEngineOf({ ...document, engine }, { clock })
+  const createEngine = () => createEngineOf({ ...document, engine }, { clock, env })
   const created = createEngine()
   const render = (more: Partial<RenderJob> = {}) => {
     const rendering = created.render(jobOf(more))
@@ -121,6 +122,36 @@ test('overwrites no file of the server, and uploads a reference once', async () 
   ])
   expect(server.uploads.get(`rushes/${first}.png`)).toEqual(other)
   expect(graph()[11]?.inputs).toEqual({ image: `rushes/${second}.png` })
+})
+
+test('uploads other media, and writes their names into their slots', async () => {
+  const { clock, render, graph } = await open({
+    workflow: { ...IMAGE_WORKFLOW, 12: { class_type: 'LoadImage', inputs: { image: 'old.png' } } },
+    document: {
+      engine: { slots: { prompt: '6.inputs.text', mask: '12.inputs.image' } },
+      input: { mask: { type: 'string' } },
+    },
+  })
+  const mask = pngOf(8, 8, 'mask')
+  const media = { mask: [referenceOf(mask)] }
+  await clock.runUntil(render({ input: { prompt: 'a fox', mask: 'sha256:x' }, media }))
+  const sha256 = createHash('sha256').update(mask).digest('hex')
+  expect(graph()[12]?.inputs).toEqual({ image: `rushes/${sha256}.png` })
+})
+
+test('sends the key for the nodes of partners, which cost money, and repeats it in no message', async () => {
+  const env = { COMFY_API_KEY: 'comfyui-secret-key' }
+  const { clock, render, server } = await open({ env })
+  await clock.runUntil(render())
+  const sent = server.requests.find(({ path }) => path === '/prompt')?.json()
+  expect(sent.extra_data).toEqual({ api_key_comfy_org: env.COMFY_API_KEY })
+  server.fault('POST /prompt', { status: 400, body: { error: `no ${env.COMFY_API_KEY}` } })
+  await expect(clock.runUntil(render({ run: { id: 'run_8', model: 'm' } }))).rejects.toThrow(/^(?!.*secret)/)
+  const without = await open()
+  await without.clock.runUntil(without.render())
+  expect(without.server.requests.find(({ path }) => path === '/prompt')?.json()).not.toHaveProperty(
+    'extra_data',
+  )
 })
 
 test('uses the name that the server gives to a reference', async () => {
@@ -609,14 +640,29 @@ describe('a document', () => {
     expect(problemsOf(workflow, SLOTS)).toEqual([problem])
   })
 
+  test('takes the seeds of ComfyUI up to 64 bits, and no prompt where the workflow has none', () => {
+    const engine = (workflow: object) => ({ type: 'comfyui', url: 'http://a', workflow: fileOf(workflow) })
+    const upscaler = {
+      1: { class_type: 'LoadImage', inputs: { image: 'a.png' } },
+      2: { class_type: 'ImageUpscaleWithModel', inputs: { image: ['1', 0] } },
+      3: { class_type: 'SaveImage', inputs: { images: ['2', 0] } },
+    }
+    expect(readEngineOf({ engine: engine(upscaler) }).schema).toMatchObject({ required: ['image_urls'] })
+    expect(readEngineOf({ engine: engine(IMAGE_WORKFLOW) }).schema.properties.seed).toMatchObject({
+      minimum: 0,
+      maximum: 18_446_744_073_709_551_615n,
+    })
+  })
+
   test('without slots names everything that was not found in one problem', () => {
     const workflow = {
       1: { class_type: 'EmptyImage', inputs: { width: 64, height: 64, batch_size: 1, color: 0 } },
-      2: { class_type: 'SaveImage', inputs: { filename_prefix: 'a', images: ['1', 0] } },
+      2: { class_type: 'SaveImage', inputs: { filename_prefix: 'a', images: ['3', 0] } },
+      3: { class_type: 'OtherSampler', inputs: { picture: ['1', 0] } },
     }
     expect(problemsOf(workflow)).toEqual([
       'workflow: has no node for the prompt (candidates: none), and has no node for the size (candidates: 1 EmptyImage). ' +
-        'Give the right node a title in ComfyUI, such as prompt or size, or name the inputs in a document: ' +
+        'Give the right node a title in ComfyUI, such as prompt or size, or name the inputs in a model file: ' +
         'slots: { prompt: 6.inputs.text, … }',
     ])
   })

@@ -29,7 +29,8 @@ export function readEngineOf(
   const named = Object.keys(input ?? {})
   const model = withEngine(document, { engine, types: ENGINE_TYPES, report, named, folder: '.', env })
   if (model === undefined) throw new Error(problems.join('\n'))
-  return { problems, create: model.createEngine, parameters: Object.keys(model.document.input.properties) }
+  const schema = model.document.input
+  return { problems, create: model.createEngine, schema, parameters: Object.keys(schema.properties) }
 }
 
 /** Throws for a document with a problem. */

@@ -6,6 +6,7 @@
 import { stat } from 'node:fs/promises'
 import type { Clock } from '../../../host/clock.js'
 import { sha256OfFile } from '../../../host/files.js'
+import { type MediaParameters, mediaParameters } from '../../../protocol/media-parameters.js'
 import { isObject } from '../../../protocol/parse.js'
 import { mayCost } from '../../../protocol/price.js'
 import type { Engine, RenderJob } from '../engine.js'
@@ -14,7 +15,7 @@ import type { ReadEngine } from '../read-engine.js'
 import { createUpstream } from '../upstream/index.js'
 import { MAX_FILE_BYTES, MAX_FILES } from '../upstream/json-answer.js'
 import { publishOutputs } from '../upstream/outputs.js'
-import { type FormField, referencesOf, type SourceFile } from '../upstream/request-body.js'
+import { type FormField, mediaFileOf, referencesOf, type SourceFile } from '../upstream/request-body.js'
 import { UpstreamError } from '../upstream/upstream-error.js'
 import type { ServerFile } from './answers.js'
 import { type ComfyServer, createComfyServer } from './jobs.js'
@@ -25,26 +26,40 @@ import { filledWorkflow, parseWorkflow, type Workflow } from './workflow.js'
 const UPLOAD_FOLDER = 'rushes'
 
 const NO_WORKFLOW =
-  '. In ComfyUI, choose Workflow > Export (API), and add the file: workflow: flow.json in a document, or #flow.json after ' +
+  '. In ComfyUI, choose Workflow > Export (API), and add the file: workflow: flow.json in a model file, or #flow.json after ' +
   'the URL of --engine'
 
 export const readComfyui: ReadEngine = (settings, document) => {
   const url = settings.url('url')
   const key = settings.secret('key_env')
+  const partnerKey = settings.secret('partner_key_env', 'COMFY_API_KEY', true)
   const text = settings.file('workflow', NO_WORKFLOW)
   const parsed = text === undefined ? undefined : parseWorkflow(text)
   if (parsed?.ok === false) settings.report(['workflow'], parsed.wrong)
   const workflow = parsed?.ok ? parsed.value : undefined
+  const media = mediaParameters(document.input)
   const read = readSlots(settings, document, workflow)
   // Only a document without problems is rendered, and it has a URL.
   return (parts) => {
-    const upstream = createUpstream({ url: url as URL, key, hasCost: mayCost(document), parts })
-    const server = createComfyServer(upstream)
-    return createComfyuiEngine(server, parts.clock, workflow ?? {}, read)
+    // Comfy charges for the nodes of its partners.
+    const hasCost = mayCost(document) || partnerKey !== undefined
+    const upstream = createUpstream({ url: url as URL, key, otherKey: partnerKey, hasCost, parts })
+    const server = createComfyServer(upstream, partnerKey)
+    return createComfyuiEngine(server, parts.clock, { workflow: workflow ?? {}, read, media })
   }
 }
 
-function createComfyuiEngine(server: ComfyServer, clock: Clock, workflow: Workflow, read: ReadSlots): Engine {
+interface WorkflowModel {
+  readonly workflow: Workflow
+  readonly read: ReadSlots
+  readonly media: MediaParameters
+}
+
+function createComfyuiEngine(
+  server: ComfyServer,
+  clock: Clock,
+  { workflow, read, media }: WorkflowModel,
+): Engine {
   const { upstream } = server
 
   /** Returns the name by which the workflow loads the uploaded file. */
@@ -90,7 +105,10 @@ function createComfyuiEngine(server: ComfyServer, clock: Clock, workflow: Workfl
       return server.plan(job, async () => {
         const images: string[] = []
         for (const reference of references) images.push(await upload(reference, job))
-        return filledWorkflow(workflow, slotValues(read, job.input, images))
+        const input = { ...job.input }
+        for (const [name, [path]] of Object.entries(job.media ?? {}))
+          input[name] = await upload(await mediaFileOf(path, name, media.get(name) ?? 'file', 0), job)
+        return filledWorkflow(workflow, slotValues(read, input, images))
       })
     },
     async outputs(files, job) {

@@ -32,7 +32,8 @@ export type ComfyServer = Omit<JobServer<readonly ServerFile[]>, 'create' | 'out
   plan(job: RenderJob, fill: () => Promise<Workflow>): JobCreate
 }
 
-export function createComfyServer(upstream: Upstream): ComfyServer {
+/** `partnerKey`: of the user's account at Comfy, for nodes that call its partners. */
+export function createComfyServer(upstream: Upstream, partnerKey?: string): ComfyServer {
   const get = async (path: string, signal: AbortSignal): Promise<unknown> => {
     const request = { method: 'GET', path, isQuick: true } as const
     const text = await upstream.stream(request, signal, (body) => readWithoutWorkflow(body, MAX_BYTES))
@@ -102,7 +103,8 @@ export function createComfyServer(upstream: Upstream): ComfyServer {
         async request() {
           workflow = await fill()
           // Without a client id, some versions leave out the outputs of a workflow that they have rendered before.
-          const json = { prompt: workflow, client_id: id, prompt_id: id }
+          const extra = partnerKey !== undefined && { extra_data: { api_key_comfy_org: partnerKey } }
+          const json = { prompt: workflow, client_id: id, prompt_id: id, ...extra }
           return { method: 'POST', path: 'prompt', json, isQuick: true }
         },
         async accept(answer) {

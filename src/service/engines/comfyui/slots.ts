@@ -1,6 +1,6 @@
 /** The slots of a document: which inputs of the workflow get which values of a run. */
 import { randomInt } from 'node:crypto'
-import { MEDIA_PARAMETERS } from '../../../protocol/media.js'
+import { IMAGE_URLS } from '../../../protocol/media-parameters.js'
 import type { ModelDocument, ParameterSchema } from '../../../protocol/models.js'
 import type { RenderJob } from '../engine.js'
 import type { EngineSettings } from '../read-engine.js'
@@ -53,22 +53,21 @@ export function readSlots(
   // The problem of the workflow is reported already.
   if (!isNamed && settings.hasProblem(['workflow'])) return { slots, sizeOf: undefined, fps: undefined }
   const wanted = slots.references?.length ?? 0
-  for (const name of MEDIA_PARAMETERS) {
-    const { [name]: schema } = properties
-    if (wanted > 0 && schema?.type === 'array') settings.offer(name, { ...schema, maxItems: wanted }, true)
-  }
+  const { [IMAGE_URLS]: images } = properties
+  if (wanted > 0 && images?.type === 'array')
+    settings.offer(IMAGE_URLS, { ...images, maxItems: wanted }, true)
   const derived = [
     ...(has('width') ? sizes.parameters : []),
     ...(has('frames') ? ['duration'] : []),
-    ...(has('references') ? MEDIA_PARAMETERS : []),
+    ...(has('references') ? [IMAGE_URLS] : []),
   ]
+  if (has('seed')) settings.offer('seed', SEED)
   for (const name of Object.keys(properties))
-    if (!has(name) && !derived.includes(name) && !settings.hasProblem(['slots', name]))
-      settings.leaveOut(
-        name,
-        ['slots'],
-        `has none for the property "${name}". Add it, or remove the property from the input`,
-      )
+    if (!has(name) && !derived.includes(name) && !settings.hasProblem(['slots', name])) {
+      const message = `has none for the property "${name}". Add it, or remove the property from the input`
+      // A workflow that was searched has no prompt: it may be an upscaler.
+      settings.leaveOut(name, ['slots'], message, !isNamed)
+    }
   return { slots, sizeOf: has('width') ? sizes.sizeOf : undefined, fps: has('frames') ? fps : undefined }
 }
 
@@ -81,7 +80,7 @@ function namedSlots(
   const slots: Record<string, readonly Slot[]> = Object.create(null)
   for (const [name, value] of entries) {
     const path = ['slots', name]
-    const isMedia = MEDIA_PARAMETERS.includes(name)
+    const isMedia = name === IMAGE_URLS
     if (isMedia || !(Object.hasOwn(properties, name) || DERIVED.some((each) => each === name))) {
       const known = `is neither a property of the input nor one of ${DERIVED.join(', ')}`
       report(path, isMedia ? 'must be named "references", with one input for each image' : known)
@@ -121,7 +120,7 @@ function foundSlots({ report, note, offer }: EngineSettings, workflow: Workflow)
     report(
       ['workflow'],
       `${problems.join(', and ')}. Give the right node a title in ComfyUI, such as prompt or size, ` +
-        'or name the inputs in a document: slots: { prompt: 6.inputs.text, … }',
+        'or name the inputs in a model file: slots: { prompt: 6.inputs.text, … }',
     )
   const ownValue = (name: string): unknown => slots[name]?.[0] && valueAt(workflow, slots[name][0])
   const [steps, guidance] = [ownValue('steps'), ownValue('guidance')]
@@ -132,6 +131,13 @@ function foundSlots({ report, note, offer }: EngineSettings, workflow: Workflow)
   return slots
 }
 
+/** ComfyUI takes 64 bits. */
+const SEED: ParameterSchema = {
+  type: 'integer',
+  minimum: 0,
+  maximum: 2n ** 64n - 1n,
+  description: 'Seed; random if not set',
+}
 const NEGATIVE_PROMPT: ParameterSchema = {
   type: 'string',
   description: 'What the picture must not show; default: the text of the workflow',
@@ -162,12 +168,13 @@ export function sizeOfWorkflow(workflow: Workflow, slots: Slots): Size | undefin
   return typeof width === 'number' && typeof height === 'number' ? { width, height } : undefined
 }
 
-/** ComfyUI accepts 64 bits, but `randomInt` creates 48. */
-const MAX_SEED = 2 ** 48 - 1
+/** As the service draws it for a model with a parameter for it. */
+const MAX_SEED = 2 ** 31
 
 /**
  * Returns the value of each slot. A property without a value keeps the value of the workflow, but for the seed: with
- * the same seed, the server would return an earlier result. `images`: names of the uploaded references on the server.
+ * the same seed, the server would return an earlier result. `images`: names of the uploaded references on the server. The
+ * input has the names of other media.
  */
 export function slotValues(
   { slots, sizeOf, fps }: ReadSlots,

@@ -35,7 +35,7 @@ export const nodeText = (workflow: Workflow, id: string): string => {
 export function parseWorkflow(text: string): Parsed<Workflow> {
   const json = parseJson(text)
   if (!json.ok) return wrong('is not a JSON file')
-  const { value } = json
+  const value = unwrapped(json.value)
   if (isObject(value) && Array.isArray(value.nodes))
     return wrong('has the format of the editor. In ComfyUI, choose Workflow > Export (API)')
   const nodes = isObject(value) ? Object.entries(value) : []
@@ -44,6 +44,14 @@ export function parseWorkflow(text: string): Parsed<Workflow> {
     if (!isObject(node) || typeof node.class_type !== 'string' || !isObject(node.inputs))
       return wrong(`is not a workflow for the API: "${id}" has no "class_type" or no "inputs"`)
   return { ok: true, value: value as Workflow }
+}
+
+/** Returns the workflow in the body of a request for ComfyUI, or for a service that runs it. */
+function unwrapped(value: unknown): unknown {
+  const isNode = (each: unknown) => isObject(each) && typeof each.class_type === 'string'
+  if (!isObject(value) || Object.values(value).some(isNode)) return value
+  const inner = [value.prompt, value.workflow, value.input].find(isObject)
+  return inner === undefined ? value : unwrapped(inner)
 }
 
 const wrong = (text: string): { readonly ok: false; readonly wrong: string } => ({ ok: false, wrong: text })

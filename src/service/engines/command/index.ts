@@ -72,7 +72,11 @@ export function createCommandEngine({ command, folder, env, urls, clock }: Comma
     const files = await moveReferences(inputFolder, job.references)
     job.signal.throwIfAborted()
     await job.onSend?.()
-    const { input } = job
+    const input = { ...job.input }
+    for (const [name, paths] of Object.entries(job.media ?? {})) {
+      const moved = await moveReferences(inputFolder, paths, `${name}-`)
+      input[name] = Array.isArray(input[name]) ? moved : moved[0]
+    }
     const group = startGroup(
       { command, folder },
       environmentOf(childEnv, job, inputFolder),
@@ -98,16 +102,12 @@ export function createCommandEngine({ command, folder, env, urls, clock }: Comma
       // Absolute, because the command may change its working directory.
       const job = { ...requested, folder: resolve(requested.folder) }
       const outputFolder = await holdFolder(job.folder)
+      const inputFolder = await makeOwnFolderAt(`${job.folder}-input`)
       try {
-        const inputFolder = await makeOwnFolderAt(`${job.folder}-input`)
-        try {
-          return await run(job, inputFolder.path, outputFolder)
-        } finally {
-          // If this fails, a later start removes the input folder with the worker's folder.
-          await inputFolder.remove().catch(() => {})
-        }
+        return await run(job, inputFolder.path, outputFolder)
       } finally {
-        await outputFolder.close()
+        // If this fails, a later start removes the input folder with the worker's folder.
+        await inputFolder.remove().catch(() => {})
       }
     },
   }
@@ -140,12 +140,13 @@ const withStderr = (sentence: string, stderrTail: string): string =>
 async function moveReferences(
   folder: string,
   references: RenderJob['references'],
+  prefix = '',
 ): Promise<readonly string[]> {
   const paths: string[] = []
   for (const [index, source] of references.entries()) {
     if (source === undefined) throw new Error(`Reference image ${index + 1} could not be read.`)
     const extension = (await fileTypeFromFile(source).catch(() => undefined))?.ext ?? 'bin'
-    const path = join(folder, `${String(index + 1).padStart(2, '0')}.${extension}`)
+    const path = join(folder, `${prefix}${String(index + 1).padStart(2, '0')}.${extension}`)
     await replaceFile(source, path)
     paths.push(path)
   }
@@ -167,7 +168,7 @@ const environmentOf = (env: ChildEnvironment, job: RenderJob, inputFolder: strin
 
 /**
  * Returns the outputs, sorted by name, with numbers by value: `frame-2` before `frame-10`. Skips hidden files, empty
- * files, links and folders. Throws `FolderReplaced` and `ForeignFile`.
+ * files, links and folders. Throws `FolderReplaced`.
  */
 async function takeOutputs(folder: OwnFolder): Promise<readonly RenderedFile[]> {
   const outputs: RenderedFile[] = []

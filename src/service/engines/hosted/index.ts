@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../../../host/clock.js'
 import { readText } from '../../../host/receive-text.js'
+import { type MediaParameters, mediaParameters } from '../../../protocol/media-parameters.js'
 import type { ModelDocument } from '../../../protocol/models.js'
 import { isObject, parseJson } from '../../../protocol/parse.js'
 import { mayCost } from '../../../protocol/price.js'
@@ -23,6 +24,7 @@ export interface HostedSettings {
   readonly uploads: URL
   /** The provider's field for the reference images. Undefined: the model has no `image_urls`. */
   readonly references: { readonly field: string; readonly isList: boolean } | undefined
+  readonly media: MediaParameters
   /** Fields that every request has, such as `num_images: 1`. */
   readonly fixed: Readonly<Record<string, unknown>>
 }
@@ -50,7 +52,12 @@ export const readHosted =
       )
     const url = settings.url('url', provider.url)
     const key = settings.secret('key_env', provider.keyVariable)
-    const hosted = { model, references: readReferences(settings, document), fixed: settings.map('fixed') }
+    const hosted = {
+      model,
+      references: readReferences(settings, document),
+      media: mediaParameters(document.input),
+      fixed: settings.map('fixed'),
+    }
     return (parts) => {
       // Only a document without problems is rendered, and it has a URL.
       const address = url as URL

@@ -1,11 +1,12 @@
-/** Files of hosted providers: reference images in their requests, and links or data URIs in their results. */
+/** Files of hosted providers: media in their requests, and links or data URIs in their results. */
+import { IMAGE_URLS } from '../../../protocol/media-parameters.js'
 import { isObject } from '../../../protocol/parse.js'
 import { isPrivateHost } from '../../rules/networks.js'
 import type { RenderedFile, RenderJob } from '../engine.js'
 import type { Upstream } from '../upstream/index.js'
 import { type JsonAnswer, MAX_FILES } from '../upstream/json-answer.js'
 import { publishOutputs } from '../upstream/outputs.js'
-import { asDataUri, referenceOf, type SourceFile } from '../upstream/request-body.js'
+import { asDataUri, mediaFileOf, referenceOf, type SourceFile } from '../upstream/request-body.js'
 import { JobEnded, missingResult } from '../upstream/upstream-error.js'
 import type { HostedSettings } from './index.js'
 
@@ -16,27 +17,34 @@ export interface SentFiles {
   upload?(file: SourceFile, signal: AbortSignal): Promise<string>
 }
 
-/** Resolves with the input as it is sent, with the provider's names, after the upload of large images. */
+/** Resolves with the input as it is sent, with the provider's names, after the upload of large files. */
 export async function sentInput(
   job: RenderJob,
-  { references, fixed }: HostedSettings,
+  { references, media, fixed }: HostedSettings,
   files: SentFiles = {},
 ): Promise<Readonly<Record<string, unknown>>> {
-  const { image_urls: sources, ...own } = job.input
-  const input = { ...own, ...fixed }
-  if (references === undefined || job.references.length === 0) return input
-  if (!references.isList && job.references.length > 1)
+  const { [IMAGE_URLS]: images, ...own } = job.input
+  if (references?.isList === false && job.references.length > 1)
     throw new Error(`This model takes at most one reference image; the run has ${job.references.length}.`)
-  const images = await Promise.all(
-    job.references.map(async (path, index) => {
-      const source: unknown = Array.isArray(sources) ? sources[index] : undefined
-      if (isPublicUrl(source)) return source
-      const file = await referenceOf(path, index)
-      if (files.upload === undefined || file.bytes <= (files.maxDataBytes ?? 0)) return asDataUri(file)
-      return await files.upload(file, job.signal)
-    }),
-  )
-  return { ...input, [references.field]: references.isList ? images : images[0] }
+  const sentFiles = (paths: RenderJob['references'], source: unknown, name?: string): Promise<unknown[]> =>
+    Promise.all(
+      paths.map(async (path, index) => {
+        const given: unknown = Array.isArray(source) ? source[index] : source
+        if (isPublicUrl(given)) return given
+        const file = await (name === undefined
+          ? referenceOf(path, index)
+          : mediaFileOf(path, name, media.get(name) ?? 'file', index))
+        if (files.upload === undefined || file.bytes <= (files.maxDataBytes ?? 0)) return asDataUri(file)
+        return await files.upload(file, job.signal)
+      }),
+    )
+  const sent: Record<string, unknown> = { ...own, ...fixed }
+  const asSent = (values: readonly unknown[], isList: boolean) => (isList ? values : values[0])
+  if (references !== undefined && job.references.length > 0)
+    sent[references.field] = asSent(await sentFiles(job.references, images), references.isList)
+  for (const [name, paths] of Object.entries(job.media ?? {}))
+    sent[name] = asSent(await sentFiles(paths, own[name], name), Array.isArray(own[name]))
+  return sent
 }
 
 const isPublicUrl = (value: unknown): value is string =>

@@ -30,6 +30,8 @@ export interface UpstreamOptions {
   readonly url: URL
   /** Sent only to the origin of `url`. */
   readonly key?: string | undefined
+  /** A key in the body of requests, which no message repeats. */
+  readonly otherKey?: string | undefined
   /** Default: `bearer`. With `basic`, the key is `user:password`. `key` is the scheme of fal. */
   readonly scheme?: 'bearer' | 'basic' | 'key'
   /** Whether the model's document has a `cost`. */
@@ -103,9 +105,10 @@ function secretsIn(key: string, scheme: UpstreamOptions['scheme']): readonly str
 }
 
 export function createUpstream(options: UpstreamOptions): Upstream {
-  const { url: base, key, scheme, hasCost = false, parts } = options
+  const { url: base, key, scheme, otherKey, hasCost = false, parts } = options
   const { clock } = parts
-  const clean = createCleanText(base, key === undefined ? [] : secretsIn(key, scheme))
+  const secrets = [key, otherKey].flatMap((each) => (each === undefined ? [] : secretsIn(each, scheme)))
+  const clean = createCleanText(base, secrets)
   const otherHosts = createReferenceFetch({ privateAllowed: () => false, clock, env: {} })
   const { send, get } = createRequests(options, clean, otherHosts)
 

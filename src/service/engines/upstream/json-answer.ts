@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fromBase64 } from '../../../host/data-url.js'
+import { fromBase64 } from '../../../protocol/data-url.js'
 import { isObject, parseJson } from '../../../protocol/parse.js'
 import { checkStructure } from '../../rules/create-request.js'
 import { UpstreamError } from './upstream-error.js'

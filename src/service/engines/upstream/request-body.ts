@@ -10,6 +10,7 @@ import { fileTypeFromFile } from 'file-type'
 import { messageOf } from '../../../errors.js'
 import type { RequestStream } from '../../../host/http.js'
 import { writeJson } from '../../../protocol/json.js'
+import { MEDIA_NOUNS, type MediaType } from '../../../protocol/media.js'
 import { isObject } from '../../../protocol/parse.js'
 import type { Engine, RenderJob } from '../engine.js'
 
@@ -43,15 +44,31 @@ export async function referenceOf(path: string | undefined, index: number): Prom
   return await sourceOf(path, index)
 }
 
+/** Returns a file of the parameter `name`, which takes this type. */
+export async function mediaFileOf(
+  path: string | undefined,
+  name: string,
+  type: MediaType,
+  index: number,
+): Promise<SourceFile> {
+  if (path === undefined) throw new Error(`${name}: the file could not be read.`)
+  const { mime = 'application/octet-stream', ext = 'bin' } = (await fileTypeFromFile(path)) ?? {}
+  if (type !== 'file' && !mime.startsWith(`${type}/`))
+    throw new Error(`${name}: the file is not ${MEDIA_NOUNS[type]} (${mime}).`)
+  return await fileOf(path, mime, `${name}-${index + 1}.${ext}`)
+}
+
 async function sourceOf(path: string, index: number): Promise<SourceFile> {
   const type = await fileTypeFromFile(path)
   // Some servers skip what they cannot decode, and draw without it.
   if (type === undefined || !type.mime.startsWith('image/'))
     throw new Error(`Reference image ${index + 1} is not an image.`)
-  const { size } = await stat(path)
-  const name = `${String(index + 1).padStart(2, '0')}.${type.ext}`
-  return { [SOURCE]: true, path, bytes: size, contentType: type.mime, name }
+  return await fileOf(path, type.mime, `${String(index + 1).padStart(2, '0')}.${type.ext}`)
 }
+
+const fileOf = async (path: string, contentType: string, name: string): Promise<SourceFile> => ({
+  ...{ [SOURCE]: true, path, bytes: (await stat(path)).size, contentType, name },
+})
 
 /** What stable-diffusion.cpp and KoboldCpp decode. They skip other formats, and draw without them. */
 const DECODABLE: readonly string[] = ['image/png', 'image/jpeg', 'image/gif', 'image/bmp']

@@ -1,0 +1,149 @@
+/** Opens the App and its Session. Only this folder creates and connects the engines, when a command first needs them. */
+import type { ApiClient } from '../../client/index.js'
+import { type Clock, systemClock } from '../../host/clock.js'
+import { systemFiles } from '../../host/file-system.js'
+import type { Fetch } from '../../host/http.js'
+import type { Interrupts } from '../../host/interrupts.js'
+import type { Limiter } from '../../limiter/index.js'
+import type { AskService, KnownModels } from '../models/known-models.js'
+import type { OpenedEngine } from '../models/local-engine.js'
+import type { Env, Io } from '../process/io.js'
+import { createConfigFile, settingsOf, storedKeyOf } from '../settings/config-file.js'
+import { foldersOf } from '../settings/folders.js'
+import { once, openSettings, readOr, type Settings, type SettingsOptions } from '../settings/settings.js'
+import type { Output } from '../terminal/output.js'
+import type { App, Connection, ConnectOptions, Context, ReplaceableParts } from './context.js'
+
+export interface AppOptions extends Io {
+  readonly out: Output
+  readonly interrupts: Interrupts
+  readonly parts?: ReplaceableParts
+}
+
+export function openApp(options: AppOptions): App & { close(): Promise<void> } {
+  const { parts = {}, env, out } = options
+  const { clock = systemClock, random = Math.random, fileSystem = systemFiles } = parts
+  const { config: configFolder, state: stateFolder } = foldersOf(env)
+  const closers: (() => unknown)[] = []
+  const openJournal = once(async () => {
+    const { Journal } = await import('../../journal/index.js')
+    const journal = new Journal({ folder: stateFolder, now: clock.now, warn: out.warn })
+    closers.push(() => journal.close())
+    return journal
+  })
+  return {
+    ...options,
+    ...{ parts, clock, random, fileSystem, configFolder, stateFolder, openJournal },
+    config: createConfigFile(configFolder),
+    journal: async () => (await openJournal()).check(),
+    fetch: once(async () => parts.fetch ?? (await openNetwork(env, clock))),
+    async downloader(fetch) {
+      const { createDownloader } = await import('../../download/index.js')
+      return createDownloader({ fetch, clock, random, fileSystem })
+    },
+    onClose: (close) => void closers.push(close),
+    async close() {
+      for (const close of closers.splice(0).reverse()) await close()
+    },
+  }
+}
+
+async function openNetwork(env: Env, clock: Clock): Promise<Fetch> {
+  const { createNetwork, skipWasmOptimization } = await import('../../host/undici.js')
+  skipWasmOptimization()
+  return createNetwork({ env, clock }).fetch
+}
+
+/** Opens the session that the flags and settings select. */
+export function openSession(app: App, options: SettingsOptions): Context {
+  const settings = openSettings(app, options)
+  const { globals } = settings
+  let limiter: Limiter | undefined
+  /** Asks the server of `--engine` once for the name of its model. */
+  const lineEngine = once(async (): Promise<OpenedEngine | undefined> => {
+    if (globals.engine === undefined) return undefined
+    const { openLineEngine } = await import('./local-service.js')
+    return openLineEngine(app, globals.engine)
+  })
+
+  async function clientFor(baseUrl: string, apiKey: string, fetch = app.fetch): Promise<ApiClient> {
+    const { clock, out, stateFolder: folder } = app
+    const { createApiClient } = await import('../../client/index.js')
+    // All processes with this key share its rate limit. Only this process has the key of its local service.
+    const opened = globals.local
+      ? new (await import('../../limiter/index.js')).Limiter(clock)
+      : (await import('../../limiter/shared-limiter.js')).openSharedLimiter({
+          ...{ folder, apiKey, clock, warn: out.warn },
+          origin: new URL(baseUrl).origin,
+        })
+    limiter = opened
+    app.onClose(() => opened.close())
+    const failureStatuses = settings.setting('failureStatuses')?.split(',') ?? []
+    return createApiClient({
+      ...{ baseUrl, apiKey, limiter, clock },
+      fetch: await fetch(),
+      failureStatuses: failureStatuses.filter((word) => word.trim() !== ''),
+      runIdField: settings.setting('runIdField'),
+      trace: out.mode.debug ? out.debug : undefined,
+    })
+  }
+
+  async function connect({ render = false }: ConnectOptions): Promise<Connection> {
+    if (globals.local) {
+      const { openLocalService } = await import('./local-service.js')
+      const engine = await lineEngine()
+      const { url, apiKey, ...local } = await openLocalService(app, settings, { render, engine })
+      return { ...local, client: await clientFor(url, apiKey, async () => local.fetch) }
+    }
+    const address = await settings.findAddress()
+    const apiKey = address && (await settings.findApiKey())
+    if (address === undefined || apiKey === undefined) throw await settings.missingError([])
+    return { client: await clientFor(address, apiKey), fetch: await app.fetch() }
+  }
+
+  let connection: Promise<Connection> | undefined
+  const connectOnce = (needs: ConnectOptions = {}): Promise<Connection> => {
+    connection ??= connect(needs)
+    return connection
+  }
+
+  return {
+    ...app,
+    ...settings,
+    models: once(() => openModels(app, settings, { lineEngine, connect: connectOnce })),
+    connect: connectOnce,
+    clientFor: (baseUrl, apiKey) => clientFor(baseUrl, apiKey),
+    rateLimitedForMs: () => limiter?.heldBackMs() ?? 0,
+    sessionOf: (home) => openSession(app, { ...options, home }),
+  }
+}
+
+interface ModelSources {
+  lineEngine(): Promise<OpenedEngine | undefined>
+  connect(): Promise<Connection>
+}
+
+async function openModels(app: App, settings: Settings, sources: ModelSources): Promise<KnownModels> {
+  const { env, out, clock, interrupts, configFolder, stateFolder } = app
+  const { createKnownModels } = await import('../models/known-models.js')
+  if (settings.globals.local) {
+    const { localDocuments } = await import('../models/local-models.js')
+    const path = settings.setting('localModels')
+    const local = await localDocuments({ path, configFolder, env, engine: await sources.lineEngine() })
+    return createKnownModels({ configFolder, stateFolder, address: undefined, local })
+  }
+  const { accountAt } = await import('../settings/key.js')
+  // A command without a request needs no address, and one with a request reports it.
+  const address = await settings.findAddress().catch(() => undefined)
+  const profile = readOr({}, settings.profile)
+  const keySources = {
+    env,
+    fileCommand: settingsOf(profile, ['apiKeyCommand']).apiKeyCommand,
+    stored: storedKeyOf(profile),
+  }
+  const account = address && accountAt(new URL(address).origin, keySources)
+  const models: AskService['models'] = async (etag, signal) =>
+    (await sources.connect()).client.models(etag, signal)
+  const ask = { clock, signal: interrupts.first, warn: out.warn, models }
+  return createKnownModels({ configFolder, stateFolder, address, account, ask })
+}

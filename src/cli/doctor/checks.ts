@@ -1,0 +1,252 @@
+/**
+ * The checks of `rushes doctor`: config, address, models, one request, key, disk and journal. They change nothing, and
+ * send at most two requests, which cost nothing.
+ */
+import { randomBytes } from 'node:crypto'
+import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { networkError } from '../../client/requests.js'
+import { RushesError, usageError } from '../../errors.js'
+import { inspectDatabase } from '../../host/corruption.js'
+import { sizeOfDatabase } from '../../host/database-file.js'
+import { nearestFolder, reasonUnwritable } from '../../host/directories.js'
+import { isPosix } from '../../host/file-system.js'
+import { findProxy, HttpFailure, isLoopback } from '../../host/http.js'
+import { describeError, isBusy, isSystemError } from '../../host/system-error.js'
+import { JOURNAL_MIGRATIONS } from '../../journal/rows.js'
+import { KINDS, type Kind } from '../../protocol/models.js'
+import { formatBytes } from '../../protocol/units.js'
+import { LOCAL_MODELS } from '../../service/rules/names.js'
+import type { Context } from '../context/context.js'
+import type { Env } from '../process/io.js'
+import { JOURNAL_FILE } from '../settings/folders.js'
+import { MODEL_SETTINGS, modelFor, wrongKind } from '../settings/required-settings.js'
+import { addressHint, LOCAL_ADDRESS, SETTINGS } from '../settings/table.js'
+import { plural } from '../terminal/format.js'
+import { check, type Finding, ok, type Part, warning } from './finding.js'
+
+/** Yields each finding as soon as its check is done. */
+export async function* checkAll(ctx: Context): AsyncGenerator<Finding> {
+  const config = await check('config', () => checkConfig(ctx))
+  yield config
+  if (config.status === 'failed')
+    yield* skipped('the settings cannot be read', 'address', 'models', 'request', 'key')
+  else yield* checkService(ctx)
+  yield await check('disk', ...['.', ctx.stateFolder].map((path) => () => checkDisk(path)))
+  yield await check('journal', () => checkJournal(ctx))
+}
+
+async function* checkService(ctx: Context): AsyncGenerator<Finding> {
+  const address = await check('address', () => checkAddress(ctx))
+  yield address
+  const isInvalid = address.status === 'failed'
+  const url = isInvalid || ctx.globals.local ? undefined : await ctx.findAddress()
+  const hasService = url !== undefined || isInvalid
+  yield await check('models', ...KINDS.map((kind) => () => checkModel(ctx, kind, hasService)))
+  if (url === undefined) {
+    const reason = ctx.globals.local ? 'not needed with --local' : 'no service'
+    yield* skipped(isInvalid ? 'the address is not valid' : reason, 'request', 'key')
+    return
+  }
+  const request = await check('request', () => checkRequest(ctx, new URL(url)))
+  yield request
+  if (request.status === 'failed') yield* skipped('the service was not reached', 'key')
+  else yield await check('key', () => checkKey(ctx))
+}
+
+const skipped = (reason: string, ...checks: readonly string[]): readonly Finding[] =>
+  checks.map((check) => ({ check, status: 'skipped', message: `not checked: ${reason}` }))
+
+async function checkConfig(ctx: Context): Promise<Part> {
+  const { path } = ctx.config
+  const profile = ctx.profileName === 'default' ? '' : `, profile ${ctx.profileName}`
+  if (!existsSync(path)) return ok(`no config file (${path})${profile}`)
+  await ctx.profile()
+  const advice = `The file may contain the API key. Run \`chmod 600 ${path}\`.`
+  return checkAccess(path, advice) ?? ok(`${path}${profile}`)
+}
+
+/** Warns if other users can read the file or folder. */
+function checkAccess(path: string, advice: string): Part | undefined {
+  const mode = statSync(path).mode & 0o777
+  return isPosix && (mode & 0o077) !== 0
+    ? warning(`other users can read ${path} (mode ${mode.toString(8)})`, advice)
+    : undefined
+}
+
+async function checkAddress(ctx: Context): Promise<Part> {
+  const address = await ctx.findAddress()
+  if (address === undefined) return ok('no service configured: `--local` works, without key and cost')
+  if (ctx.globals.local) return ok('the local service in this process')
+  const hint = addressHint(address)
+  return hint === undefined ? ok(address) : warning(address, hint)
+}
+
+/** Checks the model of a kind, and its model file if that is known. */
+async function checkModel(ctx: Context, kind: Kind, hasService: boolean): Promise<Part> {
+  const model = await modelFor(ctx, kind)
+  if (model === undefined) {
+    if (!hasService) return ok(`${kind}: ${LOCAL_MODELS[kind]} with --local`)
+    const { environment, key } = SETTINGS[MODEL_SETTINGS[kind]]
+    return warning(
+      `${kind}: not set`,
+      `Set ${environment} or run \`rushes config set ${key} <provider/name>\`; or add --model to each \`rushes run ${kind}\`.`,
+    )
+  }
+  const models = await ctx.models()
+  const document = models.find(model)
+  if (document !== undefined && document.kind !== kind) throw wrongKind(document, kind, false)
+  if (models.isInvalid(model))
+    return warning(
+      `${model} has an invalid model file`,
+      'Its parameters are not checked; use it with --input.',
+    )
+  return document !== undefined || !models.hasList
+    ? ok(`${kind}: ${model}`)
+    : warning(
+        `${model} is not in the service's list of models`,
+        'Run `rushes models --refresh` to see its models, then change the setting.',
+      )
+}
+
+const MAX_SKEW_MS = 30_000
+
+/** What a system answers where a sandbox forbids connections. */
+const FORBIDDEN = new Set(['EPERM', 'EACCES', 'ENETUNREACH'])
+const SANDBOX = 'A sandbox may forbid network connections to this process. `--local` needs none.'
+
+/** Sends one request without the key. Any response proves the connection, and shows the service's clock. */
+async function checkRequest(ctx: Context, url: URL): Promise<Part> {
+  const { clock, interrupts, env } = ctx
+  const proxy = proxyFor(url, env)
+  const startedAtMs = clock.monotonic()
+  const fetch = await ctx.fetch()
+  const request = { method: 'GET', url, headers: { accept: '*/*' }, signal: interrupts.first } as const
+  const response = await fetch(request).catch((error: unknown) => {
+    interrupts.first.throwIfAborted()
+    if (!(error instanceof HttpFailure)) throw error
+    const found = networkError(error, url.host)
+    throw FORBIDDEN.has(error.code ?? '')
+      ? new RushesError('network', found.message, { hint: SANDBOX, cause: error })
+      : found
+  })
+  const elapsedMs = Math.round(clock.monotonic() - startedAtMs)
+  const skewMs = Date.parse(response.header('date') ?? '') - clock.now()
+  response.discard()
+  if (Math.abs(skewMs) > MAX_SKEW_MS)
+    return warning(
+      `this machine's clock is ${Math.round(Math.abs(skewMs) / 1_000)} s ${skewMs < 0 ? 'ahead of' : 'behind'} the service's`,
+      'Synchronize the clock (NTP). With a wrong clock, signed URLs fail.',
+    )
+  const how = [
+    url.protocol === 'https:' ? 'connected, valid certificate' : 'connected',
+    ...(proxy === undefined ? [] : [`through the proxy ${proxy}`]),
+  ]
+  return ok(`${how.join(', ')} (${elapsedMs} ms)`)
+}
+
+/** The proxy for requests to this URL, without its password. Throws `usage` for an invalid one. */
+export const proxyFor = (url: URL, env: Env): string | undefined =>
+  isLoopback(url.hostname) ? undefined : findProxy(env, url.protocol)?.host
+
+/** Requests a run that cannot exist. For a valid key the service returns `run_not_found`. */
+async function checkKey(ctx: Context): Promise<Part> {
+  const { client } = await ctx.connect()
+  try {
+    await client.get(`doctor-check-${randomBytes(8).toString('hex')}`, ctx.interrupts.first)
+  } catch (thrown) {
+    if (thrown instanceof RushesError && thrown.code === 'run_not_found') return ok('accepted by the service')
+    throw thrown
+  }
+  return warning(
+    'the service returned a run for a random id',
+    'Check the service URL: another kind of server may be running there.',
+  )
+}
+
+const LOW_SPACE_BYTES = 1024 ** 3
+const MIN_SPACE_BYTES = 100 * 1024 ** 2
+
+/** Checks the free space for downloads, or for the journal. */
+function checkDisk(path: string): Part {
+  try {
+    const { bavail, bsize } = statfsSync(nearestFolder(resolve(path, 'file')))
+    return describeSpace(bavail * bsize, path)
+  } catch (error) {
+    if (!isSystemError(error)) throw error
+    return warning(`cannot read the free space: ${describeError(error)}`)
+  }
+}
+
+/** Throws `download_failed` if there is next to none. */
+export function describeSpace(freeBytes: number, path: string): Part {
+  const free = `${formatBytes(freeBytes)} free in ${path}`
+  const advice = 'Free some space, or download to another disk with -o.'
+  if (freeBytes < MIN_SPACE_BYTES) throw new RushesError('download_failed', free, { hint: advice })
+  return freeBytes < LOW_SPACE_BYTES ? warning(free, advice) : ok(free)
+}
+
+async function checkJournal(ctx: Context): Promise<readonly Part[]> {
+  const { stateFolder } = ctx
+  const reason = reasonUnwritable(stateFolder)
+  if (reason !== undefined)
+    throw usageError(`cannot write the journal: ${reason}`, 'Set RUSHES_STATE_DIR to a writable folder.')
+  const path = join(stateFolder, JOURNAL_FILE)
+  if (!existsSync(path)) return [ok('empty: no runs on this machine yet')]
+  const damaged = readdirSync(stateFolder).filter((name) => /\.damaged-[^-]+-\d+$/.test(name))
+  return [
+    checkDatabase(path) ?? (await checkRuns(ctx, path)),
+    checkAccess(stateFolder, `Run: chmod 700 ${stateFolder}`) ?? [],
+    damaged.length === 0
+      ? []
+      : warning(
+          `damaged files in ${stateFolder}: ${damaged.join(', ')}`,
+          'Delete them when you no longer need their contents.',
+        ),
+  ].flat()
+}
+
+/** Returns undefined if the database is well. Throws `usage`, or `service_error` for a damaged one. */
+function checkDatabase(path: string): Part | undefined {
+  try {
+    const { version, integrity } = inspectDatabase(path)
+    if (version > JOURNAL_MIGRATIONS.length)
+      throw usageError(
+        `${path} was written by a newer version of rushes`,
+        'Use that version, or set RUSHES_STATE_DIR to another folder.',
+      )
+    if (integrity === 'ok') return undefined
+    throw new RushesError('service_error', `${path} is damaged: ${integrity}`, {
+      hint: 'Copy the file if you want to recover its rows. The next command renames it and creates a new journal.',
+    })
+  } catch (error) {
+    if (error instanceof RushesError) throw error
+    const message = `could not be checked: ${describeError(error, path)}`
+    if (isBusy(error)) return warning(message, 'Run `rushes doctor` again when the other process has ended.')
+    throw usageError(message, 'Set RUSHES_STATE_DIR to a folder on a local disk.')
+  }
+}
+
+/** Throws `submission_unknown` if the outcome of a create is unknown. */
+async function checkRuns(ctx: Context, path: string): Promise<Part> {
+  const journal = await ctx.journal()
+  const unconfirmed = journal.unconfirmed()
+  if (unconfirmed.length > 0)
+    throw new RushesError(
+      'submission_unknown',
+      `unconfirmed: ${unconfirmed.map(({ key, model, address }) => `${key} (${model}, ${address})`).join(', ')}`,
+      {
+        hint:
+          'A run may exist and cost money. Check the runs of your account, then remove it from the journal with ' +
+          `\`rushes forget ${unconfirmed.map(({ key }) => `'${key}'`).join(' ')} --yes\`.`,
+      },
+    )
+  const unfinished = journal.unfinished()
+  const where = `${path}, ${formatBytes(sizeOfDatabase(path))}`
+  if (unfinished.length === 0) return ok(where)
+  const flags = unfinished.every(({ address }) => address === LOCAL_ADDRESS) ? '--local --all' : '--all'
+  return ok(
+    `${where}, ${plural(unfinished.length, 'unfinished run')}`,
+    `Wait for them with \`rushes wait ${flags}\`.`,
+  )
+}

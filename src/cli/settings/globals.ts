@@ -1,0 +1,91 @@
+/** Flags that every command has. They may come before or after the subcommand. */
+import { Option } from 'commander'
+import type { Kind } from '../../protocol/models.js'
+import { quoteWord } from '../../protocol/text.js'
+
+/** The flags that select the service, its key and its model. */
+export interface ServiceFlags {
+  readonly local: boolean
+  readonly profile?: string
+  readonly baseUrl?: string
+  /** The engine of a model of the local service, as `kind=engine` where its kind is known. */
+  readonly engine?: string
+}
+
+export interface Globals extends ServiceFlags {
+  readonly json: boolean
+  readonly quiet: boolean
+  readonly debug: boolean
+  readonly color: boolean
+}
+
+const GLOBAL_FLAGS: readonly (readonly [flags: string, about: string])[] = [
+  ['--json', 'Print JSON; errors are JSON on standard error'],
+  ['-q, --quiet', 'Do not print progress and notes'],
+  ['--debug', 'Show requests and stack traces'],
+  ['--no-color', 'Do not use colours'],
+  ['--profile <name>', 'Use this profile of the config file'],
+  ['--base-url <url>', 'URL of the service'],
+  ['--local', 'Use the built-in preview service: no key, no network'],
+  ['--engine <spec>', 'Run a model here, such as images:http://127.0.0.1:1234/v1'],
+]
+
+export const globalOptions = (): readonly Option[] =>
+  GLOBAL_FLAGS.map((row) => new Option(...row).helpGroup('Global options:'))
+
+/** Global flags that take a value. */
+const TAKES_VALUE = GLOBAL_FLAGS.flatMap(([flags]) => (flags.includes('<') ? flags.split(' ')[0] : []))
+
+/**
+ * The name of the command: the first word, or the second word after `help`. It is read before commander parses the
+ * line, so that only this command's file is loaded. Flags before it are global.
+ */
+export const commandWord = (argv: readonly string[]): string | undefined =>
+  argv.find(
+    (word, at) => !word.startsWith('-') && word !== 'help' && !TAKES_VALUE.includes(argv[at - 1] ?? ''),
+  )
+
+/** Whether the line has `--json`. It is read before commander parses the line, so that parse errors are JSON too. */
+export const wantsJson = (argv: readonly string[]): boolean => {
+  const end = argv.indexOf('--')
+  return (end === -1 ? argv : argv.slice(0, end)).includes('--json')
+}
+
+/** Reads the global flags from the merged options of a command and its parents. `kind`: of the run that it creates. */
+export function globalsOf(options: Readonly<Record<string, unknown>>, kind?: Kind): Globals {
+  const text = (value: unknown) => (typeof value === 'string' ? value : undefined)
+  const profile = text(options.profile)
+  const baseUrl = text(options.baseUrl)
+  // `rushes serve` has a flag of the same name, which is a list.
+  const typed = text(options.engine)
+  const engine = kind === undefined || typed?.startsWith(`${kind}=`) ? typed : typed && `${kind}=${typed}`
+  return {
+    json: options.json === true,
+    quiet: options.quiet === true,
+    debug: options.debug === true,
+    color: options.color !== false,
+    local: options.local === true || engine !== undefined,
+    ...(profile !== undefined && { profile }),
+    ...(baseUrl !== undefined && { baseUrl }),
+    ...(engine !== undefined && { engine }),
+  }
+}
+
+/** A command for the user to type next, with the global flags that select the same service and key. */
+export const commandLine = (
+  command: string,
+  { local, profile, baseUrl, engine }: ServiceFlags,
+  words: readonly string[],
+): string =>
+  [
+    `rushes ${command}`,
+    ...(local ? ['--local'] : []),
+    ...(engine === undefined ? [] : ['--engine', quoteWord(shownEngine(engine))]),
+    ...(profile === undefined ? [] : ['--profile', quoteWord(profile)]),
+    ...(baseUrl === undefined ? [] : ['--base-url', quoteWord(baseUrl)]),
+    ...words,
+  ].join(' ')
+
+/** The engine without its kind, where its type has only one. */
+const shownEngine = (engine: string): string =>
+  engine.replace(/^image=(?=(images|sdapi):)|^video=(?=videos:)/, '')

@@ -1,0 +1,93 @@
+/** Computes the stored form of an input, and its identity, which is equal for equal requests. */
+import { createHash } from 'node:crypto'
+import { fromBase64, fromPercent } from './data-url.js'
+import { MediaSummary } from './media.js'
+import { IMAGE_URLS, mediaSources, withMedia } from './media-parameters.js'
+import { isSentImage } from './parameters.js'
+import { isObject } from './parse.js'
+
+/**
+ * Summarizes the content of a data: URL (RFC 2397). Returns undefined for other text, and if the URL cannot be decoded.
+ */
+export function summaryOf(text: string): MediaSummary | undefined {
+  const comma = /^data:/i.test(text) ? text.indexOf(',') : -1
+  if (comma < 0 || !text.isWellFormed()) return undefined
+  // Do not use a regular expression for the parameters: with a million parameters it would exhaust the stack.
+  const head = text.slice('data:'.length, comma)
+  const [written = ''] = head.split(';', 1)
+  // Reject characters outside ASCII: in lower case, different characters can become equal, and so could two types.
+  if (/[^\x20-\x7e\s]/.test(written)) return undefined
+  const isBase64 = /^;\s*base64\s*$/i.test(head.slice(Math.max(written.length, head.lastIndexOf(';'))))
+  const payload = text.slice(comma + 1)
+  const bytes = isBase64 ? fromBase64(payload) : fromPercent(payload)
+  if (bytes === undefined) return undefined
+  const sha256 = createHash('sha256').update(bytes).digest('hex')
+  return new MediaSummary(sha256, bytes.byteLength, written.trim().toLowerCase() || 'text/plain')
+}
+
+/** Names of the media parameters of a model without a document. */
+const STANDARD: readonly string[] = [IMAGE_URLS]
+
+/**
+ * Replaces each data: URL in a media parameter by a summary, because media are too large for the journal. All other
+ * values are kept. `media`: names of the media parameters.
+ */
+export const withoutData = (input: unknown, media: Iterable<string> = STANDARD): unknown =>
+  mapMedia(input, media, contentOf)
+
+function mapMedia(input: unknown, media: Iterable<string>, change: (value: unknown) => unknown): unknown {
+  if (!isObject(input)) return input
+  const sources = mediaSources(input, media)
+  return withMedia(
+    input,
+    sources.map((source) => ({ ...source, value: change(source.value) })),
+  )
+}
+
+const contentOf = (media: unknown): unknown =>
+  typeof media === 'string' ? (summaryOf(media) ?? media) : media
+
+/**
+ * Returns a hash that is equal for the same model and input. Two inputs with equal hashes differ at most in the order
+ * of fields or the encoding of a data: URL. `parameter`: name of the parameter, if `input` is the value of one
+ * parameter. `media`: names of the media parameters.
+ */
+export function identityOf(
+  model: string,
+  input: unknown,
+  parameter?: string,
+  media: Iterable<string> = STANDARD,
+): string {
+  const named = parameter === undefined ? input : { [parameter]: input }
+  const changed = mapMedia(named, media, identified)
+  const meant = parameter !== undefined && isObject(changed) ? changed[parameter] : changed
+  return createHash('sha256')
+    .update(canonical({ model, input: meant }))
+    .digest('hex')
+}
+
+/** Marks an object of the input that has the same fields as a summary. */
+class LikeSummary {
+  readonly value: object
+
+  constructor(value: object) {
+    this.value = value
+  }
+}
+
+function identified(media: unknown): unknown {
+  const content = contentOf(media)
+  return isSentImage(content) && !MediaSummary.is(content) ? new LikeSummary(content) : content
+}
+
+function canonical(value: unknown): string {
+  // No JSON text begins with `!`, so the hash differs from that of a summary.
+  if (value instanceof LikeSummary) return `!${canonical(value.value)}`
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
+  if (typeof value === 'bigint') return String(value)
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
+  const fields = Object.entries(value)
+    .filter(([, each]) => each !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+  return `{${fields.map(([name, each]) => `${JSON.stringify(name)}:${canonical(each)}`).join(',')}}`
+}

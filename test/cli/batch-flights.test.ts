@@ -1,0 +1,125 @@
+/** What a batch has in flight, where names, hashes and ids do not lead to one run each: nothing of it is paid twice. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { ownerOfParts } from '../../src/batch/lock/lock.js'
+import { type Fetch, HttpFailure } from '../../src/host/http.js'
+import { createFamily, type Row } from '../support/family.js'
+
+const PNG = Buffer.from('89504e470d0a1a0a0000000d4948445200000001000000010806000000', 'hex')
+
+/** Runs of prompts that begin with one letter get the same bytes. `holds`: prompts that are rendered after `release`. */
+function createEngine(...holds: readonly string[]) {
+  let release = () => {}
+  const released = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  return {
+    release: () => release(),
+    async render({
+      folder,
+      input,
+    }: {
+      readonly folder: string
+      readonly input: { readonly prompt?: unknown }
+    }) {
+      const prompt = String(input.prompt)
+      if (holds.includes(prompt)) await released
+      await writeFile(join(folder, 'file'), Buffer.concat([PNG, Buffer.from(prompt[0] ?? '')]))
+      return [{ name: 'file', contentType: 'image/png' }]
+    },
+  }
+}
+
+const row = (name: string, prompt: string, ...sources: readonly string[]): Row => ({
+  ...{ name, prompt },
+  ...(sources.length > 0 && { image_urls: sources.map((each) => `row:${each}`) }),
+})
+
+async function start(rows: readonly Row[], ...holds: readonly string[]) {
+  const engine = createEngine(...holds)
+  const family = await createFamily(rows, { engine })
+  const elsewhere = { env: { RUSHES_STATE_DIR: join(family.folder, 'other') } }
+  const working = () => JSON.parse(readFileSync(family.lockPath, 'utf8')).working as unknown
+  return { ...family, release: engine.release, elsewhere, working }
+}
+
+describe('a renamed row that waits for another one', () => {
+  it('keeps `working` in the lock file while its run is in flight', async () => {
+    const { run, write, created, working, elsewhere } = await start([row('a', 'A'), row('x', 'B', 'a')], 'B')
+    expect((await run(['--timeout', '30s'])).code).toBe(11)
+    write([row('a', 'A again'), row('y', 'B', 'a')])
+    created()
+    expect([(await run(['--timeout', '30s'])).code, created()]).toEqual([11, ['A again']])
+    expect(working()).toBeDefined()
+    expect([(await run([], elsewhere)).code, created()]).toEqual([13, []])
+  })
+
+  it('finds the file that a killed batch had given its name', async () => {
+    const { run, write, created, editLock, editJournal, path, lock } = await start([
+      row('a', 'A'),
+      row('b', 'B', 'a'),
+    ])
+    await run()
+    const { run: id } = lock().b
+    // Killed between the rename of b.png and the lock file.
+    editLock((runs) => {
+      delete runs.b
+    })
+    editJournal('UPDATE runs SET recorded = 0 WHERE id = ?', id)
+    write([row('a', 'A again'), row('b', 'B', 'a')])
+    created()
+    const { code, stderr } = await run()
+    expect({ code, stderr, created: created() }).toEqual({ code: 0, stderr, created: ['A again'] })
+    expect(lock().b.run).toBe(id)
+    expect(readdirSync(path('.')).filter((name) => name.endsWith('.png'))).toEqual(['a.png', 'b.png'])
+  })
+})
+
+describe('a row that was edited while its create is in flight', () => {
+  it.each([
+    ['running', 11],
+    ['unconfirmed', 13],
+  ])('pays for the edit, and not again when the edit is reverted: %s', async (what, code) => {
+    const { run, write, created, service, release } = await start([row('a', 'A')], 'A')
+    const lost: Fetch = async (request) => {
+      const response = await service.counting(request)
+      if (request.method !== 'POST' || what === 'running') return response
+      throw new HttpFailure('read ECONNRESET', { sent: true, code: 'ECONNRESET' })
+    }
+    expect((await run(['--timeout', '30s'], { fetch: lost })).code).toBe(code)
+    write([row('a', 'B')])
+    expect([(await run()).code, created()]).toEqual([0, ['A', 'B']])
+    // Told once.
+    expect((await run()).stderr).not.toContain('warning')
+    release()
+    write([row('a', 'A')])
+    const reverted = await run()
+    expect([reverted.code, created()]).toEqual([what === 'running' ? 0 : 13, []])
+  })
+})
+
+it('a bug while a batch runs ends it when what was begun is done and in the lock file', async () => {
+  const { run, created, lock, working } = await start([row('a', 'A'), row('b', 'B', 'a')])
+  let isBroken = false
+  const onStderr = (text: string) => {
+    if (isBroken || !/a \(run_\w+\): succeeded/.test(text)) return
+    isBroken = true
+    throw new TypeError('a bug')
+  }
+  expect((await run([], { onStderr })).code).toBe(1)
+  expect([Object.keys(lock()), working()]).toEqual([['a'], undefined])
+  expect([(await run()).code, created()]).toEqual([0, ['A', 'B']])
+})
+
+it('a batch removes the part of a download that it left when it was killed, and not one of another command', async () => {
+  const { run, write, lockPath, path } = await start([row('a', 'A')])
+  await run()
+  write([row('a', 'A'), row('b', 'B')])
+  const { batch } = JSON.parse(readFileSync(lockPath, 'utf8'))
+  const parts = [ownerOfParts(batch), '01234567'].map((owner) => `.b.png.${owner}89ab.part`)
+  for (const part of parts) await writeFile(path(part), '')
+  expect((await run()).code).toBe(0)
+  expect(readdirSync(path('.')).filter((name) => name.endsWith('.part'))).toEqual([parts[1]])
+})

@@ -1,0 +1,184 @@
+/** Media parameters: pictures, films and sound in any field of a model, on the whole way from a flag to the provider. */
+import { createHash } from 'node:crypto'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { createNetwork } from '../../src/host/undici.js'
+import { whenOver } from '../support/after-file.js'
+import { runCli } from '../support/cli.js'
+import { createManualClock } from '../support/clock.js'
+import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
+import { createFalServer, SECRET } from '../support/model-servers/fal.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
+
+const pictureOf = (text: string): Buffer => Buffer.concat([ONE_PIXEL_PNG, Buffer.from(text)])
+const dataUrl = (bytes: Buffer, type = 'image/png'): string =>
+  `data:${type};base64,${bytes.toString('base64')}`
+const SOUND = Buffer.from('ID3 a song')
+const PUBLIC = 'https://203.0.114.9/style.png'
+
+/** What `rushes models import` writes for an endpoint with two frames, a mask, styles and a sound. */
+const DOCUMENT = {
+  name: 'acme/film',
+  kind: 'image',
+  input: {
+    type: 'object',
+    required: ['prompt', 'image_urls'],
+    properties: {
+      prompt: { type: 'string' },
+      image_urls: { type: 'array', items: { type: 'string' }, maxItems: 1 },
+      end_image_url: { type: 'string', description: 'The last frame' },
+      mask_url: { type: 'string', media: 'image' },
+      style_urls: { type: 'array', media: 'image', items: { type: 'string' } },
+      sound: { type: 'string', format: 'uri', description: 'The audio' },
+      page_url: { type: 'string', media: false },
+    },
+  },
+}
+
+/** A home with the model, behind a simulated fal, and the files `a.png`, `b.png`, `mask.png`, `song.mp3`, `notes.txt`. */
+async function createPlace() {
+  const home = temporaryFolder()
+  const clock = createManualClock()
+  const server = await createFalServer({ now: clock.now })
+  const network = createNetwork({ env: {}, clock })
+  whenOver(() => network.close())
+  const models = join(home, 'models')
+  mkdirSync(models)
+  const engine = { type: 'fal', url: server.url, model: 'acme/film', references: 'image_url' }
+  writeFileSync(join(models, 'film.yaml'), JSON.stringify({ ...DOCUMENT, engine }))
+  const file = (name: string) => join(home, name)
+  for (const name of ['a', 'b', 'mask']) writeFileSync(file(`${name}.png`), pictureOf(name))
+  writeFileSync(file('song.mp3'), SOUND)
+  writeFileSync(file('notes.txt'), 'no picture')
+  const options = {
+    home,
+    clock,
+    fetch: network.fetch,
+    engine: createInstantEngine(),
+    env: { FAL_KEY: SECRET },
+  }
+  const run = (...argv: readonly string[]) => runCli(argv, options)
+  expect(await run('config', 'set', 'local.models', models)).toMatchObject({ code: 0 })
+  const film = (...argv: readonly string[]) =>
+    run('run', 'image', '--local', '--model', 'acme/film', 'it moves', ...argv)
+  return { run, film, file, home, server, sent: () => server.jobs.map(({ input }) => input) }
+}
+
+it('sends each picture and sound as its content, by the name that the provider has for it', async () => {
+  const { film, run, file, sent } = await createPlace()
+  const made = await film(
+    ...['-i', file('a.png'), '--end-image-url', file('b.png'), '--mask-url', file('mask.png')],
+    ...['--style-urls', PUBLIC, '--style-urls', file('b.png'), '--sound', file('song.mp3')],
+    ...['--page-url', 'b.png', '-o', file('out.png')],
+  )
+  expect(made).toMatchObject({ code: 0, stdout: `${file('out.png')}\n` })
+  expect(sent()).toEqual([
+    {
+      prompt: 'it moves',
+      image_url: dataUrl(pictureOf('a')),
+      end_image_url: dataUrl(pictureOf('b')),
+      mask_url: dataUrl(pictureOf('mask')),
+      style_urls: [PUBLIC, dataUrl(pictureOf('b'))],
+      sound: dataUrl(SOUND, 'audio/mpeg'),
+      page_url: 'b.png',
+    },
+  ])
+  const shown = await run('show', '--last', '--local', '--json')
+  const sha256 = createHash('sha256').update(pictureOf('b')).digest('hex')
+  const summary = { sha256, bytes: pictureOf('b').length, content_type: 'image/png' }
+  expect(JSON.parse(shown.stdout).input).toMatchObject({
+    end_image_url: summary,
+    style_urls: [PUBLIC, summary],
+    sound: { content_type: 'audio/mpeg' },
+    page_url: 'b.png',
+  })
+  expect(shown.stdout).not.toContain('base64')
+})
+
+it.each([
+  [['--end-image-url', 'notes.txt'], 'end_image_url: notes.txt is not a PNG, JPEG, WebP, GIF or AVIF image.'],
+  [['--end-image-url', 'none.png'], 'end_image_url: none.png: no such file.'],
+  [['--mask-url', 'https://'], 'mask_url: "https://" is not a valid URL.'],
+  [['--sound', 'a.png'], 'sound: a.png is not an MP3, WAV, FLAC, Ogg or M4A file.'],
+  [['--style-urls', 'a.png', '--style-urls', 'song.mp3'], 'style_urls: song.mp3 is not a PNG'],
+  [['--input', '{"mask_url": "notes.txt"}'], 'mask_url: notes.txt is not a PNG'],
+  [['--end-image-url', 'a.png', '--end-image-url', 'b.png'], '--end-image-url takes only one value'],
+])('names the parameter and what was given, and pays for nothing: %j', async (flags, message) => {
+  const { film, file, server } = await createPlace()
+  const words = flags.map((word) => (/^\w+\.(png|mp3|txt)$/.test(word) ? file(word) : word))
+  const input = words.map((word) => word.replace('"notes.txt"', JSON.stringify(file('notes.txt'))))
+  const { code, stderr } = await film('-i', file('a.png'), ...input)
+  const shown = stderr.replaceAll(file('').replace(/\/?$/, '/'), '')
+  expect({ code, stderr: shown }).toEqual({ code: 2, stderr: expect.stringContaining(message) })
+  expect(server.requests).toEqual([])
+})
+
+it('takes a data: URL of more than 256 KiB in --input, and standard input for any of them', async () => {
+  const { film, home, file, sent, run } = await createPlace()
+  const large = Buffer.concat([ONE_PIXEL_PNG, Buffer.alloc(300_000)])
+  writeFileSync(file('input.json'), JSON.stringify({ mask_url: dataUrl(large) }))
+  const made = await film('-i', file('a.png'), '--input', `@${file('input.json')}`, '-o', file('out.png'))
+  expect(made).toMatchObject({ code: 0 })
+  // Uploaded, since it is too large for the request.
+  expect(sent()[0]?.mask_url).toBe('https://v3.fal.media/uploads/1-mask_url-1.png')
+  expect((await run('show', '--last', '--local')).stdout).not.toContain('base64')
+  expect(home).toBeTruthy()
+})
+
+it('takes an output of an earlier run in any of them', async () => {
+  const { film, file, sent, run } = await createPlace()
+  await film('-i', file('a.png'), '-o', file('one.png'))
+  const { id } = JSON.parse((await run('show', '--last', '--local', '--json')).stdout)
+  expect(
+    await film('-i', file('a.png'), '--end-image-url', `run:${id}`, '-o', file('two.png')),
+  ).toMatchObject({
+    code: 0,
+  })
+  expect(sent()[1]?.end_image_url).toBe(dataUrl(readFileSync(file('one.png'))))
+})
+
+it('makes rows wait for the rows that they use in any parameter, and notices a changed file in it', async () => {
+  const { run, file, sent } = await createPlace()
+  writeFileSync(
+    file('shots.yaml'),
+    `defaults: { model: acme/film }
+runs:
+  - { name: film, prompt: it moves, image_urls: [row:start], end_image_url: row:end, mask_url: mask.png, output: film.png }
+  - { name: start, prompt: the start, image_urls: [a.png], output: start.png }
+  - { name: end, prompt: the end, image_urls: [b.png], output: end.png }
+`,
+  )
+  const batch = () => run('batch', file('shots.yaml'), '--local', '--json')
+  const first = await batch()
+  expect(first).toMatchObject({ code: 0 })
+  expect(sent().map(({ prompt }) => prompt)).toEqual(['the start', 'the end', 'it moves'])
+  expect(sent()[2]).toMatchObject({
+    image_url: dataUrl(readFileSync(file('start.png'))),
+    end_image_url: dataUrl(readFileSync(file('end.png'))),
+    mask_url: dataUrl(pictureOf('mask')),
+  })
+  expect(await batch()).toMatchObject({ code: 0 })
+  expect(sent()).toHaveLength(3)
+  writeFileSync(file('mask.png'), pictureOf('another'))
+  expect((await run('batch', file('shots.yaml'), '--local', '--dry-run')).stdout).toMatch(/mask_url/)
+  expect(await batch()).toMatchObject({ code: 0 })
+  expect(sent()).toHaveLength(4)
+  expect(sent()[3]?.mask_url).toBe(dataUrl(pictureOf('another')))
+})
+
+it('names each of them that a manifest cannot send, with its line', async () => {
+  const { run, file, server } = await createPlace()
+  writeFileSync(
+    file('shots.yaml'),
+    `- { name: film, model: acme/film, prompt: x, image_urls: [a.png],
+    end_image_url: "row:ende",
+    mask_url: notes.txt }
+`,
+  )
+  const { code, stderr } = await run('batch', file('shots.yaml'), '--local')
+  expect(code).toBe(2)
+  expect(stderr).toContain(':2: end_image_url: "row:ende": the manifest has no run named "ende"')
+  expect(stderr).toContain(':3: mask_url: notes.txt is not a PNG, JPEG, WebP, GIF or AVIF image')
+  expect(server.requests).toEqual([])
+})

@@ -1,0 +1,228 @@
+import { createHash } from 'node:crypto'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { identityOf, summaryOf, withoutData } from '../../src/protocol/identity.js'
+import { MediaSummary } from '../../src/protocol/media.js'
+import { anyCharacter } from '../support/any-character.js'
+
+const sha256 = (data: string | Uint8Array) => createHash('sha256').update(data).digest('hex')
+const base64 = (data: string) => Buffer.from(data).toString('base64')
+const HELLO = `data:image/png;base64,${base64('hello')}`
+
+describe('a data: URL', () => {
+  it.each<[string, string | Uint8Array, string]>([
+    [HELLO, 'hello', 'image/png'],
+    ['data:text/plain,hello%20there', 'hello there', 'text/plain'],
+    ['data:,hello', 'hello', 'text/plain'],
+    ['DATA:Image/PNG;charset=x;BASE64,aGVsbG8=', 'hello', 'image/png'],
+    ['data:image/png;base64,aGVs%62G8%3D', 'hello', 'image/png'],
+    ['data:image/png;base64,-_-_', Buffer.from([0xfb, 0xff, 0xbf]), 'image/png'],
+    ['data:image/svg+xml;utf8,<svg a="%">', '<svg a="%">', 'image/svg+xml'],
+    ['data:image/png,%89PNG', Buffer.from([0x89, 0x50, 0x4e, 0x47]), 'image/png'],
+    ['data:,é%C3%A9%', 'éé%', 'text/plain'],
+  ])('%s', (url, content, type) => {
+    expect(summaryOf(url)).toEqual({
+      sha256: sha256(content),
+      bytes: Buffer.from(content).byteLength,
+      content_type: type,
+    })
+  })
+
+  it.each([
+    ...['https://x.example/data:', 'a fox', '', 'run:r1#2'],
+    ...[
+      'data:',
+      'Data: a red fox',
+      'data:image/png;base64',
+      'data:image/png;base64,a!b=',
+      'data:;base64,abcde',
+    ],
+    ...['data:;base64,a=bc', 'data:,\ud800', 'data:\u212a,x'],
+  ])('is not %j', (text) => {
+    expect(summaryOf(text)).toBeUndefined()
+  })
+})
+
+it('a data: URL may have millions of parameters', () => {
+  expect(summaryOf(`data:image/png${';'.repeat(10_000_000)}base64,aGVsbG8=`)).toEqual(summaryOf(HELLO))
+})
+
+describe('the stored input', () => {
+  it('has a summary for each data: URL in a media parameter, and all other texts whole', () => {
+    const input = { prompt: HELLO, note: 'data:,x', deep: [{ image_urls: 'data:,x' }], n: null }
+    expect(withoutData({ ...input, image_urls: ['data:,x', 'https://x', 'data: no comma'] })).toEqual({
+      ...input,
+      image_urls: [summaryOf('data:,x'), 'https://x', 'data: no comma'],
+    })
+  })
+
+  it.each([null, 'data:,x', ['data:,x'], 7])('of another type is unchanged: %j', (value) => {
+    expect(withoutData(value)).toEqual(value)
+  })
+})
+
+describe('the identity of a request', () => {
+  const shuffled = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(shuffled)
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(
+      Object.entries(value)
+        .reverse()
+        .map(([name, each]) => [name, shuffled(each)]),
+    )
+  }
+
+  it('does not depend on the order of the fields', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (input) => {
+        expect(identityOf('a/b', shuffled(input))).toBe(identityOf('a/b', input))
+      }),
+    )
+  })
+
+  it('depends on everything else', () => {
+    const same = ['a/b', { prompt: 'x', image_urls: ['data:,1'] }] as const
+    const others: readonly (readonly [string, object])[] = [
+      ['a/c', same[1]],
+      ['a/b', { prompt: 'y', image_urls: ['data:,1'] }],
+      ['a/b', { prompt: 'x', image_urls: ['data:,2'] }],
+      ['a/b', { prompt: 'x', image_urls: ['data:,1', 'data:,1'] }],
+      ['a/b', { prompt: 'x' }],
+      ['a/b', { prompt: 'x', image_urls: ['data:,1'], quality: 'high' }],
+      ['a/b', { prompt: 'x', image_urls: 'data:,1' }],
+    ]
+    const identities = [same, ...others].map(([model, input]) => identityOf(model, input))
+    expect(new Set(identities).size).toBe(identities.length)
+  })
+
+  // Lock files in repositories contain these: another hash would create their rows again.
+  it.each<[string, string, object]>([
+    ['e035f70ee0a7abdc', 'acme/still-1', { prompt: 'a red fox' }],
+    ['cc56a6837c69da72', 'acme/still-1', { prompt: 'a fox', quality: 'high', aspect_ratio: '16:9' }],
+    ['3b4e6eccb812e237', 'acme/still-1', { prompt: 'a fox', image_urls: ['https://x.example/a.png', HELLO] }],
+    ['01453d5d8d09199d', 'acme/still-1', { prompt: 'a fox', image_urls: [HELLO] }],
+    ['01453d5d8d09199d', 'acme/still-1', { prompt: 'a fox', image_urls: [summaryOf(HELLO)] }],
+    [
+      '01453d5d8d09199d',
+      'acme/still-1',
+      { prompt: 'a fox', image_urls: ['DATA:Image/PNG;charset=x;BASE64, aGVs\nbG8'] },
+    ],
+    [
+      'e97535313920511f',
+      'acme/still-1',
+      { prompt: 'a fox', image_urls: ['data:image/svg+xml;utf8,<svg width="100%">'] },
+    ],
+    [
+      '4669061aa1f02979',
+      'acme/still-1',
+      { prompt: 'a fox', image_urls: ['data:image/svg+xml,%3Csvg%20width=%22100%25%22%3E%C3%A9'] },
+    ],
+    [
+      '42bc3a06161f2d56',
+      'acme/other',
+      { text: 'x', seed: 42, scale: 7.5, nested: { list: [1, true, null] }, image_urls: [HELLO] },
+    ],
+  ])('stays %s for %s %j', (identity, model, input) => {
+    expect(identityOf(model, input).slice(0, 16)).toBe(identity)
+  })
+
+  it.each<[string, unknown, string | undefined]>([
+    ['78d8fd1b4b49f392', 'a red fox', 'prompt'],
+    ['fdbd10a16e14237c', [HELLO, null, 'https://x'], 'image_urls'],
+  ])('of one parameter stays %s for %j', (identity, value, parameter) => {
+    expect(identityOf('', value, parameter).slice(0, 16)).toBe(identity)
+  })
+})
+
+/** Short, so that texts which mean the same are met often. */
+const fewBytes = fc.uint8Array({ maxLength: 2 }).map((bytes) => Buffer.from(bytes))
+const type = fc.constantFrom('image/png', 'image/jpeg')
+const percent = (bytes: Buffer) => bytes.toString('hex').replace(/../g, '%$&')
+
+/** A value of `image_urls` with what it stands for. */
+const image: fc.Arbitrary<readonly [value: unknown, content: string]> = fc
+  .tuple(type, fewBytes, fc.constantFrom('base64', 'base64url', 'percent', 'summary', 'literal', 'text'))
+  .map(([mime, bytes, form]) => {
+    const content = `${mime} ${bytes.toString('hex')}`
+    const summary = [sha256(bytes), bytes.byteLength, mime] as const
+    const literal = { sha256: summary[0], bytes: summary[1], content_type: summary[2] }
+    switch (form) {
+      case 'summary':
+        return [new MediaSummary(...summary), content]
+      case 'literal':
+        return [literal, JSON.stringify(literal)]
+      case 'text':
+        return [`${mime};base64,${bytes.toString('base64')}`, JSON.stringify(bytes.toString('base64') + mime)]
+      case 'percent':
+        return [`data:${mime},${percent(bytes)}`, content]
+      default:
+        return [`data:${mime};base64,${bytes.toString(form as 'base64')}`, content]
+    }
+  })
+
+/** Texts that look like data: URLs, and objects that look like summaries, in every field. */
+const inputs = fc
+  .record({
+    prompt: fc.oneof(
+      image.map(([value]) => value),
+      fc.string({ unit: anyCharacter, maxLength: 2 }).map((text) => `data:${text}`),
+      fc.constantFrom('Data: a red fox', 'Data: a blue whale', 'data:,', 'data:', ''),
+    ),
+    images: fc.array(image, { maxLength: 2 }),
+  })
+  .map(({ prompt, images }) => ({
+    input: { prompt, image_urls: images.map(([value]) => value) },
+    meaning: JSON.stringify([prompt, images.map(([, content]) => content)]),
+  }))
+
+describe('two inputs', () => {
+  it('have one identity exactly if they mean the same', () => {
+    fc.assert(
+      fc.property(fc.array(inputs, { minLength: 2, maxLength: 30 }), (several) => {
+        const meanings = new Map<string, string>()
+        for (const { input, meaning } of several) {
+          const identity = identityOf('a/b', input)
+          expect(meanings.get(identity) ?? meaning).toBe(meaning)
+          meanings.set(identity, meaning)
+        }
+        expect(meanings.size).toBe(new Set(several.map(({ meaning }) => meaning)).size)
+      }),
+    )
+  })
+
+  it('with different texts in image_urls have one identity only if fetch reads the same bytes from both', async () => {
+    const text = fc
+      .string({ unit: fc.constantFrom(...'ab,;%2=!é', ';base64', 'A', '%41'), maxLength: 6 })
+      .map((rest) => `data:${rest}`)
+    const fetched = async (url: string) => {
+      const response = await fetch(url)
+      return Buffer.from(await response.arrayBuffer()).toString('hex')
+    }
+    // Padding that is too long changes no byte, but fetch refuses it.
+    const bytesOf = (url: string) =>
+      fetched(url)
+        .catch(() => fetched(url.replace(/={1,2}$/, '')))
+        .catch(() => `not a data: URL: ${url}`)
+    const seen = new Map<string, string>()
+    await fc.assert(
+      fc.asyncProperty(text, async (url) => {
+        const identity = identityOf('a/b', { image_urls: [url] })
+        const other = seen.get(identity)
+        seen.set(identity, url)
+        if (other !== undefined && other !== url) expect(await bytesOf(url)).toBe(await bytesOf(other))
+      }),
+      { numRuns: 3_000 },
+    )
+  })
+
+  it('of an unknown model have one identity only if they are equal', () => {
+    const value = fc
+      .jsonValue({ maxDepth: 2 })
+      .map((json) => ({ text: `data:,${JSON.stringify(json)}`, json }))
+    fc.assert(
+      fc.property(value, value, (a, b) => {
+        expect(identityOf('a/b', a) === identityOf('a/b', b)).toBe(a.text === b.text)
+      }),
+    )
+  })
+})

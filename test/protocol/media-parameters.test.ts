@@ -1,0 +1,96 @@
+import { expect, it } from 'vitest'
+import {
+  firstPicture,
+  mediaOfParameter,
+  mediaParameters,
+  mediaSources,
+  withMedia,
+} from '../../src/protocol/media-parameters.js'
+import { readModelDocument } from '../../src/protocol/model-document.js'
+import { builtInSchema } from '../../src/protocol/parameters.js'
+import { inputProblems } from '../../src/protocol/validate.js'
+
+const schemaOf = (properties: Readonly<Record<string, unknown>>) => {
+  const document = readModelDocument(
+    { name: 'a/b', kind: 'image', input: { type: 'object', properties } },
+    (path, message) => {
+      throw new Error(`${path.join('.')} ${message}`)
+    },
+  )
+  if (document === undefined) throw new Error('no document')
+  return document.input
+}
+
+it.each([
+  ['imageUrl', {}, 'image'],
+  ['input_image', {}, 'image'],
+  ['mask', {}, 'image'],
+  ['video', {}, 'video'],
+  ['mask_video_url', {}, 'video'],
+  ['voice_url', {}, 'audio'],
+  ['callback_url', {}, 'file'],
+  ['image', { enum: ['a', 'b'] }, undefined],
+  ['image', { media: false }, undefined],
+  ['image', { type: 'boolean' }, undefined],
+  ['picture', {}, undefined],
+  ['picture', { media: 'image' }, 'image'],
+  ['prompt', {}, undefined],
+] as const)('%s with %j takes %s', (name, more, media) => {
+  expect(mediaOfParameter(name, { type: 'string', ...more })).toBe(media)
+})
+
+it('knows the built-in parameter, and lists of files', () => {
+  expect([...mediaParameters(builtInSchema('video'))]).toEqual([['image_urls', 'image']])
+  const images = { type: 'array', items: { type: 'string', _fal_ui_field: 'image' } }
+  expect([...mediaParameters(schemaOf({ prompt: { type: 'string' }, refs: images }))]).toEqual([
+    ['refs', 'image'],
+  ])
+})
+
+it('fills with -i the first picture, which is never a mask, or image_urls', () => {
+  const text = { type: 'string' }
+  expect(firstPicture(schemaOf({ mask_url: text, end_image: text, image: text }))).toBe('end_image')
+  expect(firstPicture(schemaOf({ image: text, image_urls: { type: 'array', items: text } }))).toBe(
+    'image_urls',
+  )
+  expect(firstPicture(schemaOf({ mask: text, audio_url: text }))).toBeUndefined()
+})
+
+it('changes only the sources that an input has', () => {
+  const input = { image_urls: ['a', 'b'], mask: 'c', prompt: 'd' }
+  const sources = mediaSources(input, ['image_urls', 'mask', 'end_image'])
+  expect(sources.map(({ value }) => value)).toEqual(['a', 'b', 'c'])
+  const changed = sources.map((source) => ({ ...source, value: `${source.value}!` }))
+  expect(withMedia(input, [...changed, { parameter: 'end_image', value: 'x' }])).toEqual({
+    image_urls: ['a!', 'b!'],
+    mask: 'c!',
+    prompt: 'd',
+  })
+  expect(input.image_urls).toEqual(['a', 'b'])
+})
+
+it.each([
+  [{ image_size: { hight: 2, width: 1 } }, 'image_size has no field "hight" (did you mean "height"?)'],
+  [
+    { image_size: { height: 'x' } },
+    'image_size has the field "height", which must be a whole number, not "x"',
+  ],
+  [{ loras: [{ path: 'a' }, { pth: 'b' }] }, 'loras/1 has no field "pth" (did you mean "path"?)'],
+  [{ image_size: { height: 2, colour: 1 } }, undefined],
+  [{ image_size: 'square' }, undefined],
+])('checks the fields of an object: %j', (input, expected) => {
+  const size = { type: 'object', properties: { width: { type: 'integer' }, height: { type: 'integer' } } }
+  const schema = schemaOf({
+    image_size: { anyOf: [{ type: 'string' }, size] },
+    loras: { type: 'array', items: { type: 'object', properties: { path: { type: 'string' } } } },
+  })
+  expect(inputProblems(schema, input).map(({ parameter, message }) => `${parameter} ${message}`)).toEqual(
+    [expected].flatMap((each) => each ?? []),
+  )
+})
+
+it('does not measure a data: URL by the limit for URLs', () => {
+  const schema = schemaOf({ image_url: { type: 'string', maxLength: 20 } })
+  expect(inputProblems(schema, { image_url: `data:image/png;base64,${'A'.repeat(50)}` })).toEqual([])
+  expect(inputProblems(schema, { image_url: `https://a.example/${'a'.repeat(50)}` })).toHaveLength(1)
+})

@@ -124,6 +124,8 @@ class SharedTransactions {
   }
 
   async #commit(): Promise<void> {
+    // The other requests that have arrived join.
+    await new Promise(setImmediate)
     const writes = this.#waiting
     this.#waiting = []
     const outcomes: PromiseSettledResult<unknown>[] = []

@@ -3,8 +3,11 @@ import { RushesError, usageError } from '../errors.js'
 import { isLoopback } from '../host/http.js'
 import { isQuoted } from '../protocol/text.js'
 
+/** The path of the interface, which people copy with the URL. */
+const API_PATH = /\/api(\/v1(\/runs)?)?$/
+
 /**
- * Returns the base URL without a trailing slash or fragment. Throws `usage` if it is not an http(s) URL or has a query,
+ * Returns the base URL without a trailing slash, a fragment and the path of the interface. Throws `usage` if it is not an http(s) URL or has a query,
  * and `insecure_url` for plain http to another machine, because the key would be sent unencrypted.
  */
 export function parseBaseUrl(text: string, { allowHttp = false }: { allowHttp?: boolean } = {}): string {
@@ -33,7 +36,7 @@ export function parseBaseUrl(text: string, { allowHttp = false }: { allowHttp?: 
         hint: 'Use https. For a network that you trust, RUSHES_ALLOW_HTTP=1 allows http.',
       },
     )
-  return `${url.origin}${url.pathname.replace(/\/+$/, '')}`
+  return `${url.origin}${url.pathname.replace(/\/+$/, '').replace(API_PATH, '')}`
 }
 
 export const originOf = (baseUrl: string): string => new URL(baseUrl).origin

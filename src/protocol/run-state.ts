@@ -10,6 +10,9 @@ const SUCCESS_STATUS = 'succeeded'
 /** Code of a run whose credits stay charged until an operator decides: its provider may have accepted it. */
 export const OUTCOME_UNKNOWN = 'outcome_unknown'
 
+/** Code of a run whose outcome was unknown, and that an operator has refunded. */
+export const REFUNDED = 'refunded'
+
 /** Code of a run that its provider did not accept, because of the account of the service's owner. */
 export const PROVIDER_REFUSED = 'provider_refused'
 

@@ -332,7 +332,7 @@ class BatchRow implements Row {
         service !== undefined && service !== address && this.step.flight === undefined
           ? `It was created at ${service}. To continue there: --base-url ${service}.`
           : 'Check the API key: a run is visible only to its account.'
-      return error.with({ hint: `${where} ${payAgain('<row>')}` })
+      return error.with({ hint: `${where} ${payAgain('<name>')}` })
     }
     // Nothing helps but another run, which a later batch does not create by itself.
     if (isEnded && (state.withoutUrls !== undefined || isOutcomeUnknown(state)))

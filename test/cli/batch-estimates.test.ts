@@ -58,7 +58,7 @@ describe('the estimate', () => {
     expect({ code, created: created() }).toEqual({ code: 0, created: [] })
     expect(lines(stderr)).toEqual([
       `to create: 2 with ${IMAGE} (0.3 USD), 1 with ${VIDEO} (3 USD), 1 with acme/other (without a price)`,
-      '4 runs: 4 to create; at least 8 requests. Estimate: 3.3 USD (1 run without a price)',
+      '4 runs: 4 to create. Estimate: 3.3 USD (1 run without a price)',
     ])
     expect(objects((await run(['--check', '--json'])).stdout).at(-1).summary).toMatchObject({
       estimate: 3.3,
@@ -93,7 +93,7 @@ describe('the estimate', () => {
       if (created === 0) before = text
     }
     const { stderr } = await run(['--force'], { fetch, onStderr })
-    const plan = '2 runs: 2 to create; at least 4 requests. Estimate: 0.3 USD\n'
+    const plan = '2 runs: 2 to create. Estimate: 0.3 USD\n'
     expect(before).toBe(plan)
     expect(stderr.startsWith(plan)).toBe(true)
     expect((await run([])).stderr).not.toContain('Estimate')
@@ -143,7 +143,7 @@ describe('the estimate', () => {
     const { run, folder } = await createBatch([FOX])
     const words = ['--local', '--max-cost', '0']
     expect(last((await run([...words, '--dry-run'])).stderr)).toMatch(
-      /^1 run: 1 to create; .*Estimate: 0 credits, because local runs are free$/,
+      /^1 run: 1 to create\. Estimate: 0 credits, because local runs are free$/,
     )
     expect(existsSync(join(folder, 'fox.png'))).toBe(false)
   })
@@ -212,7 +212,7 @@ describe('--max-cost', () => {
     const refused = await run(['--max-cost', '0.2', '--report', report], { env })
     expect(refused).toMatchObject({ code: 2, stdout: '' })
     expect(readFileSync(summaryPath, 'utf8')).toMatch(
-      /\n2 runs: 2 to create; .* Estimate: 0\.3 USD\.\n[\s\S]*\| fox \| create \|/,
+      /\n2 runs: 2 to create\. Estimate: 0\.3 USD\.\n[\s\S]*\| fox \| create \|/,
     )
     const { runs, summary } = JSON.parse(readFileSync(report, 'utf8'))
     expect([...runs.map(({ action }: { action: string }) => action), summary.estimate]).toEqual([
@@ -270,9 +270,7 @@ describe('the prices of a list that is a day old', () => {
     expect({ code, created: created() }).toEqual({ code: 2, created: [] })
     expect(stderr).toContain("error: The service's list of models could not be read since 2026-01-01")
     // A plan shows the same row, works offline, and changes nothing.
-    expect((await run(['--dry-run'])).stderr).toContain(
-      '1 run: 1 to create; at least 2 requests. Estimate: 1 credit',
-    )
+    expect((await run(['--dry-run'])).stderr).toContain('1 run: 1 to create. Estimate: 1 credit')
     passDay(11)
     expect((await run(['--max-cost', '10'])).stderr).toContain('The estimate is 11 credits, but')
     expect((await run(['--max-cost', '11'])).code).toBe(0)

@@ -55,7 +55,7 @@ describe('--check', () => {
     expect(await bare('--check')).toMatchObject({
       code: 10,
       stdout: 'create\tfox\tfox.{ext}\tmissing\ncreate\then\ticons/hen.png\tmissing\n',
-      stderr: '2 runs: 2 to create; at least 4 requests. No estimate: 2 runs without a price\n',
+      stderr: '2 runs: 2 to create. No estimate: 2 runs without a price\n',
     })
     expect(existsSync(join(service.home, 'state'))).toBe(false)
     expect(readdirSync(folder)).toEqual(['shots.yaml'])
@@ -209,7 +209,7 @@ describe('--dry-run', () => {
   it('prints what would be done, and how many requests that is', async () => {
     const rows = Array.from({ length: 30 }, (_, at) => `  - { name: cow-${at}, prompt: cow ${at} }\n`)
     const { bare, folder } = await createPlan(MANIFEST + rows.join(''))
-    const stderr = '32 runs: 32 to create; at least 64 requests. No estimate: 32 runs without a price\n'
+    const stderr = '32 runs: 32 to create. No estimate: 32 runs without a price\n'
     expect(await bare('--dry-run')).toMatchObject({ code: 0, stderr })
     expect(readdirSync(folder)).toEqual(['shots.yaml'])
   })
@@ -218,7 +218,7 @@ describe('--dry-run', () => {
     const { bare } = await createPlan()
     expect(await bare('--dry-run', '--only', 'hen')).toMatchObject({
       stdout: 'create\then\ticons/hen.png\tmissing\n',
-      stderr: '2 runs: 1 to create, 1 skipped; at least 2 requests. No estimate: 1 run without a price\n',
+      stderr: '2 runs: 1 to create, 1 skipped. No estimate: 1 run without a price\n',
     })
     const [hen, last, ...more] = objects((await bare('--check', '--only', 'hen', '--json')).stdout)
     expect([hen.name, more]).toEqual(['hen', []])
@@ -275,7 +275,7 @@ describe('the plan of rows that use other rows', () => {
     `)
     expect(second.stderr).toMatchInlineSnapshot(`
       "to create: 4 with rushes/preview-image (without a price), 1 with rushes/preview-video (without a price)
-      5 runs: 5 to create; at least 10 requests. No estimate: 5 runs without a price
+      5 runs: 5 to create. No estimate: 5 runs without a price
       "
     `)
   })
@@ -326,7 +326,7 @@ runs:
     expect(await bare('--dry-run')).toMatchObject({
       code: 0,
       stdout: `${FOX_BASIC}${FOX_HIGH}${BEAR}create\ticeberg\ticeberg.{ext}\tmissing\n`,
-      stderr: '4 runs: 4 to create; at least 8 requests. No estimate: 4 runs without a price\n',
+      stderr: '4 runs: 4 to create. No estimate: 4 runs without a price\n',
     })
     expect((await run()).code).toBe(0)
     const [bear, fox] = ['a brown bear, flat icon', 'a red fox, flat icon']

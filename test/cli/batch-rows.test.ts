@@ -513,7 +513,7 @@ describe('a further output', () => {
     const { code, stderr } = await run()
     expect([code, stderr]).toEqual([
       12,
-      expect.stringMatching(/run_\w+.*sheet-2\.png already exists, and is not of this row/s),
+      expect.stringMatching(/run_\w+.*sheet-2\.png already exists, and is not of this run/s),
     ])
     expect(existsSync(path('sheet.png'))).toBe(false)
     expect(readFileSync(path('sheet-2.png'), 'utf8')).toBe('my own work')
@@ -591,7 +591,9 @@ describe('a batch that is killed between two outputs', () => {
     const { code, stderr } = await run()
     // The file of the run that nobody waits for is in the way.
     expect([code, created()]).toEqual([12, ['another sheet']])
-    expect(stderr).toMatch(/warning: sheet: run_\w+ has not been downloaded, and the row has changed since/)
+    expect(stderr).toMatch(
+      /warning: sheet: run_\w+ has not been downloaded, and the manifest has changed since/,
+    )
     expect([(await run(['--overwrite'])).code, created()]).toEqual([0, []])
     expect(existsSync(path('sheet-2.png'))).toBe(true)
   })

@@ -30,7 +30,7 @@ describe('the text of a summary', () => {
         '',
         '1 runs.',
         '',
-        '| row | action | reason | file |',
+        '| name | action | reason | file |',
         '| --- | --- | --- | --- |',
         '| fox | create | never created | fox.png |',
         '',
@@ -54,7 +54,7 @@ describe('the text of a summary', () => {
     )
     const text = summaryText(summary(many))
     expect(rowsOf(text)).toHaveLength(152)
-    expect(text).toContain('\n4850 more rows are not shown: 450 create, 4400 up to date.\n')
+    expect(text).toContain('\n4850 more runs are not shown: 450 create, 4400 up to date.\n')
   })
 
   it('stays below the limit of GitHub with the longest cells', () => {
@@ -62,7 +62,7 @@ describe('the text of a summary', () => {
     const many = Array.from({ length: 700 }, () => row(long, { cells: Array(7).fill(long) }))
     const text = summaryText(summary(many, { hasResults: true }))
     expect(Buffer.byteLength(text)).toBeLessThan(1_048_576)
-    expect(text).toMatch(/550 more rows are not shown/)
+    expect(text).toMatch(/550 more runs are not shown/)
   })
 
   it('shows text as it is, whatever is in it', () => {
@@ -121,7 +121,7 @@ describe('in GitHub Actions', () => {
     const batch = await createBatch()
     expect((await batch.run([])).code).toBe(0)
     expect(rowsOf(batch.summary()).slice(0, 3)).toEqual([
-      '| row | action | reason | file | result | run | error |',
+      '| name | action | reason | file | result | run | error |',
       '| --- | --- | --- | --- | --- | --- | --- |',
       expect.stringMatching(
         /^\| fox \| create \| never created \| icons\/fox one\.png \| created \| \S+ \| {2}\|$/,
@@ -136,7 +136,7 @@ describe('in GitHub Actions', () => {
       expect.stringMatching(/^::error file=art\/shots\.json,line=\d+,title=fox::.*50%25 no: foxes,/),
       expect.stringMatching(/^::error title=rushes batch%3A exit code 3::Exit code 3: /),
     ])
-    expect(batch.summary()).toMatch(/2 runs: 1 failed, 1 blocked\.\n\n\| row \| action \|/)
+    expect(batch.summary()).toMatch(/2 runs: 1 failed, 1 blocked\.\n\n\| name \| action \|/)
     expect(rowsOf(batch.summary()).slice(2)).toEqual([
       expect.stringMatching(/^\| fox \| create \| .* \| failed \|/),
       expect.stringMatching(/^\| hen \| create \| .* \| blocked \| {2}\| needs fox \|$/),
@@ -162,7 +162,7 @@ describe('in GitHub Actions', () => {
   it('the rows that a plan leaves out are counted in its words', async () => {
     const batch = await createBatch(Array.from({ length: 152 }, (_, at) => ({ ...HEN, name: `hen-${at}` })))
     expect((await batch.run(['--dry-run'])).code).toBe(0)
-    expect(batch.summary()).toContain('\n2 more rows are not shown: 2 to create.\n')
+    expect(batch.summary()).toContain('\n2 more runs are not shown: 2 to create.\n')
   })
 
   it('under --json standard error has JSON only', async () => {

@@ -174,7 +174,7 @@ describe('an error', () => {
     expect(lines(stderr).filter((line) => line.startsWith('error:'))).toEqual([
       expect.stringMatching(/^error: hen(-\d+)? \(line 1\): /),
       // In the order in which they failed.
-      expect.stringMatching(/^error: 13 more rows with the same error: (hen(-\d+)?(, )?){10} and 3 more\.$/),
+      expect.stringMatching(/^error: 13 more runs with the same error: (hen(-\d+)?(, )?){10} and 3 more\.$/),
     ])
     expect(stderr).toMatch(/^14 runs: 14 failed \(/m)
   })
@@ -543,7 +543,7 @@ describe('a signal', () => {
     const { code, stderr } = await batch.run(['--only', 'hen*'], { fetch, interrupts })
     expect(code).toBe(130)
     expect(lines(stderr).filter((line) => !/^hen/.test(line))).toEqual([
-      expect.stringMatching(/^12 runs: 12 to create; /),
+      expect.stringMatching(/^12 runs: 12 to create\. /),
       expect.stringMatching(/^12 runs: 12 still running \(/),
       'error: Interrupted. Created runs continue on the service.',
       `  Continue without paying twice with \`rushes batch --only 'hen*' ${batch.manifest}\`.`,
@@ -711,7 +711,7 @@ describe('a run that the service does not have', () => {
       const { code, stderr } = await run()
       expect(code).toBe(6)
       expect(stderr).toContain('run_gone')
-      expect(stderr).toMatch(/To create it again and pay again: `rushes batch \S+ --only <row> --force`/)
+      expect(stderr).toMatch(/To create it again and pay again: `rushes batch \S+ --only <name> --force`/)
     }
     expect([created(), flights().sheet?.id]).toEqual([[], 'run_gone'])
     // Only both together: a batch that was killed must not pay again for what it has created.
@@ -742,7 +742,7 @@ describe('a run that the service does not have', () => {
     family.editJournal(`UPDATE runs SET id = 'run_' || entry`)
     const { stderr } = await family.run()
     expect(stderr.match(/To create it again/g)).toHaveLength(1)
-    expect(stderr).toMatch(/1 more row with the same error: (two \(run_two\)|sheet \(run_sheet\))/)
+    expect(stderr).toMatch(/1 more run with the same error: (two \(run_two\)|sheet \(run_sheet\))/)
   })
 })
 
@@ -750,7 +750,7 @@ describe('a run whose row was changed before it ended', () => {
   it('appears in plan, text and JSON, and nothing waits for it', async () => {
     const { run, created, write, render, pending } = await createPending()
     write([CHANGED])
-    const said = `warning: sheet: ${pending} has not been downloaded, and the row has changed since. This batch does not wait for it. To get its result: rushes wait -d ${pending}`
+    const said = `warning: sheet: ${pending} has not been downloaded, and the manifest has changed since. This batch does not wait for it. To get its result: rushes wait -d ${pending}`
     const left = [{ name: 'sheet', run: pending, key: null, why: 'changed' }]
     for (const mode of ['--dry-run', '--check']) {
       expect((await run([mode])).stderr).toContain(said)
@@ -797,7 +797,7 @@ describe('a run whose row was changed before it ended', () => {
     render()
     const { code, stderr } = await run()
     expect(code).toBe(0)
-    expect(stderr).toContain(`warning: sheet: ${pending} has not been downloaded, and the row is not in the`)
+    expect(stderr).toContain(`warning: sheet: ${pending} has not been downloaded, and the manifest no longer`)
     expect(stderr).not.toContain('kept in the lock file while the file exists')
     created()
     write([SHEET])
@@ -817,7 +817,7 @@ describe('a run whose row was changed before it ended', () => {
     created()
     write([{ ...SHEET, prompt: `${SHEET.prompt}!` }, RUN])
     expect((await run(['--dry-run'])).stderr).toContain(
-      `${id} has not been downloaded, and rows that it uses are created again. This batch does not wait for it unless they get the same bytes again.`,
+      `${id} has not been downloaded, and runs that it uses are created again. This batch does not wait for it unless they get the same bytes again.`,
     )
     // They do.
     expect((await run()).code).toBe(0)

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { describeSpace, proxyFor } from '../../src/cli/doctor/checks.js'
 import { check } from '../../src/cli/doctor/finding.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
-import { type CliService, createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
+import { type CliService, createCliService, runCli, SET, scripted } from '../support/cli.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 interface Line {
@@ -112,6 +112,18 @@ describe('doctor', () => {
     })
     expect(lines.find(({ check }) => check === 'request')?.advice).toBe(
       'Check the service URL, and that the service is running.',
+    )
+  })
+
+  it('names a sandbox where the system forbids connections', async () => {
+    const service = await createCliService()
+    const fetch: Fetch = async () => {
+      throw new HttpFailure('operation not permitted', { sent: false, code: 'EPERM' })
+    }
+    const { code, lines } = await examined(service, { fetch })
+    expect(code).toBe(9)
+    expect(lines.find(({ check }) => check === 'request')?.advice).toMatch(
+      /^A sandbox .* `--local` needs none\.$/,
     )
   })
 
@@ -231,18 +243,6 @@ describe('the models', () => {
     expect(lineOf(linesOf(stdout))).toMatchObject({
       status: 'ok',
       message: 'video: rushes/preview-video; image: rushes/preview-image',
-    })
-  })
-})
-
-describe('an address that includes the path of the API', () => {
-  it('brings one warning, with the address to use', async () => {
-    const service = await createCliService()
-    const { stderr, lines } = await examined(service, { env: { RUSHES_BASE_URL: `${LOOPBACK_URL}/api/v1` } })
-    expect(stderr).toBe('')
-    expect(lines.find(({ check }) => check === 'address')).toMatchObject({
-      status: 'warning',
-      advice: `The service URL ends in /api/v1, but rushes adds /api/v1 itself. Use ${LOOPBACK_URL}`,
     })
   })
 })

@@ -37,7 +37,7 @@ describe('a batch with rows that were not started', () => {
     ['names that error beside the errors of its rows', [failed('fox')], stop, 2, [stop.message]],
     ['names an error once', [failed(stop.message)], stop, 2, []],
     ['needs no other reason than the error of a row', [failed('fox')], undefined, 2, []],
-    ['never ends without an error', [], undefined, 2, ['Unexpected error: 2 rows were not started']],
+    ['never ends without an error', [], undefined, 2, ['Unexpected error: 2 runs were not started']],
     ['adds no error when all rows were started', [], undefined, 0, []],
   ])('%s', (_, known, stopped, notStarted, expected) => {
     expect(stopReasons(known, stopped, notStarted).map(({ message }) => message)).toEqual(expected)

@@ -26,6 +26,16 @@ it('the help of the program fits a terminal of 50 lines with its prompt', async 
   expect(lines.filter((line) => line.length > 80)).toEqual([])
 })
 
+it('the help of run fits 40 lines, and has the rare flags last', async () => {
+  for (const kind of ['image', 'video']) {
+    const lines = (await help('run', kind, '--help')).split('\n')
+    expect(lines.length).toBeLessThanOrEqual(41)
+    expect(lines.filter((line) => line.length > 80)).toEqual([])
+    const flags = lines.flatMap((line) => /^ {2}(?:-\w, )?(--[\w-]+)/.exec(line)?.[1] ?? [])
+    expect([flags[0], flags.at(-1)]).toEqual(['--prompt', '--yes'])
+  }
+})
+
 /** The `rushes` of a pipe or a substitution, without redirections. */
 const commandLines = (line: string): readonly string[] =>
   line
@@ -70,8 +80,8 @@ describe('the sections of help', () => {
     'Arguments:',
     'Selection options:',
     'Model options:',
-    'Run options:',
     'Result options:',
+    'Run options:',
     'Options:',
     'Engine options:',
     'Storage options:',
@@ -261,6 +271,20 @@ describe('a line that does not parse', () => {
     [
       ['run', 'image', 'x', '--model'],
       '--model <provider/name>: the value is missing.\n  See `rushes run image --help`.',
+    ],
+    [
+      ['admin', 'account', '--data', 'DIR'],
+      '--data is a flag of the subcommands of `rushes admin account`.\n  Write it after one of them: create, list, ban or unban.',
+    ],
+    [
+      ['admin', '--data', 'DIR', 'account', 'list'],
+      '--data must be written after `rushes admin account list`.\n  See `rushes admin account list --help`.',
+    ],
+    [
+      ['run', 'image', 'x', '--dry-run'],
+      'Not set: image model.\n  Set the model with --model <provider/name>, RUSHES_IMAGE_MODEL or `rushes config set ' +
+        'models.image <provider/name>`. A local service (`rushes serve`) has rushes/preview-image. To use a model of this ' +
+        'machine, add --local.',
     ],
     [['run'], '`rushes run` needs a subcommand: video, image or model.\n  See `rushes run --help`.'],
     [['status'], 'Missing run ids.\n  Give run ids or --last. `rushes list` shows the runs of this machine.'],

@@ -64,6 +64,22 @@ describe('the beginning of an id', () => {
   })
 })
 
+describe('status', () => {
+  it('shows the files of a run that are on the disk: on a terminal, and as JSON', async () => {
+    const service = await createCliService()
+    const path = join(temporaryFolder(), 'fox.png')
+    await service.run(['run', 'image', 'a fox', '-o', path])
+    const line = ['status', '--last']
+    expect((await service.run(line, { tty: { stdout: true } })).stdout).toMatch(
+      /^run_\w+ {2}succeeded {2}\/.*fox\.png\n$/,
+    )
+    expect((await service.run(line)).stdout).toMatch(/^run_\w+\tsucceeded\thttp:\/\/\S+\n$/)
+    expect(JSON.parse((await service.run([...line, '--json'])).stdout)).toMatchObject({ files: [{ path }] })
+    rmSync(path)
+    expect((await service.run(line, { tty: { stdout: true } })).stdout).toMatch(/succeeded {2}http/)
+  })
+})
+
 describe('a file', () => {
   it('names the run that wrote it last, even after it was deleted', async () => {
     const service = await createCliService()

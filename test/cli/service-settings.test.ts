@@ -1,40 +1,37 @@
-/** Settings of a service: an address that was copied with the path of the API, and the models. */
+/** Settings of a service: an address that was copied with the path of the interface, and the models. */
 import { describe, expect, it } from 'vitest'
 import { missingModel, modelFor, modelsByKind } from '../../src/cli/settings/required-settings.js'
-import { addressHint } from '../../src/cli/settings/table.js'
+import { parseBaseUrl } from '../../src/client/service-access.js'
 import type { Kind } from '../../src/protocol/models.js'
 import { PREVIEW_DOCUMENTS } from '../../src/service/models/served-model.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { createCliService, LOOPBACK_URL, runCli } from '../support/cli.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
-describe('the hint', () => {
+describe('the path of the interface at the end of a service URL', () => {
   it.each([
     ['https://a.example/api/v1', 'https://a.example'],
+    ['https://a.example/api/v1/', 'https://a.example'],
     ['https://a.example/api', 'https://a.example'],
     ['https://a.example/x/api/v1/runs', 'https://a.example/x'],
-  ])('%s: use %s', (address, use) => {
-    expect(addressHint(address)).toMatch(new RegExp(` Use ${use}$`))
+    ['https://a.example', 'https://a.example'],
+    ['https://api.example', 'https://api.example'],
+    ['https://a.example/v1', 'https://a.example/v1'],
+    ['https://a.example/myapi', 'https://a.example/myapi'],
+  ])('is left out of %s', async (address, used) => {
+    expect(parseBaseUrl(address)).toBe(used)
+    const home = temporaryFolder()
+    const ran = await runCli(['config', 'set', 'baseUrl', address], { home })
+    expect(ran).toMatchObject({ code: 0, stdout: '', stderr: '' })
+    expect((await runCli(['config', 'get', 'baseUrl'], { home })).stdout).toBe(`${used}\n`)
   })
 
-  it.each(['https://a.example', 'https://api.example', 'https://a.example/v1', 'https://a.example/myapi'])(
-    '%s needs none',
-    (address) => expect(addressHint(address)).toBeUndefined(),
-  )
-})
-
-describe('is printed once', () => {
-  const said = `warning: The service URL ends in /api/v1, but rushes adds /api/v1 itself. Use ${LOOPBACK_URL}\n`
-
-  it('when a command reads the address, and the command continues', async () => {
+  it('does not keep a command from its service', async () => {
     const { run } = await createCliService()
-    const { stderr } = await run(['status', 'run_1'], { env: { RUSHES_BASE_URL: `${LOOPBACK_URL}/api/v1/` } })
-    expect(stderr.split(said)).toHaveLength(2)
-    expect(stderr).toContain('error: ')
-  })
-
-  it('when the address is set', async () => {
-    const ran = await runCli(['config', 'set', 'baseUrl', `${LOOPBACK_URL}/api/v1`])
-    expect(ran).toMatchObject({ code: 0, stdout: '', stderr: said })
+    const env = { RUSHES_BASE_URL: `${LOOPBACK_URL}/api/v1/` }
+    const made = await run(['run', 'image', 'a fox', '--no-wait'], { env })
+    expect(made).toMatchObject({ code: 0, stderr: '' })
+    expect(await run(['status', made.stdout.trim()])).toMatchObject({ code: 0 })
   })
 })
 

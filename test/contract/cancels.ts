@@ -41,7 +41,7 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
     expect(await balances()).toEqual({ credits: 100, spent: 0, used: 1 })
     expect(await claimRun(store, 'me')).toBeUndefined()
     expect(await store.findStopping('me')).toEqual([])
-    expect(await store.settleCanceled('one', true, 9)).toBeUndefined()
+    expect(await store.settleCanceled('one', 'refunded', 9)).toBeUndefined()
     expect(await problems()).toEqual([])
   })
 
@@ -57,12 +57,18 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
     const { store, runOf, balances, problems } = await createStore(['one'])
     await claimRun(store, 'me')
     expect(await store.cancelRun('one', 7)).toMatchObject({ isCanceled: true, refunded: 0 })
-    expect(await runOf('one')).toMatchObject({ status: 'canceled', failure: { code: 'canceling' } })
+    expect(await runOf('one')).toMatchObject({
+      ...{ status: 'processing', finishedAtMs: undefined },
+      failure: { code: 'canceling' },
+    })
     expect(await store.findStopping('me')).toEqual([STOPPING])
     expect(await problems()).toEqual([])
     const refunded = end.isRefunded ? PRICE : 0
-    expect(await store.settleCanceled('one', end.isRefunded, 9)).toEqual({ runs: 1, refunded })
-    expect(await store.settleCanceled('one', !end.isRefunded, 9)).toBeUndefined()
+    expect(await store.settleCanceled('one', end.isRefunded ? 'refunded' : 'kept', 9)).toEqual({
+      runs: 1,
+      refunded,
+    })
+    expect(await store.settleCanceled('one', end.isRefunded ? 'kept' : 'refunded', 9)).toBeUndefined()
     expect(await store.findStopping('me')).toEqual([])
     const failure = { code: 'canceled', message: end.message }
     expect(await runOf('one')).toMatchObject({ status: 'canceled', startedAtMs: 5, finishedAtMs: 7, failure })
@@ -78,7 +84,11 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
     expect(await store.failRun(held('one'), LIMIT.failure)).toBeUndefined()
     expect(await store.recordCrash(held('one'), LIMIT)).toBeUndefined()
     expect(await store.findOutput(OUTPUT.token, OUTPUT.name)).toBeUndefined()
-    expect(await runOf('one')).toMatchObject({ status: 'canceled', outputs: [] })
+    expect(await runOf('one')).toMatchObject({
+      status: 'processing',
+      outputs: [],
+      failure: { code: 'canceling' },
+    })
     expect(await problems()).toEqual([])
   })
 
@@ -90,9 +100,9 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
     // Its own worker is about to send the run.
     const job = { intent: { id: 'i', sentAtMs: 1, endpoint: 'model' } }
     expect(await store.saveJob(held('one'), job)).toBe(true)
-    expect(await store.settleCanceled('one', true, 9, before?.stored)).toBeUndefined()
+    expect(await store.settleCanceled('one', 'refunded', 9, before?.stored)).toBeUndefined()
     expect(await store.findStopping('me')).toEqual([{ ...STOPPING, stored: job }])
-    expect(await store.settleCanceled('one', false, 9, job)).toEqual({ runs: 1, refunded: 0 })
+    expect(await store.settleCanceled('one', 'kept', 9, job)).toEqual({ runs: 1, refunded: 0 })
     expect(await store.saveJob(held('one'), {})).toBe(false)
     expect(await balances()).toMatchObject({ credits: 95 })
   })
@@ -102,15 +112,34 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
     await claimRun(store, 'me')
     await store.cancelRun('one', 7)
     expect(await store.findStopping('me')).toEqual([STOPPING])
-    expect(await store.settleCanceled('one', undefined, 9)).toEqual({ runs: 1, refunded: 0 })
+    expect(await store.settleCanceled('one', 'unknown', 9)).toEqual({ runs: 1, refunded: 0 })
     expect(await runOf('one')).toMatchObject({ status: 'canceled', failure: { code: 'outcome_unknown' } })
     expect((await store.verify()).unknown).toEqual(['one'])
     const adopt = { handle: { id: 'job_1' } }
-    expect(await store.decideUnknown('one', { adopt, nowMs: 10 })).toBe('other')
+    // Its job is then canceled.
+    for (let times = 0; times < 2; times++)
+      expect(await store.decideUnknown('one', { adopt, nowMs: 10 })).toBe('done')
+    const stored = { ...adopt, isNamed: true } as const
+    expect(await store.findStopping('me')).toEqual([{ ...STOPPING, canceledAtMs: 10, stored }])
+    expect(await store.settleCanceled('one', 'unknown', 11, stored)).toEqual({ runs: 1, refunded: 0 })
     for (let times = 0; times < 2; times++)
       expect(await store.decideUnknown('one', { nowMs: 10 })).toBe('done')
     expect([(await store.verify()).unknown, await problems()]).toEqual([[], []])
+    expect(await store.decideUnknown('one', { adopt, nowMs: 12 })).toBe('other')
     expect(await balances()).toMatchObject({ credits: 100 })
+  })
+
+  test('a cancel that comes too late returns the run to the queue, and its job is followed', async () => {
+    const { store, runOf, balances, problems } = await createStore(['one'])
+    await claimRun(store, 'me')
+    const job = { handle: { id: 'job_1' } }
+    await store.saveJob(held('one'), job)
+    await store.cancelRun('one', 7)
+    expect(await store.settleCanceled('one', 'resumed', 9, job)).toEqual({ runs: 1, refunded: 0 })
+    expect(await runOf('one')).toMatchObject({ status: 'queued', failure: undefined })
+    expect(await claimRun(store, 'me')).toMatchObject({ id: 'one', job })
+    expect(await store.finishRun(held('one'), [OUTPUT])).toBe(true)
+    expect([await balances(), await problems()]).toEqual([{ credits: 95, spent: 5, used: 1 }, []])
   })
 
   test('a cancel of an unknown run or one of another account changes nothing', async () => {
@@ -137,8 +166,8 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
           finish: (id) => store.finishRun(held(id), [{ ...OUTPUT, token: id }]),
           fail: (id) => store.failRun(held(id), LIMIT.failure),
           crash: (id) => store.recordCrash(held(id), LIMIT),
-          settle: (id) => store.settleCanceled(id, true, 9),
-          keep: (id) => store.settleCanceled(id, false, 9),
+          settle: (id) => store.settleCanceled(id, 'refunded', 9),
+          keep: (id) => store.settleCanceled(id, 'kept', 9),
           release: () => store.releaseRuns('me'),
         }
         const ended = new Map<string, string>()

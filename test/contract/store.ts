@@ -20,7 +20,10 @@ const MOVERS: Readonly<Record<LocalStatus, (store: Store, id: string) => Promise
   processing: (store, id) => claimRun(store, 'me', { only: [id] }),
   succeeded: (store, id) => store.finishRun(held(id), [{ ...OUTPUT, token: id }]),
   failed: (store, id) => store.failRun(held(id), { code: 'x', message: 'y' }),
-  canceled: (store, id) => store.cancelRun(id, 9),
+  canceled: async (store, id) => {
+    await store.cancelRun(id, 9)
+    await store.settleCanceled(id, 'refunded', 9)
+  },
 }
 
 const HANDLE = { handle: { id: 'job_1', urls: { get: 'https://a.test/1' } } } as const
@@ -278,6 +281,57 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect(await store.findStopping('me')).toMatchObject([one])
     expect(await store.findOthers([])).toMatchObject([{ id: 'four' }])
   })
+
+  test.each([
+    ['may cost', true, undefined, 'outcome_unknown'],
+    ['costs nothing', false, undefined, 'renderer_crashed'],
+    ['may cost, and has ended without a result', true, 'over', 'renderer_crashed'],
+  ] as const)(
+    'crashes and refused records of a run whose job %s never refund it before its job has ended',
+    async (_, costs, end, code) => {
+      const { store, accountId } = await createStore()
+      const place = { type: 'fal', origin: 'https://queue.fal.run', costs }
+      const job = { handle: { id: 'job_1', place }, ...(end && { end }) }
+      const failures = [LIMIT.failure, { code: 'not_recorded', message: 'no' }]
+      for (const [at, failure] of failures.entries()) {
+        const id = `crashing_${at}`
+        await store.addRun(newRun({ id, accountId, price: 7 }), () => {})
+        await claimRun(store, 'me', { only: [id] })
+        await store.saveJob(held(id), job)
+        if (at === 1) await store.failRun(held(id), failure)
+        else
+          for (let crash = 0; crash < 20; crash++) {
+            if (crash > 0) await claimRun(store, 'me', { only: [id] })
+            await store.recordCrash(held(id), LIMIT)
+          }
+        const run = await store.findRun(id, accountId)
+        expect(run?.failure?.code).toBe(code === 'outcome_unknown' ? code : failure.code)
+        const refunds = (await store.listEntries('default', 100)).filter(
+          (each) => each.runId === id && each.kind === 'refund',
+        )
+        expect(refunds).toHaveLength(code === 'outcome_unknown' ? 0 : 1)
+      }
+      expect((await store.verify()).problems).toEqual([])
+    },
+  )
+
+  test.each([0, 7])(
+    'the decision on an unknown outcome is recorded, also of a run that costs %i',
+    async (price) => {
+      const { store, accountId } = await createStore()
+      await store.addRun(newRun({ id: 'one', accountId, price }), () => {})
+      await claimRun(store, 'me')
+      await store.failRun(held('one'), UNKNOWN)
+      for (let times = 0; times < 2; times++)
+        expect(await store.decideUnknown('one', { nowMs: 9 })).toBe('done')
+      expect(await store.decideUnknown('one', { adopt: { handle: { id: 'job_1' } }, nowMs: 9 })).toBe('other')
+      expect(await store.findRun('one', accountId)).toMatchObject({
+        status: 'failed',
+        failure: { code: 'refunded' },
+      })
+      expect(await store.verify()).toMatchObject({ unknown: [], problems: [] })
+    },
+  )
 
   test('a claim does not get a named run of another model', async () => {
     const { add, claim } = await createMixedQueue()

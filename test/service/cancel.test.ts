@@ -38,7 +38,7 @@ async function createService(options: TestServiceOptions = {}) {
   const settled = async (id: string) => {
     for (let seconds = 0; seconds < 160; seconds++) {
       const { body } = await ask(service, 'GET', `${RUNS}/${id}`)
-      if (body.error?.code === 'canceled') return body
+      if (body.status === 'canceled') return body
       await service.clock.advance(1_000)
     }
     throw new Error(`${id} was not settled`)
@@ -69,7 +69,10 @@ test('canceling a run in processing aborts its engine, and refunds it if the eng
   const id = await create(service)
   const next = await create(service)
   await until('the engine started', () => engine.waiting === 1)
-  expect((await cancel(service, id)).body).toMatchObject({ status: 'canceled', error: { code: 'canceling' } })
+  expect((await cancel(service, id)).body).toMatchObject({
+    ...{ status: 'processing', finished_at: null },
+    error: { code: 'canceling' },
+  })
   const run = await settled(id)
   expect(run).toMatchObject({
     status: 'canceled',
@@ -106,15 +109,38 @@ test.each([
         },
       }),
     }
-    const { service, paid, settled } = await createService({ engine, models: PAID_MODELS })
+    const { service, admin, paid, settled } = await createService({ engine, models: PAID_MODELS })
     const id = await create(service)
     await until('the engine started', () => rendering.waiting === 1)
     await cancel(service, id)
     expect((await settled(id)).error.message).toContain(text)
     expect(await paid()).toBe(credits)
-    expect(canceled).toMatchObject(answer === undefined ? [] : [{ id, model: LOCAL_MODELS.image }])
+    for (const run of canceled) expect(run).toMatchObject({ id, model: LOCAL_MODELS.image })
+    const isConfirmed = !['fails', 'does not answer'].includes(_what)
+    expect(canceled.length > 1).toBe(!isConfirmed)
+    expect((await admin.verify()).unknown).toEqual(isConfirmed ? [] : [id])
   },
 )
+
+test('a cancel that comes after the job has succeeded keeps the result that was paid for', async () => {
+  const rendering = createCommandedEngine()
+  const engine = { ...rendering, cancel: async () => 'succeeded' as const }
+  const { service, paid } = await createService({ engine, models: PAID_MODELS })
+  const id = await create(service)
+  await until('the engine started', () => rendering.waiting === 1)
+  expect((await cancel(service, id)).body).toMatchObject({
+    status: 'processing',
+    error: { code: 'canceling' },
+  })
+  // The worker asks for work twice a second.
+  await until('the run is followed again', async () => {
+    await service.clock.advance(500)
+    return rendering.jobs.length === 2
+  })
+  rendering.finish()
+  expect(await ended(service, id)).toMatchObject({ status: 'succeeded', error: null })
+  expect(await paid()).toBe(2)
+})
 
 test('another node on the same data cancels a run within 2.5 s', async () => {
   const { engine, service, settled } = await createService()
@@ -123,7 +149,7 @@ test('another node on the same data cancels a run within 2.5 s', async () => {
   const id = await create(service)
   await until('the engine started', () => engine.waiting === 1)
   const sentAtMs = clock.now()
-  expect((await cancel({ ...other, apiKey }, id)).body).toMatchObject({ status: 'canceled' })
+  expect((await cancel({ ...other, apiKey }, id)).body).toMatchObject({ error: { code: 'canceling' } })
   await settled(id)
   expect(engine.jobs[0]?.signal.reason).toBeInstanceOf(RunCanceled)
   expect(clock.now() - sentAtMs).toBeLessThanOrEqual(2_500)

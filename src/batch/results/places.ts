@@ -86,7 +86,7 @@ const placedFile = ({ flight }: ActiveStep, path: string, fact: FileFact): Downl
 function refuseFile({ file, fact }: PlannedOutput, overwrites: boolean, continuation: string): void {
   const isForeign = fact.is === 'file' && fact.known === undefined
   if (fact.is === 'missing' || isReplaceable(fact) || (overwrites && isForeign)) return
-  throw new RushesError('download_failed', `${file} already exists, and is not of this row.`, {
+  throw new RushesError('download_failed', `${file} already exists, and is not of this run.`, {
     hint: `Move it away, or replace it with --overwrite. The run is paid for: ${continuation} downloads it then.`,
   })
 }
@@ -175,7 +175,7 @@ export function refuseOtherBytes({ sha256 }: DownloadedFile, step: ActiveStep, a
     'download_failed',
     'The output that was downloaded again has other bytes than the lock file says.',
     {
-      hint: 'If the service has changed the file, create the row again with --force --only.',
+      hint: 'If the service has changed the file, create it again with --force --only.',
     },
   )
 }

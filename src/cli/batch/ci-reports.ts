@@ -178,7 +178,7 @@ export function writeJobSummary(ctx: Context, summary: JobSummary): void {
 export function summaryText({ manifest, line, hasResults, rows }: JobSummary): string {
   const sorted = ORDER.flatMap((importance) => rows.filter((row) => row.importance === importance))
   const [shown, left] = [sorted.slice(0, MAX_ROWS), sorted.slice(MAX_ROWS)]
-  const titles = ['row', 'action', 'reason', 'file', ...(hasResults ? ['result', 'run', 'error'] : [])]
+  const titles = ['name', 'action', 'reason', 'file', ...(hasResults ? ['result', 'run', 'error'] : [])]
   const table = [titles, titles.map(() => '---')].map(tableRow)
   for (const { cells } of shown)
     table.push(tableRow(cells.map((cell) => escapeMarkdown(shortened(cell, MAX_CELL)))))
@@ -190,12 +190,12 @@ export function summaryText({ manifest, line, hasResults, rows }: JobSummary): s
   ].join('\n')
 }
 
-/** `120 more rows are not shown: 20 created, 100 up to date` */
+/** `120 more runs are not shown: 20 created, 100 up to date` */
 function leftOut(rows: readonly SummaryRow[]): string {
   const counts = new Map<string, number>()
   for (const { state } of rows) counts.set(state, (counts.get(state) ?? 0) + 1)
   const parts = [...counts].map(([state, count]) => `${count} ${state}`).join(', ')
-  return `${plural(rows.length, 'more row is', 'more rows are')} not shown: ${parts}`
+  return `${plural(rows.length, 'more run is', 'more runs are')} not shown: ${parts}`
 }
 
 const tableRow = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`

@@ -44,7 +44,7 @@ export function reportPlan(ctx: Context, prepared: PreparedBatch, prints: boolea
 const selectedSteps = ({ steps }: Plan): readonly PlanStep[] =>
   steps.filter(({ action }) => action.do !== 'skip')
 
-/** `5 runs: 3 up to date, 2 to create; at least 4 requests. Estimate: 3 credits` */
+/** `5 runs: 3 up to date, 2 to create. Estimate: 3 credits` */
 export const planLine = ({ globals }: Context, plan: Plan, prices: Prices): string =>
   `${summaryLine(plan)}${estimateNote(sumPlan(plan, prices), globals)}`
 
@@ -77,8 +77,8 @@ function warningOf(
 }
 
 const WHY: Readonly<Record<LeftRun['why'], string>> = {
-  changed: 'the row has changed since',
-  waiting: 'rows that it uses are created again',
-  forced: '--force creates the row again',
-  removed: 'the row is not in the manifest any more',
+  changed: 'the manifest has changed since',
+  waiting: 'runs that it uses are created again',
+  forced: '--force creates it again',
+  removed: 'the manifest no longer has it',
 }

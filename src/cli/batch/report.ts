@@ -169,7 +169,7 @@ const blockedNote = (source: string, names: readonly string[]): string =>
 
 function repeatedError({ error: { code, exitCode }, more }: RepeatedError<string>): RushesError {
   const names = listNames(more.map(({ label }) => label))
-  return new RushesError(code, `${plural(more.length, 'more row')} with the same error: ${names}.`, {
+  return new RushesError(code, `${plural(more.length, 'more run')} with the same error: ${names}.`, {
     exitCode,
   })
 }

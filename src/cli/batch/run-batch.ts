@@ -134,17 +134,14 @@ function refuseUnwritable({ fileSystem }: Context, { manifest, plan }: PreparedB
       const path = withExtension(file, LONGEST_EXTENSION)
       const problem = fileSystem.nameProblem(resolve(manifest.folder, path))
       if (problem !== undefined)
-        throw usageError(
-          `Cannot write ${file} (${row}): ${problem}. Nothing was sent.`,
-          'Change the output of the row.',
-        )
+        throw usageError(`Cannot write ${file} (${row}): ${problem}. Nothing was sent.`, 'Change its output.')
       const folder = relative('.', resolve(manifest.folder, dirname(file))) || '.'
       const reason = checked.has(folder) ? undefined : reasonUnwritable(folder)
       checked.add(folder)
       if (reason !== undefined)
         throw usageError(
           `Cannot write ${file} (${row}): ${reason}. Nothing was sent.`,
-          'Make the folder writable, or change the output of the row.',
+          'Make the folder writable, or change its output.',
         )
     }
 }
@@ -160,7 +157,7 @@ export function stopReasons(
 ): readonly RushesError[] {
   if (stopped !== undefined) return known.some(({ message }) => message === stopped.message) ? [] : [stopped]
   if (notStarted === 0 || known.length > 0) return []
-  return [asRushesError(new Error(`${plural(notStarted, 'row was', 'rows were')} not started`))]
+  return [asRushesError(new Error(`${plural(notStarted, 'run was', 'runs were')} not started`))]
 }
 
 /** Checks the limits of the cost, directly before the first create. Throws `usage`. */
@@ -255,10 +252,10 @@ function payAgain(globals: ServiceFlags, { source, flags }: BatchWords, row: str
 
 function interruptedBatch({ globals }: Context, reason: Interruption, prepared: PreparedBatch): RushesError {
   const fate = globals.local
-    ? 'Created local runs are not finished.'
+    ? 'Unfinished runs stay queued until the batch continues.'
     : 'Created runs continue on the service.'
   const force = prepared.options.force
-    ? ' --force is left out, because it would pay again for rows that are done.'
+    ? ' --force is left out, because it would pay again for runs that are done.'
     : ''
   return interrupted(
     reason,

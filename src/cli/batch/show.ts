@@ -86,13 +86,12 @@ const ACTION_WORDS: readonly (readonly [RowAction['do'], string])[] = [
   ['skip', 'skipped'],
 ]
 
-/** `5 runs: 3 up to date, 2 to create; at least 4 requests` */
+/** `5 runs: 3 up to date, 2 to create` */
 export function summaryLine({ counts }: Plan): string {
   const parts = ACTION_WORDS.flatMap(([action, words]) =>
     counts[action] === 0 ? [] : [`${counts[action]} ${words}`],
   )
-  const requests = counts.requests === 0 ? '' : `; at least ${plural(counts.requests, 'request')}`
-  return `${plural(counts.total, 'run')}${parts.length === 0 ? '' : `: ${parts.join(', ')}`}${requests}`
+  return `${plural(counts.total, 'run')}${parts.length === 0 ? '' : `: ${parts.join(', ')}`}`
 }
 
 /** `2 with acme/still-1 (0.8 USD), 1 with acme/cinema-1 (without a price)`. Undefined if there is only one model. */

@@ -11,7 +11,7 @@ import { addRunIds, type RunChoice, selectRuns } from '../runs/run-selection.js'
 import { confirm } from '../terminal/confirm.js'
 import { type StatusListener, type StatusSource, showRuns } from './status.js'
 
-/** A provider lists a job whose create had no answer within two minutes. */
+/** The service repeats a cancel that a provider does not confirm for two minutes. */
 const MAX_STOPPING_MS = 150_000
 const STOPPING_STEP_MS = 1_000
 const STEPS_BEFORE_NOTE = 3
@@ -71,13 +71,10 @@ function refusalOf(state: RunState): RushesError | undefined {
   })
 }
 
-/**
- * Resolves with the state of the canceled run. With `--local`, waits until its job at a provider is canceled too: the
- * service ends with this command, and the job would continue and cost money.
- */
+/** Resolves with the state of the run when its job at a provider is canceled too, or when it was too late. */
 async function cancelRun(
   { clock, out, interrupts }: Context,
-  { client, localFiles }: StatusSource,
+  { client }: StatusSource,
   id: string,
 ): Promise<RunState> {
   const { first: signal } = interrupts
@@ -85,12 +82,12 @@ async function cancelRun(
   return await retry<RunState, RunState>({
     attempt: (number) => (number === 1 ? client.cancel(id, signal) : client.get(id, signal)),
     decide(state, number) {
-      if (localFiles === undefined || errorCodeOf(state) !== 'canceling') return { done: state }
+      if (errorCodeOf(state) !== 'canceling') return { done: state }
       if (clock.monotonic() >= deadlineMs)
         return {
           fail: new RushesError('wait_timeout', `The job of ${id} was not canceled in time.`, JOB_CONTINUES),
         }
-      if (number === STEPS_BEFORE_NOTE) out.note(`${id} is canceled. Canceling its job, for up to 2 minutes.`)
+      if (number === STEPS_BEFORE_NOTE) out.note(`Canceling the job of ${id}, for up to 2 minutes.`)
       return { retryInMs: STOPPING_STEP_MS }
     },
     clock,

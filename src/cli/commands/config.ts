@@ -9,7 +9,7 @@ import { readJsonArgument } from '../flags/json-argument.js'
 import { priceProblems } from '../models/prices.js'
 import { type RawProfile, settingsOf, withValue } from '../settings/config-file.js'
 import { modelsByKind } from '../settings/required-settings.js'
-import { addressHint, CONFIG_KEYS, SETTINGS, settingOfKey } from '../settings/table.js'
+import { CONFIG_KEYS, SETTINGS, settingOfKey } from '../settings/table.js'
 
 export function register(command: Command, { run }: CommandEnvironment): void {
   const child = (
@@ -74,20 +74,21 @@ async function get(ctx: Context, key = ''): Promise<number> {
 }
 
 async function set(ctx: Context, key = '', value = ''): Promise<number> {
-  const setting = settingOfKey(key)
+  const { check } = settingOfKey(key)
   if (value.trim() === '')
     throw usageError(
       `${key}: the value is empty.`,
       `To remove the setting, run \`rushes config unset ${key}\`.`,
     )
-  setting.check?.(value, key)
-  if (key === 'baseUrl') {
-    const hint = addressHint(parseBaseUrl(value, { allowHttp: ctx.env.RUSHES_ALLOW_HTTP === '1' }))
-    if (hint !== undefined) ctx.out.warn(hint)
-  }
-  const stored = key === PRICES ? await readPrices(ctx, value) : (setting.stored?.(value) ?? value)
+  check?.(value, key)
+  const stored = await storedValue(ctx, key, value)
   await ctx.config.update(ctx.profileName, (profile) => withValue(profile, key, stored))
   return 0
+}
+
+async function storedValue(ctx: Context, key: string, value: string): Promise<unknown> {
+  if (key === 'baseUrl') return parseBaseUrl(value, { allowHttp: ctx.env.RUSHES_ALLOW_HTTP === '1' })
+  return key === PRICES ? readPrices(ctx, value) : (settingOfKey(key).stored?.(value) ?? value)
 }
 
 /** Rejects with `usage` and all problems. */

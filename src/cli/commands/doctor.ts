@@ -11,9 +11,7 @@ export function register(command: Command, { run }: CommandEnvironment, examine 
       '--models [path]',
       'Check only the model servers of this file or folder (default: local.models, else those on this machine)',
     )
-    .action((options: DoctorOptions) =>
-      run(command, (ctx) => examine(ctx, options), { reportsAddress: true }),
-    )
+    .action((options: DoctorOptions) => run(command, (ctx) => examine(ctx, options)))
 }
 
 export interface DoctorOptions {

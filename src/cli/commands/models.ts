@@ -41,8 +41,8 @@ export function register(command: Command, { run }: CommandEnvironment, showMode
   add.action((file: string) => run(add, (ctx) => addCommand(ctx, file)))
   const imports = command
     .command('import')
-    .description('Write the model file of a model of fal or Replicate from its published schema')
-    .argument('<model>', 'Model, as fal:<endpoint> or replicate:<owner/name[:version]>')
+    .description('Write the model file of a model of a hosted provider from its published schema')
+    .argument('<model>', 'Model, as fal:<endpoint>, replicate:<owner/name[:version]> or openrouter:<id>')
     .addOption(new Option('--from <file or url>', 'Read the schema from here (default: from the provider)'))
     .addOption(
       new Option(

@@ -38,7 +38,7 @@ const MAX_RUNS = 10_000
 /** On a terminal, more runs than this need a confirmation. */
 const MAX_UNASKED_RUNS = Number(DEFAULTS.unaskedRuns)
 
-const INPUT = ['--input <json>', 'Whole input: JSON, @file or - (flags override its fields)'] as const
+const INPUT = ['--input <json>', 'Whole input: JSON, @file or -; flags override it'] as const
 
 export function register(command: Command, environment: CommandEnvironment, runRuns = runCommand): void {
   for (const kind of KINDS) registerKind(command, kind, environment, runRuns)
@@ -71,13 +71,13 @@ function registerKind(
   const command = parent
     .command(kind)
     .description(builtInSchema(kind).description)
-    .argument('[prompt...]', 'Text of the prompt; - reads standard input')
+    .argument('[prompt...]')
     .allowUnknownOption()
     .helpOption(false)
     // A prompt stays text, also one that looks like a flag.
     .addOption(option('--prompt <text>', '').hideHelp())
-    .addOption(option('--prompt-file <path>', 'Read the prompt from a file; - is standard input'))
     .addOption(option('--model <provider/name>', 'Model to use (default: the setting of the kind)'))
+    .addOption(option('--prompt-file <path>', 'Read the prompt from a file; - is standard input'))
     .addOption(option(...INPUT))
     .addOption(new Option('-h, --help', 'Print this help').helpGroup(GLOBAL_OPTIONS))
   addRunOptions(command)
@@ -186,20 +186,19 @@ async function printHelp(
   return EXIT.ok
 }
 
+/** The rare ones are last. */
 function addRunOptions(command: Command): void {
-  const option = (flags: string, about: string) => new Option(flags, about).helpGroup('Run options:')
-  command
-    .addOption(option('-n, --count <n>', 'Number of runs of the same input').default(DEFAULTS.count))
-    .addOption(option('--no-wait', 'Print the run id as soon as the run is created, and exit'))
-    .addOption(option('--dry-run', 'Print the request body that would be sent'))
-    .addOption(
-      option('--max-cost <amount>', 'Exit with 2 if the estimate is higher, or if the model has no price'),
-    )
-    .addOption(
-      labelOption('Label the runs in the journal (repeatable); never sent').helpGroup('Run options:'),
-    )
-    .addOption(option('--yes', `Do not ask before creating more than ${MAX_UNASKED_RUNS} runs`))
+  const option = (flags: string, about: string) => new Option(flags, about)
   addDeliveryOptions(command)
+  for (const each of [
+    option('-n, --count <n>', 'Number of runs of the same input').default(DEFAULTS.count),
+    option('--dry-run', 'Print the request body that would be sent'),
+    option('--max-cost <amount>', 'Exit with 2 if the estimate is higher, or unknown'),
+    option('--no-wait', 'Print the run id and exit as soon as it is created'),
+    labelOption('Label in the journal (repeatable); never sent'),
+    option('--yes', `Do not ask before creating more than ${MAX_UNASKED_RUNS} runs`),
+  ])
+    command.addOption(each.helpGroup('Run options:'))
 }
 
 /** Describes a model for its help. Names the parameters without a flag. */

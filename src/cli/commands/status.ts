@@ -101,7 +101,7 @@ export async function showRuns(
         service.journal.status(service.address, { state })
         states.push(state)
         options.onState?.(state)
-        settle(index, await statusRowOf(state, service))
+        settle(index, await statusRowOf(state, service, out.stdoutIsTerminal))
       } catch (thrown) {
         if (thrown instanceof Interruption) throw thrown
         const error = asRushesError(thrown).with({ runId: id })
@@ -126,16 +126,24 @@ async function serviceOf(ctx: Context, options: ConnectOptions): Promise<StatusS
   return { ...connection, address, journal, find }
 }
 
-/** Shows the files on disk for a local run, because its URLs stop working when this process ends. */
-async function statusRowOf(state: RunState, { journal, find, localFiles }: StatusSource): Promise<StatusRow> {
-  const { id, service } = state
+/**
+ * Shows the files of the run that are on the disk: on a terminal, and for a local run, whose URLs stop working when this
+ * process ends.
+ */
+async function statusRowOf(
+  state: RunState,
+  { journal, find, localFiles }: StatusSource,
+  isTerminal: boolean,
+): Promise<StatusRow> {
+  const { id, service, urls } = state
   const row = find(id)
   const { kind, model, createdAt, elapsedMs } = knownRun(id, row)
   const downloaded = row === undefined ? [] : journal.filesOf(row).filter(isOnDisk)
-  const files =
-    localFiles === undefined ? [] : downloaded.length > 0 ? downloaded : await localFiles(state.urls)
-  const locations = localFiles === undefined ? state.urls : files.map(({ path }) => path)
-  const error = endErrorOf(state, localFiles !== undefined)
+  const isLocal = localFiles !== undefined
+  const files = isLocal && downloaded.length === 0 ? await localFiles(urls) : downloaded
+  const showsFiles = isLocal || (isTerminal && files.length > 0)
+  const locations = showsFiles ? files.map(({ path }) => path) : urls
+  const error = endErrorOf(state, isLocal)
   const details = { files, error, createdAt, finishedAt: undefined, elapsedMs }
   return { record: { id, kind, model, state, service, ...details }, cells: statusCells(state, locations) }
 }

@@ -21,7 +21,7 @@ import type { Context } from '../context/context.js'
 import type { Env } from '../process/io.js'
 import { JOURNAL_FILE } from '../settings/folders.js'
 import { MODEL_SETTINGS, modelFor, wrongKind } from '../settings/required-settings.js'
-import { addressHint, LOCAL_ADDRESS, SETTINGS } from '../settings/table.js'
+import { LOCAL_ADDRESS, SETTINGS } from '../settings/table.js'
 import { plural } from '../terminal/format.js'
 import { check, type Finding, ok, type Part, warning } from './finding.js'
 
@@ -78,8 +78,7 @@ async function checkAddress(ctx: Context): Promise<Part> {
   const address = await ctx.findAddress()
   if (address === undefined) return ok('no service configured: `--local` works, without key and cost')
   if (ctx.globals.local) return ok('the local service in this process')
-  const hint = addressHint(address)
-  return hint === undefined ? ok(address) : warning(address, hint)
+  return ok(address)
 }
 
 /** Checks the model of a kind, and its model file if that is known. */

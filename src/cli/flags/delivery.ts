@@ -19,30 +19,26 @@ export interface DeliveryOptions {
 
 /** `standard`: the wait without the flag, if it is not that of the settings. */
 export const timeoutOption = (what: string, standard: string = SETTINGS.timeout.default): Option =>
-  new Option('--timeout <duration>', `${what}: 90s, 15m, 0 for no limit (default: ${standard})`)
+  new Option('--timeout <duration>', `${what}: 15m; 0 for no limit (default: ${standard})`)
 
 /** `flag`: a note says why no picture can be drawn. */
 export type Show = 'flag' | 'setting'
 
-export const SHOW = [
-  '--show',
-  'Draw the results in the terminal: images, and the first frame of videos',
-] as const
-
-const ROWS: readonly (readonly [string, string])[] = [
-  ['-d, --download', 'Download the outputs into the current folder'],
-  [
-    '-o, --output <path>',
-    'Download to this path; {id} {index} {kind} {name} {ext} are filled in, - is standard output',
-  ],
-  ['--overwrite', 'Replace a file that exists'],
-  ['--sidecar', 'Write <file>.json beside each file: model, input, run id, URL, sha256, times'],
-  SHOW,
-]
+export const SHOW = ['--show', 'Draw the results in the terminal'] as const
 
 export function addDeliveryOptions(command: Command, timeout = timeoutOption('How long to wait')): void {
-  const rows = ROWS.map(([flags, about]) => new Option(flags, about))
-  for (const option of [timeout, ...rows]) command.addOption(option.helpGroup('Result options:'))
+  for (const option of [
+    new Option(
+      '-o, --output <path>',
+      'Download to this path; {id} {index} {kind} {name} {ext} are filled in, - is standard output',
+    ),
+    new Option('-d, --download', 'Download into the current folder'),
+    new Option('--overwrite', 'Replace a file that exists'),
+    timeout,
+    new Option(...SHOW),
+    new Option('--sidecar', 'Write <file>.json with model, input, id and times'),
+  ])
+    command.addOption(option.helpGroup('Result options:'))
 }
 
 /** The flags after validation. */

@@ -6,7 +6,7 @@ export const GLOBAL_OPTIONS = 'Global options:'
 
 /** Groups of a command's own options, in the order of the page. */
 const GROUPS = [
-  ...['Selection options:', 'Model options:', 'Run options:', 'Result options:', 'Options:'],
+  ...['Selection options:', 'Model options:', 'Result options:', 'Run options:', 'Options:'],
   ...['Engine options:', 'Storage options:', 'Server options:'],
 ]
 

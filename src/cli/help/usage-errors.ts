@@ -138,11 +138,11 @@ export function unknownFlag(typed: string, command: Command, model: NamedModel |
       `${flag} is a flag of the subcommands of \`${fullName(command)}\`.`,
       `Write it after one of them: ${orList(owners.map((each) => each.name()))}.`,
     )
-  const isKnown = command
-    .createHelp()
-    .visibleOptions(command)
-    .some(({ long }) => long === flag)
-  if (isKnown) return usageError(`${flag} takes no value.`, seeHelp(command))
+  const known = flagOf(command, flag)
+  if (known !== undefined)
+    return known.required
+      ? usageError(`${flag} must be written after \`${fullName(command)}\`.`, seeHelp(command))
+      : usageError(`${flag} takes no value.`, seeHelp(command))
   const unknown = `Unknown flag ${flag}.`
   const kind = KINDS.find((each) =>
     modelOptions(builtInSchema(each)).some(({ long, short }) => flag === long || flag === short),

@@ -22,7 +22,7 @@ export interface DocumentParts {
 
 export function createDocument({ address, published, kind }: DocumentParts): ImportedDocument {
   const { provider, model } = address
-  const { version = address.version, isOfficial, description } = published
+  const { version = address.version, isOfficial, description, cost } = published
   const { input, references, fixed, warnings } = mapInput(published.input, published.root)
   const isPinned =
     provider === 'replicate' && version !== undefined && (address.version !== undefined || !isOfficial)
@@ -37,6 +37,7 @@ export function createDocument({ address, published, kind }: DocumentParts): Imp
         ...(Object.keys(fixed).length > 0 && { fixed }),
       },
       input,
+      ...(cost && { cost }),
     },
   }
 }

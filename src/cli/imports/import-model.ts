@@ -97,7 +97,9 @@ async function importDocument(
   const version = published.version === undefined ? '' : `, version ${published.version}`
   const text = documentText(document.value, [
     `${addressText(address)}${version}, imported from ${source} on ${new Date(ctx.clock.now()).toISOString().slice(0, 10)}.`,
-    'For estimates and --max-cost, add what the provider charges for a run: cost: { run: 0.05, currency: USD }',
+    published.cost === undefined
+      ? 'For estimates and --max-cost, add what the provider charges for a run: cost: { run: 0.05, currency: USD }'
+      : 'The cost is what the provider lists: it may charge another amount.',
   ])
   return { ...document, text }
 }
@@ -112,7 +114,7 @@ async function readFrom(ctx: Context, address: ModelAddress, from: string): Prom
   if (published !== undefined) return published
   throw usageError(
     `${shortened(printable(from), 200)} has no schema of a model: it has no OpenAPI document with an input.`,
-    'Use the OpenAPI document of fal or of a Cog server, or the model object of the API of Replicate.',
+    'Use the OpenAPI document of fal or of a Cog server, or the model object of the API of Replicate or OpenRouter.',
   )
 }
 

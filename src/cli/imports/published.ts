@@ -1,4 +1,4 @@
-/** What fal and Replicate publish of a model, and the requests for it. A key is sent only to the API of its provider. */
+/** What fal, Replicate and OpenRouter publish of a model, and the requests for it. A key is sent only to the API of its provider. */
 import { EXIT, messageOf, RushesError, usageError } from '../../errors.js'
 import type { HttpResponse } from '../../host/http.js'
 import { BodyTooLarge, readText } from '../../host/receive-text.js'
@@ -8,26 +8,30 @@ import { isObject, parseErrorBody } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { PROVIDERS, type Provider } from '../../service/engines/hosted/providers.js'
 import type { Context } from '../context/context.js'
+import { readOpenRouter } from './openrouter.js'
 
 type Json = Readonly<Record<string, unknown>>
 
 export interface ModelAddress {
-  readonly provider: 'fal' | 'replicate'
+  readonly provider: 'fal' | 'replicate' | 'openrouter'
   /** The endpoint of fal, or `owner/name`. */
   readonly model: string
   readonly version: string | undefined
 }
 
-const EXAMPLES = 'Examples: fal:fal-ai/flux/dev, replicate:black-forest-labs/flux-schnell.'
+const EXAMPLES =
+  'Examples: fal:fal-ai/flux/dev, replicate:black-forest-labs/flux-schnell, openrouter:google/veo-3.1.'
 
-/** Reads `fal:<endpoint>` or `replicate:<owner/name[:version]>`. Throws `usage`. */
+/** Reads `fal:<endpoint>`, `replicate:<owner/name[:version]>` or `openrouter:<id>`. Throws `usage`. */
 export function parseAddress(word: string): ModelAddress {
   const [, fal] = /^fal:([\w.-]+(?:\/[\w.-]+)+)$/.exec(word) ?? []
   if (fal !== undefined) return { provider: 'fal', model: fal, version: undefined }
   const [, model, version] = /^replicate:([\w.-]+\/[\w.-]+)(?::([\w.-]+))?$/.exec(word) ?? []
   if (model !== undefined) return { provider: 'replicate', model, version }
+  const [, id] = /^openrouter:([\w.-]+\/[\w.-]+(?::[\w.-]+)?)$/.exec(word) ?? []
+  if (id !== undefined) return { provider: 'openrouter', model: id, version: undefined }
   throw usageError(
-    `"${shortened(printable(word), 200)}" is not a model to import: use fal:<endpoint> or replicate:<owner/name[:version]>.`,
+    `"${shortened(printable(word), 200)}" is not a model to import: use fal:<endpoint>, replicate:<owner/name[:version]> or openrouter:<id>.`,
     EXAMPLES,
   )
 }
@@ -102,6 +106,8 @@ export interface Published {
   readonly isOfficial: boolean
   /** Output of the provider's example. */
   readonly example: unknown
+  /** What a run costs, if the provider publishes that. */
+  readonly cost?: Json | undefined
 }
 
 /**
@@ -109,6 +115,7 @@ export interface Published {
  * Undefined if there is none in it.
  */
 export function readPublished(value: unknown, { provider, model }: ModelAddress): Published | undefined {
+  if (provider === 'openrouter') return readOpenRouter(value, model)
   const found = isObject(value) && Array.isArray(value.models) ? (value.models[0] as unknown) : value
   const outer = isObject(found) ? found : {}
   const version = isObject(outer.latest_version) ? outer.latest_version : outer
@@ -193,14 +200,15 @@ export async function fetchPublished(ctx: Context, address: ModelAddress): Promi
           `\`rushes models import ${addressText(address)} --from schema.json\`.`,
       },
     )
-  const urls =
-    provider === 'fal'
-      ? [
-          `https://fal.ai/api/openapi/queue/openapi.json?endpoint_id=${encodeURIComponent(model)}`,
-          `${api}/models?endpoint_id=${encodeURIComponent(model)}&expand=openapi-3.0`,
-        ]
-      : [`${api}/models/${model}${version === undefined ? '' : `/versions/${version}`}`]
-  for (const url of urls) {
+  const urls = {
+    fal: [
+      `https://fal.ai/api/openapi/queue/openapi.json?endpoint_id=${encodeURIComponent(model)}`,
+      `${api}/models?endpoint_id=${encodeURIComponent(model)}&expand=openapi-3.0`,
+    ],
+    replicate: [`${api}/models/${model}${version === undefined ? '' : `/versions/${version}`}`],
+    openrouter: [`${api}/videos/models`, `${api}/images/models`],
+  }
+  for (const url of urls[provider]) {
     const published = readPublished(await getJson(ctx, new URL(url)), address)
     if (published !== undefined) return published
   }

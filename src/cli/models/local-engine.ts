@@ -4,6 +4,7 @@ import { basename, resolve } from 'node:path'
 import { RushesError, usageError } from '../../errors.js'
 import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { listedValues } from '../../protocol/parameters.js'
+import { PROVIDERS } from '../../service/engines/hosted/providers.js'
 import type { Size } from '../../service/engines/sizes.js'
 import { type EngineWord, readEngineWord, withKeyVariable } from '../../service/models/engine-word.js'
 import type { AddedModel } from '../../service/models/model-set.js'
@@ -142,7 +143,7 @@ async function preferredSizes(kind: Kind, own: Size | undefined) {
 export function addedModel({ name, kind, engine, ratio }: LocalEngine): AddedModel {
   const { input } = PREVIEW_DOCUMENTS[kind]
   const { prompt, aspect_ratio: aspect } = input.properties
-  const isHosted = ['fal', 'replicate', 'cog'].includes(String(engine.type))
+  const isHosted = Object.hasOwn(PROVIDERS, String(engine.type))
   const properties = isHosted
     ? { ...(prompt && { prompt }) }
     : { ...input.properties, ...(ratio && aspect && { aspect_ratio: { ...aspect, default: ratio } }) }

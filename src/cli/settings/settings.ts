@@ -9,15 +9,7 @@ import type { Terminal } from '../terminal/output.js'
 import { type ConfigFile, type RawProfile, settingsOf, storedKeyOf } from './config-file.js'
 import type { Globals } from './globals.js'
 import { checkProfile, type Missing, missingError, NO_BASE_URL, noKey } from './required-settings.js'
-import {
-  addressHint,
-  CONFIG_KEYS,
-  findSetting,
-  isOn,
-  KEY_VARIABLES,
-  LOCAL_ADDRESS,
-  type SettingName,
-} from './table.js'
+import { CONFIG_KEYS, findSetting, isOn, KEY_VARIABLES, LOCAL_ADDRESS, type SettingName } from './table.js'
 
 export interface Settings {
   /** The flags of the line. `local` is also true because of RUSHES_LOCAL or the setting. */
@@ -49,8 +41,6 @@ export interface SettingsOptions {
   readonly home?: RunHome | undefined
   /** Whether the command may create the profile of `--profile`. For other commands the profile must exist. */
   readonly createsProfile?: boolean
-  /** Whether the command itself reports a service URL with the path of the API, so that no warning is printed. */
-  readonly reportsAddress?: boolean
   /** Whether the command ignores RUSHES_LOCAL and the setting `local`. */
   readonly ignoresLocal?: boolean
 }
@@ -60,7 +50,7 @@ export function openSettings(
   options: SettingsOptions,
 ): Settings {
   const { env, out, config } = app
-  const { home, createsProfile = false, reportsAddress = false } = options
+  const { home, createsProfile = false } = options
   if (options.globals.local && options.globals.baseUrl !== undefined)
     throw usageError('--local and --base-url cannot be used together.', 'Use only one of them.')
   const profileName = options.globals.profile ?? variable(env, 'RUSHES_PROFILE') ?? profileOf(home, config)
@@ -91,10 +81,7 @@ export function openSettings(
   const findBaseUrl = once((): string | undefined => {
     const text = home?.address ?? setting('baseUrl', globals.baseUrl)
     if (text === undefined) return undefined
-    const address = parseBaseUrl(text, { allowHttp: variable(env, 'RUSHES_ALLOW_HTTP') === '1' })
-    const hint = addressHint(address)
-    if (hint !== undefined && !reportsAddress && home === undefined) out.warn(hint)
-    return address
+    return parseBaseUrl(text, { allowHttp: variable(env, 'RUSHES_ALLOW_HTTP') === '1' })
   })
 
   const keyCommand = () => settingsOf(profile(), ['apiKeyCommand']).apiKeyCommand

@@ -207,13 +207,3 @@ export function findSetting(name: SettingName, { flag, env, file }: SettingSourc
   if (value !== undefined) check?.(value, source ?? '')
   return value
 }
-
-/** `rushes` adds `/api/v1` to the service URL, but people often copy a URL that already includes it. */
-const API_PATH = /\/api(\/v1(\/runs)?)?$/
-
-/** A hint for a service URL that ends in the path of the API; undefined for other URLs. */
-export function addressHint(baseUrl: string): string | undefined {
-  const [ending] = API_PATH.exec(baseUrl) ?? []
-  if (ending === undefined) return undefined
-  return `The service URL ends in ${ending}, but rushes adds /api/v1 itself. Use ${baseUrl.replace(API_PATH, '')}`
-}

@@ -55,6 +55,15 @@ export interface RenderJob extends RemoteJob, UpstreamJob {
   save?(stored: StoredJob): Promise<void>
 }
 
+/** Where a job is. Nothing about it is sent to another server. */
+export interface JobPlace {
+  /** The type of its engine. */
+  readonly type: string
+  readonly origin: string
+  /** Whether it may cost money. */
+  readonly costs: boolean
+}
+
 /**
  * A job at the server of a model: its id, and what else is needed to follow it. At most 4 KiB as JSON.
  */
@@ -62,6 +71,8 @@ export interface JobHandle {
   readonly id: string
   /** URLs of the job by name, all of the origin of the engine's server. */
   readonly urls?: Readonly<Record<string, string>>
+  /** Undefined for a job that an operator has named, and for one of an earlier version. */
+  readonly place?: JobPlace
 }
 
 /** A create that is sent to a server at most once. Stored before it is sent. */
@@ -71,6 +82,7 @@ export interface JobIntent {
   readonly sentAtMs: number
   /** Path below the server's URL, or the command. */
   readonly endpoint: string
+  readonly place?: JobPlace
 }
 
 /** An intent without a handle: the create may have been accepted, and its answer is not known. */
@@ -79,6 +91,8 @@ export interface StoredJob {
   readonly handle?: JobHandle
   /** Whether an operator has named the job. Its server may not know it; the outcome is then as unknown as before. */
   readonly isNamed?: true
+  /** How the job ended: with a result, or without one. Undefined while it may continue. */
+  readonly end?: 'done' | 'over'
 }
 
 export interface RenderedFile {
@@ -90,6 +104,12 @@ export interface RenderedFile {
 
 /** Whether the provider charged for a job that was canceled. */
 export type Charge = 'charged' | 'not charged' | 'unknown'
+
+/**
+ * `succeeded`: it was too late, and the result is there. `not canceled`: the server did not answer, or does not have the job
+ * yet, so the job may continue.
+ */
+export type CancelEnd = Charge | 'succeeded' | 'not canceled'
 
 /** A run whose job is canceled. */
 export interface CanceledJob {
@@ -116,10 +136,10 @@ export interface Engine {
    */
   check?(signal: AbortSignal): Promise<string>
   /**
-   * Called for a canceled run, after its render has ended: returns whether its job was charged. Cancels the job by its
-   * own id, unless `render` did so. Undefined: the engine has no jobs that outlive `render`.
+   * Called for a canceled run, after its render has ended, until the job is canceled: cancels it by its own id. Undefined: the
+   * engine has no jobs that outlive `render`.
    */
-  cancel?(run: CanceledJob): Promise<Charge | undefined>
+  cancel?(run: CanceledJob): Promise<CancelEnd | undefined>
   /** Ends all processes and connections of the engine. */
   close?(): Promise<void>
 }

@@ -9,6 +9,7 @@ import { readCommand } from './command/index.js'
 import { createCogEngine } from './hosted/cog.js'
 import { createFalEngine } from './hosted/fal.js'
 import { readHosted } from './hosted/index.js'
+import { createOpenRouterEngine } from './hosted/openrouter.js'
 import { createReplicateEngine } from './hosted/replicate.js'
 import { readImages } from './images/index.js'
 import type { ReadEngine } from './read-engine.js'
@@ -67,6 +68,7 @@ export const ENGINE_TYPES: Readonly<Record<string, ReadEngine>> = {
   sdcpp: withTimeLimit(readSdcpp),
   fal: withTimeLimit(readHosted('fal', createFalEngine)),
   replicate: withTimeLimit(readHosted('replicate', createReplicateEngine)),
+  openrouter: withTimeLimit(readHosted('openrouter', createOpenRouterEngine)),
   cog: withTimeLimit(readHosted('cog', createCogEngine)),
   command: withTimeLimit(readCommand),
   preview: readPreview,

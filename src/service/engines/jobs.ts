@@ -1,23 +1,33 @@
 /**
- * The life of a job at the server of a model, the same for all types of servers: created once, stored with its run, then
- * polled until its outputs can be fetched. A worker that takes the run over follows the stored job. A type of server is
- * a `JobServer`: what its requests are, and what its answers mean.
+ * The life of a job at the server of a model, the same for all types of servers. It is one state, stored with its run and read
+ * before each decision:
+ *
+ *   (nothing) ──▶ intent ──▶ handle ──▶ end: done     its outputs can be fetched
+ *      ▲             │          └─────▶ end: over     it ended without a result
+ *      └─────────────┘ certainly refused
+ *
+ * A worker that takes the run over goes on from there. A type of server is a `JobServer`: what its requests are, and what
+ * its answers mean.
  */
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { createLateSignal, withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { retry, retryErrors, stepOf } from '../../host/retry.js'
 import { isObject } from '../../protocol/parse.js'
 import { asSentence, printable, shortened } from '../../protocol/text.js'
 import {
+  type CancelEnd,
   type CanceledJob,
-  type Charge,
   type Engine,
   JobDetached,
   type JobHandle,
+  type JobPlace,
   OutcomeUnknown,
   type RenderedFile,
   type RenderJob,
   RunCanceled,
+  type StoredJob,
 } from './engine.js'
 import { isUncertain, newIntent, SETTLE_MS } from './outcome.js'
 import type { Upstream, UpstreamRequest } from './upstream/index.js'
@@ -44,6 +54,8 @@ export interface JobCreate {
 }
 
 export interface JobServer<Result> {
+  /** The type of its engine, such as `fal`. */
+  readonly type: string
   readonly upstream: Upstream
   /** Pauses between polls; the last one repeats. */
   readonly pollStepsMs: readonly number[]
@@ -53,8 +65,8 @@ export interface JobServer<Result> {
   poll(handle: JobHandle, signal: AbortSignal, number: number): Promise<JobState<Result>>
   /** Fetches the outputs. After 403, 404, 409 or 410, it is called again with a fresh result. */
   outputs(result: Result, job: RenderJob, handle: JobHandle): Promise<readonly RenderedFile[]>
-  /** Cancels this job, and never another one. `succeeded`: it was too late, and the result is there. */
-  cancel(handle: JobHandle, signal: AbortSignal): Promise<Charge | 'succeeded'>
+  /** Cancels this job, and never another one. Rejects if the server does not confirm it. */
+  cancel(handle: JobHandle, signal: AbortSignal): Promise<Exclude<CancelEnd, 'not canceled'>>
   /** For a server where the client chooses the id: the run then always has the same job. */
   readonly chosen?: {
     handleOf(runId: string): JobHandle
@@ -70,6 +82,9 @@ const MAX_FAILURES = 20
 const OUTPUT_STEPS_MS = [1_000, 2_000, 4_000, 8_000]
 /** Tries for paid outputs whose host is down: about five minutes. */
 const MAX_OUTPUT_TRIES = 40
+/** Refusals of polls by the provider itself, in a row and over this time, after which nothing more is asked. */
+const MIN_REFUSALS = 5
+const REFUSED_FOR_MS = 180_000
 /** An aborted engine has 3 s to stop. */
 export const CANCEL_LIMIT_MS = 2_500
 const MAX_HANDLE_BYTES = 4_096
@@ -88,68 +103,87 @@ export function acceptedJob(id: unknown, urls: Readonly<Record<string, unknown>>
   return { id, urls: Object.fromEntries(Object.entries(urls).filter(isText)) }
 }
 
-interface JobParts<Result> {
-  readonly server: JobServer<Result>
-  readonly clock: Clock
-}
-
-interface JobEngine<Result> extends JobParts<Result> {
-  /** Charges of the runs that are rendered, and of canceled runs until `cancel` asks for them. */
-  readonly charges: Map<string, Charge>
-  /** By run: settles when `render` has ended, which the service stops waiting for some time after an abort. */
-  readonly rendering: Map<string, Promise<unknown>>
-}
-
 export function createJobEngine<Result>(
   server: JobServer<Result>,
   clock: Clock,
 ): Required<Pick<Engine, 'render' | 'cancel'>> {
-  const engine: JobEngine<Result> = { server, clock, charges: new Map(), rendering: new Map() }
   return {
-    async render(job) {
-      const { rendering } = engine
-      const id = job.run?.id ?? ''
-      const work = render(engine, job)
-      rendering.set(id, work)
-      return await work.finally(() => void (rendering.get(id) === work && rendering.delete(id)))
-    },
-    cancel: (job) => cancelRun(engine, job),
+    render: (job) => render({ server, clock, job, stored: job.stored ?? {} }),
+    cancel: (run) => cancel(server, clock, run),
   }
 }
 
-async function render<Result>(engine: JobEngine<Result>, job: RenderJob): Promise<readonly RenderedFile[]> {
+/** A run at its server. `stored`: what is stored with the run now; every decision reads it. */
+interface JobRun<Result> {
+  readonly server: JobServer<Result>
+  readonly clock: Clock
+  readonly job: RenderJob
+  stored: StoredJob
+}
+
+async function save<Result>(run: JobRun<Result>, stored: StoredJob): Promise<void> {
+  await run.job.save?.(stored)
+  run.stored = stored
+}
+
+const placeOf = <Result>({ type, upstream: { origin, costs } }: JobServer<Result>): JobPlace => ({
+  ...{ type, origin, costs },
+})
+
+/** Whether the job is at another server than that of its model: the document was changed. */
+function isElsewhere<Result>({ handle, intent }: StoredJob, server: JobServer<Result>): boolean {
+  const { place } = handle ?? intent ?? {}
+  return place !== undefined && (place.type !== server.type || place.origin !== server.upstream.origin)
+}
+
+async function render<Result>(run: JobRun<Result>): Promise<readonly RenderedFile[]> {
+  const { server, job } = run
+  const { costs } = server.upstream
   try {
-    return await follow(engine, await start(engine, job), job)
+    if (isElsewhere(run.stored, server)) throw new OutcomeUnknown('Its model has another server now.')
+    const handle = await handleOf(run)
+    const result = await follow(run, handle)
+    // From here on, a cancel would delete the paid result.
+    if (costs) await save(run, { ...run.stored, end: 'done' })
+    return await fetchOutputs(run, handle, result)
   } catch (error) {
+    const isOver = error instanceof JobEnded && costs && run.stored.handle !== undefined
+    if (isOver) await save(run, { ...run.stored, end: 'over' })
     if (!(error instanceof OutcomeUnknown)) job.signal.throwIfAborted()
     throw error
-  } finally {
-    if (!(job.signal.reason instanceof RunCanceled)) engine.charges.delete(job.run?.id ?? '')
   }
 }
 
-async function cancelRun<Result>(engine: JobEngine<Result>, { id, stored }: CanceledJob): Promise<Charge> {
-  const { charges, rendering, server } = engine
-  await Promise.allSettled([rendering.get(id)])
-  const known = charges.get(id)
-  charges.delete(id)
-  const { handle, intent } = stored ?? {}
-  if (known !== undefined && (known !== 'unknown' || handle !== undefined)) return known
-  // The intent is stored before the request is sent.
-  if (handle === undefined && intent === undefined) return known ?? 'not charged'
-  const job = handle ?? server.chosen?.handleOf(id)
-  return job === undefined ? 'unknown' : chargeOf(await cancelJob(engine, job))
+async function handleOf<Result>(run: JobRun<Result>): Promise<JobHandle> {
+  const { handle, isNamed } = run.stored
+  if (handle === undefined) return await start(run)
+  // Versions before stored no place.
+  return handle.place === undefined && !isNamed ? await keep(run, handle) : handle
 }
 
-/** Returns the stored job, the job of an earlier create, or a new one. */
-async function start<Result>(engine: JobEngine<Result>, job: RenderJob): Promise<JobHandle> {
-  const { server, clock } = engine
-  const { handle, intent } = job.stored ?? {}
-  if (handle !== undefined) return handle
+/** Cancels the job of a run that is not rendered any longer. */
+async function cancel<Result>(
+  server: JobServer<Result>,
+  clock: Clock,
+  { id, stored = {} }: CanceledJob,
+): Promise<CancelEnd> {
+  const { handle, intent, end } = stored
+  const { costs } = server.upstream
+  if ((handle === undefined && intent === undefined) || end === 'over') return 'not charged'
+  if (end === 'done') return 'succeeded'
+  const job = handle ?? server.chosen?.handleOf(id)
+  if (job === undefined || isElsewhere(stored, server)) return 'not canceled'
+  const canceled = await cancelJob(server, clock, job)
+  return costs || canceled === 'not canceled' ? canceled : 'not charged'
+}
+
+/** Returns the job of an earlier create, or a new one. */
+async function start<Result>(run: JobRun<Result>): Promise<JobHandle> {
+  const { server, clock, job } = run
   // Never sent again, also if the document no longer has a cost.
-  const plan = intent === undefined ? await server.create(job) : undefined
+  const plan = run.stored.intent === undefined ? await server.create(job) : undefined
   const chosen = server.chosen?.handleOf(job.run?.id ?? '')
-  if (chosen !== undefined && (await isKnown(engine, chosen, job))) return await save(engine, chosen, job)
+  if (chosen !== undefined && (await isKnown(run, chosen))) return await keep(run, chosen)
   if (plan === undefined) throw new OutcomeUnknown('The service stopped before the answer arrived.')
   // A job whose id does not arrive before the abort could not be canceled or followed.
   const lateMs = () => {
@@ -159,11 +193,11 @@ async function start<Result>(engine: JobEngine<Result>, job: RenderJob): Promise
   }
   const late = createLateSignal(job.signal, lateMs, clock)
   try {
-    return await save(engine, await create(engine, job, plan, late.signal), job)
+    return await keep(run, await create(run, plan, late.signal))
   } catch (error) {
     // The request may still be in flight.
-    if (chosen !== undefined && !(error instanceof JobEnded) && (await mayCancel(engine, chosen, job)))
-      await cancelJob(engine, chosen, { waitMs: SETTLE_MS })
+    if (chosen !== undefined && !(error instanceof JobEnded) && (await isMine(run)))
+      await cancelJob(server, clock, chosen, { waitMs: SETTLE_MS })
     throw error
   } finally {
     late.end()
@@ -171,38 +205,27 @@ async function start<Result>(engine: JobEngine<Result>, job: RenderJob): Promise
 }
 
 /** Whether the server has the job of an earlier create of this run. Without an intent, nothing is sent before it answers. */
-async function isKnown<Result>(
-  { server }: JobEngine<Result>,
-  chosen: JobHandle,
-  { signal, stored }: RenderJob,
-): Promise<boolean> {
+async function isKnown<Result>({ server, job, stored }: JobRun<Result>, chosen: JobHandle): Promise<boolean> {
   try {
-    return (await server.chosen?.isKnown(chosen, signal)) === true
+    return (await server.chosen?.isKnown(chosen, job.signal)) === true
   } catch (error) {
-    signal.throwIfAborted()
-    if (stored?.intent === undefined) throw error
+    job.signal.throwIfAborted()
+    if (stored.intent === undefined) throw error
     return false
   }
 }
 
 /** Sends the request once. */
 async function create<Result>(
-  engine: JobEngine<Result>,
-  job: RenderJob,
+  run: JobRun<Result>,
   plan: JobCreate,
   sentSignal: AbortSignal,
 ): Promise<JobHandle> {
-  const { clock, server } = engine
+  const { clock, server, job } = run
   const { costs } = server.upstream
   const request = await plan.request()
-  const onSend = async () => {
-    await job.save?.({ intent: newIntent(request.path, clock) })
-    note(engine, job, 'unknown')
-  }
-  const onRefused = async () => {
-    note(engine, job, 'not charged')
-    await job.save?.({})
-  }
+  const onSend = () => save(run, { intent: { ...newIntent(request.path, clock), place: placeOf(server) } })
+  const onRefused = () => save(run, {})
   const hooks = costs && { onSend, onRefused }
   try {
     return await plan.accept(await server.upstream.value({ ...request, sentSignal, ...hooks }, job.signal))
@@ -226,66 +249,40 @@ async function create<Result>(
   }
 }
 
-async function save<Result>(
-  engine: JobEngine<Result>,
-  handle: JobHandle,
-  job: RenderJob,
-): Promise<JobHandle> {
-  const kept = bounded(handle, engine.server.upstream.origin)
-  await job.save?.({ handle: kept })
+async function keep<Result>(run: JobRun<Result>, handle: JobHandle): Promise<JobHandle> {
+  const kept = { ...bounded(handle, run.server.upstream.origin), place: placeOf(run.server) }
+  await save(run, { handle: kept })
   return kept
 }
 
-async function follow<Result>(
-  engine: JobEngine<Result>,
-  handle: JobHandle,
-  job: RenderJob,
-): Promise<readonly RenderedFile[]> {
-  const { server } = engine
-  let isKnown = job.stored?.isNamed !== true
-  const onKnown = async () => {
-    if (!isKnown) await save(engine, handle, job)
-    isKnown = true
-  }
-  let result: Result
-  try {
-    result = await untilDone(engine, handle, { ...job, onKnown })
-  } catch (error) {
-    if (!isKnown && error instanceof JobEnded) throw notKnown(handle)
-    const isOver = error instanceof JobEnded || error instanceof OutcomeUnknown
-    if (isKnown && !isOver && (await mayCancel(engine, handle, job))) {
-      const end = await cancelJob(engine, handle, { keepsResult: server.upstream.costs && isTimedOut(job) })
-      note(engine, job, chargeOf(end))
-      const isLeft = end === 'succeeded' || end === 'not canceled'
-      if (isLeft && isTimedOut(job)) throw undecided(handle, job.signal.reason)
-    }
-    throw error
-  }
-  // From here on, a cancel would delete the paid result.
-  note(engine, job, server.upstream.costs ? 'charged' : 'not charged')
-  return await fetchOutputs(engine, handle, result, job)
-}
-
-/** Whether the run still belongs to this worker: after a pause of this process, another one may follow the job. */
-async function mayCancel<Result>(
-  engine: JobEngine<Result>,
-  handle: JobHandle,
-  job: RenderJob,
-): Promise<boolean> {
-  if (isDetached(job)) return false
-  return await save(engine, handle, job).then(
+/**
+ * Whether the run may be canceled here: it still belongs to this worker, also after a pause of this process, and neither
+ * another worker follows the job nor the user's cancel decides on it.
+ */
+async function isMine<Result>(run: JobRun<Result>): Promise<boolean> {
+  const { reason } = run.job.signal
+  if (reason instanceof JobDetached) return false
+  return await save(run, run.stored).then(
     () => true,
     () => false,
   )
 }
 
-function note<Result>({ charges }: JobEngine<Result>, { run }: RenderJob, charge: Charge): void {
-  if (run) charges.set(run.id, charge)
-}
-
-interface FollowedJob extends RenderJob {
-  /** Called for each state that the server reports: it knows the job. */
-  onKnown(): Promise<void>
+async function follow<Result>(run: JobRun<Result>, handle: JobHandle): Promise<Result> {
+  const { server, clock, job } = run
+  const { costs } = server.upstream
+  try {
+    return await untilDone(run, handle)
+  } catch (error) {
+    const isOver = error instanceof JobEnded || error instanceof OutcomeUnknown
+    const isCanceled = job.signal.reason instanceof RunCanceled
+    if (isOver || isCanceled || run.stored.isNamed || !(await isMine(run))) throw error
+    if (costs && !job.signal.aborted) throw error instanceof UpstreamError ? undecided(handle, error) : error
+    const end = await cancelJob(server, clock, handle, { keepsResult: costs })
+    if (costs && (end === 'succeeded' || end === 'not canceled')) throw undecided(handle, job.signal.reason)
+    if (costs) await save(run, { ...run.stored, end: 'over' })
+    throw error
+  }
 }
 
 /** The job continues, or has its result, which an operator can still have fetched. */
@@ -302,51 +299,24 @@ const failedText = ({ clean, costs }: Upstream, text: string): string => {
 }
 
 /** Resolves with the result of the job. A failed poll is repeated: the job continues, and may have been paid for. */
-async function untilDone<Result>(
-  { server, clock }: JobParts<Result>,
-  handle: JobHandle,
-  job: FollowedJob,
-): Promise<Result> {
+async function untilDone<Result>(run: JobRun<Result>, handle: JobHandle): Promise<Result> {
+  const { server, clock, job } = run
   const { signal } = job
-  const { upstream } = server
-  const { costs } = upstream
-  let [failures, missing, progress, position] = [0, 0, 0, -1]
-  const read = (state: JobState<Result>): { readonly result: Result } | undefined => {
-    if (state.state === 'unknown') return undefined
-    missing = state.state === 'missing' ? missing + 1 : 0
-    if (costs && missing >= MAX_FAILURES) throw notKnown(handle)
-    if (!costs && missing >= MAX_MISSING)
-      throw new JobEnded(
-        "The model's server no longer knows this job: it was probably restarted. Run it again.",
-      )
-    if (state.state === 'failed') throw new JobEnded(failedText(upstream, state.message))
-    const before = state.state === 'waiting' ? state.position : Math.min(position, 0)
-    if (before !== undefined && before !== position) {
-      position = before
-      job.onPosition?.(position)
-    }
-    const fraction = state.state === 'done' ? 1 : state.state === 'running' ? Number(state.fraction) : 0
-    if (fraction > progress && fraction <= 1) {
-      progress = fraction
-      job.onProgress?.(progress)
-    }
-    return state.state === 'done' ? { result: state.result } : undefined
-  }
+  const polls = new Polls(run, handle)
   const attempt = async (number: number): Promise<{ readonly result: Result } | undefined> => {
     try {
       const state = await server.poll(handle, signal, number)
-      if (state.state !== 'missing' && state.state !== 'unknown') await job.onKnown()
-      const done = read(state)
-      failures = 0
+      // A job that an operator has named is the run's own from now on.
+      if (run.stored.isNamed && state.state !== 'missing' && state.state !== 'unknown')
+        await keep(run, handle)
+      const done = polls.read(state)
+      polls.answered()
       return done
     } catch (error) {
       signal.throwIfAborted()
+      if (error instanceof JobEnded && run.stored.isNamed) throw notKnown(handle)
       if (error instanceof JobEnded || !(error instanceof UpstreamError)) throw error
-      if (isOwnMissing(error)) return read({ state: 'missing' })
-      if (costs && isRefusedKey(error)) throw undecided(handle, error)
-      const isRepeated = isMissing(error) || isTransient(error) || (costs && isUnreachable(error))
-      if (!isRepeated || (++failures >= MAX_FAILURES && !costs)) throw error
-      return undefined
+      return polls.failed(error)
     }
   }
   const { result } = await retry({
@@ -359,47 +329,126 @@ async function untilDone<Result>(
   return result
 }
 
+/** What the polls of a job have found in a row. */
+class Polls<Result> {
+  readonly #run: JobRun<Result>
+  readonly #handle: JobHandle
+  #failures = 0
+  #missing = 0
+  #refusals = 0
+  #refusedAtMs = 0
+  #progress = 0
+  #position = -1
+
+  constructor(run: JobRun<Result>, handle: JobHandle) {
+    this.#run = run
+    this.#handle = handle
+  }
+
+  answered(): void {
+    this.#failures = 0
+    this.#refusals = 0
+  }
+
+  /** Returns the result of a job that is done. */
+  read(state: JobState<Result>): { readonly result: Result } | undefined {
+    const { server, job } = this.#run
+    const { costs } = server.upstream
+    if (state.state === 'unknown') return undefined
+    this.#missing = state.state === 'missing' ? this.#missing + 1 : 0
+    if (costs && this.#missing >= MAX_FAILURES) throw notKnown(this.#handle)
+    if (!costs && this.#missing >= MAX_MISSING)
+      throw new JobEnded(
+        "The model's server no longer knows this job: it was probably restarted. Run it again.",
+      )
+    if (state.state === 'failed') throw new JobEnded(failedText(server.upstream, state.message))
+    const before = state.state === 'waiting' ? state.position : Math.min(this.#position, 0)
+    if (before !== undefined && before !== this.#position) {
+      this.#position = before
+      job.onPosition?.(before)
+    }
+    const fraction = state.state === 'done' ? 1 : state.state === 'running' ? Number(state.fraction) : 0
+    if (fraction > this.#progress && fraction <= 1) {
+      this.#progress = fraction
+      job.onProgress?.(fraction)
+    }
+    return state.state === 'done' ? { result: state.result } : undefined
+  }
+
+  /** Throws if the poll is not repeated. */
+  failed(error: UpstreamError): { readonly result: Result } | undefined {
+    const { server, clock } = this.#run
+    const { costs } = server.upstream
+    const isOwn = isObject(error.answer)
+    if (isMissing(error) && isOwn) return this.read({ state: 'missing' })
+    if (costs && isRefusedKey(error)) {
+      // One refusal may be a hiccup of its provider, and a page is that of a proxy: the job continues.
+      if (!isOwn) return undefined
+      if (++this.#refusals === 1) this.#refusedAtMs = clock.monotonic()
+      const refusedForMs = clock.monotonic() - this.#refusedAtMs
+      if (this.#refusals >= MIN_REFUSALS && refusedForMs >= REFUSED_FOR_MS)
+        throw undecided(this.#handle, error)
+      return undefined
+    }
+    this.#refusals = 0
+    const isRepeated = isMissing(error) || isTransient(error) || (costs && isUnreachable(error))
+    if (!isRepeated || (++this.#failures >= MAX_FAILURES && !costs)) throw error
+    return undefined
+  }
+}
+
 /** Fetches the outputs. The links of an old result may have expired: each further try has a fresh one. */
 async function fetchOutputs<Result>(
-  { server, clock }: JobParts<Result>,
+  { server, clock, job }: JobRun<Result>,
   handle: JobHandle,
   first: Result,
-  job: RenderJob,
 ): Promise<readonly RenderedFile[]> {
+  const { costs } = server.upstream
+  const { signal } = job
   let result = first
   const attempt = async (number: number): Promise<readonly RenderedFile[]> => {
     if (number > 1) {
-      const state = await server.poll(handle, job.signal, number).catch(() => undefined)
+      const state = await server.poll(handle, signal, number).catch(() => undefined)
       if (state?.state === 'done') result = state.result
     }
-    return await server.outputs(result, job, handle)
+    try {
+      return await server.outputs(result, job, handle)
+    } catch (error) {
+      await removeHiddenFiles(job.folder)
+      throw error
+    }
   }
-  /** A paid result is not given up while its host is down. */
-  const isLater = (error: UpstreamError) =>
-    server.upstream.costs && (isTransient(error) || isUnreachable(error))
   const pauseMs = (error: unknown, number: number): number | undefined => {
     if (!(error instanceof UpstreamError) || error instanceof JobEnded) return undefined
-    if (isLater(error)) return number < MAX_OUTPUT_TRIES ? stepOf(OUTPUT_STEPS_MS, number) : undefined
+    // A paid result is not given up while its host is down.
+    if (costs && (isTransient(error) || isUnreachable(error)))
+      return number < MAX_OUTPUT_TRIES ? stepOf(OUTPUT_STEPS_MS, number) : undefined
     return [403, 404, 409, 410].includes(error.status ?? 0) ? OUTPUT_STEPS_MS[number - 1] : undefined
   }
-  const { signal } = job
   return await retryErrors(attempt, { pauseMs, clock, signal }).catch((error: unknown) => {
-    if (!server.upstream.costs) throw error
-    if (isTimedOut(job)) throw undecided(handle, signal.reason)
+    if (!costs || error instanceof JobEnded) throw error
+    const { reason } = signal
+    if (reason instanceof JobDetached || reason instanceof RunCanceled) throw error
     // The error is about a request for the result, and not about the job.
-    throw error instanceof UpstreamError && !(error instanceof JobEnded) ? undecided(handle, error) : error
+    const cause = signal.aborted ? reason : error
+    throw signal.aborted || error instanceof UpstreamError ? undecided(handle, cause as Error) : error
   })
 }
 
-/** `not canceled`: the server did not answer, or refused the cancel, so the job probably continues. */
-type CancelEnd = Charge | 'succeeded' | 'not canceled'
+/** Removes the files that a failed try has left. Their names begin with a dot. */
+async function removeHiddenFiles(folder: string): Promise<void> {
+  if (folder === '') return
+  for (const name of await readdir(folder).catch(() => []))
+    if (name.startsWith('.')) await rm(join(folder, name), { recursive: true, force: true })
+}
 
 /**
  * Waits first if the job may be about to enter the queue. `keepsResult`: leaves a job that has succeeded, because a cancel
- * may delete its paid result. Failures are ignored: the one that led here is reported.
+ * may delete its paid result.
  */
 async function cancelJob<Result>(
-  { server, clock }: JobParts<Result>,
+  server: JobServer<Result>,
+  clock: Clock,
   handle: JobHandle,
   { waitMs = 0, keepsResult = false } = {},
 ): Promise<CancelEnd> {
@@ -409,23 +458,10 @@ async function cancelJob<Result>(
     return last?.state === 'done' ? 'succeeded' : await server.cancel(handle, signal)
   }
   const limit = { timeoutMs: CANCEL_LIMIT_MS, reason: () => new Error('too slow'), clock }
-  const end = await withTimeout(work, limit).catch(() => 'not canceled' as const)
-  return server.upstream.costs ? end : 'not charged'
+  return await withTimeout(work, limit).catch(() => 'not canceled' as const)
 }
 
-const chargeOf = (end: CancelEnd): Charge =>
-  end === 'succeeded' ? 'charged' : end === 'not canceled' ? 'unknown' : end
-
-const isDetached = ({ signal }: RenderJob): boolean => signal.aborted && signal.reason instanceof JobDetached
-
-/** Whether the time limit of the run has passed. */
-const isTimedOut = ({ signal }: RenderJob): boolean =>
-  signal.aborted && !(signal.reason instanceof JobDetached || signal.reason instanceof RunCanceled)
-
 const isMissing = ({ status }: UpstreamError): boolean => status === 404 || status === 410
-
-/** A proxy answers with a page, with text or with nothing. */
-const isOwnMissing = (error: UpstreamError): boolean => isMissing(error) && isObject(error.answer)
 
 /** Whether the account of the key is the reason, and not the run. */
 export const isRefusedKey = ({ status = 0 }: UpstreamError): boolean => [401, 402, 403].includes(status)

@@ -10,6 +10,7 @@ import { isObject } from '../../protocol/parse.js'
 import {
   type Engine,
   JobDetached,
+  type JobHandle,
   type JobIntent,
   OutcomeUnknown,
   RendererCrashed,
@@ -46,8 +47,10 @@ export const renderedOnce = (engine: Engine, { costs, endpoint, clock }: Rendere
   async render(job) {
     const { intent, handle } = job.stored ?? {}
     if (intent !== undefined) throw new OutcomeUnknown('The service stopped before it ended.')
+    // A job of the engine that the model had before, or that an operator has named.
+    if (handle !== undefined && (costs || mayBePaid(handle)))
+      throw new OutcomeUnknown('Its engine has no jobs that can be followed.')
     if (!costs) return await engine.render(job)
-    if (handle !== undefined) throw new OutcomeUnknown('Its engine has no jobs that can be followed.')
     let isSent = false
     const onSend = async () => {
       await job.save?.({ intent: newIntent(endpoint, clock) })
@@ -69,9 +72,13 @@ export const renderedOnce = (engine: Engine, { costs, endpoint, clock }: Rendere
       throw error
     }
   },
-  cancel: async ({ stored }) =>
-    stored?.intent === undefined && stored?.handle === undefined ? 'not charged' : 'unknown',
+  cancel: async ({ stored: { intent, handle } = {} }) => {
+    if (handle !== undefined && mayBePaid(handle)) return 'not canceled'
+    return intent === undefined ? 'not charged' : 'unknown'
+  },
 })
+
+const mayBePaid = ({ place }: JobHandle): boolean => place?.costs !== false
 
 interface RenderedOnce {
   readonly costs: boolean

@@ -1,5 +1,6 @@
 /** The short form of an engine, which is the value of `--engine`: a shell command, or `images:http://127.0.0.1:1234/v1`. */
 import { usageError } from '../../errors.js'
+import { PROVIDERS } from '../engines/hosted/providers.js'
 
 export type EngineWord = Readonly<Record<string, string>> & { readonly type: string }
 
@@ -12,6 +13,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   sdcpp: 'sdcpp:http://127.0.0.1:1234',
   fal: 'fal:fal-ai/flux/dev',
   replicate: 'replicate:black-forest-labs/flux-schnell',
+  openrouter: 'openrouter:google/veo-3.1',
   cog: 'cog:http://127.0.0.1:5000',
 }
 
@@ -54,7 +56,7 @@ export function readEngineWord(word: string, flag: string): EngineWord {
   const [, named = '', rest = ''] = /^([a-z]+)(?::(.*))?$/s.exec(word) ?? []
   const example = Object.hasOwn(EXAMPLES, named) ? EXAMPLES[named] : undefined
   if (example === undefined) return { type: 'command', command: word }
-  const isHosted = named === 'fal' || named === 'replicate'
+  const isHosted = Object.hasOwn(PROVIDERS, named) && PROVIDERS[named]?.url !== undefined
   if (isHosted && /^[\w.-]+(\/[\w.-]+)+(:[\w.-]+)?$/.test(rest)) return { type: named, model: rest }
   throw usageError(
     `${flag}${named}:…: needs ${isHosted ? 'the name of a model' : 'the http or https URL of the server'}.`,

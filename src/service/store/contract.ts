@@ -88,6 +88,12 @@ export interface StoppingRun extends ModelOfRun {
   readonly stored?: StoredJob | undefined
 }
 
+/**
+ * How a canceled run has stopped. `kept`: its price is not refunded. `unknown`: its job may continue, and an operator decides.
+ * `resumed`: it was too late, so it returns to the queue, and its result is fetched.
+ */
+export type CanceledEnd = 'refunded' | 'kept' | 'unknown' | 'resumed'
+
 export interface CanceledRun {
   readonly accountId: number
   /** Whether this call canceled the run. False for a run that had ended. */

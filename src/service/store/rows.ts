@@ -100,7 +100,7 @@ export const newRunColumns = (run: NewRun) => ({
  * reads these, and libsql spends most of a read on columns.
  */
 export const STORED_RUN_COLUMNS = `runs.id, runs.account_id, runs.model, runs.kind, runs.status, runs.created_at,
-      runs.started_at, runs.finished_at`
+      runs.started_at, runs.finished_at, runs.stopping`
 
 /** Columns of a `StoredRun`, except outputs. */
 export const RUN_COLUMNS = `${STORED_RUN_COLUMNS}, failure, input`
@@ -112,14 +112,18 @@ export const DOCUMENT =
 export const OUTPUT_COLUMNS = 'run_id, token, name, content_type, bytes, sha256'
 
 /** Converts a row with its outputs, except its input. */
-export const summaryOf = <Summary extends Omit<StoredRun, 'input'>>(
-  row: Row,
+export function summaryOf<Summary extends Omit<StoredRun, 'input'>>(
+  { stopping, ...row }: Row,
   outputs: readonly Row[],
-): Summary => ({
-  ...recordOf<Summary>(row),
-  failure: failureOf(row.failure),
-  outputs: outputs.map(({ run_id: _, ...output }) => recordOf<StoredOutput>(output)),
-})
+): Summary {
+  return {
+    ...recordOf<Summary>(row),
+    // A cancel that is not decided can still come too late.
+    ...(stopping ? { status: 'processing', finishedAtMs: undefined } : undefined),
+    failure: failureOf(row.failure),
+    outputs: outputs.map(({ run_id: _, ...output }) => recordOf<StoredOutput>(output)),
+  }
+}
 
 /** Also parses the input. A corrupt input fails only its run, and not each claim that finds it. */
 export function runOf(row: Row, outputs: readonly Row[]): StoredRun {

@@ -40,7 +40,7 @@ export interface RunFailure {
 const REFUNDS = {
   refunded: ' Its price was refunded.',
   kept: ' Its price was not refunded, because the provider may have charged for it.',
-  abandoned: ' Its price was not refunded, because the service no longer has its model.',
+  unknown: ' Its price was not refunded, because its job may continue at the provider.',
 } as const
 
 /** Returns the failure with this sentence, in place of an earlier one. */
@@ -49,22 +49,19 @@ export function withRefund({ code, message }: RunFailure, refund: keyof typeof R
   return { code, message: `${asSentence(text)}${REFUNDS[refund]}` }
 }
 
-const CANCELED_ENDS = {
-  free: '',
-  charged: ' Its provider may have charged for it.',
-  undecided: ' The service is stopping it.',
-  ...REFUNDS,
+const FREE_ENDS = {
+  refunded: '',
+  kept: ' Its provider may have charged for it.',
+  unknown: ' Its job may continue at the provider, and cost money.',
 } as const
-const CANCELED_CODES = { undecided: 'canceling', abandoned: OUTCOME_UNKNOWN } as const
 
-/**
- * The error of a canceled run. `free` and `charged`: its price was 0. `undecided`: it was being rendered, and has not
- * stopped yet. `abandoned`: no worker could stop it.
- */
-export const canceled = (refund: keyof typeof CANCELED_ENDS): RunFailure => ({
-  code: refund === 'undecided' || refund === 'abandoned' ? CANCELED_CODES[refund] : 'canceled',
-  message: `The run was canceled.${CANCELED_ENDS[refund]}`,
-})
+/** The error of a canceled run. `undecided`: it was being rendered, and has not stopped yet. */
+export function canceled(end: keyof typeof REFUNDS | 'undecided', price = 0): RunFailure {
+  if (end === 'undecided')
+    return { code: 'canceling', message: 'The run was canceled. The service is stopping it.' }
+  const code = end === 'unknown' ? OUTCOME_UNKNOWN : 'canceled'
+  return { code, message: `The run was canceled.${(price > 0 ? REFUNDS : FREE_ENDS)[end]}` }
+}
 
 /** The document of a model and its engine as JSON, which each run of the model carries. The paths in it are absolute. */
 export interface CarriedModel {

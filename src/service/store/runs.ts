@@ -3,12 +3,13 @@
  * (protocol/run-state.ts) allows: each statement that changes it also checks the previous status.
  */
 import { writeJson } from '../../protocol/json.js'
-import { OUTCOME_UNKNOWN } from '../../protocol/run-state.js'
+import { OUTCOME_UNKNOWN, REFUNDED } from '../../protocol/run-state.js'
 import { type JobIntent, OutcomeUnknown, type StoredJob } from '../engines/engine.js'
 import { type AccountState, checkBudget } from '../rules/key-checks.js'
 import { moveBalance } from './accounts.js'
 import type {
   AddedRun,
+  CanceledEnd,
   CanceledRun,
   ClaimedRun,
   DecidedRun,
@@ -118,7 +119,7 @@ export function createRunStore(database: Database) {
     },
     /**
      * Decides on a run whose outcome is unknown: refunds it, or returns it to the queue with the job that its provider has
-     * for it, unless it was canceled. A repeat of the same decision changes nothing.
+     * for it; the job of a canceled run is then canceled. A repeat of the same decision changes nothing.
      */
     decideUnknown: (id: string, decision: UnknownDecision): Promise<DecidedRun> =>
       repeatable(database, async (tx) => {
@@ -207,12 +208,12 @@ export function createAttemptStore(database: Database) {
       }))
     },
     /**
-     * Records that a canceled run has stopped, and whether it is refunded. `undefined`: an operator decides. Returns
-     * undefined if that is recorded already, or if the run no longer has the job `stored`.
+     * Records how a canceled run has stopped. Returns undefined if that is recorded already, or if the run no longer has the
+     * job `stored`.
      */
     settleCanceled: (
       id: string,
-      isRefunded: boolean | undefined,
+      end: CanceledEnd,
       nowMs: number,
       stored?: StoredJob | undefined,
     ): Promise<FailedRuns | undefined> =>
@@ -220,10 +221,13 @@ export function createAttemptStore(database: Database) {
         const row = await lockRun(tx, dialect, id)
         // A worker that still renders the run may have sent it in between.
         if (!row?.stopping || JSON.stringify(jobOf(row.job)) !== JSON.stringify(stored)) return undefined
-        const end = isRefunded === undefined ? 'abandoned' : isRefunded ? 'refunded' : 'kept'
-        const endOfFree = isRefunded === false ? 'charged' : 'free'
-        await explain(tx, id, canceled(Number(row.price) === 0 ? endOfFree : end), { stopping: false })
-        return { runs: 1, refunded: isRefunded ? await refundRun(tx, row, nowMs) : 0 }
+        if (end === 'resumed')
+          await tx.run(
+            `UPDATE runs SET ${backInQueue(dialect)}, stopping = false, finished_at = NULL, failure = NULL WHERE id = :id`,
+            { id },
+          )
+        else await explain(tx, id, canceled(end, Number(row.price)), { stopping: false })
+        return { runs: 1, refunded: end === 'refunded' ? await refundRun(tx, row, nowMs) : 0 }
       }),
   }
 }
@@ -333,7 +337,7 @@ async function cancelRun(tx: Transaction, row: Row, nowMs: number): Promise<Canc
   const isQueued = row.status === 'queued' && !hasJob(row.job)
   if (row.status !== 'queued' && row.status !== 'processing')
     return { accountId, isCanceled: false, refunded: 0 }
-  const failure = canceled(isQueued ? (Number(row.price) > 0 ? 'refunded' : 'free') : 'undecided')
+  const failure = canceled(isQueued ? 'refunded' : 'undecided', Number(row.price))
   const end = { status: 'canceled', finished_at: nowMs, stopping: !isQueued }
   await explain(tx, String(row.id), failure, end)
   return { accountId, isCanceled: true, refunded: isQueued ? await refundRun(tx, row, nowMs) : 0 }
@@ -353,8 +357,10 @@ export async function failRuns(
   // Locks accounts before keys, as `addRun` does, and accounts in their order.
   for (const row of rows.toSorted((one, other) => Number(one.account_id) - Number(other.account_id))) {
     const id = String(row.id)
-    const { intent, isNamed = false } = jobOf(row.job) ?? {}
-    const isInFlight = failure.code !== OUTCOME_UNKNOWN && (intent !== undefined || isNamed)
+    const { intent, handle, end, isNamed = false } = jobOf(row.job) ?? {}
+    // Also a paid job that the provider has not ended.
+    const mayContinue = handle !== undefined && handle.place?.costs !== false && end !== 'over'
+    const isInFlight = failure.code !== OUTCOME_UNKNOWN && (intent !== undefined || isNamed || mayContinue)
     const cause = isInFlight ? unknown(failure.message) : failure
     const isRefunded = cause.code !== OUTCOME_UNKNOWN
     const recorded = Number(row.price) > 0 ? withRefund(cause, isRefunded ? 'refunded' : 'kept') : cause
@@ -405,14 +411,17 @@ async function decideUnknown(
     isNamed: true as const,
   }
   const isFollowed = adopt !== undefined && stored?.handle?.id === adopt.handle?.id
-  if (row.status !== 'failed' && row.status !== 'canceled') return isFollowed ? 'done' : 'other'
   const failure = failureOf(row.failure)
-  if (failure?.code !== OUTCOME_UNKNOWN) return 'other'
   const refund = `SELECT 1 FROM credits WHERE run_id = :id AND kind = 'refund'`
-  if ((await tx.get(refund, { id })) !== undefined) return named === undefined ? 'done' : 'other'
-  if (row.status === 'canceled' && named !== undefined) return 'other'
+  const isRefunded = failure?.code === REFUNDED || (await tx.get(refund, { id })) !== undefined
+  if (isRefunded) return named === undefined ? 'done' : 'other'
+  const isEnded = (row.status === 'failed' || row.status === 'canceled') && !row.stopping
+  if (!isEnded) return isFollowed ? 'done' : 'other'
+  if (failure?.code !== OUTCOME_UNKNOWN) return 'other'
   if (named === undefined) {
-    if ((await refundRun(tx, row, nowMs)) > 0) await explain(tx, id, withRefund(failure, 'refunded'))
+    await refundRun(tx, row, nowMs)
+    const decided = { code: REFUNDED, message: failure.message }
+    await explain(tx, id, Number(row.price) > 0 ? withRefund(decided, 'refunded') : decided)
     // A job that is found later may be that of another run.
     await keepJob(tx, id, row.job as string | null, null)
     return 'done'
@@ -421,8 +430,11 @@ async function decideUnknown(
   const ofOthers = `SELECT job FROM runs WHERE job_key ${dialect.inList(':keys')} AND id <> :id`
   if ((await tx.get(ofOthers, { keys: [`${key}`], id })) !== undefined) return 'taken'
   await keepJob(tx, id, JSON.stringify(named), key)
-  await tx.run(`UPDATE runs SET ${backInQueue(dialect)}, finished_at = NULL, failure = NULL WHERE id = :id`, {
-    id,
-  })
+  if (row.status === 'failed')
+    await tx.run(
+      `UPDATE runs SET ${backInQueue(dialect)}, finished_at = NULL, failure = NULL WHERE id = :id`,
+      { id },
+    )
+  else await explain(tx, id, canceled('undecided'), { stopping: true, finished_at: nowMs })
   return 'done'
 }

@@ -1,16 +1,22 @@
 /**
- * Stops canceled runs. Their status is final already, but the render must be aborted, the job at the provider canceled,
- * and the refund decided. The database tells the worker which runs to stop, so any node can cancel a run.
+ * Stops canceled runs: the render is aborted, the job at the provider canceled, and then the refund decided. Until then, the
+ * run still counts as processing. The database tells the worker which runs to stop, so any node can cancel a run.
  */
 import { onAbort, settlesWithin } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
-import { type Charge, type Engine, RunCanceled, type StoredJob } from '../engines/engine.js'
+import { stepOf } from '../../host/retry.js'
+import { type CancelEnd, type Engine, RunCanceled } from '../engines/engine.js'
 import type { ServedModel } from '../models/served-model.js'
-import type { StoppingRun } from '../store/contract.js'
+import type { CanceledEnd, StoppingRun } from '../store/contract.js'
 import type { RunQueue } from '../store/index.js'
 
-/** Time that the engine has to cancel a job. After it, the charge counts as unknown. */
+/** Time that the engine has for one try. */
 const MAX_CANCEL_MS = 30_000
+/** Pauses between the tries to cancel a job whose server does not confirm it, and their end. */
+const CANCEL_STEPS_MS = [1_000, 2_000, 5_000, 10_000, 20_000]
+const MAX_STOPPING_MS = 120_000
+/** The same for a server that costs nothing. */
+const MAX_FREE_STOPPING_MS = 10_000
 /** Time after which a worker ends a run that no worker could stop, for example without the key of its provider. */
 const ABANDONED_AFTER_MS = 3_600_000
 
@@ -34,57 +40,76 @@ export interface CanceledRuns {
   stop(): Promise<void>
 }
 
-interface Decision {
-  readonly charge: Charge | undefined
-  readonly stored: StoredJob | undefined
+/** The tries to stop one run. */
+interface Tries {
+  number: number
+  nextAtMs: number
+  isRunning: boolean
+  /** A decision that could not be recorded, and the job that it is about. */
+  decided?: { readonly end: CanceledEnd; readonly job: string }
 }
 
 export function createCanceledRuns(options: CanceledRunsOptions): CanceledRuns {
   const { store, clock, engine, modelOf, worker, closing, claimsEnded } = options
   const onError = (error: unknown) => void (closing.aborted || options.onError(error))
   const held = new Map<string, AbortController>()
-  const settling = new Set<string>()
-  /** Decisions that are not recorded yet, with the jobs that they are about. The engine knows a charge only once. */
-  const decisions = new Map<string, Decision>()
+  const triesOf = new Map<string, Tries>()
 
-  async function chargeOf(run: StoppingRun): Promise<Charge | undefined> {
+  async function cancelJob(run: StoppingRun): Promise<CancelEnd | undefined> {
+    const hasJob = run.stored?.handle !== undefined
     try {
       const canceling = engine.cancel?.(run)
-      if (canceling === undefined || (await settlesWithin(MAX_CANCEL_MS, canceling, clock)))
-        return await canceling
+      if (canceling === undefined) return hasJob ? 'not canceled' : undefined
+      if (await settlesWithin(MAX_CANCEL_MS, canceling, clock))
+        return (await canceling) ?? (hasJob ? 'not canceled' : undefined)
     } catch (error) {
       closing.throwIfAborted()
       onError(error)
     }
-    return 'unknown'
+    return 'not canceled'
   }
 
-  /** Refunds the run only if the provider certainly did not charge for it. */
+  /** Returns undefined while the job may continue. */
+  async function decide(run: StoppingRun): Promise<CanceledEnd | undefined> {
+    const model = await modelOf(run)
+    const isWithin = (ms: number) => clock.now() - run.canceledAtMs < ms
+    if (model === undefined || model.problem !== undefined)
+      return isWithin(ABANDONED_AFTER_MS) ? undefined : 'unknown'
+    const { handle, intent } = run.stored ?? {}
+    const costs = model.mayCost || (handle ?? intent)?.place?.costs === true
+    const end = await cancelJob(run)
+    if (end === 'not canceled' && isWithin(costs ? MAX_STOPPING_MS : MAX_FREE_STOPPING_MS)) return undefined
+    // Refunded only if the provider certainly did not charge for it.
+    if (!costs || end === 'not charged') return 'refunded'
+    if (end === 'not canceled') return 'unknown'
+    return end === 'succeeded' ? 'resumed' : 'kept'
+  }
+
   async function settle(run: StoppingRun): Promise<void> {
-    if (settling.has(run.id)) return
-    settling.add(run.id)
+    const tries = triesOf.get(run.id) ?? { number: 0, nextAtMs: 0, isRunning: false }
+    triesOf.set(run.id, tries)
+    if (tries.isRunning || clock.monotonic() < tries.nextAtMs) return
+    tries.isRunning = true
     try {
-      const found = await modelOf(run)
-      const model = found?.problem === undefined ? found : undefined
-      if (model === undefined && clock.now() - run.canceledAtMs < ABANDONED_AFTER_MS) return
-      const before = decisions.get(run.id)
+      const job = JSON.stringify(run.stored ?? {})
       // A worker that still renders the run may have sent it since.
-      const isValid =
-        before !== undefined &&
-        (before.charge !== 'not charged' || JSON.stringify(before.stored) === JSON.stringify(run.stored))
-      if (model !== undefined && !isValid)
-        decisions.set(run.id, { charge: await chargeOf(run), stored: run.stored })
-      const { charge, stored = run.stored } = decisions.get(run.id) ?? {}
-      const isFree = !model?.mayCost || charge === 'not charged'
-      await store.settleCanceled(run.id, model && isFree, clock.now(), stored)
-      decisions.delete(run.id)
+      const end = tries.decided?.job === job ? tries.decided.end : await decide(run)
+      tries.nextAtMs = clock.monotonic() + stepOf(CANCEL_STEPS_MS, ++tries.number)
+      if (end === undefined) return
+      tries.decided = { end, job }
+      await store.settleCanceled(run.id, end, clock.now(), run.stored)
+      triesOf.delete(run.id)
+    } catch (error) {
+      tries.nextAtMs = 0
+      throw error
     } finally {
-      settling.delete(run.id)
+      tries.isRunning = false
     }
   }
 
   async function stop(): Promise<void> {
     const runs = await store.findStopping(worker)
+    for (const id of triesOf.keys()) if (!runs.some((run) => run.id === id)) triesOf.delete(id)
     if (runs.length > 0) await claimsEnded()
     for (const run of runs) {
       const controller = held.get(run.id)

@@ -40,6 +40,148 @@ const withKey = { env: { FAL_KEY: KEY } }
 const withToken = { env: { REPLICATE_API_TOKEN: TOKEN } }
 const IMPORT = ['models', 'import', `fal:${FLUX}`]
 
+describe('an import from OpenRouter', () => {
+  const OPENROUTER = 'https://openrouter.ai/api/v1/'
+  const film = {
+    ...{ id: 'acme/film', description: 'Films by text.', supported_durations: [4, 8] },
+    ...{ supported_resolutions: ['720p', '1080p'], supported_aspect_ratios: ['16:9'] },
+    ...{ supported_frame_images: ['first_frame', 'last_frame'], generate_audio: true, seed: null },
+    pricing_skus: { 'per-video-second': '0.40', 'per-video-second-1080p': '0.60' },
+  }
+  const still = {
+    ...{ id: 'acme/still', description: 'Draws.', architecture: { input_modalities: ['text', 'image'] } },
+    supported_parameters: {
+      resolution: { type: 'enum', values: ['1K', '2K'] },
+      n: { type: 'range', min: 1, max: 4 },
+      output_compression: { type: 'range', min: 0, max: 100 },
+    },
+  }
+  const lists = (): Parameters<typeof createHostedApis> => [
+    [`${OPENROUTER}videos/models`, { status: 200, body: { data: [film] } }],
+    [`${OPENROUTER}images/models`, { status: 200, body: { data: [still] } }],
+  ]
+
+  it('takes the values of a video model, and its price by the second', async () => {
+    const { run } = placeWith(...lists())
+    const { code, stdout } = await run(['models', 'import', 'openrouter:acme/film', '-o', '-'])
+    expect(code).toBe(0)
+    expect(stdout.replace(/^(#.*\n)+/, '')).toMatchInlineSnapshot(`
+      "
+      name: acme/film
+      kind: video
+      description: Films by text.
+      engine:
+        type: openrouter
+        model: acme/film
+        references: first_frame
+      input:
+        type: object
+        required: [ prompt ]
+        properties:
+          prompt:
+            type: string
+          duration:
+            type: integer
+            enum: [ 4, 8 ]
+            default: 4
+          resolution:
+            type: string
+            enum: [ 720p, 1080p ]
+            default: 720p
+          aspect_ratio:
+            type: string
+            enum: [ 16:9 ]
+          generate_audio:
+            type: boolean
+          image_urls:
+            type: array
+            items:
+              type: string
+            maxItems: 1
+          last_frame:
+            type: string
+            media: image
+      cost:
+        run: 0.4
+        factors:
+          duration:
+            "4": 4
+            "8": 8
+          resolution:
+            1080p: 1.5
+        currency: USD
+      "
+    `)
+  })
+
+  it('takes the parameters of an image model, whose references are images', async () => {
+    const { run } = placeWith(...lists())
+    const { stdout } = await run(['models', 'import', 'openrouter:acme/still', '-o', '-'])
+    expect(stdout.replace(/^(#.*\n)+/, '')).toMatchInlineSnapshot(`
+      "
+      name: acme/still
+      kind: image
+      description: Draws.
+      engine:
+        type: openrouter
+        model: acme/still
+        references: [ input_references ]
+      input:
+        type: object
+        required: [ prompt ]
+        properties:
+          prompt:
+            type: string
+          image_urls:
+            type: array
+            items:
+              type: string
+          resolution:
+            type: string
+            enum: [ 1K, 2K ]
+          output_compression:
+            type: integer
+            minimum: 0
+            maximum: 100
+      "
+    `)
+  })
+
+  it('estimates what the second price and the resolution make', async () => {
+    const { run } = placeWith(...lists())
+    await run(['models', 'import', 'openrouter:acme/film'])
+    const line = ['run', 'video', '--local', '--model', 'acme/film', 'it moves', '--dry-run']
+    const estimates = ['--duration 8', '--duration 8 --resolution 1080p', ''].map(async (flags) => {
+      const ran = await run([...line, ...flags.split(' ').filter(Boolean)], {
+        env: { OPENROUTER_API_KEY: 'k' },
+      })
+      return /Estimate: (\S+ \S+)/.exec(ran.stderr)?.[1]
+    })
+    expect(await Promise.all(estimates)).toEqual(['3.2 USD', '4.8 USD', '1.6 USD'])
+  })
+
+  it('has no cost where the price has another unit', async () => {
+    const [, ...rest] = lists()
+    const other = { ...film, pricing_skus: { 'text-to-video-tokens': '0.0000024' } }
+    const { run } = placeWith(
+      [`${OPENROUTER}videos/models`, { status: 200, body: { data: [other] } }],
+      ...rest,
+    )
+    const { stdout } = await run(['models', 'import', 'openrouter:acme/film', '-o', '-'])
+    expect(stdout).not.toContain('\ncost:')
+    expect(stdout).not.toContain('default: 4')
+  })
+
+  it('names a model that is in none of its lists', async () => {
+    const { run } = placeWith(...lists())
+    const { code, stderr } = await run(['models', 'import', 'openrouter:acme/other'])
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining('OpenRouter has no schema of acme/other'),
+    })
+  })
+})
+
 describe('an import from fal', () => {
   it('writes a document into a new folder of local.models, and prints its path', async () => {
     const { run, folder, keysSent } = placeWith(flux())
@@ -199,7 +341,7 @@ describe('an import from Replicate', () => {
 describe('an import that fails writes nothing', () => {
   it.each<[string, string[], Parameters<typeof createHostedApis>, number, RegExp]>([
     ['for another word', ['comfy:x/y'], [], 2, /"comfy:x\/y" is not a model to import/],
-    ['for a name without a provider', [FLUX], [], 2, /use fal:<endpoint> or replicate:/],
+    ['for a name without a provider', [FLUX], [], 2, /use fal:<endpoint>, replicate:/],
     ['without a model', [], [], 2, /Missing argument <model>/],
     [
       'for an unknown endpoint',

@@ -246,7 +246,7 @@ describe('many outputs', () => {
   test('fail the run when there are more than 64', async () => {
     const { server, clock, rendering } = await finished(65)
     await expect(clock.runUntil(rendering)).rejects.toThrow(
-      'The workflow saved 65 files; a run may have at most 64.',
+      'The result has 65 files; a run may have at most 64.',
     )
     expect(server.count('GET /view')).toBe(0)
     const most = await finished(64)

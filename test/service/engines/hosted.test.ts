@@ -4,7 +4,12 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { createNetwork } from '../../../src/host/undici.js'
 import { openAdministration } from '../../../src/service/admin.js'
-import { OutcomeUnknown, RunCanceled, type StoredJob } from '../../../src/service/engines/engine.js'
+import {
+  OutcomeUnknown,
+  type RenderJob,
+  RunCanceled,
+  type StoredJob,
+} from '../../../src/service/engines/engine.js'
 import { openModelSet } from '../../../src/service/models/model-set.js'
 import { whenOver } from '../../support/after-file.js'
 import { createManualClock, type ManualClock } from '../../support/clock.js'
@@ -13,6 +18,7 @@ import { createCogServer, dataUri } from '../../support/model-servers/cog.js'
 import { createEngineOf, jobOf } from '../../support/model-servers/engine.js'
 import { createFalServer, type FalOptions, SECRET } from '../../support/model-servers/fal.js'
 import type { ServerFault } from '../../support/model-servers/http.js'
+import { createOpenRouterServer } from '../../support/model-servers/openrouter.js'
 import { createReplicateServer, type ReplicateOptions } from '../../support/model-servers/replicate.js'
 import { ask, createTestService, ended, type TestService } from '../../support/service.js'
 import { temporaryFolder } from '../../support/temporary-folder.js'
@@ -27,7 +33,7 @@ const INPUT = {
     enable_safety_checker: { type: 'boolean' },
   },
 }
-const env = { FAL_KEY: SECRET, REPLICATE_API_TOKEN: SECRET }
+const env = { FAL_KEY: SECRET, REPLICATE_API_TOKEN: SECRET, OPENROUTER_API_KEY: SECRET }
 type Json = Readonly<Record<string, unknown>>
 
 interface ModelOptions {
@@ -450,13 +456,122 @@ describe('Replicate', () => {
   })
 })
 
+describe('OpenRouter', () => {
+  const FILM = {
+    prompt: { type: 'string' },
+    duration: { type: 'integer' },
+    image_urls: { type: 'array', items: { type: 'string' }, maxItems: 1 },
+    last_frame: { type: 'string', media: 'image' },
+  }
+  const openRouter = async (options: Parameters<typeof createOpenRouterServer>[0] = {}) => {
+    const clock = createManualClock()
+    const server = await createOpenRouterServer(options)
+    const settings = { type: 'openrouter', url: server.url }
+    const film = { ...settings, model: 'acme/film', references: 'first_frame' }
+    const still = { ...settings, model: 'acme/still', references: ['input_references'] }
+    const input = { type: 'object', properties: FILM }
+    const engineOf = (kind: 'image' | 'video') =>
+      createEngineOf({ kind, engine: kind === 'video' ? film : still, input }, { clock, env })
+    const render = (kind: 'image' | 'video', more: Partial<RenderJob> = {}) =>
+      clock.runUntil(engineOf(kind).render(jobOf({ kind, ...more })))
+    const creates = () => server.count('POST /videos') + server.count('POST /images')
+    return { server, clock, render, engineOf, creates }
+  }
+  const file = (bytes: Buffer) => {
+    const path = join(temporaryFolder(), 'file')
+    writeFileSync(path, bytes)
+    return path
+  }
+
+  test('a video is a job with its frames, polled every 10 to 30 s', async () => {
+    const { server, render, clock } = await openRouter()
+    const startedAt = clock.monotonic()
+    const files = await render('video', {
+      input: {
+        prompt: 'it moves',
+        duration: 8,
+        image_urls: ['sha256:a'],
+        last_frame: 'https://203.0.114.9/z.png',
+      },
+      references: [file(ONE_PIXEL_PNG)],
+      media: { last_frame: [undefined] },
+    })
+    expect(files).toMatchObject([{ contentType: 'video/mp4' }])
+    const image = (url: string, frame_type: string) => ({ type: 'image_url', image_url: { url }, frame_type })
+    expect(server.bodies).toEqual([
+      {
+        ...{ model: 'acme/film', prompt: 'it moves', duration: 8 },
+        frame_images: [
+          image(dataUri(ONE_PIXEL_PNG), 'first_frame'),
+          image('https://203.0.114.9/z.png', 'last_frame'),
+        ],
+      },
+    ])
+    expect(clock.monotonic() - startedAt).toBeGreaterThanOrEqual(25_000)
+    expect(server.requests.map(({ path }) => path).at(-1)).toBe('/videos/job-1/content')
+  })
+
+  test('an image is one request with its references, and its cost is never risked twice', async () => {
+    const { server, render, creates } = await openRouter()
+    const job = { input: { prompt: 'a fox', image_urls: ['sha256:a'] }, references: [file(ONE_PIXEL_PNG)] }
+    expect(await render('image', job)).toMatchObject([{ contentType: 'image/png' }])
+    expect(server.bodies).toEqual([
+      {
+        ...{ model: 'acme/still', prompt: 'a fox' },
+        input_references: [{ type: 'image_url', image_url: { url: dataUri(ONE_PIXEL_PNG) } }],
+      },
+    ])
+    server.fault('POST /images', { status: 502, body: 'bad gateway' })
+    await expect(render('image', job)).rejects.toThrow(OutcomeUnknown)
+    expect(creates()).toBe(2)
+  })
+
+  test.each([502, 200])(
+    'a create of a video that is answered with %d and no job is never sent again',
+    async (status) => {
+      const { server, render, creates } = await openRouter()
+      server.fault('POST /videos', { status, body: {} })
+      await expect(render('video', { save: async () => {} })).rejects.toThrow(OutcomeUnknown)
+      expect(creates()).toBe(1)
+    },
+  )
+
+  test('a create that is refused with 429 is sent again', async () => {
+    const { server, render, creates } = await openRouter()
+    server.fault('POST /videos', { status: 429, body: { error: { message: 'slow down' } } })
+    expect(await render('video')).toHaveLength(1)
+    expect([creates(), server.bodies.length]).toEqual([2, 1])
+  })
+
+  test.each([
+    ['failed', 'content policy', 'content policy'],
+    ['cancelled', undefined, 'the state "cancelled"'],
+    ['expired', undefined, 'the state "expired"'],
+  ])('a job that is %s fails with its reason', async (state, error, message) => {
+    const { render } = await openRouter({ states: ['pending', state], ...(error && { error }) })
+    await expect(render('video')).rejects.toThrow(message)
+  })
+
+  test('survives a state that nobody knows', async () => {
+    const { render } = await openRouter({ states: ['pending', 'dreaming', 'completed'] })
+    expect(await render('video')).toHaveLength(1)
+  })
+
+  test('a cancel sends nothing, and the run counts as perhaps charged', async () => {
+    const { server, engineOf } = await openRouter()
+    const run = { id: 'run_1', model: 'acme/film', stored: { handle: { id: 'job-1' } } }
+    expect(await engineOf('video').cancel?.(run)).toBe('unknown')
+    expect(server.requests.filter(({ method }) => method !== 'GET')).toEqual([])
+  })
+})
+
 describe('Cog', () => {
   test('a run is one request, with its id and its images as data URIs', async () => {
     const { server, start, clock } = await openCog()
     const image = dataUri(Buffer.concat([ONE_PIXEL_PNG, Buffer.alloc(300_000)]))
     const { id, rendering } = start({ seed: 5 }, [image])
     expect(await clock.runUntil(rendering)).toHaveLength(1)
-    expect(server.started).toEqual([id])
+    expect(server.started).toEqual([expect.stringMatching(`^${id}-`)])
     expect(server.requests[0]?.json()).toEqual({ input: { prompt: 'a fox', seed: 5, image } })
   })
 
@@ -481,10 +596,10 @@ describe('Cog', () => {
 
   test('a cancel stops the prediction by its own id', async () => {
     const { server, start, clock } = await openCog({ isInstant: false })
-    const { id, cancel } = start()
+    const { cancel } = start()
     await clock.runUntil(until('the prediction', () => server.started.length === 1))
     await cancel()
-    expect(server.canceled).toEqual([id])
+    expect(server.canceled).toEqual(server.started)
   })
 
   test('after a stop of the service, the run is sent again, and waits while the server still works on it', async () => {
@@ -493,11 +608,19 @@ describe('Cog', () => {
     const id = await create()
     await clock.runUntil(until('the prediction', () => server.started.length === 1))
     await clock.runUntil(service.service.close())
-    server.fault('PUT', { status: 202, body: { id, status: 'processing' } }, 2)
+    server.fault('PUT', { status: 409, body: { detail: 'Already running a prediction' } }, 2)
     const next = await restart()
     await clock.runUntil(until('the second prediction', () => server.started.length === 2))
     server.finish()
     expect(await end(id, next)).toMatchObject({ status: 'succeeded' })
-    expect([server.started, server.count('PUT')]).toEqual([[id, id], 4])
+    // The server would start a prediction that has ended once more: no id is used again.
+    expect([new Set(server.started).size, server.count('PUT')]).toEqual([2, 4])
+  })
+
+  test('a prediction that its server does not wait for is not asked for again', async () => {
+    const { server, run } = await openCog()
+    server.fault('PUT', { status: 202, body: { status: 'processing' } }, 5)
+    await expect(run()).rejects.toThrow('did not wait for the end of the prediction')
+    expect(server.count('PUT')).toBe(1)
   })
 })

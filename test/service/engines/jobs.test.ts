@@ -1,5 +1,6 @@
 /** The life of a job at a provider that costs money: it is paid for once, whatever happens. */
 import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { createNetwork } from '../../../src/host/undici.js'
@@ -22,6 +23,7 @@ import {
   createProviderServer,
   type ProviderOptions,
 } from '../../support/model-servers/provider.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { until } from '../../support/until.js'
 
 interface OpenOptions extends ProviderOptions {
@@ -139,10 +141,14 @@ test('the intent is stored before the create, and the job before its first poll'
   expect(counts).toEqual([
     [0, 0],
     [1, 0],
+    [1, 3],
   ])
-  expect(stored[0]?.intent).toMatchObject({ endpoint: 'model', sentAtMs: clock.now() - 2_000 - 1_000 })
+  const place = { type: 'provider', origin: server.url, costs: true }
+  expect(stored[0]?.intent).toMatchObject({ endpoint: 'model', sentAtMs: clock.now() - 2_000 - 1_000, place })
+  expect(stored[2]).toEqual({ ...stored[1], end: 'done' })
   expect(stored[1]).toEqual({
     handle: {
+      place,
       id: 'job_1',
       urls: { get: `${server.url}/requests/job_1`, cancel: `${server.url}/requests/job_1/cancel` },
     },
@@ -229,7 +235,13 @@ describe('a create that was certainly refused', () => {
     expect(await clock.runUntil(render())).toHaveLength(1)
     expect([creates(), server.jobs.length]).toEqual([2, 1])
     expect(clock.monotonic() - startedAt).toBeGreaterThanOrEqual(waitMs)
-    expect(stored.map((each) => Object.keys(each)[0])).toEqual(['intent', undefined, 'intent', 'handle'])
+    expect(stored.map((each) => Object.keys(each)[0])).toEqual([
+      'intent',
+      undefined,
+      'intent',
+      'handle',
+      'handle',
+    ])
   })
 
   test('goes out again after a refused connection', async () => {
@@ -344,17 +356,52 @@ describe('a job', () => {
     expect(server.count('GET /files/job_1/2')).toBe(1)
   })
 
+  test.each([
+    [401, 4, { detail: 'No user found' }],
+    [402, 4, { detail: 'Exhausted balance' }],
+    [403, 40, '<html>Blocked by the firewall</html>'],
+  ])('survives polls that answer %i, %i times in a row', async (status, times, body) => {
+    const { server, clock, render, creates } = await open()
+    server.fault('GET /requests/', { status, body }, times)
+    expect(await clock.runUntil(render())).toHaveLength(1)
+    expect([creates(), server.canceled]).toEqual([1, []])
+  })
+
   test.each([401, 402, 403])(
-    'is not canceled when a poll answers %i, and its outcome is unknown',
+    'is not canceled when its provider answers polls with %i for minutes, and its outcome is unknown',
     async (status) => {
       const { server, clock, render, creates } = await open()
-      server.fault('GET /requests/', { status, body: { detail: 'No user found' } })
+      server.fault('GET /requests/', { status, body: { detail: 'No user found' } }, 1_000)
+      const startedAtMs = clock.monotonic()
       const error = await clock.runUntil(render()).catch((thrown: unknown) => thrown)
       expect(error).toBeInstanceOf(OutcomeUnknown)
       expect(error).toMatchObject({ message: expect.stringContaining('Its job is job_1.') })
+      expect(clock.monotonic() - startedAtMs).toBeGreaterThan(120_000)
       expect([creates(), server.canceled]).toEqual([1, []])
     },
   )
+
+  test('with a result that is not an image is fetched once, and leaves no file', async () => {
+    const { server, clock, stored, render } = await open()
+    const folder = temporaryFolder()
+    server.fault('GET /files/', { body: '<svg xmlns="http://www.w3.org/2000/svg"/>' }, 100)
+    await expect(clock.runUntil(render({ folder }))).rejects.toThrow('which is not an image')
+    expect([server.count('GET /files/'), readdirSync(folder)]).toEqual([1, []])
+    expect(stored.at(-1)).toMatchObject({ handle: { id: 'job_1' }, end: 'over' })
+  })
+
+  test('whose model has another server now gets no request, and its outcome is unknown', async () => {
+    const { server, clock, engine, render } = await open()
+    for (const change of [{ type: 'fal' }, { origin: 'https://other.example.com' }]) {
+      const place = { type: 'provider', origin: server.url, costs: true, ...change }
+      const stored = { handle: { id: 'job_1', place } }
+      await expect(clock.runUntil(render({ stored }))).rejects.toBeInstanceOf(OutcomeUnknown)
+      expect(await engine.cancel({ id: 'run_7', model: 'm', stored })).toBe('not canceled')
+      const intent = { id: 'i', sentAtMs: 1, endpoint: 'model', place }
+      expect(await engine.cancel({ id: 'run_7', model: 'm', stored: { intent } })).toBe('not canceled')
+    }
+    expect(server.requests).toEqual([])
+  })
 
   test.each([
     ['for a time', 20, 'has its result'],
@@ -479,18 +526,19 @@ describe('a canceled run', () => {
   })
 
   test('keeps its job once the result is there', async () => {
-    const { server, clock, engine, render } = await open()
+    const { server, clock, engine, stored, render } = await open()
     server.fault('GET /files/', 'hang')
     const stop = new AbortController()
     const rendering = render({ signal: stop.signal })
     await clock.runUntil(until('the download', () => server.count('GET /files/') === 1))
     stop.abort(new RunCanceled())
     await expect(clock.runUntil(rendering)).rejects.toThrow('The run was canceled.')
-    expect([server.canceled, await engine.cancel({ id: 'run_7', model: 'm' })]).toEqual([[], 'charged'])
+    const charge = await engine.cancel({ id: 'run_7', model: 'm', stored: stored.at(-1) })
+    expect([server.canceled, charge]).toEqual([[], 'succeeded'])
   })
 
-  test('may have been charged when the id of its job does not arrive', async () => {
-    const { server, clock, engine, render } = await open()
+  test('is not canceled while the id of its job has not arrived', async () => {
+    const { server, clock, engine, stored, render } = await open()
     server.fault('POST', 'hang')
     const stop = new AbortController()
     const rendering = render({ signal: stop.signal })
@@ -498,13 +546,13 @@ describe('a canceled run', () => {
     stop.abort(new RunCanceled())
     await clock.advance(2_500)
     await expect(clock.runUntil(rendering)).rejects.toThrow('The run was canceled.')
-    expect(await engine.cancel({ id: 'run_7', model: 'm' })).toBe('unknown')
+    expect(await engine.cancel({ id: 'run_7', model: 'm', stored: stored.at(-1) })).toBe('not canceled')
   })
 
-  test('whose answer was lost cancels nothing, and may have been charged', async () => {
+  test('whose answer was lost cancels nothing', async () => {
     const { server, clock, engine } = await open()
     const stored = { intent: { id: 'i', sentAtMs: clock.now(), endpoint: 'model' } }
-    expect(await clock.runUntil(engine.cancel({ id: 'run_7', model: 'm', stored }))).toBe('unknown')
+    expect(await clock.runUntil(engine.cancel({ id: 'run_7', model: 'm', stored }))).toBe('not canceled')
     expect(server.canceled).toEqual([])
   })
 
@@ -526,11 +574,11 @@ describe('a canceled run', () => {
     expect(await engine.cancel({ id: 'run_9', model: 'm', stored: {} })).toBe('not charged')
     const intent = { id: 'i', sentAtMs: 1, endpoint: 'model' }
     const canceling = engine.cancel({ id: 'run_9', model: 'm', stored: { intent } })
-    expect(await clock.runUntil(canceling)).toBe('unknown')
+    expect(await clock.runUntil(canceling)).toBe('not canceled')
   })
 
-  test('waits for the end of its render, which knows the charge', async () => {
-    const { server, clock, engine, render } = await open()
+  test('was not charged when its server refuses it after the cancel', async () => {
+    const { server, clock, engine, stored, render } = await open()
     let answer = () => {}
     const after = new Promise<void>((resolve) => {
       answer = resolve
@@ -540,10 +588,23 @@ describe('a canceled run', () => {
     const rendering = render({ signal: stop.signal })
     await until('the request arrives', () => server.count('POST') === 1)
     stop.abort(new RunCanceled())
-    const charge = engine.cancel({ id: 'run_7', model: 'm' })
+    const charge = () => engine.cancel({ id: 'run_7', model: 'm', stored: stored.at(-1) })
+    expect(await charge()).toBe('not canceled')
     answer()
-    expect(await charge).toBe('not charged')
     await expect(clock.runUntil(rendering)).rejects.toThrow('The run was canceled.')
+    expect(await charge()).toBe('not charged')
+  })
+
+  test('whose server does not confirm the cancel may continue', async () => {
+    const { server, engine, stored, clock, render } = await open({ polls: 50 })
+    void render()
+    await clock.runUntil(until('a poll', () => (server.jobs[0]?.polls ?? 0) > 1))
+    const run = { id: 'run_7', model: 'm', stored: stored.at(-1) }
+    for (const fault of [{ status: 502 }, 'reset'] as const) {
+      server.fault('PUT', fault)
+      expect(await engine.cancel(run)).toBe('not canceled')
+    }
+    expect([await engine.cancel(run), server.canceled]).toEqual(['unknown', ['job_1']])
   })
 })
 

@@ -105,7 +105,7 @@ test('renders a film as AVI on a server that was built without WebM', async () =
 })
 
 test('a canceled run that waits is taken out of the queue, and one that is drawn ends by itself', async () => {
-  const { server, clock, render } = await open({}, { isQuick: false })
+  const { server, clock, engine, render } = await open({}, { isQuick: false })
   for (const status of ['queued', 'generating'] as const) {
     const controller = new AbortController()
     const { rendering } = render({ run: { id: status, model: 'm' }, signal: controller.signal })
@@ -114,6 +114,7 @@ test('a canceled run that waits is taken out of the queue, and one that is drawn
     if (job !== undefined) job.status = status
     controller.abort(new RunCanceled())
     await expect(clock.runUntil(rendering)).rejects.toThrow('canceled')
+    await engine.cancel?.({ id: status, model: 'm', stored: { handle: { id: job?.id ?? '' } } })
   }
   expect(server.jobs.map(({ status }) => status)).toEqual(['cancelled', 'generating'])
   expect(server.count('POST /sdcpp/v1/jobs/')).toBe(2)

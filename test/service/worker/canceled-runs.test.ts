@@ -1,6 +1,6 @@
 /** The refund of a canceled run, where the worker of the run may still send it. */
 import { expect, test } from 'vitest'
-import type { Charge, StoredJob } from '../../../src/service/engines/engine.js'
+import type { CancelEnd, StoredJob } from '../../../src/service/engines/engine.js'
 import { PREVIEW_DOCUMENTS } from '../../../src/service/models/served-model.js'
 import { LOCAL_MODELS } from '../../../src/service/rules/names.js'
 import { createCanceledRuns } from '../../../src/service/worker/canceled-runs.js'
@@ -8,13 +8,13 @@ import { createManualClock } from '../../support/clock.js'
 
 const SENT: StoredJob = { intent: { id: 'i', sentAtMs: 1, endpoint: 'create' } }
 
-test.each<[what: string, before: StoredJob | undefined, after: StoredJob | undefined, refunded: boolean]>([
-  ['was sent in between', undefined, SENT, false],
-  ['is as it was', undefined, undefined, true],
+test.each<[what: string, before: StoredJob | undefined, after: StoredJob | undefined, refunded: string]>([
+  ['was sent in between', undefined, SENT, 'unknown'],
+  ['is as it was', undefined, undefined, 'refunded'],
 ])(
   'a decision that could not be recorded counts only while the run %s',
   async (_, before, after, refunded) => {
-    const settled: (boolean | undefined)[] = []
+    const settled: string[] = []
     const failures: unknown[] = []
     let stored = before
     const canceled = createCanceledRuns({
@@ -25,19 +25,20 @@ test.each<[what: string, before: StoredJob | undefined, after: StoredJob | undef
       claimsEnded: () => undefined,
       onError: (error) => failures.push(error),
       engine: {
-        cancel: async (run): Promise<Charge> => (run.stored === undefined ? 'not charged' : 'unknown'),
+        cancel: async (run): Promise<CancelEnd> =>
+          run.stored === undefined ? 'not charged' : 'not canceled',
       },
       store: {
         findStopping: async () => [
           { id: 'run_1', model: LOCAL_MODELS.image, owner: 'w0', canceledAtMs: 0, stored },
         ],
-        async settleCanceled(_id, isRefunded, _nowMs, of) {
+        async settleCanceled(_id, end, _nowMs, of) {
           if (failures.length === 0) {
             stored = after
             throw new Error('the database is locked')
           }
           expect(of).toEqual(stored)
-          settled.push(isRefunded)
+          settled.push(end)
           return { runs: 1, refunded: 0 }
         },
       },

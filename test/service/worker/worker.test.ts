@@ -461,8 +461,8 @@ test('does not start the engine of a run that is canceled before its claim is an
       },
       findStopping: async () =>
         events.includes('settled') ? [] : [{ id: RUN.id, model: RUN.model, owner: 'w1', canceledAtMs: 0 }],
-      async settleCanceled(_id, isRefunded) {
-        events.push(isRefunded ? 'settled' : 'kept')
+      async settleCanceled(_id, end) {
+        events.push(end === 'refunded' ? 'settled' : 'kept')
         return { runs: 1, refunded: 0 }
       },
       finishRun: async () => false,

@@ -109,6 +109,7 @@ export function createProviderServer(upstream: Upstream): JobServer<Answer> {
   const get = async (path: string, signal: AbortSignal) =>
     (await upstream.value({ method: 'GET', path, isQuick: true }, signal)) as Answer
   return {
+    type: 'provider',
     upstream,
     pollStepsMs: [1_000, 2_000, 5_000],
     async create({ input }) {

@@ -3,7 +3,6 @@
  * names the inputs of its nodes that get the values of a run.
  */
 
-import { stat } from 'node:fs/promises'
 import type { Clock } from '../../../host/clock.js'
 import { sha256OfFile } from '../../../host/files.js'
 import { type MediaParameters, mediaParameters } from '../../../protocol/media-parameters.js'
@@ -13,10 +12,9 @@ import type { Engine, RenderJob } from '../engine.js'
 import { createJobEngine, type JobServer } from '../jobs.js'
 import type { ReadEngine } from '../read-engine.js'
 import { createUpstream } from '../upstream/index.js'
-import { MAX_FILE_BYTES, MAX_FILES } from '../upstream/json-answer.js'
-import { publishOutputs } from '../upstream/outputs.js'
+import { fetchFiles, publishOutputs } from '../upstream/outputs.js'
 import { type FormField, mediaFileOf, referencesOf, type SourceFile } from '../upstream/request-body.js'
-import { UpstreamError } from '../upstream/upstream-error.js'
+import { JobEnded, UpstreamError } from '../upstream/upstream-error.js'
 import type { ServerFile } from './answers.js'
 import { type ComfyServer, createComfyServer } from './jobs.js'
 import { checkReferences, type ReadSlots, readSlots, slotValues } from './slots.js'
@@ -80,22 +78,8 @@ function createComfyuiEngine(
     return value.subfolder === '' ? value.name : `${String(value.subfolder ?? UPLOAD_FOLDER)}/${value.name}`
   }
 
-  /** Resolves with the paths of the files. Throws when they are together larger than `MAX_FILE_BYTES`. */
-  async function download(files: readonly ServerFile[], job: RenderJob): Promise<readonly string[]> {
-    if (files.length > MAX_FILES)
-      throw new UpstreamError(
-        `The workflow saved ${files.length} files; a run may have at most ${MAX_FILES}.`,
-      )
-    const paths: string[] = []
-    let leftBytes = MAX_FILE_BYTES
-    for (const { filename, subfolder, type } of files) {
-      const query = new URLSearchParams({ filename, subfolder, type })
-      const path = await upstream.file(`view?${query}`, job, leftBytes)
-      leftBytes -= (await stat(path)).size
-      paths.push(path)
-    }
-    return paths
-  }
+  const view = ({ filename, subfolder, type }: ServerFile, job: RenderJob, maxBytes: number) =>
+    upstream.file(`view?${new URLSearchParams({ filename, subfolder, type })}`, job, maxBytes)
 
   const jobs: JobServer<readonly ServerFile[]> = {
     ...server,
@@ -113,8 +97,12 @@ function createComfyuiEngine(
     },
     async outputs(files, job) {
       if (files.length > 0)
-        return await publishOutputs(job, await download(files, job), ['image', 'video', 'audio'])
-      throw new UpstreamError(
+        return await publishOutputs(
+          job,
+          await fetchFiles(files, (file, maxBytes) => view(file, job, maxBytes)),
+          [...['image', 'video', 'audio']],
+        )
+      throw new JobEnded(
         'ComfyUI finished the workflow without an image or a video. Either it has no node that saves one, or the server ' +
           'has rendered it before and left out its outputs: give it a slot for the seed.',
       )

@@ -89,6 +89,7 @@ export function createComfyServer(upstream: Upstream, partnerKey?: string): Comf
   }
 
   return {
+    type: 'comfyui',
     upstream,
     pollStepsMs: [POLL_MS],
 

@@ -2,8 +2,8 @@
  * The engine `cog`: a Cog server, which runs one prediction within one request. It forgets a prediction when it ends, so
  * there is no job to follow.
  */
+import { randomUUID } from 'node:crypto'
 import { onAbort, withTimeout } from '../../../host/abort.js'
-import { retry, stepOf } from '../../../host/retry.js'
 import { isObject } from '../../../protocol/parse.js'
 import type { Engine, RenderJob } from '../engine.js'
 import { CANCEL_LIMIT_MS } from '../jobs.js'
@@ -13,8 +13,6 @@ import type { JsonAnswer } from '../upstream/json-answer.js'
 import { errorTextOf, UpstreamError } from '../upstream/upstream-error.js'
 import type { CreateHosted, HostedParts } from './index.js'
 import { publishResult, sentInput } from './media.js'
-
-const RUNNING_STEPS_MS = [1_000, 2_000, 5_000]
 
 export const createCogEngine: CreateHosted = (settings, { open, clock }) => {
   const upstream = open(settings.url)
@@ -37,7 +35,10 @@ export const createCogEngine: CreateHosted = (settings, { open, clock }) => {
   return renderedOnce(engine, { costs: upstream.costs, endpoint: 'predictions', clock })
 }
 
-/** Resolves with the ended prediction. Waits while the server still works on an earlier request of this run. */
+/**
+ * Resolves with the ended prediction. The server forgets a prediction when it ends, and would start it again: each try has an
+ * id of its own, and none is sent after its answer.
+ */
 async function predict(
   input: object,
   upstream: Upstream,
@@ -45,7 +46,7 @@ async function predict(
   job: RenderJob,
 ): Promise<JsonAnswer> {
   const { signal, run } = job
-  const path = `predictions/${encodeURIComponent(run?.id ?? '')}`
+  const path = `predictions/${encodeURIComponent(`${run?.id}-${randomUUID().slice(0, 8)}`)}`
   const connection = new AbortController()
   const cancel = async (limited: AbortSignal) =>
     (
@@ -65,15 +66,10 @@ async function predict(
     sentSignal: connection.signal,
   } as const
   try {
-    return await retry({
-      attempt: () => upstream.json(request, job),
-      decide: (answer, number) =>
-        isObject(answer.value) && /^(starting|processing)$/.test(`${answer.value.status}`)
-          ? { retryInMs: stepOf(RUNNING_STEPS_MS, number) }
-          : { done: answer },
-      clock,
-      signal,
-    })
+    const answer = await upstream.json(request, job)
+    if (isObject(answer.value) && /^(starting|processing)$/.test(`${answer.value.status}`))
+      throw new UpstreamError('The Cog server did not wait for the end of the prediction.', { status: 202 })
+    return answer
   } finally {
     forget()
     signal.throwIfAborted()

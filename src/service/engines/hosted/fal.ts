@@ -38,6 +38,7 @@ function createFalServer(settings: HostedSettings, { open, clock }: HostedParts)
     urls?.[name] ?? `${requestsPath(model)}/${encodeURIComponent(id)}${name === 'response' ? '' : `/${name}`}`
 
   return {
+    type: 'fal',
     upstream,
     pollStepsMs: POLL_STEPS_MS,
     async create(job) {

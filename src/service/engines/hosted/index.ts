@@ -1,11 +1,11 @@
 /**
- * Models of hosted providers (`fal`, `replicate`) and of Cog servers. The input is sent with the names that the provider
+ * Models of hosted providers (`fal`, `replicate`, `openrouter`) and of Cog servers. The input is sent with the names that the provider
  * publishes; only `image_urls` has another name there (`references`).
  */
 import type { Clock } from '../../../host/clock.js'
 import { readText } from '../../../host/receive-text.js'
 import { type MediaParameters, mediaParameters } from '../../../protocol/media-parameters.js'
-import type { ModelDocument } from '../../../protocol/models.js'
+import type { Kind, ModelDocument } from '../../../protocol/models.js'
 import { isObject, parseJson } from '../../../protocol/parse.js'
 import { mayCost } from '../../../protocol/price.js'
 import { printable, shortened } from '../../../protocol/text.js'
@@ -19,6 +19,7 @@ import { PROVIDERS, type Provider } from './providers.js'
 export interface HostedSettings {
   /** fal: the endpoint. Replicate: `owner/name`, with `:version` for a model that is pinned. Empty for Cog. */
   readonly model: string
+  readonly kind: Kind
   readonly url: URL
   /** Where files are uploaded. A document with its own `url` has them there. */
   readonly uploads: URL
@@ -39,7 +40,7 @@ export type CreateHosted = (settings: HostedSettings, parts: HostedParts) => Eng
 
 /** `create`: the engine that sends the requests of this provider. */
 export const readHosted =
-  (type: 'fal' | 'replicate' | 'cog', create: CreateHosted): ReadEngine =>
+  (type: 'fal' | 'replicate' | 'openrouter' | 'cog', create: CreateHosted): ReadEngine =>
   (settings, document) => {
     const provider = PROVIDERS[type] as Provider
     const model = settings.text('model') ?? ''
@@ -54,6 +55,7 @@ export const readHosted =
     const key = settings.secret('key_env', provider.keyVariable)
     const hosted = {
       model,
+      kind: document.kind,
       references: readReferences(settings, document),
       media: mediaParameters(document.input),
       fixed: settings.map('fixed'),
@@ -107,7 +109,7 @@ const MAX_ACCOUNT_BYTES = 262_144
  * answer tells nothing about the key.
  */
 export async function describeAccount(
-  { title, api, scheme }: Provider,
+  { title, api, scheme, account = 'account' }: Provider,
   key: string,
   { fetch }: Pick<EngineParts, 'fetch'>,
   signal: AbortSignal,
@@ -119,13 +121,13 @@ export async function describeAccount(
     return { status: response.status, body: body.ok && isObject(body.value) ? body.value : {} }
   }
   const isFal = scheme === 'Key'
-  const { status, body } = await get(isFal ? 'account/billing?expand=credits' : 'account')
+  const { status, body } = await get(isFal ? 'account/billing?expand=credits' : account)
   // fal has one status for a wrong key and for a key that may not read the balance.
   if (status === 401 && (!isFal || (await get('models?limit=1')).status === 401))
     throw new UpstreamError(`${title} refused the key (401).`, { status })
   if (isFal && (status === 401 || status === 403)) return 'the balance needs a key with the scope ADMIN'
   const { current_balance: balance, currency = 'USD' } = isObject(body.credits) ? body.credits : {}
   if (typeof balance === 'number') return printable(`balance ${balance} ${currency}`)
-  const name = body.username ?? body.name
+  const name = body.username ?? body.name ?? (isObject(body.data) ? body.data.label : undefined)
   return typeof name === 'string' ? shortened(printable(`account ${name}`), 100) : 'the balance is not known'
 }

@@ -4,10 +4,10 @@ import { isObject } from '../../../protocol/parse.js'
 import { isPrivateHost } from '../../rules/networks.js'
 import type { RenderedFile, RenderJob } from '../engine.js'
 import type { Upstream } from '../upstream/index.js'
-import { type JsonAnswer, MAX_FILES } from '../upstream/json-answer.js'
-import { publishOutputs } from '../upstream/outputs.js'
+import type { JsonAnswer } from '../upstream/json-answer.js'
+import { fetchFiles, publishOutputs } from '../upstream/outputs.js'
 import { asDataUri, mediaFileOf, referenceOf, type SourceFile } from '../upstream/request-body.js'
-import { JobEnded, missingResult } from '../upstream/upstream-error.js'
+import { missingResult } from '../upstream/upstream-error.js'
 import type { HostedSettings } from './index.js'
 
 export interface SentFiles {
@@ -75,10 +75,9 @@ export async function publishResult(
   const ofAnyKind = all.filter(({ type }) => type === undefined)
   const links = [ofKind, ofAnyKind, all].find(({ length }) => length > 0) ?? []
   if (links.length === 0) throw missingResult(answer.value, upstream.clean)
-  if (links.length > MAX_FILES) throw new JobEnded(`The result has more than ${MAX_FILES} files.`)
-  const paths: string[] = []
-  for (const { link } of links)
-    paths.push(/^https?:/i.test(link) ? await upstream.download(link, job) : await answer.file(link))
+  const paths = await fetchFiles(links, ({ link }, maxBytes) =>
+    /^https?:/i.test(link) ? upstream.download(link, job, maxBytes) : answer.file(link),
+  )
   return await publishOutputs(job, paths)
 }
 

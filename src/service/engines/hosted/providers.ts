@@ -6,6 +6,8 @@ export interface Provider {
   readonly url?: string
   /** Base of its other endpoints: models, prices, account. */
   readonly api?: string
+  /** Path of the account below `api`. Default: `account`. */
+  readonly account?: string
   /** Where files are uploaded. */
   readonly uploads?: string
   readonly keyVariable?: string
@@ -30,6 +32,15 @@ export const PROVIDERS: Readonly<Record<string, Provider>> = {
     url: 'https://api.replicate.com/v1',
     api: 'https://api.replicate.com/v1',
     keyVariable: 'REPLICATE_API_TOKEN',
+    scheme: 'Bearer',
+    isPaid: true,
+  },
+  openrouter: {
+    title: 'OpenRouter',
+    url: 'https://openrouter.ai/api/v1',
+    api: 'https://openrouter.ai/api/v1',
+    account: 'key',
+    keyVariable: 'OPENROUTER_API_KEY',
     scheme: 'Bearer',
     isPaid: true,
   },

@@ -28,6 +28,7 @@ function createReplicateServer(settings: HostedSettings, { open }: HostedParts):
   const pathOf = ({ id, urls }: JobHandle): string => urls?.get ?? `predictions/${encodeURIComponent(id)}`
 
   return {
+    type: 'replicate',
     upstream,
     pollStepsMs: POLL_STEPS_MS,
     async create(job) {

@@ -118,6 +118,7 @@ function createSdcppServer(
   const isFilm = mode === 'vid_gen'
   const max = isFilm ? 2 : referenceField === 'init_image' ? 1 : Number.POSITIVE_INFINITY
   return {
+    type: 'sdcpp',
     upstream,
     pollStepsMs: POLL_STEPS_MS,
     async create(job) {

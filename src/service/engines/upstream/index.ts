@@ -22,6 +22,7 @@ import {
   type CleanText,
   createCleanText,
   isTransient,
+  JobEnded,
   UpstreamError,
 } from './upstream-error.js'
 
@@ -80,7 +81,7 @@ export interface Upstream {
    * Like `file`, for a link in an answer: relative to the server, or absolute. Another host gets no key, and must have a
    * public address.
    */
-  download(link: string, job: UpstreamJob): Promise<string>
+  download(link: string, job: UpstreamJob, maxBytes?: number): Promise<string>
   /** Cleans a text of an answer for an error message. */
   readonly clean: CleanText
   readonly origin: string
@@ -179,9 +180,9 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       return json.value
     },
     file: (path, job, maxBytes) => fetchFile(() => send({ method: 'GET', path }, job.signal), job, maxBytes),
-    async download(link, job) {
+    async download(link, job, maxBytes) {
       if (!URL.canParse(link, base)) throw new UpstreamError("The model's server sent an invalid link.")
-      return await fetchFile(() => get(new URL(link, base), job.signal), job)
+      return await fetchFile(() => get(new URL(link, base), job.signal), job, maxBytes)
     },
     clean,
     origin: base.origin,
@@ -294,7 +295,7 @@ async function saveFile(body: AsyncIterable<Uint8Array>, folder: string, maxByte
   try {
     // Repeats writes that a full disk cuts short.
     await writeFile(path, bounded(), { flag: 'wx', mode: 0o600 })
-    if (bytes === 0) throw new UpstreamError("The model's server sent an empty result.")
+    if (bytes === 0) throw new JobEnded("The model's server sent an empty result.")
     return path
   } catch (error) {
     await rm(path, { force: true })

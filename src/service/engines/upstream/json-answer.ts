@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fromBase64 } from '../../../protocol/data-url.js'
 import { isObject, parseJson } from '../../../protocol/parse.js'
 import { checkStructure } from '../../rules/create-request.js'
-import { UpstreamError } from './upstream-error.js'
+import { JobEnded, UpstreamError } from './upstream-error.js'
 
 export const MAX_FILE_BYTES = 512 * 1_048_576
 export const MAX_FILES = 64
@@ -13,8 +13,8 @@ const MAX_ANSWER_BYTES = 64 * 1_048_576
 /** Shorter texts of base64 stay in `value`. */
 const MIN_FILE_CHARACTERS = 16_384
 
-export const tooLarge = (): UpstreamError =>
-  new UpstreamError(`The model's server sent a result of more than ${MAX_FILE_BYTES / 1_048_576} MiB.`)
+export const tooLarge = (): JobEnded =>
+  new JobEnded(`The model's server sent a result of more than ${MAX_FILE_BYTES / 1_048_576} MiB.`)
 
 export interface JsonAnswer {
   /** Parsed. In place of a long base64 text, it has a text that only `file` understands. */
@@ -40,11 +40,11 @@ export async function readJsonAnswer(body: AsyncIterable<Uint8Array>, folder: st
     value,
     hasFile: (text) => fileOf(text) !== undefined,
     async file(text) {
-      if (typeof text !== 'string') throw new UpstreamError("The model's server sent no result.")
+      if (typeof text !== 'string') throw new JobEnded("The model's server sent no result.")
       const decoded = fileOf(text) ?? (text.length < MIN_FILE_CHARACTERS ? decodeBase64(text) : undefined)
       if (decoded === undefined)
-        throw new UpstreamError("The model's server sent a result that is not valid base64.")
-      if (decoded.byteLength === 0) throw new UpstreamError("The model's server sent an empty result.")
+        throw new JobEnded("The model's server sent a result that is not valid base64.")
+      if (decoded.byteLength === 0) throw new JobEnded("The model's server sent an empty result.")
       const path = join(folder, `.${randomUUID()}`)
       // Repeats writes that a full disk cuts short.
       await writeFile(path, decoded, { flag: 'wx', mode: 0o600 })
@@ -69,9 +69,7 @@ async function receive(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   for await (const chunk of body) {
     bytes += chunk.byteLength
     if (bytes > MAX_ANSWER_BYTES)
-      throw new UpstreamError(
-        `The model's server sent more than ${MAX_ANSWER_BYTES / 1_048_576} MiB of JSON.`,
-      )
+      throw new JobEnded(`The model's server sent more than ${MAX_ANSWER_BYTES / 1_048_576} MiB of JSON.`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

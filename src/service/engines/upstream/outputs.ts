@@ -1,22 +1,40 @@
 /** Makes the files that a server sent the outputs of a run, with names and types by their bytes. */
-import { open } from 'node:fs/promises'
+import { open, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileTypeFromFile } from 'file-type'
 import { replaceFile } from '../../../host/files.js'
 import type { Kind } from '../../../protocol/models.js'
 import type { RenderedFile, RenderJob } from '../engine.js'
-import { UpstreamError } from './upstream-error.js'
+import { MAX_FILE_BYTES, MAX_FILES } from './json-answer.js'
+import { JobEnded, UpstreamError } from './upstream-error.js'
+
+/** Fetches files one after the other, with at most `MAX_FILE_BYTES` together. Resolves with their paths. */
+export async function fetchFiles<Source>(
+  sources: readonly Source[],
+  fetch: (source: Source, maxBytes: number) => Promise<string>,
+): Promise<readonly string[]> {
+  if (sources.length > MAX_FILES)
+    throw new JobEnded(`The result has ${sources.length} files; a run may have at most ${MAX_FILES}.`)
+  const paths: string[] = []
+  let leftBytes = MAX_FILE_BYTES
+  for (const source of sources) {
+    const path = await fetch(source, leftBytes)
+    leftBytes -= (await stat(path)).size
+    paths.push(path)
+  }
+  return paths
+}
 
 /**
  * Renames hidden files in the job's folder to `image.png`, or `image-1.png`, `image-2.png` …, in this order. Throws
- * `UpstreamError` unless each is an image, or for a video model a video. `more`: other accepted kinds, such as `audio`.
+ * `JobEnded` unless each is an image, or for a video model a video. `more`: other accepted kinds, such as `audio`.
  */
 export async function publishOutputs(
   { folder, kind }: RenderJob,
   paths: readonly string[],
   more: readonly string[] = [],
 ): Promise<readonly RenderedFile[]> {
-  if (paths.length === 0) throw new UpstreamError("The model's server sent no result.")
+  if (paths.length === 0) throw new JobEnded("The model's server sent no result.")
   // Check all types before the first file gets its name.
   const types = await Promise.all(paths.map((path) => typeOf(path, [kind, ...more])))
   const outputs: RenderedFile[] = []
@@ -41,7 +59,9 @@ async function typeOf(
     !/svg/.test(type.mime)
   )
     return type
-  throw new UpstreamError(`The model's server sent ${found}, which is not ${article(accepted[0] as Kind)}.`)
+  const message = `The model's server sent ${found}, which is not ${article(accepted[0] as Kind)}.`
+  // The page of a proxy is not the result.
+  throw found === 'text/html' ? new UpstreamError(message, { status: 200 }) : new JobEnded(message)
 }
 
 const article = (kind: Kind): string => (kind === 'image' ? 'an image' : 'a video')

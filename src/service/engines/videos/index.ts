@@ -75,6 +75,7 @@ function createVideosServer(
   { fieldsOf }: VideosModel,
 ): JobServer<Completed> {
   return {
+    type: 'videos',
     upstream,
     pollStepsMs: POLL_STEPS_MS,
     async create(job) {

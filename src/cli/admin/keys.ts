@@ -176,7 +176,7 @@ const keyJson = (key: KeyDetails) => ({
   quota: key.quota ?? null,
   used: key.used,
   allowed_ips: key.allowedIps ?? null,
-  rate: key.rate === undefined ? null : formatRate(key.rate),
+  rate: formatRate(key.rate ?? RUNS_LIMIT),
   expires_at: isoOrNull(key.expiresAtMs),
   created_at: isoTime(key.createdAtMs),
   last_used_at: isoOrNull(key.usedAtMs),

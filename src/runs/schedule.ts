@@ -9,6 +9,7 @@
  *
  * A signal, a time limit or a refusal is no exception: each row ends with a result. Only a bug rejects.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { EXIT, type RushesError } from '../errors.js'
 import { onAbort } from '../host/abort.js'
 import { Interruption } from '../host/interrupts.js'
@@ -40,6 +41,16 @@ export async function* carryOut(rows: readonly Row[], session: RunsSession): Asy
     await done
   }
   if (bug !== undefined) throw (bug as { readonly error: unknown }).error
+}
+
+/**
+ * Resolves when the signals that have arrived are handled. A command gets here without a pause, so a signal could wait
+ * until the first create is sent. The event loop reads signals once a turn, before `setImmediate`: the first turn may
+ * have begun before the signal came.
+ */
+async function signalsHandled(): Promise<void> {
+  await nextTurn()
+  await nextTurn()
 }
 
 const MAX_UNANSWERED_CREATES = 4
@@ -110,6 +121,7 @@ class Schedule {
       onAbort(noCreates, () => this.#stopCreates()),
     ]
     try {
+      await signalsHandled()
       for (const run of this.#runs)
         if (this.#missing.get(run) === 0 && run.phase === 'waiting') this.#begin(run)
       while (this.#open > 0) {

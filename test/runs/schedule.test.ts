@@ -241,6 +241,14 @@ describe('a signal', () => {
     expect(events).toContain('unanswered')
   })
 
+  it('that waits for the event loop when the command begins stops the first create', async () => {
+    const { run, interrupts, ends, sent } = bench('a b')
+    // Node handles a signal in the next turn of the event loop at the earliest.
+    setImmediate(() => interrupts.interrupt('SIGINT'))
+    await run()
+    expect([ends, sent]).toEqual([{ a: 'unsent', b: 'unsent' }, []])
+  })
+
   it('leaves a create without an answer unconfirmed after ten seconds', async () => {
     const endedAt: Record<string, number> = {}
     const tried = bench('=x a', {

@@ -202,7 +202,7 @@ export const KeyFormPage = ({ frame, id, values, problem, formKey }: KeyFormView
         <Field
           id="allowed_ips"
           label="Allowed addresses"
-          hint="IP addresses and CIDR ranges, one a line. Empty: any address."
+          hint="IP addresses and CIDR ranges, one per line. Empty: any address."
         >
           <textarea id="allowed_ips" name="allowed_ips" rows={3} placeholder="203.0.113.0/24">
             {`\n${values.allowed_ips}`}

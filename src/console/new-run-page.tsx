@@ -256,7 +256,7 @@ function hintOf(schema: ParameterSchema, isRequired: boolean): string {
   return [
     schema.description,
     maximum !== undefined && `${minimum ?? 0} to ${maximum}`,
-    schema.type === 'array' && 'one a line',
+    schema.type === 'array' && 'one per line',
     (schema.type === 'integer' || schema.type === 'number') && hasDefault && `default ${schema.default}`,
     !isRequired && !hasDefault && 'optional',
   ]
@@ -343,8 +343,8 @@ function Files({ model, name, type, values, references, problems }: FilesProps) 
       <textarea
         name={name}
         rows={isList ? 2 : 1}
-        placeholder={isList ? `or URLs of ${noun}, one a line` : `or the URL of ${noun}`}
-        aria-label={isList ? `URLs of ${noun}, one a line` : `URL of ${noun}`}
+        placeholder={isList ? `or URLs of ${noun}, one per line` : `or the URL of ${noun}`}
+        aria-label={isList ? `URLs of ${noun}, one per line` : `URL of ${noun}`}
         {...invalid(id, problems[name])}
       >
         {`\n${values[name] ?? ''}`}

@@ -51,5 +51,5 @@ export function folderTarget(folder: string): Target {
 function checkPath(path: unknown, hint?: string): void {
   if (typeof path !== 'string') throw usageError(`The output path is not text, but ${typeof path}.`, hint)
   if (path === '') throw usageError('The output path is empty.', hint)
-  if (path.includes('\0')) throw usageError('The output path contains a NUL character.')
+  if (path.includes('\0')) throw usageError('The output path contains a null character.')
 }

@@ -236,7 +236,7 @@ function createOutputsOrigin({ signedUrl }: Storage['files']): () => Promise<str
 
 const FOREIGN_FILES =
   'No files are removed: the folder or bucket belongs to another database. ' +
-  `If this database is to own them, for example after a restore, make the file ${OWNER_KEY} there empty.`
+  `To let this database own them, for example after a restore, empty the file ${OWNER_KEY} there.`
 
 /** The worker, the loader of reference images, and the removal of old files. */
 function createRendering(

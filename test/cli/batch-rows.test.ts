@@ -513,7 +513,7 @@ describe('a further output', () => {
     const { code, stderr } = await run()
     expect([code, stderr]).toEqual([
       12,
-      expect.stringMatching(/run_\w+.*sheet-2\.png already exists, and is not of this run/s),
+      expect.stringMatching(/run_\w+.*sheet-2\.png already exists, and is not a file of this run/s),
     ])
     expect(existsSync(path('sheet.png'))).toBe(false)
     expect(readFileSync(path('sheet-2.png'), 'utf8')).toBe('my own work')

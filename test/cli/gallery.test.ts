@@ -244,7 +244,7 @@ describe('the file of the page', () => {
 
   it.each([
     ['an empty path', () => '', /The output path is empty/],
-    ['a NUL', () => 'a\0b', /NUL character/],
+    ['a NUL', () => 'a\0b', /null character/],
     [
       'a folder that is a file',
       (folder: string) => join(folder, 'file', 'x.html'),

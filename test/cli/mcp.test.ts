@@ -211,8 +211,8 @@ describe('a create', () => {
       [{ prompt: 'x', output: '{kind}/a.png' }, 'has a placeholder in the name of a folder'],
       [{ prompt: 'x', output: 'there.png' }, 'there.png already exists.'],
       [{ prompt: 'x', model: 'nonsense' }, '"nonsense" is not a valid model identifier.'],
-      [{ prompt: 'x', image_urls: ['a\0b'] }, 'contains a NUL character'],
-      [{ prompt: 'x', output: 'a\0b' }, 'contains a NUL character'],
+      [{ prompt: 'x', image_urls: ['a\0b'] }, 'contains a null character'],
+      [{ prompt: 'x', output: 'a\0b' }, 'contains a null character'],
     ]
     for (const [args, message] of refused) {
       const { isError, structured } = await mcp.call('create_image', { ...args })
@@ -724,7 +724,7 @@ describe('cancellation', () => {
     await service.clock.advance(1_000)
     const { structured } = await mcp.call('list_runs')
     const [{ id }] = structured.runs
-    expect(mcp.stderr()).toContain(`The call was cancelled. Still running: ${id}.`)
+    expect(mcp.stderr()).toContain(`The call was canceled. Still running: ${id}.`)
     // It is not asked for any longer.
     const { length } = service.requests
     await service.clock.advance(20_000)
@@ -873,7 +873,7 @@ describe('a client that does not keep to the protocol', () => {
     expect(mcp.stderr()).toContain('Protocol error, message ignored: ')
   })
 
-  it('gets errors that name tools and parameters, also for deep values and NUL characters', async () => {
+  it('gets errors that name tools and parameters, also for deep values and null characters', async () => {
     const { service, mcp } = await open()
     await expect(mcp.call('create_imge', { prompt: 'x' })).rejects.toThrow(
       'Unknown tool "create_imge". Did you mean "create_image"?',
@@ -882,7 +882,7 @@ describe('a client that does not keep to the protocol', () => {
     const refused: readonly [tool: string, args: object, message: RegExp][] = [
       ['create_image', { prompt: nested }, /^prompt must be string\./],
       ['create_image', { prompt: 'x', zzz: nested }, /^Unknown parameter "zzz"/],
-      ['plan_batch', { manifest: 'a\0b' }, /contains a NUL character/],
+      ['plan_batch', { manifest: 'a\0b' }, /contains a null character/],
       ['list_runs', { since: 'x' }, /^--since: "x" is not a valid duration\.$/],
       ['wait_run', { ids: ['..'] }, /\.\./],
     ]

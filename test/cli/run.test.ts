@@ -372,7 +372,7 @@ describe('the input', () => {
     })
   })
 
-  it('sends images as data: URLs, typed by their bytes, and sources one a line from standard input', async () => {
+  it('sends images as data: URLs, typed by their bytes, and sources one per line from standard input', async () => {
     const path = join(temporaryFolder(), 'named-wrongly.jpg')
     writeFileSync(path, ONE_PIXEL_PNG)
     const { stdout } = await runCli(['run', 'image', 'fox', '--local', '--dry-run', '-i', '-'], {

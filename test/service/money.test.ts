@@ -208,7 +208,7 @@ test('a create with an Idempotency-Key is charged once, even if it is sent repea
     {
       code: 'invalid_input',
       message:
-        'This Idempotency-Key was used for another request in the last 24 hours. Send each request with a key of its own.',
+        'This Idempotency-Key was used for another request in the last 24 hours. Use a new key for each request.',
     },
   ])
   for (const bad of ['', 'a b', 'a'.repeat(256)])

@@ -59,7 +59,7 @@ const OWN: Readonly<Record<string, Json>> = {
     type: ['object', 'null'],
   },
   matrix: {
-    description: 'Lists of values: one run for each combination; {key} is replaced in all texts of the row',
+    description: 'Lists of values: one run for each combination; {key} is replaced in all its texts',
     type: ['object', 'null'],
     minProperties: 1,
     propertyNames: {

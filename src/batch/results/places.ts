@@ -86,7 +86,7 @@ const placedFile = ({ flight }: ActiveStep, path: string, fact: FileFact): Downl
 function refuseFile({ file, fact }: PlannedOutput, overwrites: boolean, continuation: string): void {
   const isForeign = fact.is === 'file' && fact.known === undefined
   if (fact.is === 'missing' || isReplaceable(fact) || (overwrites && isForeign)) return
-  throw new RushesError('download_failed', `${file} already exists, and is not of this run.`, {
+  throw new RushesError('download_failed', `${file} already exists, and is not a file of this run.`, {
     hint: `Move it away, or replace it with --overwrite. The run is paid for: ${continuation} downloads it then.`,
   })
 }

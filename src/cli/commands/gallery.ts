@@ -99,7 +99,7 @@ function checkManifest(journal: Journal, path: string, typed = ''): void {
  */
 function checkPagePath(output: string, overwrite: boolean): string {
   if (output === '') throw usageError('The output path is empty.', `Give a file or a folder: -o ${PAGE_NAME}`)
-  if (output.includes('\0')) throw usageError('The output path contains a NUL character.')
+  if (output.includes('\0')) throw usageError('The output path contains a null character.')
   const path = namesFolder(output) || isFolder(output) ? join(output, PAGE_NAME) : output
   const reason = reasonUnwritable(dirname(resolve(path)))
   if (reason !== undefined)

@@ -40,7 +40,7 @@ export function mapInput(schema: unknown, root: unknown): MappedInput {
       fixed[name] = Math.max(1, Number(property.minimum ?? 1))
     else if (isSecret(name, property)) warnings.push(`${name} is left out: it is a secret`)
     else if (isOmitted(name, property)) {
-      if (isRequired) warnings.push(`${name} is left out, although it is required: it is out of use`)
+      if (isRequired) warnings.push(`${name} is left out, although it is required: it is deprecated`)
     } else if (name === picture || name !== IMAGE_URLS) {
       const target = name === picture ? IMAGE_URLS : name
       const mapped = target === IMAGE_URLS ? imagesProperty(property) : mapProperty(name, property)

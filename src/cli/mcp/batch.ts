@@ -37,7 +37,7 @@ export async function planBatch(session: McpSession, call: Call, { batch }: Comm
     job.stop('SIGTERM')
     throw usageError(
       'The plan is not ready after 45 s. Nothing was sent.',
-      'Call plan_batch for some of the rows, with `only`.',
+      'Call plan_batch for some of the runs, with `only`.',
     )
   }
   const { rows, summary } = partsOf(job)
@@ -50,7 +50,7 @@ export async function planBatch(session: McpSession, call: Call, { batch }: Comm
       ...open.rows.map(({ action, name, file, reason }) =>
         [action, name, shownFile(file), reason ?? ''].join(' | '),
       ),
-      ...(open.rows_left_out > 0 ? [`and ${open.rows_left_out} more rows`] : []),
+      ...(open.rows_left_out > 0 ? [`and ${open.rows_left_out} more runs`] : []),
     ],
     structured: { create, ...leftJson(limit), summary, ...open },
     errors: job.errors,
@@ -122,7 +122,7 @@ export async function runBatch(
         : []),
       isDone
         ? `${countsOf(summary)}${estimateOf(summary)}; ${leftText(limit)}`
-        : `The batch is still running; ${plural(rows.length, 'row')} finished. Call run_batch again with the same ` +
+        : `The batch is still running; ${plural(rows.length, 'run')} finished. Call run_batch again with the same ` +
           'arguments to continue waiting. Nothing is paid twice.',
       ...listed.rows.map(({ result, name, file, run }) =>
         [result, name, shownFile(file), run ?? ''].join(' | '),
@@ -141,7 +141,7 @@ async function untilStopped(session: McpSession, started: StartedBatches, manife
   if (earlier === undefined || !earlier.job.isStopped) return
   if ((await session.wait(earlier.job.done, call, [])) === 'late')
     throw usageError(
-      'The batch of this manifest that was cancelled has not ended yet. Nothing was sent.',
+      'The canceled batch of this manifest has not ended yet. Nothing was sent.',
       'Call run_batch again in a few seconds.',
     )
   if (started.get(manifest) === earlier) started.delete(manifest)

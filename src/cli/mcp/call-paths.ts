@@ -34,7 +34,7 @@ export function outputIn(root: Root, path: unknown): string {
 
 /** Returns the absolute path of a file that is read. Throws `usage`. */
 export function fileIn(root: Root, path: string, parameter: string): string {
-  if (path.includes('\0')) throw usageError(`${parameter}: the path contains a NUL character.`)
+  if (path.includes('\0')) throw usageError(`${parameter}: the path contains a null character.`)
   const fullPath = resolve(root.folder, path)
   refuseOutside(root, path, followLinks(fullPath), parameter)
   const found = statSync(fullPath, { throwIfNoEntry: false })

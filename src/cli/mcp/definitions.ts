@@ -296,7 +296,7 @@ export function definitionsFor(
       title: 'Run a batch',
       description:
         `Create only the runs of a manifest that are missing or out of date, and save their outputs. ` +
-        `${cost.replace('each create', 'each row with the action create')} Waits up to 45 s. If the batch is ` +
+        `${cost.replace('each create', 'each run with the action create')} Waits up to 45 s. If the batch is ` +
         `still running then, call run_batch again with the same arguments to continue waiting: nothing is paid twice.`,
       inputSchema: object(
         {

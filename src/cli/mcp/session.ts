@@ -241,7 +241,7 @@ export class McpSession {
     }
     job.known.then(() => {
       const ids = job.created.length > 0 ? job.created : [job.id ?? []].flat()
-      if (ids.length > 0) this.ctx.out.note(`The call was cancelled. Still running: ${ids.join(', ')}.`)
+      if (ids.length > 0) this.ctx.out.note(`The call was canceled. Still running: ${ids.join(', ')}.`)
     })
   }
 

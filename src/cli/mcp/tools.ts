@@ -191,7 +191,7 @@ export async function listModels(session: McpSession, call: Call, { models }: Co
     ...left,
   }
   const table = shown.map(({ name: each, kind, price, currency, default: isDefault }) => {
-    const cost = isObject(price) ? `${price.run} ${currency} a run` : 'no price'
+    const cost = isObject(price) ? `${price.run} ${currency} per run` : 'no price'
     return [printable(String(each)), kind, cost, ...(isDefault === true ? ['default'] : [])].join(' | ')
   })
   return modelsAnswer(structured, table, others)

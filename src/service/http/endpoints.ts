@@ -223,5 +223,5 @@ async function addRun(
 
 const keyReused = () =>
   invalidInput(
-    'This Idempotency-Key was used for another request in the last 24 hours. Send each request with a key of its own.',
+    'This Idempotency-Key was used for another request in the last 24 hours. Use a new key for each request.',
   )

@@ -253,7 +253,7 @@ function createSetEngine(
       const engine = await engineOf({ model: job.run?.model ?? '', document: job.document })
       const { handle, intent } = job.stored ?? {}
       if (engine.cancel === undefined && (handle ?? intent) !== undefined)
-        throw new OutcomeUnknown('The model has another engine now, which cannot follow its job.')
+        throw new OutcomeUnknown('The model now has another engine, which cannot follow its job.')
       return await engine.render(job)
     },
     cancel: async (run) => await (await engineOf(run)).cancel?.(run),

@@ -307,7 +307,7 @@ describe('errors', () => {
       'KSampler (node 3): Allocation on device',
     ],
     [failed('execution_error', {}), 'A node (node ?): no message'],
-    [failed('execution_interrupted', {}), 'The job was cancelled in ComfyUI.'],
+    [failed('execution_interrupted', {}), 'The job was canceled in ComfyUI.'],
     [failed('other', {}), 'The server reports an error without a message.'],
     [{ outputs: {}, status: { status_str: 'success' } }, 'finished the workflow without an image or a video'],
     [
@@ -555,7 +555,7 @@ describe('a run that another worker takes over', () => {
 
   test('fails when the job was cancelled in ComfyUI before', async () => {
     const { clock, render, server } = await open({ isHostile: true })
-    await expect(clock.runUntil(render())).rejects.toThrow('The job was cancelled in ComfyUI.')
+    await expect(clock.runUntil(render())).rejects.toThrow('The job was canceled in ComfyUI.')
     expect(server.count('POST')).toBe(0)
   })
 })

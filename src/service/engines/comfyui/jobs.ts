@@ -127,8 +127,7 @@ export function createComfyServer(upstream: Upstream, partnerKey?: string): Comf
         number % LOOKS_PER_QUEUE === 0 ? await find(id, signal) : ((await history(id, signal)) ?? 'unknown')
       if (typeof end === 'string') return { state: end }
       if ('before' in end) return { state: 'waiting', position: end.before }
-      if (end.state === 'interrupted')
-        return { state: 'failed', message: 'The job was cancelled in ComfyUI.' }
+      if (end.state === 'interrupted') return { state: 'failed', message: 'The job was canceled in ComfyUI.' }
       if (end.state === 'failed') return end
       return { state: 'done', result: end.files }
     },

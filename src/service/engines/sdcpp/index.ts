@@ -195,7 +195,7 @@ function stateOf(answer: unknown, id: string): JobState<undefined> {
   if (!isObject(answer) || (answer.id ?? id) !== id) return { state: 'unknown' }
   const { status, queue_position: position } = answer
   if (status === 'completed') return { state: 'done', result: undefined }
-  if (status === 'cancelled') return { state: 'failed', message: 'The job was cancelled at the server.' }
+  if (status === 'cancelled') return { state: 'failed', message: 'The job was canceled at the server.' }
   if (status === 'failed') return { state: 'failed', message: errorTextOf(answer) ?? '' }
   // Counted from 1.
   if (status === 'queued')

@@ -143,7 +143,7 @@ async function render<Result>(run: JobRun<Result>): Promise<readonly RenderedFil
   const { server, job } = run
   const { costs } = server.upstream
   try {
-    if (isElsewhere(run.stored, server)) throw new OutcomeUnknown('Its model has another server now.')
+    if (isElsewhere(run.stored, server)) throw new OutcomeUnknown('The model now has another server.')
     const handle = await handleOf(run)
     const result = await follow(run, handle)
     // From here on, a cancel would delete the paid result.
@@ -187,7 +187,7 @@ async function start<Result>(run: JobRun<Result>): Promise<JobHandle> {
   const plan = run.stored.intent === undefined ? await server.create(job) : undefined
   const chosen = server.chosen?.handleOf(job.run?.id ?? '')
   if (chosen !== undefined && (await isKnown(run, chosen))) return await keep(run, chosen)
-  if (plan === undefined) throw new OutcomeUnknown('The service stopped before the answer arrived.')
+  if (plan === undefined) throw new OutcomeUnknown('The service stopped before the response arrived.')
   // A job whose id does not arrive before the abort could not be canceled or followed.
   const lateMs = () => {
     const { reason } = job.signal

@@ -71,22 +71,3 @@ export function createSlots(
     },
   }
 }
-
-/** Like `createSlots`, with separate slots for each owner. */
-export function createOwnedSlots(
-  count: number,
-  options: SlotsOptions,
-): <Result>(owner: number, work: () => Promise<Result>, wait?: WaitInLine) => Promise<Result> {
-  const owned = new Map<number, { readonly slots: Slots; users: number }>()
-  return async (owner, work, wait) => {
-    const own = owned.get(owner) ?? { slots: createSlots(count, options), users: 0 }
-    owned.set(owner, own)
-    own.users++
-    try {
-      return await own.slots.use(work, wait)
-    } finally {
-      own.users--
-      if (own.users === 0) owned.delete(owner)
-    }
-  }
-}

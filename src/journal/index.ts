@@ -225,8 +225,8 @@ export class Journal {
         if (policy === 'required') db.setSynchronous('NORMAL')
       }
     } catch (error) {
-      // What the change itself has refused.
-      if (error instanceof RushesError) throw error
+      // What the change itself has refused, and not why the journal could not be opened.
+      if (error instanceof RushesError && error !== this.#failure) throw error
       if (this.#database?.isCurrent() === false) this.#forgetFile(error)
       const unusable = this.#unusable(error)
       if (policy === 'required') throw unusable.with({ consequence: 'Nothing was sent.' })

@@ -1,71 +1,34 @@
 /**
- * Manages accounts, keys and credits in the data folder or the database of a service. The service may run in other
+ * Manages accounts, keys, credits and users in the data folder or the database of a service. The service may run in other
  * processes; a change applies from its next request.
  */
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type RushesError, usageError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
+import { BUSY_TIMEOUT_MS, sqliteUri, withDatabase } from '../host/database.js'
+import { flush, moveWithoutReplacing, removeFile, temporaryBeside } from '../host/files.js'
+import { describeError, errorCode } from '../host/system-error.js'
 import { MAX_ACTIVE_KEYS, MAX_TIME_MS } from '../protocol/credentials.js'
-import { printable, shortened } from '../protocol/text.js'
-import { type Backup, writeBackup } from './backup.js'
+import type { LocalStatus } from '../protocol/run-state.js'
+import { printable, quoteWord, shortened } from '../protocol/text.js'
 import { DATABASE_NAME, openData } from './data.js'
-import type { JobHandle } from './engines/engine.js'
-import { isPlainName, MAX_NAME_LENGTH } from './rules/key-terms.js'
+import { isEmail, storedEmail } from './rules/credentials.js'
+import { isPlainName, type KeyTerms, MAX_NAME_LENGTH } from './rules/key-terms.js'
 import { parseNetwork } from './rules/networks.js'
 import { Refusal } from './rules/refusal.js'
 import { newKey } from './rules/secrets.js'
-import type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, NewKey } from './store/account-store.js'
-import { withMethods } from './store/calls.js'
-import { DatabaseUnavailable, type DecidedRun, type Store } from './store/contract.js'
+import type { AccountRecord, LedgerEntry } from './store/accounts.js'
+import type { DecidedRun } from './store/contract.js'
+import type { Store } from './store/index.js'
+import type { KeyDetails } from './store/keys.js'
+import type { ListedRun } from './store/lists.js'
+import { DatabaseUnavailable } from './store/retry.js'
 import type { StoredRun } from './store/run.js'
 import { explainDatabaseError, MOVED, openSqliteStore } from './store/sqlite/index.js'
-import { createUserAdministration, type UserAdministration } from './user-administration.js'
-
-export type { Backup } from './backup.js'
-export type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, Verification } from './store/account-store.js'
-export type { UserDetails } from './store/console-store.js'
-
-import type { LocalStatus } from '../protocol/run-state.js'
-import type { ListedRun } from './store/console-store.js'
-
-export type { UserWithLink } from './user-administration.js'
-
-/**
- * All functions throw `RushesError` (usage) for a missing object or a change that is not allowed, and then change
- * nothing.
- */
-export interface Administration extends UserAdministration {
-  createAccount(name: string, credits: number): Promise<AccountRecord>
-  accounts(): Promise<readonly AccountRecord[]>
-  setBanned(account: string, banned: boolean): Promise<AccountRecord>
-  /** Returns the key itself in `apiKey`. It can be shown only now, since only its hash is stored. */
-  createKey(
-    account: string,
-    terms: Partial<KeyTerms>,
-  ): Promise<{ readonly apiKey: string; readonly key: KeyDetails }>
-  /** Lists all keys, or the keys of one account. */
-  keys(account?: string): Promise<readonly KeyDetails[]>
-  /** `key` is the key's number, or its name if only one key has that name. Changes only the terms that are present. */
-  changeKey(key: string, terms: Partial<KeyTerms>): Promise<KeyDetails>
-  /** A negative amount removes credits; the balance cannot fall below 0. */
-  addCredits(account: string, amount: number): Promise<AccountRecord>
-  /** Lists ledger entries, newest first. */
-  entries(account: string, limit?: number): Promise<readonly LedgerEntry[]>
-  /** Lists runs of all accounts or of one, newest first, with the names of their accounts. */
-  runs(filter: AdminRunFilter): Promise<readonly AdminRun[]>
-  /** Cancels a run of any account and model. A run that has ended stays as it is. */
-  cancelRun(id: string): Promise<StoredRun>
-  /** Also throws when the database is too damaged to read. */
-  readonly verify: Store['verify']
-  /** Refunds a failed run whose outcome is unknown. */
-  refundRun(id: string): Promise<void>
-  /** Follows a job of the provider as the job of a run whose outcome is unknown. */
-  adoptRun(id: string, jobId: string): Promise<void>
-  /** Copies the database into a new file, which appears under its name only when it is complete. */
-  backup(path: string): Promise<Backup>
-  close(): Promise<void>
-}
+import type { UserDetails } from './store/users.js'
+import { addLink } from './web/sessions.js'
 
 export interface AdminRunFilter {
   readonly account?: string | undefined
@@ -75,6 +38,12 @@ export interface AdminRunFilter {
 
 export interface AdminRun extends ListedRun {
   readonly account: string
+}
+
+export interface UserWithLink {
+  readonly user: UserDetails
+  /** Token of a single-use sign-in link, valid for 15 minutes. */
+  readonly linkToken: string
 }
 
 export interface ServiceData {
@@ -94,7 +63,10 @@ export interface AdministrationOptions extends ServiceData {
 
 export async function openAdministration(options: AdministrationOptions): Promise<Administration> {
   const { dataFolder, databaseUrl, clock, make } = options
-  if (databaseUrl !== undefined) return await openPostgresAdministration(databaseUrl, options)
+  if (databaseUrl !== undefined) {
+    const { openPostgresStore } = await import('./store/postgres/index.js')
+    return new Administration(await openPostgresStore(databaseUrl, { maxConnections: 1, make }), clock)
+  }
   const path = join(dataFolder, DATABASE_NAME)
   if (!make && !existsSync(path) && !existsSync(`${path}${MOVED}`))
     throw usageError(
@@ -102,180 +74,223 @@ export async function openAdministration(options: AdministrationOptions): Promis
       'Give the folder with --data. `rushes serve` creates one when it starts.',
     )
   const { folders, opened: store } = await openData(dataFolder, (each) => openSqliteStore(each))
-  const { database } = folders
-  const explain = (error: unknown) => explainDatabaseError(database, error)
-  return {
-    ...administrationOf(explaining(store, explain), clock),
-    backup: (path) => writeBackup(database, path),
-  }
-}
-
-async function openPostgresAdministration(
-  databaseUrl: string,
-  { clock, make }: AdministrationOptions,
-): Promise<Administration> {
-  const { openPostgresStore } = await import('./store/postgres/index.js')
-  const store = await openPostgresStore(databaseUrl, { maxConnections: 1, make })
-  return {
-    ...administrationOf(explaining(store, explainUnavailable), clock),
-    backup: async () => {
-      throw usageError(
-        'PostgreSQL is backed up with its own tools, not with `rushes admin backup`.',
-        'For example `pg_dump --format=custom --schema=rushes` (docs/operations.md).',
-      )
-    },
-  }
-}
-
-const explainUnavailable = (error: unknown): RushesError | undefined =>
-  error instanceof DatabaseUnavailable
-    ? usageError(
-        `The database cannot be used: ${error.message}.`,
-        'Check the server, then run the command again.',
-      )
-    : undefined
-
-/**
- * Replaces the errors of a database with messages for users. A damaged page or a lock can cause an error long after the
- * file was opened.
- */
-const explaining = (store: Store, explain: Explain): Store =>
-  withMethods(
-    store,
-    (method) =>
-      (...args) =>
-        explained(explain, method(...args)),
-  )
-
-type Explain = (error: unknown) => RushesError | undefined
-
-const explained = <Result>(explain: Explain, result: Promise<Result>): Promise<Result> =>
-  result.catch((error) => {
-    throw explain(error) ?? error
-  })
-
-function administrationOf(store: Store, clock: Clock): Omit<Administration, 'backup'> {
-  async function accountOf(name: string): Promise<AccountRecord> {
-    const accounts = await store.listAccounts()
-    const found = accounts.find((each) => each.name === name)
-    if (found === undefined) throw noAccount(name, accounts)
-    return found
-  }
-
-  return {
-    ...createUserAdministration(store, clock, accountOf),
-    async createAccount(name, credits) {
-      checkName(name, 'an account')
-      const created = await store.addAccount({ name, credits, nowMs: clock.now() })
-      if (created === undefined) throw usageError(`Account ${name} already exists.`)
-      return created
-    },
-    accounts: () => store.listAccounts(),
-    async setBanned(account, banned) {
-      await store.setBanned(account, banned)
-      return await accountOf(account)
-    },
-
-    async createKey(account, terms) {
-      checkTerms(terms)
-      const { id: accountId } = await accountOf(account)
-      const { apiKey, ...secret } = newKey()
-      const key: NewKey = { name: 'key', ...terms, ...secret, accountId, nowMs: clock.now() }
-      const id = await explainTooManyKeys(account, store.addKey(key))
-      return { apiKey, key: await keyOf(store, String(id)) }
-    },
-    async keys(account) {
-      if (account === undefined) return await store.listKeys()
-      await accountOf(account)
-      return (await store.listKeys()).filter((key) => key.account === account)
-    },
-    async changeKey(key, terms) {
-      checkTerms(terms)
-      const { id, account } = await keyOf(store, key)
-      await explainTooManyKeys(account, store.changeKey(id, terms))
-      return await keyOf(store, String(id))
-    },
-
-    async addCredits(account, amount) {
-      await store.addCredits({ account, amount, nowMs: clock.now() }, (after) => {
-        if (after < 0)
-          throw usageError(
-            `Account ${account} has ${after - amount} credits, so ${-amount} cannot be removed.`,
-          )
-        if (!Number.isSafeInteger(after))
-          throw usageError(`The balance of account ${account} would be too large.`)
-      })
-      return await accountOf(account)
-    },
-    async entries(account, limit = Number.MAX_SAFE_INTEGER) {
-      await accountOf(account)
-      return await store.listEntries(account, limit)
-    },
-    async runs({ account, status, limit = Number.MAX_SAFE_INTEGER }) {
-      const accounts = await store.listAccounts()
-      const found = accounts.find(({ name }) => name === account)
-      if (account !== undefined && found === undefined) throw noAccount(account, accounts)
-      const runs: AdminRun[] = []
-      let before: number | undefined
-      do {
-        const page = await store.listRuns({
-          accountId: found?.id,
-          status,
-          before,
-          limit: Math.min(MAX_LISTED, limit - runs.length),
-        })
-        for (const run of page.runs)
-          runs.push({ ...run, account: accounts.find(({ id }) => id === run.accountId)?.name ?? '' })
-        before = page.next
-      } while (before !== undefined && runs.length < limit)
-      return runs
-    },
-    async cancelRun(id) {
-      const found = await store.cancelRun(id, clock.now())
-      const run = found && (await store.findRun(id, found.accountId))
-      if (run !== undefined) return run
-      throw usageError(
-        `Run ${shortened(printable(id))} does not exist.`,
-        'Check the id, --data and --database.',
-      )
-    },
-    verify: () => store.verify(),
-    refundRun: async (id) => checkDecided(id, await store.decideUnknown(id, { nowMs: clock.now() })),
-    adoptRun: async (id, jobId) => {
-      if (!/^[^\u0000-\u0020\u007f]{1,256}$/.test(jobId))
-        throw usageError('The id of the provider must have 1 to 256 characters, without spaces.')
-      const handle = { id: jobId }
-      const decided = await store.decideUnknown(id, { adopt: { handle }, nowMs: clock.now() })
-      checkDecided(id, decided, handle)
-    },
-    close: () => store.close(),
-  }
+  return new Administration(store, clock, folders.database)
 }
 
 /** Number of runs that one query reads. */
 const MAX_LISTED = 500
 
-async function keyOf(store: Store, numberOrName: string): Promise<KeyDetails> {
-  const keys = await store.listKeys()
-  const byNumber = keys.find(({ id }) => String(id) === numberOrName)
-  if (byNumber !== undefined) return byNumber
-  const named = keys.filter(({ name }) => name === numberOrName)
-  const [found, ...others] = named
-  if (found === undefined)
-    throw usageError(`Key ${numberOrName} does not exist.`, 'List the keys with `rushes admin key list`.')
-  if (others.length > 0)
+/**
+ * All methods throw `RushesError` (usage) for a missing object or a change that is not allowed, and then change
+ * nothing.
+ */
+export class Administration {
+  readonly #store: Store
+  readonly #clock: Clock
+  /** Path of an SQLite database. */
+  readonly #path: string | undefined
+
+  constructor(store: Store, clock: Clock, path?: string) {
+    this.#store = store
+    this.#clock = clock
+    this.#path = path
+  }
+
+  /** Explains an error of the database to users. A damaged page or a lock can cause one long after the file was opened. */
+  explain(error: unknown): RushesError | undefined {
+    if (this.#path !== undefined) return explainDatabaseError(this.#path, error)
+    if (!(error instanceof DatabaseUnavailable)) return undefined
+    const problem = `The database cannot be used: ${error.message}.`
+    return usageError(problem, 'Check the server, then run the command again.')
+  }
+
+  async createAccount(name: string, credits: number): Promise<AccountRecord> {
+    checkName(name, 'an account')
+    const created = await this.#store.addAccount({ name, credits, nowMs: this.#clock.now() })
+    if (created === undefined) throw usageError(`Account ${name} already exists.`)
+    return created
+  }
+
+  accounts(): Promise<readonly AccountRecord[]> {
+    return this.#store.listAccounts()
+  }
+
+  async account(name: string): Promise<AccountRecord> {
+    const found = await this.#store.findAccountByName(name)
+    if (found !== undefined) return found
+    const names = (await this.#store.listAccounts()).map((each) => each.name)
     throw usageError(
-      `More than one key is named ${numberOrName}: ${[found, ...others].map(({ id }) => id).join(', ')}.`,
-      'Use the number of the key.',
+      `Account ${name} does not exist.`,
+      names.length === 0
+        ? 'Create one with `rushes admin account create <name>`.'
+        : `Accounts: ${names.slice(0, 10).join(', ')}${names.length > 10 ? ', …' : ''}.`,
     )
-  return found
+  }
+
+  async setBanned(account: string, banned: boolean): Promise<AccountRecord> {
+    await this.#store.setBanned(account, banned)
+    return await this.account(account)
+  }
+
+  /** Returns the key itself in `apiKey`. It can be shown only now, since only its hash is stored. */
+  async createKey(
+    account: string,
+    terms: Partial<KeyTerms>,
+  ): Promise<{ readonly apiKey: string; readonly key: KeyDetails }> {
+    checkTerms(terms)
+    const { id: accountId } = await this.account(account)
+    const { apiKey, ...secret } = newKey()
+    const key = { name: 'key', ...terms, ...secret, accountId, nowMs: this.#clock.now() }
+    const id = await explainTooManyKeys(account, this.#store.addKey(key))
+    return { apiKey, key: await this.#key(String(id)) }
+  }
+
+  /** Lists all keys, or the keys of one account. */
+  async keys(account?: string): Promise<readonly KeyDetails[]> {
+    if (account === undefined) return await this.#store.listKeys()
+    await this.account(account)
+    return await this.#store.listKeys({ account })
+  }
+
+  /** `key` is the key's number, or its name if only one key has that name. Changes only the terms that are present. */
+  async changeKey(key: string, terms: Partial<KeyTerms>): Promise<KeyDetails> {
+    checkTerms(terms)
+    const { id, account } = await this.#key(key)
+    await explainTooManyKeys(account, this.#store.changeKey(id, terms))
+    return await this.#key(String(id))
+  }
+
+  async #key(numberOrName: string): Promise<KeyDetails> {
+    const keys = await this.#store.listKeys({ key: numberOrName })
+    const [found, ...others] = keys.filter(({ id }) => String(id) === numberOrName).concat(keys)
+    if (found === undefined)
+      throw usageError(`Key ${numberOrName} does not exist.`, 'List the keys with `rushes admin key list`.')
+    if (others.length > 0 && String(found.id) !== numberOrName)
+      throw usageError(
+        `More than one key is named ${numberOrName}: ${keys.map(({ id }) => id).join(', ')}.`,
+        'Use the number of the key.',
+      )
+    return found
+  }
+
+  /** A negative amount removes credits; the balance cannot fall below 0. */
+  async addCredits(account: string, amount: number): Promise<AccountRecord> {
+    await this.#store.addCredits({ account, amount, nowMs: this.#clock.now() }, (after) => {
+      if (after < 0)
+        throw usageError(`Account ${account} has ${after - amount} credits, so ${-amount} cannot be removed.`)
+      if (!Number.isSafeInteger(after))
+        throw usageError(`The balance of account ${account} would be too large.`)
+    })
+    return await this.account(account)
+  }
+
+  /** Lists ledger entries, newest first. */
+  async entries(account: string, limit = Number.MAX_SAFE_INTEGER): Promise<readonly LedgerEntry[]> {
+    await this.account(account)
+    return await this.#store.listEntries(account, limit)
+  }
+
+  /** Lists runs of all accounts or of one, newest first, with the names of their accounts. */
+  async runs({ account, status, limit = Number.MAX_SAFE_INTEGER }: AdminRunFilter) {
+    const accountId = account === undefined ? undefined : (await this.account(account)).id
+    const names = new Map<number, string>()
+    const runs: AdminRun[] = []
+    let before: number | undefined
+    do {
+      const page = { accountId, status, before, limit: Math.min(MAX_LISTED, limit - runs.length) }
+      const found = await this.#store.listRuns(page)
+      for (const run of found.runs) {
+        const name = names.get(run.accountId) ?? (await this.#store.findAccount(run.accountId))?.name ?? ''
+        names.set(run.accountId, name)
+        runs.push({ ...run, account: name })
+      }
+      before = found.next
+    } while (before !== undefined && runs.length < limit)
+    return runs
+  }
+
+  /** Cancels a run of any account and model. A run that has ended stays as it is. */
+  async cancelRun(id: string): Promise<StoredRun> {
+    const found = await this.#store.cancelRun(id, this.#clock.now())
+    const run = found && (await this.#store.findRun(id, found.accountId))
+    if (run !== undefined) return run
+    throw usageError(
+      `Run ${shortened(printable(id))} does not exist.`,
+      'Check the id, --data and --database.',
+    )
+  }
+
+  /** Refunds a failed run whose outcome is unknown. */
+  async refundRun(id: string): Promise<void> {
+    checkDecided(id, await this.#store.decideUnknown(id, { nowMs: this.#clock.now() }))
+  }
+
+  /** Follows a job of the provider as the job of a run whose outcome is unknown. */
+  async adoptRun(id: string, jobId: string): Promise<void> {
+    if (!/^[^\u0000-\u0020\u007f]{1,256}$/.test(jobId))
+      throw usageError('The id of the provider must have 1 to 256 characters, without spaces.')
+    const decision = { adopt: { handle: { id: jobId } }, nowMs: this.#clock.now() }
+    checkDecided(id, await this.#store.decideUnknown(id, decision), jobId)
+  }
+
+  async addUser(written: string, account: string): Promise<UserWithLink> {
+    const email = checkedEmail(written)
+    const { id: accountId } = await this.account(account)
+    const id = await this.#store.addUser({ email, accountId, nowMs: this.#clock.now() })
+    if (id === undefined)
+      throw usageError(
+        `User ${email} already exists.`,
+        `For another sign-in link, run \`rushes admin user link ${quoteWord(email)}\`.`,
+      )
+    return await this.linkUser(email)
+  }
+
+  users(): Promise<readonly UserDetails[]> {
+    return this.#store.listUsers(this.#clock.now())
+  }
+
+  async removeUser(email: string): Promise<UserDetails> {
+    const user = await this.#user(email)
+    await this.#store.removeUser(user.id)
+    return user
+  }
+
+  async linkUser(email: string): Promise<UserWithLink> {
+    const user = await this.#user(email)
+    return { user, linkToken: await addLink(this.#store, user.id, this.#clock.now()) }
+  }
+
+  async #user(written: string): Promise<UserDetails> {
+    const email = checkedEmail(written)
+    const [user] = await this.#store.listUsers(this.#clock.now(), { email })
+    if (user !== undefined) return user
+    throw usageError(`User ${email} does not exist.`, 'List the users with `rushes admin user list`.')
+  }
+
+  /** Also throws when the database is too damaged to read. */
+  verify(): ReturnType<Store['verify']> {
+    return this.#store.verify()
+  }
+
+  /** Copies the database into a new file, which appears under its name only when it is complete. */
+  async backup(path: string): Promise<Backup> {
+    if (this.#path !== undefined) return await writeBackup(this.#path, path)
+    throw usageError(
+      'PostgreSQL is backed up with its own tools, not with `rushes admin backup`.',
+      'For example `pg_dump --format=custom --schema=rushes` (docs/operations.md).',
+    )
+  }
+
+  close(): Promise<void> {
+    return this.#store.close()
+  }
 }
 
-function checkDecided(id: string, decided: DecidedRun, adopt?: JobHandle): void {
+function checkDecided(id: string, decided: DecidedRun, jobId = ''): void {
   if (decided === 'missing') throw usageError(`Run ${id} does not exist.`)
   if (decided === 'taken')
     throw usageError(
-      `The job ${shortened(printable(adopt?.id ?? ''))} belongs to another run.`,
+      `The job ${shortened(printable(jobId))} belongs to another run.`,
       "Find the job of this run in the provider's list.",
     )
   if (decided === 'other')
@@ -285,27 +300,14 @@ function checkDecided(id: string, decided: DecidedRun, adopt?: JobHandle): void 
     )
 }
 
-async function explainTooManyKeys<Changed>(account: string, change: Promise<Changed>): Promise<Changed> {
-  try {
-    return await change
-  } catch (error) {
+const explainTooManyKeys = <Changed>(account: string, change: Promise<Changed>): Promise<Changed> =>
+  change.catch((error) => {
     if (!(error instanceof Refusal && error.code === 'too_many_keys')) throw error
     throw usageError(
       `Account ${account} has ${MAX_ACTIVE_KEYS} active keys, and can have no more.`,
       'Disable one that is not used any more: `rushes admin key disable <number>`.',
     )
-  }
-}
-
-function noAccount(name: string, accounts: readonly AccountRecord[]): RushesError {
-  const names = accounts.slice(0, 10).map((each) => each.name)
-  return usageError(
-    `Account ${name} does not exist.`,
-    names.length === 0
-      ? 'Create one with `rushes admin account create <name>`.'
-      : `Accounts: ${names.join(', ')}${accounts.length > names.length ? ', …' : ''}.`,
-  )
-}
+  })
 
 function checkName(name: string, what: string): void {
   if (!isPlainName(name))
@@ -324,4 +326,60 @@ function checkTerms({ name, expiresAtMs = 0, allowedIps = [] }: Partial<KeyTerms
         `--allow-ip "${text}" is not an IP address or CIDR range.`,
         'Examples: 203.0.113.7, 203.0.113.0/24, 2001:db8::1, 2001:db8::/32',
       )
+}
+
+/** Returns undefined if the email is valid. */
+export const problemOfEmail = (written: string): RushesError | undefined =>
+  isEmail(storedEmail(written))
+    ? undefined
+    : usageError(
+        `"${written}" is not a valid email.`,
+        'Example: ann@example.com. An email has one @, no spaces, and at most 254 characters.',
+      )
+
+function checkedEmail(written: string): string {
+  const problem = problemOfEmail(written)
+  if (problem !== undefined) throw problem
+  return storedEmail(written)
+}
+
+export interface Backup {
+  readonly path: string
+  readonly bytes: number
+}
+
+/**
+ * Copies the database while a service uses it. The files beside it never change, and are copied by other means. Throws
+ * `RushesError` (usage) when the file exists or cannot be written, and then leaves no file.
+ */
+async function writeBackup(database: string, path: string): Promise<Backup> {
+  const alreadyExists = () =>
+    usageError(`${path} already exists.`, 'Use another name, for example one with the date.')
+  if (existsSync(path)) throw alreadyExists()
+  const temporary = temporaryBeside(path)
+  try {
+    const file = await open(temporary, 'wx', 0o600)
+    copyDatabase(database, temporary)
+    await flush(file).finally(() => file.close())
+    await moveWithoutReplacing(temporary, path)
+    return { path, bytes: statSync(path).size }
+  } catch (error) {
+    await removeFile(temporary).catch(() => {})
+    if (errorCode(error) === 'EEXIST') throw alreadyExists()
+    throw usageError(
+      `Cannot write the backup ${describeError(error, path)}.`,
+      'No backup was written. Check that the folder is writable and that the disk has space.',
+    )
+  }
+}
+
+/**
+ * Copies the database `from` into the empty file `to`. The copy gets its own id, so that the files of the original are foreign to
+ * it.
+ */
+export function copyDatabase(from: string, to: string): void {
+  const target = sqliteUri(to, 'rw').replaceAll("'", "''")
+  withDatabase(sqliteUri(from, 'rw'), BUSY_TIMEOUT_MS, (source) => source.exec(`VACUUM INTO '${target}'`))
+  const id = 'UPDATE format SET database_id = lower(hex(randomblob(16)))'
+  withDatabase(sqliteUri(to, 'rw'), BUSY_TIMEOUT_MS, (copy) => copy.exec(id))
 }

@@ -40,8 +40,7 @@ import { createReferenceFetch } from './references/reference-fetch.js'
 import { createReferenceLoader } from './references/reference-loader.js'
 import { createPasswords } from './rules/credentials.js'
 import { createMemoryRateLimiter } from './rules/rate.js'
-import { withBudgetCheck } from './store/calls.js'
-import type { RunningStore } from './store/contract.js'
+import type { Store } from './store/index.js'
 import { outputKey, outputOfUrl } from './store/run.js'
 import { openSqliteStore } from './store/sqlite/index.js'
 import { Sessions, startConsole } from './web/sessions.js'
@@ -62,7 +61,7 @@ const MAX_SWEEP_END_MS = 1_000
 /** What the parts of a service use. */
 interface Node {
   readonly options: ServiceOptions
-  readonly store: RunningStore
+  readonly store: Store
   readonly storage: Storage
   readonly folders: DataFolders
   readonly events: Log
@@ -177,10 +176,10 @@ async function openDatabase(options: ServiceOptions, path: string) {
 }
 
 /** Loads the driver of PostgreSQL only if it is needed. */
-async function openStore({ databaseUrl, clock }: ServiceOptions, path: string): Promise<RunningStore> {
-  if (databaseUrl === undefined) return withBudgetCheck(openSqliteStore(path, clock))
+async function openStore({ databaseUrl, clock }: ServiceOptions, path: string): Promise<Store> {
+  if (databaseUrl === undefined) return openSqliteStore(path, clock)
   const { openPostgresStore } = await import('./store/postgres/index.js')
-  return withBudgetCheck(await openPostgresStore(databaseUrl, { clock }))
+  return await openPostgresStore(databaseUrl, { clock })
 }
 
 /** The routes of the API with their limits, and those of the console. */

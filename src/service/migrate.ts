@@ -12,13 +12,11 @@ import { type OpenDatabase, type Row, withDatabase } from '../host/database.js'
 import { isBusy } from '../host/system-error.js'
 import { DATABASE_NAME, type DataFolders, openData } from './data.js'
 import { OWNER_KEY, type Storage } from './files/contract.js'
-import type { Verification } from './store/account-store.js'
 import { nameOf } from './store/postgres/connection-errors.js'
 import { type Client, createClient } from './store/postgres/driver.js'
 import { openSchema } from './store/postgres/open-schema.js'
-import { verificationOf } from './store/rows.js'
 import { explainDatabaseError, MOVED, openServiceDatabase } from './store/sqlite/index.js'
-import { LEDGER } from './store/statements.js'
+import { type Verification, verifyLedger } from './store/verify.js'
 
 export interface Migration {
   readonly dataFolder: string
@@ -84,8 +82,7 @@ async function copyRows(
   url: string,
   signal: AbortSignal | undefined,
 ): Promise<Verification> {
-  const expected = verificationOf(Object.values(LEDGER).map((sql) => source.all(sql)))
-  refuseProblems(expected)
+  refuseProblems(await verifyLedger((sql) => source.all(sql)))
   await openSchema(url)
   const client = createClient(url)
   // The error also rejects the running statement.
@@ -101,9 +98,7 @@ async function copyRows(
         'Use an empty database, or drop its schema first: `DROP SCHEMA rushes CASCADE` removes everything in it.',
       )
     for (const { name } of source.all(TABLES)) await copyTable(source, client, String(name), signal)
-    const results = []
-    for (const sql of Object.values(LEDGER)) results.push((await client.query(sql)).rows)
-    const copied = verificationOf(results)
+    const copied = await verifyLedger(async (sql) => (await client.query(sql)).rows)
     refuseProblems(copied)
     forget()
     signal?.throwIfAborted()

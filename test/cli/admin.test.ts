@@ -74,7 +74,7 @@ describe('admin, beside a running service', () => {
     await admin('key', 'set', '2', '--rate', '600/1m')
     expect(await rateOf()).toBe('600/1m')
     await admin('key', 'set', '2', '--rate', 'none')
-    expect(await rateOf()).toBe(null)
+    expect(await rateOf()).toBe('20/10s')
   })
 
   it('refuses a key too many, and says which way out there is', async () => {
@@ -152,7 +152,7 @@ describe('admin, beside a running service', () => {
     expect(JSON.parse((await admin('key', 'list', '--account', 'acme', '--json')).stdout)).toEqual({
       ...{ id: 2, account: 'acme', name: 'key', prefix: expect.stringMatching(/^rk_[\w-]{6}$/) },
       ...{ disabled: false, spend_limit: 10, spent: 1, quota: 9, used: 1 },
-      ...{ allowed_ips: ['127.0.0.1'], rate: null, expires_at: null },
+      ...{ allowed_ips: ['127.0.0.1'], rate: '20/10s', expires_at: null },
       created_at: expect.stringContaining(now),
       last_used_at: expect.stringContaining('2026-01-01T00:00'),
     })

@@ -227,21 +227,6 @@ describe('a create', () => {
     expect(readFileSync(join(mcp.folder, 'there.png'), 'utf8')).toBe('mine')
   })
 
-  it('of another service is an error, and standard output has only the protocol', async () => {
-    const service = await createCliService()
-    await service.run(['run', 'image', 'a fox', '--no-wait'])
-    const [row] = rowsOf(service.home)
-    const mcp = await openMcp(service, { env: { RUSHES_BASE_URL: 'https://b.example' } })
-    const raw: string[] = []
-    mcp.stdout.on('data', (bytes: Buffer) => raw.push(bytes.toString()))
-    for (const tool of ['get_run', 'wait_run', 'download_run']) {
-      const { structured, isError } = await mcp.call(tool, { ids: [row?.id] })
-      expect(isError, tool).toBe(true)
-      expect(structured.error.message).toContain(`${row?.id} was created at ${LOOPBACK_URL}`)
-    }
-    for (const line of raw.join('').trim().split('\n')) expect(JSON.parse(line).jsonrpc).toBe('2.0')
-  })
-
   it('uses the global flags', async () => {
     const service = await createCliService()
     const env = { RUSHES_BASE_URL: '' }

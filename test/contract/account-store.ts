@@ -1,7 +1,8 @@
 /** What every implementation of the store keeps to about accounts, keys and credits. */
 import { describe, expect, test } from 'vitest'
-import type { NewKey } from '../../src/service/store/account-store.js'
-import type { CrashLimit, NewRun, Store } from '../../src/service/store/contract.js'
+import type { CrashLimit, NewRun } from '../../src/service/store/contract.js'
+import type { Store } from '../../src/service/store/index.js'
+import type { NewKey } from '../../src/service/store/keys.js'
 import { claimRun, newRun as createNewRun, held } from '../support/runs.js'
 
 const GIVEN_UP: CrashLimit = { crashes: 1, failure: { code: 'renderer_crashed', message: 'gave up' } }
@@ -325,18 +326,18 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     const { store, key, keyId, addKey } = await createStore()
     const other = await addKey()
     expect((await key())?.usedAtMs).toBeUndefined()
-    await store.recordKeyUse(keyId, 50)
-    await store.recordKeyUse(keyId, 40)
+    await store.recordKeyUses(new Map([[keyId, 50]]))
+    await store.recordKeyUses(new Map([[keyId, 40]]))
     expect((await key())?.usedAtMs).toBe(50)
-    await store.recordKeyUse(keyId, 60)
+    await store.recordKeyUses(new Map([[keyId, 60]]))
     expect([(await key())?.usedAtMs, (await key(other))?.usedAtMs]).toEqual([60, undefined])
-    await store.recordKeyUse(999, 50)
+    await store.recordKeyUses(new Map([[999, 50]]))
   })
 
   test('the last use of a key, which is accurate to the minute, is not before its creation', async () => {
     const { store, key, addKey } = await createStore()
     const id = await addKey({ nowMs: 70_000 })
-    await store.recordKeyUse(id, 60_000)
+    await store.recordKeyUses(new Map([[id, 60_000]]))
     expect((await key(id))?.usedAtMs).toBe(70_000)
   })
 

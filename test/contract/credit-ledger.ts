@@ -1,6 +1,6 @@
 /** What the ledger of every implementation refuses, and what its check finds. */
 import { describe, expect, test } from 'vitest'
-import type { Store } from '../../src/service/store/contract.js'
+import type { Store } from '../../src/service/store/index.js'
 import { claimRun, held, newRun } from '../support/runs.js'
 
 export interface LedgerInDatabase {

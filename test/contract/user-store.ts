@@ -1,6 +1,6 @@
 /** What every implementation of the store keeps to about the console's users. */
 import { describe, expect, test } from 'vitest'
-import type { Store } from '../../src/service/store/contract.js'
+import type { Store } from '../../src/service/store/index.js'
 
 /** `open` gives an empty store; it is called within each test. */
 export function userContract(open: () => Store | Promise<Store>): void {

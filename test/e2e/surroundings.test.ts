@@ -84,7 +84,7 @@ describe.concurrent('an installation without the SQLite package of the platform'
   it('creates runs of a service, and warns that they will not be remembered', async () => {
     const words = ['run', 'image', 'a fox', '-o', 'fox.png']
     const { code, stdout, stderr } = await rushes(withoutSqlite(await personAt(service)), words)
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'fox.png\n' })
+    expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'fox.png\n' })
     expect(stderr.match(/SQLite package .* will not be remembered/g)).toHaveLength(1)
   })
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createOwnedSlots, createSlots } from '../../src/host/slots.js'
+import { createSlots } from '../../src/host/slots.js'
 
 function createWork() {
   const begun: string[] = []
@@ -57,16 +57,4 @@ test('a call that is aborted while waiting is dropped, and makes room for anothe
   // Running work ends: half of a result is of no use.
   end('e')
   expect(await last).toBe('e')
-})
-
-test('each owner has separate slots and a separate queue', async () => {
-  const { begun, work, end } = createWork()
-  const use = createOwnedSlots(1, { maxWaiting: 1, refusal })
-  const results = [use(1, work('a')), use(1, work('b')), use(2, work('c'))]
-  expect(begun).toEqual(['a', 'c'])
-  await expect(use(1, work('d'))).rejects.toThrow('overloaded')
-  end('a')
-  await expect.poll(() => begun).toEqual(['a', 'c', 'b'])
-  for (const name of ['b', 'c']) end(name)
-  expect(await Promise.all(results)).toEqual(['a', 'b', 'c'])
 })

@@ -5,7 +5,6 @@ import { setImmediate } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/host/clock.js'
 import { openAdministration } from '../../src/service/admin.js'
-import { withBudgetCheck } from '../../src/service/store/calls.js'
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { newRun } from '../support/runs.js'
 import { addAccount, ask, createTestService, ended } from '../support/service.js'
@@ -22,7 +21,7 @@ async function administer(dataFolder: string) {
 
 test('a backup taken while runs are accepted has every earlier run with its charge', async () => {
   const data = temporaryFolder()
-  const store = withBudgetCheck(openSqliteStore(join(data, 'service.db')))
+  const store = openSqliteStore(join(data, 'service.db'))
   onTestFinished(() => store.close())
   const accountId = await store.ensureAccount({ name: 'acme', credits: 1_000_000, nowMs: 0 })
   const keyId = await store.addKey({ accountId, hash: 'h', prefix: 'rk_ci', name: 'ci', nowMs: 0 })

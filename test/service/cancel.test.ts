@@ -132,12 +132,11 @@ test('a cancel that comes after the job has succeeded keeps the result that was 
     status: 'processing',
     error: { code: 'canceling' },
   })
-  await until(
-    'the cancel is decided',
-    async () => (await ask(service, 'GET', `${RUNS}/${id}`)).body.error === null,
-  )
-  await service.clock.advance(1_000)
-  await until('the run is followed again', () => rendering.jobs.length === 2)
+  // The worker asks for work twice a second.
+  await until('the run is followed again', async () => {
+    await service.clock.advance(500)
+    return rendering.jobs.length === 2
+  })
   rendering.finish()
   expect(await ended(service, id)).toMatchObject({ status: 'succeeded', error: null })
   expect(await paid()).toBe(2)

@@ -17,8 +17,7 @@ import { createReferenceLoader } from '../../src/service/references/reference-lo
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { createMemoryRateLimiter } from '../../src/service/rules/rate.js'
 import { Refusal } from '../../src/service/rules/refusal.js'
-import { withBudgetCheck } from '../../src/service/store/calls.js'
-import type { Store } from '../../src/service/store/contract.js'
+import type { Store } from '../../src/service/store/index.js'
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { filesBelow } from '../support/binary.js'
 import { createManualClock } from '../support/clock.js'
@@ -114,7 +113,7 @@ async function createWith(onAdd: (store: Store, attempt: number) => Promise<unkn
   const userId = (await opened.addUser({ email: 'ann@example.com', accountId, nowMs: 0 })) ?? 0
   const from = { fromLink: false, address: undefined, userAgent: undefined }
   await opened.addSession({ hash: 's', userId, ...from, nowMs: 0, expiresAtMs: 1 })
-  const store = withBudgetCheck(opened)
+  const store = opened
   mkdirSync(join(folder, 'files'))
   let attempts = 0
   const endpoints = createEndpoints({

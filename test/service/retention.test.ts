@@ -2,11 +2,12 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { copyDatabase } from '../../src/service/backup.js'
+import { copyDatabase } from '../../src/service/admin.js'
 import { StorageUnavailable } from '../../src/service/files/contract.js'
 import { createLocalStorage } from '../../src/service/files/local-files.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
-import { openSqliteStore, type SqliteStore } from '../../src/service/store/sqlite/index.js'
+import type { Store } from '../../src/service/store/index.js'
+import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { silentLog } from '../../src/service/worker/log.js'
 import { Retention, type RetentionOptions } from '../../src/service/worker/retention.js'
 import { removeAbandonedFolders } from '../../src/service/worker/work-folders.js'
@@ -23,7 +24,7 @@ async function open() {
   const root = temporaryFolder()
   const folder = join(root, 'files')
   mkdirSync(folder)
-  const openStore = (path: string): SqliteStore => {
+  const openStore = (path: string): Store => {
     const opened = openSqliteStore(path, clock)
     onTestFinished(() => opened.close())
     return opened

@@ -12,8 +12,7 @@ import type { JobIntent, StoredJob } from '../../src/service/engines/engine.js'
 import { StorageUnavailable, untilStorageAnswers } from '../../src/service/files/contract.js'
 import { createEndpoints } from '../../src/service/http/endpoints.js'
 import { PREVIEW_MODELS } from '../../src/service/models/served-model.js'
-import { withBudgetCheck } from '../../src/service/store/calls.js'
-import type { Store } from '../../src/service/store/contract.js'
+import type { Store } from '../../src/service/store/index.js'
 import { outputKey, type StoredRun } from '../../src/service/store/run.js'
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { isDiskUnusable } from '../../src/service/worker/log.js'
@@ -240,7 +239,7 @@ class History {
         host.isDead = true
       })
     return createEndpoints({
-      store: withBudgetCheck(this.storeOf(host)),
+      store: this.storeOf(host),
       documents: MODELS.map(({ document }) => document),
       clock: this.timeline.clockOf(host),
       rateLimiter: { take: async () => true },

@@ -32,7 +32,6 @@ export interface McpProcess {
   readonly interrupts: InterruptSource
   /** The raw streams, for a client that violates the protocol. */
   readonly stdin: PassThrough
-  readonly stdout: PassThrough
   readonly stderr: () => string
   readonly ended: Promise<number>
   /** Calls a tool, and advances the clock until it has answered. */
@@ -91,7 +90,6 @@ export async function openMcp(service: CliService, options: McpOptions = {}): Pr
     client,
     interrupts,
     stdin,
-    stdout,
     stderr: () => printed,
     ended,
     begin,

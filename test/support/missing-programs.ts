@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path'
 import { findChromium } from './find-chromium.js'
 import { hasPostgres } from './postgres-server.js'
 
-const PROGRAMS = ['nginx', 'psql', 'jq', 'make', 'python3', 'ffmpeg', 'ffprobe']
+const PROGRAMS = ['nginx', 'psql', 'pgbouncer', 'jq', 'make', 'python3', 'ffmpeg', 'ffprobe']
 
 export default function setup(): void {
   const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin']

@@ -78,6 +78,8 @@ export async function perform(
   try {
     await work({ ctx, admin, flags, dataFolder }, ...words)
     return EXIT.ok
+  } catch (error) {
+    throw admin.explain(error) ?? error
   } finally {
     await admin.close()
   }

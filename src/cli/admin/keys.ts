@@ -5,8 +5,9 @@ import { keyStateOf, MAX_CREDITS } from '../../protocol/credentials.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import { printable } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
-import type { KeyDetails, KeyTerms } from '../../service/admin.js'
+import type { KeyTerms } from '../../service/rules/key-terms.js'
 import { formatRate, type RateLimit } from '../../service/rules/rate.js'
+import type { KeyDetails } from '../../service/store/keys.js'
 import type { Context } from '../context/context.js'
 import { repeated, wholeNumber } from '../flags/values.js'
 import { formatAgo } from '../terminal/format.js'
@@ -175,7 +176,7 @@ const keyJson = (key: KeyDetails) => ({
   quota: key.quota ?? null,
   used: key.used,
   allowed_ips: key.allowedIps ?? null,
-  rate: key.rate === undefined ? null : formatRate(key.rate),
+  rate: formatRate(key.rate ?? RUNS_LIMIT),
   expires_at: isoOrNull(key.expiresAtMs),
   created_at: isoTime(key.createdAtMs),
   last_used_at: isoOrNull(key.usedAtMs),

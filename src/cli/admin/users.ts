@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { Option } from 'commander'
 import { usageError } from '../../errors.js'
 import { printable } from '../../protocol/text.js'
-import type { UserDetails, UserWithLink } from '../../service/admin.js'
+import type { UserWithLink } from '../../service/admin.js'
+import type { UserDetails } from '../../service/store/users.js'
 import { linkPath } from '../../service/web/sessions.js'
 import { DEFAULT_PUBLIC_URL, publicUrlOf, URL_FILE } from '../serve/flags.js'
 import { printList } from '../terminal/table.js'
@@ -73,7 +74,7 @@ export const userCommands: readonly AdminCommand[] = [
 async function onlyAccount({ admin }: AdminTask, email: string): Promise<string> {
   const [account, ...others] = await admin.accounts()
   if (account !== undefined && others.length === 0) return account.name
-  const { problemOfEmail } = await import('../../service/user-administration.js')
+  const { problemOfEmail } = await import('../../service/admin.js')
   const emailProblem = problemOfEmail(email)
   throw usageError(
     ['Missing --account.', emailProblem?.message].filter(Boolean).join(' '),

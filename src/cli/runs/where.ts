@@ -132,9 +132,12 @@ async function severalServices(ctx: Context, first: FoundRun, other: FoundRun): 
 export async function livesElsewhere(ctx: Context, id: string, run: RunHome): Promise<RushesError> {
   const home = describeHome(run, await addressOr(ctx))
   const flags = (await flagsFor(ctx, run)).join(' ')
+  const instead = ctx.globals.local ? ' instead of --local' : ''
   return usageError(
     `${id} was created ${home}. Nothing was sent.`,
-    `Use ${flags}${ctx.globals.local ? ' instead of --local' : ''}.`,
+    ctx.sessionOf === undefined
+      ? `It needs a server that the user starts with \`rushes mcp ${flags}\`${instead}.`
+      : `Use ${flags}${instead}.`,
   )
 }
 

@@ -7,8 +7,6 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { PassThrough, type Readable } from 'node:stream'
 import {
-  AbortMultipartUploadCommand,
-  CreateMultipartUploadCommand,
   DeleteObjectCommand,
   GetObjectCommand,
   HeadObjectCommand,
@@ -32,6 +30,8 @@ const SIGNED_FOR_S = 3_600
 
 export interface S3FilesOptions {
   readonly client: S3Client
+  /** Its requests have the time that a part takes. Default: `client`. */
+  readonly uploads?: S3Client
   readonly bucket: string
   /** Empty, or ends with a slash. */
   readonly prefix: string
@@ -42,8 +42,13 @@ export interface S3FilesOptions {
 const bytesOf = async (source: FileSource): Promise<number> =>
   'bytes' in source ? source.bytes.byteLength : (await stat(source.path)).size
 
-export function createS3Files({ client, bucket, prefix, pageSize }: S3FilesOptions): FileStore {
-  const upload = createUploader(client)
+export function createS3Files({
+  client,
+  uploads = client,
+  bucket,
+  prefix,
+  pageSize,
+}: S3FilesOptions): FileStore {
   const objectAt = (key: string) => ({ Bucket: bucket, Key: `${prefix}${key}` })
 
   /**
@@ -88,12 +93,26 @@ export function createS3Files({ client, bucket, prefix, pageSize }: S3FilesOptio
       const head = await fetchHead(key)
       // Compares sizes, because a storage that stores in several steps may have kept a part if it was stopped in
       // between.
-      if (head?.ContentLength === (await bytesOf(source))) return
+      const bytes = await bytesOf(source)
+      if (head?.ContentLength === bytes) return
+      signal?.throwIfAborted()
+      // The size is read before the file is opened: an error of a stream without a reader would end the process.
+      const Body = 'bytes' in source ? source.bytes : createReadStream(source.path)
+      const upload = new Upload({
+        client: uploads,
+        params: { ...objectAt(key), ContentType: contentType, Body },
+        partSize: Math.max(MIN_PART_BYTES, Math.ceil(bytes / MAX_PARTS)),
+        queueSize: CONCURRENT_PARTS,
+      })
+      const forget = onAbort(signal, () => void upload.abort())
       try {
-        await upload({ ...objectAt(key), ContentType: contentType }, source, signal)
+        await upload.done()
       } catch (error) {
         signal?.throwIfAborted()
         throw asStorageError(error, 'Upload')
+      } finally {
+        forget()
+        if (!(Body instanceof Uint8Array)) Body.destroy()
       }
     },
     async find(key) {
@@ -151,82 +170,3 @@ const MIN_PART_BYTES = 8 * 1_048_576
 const MAX_PARTS = 10_000
 /** Maximum number of parts in flight. Each part is held in memory. */
 const CONCURRENT_PARTS = 2
-/** Timeout of one part: 8 MiB at 0.6 Mbit/s. */
-const PART_TIMEOUT_MS = 120_000
-
-interface UploadTarget {
-  readonly Bucket: string
-  readonly Key: string
-  readonly ContentType: string | undefined
-}
-
-/**
- * Returns a function that uploads one file, in parts if it is large, and rejects with the client's error, or with the
- * signal's reason. Aborts an upload that fails, so that no parts are left behind.
- */
-function createUploader(client: S3Client) {
-  /** Ids of uploads that could not be aborted because the storage was unavailable, by key. */
-  const abandoned = new Map<string, string>()
-
-  async function abortAbandoned({ Bucket, Key }: UploadTarget): Promise<void> {
-    const UploadId = abandoned.get(Key)
-    if (UploadId === undefined) return
-    await client.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId })).catch((error) => {
-      if ((error as Error).name !== 'NoSuchUpload') throw error
-    })
-    abandoned.delete(Key)
-  }
-
-  return async (target: UploadTarget, source: FileSource, signal?: AbortSignal): Promise<void> => {
-    signal?.throwIfAborted()
-    await abortAbandoned(target)
-    const stop = new AbortController()
-    const forget = onAbort(signal, () => stop.abort())
-    let failure: unknown
-    let uploadId: string | undefined
-
-    /**
-     * Stops the upload if a part fails, and aborts parts on the signal. `Upload` would continue with the other parts,
-     * and accepts no signal for a part.
-     */
-    async function send(command: Parameters<S3Client['send']>[0]): Promise<unknown> {
-      if (command instanceof AbortMultipartUploadCommand) {
-        await client.send(command)
-        uploadId = undefined
-        return
-      }
-      try {
-        const sent = await client.send(command, {
-          abortSignal: stop.signal,
-          requestTimeout: PART_TIMEOUT_MS,
-        })
-        if (command instanceof CreateMultipartUploadCommand)
-          uploadId = (sent as { UploadId?: string }).UploadId
-        return sent
-      } catch (error) {
-        failure ??= error
-        stop.abort()
-        throw error
-      }
-    }
-
-    // Reads the size before the file is opened: an error of a stream without a reader would end the process.
-    const bytes = await bytesOf(source)
-    const Body = 'bytes' in source ? source.bytes : createReadStream(source.path)
-    try {
-      await new Upload({
-        client: Object.create(client, { send: { value: send } }) as S3Client,
-        params: { ...target, Body },
-        partSize: Math.max(MIN_PART_BYTES, Math.ceil(bytes / MAX_PARTS)),
-        queueSize: CONCURRENT_PARTS,
-      }).done()
-    } catch (error) {
-      if (uploadId !== undefined) abandoned.set(target.Key, uploadId)
-      signal?.throwIfAborted()
-      throw failure ?? error
-    } finally {
-      forget()
-      if (!(Body instanceof Uint8Array)) Body.destroy()
-    }
-  }
-}

@@ -23,6 +23,8 @@ import { createS3Files } from './s3-files.js'
 /** Timeouts of one attempt. The client makes three attempts. */
 const CONNECT_TIMEOUT_MS = 2_000
 const ANSWER_TIMEOUT_MS = 10_000
+/** Timeout of one part of an upload: 8 MiB at 0.6 Mbit/s. */
+const PART_TIMEOUT_MS = 120_000
 /** Maximum time without a byte in a response: the storage or the reader has stopped. */
 const IDLE_TIMEOUT_MS = 60_000
 const START_TIMEOUT_MS = 10_000
@@ -46,15 +48,17 @@ interface BucketPath {
 /** Throws `RushesError` (usage) if the URL is invalid or the storage refuses an operation that the service needs. */
 export async function openS3Storage({ url, env, warn }: S3StorageOptions): Promise<Storage> {
   const { bucket, prefix } = parseStorageUrl(url)
-  const client = await createClient(env)
+  const client = await createClient(env, ANSWER_TIMEOUT_MS)
+  const uploads = await createClient(env, PART_TIMEOUT_MS)
   try {
     await checkAccess(client, { bucket, prefix }, url, warn)
   } catch (error) {
     client.destroy()
+    uploads.destroy()
     throw error
   }
   return {
-    files: createS3Files({ client, bucket, prefix }),
+    files: createS3Files({ client, uploads, bucket, prefix }),
     async check() {
       try {
         const abortSignal = AbortSignal.timeout(CHECK_TIMEOUT_MS)
@@ -63,7 +67,10 @@ export async function openS3Storage({ url, env, warn }: S3StorageOptions): Promi
         throw asStorageError(error, 'HeadBucket')
       }
     },
-    close: () => client.destroy(),
+    close() {
+      client.destroy()
+      uploads.destroy()
+    },
   }
 }
 
@@ -85,7 +92,7 @@ export function parseStorageUrl(url: string): BucketPath {
   return { bucket, prefix: parts.map((part) => `${part}/`).join('') }
 }
 
-async function createClient(env: S3StorageOptions['env']): Promise<S3Client> {
+async function createClient(env: S3StorageOptions['env'], requestTimeout: number): Promise<S3Client> {
   const endpoint = env.AWS_ENDPOINT_URL_S3 || env.AWS_ENDPOINT_URL
   if (endpoint !== undefined && endpoint !== '' && !/^https?:\/\//i.test(endpoint))
     throw usageError(`AWS_ENDPOINT_URL_S3: "${endpoint}" is not an http or https URL.`)
@@ -104,7 +111,7 @@ async function createClient(env: S3StorageOptions['env']): Promise<S3Client> {
     maxAttempts: 3,
     requestHandler: {
       connectionTimeout: CONNECT_TIMEOUT_MS,
-      requestTimeout: ANSWER_TIMEOUT_MS,
+      requestTimeout,
       throwOnRequestTimeout: true,
       socketTimeout: IDLE_TIMEOUT_MS,
       // No limit here, because slow downloads would then delay the renderers. The service limits its own connections.

@@ -17,7 +17,8 @@ import { bearerKey, type Caller, checkAccess, checkKey, type KeyRecord } from '.
 import type { RateLimiter } from '../rules/rate.js'
 import { invalidInput, Refusal } from '../rules/refusal.js'
 import { hashOfKey, newRunId } from '../rules/secrets.js'
-import type { Idempotency, NewRun, ServiceStore } from '../store/contract.js'
+import type { Idempotency, NewRun } from '../store/contract.js'
+import type { Store } from '../store/index.js'
 import { type CarriedModel, inputKey, type StoredRun } from '../store/run.js'
 import type { SessionProof } from '../store/sql.js'
 import type { Worker } from '../worker/worker.js'
@@ -57,7 +58,7 @@ export interface CreatedRun {
 const IDEMPOTENCY_KEY_MS = 24 * 3_600_000
 
 interface EndpointsOptions {
-  readonly store: ServiceStore
+  readonly store: Store
   readonly documents: readonly ModelDocument[]
   /** Returns what the runs of a model carry. Default: nothing, so that they have the model of their name. */
   carriedBy?(document: ModelDocument): CarriedModel | undefined
@@ -72,7 +73,7 @@ interface EndpointsOptions {
 
 export function createEndpoints(options: EndpointsOptions): Endpoints {
   const { store, clock, rateLimiter, worker, findKey, onError } = options
-  const recordUse = createUseRecorder(store.recordKeyUse, onError)
+  const recordUse = createUseRecorder(store.recordKeyUses, clock, onError)
   return {
     async admit(authorization, ip) {
       const key = bearerKey(authorization)

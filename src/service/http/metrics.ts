@@ -7,7 +7,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { settlesWithin } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
-import type { ServiceStore } from '../store/contract.js'
+import type { Store } from '../store/index.js'
 import { type Address, listenOn } from './listening.js'
 import { createMetricsApp, type HttpMetrics, METRICS_PATH } from './operations.js'
 
@@ -16,7 +16,7 @@ export interface Metrics extends HttpMetrics {
   /** Measures the render of one run. */
   timeRender<Value>(kind: Kind, render: Promise<Value>): Promise<Value>
   /** Sets the store whose queue is measured. */
-  observeQueue(store: Pick<ServiceStore, 'queueLengths'>): void
+  observeQueue(store: Pick<Store, 'queueLengths'>): void
   /** Throws `RushesError` (usage) when it cannot listen. */
   listen(address: Address): Promise<{ readonly url: string }>
   text(): Promise<string>
@@ -49,7 +49,7 @@ export function createMetrics(clock: Clock): Metrics {
   const credits = new Counter({
     ...{ name: 'rushes_credits_charged_total', help: 'Credits charged for accepted runs.', registers },
   })
-  let queue: Pick<ServiceStore, 'queueLengths'> | undefined
+  let queue: Pick<Store, 'queueLengths'> | undefined
   new Gauge({
     ...{ name: 'rushes_queue_length', registers, labelNames: ['kind'] },
     help: 'Queued runs in the database. Missing while the database cannot be read.',

@@ -1,25 +1,19 @@
 /** Checks the key of a request, and whether it can pay for a run ("Order of checks" in docs/service.md). Pure. */
 import { credits } from '../../protocol/limits.js'
 import { shortened } from '../../protocol/text.js'
+import type { KeyTerms } from './key-terms.js'
 import { createNetworkMatcher } from './networks.js'
-import type { RateLimit } from './rate.js'
 import { Refusal } from './refusal.js'
 
-interface KeyValidity {
-  readonly disabled: boolean
-  readonly expiresAtMs: number | undefined
+interface KeyValidity extends Pick<KeyTerms, 'disabled' | 'expiresAtMs'> {
   /** Whether the key's account is banned. */
   readonly banned: boolean
 }
 
 /** A stored key, found by its hash. */
-export interface KeyRecord extends KeyValidity {
+export interface KeyRecord extends KeyValidity, Pick<KeyTerms, 'allowedIps' | 'rate'> {
   readonly id: number
   readonly accountId: number
-  /** If undefined, the key works from any IP address. */
-  readonly allowedIps: readonly string[] | undefined
-  /** If undefined, the published limit applies. */
-  readonly rate: RateLimit | undefined
 }
 
 export interface Caller {
@@ -58,13 +52,11 @@ export function checkAccess({ banned, allowedIps }: KeyRecord, ip: () => string)
  * Limits and usage of a key, and its account's balance. An undefined limit means no limit. The key and account are
  * checked again, since the first check was before the body was read, which may take a minute.
  */
-export interface AccountState extends KeyValidity {
-  /** In credits, like `spendLimit`. */
+export interface AccountState extends KeyValidity, Pick<KeyTerms, 'spendLimit' | 'quota'> {
+  /** In credits. */
   readonly spent: number
-  readonly spendLimit: number | undefined
-  /** Number of accepted runs, like `quota`. */
+  /** Number of accepted runs. */
   readonly used: number
-  readonly quota: number | undefined
   /** In credits. */
   readonly balance: number
 }

@@ -1,5 +1,23 @@
-/** Names of accounts and keys. Pure. */
+/** The terms of a key, and names of accounts and keys. Pure. */
+import type { RateLimit } from './rate.js'
 import { invalidInput } from './refusal.js'
+
+/**
+ * Settings of a key that an administrator can change. Undefined means no limit, any address, no expiry, or the
+ * published rate limit.
+ */
+export interface KeyTerms {
+  readonly name: string
+  readonly disabled: boolean
+  /** Lifetime limit in credits. */
+  readonly spendLimit: number | undefined
+  /** Lifetime limit in runs. */
+  readonly quota: number | undefined
+  /** IP addresses and CIDR ranges that may use the key. */
+  readonly allowedIps: readonly string[] | undefined
+  readonly expiresAtMs: number | undefined
+  readonly rate: RateLimit | undefined
+}
 
 /** Throws `Refusal` (400) for an invalid name. */
 export function keyNameOf(name: string): string {

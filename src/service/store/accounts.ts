@@ -1,31 +1,67 @@
-/** Accounts, keys and credits. */
-import type { AccountStore, KeyTerms, NewAccount, NewKey } from './account-store.js'
-import {
-  accountOfRow,
-  checkActiveKeys,
-  isSet,
-  keyDetailsOfRow,
-  keyOfRow,
-  ledgerEntryOfRow,
-  termValues,
-  verificationOf,
-} from './rows.js'
-import { checkSession, type Database, type Dialect, repeatable, type Transaction } from './sql.js'
-import { ENTRY_COLUMNS, KEYS, LEDGER, MOVE_BALANCE, UNKNOWN_RUNS } from './statements.js'
+/**
+ * Accounts and credits. Credits are whole numbers. Every change of a balance adds an entry to an append-only ledger in
+ * the same transaction, so that an account's entries always sum to its balance.
+ */
+import { recordOf } from './rows.js'
+import { type Database, insert, type Queries, repeatable, type Transaction, type Values } from './sql.js'
+import { findUnknown, type Verified, verifyLedger } from './verify.js'
 
-const sqlOf = ({ lock }: Dialect) => ({
-  addAccount: `
-    INSERT INTO accounts (name, created_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING RETURNING id`,
+export interface NewAccount {
+  readonly name: string
+  readonly credits: number
+  readonly nowMs: number
+}
 
-  findAccount: `SELECT id, balance FROM accounts WHERE name = $1`,
+export interface AccountRecord {
+  readonly id: number
+  readonly name: string
+  readonly balance: number
+  readonly banned: boolean
+  readonly keys: number
+  /** Number of runs that the account has created. */
+  readonly runs: number
+  readonly createdAtMs: number
+}
 
-  lockAccountByName: `SELECT id, balance FROM accounts WHERE name = $1${lock()}`,
+export type LedgerEntryKind = 'added' | 'charge' | 'refund'
 
-  // Locks the account, so that its keys are counted and added, or enabled, one after the other.
-  lockAccount: `SELECT id FROM accounts WHERE id = $1${lock()}`,
+/** A change of an account's balance. */
+export interface LedgerEntry {
+  readonly sequence: number
+  readonly account: string
+  readonly kind: LedgerEntryKind
+  /** In credits. Negative for a charge and for removed credits. */
+  readonly amount: number
+  readonly runId: string | undefined
+  readonly keyId: number | undefined
+  readonly createdAtMs: number
+}
 
-  // Groups before the join: a subquery per account would read all runs once per account.
-  listAccounts: `
+export interface NewCredits {
+  readonly account: string
+  /** In credits. Negative to remove credits. */
+  readonly amount: number
+  readonly nowMs: number
+}
+
+export const ENTRY_COLUMNS = `credits.sequence, credits.kind, credits.amount, credits.run_id, credits.key_id, credits.created_at,
+      accounts.name AS account`
+
+/** Balances and spends duplicate the sums of the entries, so that a create does not have to compute them. */
+export async function moveBalance(
+  tx: Transaction,
+  accountId: number,
+  entry: { readonly kind: LedgerEntryKind; readonly amount: number } & Values,
+): Promise<void> {
+  const { amount } = entry
+  await Promise.all([
+    tx.run('UPDATE accounts SET balance = balance + :amount WHERE id = :accountId', { amount, accountId }),
+    tx.run(...insert('credits', { account_id: accountId, ...entry })),
+  ])
+}
+
+// Groups before the join: a subquery per account would read all runs once per account.
+const LIST_ACCOUNTS = `
     SELECT accounts.id, accounts.name, accounts.balance, accounts.banned, accounts.created_at,
       coalesce(keyed.keys, 0) AS keys, coalesce(made.runs, 0) AS runs
     FROM accounts
@@ -33,145 +69,87 @@ const sqlOf = ({ lock }: Dialect) => ({
       ON keyed.account_id = accounts.id
     LEFT JOIN (SELECT account_id, count(*) AS runs FROM runs GROUP BY account_id) AS made
       ON made.account_id = accounts.id
-    ORDER BY accounts.id`,
+    ORDER BY accounts.id`
 
-  setBanned: `UPDATE accounts SET banned = $2 WHERE name = $1`,
+const FIND_ACCOUNT = `
+    SELECT id, name, balance, banned, created_at,
+      (SELECT count(*) FROM keys WHERE account_id = accounts.id) AS keys,
+      (SELECT count(*) FROM runs WHERE account_id = accounts.id) AS runs
+    FROM accounts WHERE name = :name`
 
-  addKey: `
-    INSERT INTO keys (account_id, name, hash, disabled, expires_at, spend_limit, quota, allowed_ips,
-      rate_requests, rate_window_ms, created_at, prefix)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-    RETURNING id`,
-
-  anyKey: `SELECT id FROM keys LIMIT 1`,
-
-  activeKeys: `SELECT count(*) AS active FROM keys WHERE account_id = $1 AND NOT disabled`,
-
-  // Only the columns that the key check needs, because every request reads them.
-  findKey: `
-    SELECT keys.id, keys.account_id, keys.disabled, keys.expires_at, keys.allowed_ips, keys.rate_requests,
-      keys.rate_window_ms, accounts.banned
-    FROM keys JOIN accounts ON accounts.id = keys.account_id WHERE keys.hash = $1`,
-
-  accountOfKey: `SELECT account_id FROM keys WHERE id = $1`,
-
-  lockKey: `${KEYS} WHERE keys.id = $1${lock('keys')}`,
-
-  listKeys: `${KEYS} ORDER BY keys.id`,
-
-  changeKey: `
-    UPDATE keys SET name = $2, disabled = $3, expires_at = $4, spend_limit = $5, quota = $6, allowed_ips = $7,
-      rate_requests = $8, rate_window_ms = $9
-    WHERE id = $1`,
-
-  recordKeyUse: `UPDATE keys SET last_used_at = $2 WHERE id = $1 AND coalesce(last_used_at < $2, true)`,
-
-  addEntry: `INSERT INTO credits (account_id, kind, amount, created_at) VALUES ($1, 'added', $2, $3)`,
-
-  listEntries: `
-    SELECT ${ENTRY_COLUMNS} FROM credits JOIN accounts ON accounts.id = credits.account_id
-    WHERE accounts.name = $1 ORDER BY credits.sequence DESC LIMIT $2`,
-})
-
-type Statements = ReturnType<typeof sqlOf>
-
-export function createAccountStore(database: Database): AccountStore {
-  const { transaction, snapshot, get, run, dialect } = database
-  const SQL = sqlOf(dialect)
+export function createAccountStore(database: Database) {
+  const { transaction, snapshot, run, dialect } = database
+  const idOf = async (from: Queries, name: string) =>
+    (await from.get('SELECT id FROM accounts WHERE name = :name', { name }))?.id as number | undefined
 
   /** Returns undefined if the name is taken. */
-  async function insertAccount(tx: Transaction, account: NewAccount): Promise<number | undefined> {
-    const row = await tx.get(SQL.addAccount, account.name, account.nowMs)
-    if (row === undefined) return undefined
-    const id = Number(row.id)
-    if (account.credits !== 0) await addEntry(tx, id, account.credits, account.nowMs)
+  async function insertAccount(tx: Transaction, { name, credits, nowMs }: NewAccount) {
+    const after = 'ON CONFLICT (name) DO NOTHING RETURNING id'
+    const row = await tx.get(...insert('accounts', { name, created_at: nowMs }, { after }))
+    const id = row?.id as number | undefined
+    if (id !== undefined && credits !== 0)
+      await moveBalance(tx, id, { kind: 'added', amount: credits, created_at: nowMs })
     return id
   }
 
-  async function addEntry(tx: Transaction, accountId: number, amount: number, nowMs: number): Promise<void> {
-    await tx.run(MOVE_BALANCE, accountId, amount)
-    await tx.run(SQL.addEntry, accountId, amount, nowMs)
-  }
-
   return {
-    ensureAccount: (account) =>
-      repeatable(database, async (tx) => {
-        const find = () => tx.get(SQL.findAccount, account.name)
-        // Looks first: on PostgreSQL, an INSERT that adds nothing uses up an id.
-        const found = await find()
-        if (found !== undefined) return Number(found.id)
-        return (await insertAccount(tx, account)) ?? Number((await find())?.id)
-      }),
-    async addAccount(account) {
+    /** Returns the id of the account with this name. Creates the account if it does not exist. */
+    ensureAccount: (account: NewAccount): Promise<number> =>
+      repeatable(
+        database,
+        async (tx) =>
+          // Looks first: on PostgreSQL, an INSERT that adds nothing uses up an id.
+          (await idOf(tx, account.name)) ??
+          (await insertAccount(tx, account)) ??
+          Number(await idOf(tx, account.name)),
+      ),
+    /** Returns undefined if the name is taken. */
+    async addAccount(account: NewAccount): Promise<AccountRecord | undefined> {
       const id = await transaction((tx) => insertAccount(tx, account))
       const { name, credits: balance, nowMs: createdAtMs } = account
       return id === undefined
         ? undefined
         : { id, name, balance, banned: false, keys: 0, runs: 0, createdAtMs }
     },
-    listAccounts: async () => (await snapshot((read) => read.all(SQL.listAccounts))).map(accountOfRow),
-    setBanned: async (name, banned) => (await run(SQL.setBanned, name, banned)) > 0,
-
-    addKey: (key) =>
-      transaction(async (tx) => {
-        if (key.by !== undefined) await checkSession(tx, dialect, key.by)
-        await tx.get(SQL.lockAccount, key.accountId)
-        if (key.disabled !== true) checkActiveKeys(await tx.get(SQL.activeKeys, key.accountId))
-        return await insertKey(tx, SQL, key)
-      }),
-    addFirstKey: (key) =>
-      transaction(async (tx) => {
-        // Nodes that start at the same time add the first key of the same account.
-        await tx.get(SQL.lockAccount, key.accountId)
-        if ((await tx.get(SQL.anyKey)) !== undefined) return false
-        await insertKey(tx, SQL, key)
-        return true
-      }),
-    async findKey(hash) {
-      const row = await get(SQL.findKey, hash)
-      return row && keyOfRow(row)
+    async listAccounts() {
+      return (await snapshot((read) => read.all(LIST_ACCOUNTS))).map((row) => recordOf<AccountRecord>(row))
     },
-    listKeys: async () => (await snapshot((read) => read.all(SQL.listKeys))).map(keyDetailsOfRow),
-    changeKey: (id, changes: Partial<KeyTerms>, by) =>
-      repeatable(database, async (tx) => {
-        if (by !== undefined) await checkSession(tx, dialect, by)
-        const owner = await tx.get(SQL.accountOfKey, id)
-        if (owner === undefined) return false
-        // Locks the account before the key, in the same order as creates, to avoid a deadlock.
-        await tx.get(SQL.lockAccount, Number(owner.account_id))
-        const row = await tx.get(SQL.lockKey, id)
-        if (row === undefined) return false
-        if (isSet(row.disabled) && changes.disabled === false)
-          checkActiveKeys(await tx.get(SQL.activeKeys, Number(row.account_id)))
-        const terms = { ...keyDetailsOfRow(row), ...changes }
-        await tx.run(SQL.changeKey, id, terms.name, ...termValues(terms))
-        return true
-      }),
-    recordKeyUse: async (id, usedAtMs) => void (await run(SQL.recordKeyUse, id, usedAtMs)),
+    async findAccountByName(name: string): Promise<AccountRecord | undefined> {
+      const row = await snapshot((read) => read.get(FIND_ACCOUNT, { name }))
+      return row && recordOf(row)
+    },
+    /** Returns false if the account does not exist. */
+    setBanned: async (name: string, banned: boolean): Promise<boolean> =>
+      (await run('UPDATE accounts SET banned = :banned WHERE name = :name', { name, banned })) > 0,
 
-    addCredits: ({ account, amount, nowMs }, check) =>
+    /**
+     * Returns the new balance, or undefined if the account does not exist. `check` receives the new balance before the
+     * change, and throws to refuse it.
+     */
+    addCredits: (
+      { account, amount, nowMs }: NewCredits,
+      check: (balance: number) => void,
+    ): Promise<number | undefined> =>
       transaction(async (tx) => {
-        const row = await tx.get(SQL.lockAccountByName, account)
+        const find = `SELECT id, balance FROM accounts WHERE name = :account${dialect.lock()}`
+        const row = await tx.get(find, { account })
         if (row === undefined) return undefined
         const balance = Number(row.balance) + amount
         check(balance)
-        await addEntry(tx, Number(row.id), amount, nowMs)
+        await moveBalance(tx, Number(row.id), { kind: 'added', amount, created_at: nowMs })
         return balance
       }),
-    listEntries: async (account, limit) =>
-      (await snapshot((read) => read.all(SQL.listEntries, account, limit))).map(ledgerEntryOfRow),
-    verify: () =>
-      snapshot(async (read) => {
-        const results = []
-        for (const statement of Object.values(LEDGER)) results.push(await read.all(statement))
-        const unknown = (await read.all(UNKNOWN_RUNS)).map(({ id }) => String(id))
-        return { ...verificationOf(results), unknown }
-      }),
+    /** Newest first. */
+    async listEntries(account: string, limit: number) {
+      const list = `
+        SELECT ${ENTRY_COLUMNS} FROM credits JOIN accounts ON accounts.id = credits.account_id
+        WHERE accounts.name = :account ORDER BY credits.sequence DESC LIMIT :limit`
+      return (await snapshot((read) => read.all(list, { account, limit }))).map((row) =>
+        recordOf<LedgerEntry>(row),
+      )
+    },
+    /** Recomputes all sums from one snapshot of the database. */
+    verify: (): Promise<Verified> =>
+      snapshot(async ({ all }) => ({ ...(await verifyLedger(all)), unknown: await findUnknown(all) })),
   }
-}
-
-async function insertKey(tx: Transaction, SQL: Statements, key: NewKey): Promise<number> {
-  const { accountId, name, hash, prefix, nowMs, by: _, ...terms } = key
-  const values = [accountId, name, hash, ...termValues(terms), nowMs, prefix]
-  return Number((await tx.get(SQL.addKey, ...values))?.id)
 }

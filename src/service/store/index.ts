@@ -1,27 +1,56 @@
 /**
  * The store on a database. Each method is written once, as a few small statements in one transaction.
  *
- *   contract.ts, account-store.ts, console-store.ts   what the store promises
- *   sql.ts                                            statements, transactions, and the dialect of a database
- *   schema.ts                                         the tables
- *   sqlite/, postgres/                                how a transaction runs, is repeated and locks
+ *   contract.ts        the records of runs and the queue
+ *   sql.ts             statements, transactions, and the dialect of a database
+ *   schema.ts          the tables
+ *   sqlite/, postgres/ how a transaction runs, is repeated and locks
  */
+import type { RateLimiter } from '../rules/rate.js'
 import { createAccountStore } from './accounts.js'
-import { createConsoleStore } from './console.js'
-import type { Store } from './contract.js'
+import { createKeyStore } from './keys.js'
+import { createListStore } from './lists.js'
 import { createQueueStore } from './queue.js'
-import { createRunStore } from './runs.js'
+import { createAttemptStore, createFileRecords, createRunStore } from './runs.js'
 import type { Database } from './sql.js'
-import { createUserStore } from './users.js'
+import { createSessionStore, createUserStore } from './users.js'
 
 /** `pages`: separate connections for lists and sums, if the database has them. */
-export const createStore = (database: Database, pages: Database = database): Omit<Store, 'close'> => ({
+export const createStore = (database: Database, pages: Database = database) => ({
   ...createAccountStore(database),
+  ...createKeyStore(database),
   ...createUserStore(database),
-  ...createConsoleStore(pages),
+  ...createSessionStore(database),
+  ...createListStore(pages),
   ...createRunStore(database),
+  ...createAttemptStore(database),
+  ...createFileRecords(database),
   ...createQueueStore(database),
-  async checkWritable() {
-    await database.run('UPDATE format SET checked_at = checked_at + 1')
-  },
 })
+
+export type Store = ReturnType<typeof createStore> & {
+  /** Rate limiter that all nodes on the database share. Undefined if the database has none. */
+  readonly rateLimiter?: RateLimiter | undefined
+  /** Called when the service closes: a change that still waits for the database then fails in time for the close. */
+  stopWaiting(): void
+  close(): Promise<void>
+}
+
+/** What a worker does with runs, from the claim to the end. */
+export type RunQueue = Pick<
+  Store,
+  | 'claimRun'
+  | 'findModelOf'
+  | 'findOthers'
+  | 'renewRuns'
+  | 'takeBack'
+  | 'releaseRuns'
+  | 'findOwners'
+  | 'saveIntent'
+  | 'saveJob'
+  | 'finishRun'
+  | 'failRun'
+  | 'recordCrash'
+  | 'findStopping'
+  | 'settleCanceled'
+>

@@ -3,108 +3,71 @@
  * Accounts are served by turns: a run is numbered when it is created (`runs.ts`), and a claim takes the lowest.
  */
 import { KINDS, type Kind } from '../../protocol/models.js'
-import type { CrashLimit, FailedRuns, Store } from './contract.js'
-import { backInQueue, MINE, mine } from './lease.js'
-import { DOCUMENT, hasJob, heldRunOf, modelOfRow, RUN_COLUMNS } from './rows.js'
-import { createFailure } from './runs.js'
-import { type Database, type Dialect, hasNul, type Row, repeatable, type Transaction } from './sql.js'
+import type { JobIntent } from '../engines/engine.js'
+import type { ClaimedRun, ClaimRequest, CrashLimit, FailedRuns, ModelOfRun } from './contract.js'
+import { DOCUMENT, hasJob, heldRunOf, RUN_COLUMNS, recordOf } from './rows.js'
+import type { HeldRun } from './run.js'
+import { backInQueue, failRuns, MINE, mine } from './runs.js'
+import { type Database, hasNul, type Row, repeatable, type Transaction } from './sql.js'
 
+/** How long a worker has a run without a renewal. */
 const LEASE_MS = 15_000
 /** How long after its lease a run waits for the answer to its create, before its outcome is unknown. */
 const ANSWER_MS = 30_000
 /** No create upstream starts with less lease. */
 const MIN_CREATE_LEASE_MS = 10_000
+/** Crashes of workers that follow one job: its outputs may be the reason. */
+const MAX_CRASHES_OF_JOB = 20
 
 /** A create was sent, and its answer is not known. JSON of a `StoredJob` without a handle. */
 const IS_OPEN_CREATE = `(coalesce(job, '') LIKE '{"intent":%' AND job NOT LIKE '%"handle":%')`
 
-export const queueStatements = (dialect: Dialect) => ({
-  heads: `
-    SELECT wanted.value AS model, (
-      SELECT sequence FROM runs${dialect.index('runs_turn')}
-      WHERE status = 'queued' AND model = wanted.value ORDER BY turn, sequence LIMIT 1
-    ) AS head
-    FROM ${dialect.list('$1', 'wanted')}`,
+export function createQueueStore(database: Database) {
+  const { get, all, run, dialect } = database
+  const { now, index, inList, list, lock, lockFree } = dialect
+  const byTurn = `FROM runs${index('runs_turn')} WHERE status = 'queued' AND model`
 
-  claim: `
-    UPDATE runs SET status = 'processing', owner = $2, attempt = attempt + 1, lease_until = ${dialect.now} + ${LEASE_MS},
-      started_at = $3
-    WHERE status = 'queued' AND sequence = (
-      SELECT sequence FROM runs${dialect.index('runs_turn')} WHERE status = 'queued' AND model = $1
-      ORDER BY turn, sequence LIMIT 1${dialect.lockFree})
-    RETURNING ${RUN_COLUMNS}, job, attempt, ${DOCUMENT}`,
-
-  claimOfThese: `
-    UPDATE runs SET status = 'processing', owner = $2, attempt = attempt + 1, lease_until = ${dialect.now} + ${LEASE_MS},
-      started_at = $3
-    WHERE status = 'queued' AND sequence = (
-      SELECT sequence FROM runs WHERE id ${dialect.inList('$4')} AND status = 'queued' AND model ${dialect.inList('$1')}
-      ORDER BY turn, sequence LIMIT 1${dialect.lockFree})
-    RETURNING ${RUN_COLUMNS}, job, attempt, ${DOCUMENT}`,
+  /** Claims the run whose sequence `which` selects. */
+  const claim = (which: string) => `
+    UPDATE runs SET status = 'processing', owner = :worker, attempt = attempt + 1, lease_until = ${now} + ${LEASE_MS},
+      started_at = :nowMs
+    WHERE status = 'queued' AND sequence = (${which} ORDER BY turn, sequence LIMIT 1${lockFree})
+    RETURNING ${RUN_COLUMNS}, job, attempt, ${DOCUMENT}`
+  const claimOfModel = claim(`SELECT sequence ${byTurn} = :model`)
+  const claimOfThese = claim(
+    `SELECT sequence FROM runs WHERE id ${inList(':only')} AND status = 'queued' AND model ${inList(':models')}`,
+  )
+  const heads = `
+    SELECT wanted.value AS model,
+      (SELECT sequence ${byTurn} = wanted.value ORDER BY turn, sequence LIMIT 1) AS head
+    FROM ${list(':models', 'wanted')}`
 
   // Jumps from one model to the next in the index.
-  others: `
+  const others = `
     WITH RECURSIVE names (model) AS (
-      SELECT min(model) FROM runs${dialect.index('runs_turn')} WHERE status = 'queued'
+      SELECT min(model) FROM runs${index('runs_turn')} WHERE status = 'queued'
       UNION ALL
-      SELECT (SELECT min(runs.model) FROM runs${dialect.index('runs_turn')} WHERE status = 'queued' AND runs.model > names.model)
+      SELECT (SELECT min(runs.model) FROM runs${index('runs_turn')} WHERE status = 'queued' AND runs.model > names.model)
       FROM names WHERE model IS NOT NULL
     )
     SELECT runs.id, runs.model, ${DOCUMENT}
-    FROM names JOIN runs ON runs.sequence = (
-      SELECT sequence FROM runs${dialect.index('runs_turn')}
-      WHERE status = 'queued' AND model = names.model ORDER BY turn, sequence LIMIT 1)
-    WHERE NOT names.model ${dialect.inList('$1')}`,
-
-  othersOfThese: `
+    FROM names JOIN runs ON runs.sequence = (SELECT sequence ${byTurn} = names.model ORDER BY turn, sequence LIMIT 1)
+    WHERE NOT names.model ${inList(':models')}`
+  const othersOfThese = `
     SELECT runs.id, runs.model, ${DOCUMENT} FROM runs
-    WHERE id ${dialect.inList('$2')} AND status = 'queued' AND NOT model ${dialect.inList('$1')}`,
-
-  modelOf: `SELECT runs.id, runs.model, ${DOCUMENT} FROM runs WHERE id = $1`,
-
-  renew: `
-    UPDATE runs SET lease_until = ${dialect.now} + ${LEASE_MS}
-    WHERE id ${dialect.inList('$2')} AND owner = $1 AND (status = 'processing' OR stopping)
-    RETURNING id, attempt`,
+    WHERE id ${inList(':only')} AND status = 'queued' AND NOT model ${inList(':models')}`
 
   // Locked runs belong to a worker that is renewing or ending them.
-  expired: `
-    SELECT id, account_id, key_id, price, crashes, job FROM runs${dialect.index('runs_leased')}
-    WHERE status = 'processing' AND lease_until <= ${dialect.now} - CASE WHEN ${IS_OPEN_CREATE} THEN ${ANSWER_MS} ELSE 0 END
-    ${dialect.lockFree}`,
+  const expired = `
+    SELECT id, account_id, key_id, price, crashes, job FROM runs${index('runs_leased')}
+    WHERE status = 'processing' AND lease_until <= ${now} - CASE WHEN ${IS_OPEN_CREATE} THEN ${ANSWER_MS} ELSE 0 END
+    ${lockFree}`
 
-  lockMine: `
-    SELECT id, account_id, key_id, price, crashes, job FROM runs
-    WHERE ${MINE} AND status = 'processing'${dialect.lock()}`,
-
-  release: `
-    UPDATE runs SET ${backInQueue(dialect)} WHERE owner = $1 AND status = 'processing' AND NOT ${IS_OPEN_CREATE}`,
-
-  crashed: `UPDATE runs SET crashes = crashes + 1, ${backInQueue(dialect)} WHERE id = $1`,
-
-  countCrash: `UPDATE runs SET crashes = crashes + 1 WHERE id = $1`,
-
-  saveIntent: `
-    UPDATE runs SET job = $4, job_key = $5
-    WHERE ${MINE} AND status = 'processing' AND (NOT ${IS_OPEN_CREATE} OR job = $4) AND lease_until > ${dialect.now} + ${MIN_CREATE_LEASE_MS}
-    RETURNING lease_until - ${dialect.now} AS left_ms`,
-
-  owners: `SELECT DISTINCT owner FROM runs WHERE status = 'processing' OR stopping`,
-
-  // Scans the index runs_queued once, which contains the kind: 10–17 ms for 100,000 queued runs. GROUP BY would sort,
-  // and take three times as long.
-  queueLengths: `
-    SELECT count(*) FILTER (WHERE kind = 'video') AS video, count(*) FILTER (WHERE kind = 'image') AS image
-    FROM runs${dialect.index('runs_queued')} WHERE status = 'queued'`,
-})
-
-/** Crashes of workers that follow one job: its outputs may be the reason. */
-const MAX_CRASHES_OF_JOB = 20
-
-export function createQueueStore(database: Database) {
-  const { get, all, run, dialect } = database
-  const SQL = queueStatements(dialect)
-  const fail = createFailure(dialect)
+  const saveIntent = `
+    UPDATE runs SET job = :job, job_key = NULL
+    WHERE ${MINE} AND status = 'processing' AND (NOT ${IS_OPEN_CREATE} OR job = :job)
+      AND lease_until > ${now} + ${MIN_CREATE_LEASE_MS}
+    RETURNING lease_until - ${now} AS left_ms`
 
   /** Returns locked runs to the queue, or fails and refunds those that have reached the limit. */
   async function recordCrashes(
@@ -116,55 +79,101 @@ export function createQueueStore(database: Database) {
     // To follow a job again is harmless. To give it up loses a paid result.
     const limitOf = ({ job }: Row) => (hasJob(job) ? MAX_CRASHES_OF_JOB : crashes)
     const isLast = (row: Row) => Number(row.crashes) + 1 >= limitOf(row)
-    for (const row of rows) await tx.run(isLast(row) ? SQL.countCrash : SQL.crashed, String(row.id))
-    return await fail(tx, rows.filter(isLast), failure, nowMs)
+    for (const row of rows)
+      await tx.run(
+        `UPDATE runs SET crashes = crashes + 1${isLast(row) ? '' : `, ${backInQueue(dialect)}`} WHERE id = :id`,
+        { id: String(row.id) },
+      )
+    return await failRuns(tx, rows.filter(isLast), failure, nowMs)
   }
 
   return {
-    async claimRun({ worker, nowMs, models, only }) {
+    /**
+     * Moves one queued run of the requested models to processing, with a lease of the worker. Of each model, accounts are
+     * served in turn.
+     */
+    async claimRun({ worker, nowMs, models, only }: ClaimRequest): Promise<HeldRun | undefined> {
       if (only !== undefined) {
-        const row = await get(SQL.claimOfThese, models, worker, nowMs, only)
+        const row = await get(claimOfThese, { worker, nowMs, models, only })
         return row && heldRunOf(row)
       }
-      const heads = (await all(SQL.heads, models)).filter(({ head }) => head !== null)
-      for (const { model } of heads.toSorted((one, other) => Number(one.head) - Number(other.head))) {
-        const row = await get(SQL.claim, String(model), worker, nowMs)
+      const found = (await all(heads, { models })).filter(({ head }) => head !== null)
+      for (const { model } of found.toSorted((one, other) => Number(one.head) - Number(other.head))) {
+        const row = await get(claimOfModel, { worker, nowMs, model: String(model) })
         if (row !== undefined) return heldRunOf(row)
       }
       return undefined
     },
-    findOthers: async (models, only) =>
-      (await (only === undefined ? all(SQL.others, models) : all(SQL.othersOfThese, models, only))).map(
-        modelOfRow,
-      ),
-    async findModelOf(id) {
-      const row = hasNul(id) ? undefined : await get(SQL.modelOf, id)
-      return row && modelOfRow(row)
+    /**
+     * Returns the first queued run of each model that is not in the list. `only`: ids of the only runs that count. Default: all.
+     */
+    findOthers: async (
+      models: readonly string[],
+      only?: readonly string[],
+    ): Promise<readonly ModelOfRun[]> => {
+      const rows = await (only === undefined ? all(others, { models }) : all(othersOfThese, { models, only }))
+      return rows.map((row) => recordOf(row))
     },
-    async renewRuns(worker, ids) {
-      const rows = await all(SQL.renew, worker, ids)
+    async findModelOf(id: string): Promise<ModelOfRun | undefined> {
+      const find = `SELECT runs.id, runs.model, ${DOCUMENT} FROM runs WHERE id = :id`
+      const row = hasNul(id) ? undefined : await get(find, { id })
+      return row && recordOf(row)
+    },
+    /** Renews the leases of these runs, as far as the worker has them. Returns the numbers of their claims by id. */
+    async renewRuns(worker: string, ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
+      const rows = await all(
+        `UPDATE runs SET lease_until = ${now} + ${LEASE_MS}
+         WHERE id ${inList(':ids')} AND owner = :worker AND (status = 'processing' OR stopping)
+         RETURNING id, attempt`,
+        { worker, ids },
+      )
       return new Map(rows.map(({ id, attempt }) => [String(id), Number(attempt)]))
     },
-    takeBack: async (limit, nowMs) => {
-      if ((await get(SQL.expired)) === undefined) return { runs: 0, refunded: 0 }
-      return await repeatable(database, async (tx) =>
-        recordCrashes(tx, await tx.all(SQL.expired), limit, nowMs),
-      )
+    /**
+     * Returns the runs whose lease ran out to the queue. Each counts a crash, and fails at the limit. A run whose create has no
+     * answer yet has 30 s more.
+     */
+    takeBack: async (limit: CrashLimit, nowMs: number): Promise<FailedRuns> => {
+      if ((await get(expired)) === undefined) return { runs: 0, refunded: 0 }
+      return await repeatable(database, async (tx) => recordCrashes(tx, await tx.all(expired), limit, nowMs))
     },
-    releaseRuns: async (worker) => void (await run(SQL.release, worker)),
-    async saveIntent(claimed, intent) {
-      const row = await get(SQL.saveIntent, ...mine(claimed), JSON.stringify({ intent }), null)
+    /** Returns the runs of a worker that stops to the queue, except those that wait for the answer to a create. */
+    releaseRuns: async (worker: string): Promise<void> =>
+      void (await run(
+        `UPDATE runs SET ${backInQueue(dialect)}
+         WHERE owner = :worker AND status = 'processing' AND NOT ${IS_OPEN_CREATE}`,
+        { worker },
+      )),
+    /**
+     * Stores the intent of a create before it is sent. Returns the milliseconds of the lease that are left; undefined if these
+     * are less than 10 s, if another create was sent, or if the change is refused.
+     */
+    async saveIntent(claimed: ClaimedRun, intent: JobIntent): Promise<number | undefined> {
+      const row = await get(saveIntent, { ...mine(claimed), job: JSON.stringify({ intent }) })
       return row && Number(row.left_ms)
     },
-    recordCrash: (claimed, limit) =>
+    /** Called after a renderer crash: returns the run to the queue. At the limit, fails it and refunds it as `failRun` does. */
+    recordCrash: (claimed: ClaimedRun, limit: CrashLimit): Promise<FailedRuns | undefined> =>
       repeatable(database, async (tx) => {
-        const row = await tx.get(SQL.lockMine, ...mine(claimed))
+        const row = await tx.get(
+          `SELECT id, account_id, key_id, price, crashes, job FROM runs
+           WHERE ${MINE} AND status = 'processing'${lock()}`,
+          mine(claimed),
+        )
         return row && (await recordCrashes(tx, [row], limit, claimed.nowMs))
       }),
-    findOwners: async () => (await all(SQL.owners)).map(({ owner }) => String(owner)),
-    async queueLengths() {
-      const row = await get(SQL.queueLengths)
-      return Object.fromEntries(KINDS.map((kind) => [kind, Number(row?.[kind])])) as Record<Kind, number>
+    /** Returns the workers that have runs. */
+    findOwners: async (): Promise<readonly string[]> => {
+      const find = `SELECT DISTINCT owner FROM runs WHERE status = 'processing' OR stopping`
+      return (await all(find)).map(({ owner }) => String(owner))
     },
-  } satisfies Partial<Store>
+    /** Returns the number of queued runs of each kind. Called often, so it must be fast for a queue of any length. */
+    async queueLengths(): Promise<Readonly<Record<Kind, number>>> {
+      // Scans the index runs_queued once, which contains the kind: 10–17 ms for 100,000 queued runs. GROUP BY would sort,
+      // and take three times as long.
+      const counts = KINDS.map((kind) => `count(*) FILTER (WHERE kind = '${kind}') AS ${kind}`)
+      const row = await get(`SELECT ${counts} FROM runs${index('runs_queued')} WHERE status = 'queued'`)
+      return recordOf(row ?? {})
+    },
+  }
 }

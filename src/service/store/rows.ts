@@ -1,223 +1,65 @@
-/** Converts database rows to the contract's values. */
+/** Converts database rows to records, and records to columns. */
 import { createHash } from 'node:crypto'
-import { MAX_ACTIVE_KEYS } from '../../protocol/credentials.js'
 import { readJson } from '../../protocol/json.js'
-import type { Kind, ModelInput } from '../../protocol/models.js'
-import type { LocalStatus } from '../../protocol/run-state.js'
+import type { ModelInput } from '../../protocol/models.js'
 import type { StoredJob } from '../engines/engine.js'
-import type { AccountState, KeyRecord } from '../rules/key-checks.js'
-import { Refusal } from '../rules/refusal.js'
-import { dayOf } from '../rules/times.js'
-import type {
-  AccountRecord,
-  KeyDetails,
-  KeyTerms,
-  LedgerEntry,
-  LedgerEntryKind,
-  Verification,
-} from './account-store.js'
-import type {
-  DaySpend,
-  KeyName,
-  ListedEntry,
-  ListedRun,
-  SessionRecord,
-  UserDetails,
-  UserRecord,
-} from './console-store.js'
-import type { ModelOfRun, NewRun } from './contract.js'
+import type { KeyTerms } from '../rules/key-terms.js'
+import type { NewRun } from './contract.js'
 import type { HeldRun, RunFailure, StoredOutput, StoredRun } from './run.js'
-import type { Row, SqlValue } from './sql.js'
+import type { Row, Values } from './sql.js'
 
-const textOr = (value: unknown): string | undefined => (value === null ? undefined : String(value))
+/** SQLite has no booleans, and stores 0 or 1. */
+const BOOLEANS = ['banned', 'disabled', 'from_link', 'stopping']
 
-/** Reads a boolean. SQLite has no booleans and stores 0 or 1. */
-export const isSet = (value: unknown): boolean => Boolean(value)
+const names = new Map<string, string>()
 
-const numberOr = (value: unknown): number | undefined => (value === null ? undefined : Number(value))
-
-/** Reads a list, which is stored as JSON. */
-const listOr = (value: unknown): readonly string[] | undefined =>
-  value === null ? undefined : (JSON.parse(String(value)) as readonly string[])
-
-const limitsOf = (row: Row) => ({
-  disabled: isSet(row.disabled),
-  expiresAtMs: numberOr(row.expires_at),
-  allowedIps: listOr(row.allowed_ips),
-  rate: rateOf(row),
-})
-const rateOf = ({ rate_requests: requests, rate_window_ms: windowMs }: Row) =>
-  requests === null ? undefined : { requests: Number(requests), windowMs: Number(windowMs) }
-
-export const keyOfRow = (row: Row): KeyRecord => ({
-  ...limitsOf(row),
-  id: Number(row.id),
-  accountId: Number(row.account_id),
-  banned: isSet(row.banned),
-})
-
-/** The last use is accurate to the minute, so what is stored can be before the creation. */
-const usedAtMsOf = (row: Row): number | undefined => {
-  const usedAtMs = numberOr(row.last_used_at)
-  return usedAtMs && Math.max(usedAtMs, Number(row.created_at))
+/** The key of a column in a record: `created_at` is `createdAtMs`. */
+function keyOfColumn(column: string): string {
+  const key =
+    names.get(column) ??
+    column.replace(/_at$/, '_at_ms').replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+  names.set(column, key)
+  return key
 }
 
-export const keyDetailsOfRow = (row: Row): KeyDetails => ({
-  ...limitsOf(row),
-  id: Number(row.id),
-  account: String(row.account),
-  name: String(row.name),
-  prefix: textOr(row.prefix),
-  spendLimit: numberOr(row.spend_limit),
-  spent: Number(row.spent),
-  quota: numberOr(row.quota),
-  used: Number(row.used),
-  createdAtMs: Number(row.created_at),
-  usedAtMs: usedAtMsOf(row),
-})
+/** The record of a row: its columns by name, with undefined for null. */
+export const recordOf = <Fields>(row: Row): Fields =>
+  Object.fromEntries(
+    Object.entries(row).map(([column, value]) => [
+      keyOfColumn(column),
+      value === null ? undefined : BOOLEANS.includes(column) ? Boolean(value) : value,
+    ]),
+  ) as Fields
 
-/** Throws `Refusal` if the account has `MAX_ACTIVE_KEYS` active keys. */
-export function checkActiveKeys(row: Row | undefined): void {
-  if (Number(row?.active) >= MAX_ACTIVE_KEYS) throw new Refusal('too_many_keys')
-}
-
-/** A key's terms in the order of the statement's parameters. */
-export const termValues = ({
-  disabled = false,
-  expiresAtMs,
-  spendLimit,
-  quota,
-  allowedIps,
-  rate,
-}: Partial<KeyTerms>): readonly SqlValue[] => [
-  disabled,
-  expiresAtMs ?? null,
-  spendLimit ?? null,
-  quota ?? null,
-  allowedIps === undefined ? null : JSON.stringify(allowedIps),
-  rate?.requests ?? null,
-  rate?.windowMs ?? null,
-]
-
-export const accountSummaryOf = (row: Row) => ({
-  name: String(row.name),
-  balance: Number(row.balance),
-  banned: isSet(row.banned),
-})
-
-export const accountOfRow = (row: Row): AccountRecord => ({
-  ...accountSummaryOf(row),
-  id: Number(row.id),
-  keys: Number(row.keys),
-  runs: Number(row.runs),
-  createdAtMs: Number(row.created_at),
-})
-
-export const accountStateOfRow = (row: Row): AccountState => ({
-  spent: Number(row.spent),
-  spendLimit: numberOr(row.spend_limit),
-  used: Number(row.used),
-  quota: numberOr(row.quota),
-  balance: Number(row.balance),
-  disabled: isSet(row.disabled),
-  expiresAtMs: numberOr(row.expires_at),
-  banned: isSet(row.banned),
-})
-
-export const ledgerEntryOfRow = (row: Row): LedgerEntry => ({
-  sequence: Number(row.sequence),
-  account: String(row.account),
-  kind: row.kind as LedgerEntryKind,
-  amount: Number(row.amount),
-  runId: textOr(row.run_id),
-  keyId: numberOr(row.key_id),
-  createdAtMs: Number(row.created_at),
-})
-
-/** Builds the result from the rows that each verification statement returned. */
-export function verificationOf([totals = [], ...checks]: readonly (readonly Row[])[]): Verification {
-  const [row] = totals
+/** The record of a key, whose list of addresses is JSON, and whose rate has two columns. */
+export function keyOf<Key>(row: Row): Key {
+  const { allowedIps, rateRequests, rateWindowMs, ...key } = recordOf<Record<string, unknown>>(row)
   return {
-    accounts: Number(row?.accounts ?? 0),
-    entries: Number(row?.entries ?? 0),
-    runs: Number(row?.runs ?? 0),
-    credits: Number(row?.credits ?? 0),
-    problems: checks.flatMap((rows) => rows.map(({ problem }) => String(problem))),
-  }
+    ...key,
+    allowedIps: allowedIps === undefined ? undefined : JSON.parse(String(allowedIps)),
+    rate:
+      rateRequests === undefined
+        ? undefined
+        : { requests: Number(rateRequests), windowMs: Number(rateWindowMs) },
+  } as Key
 }
 
-/** Parses the input. A corrupt input fails only its run, and not each claim that finds it. */
-function withInput(run: Omit<StoredRun, 'input'>, text: unknown): StoredRun {
-  try {
-    return { ...run, input: readJson(String(text)) as ModelInput }
-  } catch {
-    return { ...run, input: {}, failure: run.failure ?? CORRUPT_INPUT }
-  }
-}
+/** The columns of a key's terms. */
+export const termColumns = ({ disabled = false, allowedIps, rate, ...terms }: Partial<KeyTerms>): Values => ({
+  ...(terms.name !== undefined && { name: terms.name }),
+  disabled,
+  expires_at: terms.expiresAtMs,
+  spend_limit: terms.spendLimit,
+  quota: terms.quota,
+  allowed_ips: allowedIps && JSON.stringify(allowedIps),
+  rate_requests: rate?.requests,
+  rate_window_ms: rate?.windowMs,
+})
 
 const CORRUPT_INPUT: RunFailure = {
   code: 'render_failed',
   message: 'The stored input of this run is damaged.',
 }
-
-export const outputOfRow = (row: Row): StoredOutput => ({
-  token: String(row.token),
-  name: String(row.name),
-  contentType: String(row.content_type),
-  bytes: Number(row.bytes),
-  sha256: String(row.sha256),
-})
-
-const keyNameOf = ({ key_id, key_name }: Row): KeyName | undefined =>
-  key_id === null ? undefined : { id: Number(key_id), name: String(key_name) }
-
-export const listedRunOf = (row: Row, run: Omit<StoredRun, 'input'>): Omit<ListedRun, 'isRemoved'> => ({
-  ...run,
-  sequence: Number(row.sequence),
-  prompt: textOr(row.prompt),
-  aspectRatio: textOr(row.aspect_ratio),
-  key: keyNameOf(row),
-  price: Number(row.price),
-  isRefunded: row.refund !== null,
-  crashes: Number(row.crashes),
-})
-
-export const listedEntryOf = (row: Row): ListedEntry => ({ ...ledgerEntryOfRow(row), key: keyNameOf(row) })
-
-/** `row.at`: the start of the day, in milliseconds. */
-export const daySpendOf = (row: Row): DaySpend => ({
-  day: dayOf(Number(row.at)),
-  credits: Number(row.credits),
-  runs: Number(row.runs),
-})
-
-export const userOfRow = (row: Row): UserRecord => ({
-  id: Number(row.user_id),
-  email: String(row.email),
-  accountId: Number(row.account_id),
-  account: String(row.account),
-  banned: isSet(row.banned),
-  password: textOr(row.password),
-  createdAtMs: Number(row.user_created_at),
-})
-
-export const userDetailsOfRow = (row: Row): UserDetails => ({
-  ...userOfRow(row),
-  sessions: Number(row.sessions),
-  lastSeenAtMs: numberOr(row.last_seen_at),
-})
-
-export const sessionOfRow = (row: Row): SessionRecord => ({
-  id: Number(row.id),
-  hash: String(row.hash),
-  user: userOfRow(row),
-  fromLink: isSet(row.from_link),
-  address: textOr(row.address),
-  userAgent: textOr(row.user_agent),
-  createdAtMs: Number(row.created_at),
-  usedAtMs: Number(row.used_at),
-  expiresAtMs: Number(row.expires_at),
-})
 
 /** Maximum number of prompt characters in the column `prompt`. A search covers only these. */
 const MAX_PROMPT_CHARACTERS = 1_000
@@ -237,37 +79,25 @@ const MAX_RATIO_CHARACTERS = 100
 export const aspectRatioOf = ({ aspect_ratio }: ModelInput): string | null =>
   typeof aspect_ratio === 'string' ? storable(aspect_ratio.slice(0, MAX_RATIO_CHARACTERS)) : null
 
-/** Values of a `NewRun` by column name, without the input. */
-export const newRunColumns = ({
-  id,
-  accountId,
-  keyId,
-  model,
-  kind,
-  input,
-  price,
-  carried,
-  createdAtMs,
-  idempotency,
-}: NewRun) =>
-  ({
-    id,
-    account_id: accountId,
-    key_id: keyId ?? null,
-    model,
-    kind,
-    prompt: promptOf(input),
-    aspect_ratio: aspectRatioOf(input),
-    price,
-    created_at: createdAtMs,
-    document: carried?.hash ?? null,
-    idempotency_key: idempotency?.key ?? null,
-    request: idempotency?.request ?? null,
-  }) as const
+/** The columns of a new run, without its input. */
+export const newRunColumns = (run: NewRun) => ({
+  id: run.id,
+  account_id: run.accountId,
+  key_id: run.keyId,
+  model: run.model,
+  kind: run.kind,
+  prompt: promptOf(run.input),
+  aspect_ratio: aspectRatioOf(run.input),
+  price: run.price,
+  created_at: run.createdAtMs,
+  document: run.carried?.hash,
+  idempotency_key: run.idempotency?.key,
+  request: run.idempotency?.request,
+})
 
 /**
  * Columns of a `StoredRun`, except input, outputs and failure. Contains no other columns, because every status request
- * reads these.
+ * reads these, and libsql spends most of a read on columns.
  */
 export const STORED_RUN_COLUMNS = `runs.id, runs.account_id, runs.model, runs.kind, runs.status, runs.created_at,
       runs.started_at, runs.finished_at, runs.stopping`
@@ -279,21 +109,33 @@ export const RUN_COLUMNS = `${STORED_RUN_COLUMNS}, failure, input`
 export const DOCUMENT =
   '(SELECT documents.document FROM documents WHERE documents.hash = runs.document) AS document'
 
-export const modelOfRow = (row: Row): ModelOfRun => ({
-  id: String(row.id),
-  model: String(row.model),
-  document: textOr(row.document),
-})
+export const OUTPUT_COLUMNS = 'run_id, token, name, content_type, bytes, sha256'
 
-export const runOfRow = (row: Row, outputs: readonly Row[]): StoredRun =>
-  withInput(runSummaryOf(row, outputs), row.input)
+/** Converts a row with its outputs, except its input. */
+export function summaryOf<Summary extends Omit<StoredRun, 'input'>>(
+  { stopping, ...row }: Row,
+  outputs: readonly Row[],
+): Summary {
+  return {
+    ...recordOf<Summary>(row),
+    // A cancel that is not decided can still come too late.
+    ...(stopping ? { status: 'processing', finishedAtMs: undefined } : undefined),
+    failure: failureOf(row.failure),
+    outputs: outputs.map(({ run_id: _, ...output }) => recordOf<StoredOutput>(output)),
+  }
+}
 
-export const heldRunOf = (row: Row): HeldRun => ({
-  ...runOfRow(row, []),
-  document: textOr(row.document),
-  job: jobOf(row.job),
-  attempt: Number(row.attempt),
-})
+/** Also parses the input. A corrupt input fails only its run, and not each claim that finds it. */
+export function runOf(row: Row, outputs: readonly Row[]): StoredRun {
+  const run = summaryOf<StoredRun>(row, outputs)
+  try {
+    return { ...run, input: readJson(String(row.input)) as ModelInput }
+  } catch {
+    return { ...run, input: {}, failure: run.failure ?? CORRUPT_INPUT }
+  }
+}
+
+export const heldRunOf = (row: Row): HeldRun => ({ ...(runOf(row, []) as HeldRun), job: jobOf(row.job) })
 
 /** Whether a create of the run may have been accepted. */
 export const hasJob = (value: unknown): boolean => typeof value === 'string' && value !== '{}'
@@ -326,18 +168,3 @@ export const jobKeyOf = ({ handle, intent }: StoredJob): string | null =>
     : createHash('sha256')
         .update(handle === undefined ? `create ${intent?.endpoint}` : `job ${handle.id}`)
         .digest('base64url')
-
-/** Converts a row, except its input. */
-export const runSummaryOf = (row: Row, outputs: readonly Row[]): Omit<StoredRun, 'input'> => ({
-  id: String(row.id),
-  accountId: Number(row.account_id),
-  model: String(row.model),
-  kind: row.kind as Kind,
-  // A cancel that is not decided can still come too late.
-  status: isSet(row.stopping) ? 'processing' : (row.status as LocalStatus),
-  outputs: outputs.map(outputOfRow),
-  failure: failureOf(row.failure),
-  createdAtMs: Number(row.created_at),
-  startedAtMs: numberOr(row.started_at),
-  finishedAtMs: isSet(row.stopping) ? undefined : numberOr(row.finished_at),
-})

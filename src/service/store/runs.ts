@@ -1,33 +1,37 @@
-/** Runs, from the create to the end. The queue is in `queue.ts`. */
+/**
+ * Runs, from the create to the end. The queue is in `queue.ts`. The status of a run changes only as `LOCAL_MOVES`
+ * (protocol/run-state.ts) allows: each statement that changes it also checks the previous status.
+ */
 import { writeJson } from '../../protocol/json.js'
 import { OUTCOME_UNKNOWN, REFUNDED } from '../../protocol/run-state.js'
-import { OutcomeUnknown, type StoredJob } from '../engines/engine.js'
-import type { AccountState } from '../rules/key-checks.js'
+import { type JobIntent, OutcomeUnknown, type StoredJob } from '../engines/engine.js'
+import { type AccountState, checkBudget } from '../rules/key-checks.js'
+import { moveBalance } from './accounts.js'
 import type {
   AddedRun,
+  CanceledEnd,
   CanceledRun,
+  ClaimedRun,
   DecidedRun,
   FailedRuns,
+  Idempotency,
   NewRun,
-  Store,
+  StoppingRun,
   UnknownDecision,
 } from './contract.js'
-import { backInQueue, MINE, mine } from './lease.js'
 import {
-  accountStateOfRow,
   DOCUMENT,
   failureOf,
   hasJob,
-  isSet,
   jobKeyOf,
   jobOf,
-  modelOfRow,
   newRunColumns,
-  outputOfRow,
+  OUTPUT_COLUMNS,
   RUN_COLUMNS,
-  runOfRow,
+  recordOf,
+  runOf,
 } from './rows.js'
-import { canceled, type RunFailure, withRefund } from './run.js'
+import { canceled, type RunFailure, type StoredOutput, type StoredRun, withRefund } from './run.js'
 import {
   checkSession,
   type Database,
@@ -36,302 +40,338 @@ import {
   insert,
   type Row,
   repeatable,
+  type SessionProof,
   type Transaction,
+  type Values,
 } from './sql.js'
-import { MOVE_BALANCE } from './statements.js'
 
-/**
- * The status of a run changes only as `LOCAL_MOVES` (protocol/run-state.ts) allows: each statement that changes it also
- * checks the previous status.
- */
-export const runStatements = (dialect: Dialect) => {
-  const { inList, lock, index, now } = dialect
-  return {
-    // Locks the account and then its key, until the run is charged.
-    accountState: `
-    SELECT keys.spent, keys.spend_limit, keys.used, keys.quota, keys.disabled, keys.expires_at, accounts.balance,
-      accounts.banned
-    FROM accounts JOIN keys ON keys.account_id = accounts.id
-    WHERE accounts.id = $1 AND keys.id = $2${lock()}`,
+/** The run with this claim. */
+export const MINE = 'id = :id AND owner = :owner AND attempt = :attempt'
+export const mine = ({ id, owner, attempt }: ClaimedRun) => ({ id, owner, attempt })
 
-    // The same for a run without a key.
-    keylessState: `
-    SELECT 0 AS spent, NULL AS spend_limit, 0 AS used, NULL AS quota, false AS disabled, NULL AS expires_at, balance, banned
-    FROM accounts WHERE id = $1${lock()}`,
-
-    existing: `SELECT id FROM runs WHERE id = $1`,
-
-    createdBefore: `
-    SELECT id, request FROM runs
-    WHERE account_id = $1 AND idempotency_key = $2 AND created_at > $3 ORDER BY sequence DESC LIMIT 1`,
-
-    // Fair queueing: behind the last queued run of the account, else level with the head of the queue. The account is locked,
-    // so nobody else numbers its runs. `columns`: of the INSERT.
-    turnOf(columns: readonly string[]) {
-      const parameter = (name: string) => `$${columns.indexOf(name) + 1}`
-      const queued = (name: string) =>
-        `FROM runs${index(name)} WHERE status = 'queued' AND model = ${parameter('model')}`
-      return `coalesce(
-      (SELECT max(turn) + 1 ${queued('runs_queued')} AND account_id = ${parameter('account_id')}),
-      (SELECT min(turn) ${queued('runs_turn')}), 0)`
-    },
-
-    keepDocument: `INSERT INTO documents (hash, document) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
-
-    moveSpend: `UPDATE keys SET spent = spent + $2, used = used + $3 WHERE id = $1`,
-
-    // Executed for every status request, so it reads no other columns. `+ 0` keeps PostgreSQL's planner off the index of
-    // the account's runs until a new database has statistics.
-    findRun: `SELECT ${RUN_COLUMNS} FROM runs WHERE id = $1 AND account_id + 0 = $2`,
-
-    outputsOfRun: `SELECT * FROM outputs WHERE run_id = $1 ORDER BY position`,
-
-    findOutput: `SELECT token, name, content_type, bytes, sha256 FROM outputs WHERE token = $1 AND name = $2`,
-
-    finish: `UPDATE runs SET status = 'succeeded', finished_at = $4 WHERE ${MINE} AND status = 'processing'`,
-
-    hasOutputs: `SELECT 1 FROM outputs WHERE run_id = $1 AND token ${inList('$2')}`,
-
-    lockRendering: `
-    SELECT id, account_id, key_id, price, job FROM runs
-    WHERE ${MINE} AND status = 'processing'${lock()}`,
-
-    fail: `UPDATE runs SET status = 'failed', finished_at = $2, failure = $3 WHERE id = $1`,
-
-    lockRun: `SELECT id, account_id, key_id, price, status, stopping, failure, job FROM runs WHERE id = $1${lock()}`,
-
-    cancel: `
-    UPDATE runs SET status = 'canceled', finished_at = $2, failure = $3, stopping = $4
-    WHERE id = $1 AND status IN ('queued', 'processing')`,
-
-    findStopping: `
-    SELECT id, model, owner, job, finished_at, ${DOCUMENT} FROM runs${index('runs_stopping')}
-    WHERE stopping AND (owner = $1 OR lease_until <= ${now})`,
-
-    settle: `UPDATE runs SET stopping = false, failure = $2 WHERE id = $1 AND stopping`,
-
-    resume: `
-    UPDATE runs SET ${backInQueue(dialect)}, stopping = false, finished_at = NULL, failure = NULL
-    WHERE id = $1 AND stopping`,
-
-    // A job is true whoever has the run now: who holds the intent sent the only create.
-    saveJob: `
-    UPDATE runs SET job = $4, job_key = $5
-    WHERE id = $1 AND (owner = $2 AND attempt = $3 AND (status = 'processing' OR stopping) OR job = $6)`,
-
-    jobsOfOthers: `SELECT job FROM runs WHERE job_key ${inList('$1')} AND id <> $2`,
-
-    keepJob: `UPDATE runs SET job = $2, job_key = $3 WHERE id = $1`,
-
-    refunded: `SELECT 1 FROM credits WHERE run_id = $1 AND kind = 'refund'`,
-
-    explain: `UPDATE runs SET failure = $2 WHERE id = $1`,
-
-    adopt: `
-    UPDATE runs SET ${backInQueue(dialect)}, finished_at = NULL, failure = NULL, job = $2, job_key = $3 WHERE id = $1`,
-
-    cancelAdopted: `
-    UPDATE runs SET stopping = true, finished_at = $4, failure = $5, job = $2, job_key = $3 WHERE id = $1`,
-
-    expireFiles: `
-    UPDATE runs SET files = 'removing'
-    WHERE sequence IN (
-      SELECT sequence FROM runs${index('runs_with_files')}
-      WHERE finished_at IS NOT NULL AND files <> 'removed' AND finished_at < $1 ORDER BY finished_at LIMIT ${MAX_EXPIRED})
-    RETURNING id`,
-
-    removeFiles: `
-    UPDATE runs SET files = 'removing'
-    WHERE id = $1 AND account_id + 0 = $2 AND finished_at IS NOT NULL AND files <> 'removed'`,
-
-    filesRemoved: `UPDATE runs SET files = 'removed' WHERE id ${inList('$1')}`,
-
-    databaseId: `SELECT database_id FROM format`,
-  }
-}
+/** A run that comes back goes to the head of the queue of its model: its own turn may be far from the others. */
+export const backInQueue = ({ index }: Dialect): string => `
+      status = 'queued', owner = '', started_at = NULL, lease_until = 0, turn = coalesce((
+        SELECT min(head.turn) FROM runs AS head${index('runs_turn')}
+        WHERE head.status = 'queued' AND head.model = runs.model), 0)`
 
 /** Maximum number of runs whose files one call marks. */
 export const MAX_EXPIRED = 100
 
-type RunStatements = ReturnType<typeof runStatements>
+const CREATED_BEFORE = `
+    SELECT id, request FROM runs
+    WHERE account_id = :accountId AND idempotency_key = :key AND created_at > :sinceMs ORDER BY sequence DESC LIMIT 1`
+
+const moveSpend = (tx: Transaction, keyId: number, price: number, used: number) =>
+  tx.run('UPDATE keys SET spent = spent + :price, used = used + :used WHERE id = :keyId', {
+    keyId,
+    price,
+    used,
+  })
+
+const explain = (tx: Transaction, id: string, failure: RunFailure, more: Values = {}) => {
+  const columns = { failure: JSON.stringify(failure), ...more }
+  const set = Object.keys(columns).map((name) => `${name} = :${name}`)
+  return tx.run(`UPDATE runs SET ${set} WHERE id = :id`, { ...columns, id })
+}
+
+const keepJob = (tx: Transaction, id: string, job: string | null, key: string | null) =>
+  tx.run('UPDATE runs SET job = :job, job_key = :key WHERE id = :id', { id, job, key })
 
 export function createRunStore(database: Database) {
-  const { get, all, run, dialect } = database
-  const SQL = runStatements(dialect)
-  const fail = createFailure(dialect)
+  const { get, all, dialect } = database
   return {
-    addRun: (run, check) =>
+    /**
+     * Adds the run, charges its price and counts it against its key, atomically. `check` receives the current state of
+     * key and account, and throws to refuse the run; by default a `Refusal`: 401 for the key, 403 for the account or the spend
+     * limit, 429 for the quota, 402 for the balance. It is not called for a free run without a stored key, nor for a repeated
+     * create.
+     */
+    addRun: (
+      run: NewRun,
+      check = (account: AccountState) => checkBudget(account, run.price, run.createdAtMs),
+    ): Promise<AddedRun> =>
       repeatable(database, async (tx) => {
         if (run.by !== undefined) await checkSession(tx, dialect, run.by)
-        return await addRun(tx, SQL, run, check)
+        return await addRun(tx, dialect, run, check)
       }),
-    async findCreated(accountId, { key, request, sinceMs }) {
-      const row = await get(SQL.createdBefore, accountId, key, sinceMs)
+    /** Returns the id of the run that this same request has created. */
+    async findCreated(
+      accountId: number,
+      { key, request, sinceMs }: Idempotency,
+    ): Promise<string | undefined> {
+      const row = await get(CREATED_BEFORE, { accountId, key, sinceMs })
       return row?.request === request ? String(row.id) : undefined
     },
-    async findRun(id, accountId) {
-      const row = hasNul(id) ? undefined : await get(SQL.findRun, id, accountId)
-      return row && runOfRow(row, row.status === 'succeeded' ? await all(SQL.outputsOfRun, id) : [])
+    async findRun(id: string, accountId: number): Promise<StoredRun | undefined> {
+      if (hasNul(id)) return undefined
+      // `+ 0` keeps PostgreSQL's planner off the index of the account's runs until a new database has statistics.
+      const find = `SELECT ${RUN_COLUMNS} FROM runs WHERE id = :id AND account_id + 0 = :accountId`
+      const outputs = `SELECT ${OUTPUT_COLUMNS} FROM outputs WHERE run_id = :id ORDER BY position`
+      const row = await get(find, { id, accountId })
+      return row && runOf(row, row.status === 'succeeded' ? await all(outputs, { id }) : [])
     },
-    async findOutput(token, name) {
-      const row = hasNul(token, name) ? undefined : await get(SQL.findOutput, token, name)
-      return row && outputOfRow(row)
+    async findOutput(token: string, name: string): Promise<StoredOutput | undefined> {
+      const find = `
+        SELECT token, name, content_type, bytes, sha256 FROM outputs WHERE token = :token AND name = :name`
+      const row = hasNul(token, name) ? undefined : await get(find, { token, name })
+      return row && recordOf(row)
     },
-    saveJob: async (claimed, job, intent) => {
-      const before = intent === undefined ? null : JSON.stringify({ intent })
-      return (await run(SQL.saveJob, ...mine(claimed), JSON.stringify(job), jobKeyOf(job), before)) > 0
-    },
-    decideUnknown: (id, decision) => repeatable(database, (tx) => decideUnknown(tx, SQL, id, decision)),
-    finishRun: (claimed, outputs) =>
+    /**
+     * Decides on a run whose outcome is unknown: refunds it, or returns it to the queue with the job that its provider has
+     * for it; the job of a canceled run is then canceled. A repeat of the same decision changes nothing.
+     */
+    decideUnknown: (id: string, decision: UnknownDecision): Promise<DecidedRun> =>
       repeatable(database, async (tx) => {
-        if ((await tx.run(SQL.finish, ...mine(claimed), claimed.nowMs)) === 0) {
-          // Each render has its own token: these outputs are there only if an earlier call was committed.
-          const tokens = outputs.map(({ token }) => token)
-          return (await tx.get(SQL.hasOutputs, claimed.id, tokens)) !== undefined
-        }
-        for (const [position, { contentType, ...output }] of outputs.entries())
-          await tx.run(
-            ...insert('outputs', { run_id: claimed.id, position, content_type: contentType, ...output }),
-          )
-        return true
+        const row = hasNul(id) ? undefined : await lockRun(tx, dialect, id)
+        return row === undefined ? 'missing' : await decideUnknown(tx, dialect, row, decision)
       }),
-    failRun: (claimed, failure) =>
-      repeatable(database, async (tx) => {
-        const row = await tx.get(SQL.lockRendering, ...mine(claimed))
-        return row && (await fail(tx, [row], failure, claimed.nowMs))
-      }),
-    cancelRun: async (id, nowMs, accountId, by) =>
+    /**
+     * Cancels a run, and refunds it if it is queued. A run in processing is canceled at once, and then stopped and settled by
+     * a worker. A run that has ended stays as it is. Returns undefined if the account, or any without `accountId`, has no
+     * such run.
+     */
+    cancelRun: async (
+      id: string,
+      nowMs: number,
+      accountId?: number,
+      by?: SessionProof,
+    ): Promise<CanceledRun | undefined> =>
       hasNul(id)
         ? undefined
         : await repeatable(database, async (tx) => {
             if (by !== undefined) await checkSession(tx, dialect, by)
-            return await cancelRun(tx, SQL, { id, nowMs, accountId })
+            const row = await lockRun(tx, dialect, id)
+            const isOfAccount = accountId === undefined || accountId === Number(row?.account_id)
+            return row && isOfAccount ? await cancelRun(tx, row, nowMs) : undefined
           }),
-    findStopping: async (worker) =>
-      (await all(SQL.findStopping, worker)).map((row) => ({
-        ...modelOfRow(row),
-        canceledAtMs: Number(row.finished_at),
-        owner: String(row.owner),
-        stored: jobOf(row.job),
-      })),
-    settleCanceled: (id, end, nowMs, stored) =>
-      repeatable(database, async (tx) => {
-        const row = await tx.get(SQL.lockRun, id)
-        if (row === undefined || !isSet(row.stopping)) return undefined
-        // A worker that still renders the run may have sent it in between.
-        if (JSON.stringify(jobOf(row.job)) !== JSON.stringify(stored)) return undefined
-        if (end === 'resumed') await tx.run(SQL.resume, id)
-        else await tx.run(SQL.settle, id, JSON.stringify(canceled(end, Number(row.price))))
-        return { runs: 1, refunded: end === 'refunded' ? await refundRun(tx, SQL, row, nowMs) : 0 }
-      }),
-    expireFiles: async (beforeMs) => (await all(SQL.expireFiles, beforeMs)).map(({ id }) => String(id)),
-    filesRemoved: async (ids) => void (await run(SQL.filesRemoved, ids)),
-    removeFiles: (runId, accountId, by) =>
-      repeatable(database, async (tx) => {
-        await checkSession(tx, dialect, by)
-        return (await tx.run(SQL.removeFiles, runId, accountId)) > 0
-      }),
-    databaseId: async () => String((await get(SQL.databaseId))?.database_id),
-  } satisfies Partial<Store>
+  }
 }
 
-async function cancelRun(
-  tx: Transaction,
-  SQL: RunStatements,
-  {
-    id,
-    nowMs,
-    accountId,
-  }: { readonly id: string; readonly nowMs: number; readonly accountId: number | undefined },
-): Promise<CanceledRun | undefined> {
-  const row = await tx.get(SQL.lockRun, id)
-  if (row === undefined) return undefined
-  const owner = Number(row.account_id)
-  if (accountId !== undefined && accountId !== owner) return undefined
-  // A queued run can have a job that an earlier attempt left to its followers.
-  const isQueued = row.status === 'queued' && !hasJob(row.job)
-  if (row.status !== 'queued' && row.status !== 'processing')
-    return { accountId: owner, isCanceled: false, refunded: 0 }
-  const failure = canceled(isQueued ? 'refunded' : 'undecided', Number(row.price))
-  await tx.run(SQL.cancel, id, nowMs, JSON.stringify(failure), !isQueued)
-  return { accountId: owner, isCanceled: true, refunded: isQueued ? await refundRun(tx, SQL, row, nowMs) : 0 }
+/** What a worker stores about the runs that it has claimed. */
+export function createAttemptStore(database: Database) {
+  const { all, run, dialect } = database
+  const { inList, lock, index, now } = dialect
+  return {
+    /**
+     * Stores the job of the run, in place of an earlier one. Returns false if the change is refused. A job is true whoever has
+     * the run now: the job of the create with `intent` is stored by whoever sent it.
+     */
+    saveJob: async (claimed: ClaimedRun, job: StoredJob, intent?: JobIntent): Promise<boolean> =>
+      (await run(
+        `UPDATE runs SET job = :job, job_key = :key
+         WHERE id = :id
+           AND (owner = :owner AND attempt = :attempt AND (status = 'processing' OR stopping) OR job = :before)`,
+        {
+          ...mine(claimed),
+          job: JSON.stringify(job),
+          key: jobKeyOf(job),
+          before: intent && JSON.stringify({ intent }),
+        },
+      )) > 0,
+    /** A repeat with the same outputs returns true again. */
+    finishRun: (claimed: ClaimedRun, outputs: readonly StoredOutput[]): Promise<boolean> =>
+      repeatable(database, async (tx) => {
+        const finish = `
+          UPDATE runs SET status = 'succeeded', finished_at = :nowMs WHERE ${MINE} AND status = 'processing'`
+        if ((await tx.run(finish, { ...mine(claimed), nowMs: claimed.nowMs })) === 0) {
+          // Each render has its own token: these outputs are there only if an earlier call was committed.
+          const find = `SELECT 1 FROM outputs WHERE run_id = :id AND token ${inList(':tokens')}`
+          const tokens = outputs.map(({ token }) => token)
+          return (await tx.get(find, { id: claimed.id, tokens })) !== undefined
+        }
+        for (const [position, { contentType, token, name, bytes, sha256 }] of outputs.entries()) {
+          const file = { token, name, content_type: contentType, bytes, sha256 }
+          await tx.run(...insert('outputs', { run_id: claimed.id, position, ...file }))
+        }
+        return true
+      }),
+    /**
+     * Fails the run and refunds its price in the same step, unless its outcome is unknown. Returns undefined if the change
+     * is refused.
+     */
+    failRun: (claimed: ClaimedRun, failure: RunFailure): Promise<FailedRuns | undefined> =>
+      repeatable(database, async (tx) => {
+        const lockMine = `
+          SELECT id, account_id, key_id, price, job FROM runs WHERE ${MINE} AND status = 'processing'${lock()}`
+        const row = await tx.get(lockMine, mine(claimed))
+        return row && (await failRuns(tx, [row], failure, claimed.nowMs))
+      }),
+    /** Finds the canceled runs that must be stopped: the runs of this worker, and those whose lease ran out. */
+    findStopping: async (worker: string): Promise<readonly StoppingRun[]> => {
+      const find = `
+        SELECT id, model, owner, job, finished_at AS canceled_at, ${DOCUMENT} FROM runs${index('runs_stopping')}
+        WHERE stopping AND (owner = :worker OR lease_until <= ${now})`
+      return (await all(find, { worker })).map(({ job, ...row }) => ({
+        ...recordOf<StoppingRun>(row),
+        stored: jobOf(job),
+      }))
+    },
+    /**
+     * Records how a canceled run has stopped. Returns undefined if that is recorded already, or if the run no longer has the
+     * job `stored`.
+     */
+    settleCanceled: (
+      id: string,
+      end: CanceledEnd,
+      nowMs: number,
+      stored?: StoredJob | undefined,
+    ): Promise<FailedRuns | undefined> =>
+      repeatable(database, async (tx) => {
+        const row = await lockRun(tx, dialect, id)
+        // A worker that still renders the run may have sent it in between.
+        if (!row?.stopping || JSON.stringify(jobOf(row.job)) !== JSON.stringify(stored)) return undefined
+        if (end === 'resumed')
+          await tx.run(
+            `UPDATE runs SET ${backInQueue(dialect)}, stopping = false, finished_at = NULL, failure = NULL WHERE id = :id`,
+            { id },
+          )
+        else await explain(tx, id, canceled(end, Number(row.price)), { stopping: false })
+        return { runs: 1, refunded: end === 'refunded' ? await refundRun(tx, row, nowMs) : 0 }
+      }),
+  }
 }
+
+/** The files of ended runs, and the database itself. */
+export function createFileRecords(database: Database) {
+  const { get, all, run, dialect } = database
+  const { inList, index } = dialect
+  const expirable = `finished_at IS NOT NULL AND files <> 'removed'`
+  return {
+    /**
+     * Marks runs that ended before `beforeMs` as having no files, and returns their ids, at most `MAX_EXPIRED`. Returns them
+     * again until `filesRemoved`.
+     */
+    expireFiles: async (beforeMs: number): Promise<readonly string[]> => {
+      const expire = `
+        UPDATE runs SET files = 'removing'
+        WHERE sequence IN (
+          SELECT sequence FROM runs${index('runs_with_files')}
+          WHERE ${expirable} AND finished_at < :beforeMs ORDER BY finished_at LIMIT ${MAX_EXPIRED})
+        RETURNING id`
+      return (await all(expire, { beforeMs })).map(({ id }) => String(id))
+    },
+    filesRemoved: async (ids: readonly string[]): Promise<void> =>
+      void (await run(`UPDATE runs SET files = 'removed' WHERE id ${inList(':ids')}`, { ids })),
+    /** Marks the files of an ended run of the account in the same way. False if it has none. */
+    removeFiles: (id: string, accountId: number, by: SessionProof): Promise<boolean> =>
+      repeatable(database, async (tx) => {
+        await checkSession(tx, dialect, by)
+        const remove = `
+          UPDATE runs SET files = 'removing' WHERE id = :id AND account_id + 0 = :accountId AND ${expirable}`
+        return (await tx.run(remove, { id, accountId })) > 0
+      }),
+    /** Returns the id of this database. A copy of it, restored elsewhere, has another one. */
+    databaseId: async (): Promise<string> =>
+      String((await get('SELECT database_id FROM format'))?.database_id),
+    /** Writes to the database without changing anything. Rejects if a change would fail. */
+    checkWritable: async (): Promise<void> =>
+      void (await run('UPDATE format SET checked_at = checked_at + 1')),
+  }
+}
+
+const lockRun = (tx: Transaction, { lock }: Dialect, id: string) =>
+  tx.get(
+    `SELECT id, account_id, key_id, price, status, stopping, failure, job FROM runs WHERE id = :id${lock()}`,
+    { id },
+  )
 
 async function addRun(
   tx: Transaction,
-  SQL: RunStatements,
+  { lock, index }: Dialect,
   run: NewRun,
   check: (account: AccountState) => void,
 ): Promise<AddedRun> {
-  const { id, accountId, keyId = null, price, carried, idempotency, createdAtMs } = run
+  const { id, accountId, keyId, price, carried, idempotency, createdAtMs } = run
+  // Locks the account and then its key, until the run is charged.
+  const state =
+    keyId === undefined
+      ? `SELECT 0 AS spent, NULL AS spend_limit, 0 AS used, NULL AS quota, false AS disabled, NULL AS expires_at, balance, banned
+         FROM accounts WHERE id = :accountId${lock()}`
+      : `SELECT keys.spent, keys.spend_limit, keys.used, keys.quota, keys.disabled, keys.expires_at, accounts.balance,
+           accounts.banned
+         FROM accounts JOIN keys ON keys.account_id = accounts.id
+         WHERE accounts.id = :accountId AND keys.id = :keyId${lock()}`
   // Sends the statements at once. The first one locks the account, so a commit in progress has ended before the others
   // look for its runs.
-  const [state, existing, before] = await Promise.all([
-    keyId === null ? tx.get(SQL.keylessState, accountId) : tx.get(SQL.accountState, accountId, keyId),
-    tx.mayHaveCommitted ? tx.get(SQL.existing, id) : undefined,
-    idempotency && tx.get(SQL.createdBefore, accountId, idempotency.key, idempotency.sinceMs),
+  const [account, existing, before] = await Promise.all([
+    tx.get(state, { accountId, keyId }),
+    tx.mayHaveCommitted ? tx.get('SELECT id FROM runs WHERE id = :id', { id }) : undefined,
+    idempotency && tx.get(CREATED_BEFORE, { accountId, key: idempotency.key, sinceMs: idempotency.sinceMs }),
   ])
   if (existing !== undefined) return { id }
   if (before !== undefined)
     return before.request === idempotency?.request ? { id: String(before.id) } : { refused: 'key_reused' }
-  checkState(state, run, check)
+  if (account === undefined)
+    throw new Error(
+      keyId === undefined ? `Account ${accountId} does not exist.` : `Key ${keyId} does not exist.`,
+    )
+  if (keyId !== undefined || price > 0) check(recordOf(account))
   if (run.onlyCheck) return { isAcceptable: true }
+  // Fair queueing: behind the last queued run of the account, else level with the head of the queue. The account is locked,
+  // so nobody else numbers its runs.
+  const turn = `coalesce(
+      (SELECT max(turn) + 1 FROM runs${index('runs_queued')} WHERE status = 'queued' AND model = :model AND account_id = :account_id),
+      (SELECT min(turn) FROM runs${index('runs_turn')} WHERE status = 'queued' AND model = :model), 0)`
   const columns = { ...newRunColumns(run), status: 'queued', input: writeJson(run.input) }
-  const entry = { account_id: accountId, kind: 'charge', amount: -price, run_id: id, key_id: keyId }
+  const charge = { run_id: id, key_id: keyId, created_at: createdAtMs }
   await Promise.all([
-    carried && tx.run(SQL.keepDocument, carried.hash, carried.json),
-    tx.run(...insert('runs', columns, { turn: SQL.turnOf(Object.keys(columns)) })),
-    keyId !== null && tx.run(SQL.moveSpend, keyId, price, 1),
-    price > 0 && tx.run(MOVE_BALANCE, accountId, -price),
-    price > 0 && tx.run(...insert('credits', { ...entry, created_at: createdAtMs })),
+    carried &&
+      tx.run(
+        ...insert(
+          'documents',
+          { hash: carried.hash, document: carried.json },
+          { after: 'ON CONFLICT DO NOTHING' },
+        ),
+      ),
+    tx.run(...insert('runs', columns, { more: { turn } })),
+    keyId !== undefined && moveSpend(tx, keyId, price, 1),
+    price > 0 && moveBalance(tx, accountId, { kind: 'charge', amount: -price, ...charge }),
   ])
   return { id }
 }
 
-function checkState(
-  state: Row | undefined,
-  { accountId, keyId, price }: NewRun,
-  check: (account: AccountState) => void,
-): void {
-  if (state === undefined)
-    throw new Error(
-      keyId === undefined ? `Account ${accountId} does not exist.` : `Key ${keyId} does not exist.`,
-    )
-  if (keyId !== undefined || price > 0) check(accountStateOfRow(state))
+async function cancelRun(tx: Transaction, row: Row, nowMs: number): Promise<CanceledRun> {
+  const accountId = Number(row.account_id)
+  // A queued run can have a job that an earlier attempt left to its followers.
+  const isQueued = row.status === 'queued' && !hasJob(row.job)
+  if (row.status !== 'queued' && row.status !== 'processing')
+    return { accountId, isCanceled: false, refunded: 0 }
+  const failure = canceled(isQueued ? 'refunded' : 'undecided', Number(row.price))
+  const end = { status: 'canceled', finished_at: nowMs, stopping: !isQueued }
+  await explain(tx, String(row.id), failure, end)
+  return { accountId, isCanceled: true, refunded: isQueued ? await refundRun(tx, row, nowMs) : 0 }
 }
 
 /**
- * Creates a function that fails runs and refunds their prices, within the transaction that has locked the runs. `rows`:
- * id, account, key, price and job of each. The outcome of a run with a create in flight is unknown, after any failure.
+ * Fails runs and refunds their prices, within the transaction that has locked them. `rows`: id, account, key, price and job of
+ * each. The outcome of a run with a create in flight is unknown, after any failure.
  */
-export function createFailure(dialect: Dialect) {
-  const SQL = runStatements(dialect)
-  return async (
-    tx: Transaction,
-    rows: readonly Row[],
-    failure: RunFailure,
-    nowMs: number,
-  ): Promise<FailedRuns> => {
-    let refunded = 0
-    // Locks accounts before keys, as `addRun` does, and accounts in their order.
-    for (const row of rows.toSorted((one, other) => Number(one.account_id) - Number(other.account_id))) {
-      const id = String(row.id)
-      const { intent, handle, end, isNamed = false } = jobOf(row.job) ?? {}
-      // Also a paid job that the provider has not ended.
-      const mayContinue = handle !== undefined && handle.place?.costs !== false && end !== 'over'
-      const isInFlight = failure.code !== OUTCOME_UNKNOWN && (intent !== undefined || isNamed || mayContinue)
-      const cause = isInFlight ? unknown(failure.message) : failure
-      const isRefunded = cause.code !== OUTCOME_UNKNOWN
-      const recorded = Number(row.price) > 0 ? withRefund(cause, isRefunded ? 'refunded' : 'kept') : cause
-      const before: StoredJob = intent === undefined ? {} : { intent }
-      await Promise.all([
-        tx.run(SQL.fail, id, nowMs, JSON.stringify(recorded)),
-        isNamed && tx.run(SQL.keepJob, id, JSON.stringify(before), jobKeyOf(before)),
-      ])
-      if (isRefunded) refunded += await refundRun(tx, SQL, row, nowMs)
-    }
-    return { runs: rows.length, refunded }
+export async function failRuns(
+  tx: Transaction,
+  rows: readonly Row[],
+  failure: RunFailure,
+  nowMs: number,
+): Promise<FailedRuns> {
+  let refunded = 0
+  // Locks accounts before keys, as `addRun` does, and accounts in their order.
+  for (const row of rows.toSorted((one, other) => Number(one.account_id) - Number(other.account_id))) {
+    const id = String(row.id)
+    const { intent, handle, end, isNamed = false } = jobOf(row.job) ?? {}
+    // Also a paid job that the provider has not ended.
+    const mayContinue = handle !== undefined && handle.place?.costs !== false && end !== 'over'
+    const isInFlight = failure.code !== OUTCOME_UNKNOWN && (intent !== undefined || isNamed || mayContinue)
+    const cause = isInFlight ? unknown(failure.message) : failure
+    const isRefunded = cause.code !== OUTCOME_UNKNOWN
+    const recorded = Number(row.price) > 0 ? withRefund(cause, isRefunded ? 'refunded' : 'kept') : cause
+    const before: StoredJob = intent === undefined ? {} : { intent }
+    await Promise.all([
+      explain(tx, id, recorded, { status: 'failed', finished_at: nowMs }),
+      isNamed && keepJob(tx, id, JSON.stringify(before), jobKeyOf(before)),
+    ])
+    if (isRefunded) refunded += await refundRun(tx, row, nowMs)
   }
+  return { runs: rows.length, refunded }
 }
 
 const unknown = (reason: string): RunFailure => ({
@@ -340,37 +380,30 @@ const unknown = (reason: string): RunFailure => ({
 })
 
 /** Gives back the price of a run that the transaction has locked, and returns it. */
-async function refundRun(tx: Transaction, SQL: RunStatements, row: Row, nowMs: number): Promise<number> {
-  const [id, accountId, price] = [String(row.id), Number(row.account_id), Number(row.price)]
-  const keyId = row.key_id === null ? null : Number(row.key_id)
+async function refundRun(tx: Transaction, row: Row, nowMs: number): Promise<number> {
+  const price = Number(row.price)
   if (price === 0) return 0
+  const keyId = row.key_id === null ? undefined : Number(row.key_id)
   await Promise.all([
-    tx.run(MOVE_BALANCE, accountId, price),
-    keyId !== null && tx.run(SQL.moveSpend, keyId, -price, 0),
-    tx.run(
-      ...insert('credits', {
-        ...{
-          account_id: accountId,
-          kind: 'refund',
-          amount: price,
-          run_id: id,
-          key_id: keyId,
-          created_at: nowMs,
-        },
-      }),
-    ),
+    moveBalance(tx, Number(row.account_id), {
+      kind: 'refund',
+      amount: price,
+      run_id: String(row.id),
+      key_id: keyId,
+      created_at: nowMs,
+    }),
+    keyId !== undefined && moveSpend(tx, keyId, -price, 0),
   ])
   return price
 }
 
 async function decideUnknown(
   tx: Transaction,
-  SQL: RunStatements,
-  id: string,
+  dialect: Dialect,
+  row: Row,
   { adopt, nowMs }: UnknownDecision,
 ): Promise<DecidedRun> {
-  const row = hasNul(id) ? undefined : await tx.get(SQL.lockRun, id)
-  if (row === undefined) return 'missing'
+  const id = String(row.id)
   const stored = jobOf(row.job)
   const named = adopt && {
     ...(stored?.intent && { intent: stored.intent }),
@@ -379,24 +412,29 @@ async function decideUnknown(
   }
   const isFollowed = adopt !== undefined && stored?.handle?.id === adopt.handle?.id
   const failure = failureOf(row.failure)
-  const isRefunded = failure?.code === REFUNDED || (await tx.get(SQL.refunded, id)) !== undefined
+  const refund = `SELECT 1 FROM credits WHERE run_id = :id AND kind = 'refund'`
+  const isRefunded = failure?.code === REFUNDED || (await tx.get(refund, { id })) !== undefined
   if (isRefunded) return named === undefined ? 'done' : 'other'
-  const isEnded = (row.status === 'failed' || row.status === 'canceled') && !isSet(row.stopping)
+  const isEnded = (row.status === 'failed' || row.status === 'canceled') && !row.stopping
   if (!isEnded) return isFollowed ? 'done' : 'other'
   if (failure?.code !== OUTCOME_UNKNOWN) return 'other'
   if (named === undefined) {
-    await refundRun(tx, SQL, row, nowMs)
+    await refundRun(tx, row, nowMs)
     const decided = { code: REFUNDED, message: failure.message }
-    const recorded = Number(row.price) > 0 ? withRefund(decided, 'refunded') : decided
-    await tx.run(SQL.explain, id, JSON.stringify(recorded))
+    await explain(tx, id, Number(row.price) > 0 ? withRefund(decided, 'refunded') : decided)
     // A job that is found later may be that of another run.
-    await tx.run(SQL.keepJob, id, row.job as string | null, null)
+    await keepJob(tx, id, row.job as string | null, null)
     return 'done'
   }
   const key = jobKeyOf(named)
-  if ((await tx.get(SQL.jobsOfOthers, [`${key}`], id)) !== undefined) return 'taken'
-  const job = JSON.stringify(named)
-  if (row.status === 'failed') await tx.run(SQL.adopt, id, job, key)
-  else await tx.run(SQL.cancelAdopted, id, job, key, nowMs, JSON.stringify(canceled('undecided')))
+  const ofOthers = `SELECT job FROM runs WHERE job_key ${dialect.inList(':keys')} AND id <> :id`
+  if ((await tx.get(ofOthers, { keys: [`${key}`], id })) !== undefined) return 'taken'
+  await keepJob(tx, id, JSON.stringify(named), key)
+  if (row.status === 'failed')
+    await tx.run(
+      `UPDATE runs SET ${backInQueue(dialect)}, finished_at = NULL, failure = NULL WHERE id = :id`,
+      { id },
+    )
+  else await explain(tx, id, canceled('undecided'), { stopping: true, finished_at: nowMs })
   return 'done'
 }

@@ -1,6 +1,6 @@
 /**
- * The database as the store sees it. Statements use PostgreSQL's parameters (`$1`), and are the same text on SQLite and
- * PostgreSQL except for what `Dialect` gives.
+ * The database as the store sees it. Statements are the same text on SQLite and PostgreSQL except for what `Dialect` gives.
+ * `:name` in a statement stands for the value of that name.
  */
 import type { Row } from '../../host/database.js'
 import { Refusal } from '../rules/refusal.js'
@@ -10,11 +10,14 @@ export type { Row }
 /** A list is a parameter of `Dialect.inList` or `Dialect.list`. */
 export type SqlValue = string | number | boolean | null | readonly string[]
 
+/** Undefined is stored as null. */
+export type Values = Readonly<Record<string, SqlValue | undefined>>
+
 export interface Queries {
-  all(sql: string, ...values: readonly SqlValue[]): Promise<readonly Row[]>
-  get(sql: string, ...values: readonly SqlValue[]): Promise<Row | undefined>
+  all(sql: string, values?: Values): Promise<readonly Row[]>
+  get(sql: string, values?: Values): Promise<Row | undefined>
   /** Returns the number of affected rows. */
-  run(sql: string, ...values: readonly SqlValue[]): Promise<number>
+  run(sql: string, values?: Values): Promise<number>
 }
 
 export interface Transaction extends Queries {
@@ -66,16 +69,54 @@ export interface Dialect {
   contains(text: string, part: string): string
 }
 
-/** An INSERT whose columns and values come from one object. `more`: SQL of further columns, which sees the values by number. */
+const compiled = new Map<string, { readonly text: string; readonly names: readonly string[] }>()
+
+/** Numbers the named values of a statement: `$1` with the sign `$`. */
+export function numbered(
+  sql: string,
+  values: Values,
+  sign: '$' | '?',
+): { readonly text: string; readonly list: readonly SqlValue[] } {
+  const known = compiled.get(sign + sql) ?? compile(sql, sign)
+  compiled.set(sign + sql, known)
+  const list = known.names.map((name) => {
+    if (!Object.hasOwn(values, name)) throw new Error(`a statement needs the value ${name}`)
+    return values[name] ?? null
+  })
+  return { text: known.text, list }
+}
+
+function compile(sql: string, sign: string) {
+  const names: string[] = []
+  // Not the `::` of a cast.
+  const text = sql.replace(/(?<!:):([a-z]\w*)/gi, (_, name: string) => {
+    if (!names.includes(name)) names.push(name)
+    return `${sign}${names.indexOf(name) + 1}`
+  })
+  return { text, names }
+}
+
+type Statement = readonly [sql: string, values: Values]
+
+/** An INSERT of a row. `more`: SQL of further columns, which sees the values by name. `after`: the end of the statement. */
 export function insert(
   table: string,
-  row: Readonly<Record<string, SqlValue>>,
-  more: Readonly<Record<string, string>> = {},
-): readonly [sql: string, ...values: SqlValue[]] {
-  const columns = [...Object.keys(row), ...Object.keys(more)].join(', ')
-  const values = [...Object.keys(row).map((_, at) => `$${at + 1}`), ...Object.values(more)].join(', ')
-  return [`INSERT INTO ${table} (${columns}) VALUES (${values})`, ...Object.values(row)]
+  row: Values,
+  {
+    more = {},
+    after = '',
+  }: { readonly more?: Readonly<Record<string, string>>; readonly after?: string } = {},
+): Statement {
+  const columns = [...Object.keys(row), ...Object.keys(more)]
+  const values = [...Object.keys(row).map((name) => `:${name}`), ...Object.values(more)]
+  return [`INSERT INTO ${table} (${columns}) VALUES (${values}) ${after}`, row]
 }
+
+/** An UPDATE of the row with this id. */
+export const update = (table: string, id: number, row: Values): Statement => [
+  `UPDATE ${table} SET ${Object.keys(row).map((name) => `${name} = :${name}`)} WHERE id = :id`,
+  { ...row, id },
+]
 
 /**
  * The session of the user who asks for a change on the console. The change is refused if the session has ended by then,
@@ -98,9 +139,8 @@ export async function checkSession(
 ): Promise<{ readonly userId: number; readonly accountId: number }> {
   const row = await tx.get(
     `SELECT users.id, users.account_id FROM tokens JOIN users ON users.id = tokens.user_id
-     WHERE tokens.hash = $1 AND tokens.kind = 'session' AND tokens.expires_at > $2${lockShared}`,
-    session,
-    nowMs,
+     WHERE tokens.hash = :session AND tokens.kind = 'session' AND tokens.expires_at > :nowMs${lockShared}`,
+    { session, nowMs },
   )
   if (row === undefined) throw new Refusal('not_signed_in')
   return { userId: Number(row.id), accountId: Number(row.account_id) }

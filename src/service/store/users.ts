@@ -1,169 +1,268 @@
-/** Users of the console, with their sessions and sign-in links. */
-
+/**
+ * Users of the console, with their sessions and sign-in links. Of their tokens, only the SHA-256 (hex) is stored. Expired ones
+ * are not found. Removing a user also removes the user's sessions and links.
+ */
 import { Refusal } from '../rules/refusal.js'
-import { MAX_ACCOUNT_USERS, type NewSession, type NewToken, type UserStore } from './console-store.js'
-import { sessionOfRow, userDetailsOfRow, userOfRow } from './rows.js'
+import { recordOf } from './rows.js'
 import {
   checkSession,
   type Database,
   type Dialect,
   hasNul,
+  insert,
+  type Row,
   repeatable,
-  type SqlValue,
+  type SessionProof,
   type Transaction,
 } from './sql.js'
 
-/** Columns of a user and its account, with names that differ from the columns of the joined table. */
-const USER_COLUMNS = `users.id AS user_id, users.email, users.account_id, users.password,
-      users.created_at AS user_created_at, accounts.name AS account, accounts.banned`
+export interface UserRecord {
+  readonly id: number
+  /** Lowercase. */
+  readonly email: string
+  readonly accountId: number
+  readonly account: string
+  /** Whether the account is banned. */
+  readonly banned: boolean
+  /** Hashed password (rules/credentials.ts). Undefined until the user sets one. */
+  readonly password: string | undefined
+  readonly createdAtMs: number
+}
 
+export interface UserDetails extends UserRecord {
+  /** Number of sessions that have not expired. */
+  readonly sessions: number
+  /** Last use of any session of the user. */
+  readonly lastSeenAtMs: number | undefined
+}
+
+/** A session or a sign-in link. */
+export interface NewToken {
+  readonly hash: string
+  readonly userId: number
+  readonly nowMs: number
+  readonly expiresAtMs: number
+}
+
+export interface NewSession extends NewToken {
+  /** Whether a sign-in link started the session. If true, the user can set a password without the current one. */
+  readonly fromLink: boolean
+  readonly address: string | undefined
+  readonly userAgent: string | undefined
+}
+
+/** The fields for a response about a session. */
+export interface CurrentSession {
+  readonly hash: string
+  readonly user: UserRecord
+  readonly fromLink: boolean
+  readonly expiresAtMs: number
+}
+
+export interface SessionRecord extends CurrentSession {
+  readonly id: number
+  readonly address: string | undefined
+  readonly userAgent: string | undefined
+  readonly createdAtMs: number
+  readonly usedAtMs: number
+}
+
+/** Maximum number of users of an account. */
+export const MAX_ACCOUNT_USERS = 200
+/** Maximum number of expired tokens that a new token removes, so that its transaction stays short. */
+const MAX_EXPIRED = 500
+
+const USER_COLUMNS =
+  'users.id, users.email, users.account_id, users.password, users.created_at, accounts.name AS account, accounts.banned'
 const USERS = 'users JOIN accounts ON accounts.id = users.account_id'
 
 const SESSIONS = `
     SELECT tokens.id, tokens.hash, tokens.from_link, tokens.address, tokens.user_agent, tokens.created_at,
-      tokens.used_at, tokens.expires_at, ${USER_COLUMNS}
+      tokens.used_at, tokens.expires_at, users.id AS user_id, users.email, users.account_id, users.password,
+      users.created_at AS user_created_at, accounts.name AS account, accounts.banned
     FROM tokens JOIN users ON users.id = tokens.user_id JOIN accounts ON accounts.id = users.account_id`
 
-/** Maximum number of expired tokens that a new token removes, so that its transaction stays short. */
-const MAX_EXPIRED = 500
+function sessionOf(row: Row): SessionRecord {
+  const { user_id: id, email, account_id, password, user_created_at: created_at, ...others } = row
+  const { account, banned, ...session } = others
+  const user = recordOf<UserRecord>({ id, email, account_id, password, created_at, account, banned })
+  return { ...recordOf<SessionRecord>(session), user }
+}
 
-const sqlOf = ({ lockFree }: Dialect) => ({
-  addUser: `
-    INSERT INTO users (email, account_id, created_at) VALUES ($1, $2, $3)
-    ON CONFLICT (email) DO NOTHING RETURNING id`,
+/** All tokens of the user but this session. */
+const endTokens = (tx: Pick<Transaction, 'run'>, userId: number, kept = '') =>
+  tx.run(`DELETE FROM tokens WHERE user_id = :userId AND NOT (kind = 'session' AND hash = :kept)`, {
+    userId,
+    kept,
+  })
 
-  findUser: `SELECT ${USER_COLUMNS} FROM ${USERS} WHERE users.email = $1`,
+const recordSeen = (tx: Transaction, userId: number, seenAtMs: number) =>
+  tx.run(
+    `UPDATE users SET last_seen_at = :seenAtMs WHERE id = :userId AND coalesce(last_seen_at < :seenAtMs, true)`,
+    { userId, seenAtMs },
+  )
 
-  findUserById: `SELECT ${USER_COLUMNS} FROM ${USERS} WHERE users.id = $1`,
+const findUserById = async (tx: Transaction, id: number): Promise<UserRecord | undefined> => {
+  const row = await tx.get(`SELECT ${USER_COLUMNS} FROM ${USERS} WHERE users.id = :id`, { id })
+  return row && recordOf(row)
+}
 
-  listUsers: (isOfAccount: boolean) => `
-    SELECT ${USER_COLUMNS}, users.last_seen_at, (
-      SELECT count(*) FROM tokens WHERE user_id = users.id AND kind = 'session' AND expires_at > $1
-    ) AS sessions
-    FROM ${USERS} ${isOfAccount ? 'WHERE users.account_id = $2' : ''} ORDER BY users.id
-    ${isOfAccount ? `LIMIT ${MAX_ACCOUNT_USERS}` : ''}`,
-
-  removeUser: `DELETE FROM users WHERE id = $1`,
-
-  setPassword: `UPDATE users SET password = $2 WHERE id = $1`,
-
-  recordSeen: `UPDATE users SET last_seen_at = $2 WHERE id = $1 AND coalesce(last_seen_at < $2, true)`,
-
-  addToken: `
-    INSERT INTO tokens (user_id, kind, hash, created_at, used_at, expires_at, from_link, address, user_agent)
-    VALUES ($1, $2, $3, $4, $4, $5, $6, $7, $8)
-    ON CONFLICT (kind, hash) DO NOTHING`,
-
-  useLink: `DELETE FROM tokens WHERE kind = 'link' AND hash = $1 AND expires_at > $2 RETURNING user_id`,
-
-  endExpired: `
-    DELETE FROM tokens WHERE id IN (
-      SELECT id FROM tokens WHERE expires_at <= $1 ORDER BY expires_at LIMIT ${MAX_EXPIRED}${lockFree}
-    )`,
-
-  // All tokens of the user but this session.
-  endTokens: `DELETE FROM tokens WHERE user_id = $1 AND NOT (kind = 'session' AND hash = $2)`,
-
-  keepSession: `UPDATE tokens SET from_link = false WHERE user_id = $1 AND kind = 'session' AND hash = $2`,
-
-  findSession: `${SESSIONS} WHERE tokens.hash = $1 AND tokens.kind = 'session' AND tokens.expires_at > $2`,
-
-  extendSession: `
-    UPDATE tokens SET used_at = CASE WHEN used_at < $2 THEN $2 ELSE used_at END,
-      expires_at = CASE WHEN expires_at < $3 THEN $3 ELSE expires_at END
-    WHERE hash = $1 AND kind = 'session' AND expires_at > $2 RETURNING user_id`,
-
-  endSession: `DELETE FROM tokens WHERE hash = $1 AND kind = 'session'`,
-
-  endSessionById: `DELETE FROM tokens WHERE user_id = $1 AND id = $2 AND kind = 'session'`,
-
-  listSessions: `
-    ${SESSIONS} WHERE tokens.user_id = $1 AND tokens.kind = 'session' AND tokens.expires_at > $2
-    ORDER BY tokens.used_at DESC, tokens.id DESC LIMIT 100`,
-})
-
-export function createUserStore(database: Database): UserStore {
-  const { transaction, get, all, run, dialect } = database
-  const SQL = sqlOf(dialect)
-  const changed = async (sql: string, ...values: readonly SqlValue[]) => (await run(sql, ...values)) > 0
-
-  async function addToken(
-    tx: Transaction,
-    kind: 'session' | 'link',
-    { hash, userId, nowMs, expiresAtMs, ...from }: NewToken & Partial<NewSession>,
-  ): Promise<void> {
-    const { fromLink = false, address = null, userAgent = null } = from
-    await tx.run(SQL.endExpired, nowMs)
-    // The user was removed before.
-    if ((await tx.get(SQL.findUserById, userId)) === undefined) return
-    await tx.run(SQL.addToken, userId, kind, hash, nowMs, expiresAtMs, fromLink, address, userAgent)
+async function addToken(
+  tx: Transaction,
+  { lockFree }: Dialect,
+  kind: 'session' | 'link',
+  { hash, userId, nowMs, expiresAtMs, ...from }: NewToken & Partial<NewSession>,
+): Promise<void> {
+  await tx.run(
+    `DELETE FROM tokens WHERE id IN (
+      SELECT id FROM tokens WHERE expires_at <= :nowMs ORDER BY expires_at LIMIT ${MAX_EXPIRED}${lockFree})`,
+    { nowMs },
+  )
+  // The user was removed before.
+  if ((await findUserById(tx, userId)) === undefined) return
+  const row = {
+    ...{ user_id: userId, kind, hash, created_at: nowMs, used_at: nowMs, expires_at: expiresAtMs },
+    from_link: from.fromLink ?? false,
+    address: from.address,
+    user_agent: from.userAgent,
   }
+  await tx.run(...insert('tokens', row, { after: 'ON CONFLICT (kind, hash) DO NOTHING' }))
+}
 
+export function createUserStore(database: Database) {
+  const { transaction, get, all, dialect } = database
   return {
-    addUser: ({ email, accountId, nowMs, by }) =>
+    /** Returns the id, or undefined if the email is taken. Throws if the account does not exist. */
+    addUser: (user: {
+      readonly email: string
+      readonly accountId: number
+      readonly nowMs: number
+      /** Of a user who adds the other one. Undefined: an administrator. */
+      readonly by?: SessionProof | undefined
+    }): Promise<number | undefined> =>
       transaction(async (tx) => {
-        if (by !== undefined) await checkSession(tx, dialect, by)
-        const row = await tx.get(SQL.addUser, email.toLowerCase(), accountId, nowMs)
-        return row && Number(row.id)
+        if (user.by !== undefined) await checkSession(tx, dialect, user.by)
+        const row = {
+          email: user.email.toLowerCase(),
+          account_id: user.accountId,
+          created_at: user.nowMs,
+        }
+        const after = 'ON CONFLICT (email) DO NOTHING RETURNING id'
+        return (await tx.get(...insert('users', row, { after })))?.id as number | undefined
       }),
-    async findUser(email) {
-      const row = hasNul(email) ? undefined : await get(SQL.findUser, email.toLowerCase())
-      return row && userOfRow(row)
+    async findUser(email: string): Promise<UserRecord | undefined> {
+      const find = `SELECT ${USER_COLUMNS} FROM ${USERS} WHERE users.email = :email`
+      const row = hasNul(email) ? undefined : await get(find, { email: email.toLowerCase() })
+      return row && recordOf(row)
     },
-    async listUsers(nowMs, accountId) {
-      const values = accountId === undefined ? [nowMs] : [nowMs, accountId]
-      return (await all(SQL.listUsers(accountId !== undefined), ...values)).map(userDetailsOfRow)
+    /** Oldest first. All users, one user, or at most `MAX_ACCOUNT_USERS` of an account. */
+    async listUsers(nowMs: number, of: { readonly accountId?: number; readonly email?: string } = {}) {
+      const where =
+        of.email !== undefined
+          ? 'WHERE users.email = :email'
+          : of.accountId === undefined
+            ? ''
+            : 'WHERE users.account_id = :accountId'
+      const rows = await all(
+        `SELECT ${USER_COLUMNS}, users.last_seen_at, (
+           SELECT count(*) FROM tokens WHERE user_id = users.id AND kind = 'session' AND expires_at > :nowMs
+         ) AS sessions
+         FROM ${USERS} ${where} ORDER BY users.id ${of.accountId === undefined ? '' : `LIMIT ${MAX_ACCOUNT_USERS}`}`,
+        { nowMs, ...of },
+      )
+      return rows.map((row) => recordOf<UserDetails>(row))
     },
-    removeUser: (id, by) =>
+    /** Returns false if the user does not exist, and for `by` also if it is of another account, or `by` itself. */
+    removeUser: (id: number, by?: SessionProof): Promise<boolean> =>
       transaction(async (tx) => {
-        const user = await tx.get(SQL.findUserById, id)
+        const user = await findUserById(tx, id)
         if (user === undefined) return false
         if (by !== undefined) {
           const { userId, accountId } = await checkSession(tx, dialect, by)
-          if (id === userId || Number(user.account_id) !== accountId) return false
+          if (id === userId || user.accountId !== accountId) return false
         }
         // Locks sessions before the user, in the same order as `extendSession`, to avoid a deadlock.
-        await tx.run(SQL.endTokens, id, '')
-        return (await tx.run(SQL.removeUser, id)) > 0
+        await endTokens(tx, id)
+        return (await tx.run('DELETE FROM users WHERE id = :id', { id })) > 0
       }),
-    setPassword: (userId, password, keptSession) =>
+    /**
+     * Sets the password, and ends all other sessions and links of the user. The session `kept` then counts as started
+     * with a password. Throws `Refusal` (401) if that session has ended.
+     */
+    setPassword: (userId: number, password: string, kept: string): Promise<void> =>
       repeatable(database, async (tx) => {
         // Locks sessions before the user, in the same order as `extendSession`, to avoid a deadlock.
-        await tx.run(SQL.endTokens, userId, keptSession)
-        if ((await tx.run(SQL.keepSession, userId, keptSession)) === 0) throw new Refusal('not_signed_in')
-        await tx.run(SQL.setPassword, userId, password)
+        await endTokens(tx, userId, kept)
+        const keep = `UPDATE tokens SET from_link = false WHERE user_id = :userId AND kind = 'session' AND hash = :kept`
+        if ((await tx.run(keep, { userId, kept })) === 0) throw new Refusal('not_signed_in')
+        await tx.run('UPDATE users SET password = :password WHERE id = :userId', { userId, password })
       }),
+  }
+}
 
-    addLink: (link, by) =>
+export function createSessionStore(database: Database) {
+  const { transaction, get, all, run, dialect } = database
+  return {
+    /** Adds a link, and removes expired links of all users. */
+    addLink: (link: NewToken, by?: SessionProof): Promise<void> =>
       repeatable(database, async (tx) => {
         if (by !== undefined) await checkSession(tx, dialect, by)
-        await addToken(tx, 'link', link)
+        await addToken(tx, dialect, 'link', link)
       }),
-    useLink: (hash, nowMs) =>
+    /**
+     * Removes the link and returns its user. Returns undefined if the link does not exist, or if a concurrent call has
+     * used it.
+     */
+    useLink: (hash: string, nowMs: number): Promise<UserRecord | undefined> =>
       // Only one of several callers gets the row.
       transaction(async (tx) => {
-        const link = await tx.get(SQL.useLink, hash, nowMs)
-        const user = link && (await tx.get(SQL.findUserById, Number(link.user_id)))
-        return user && userOfRow(user)
+        const use = `DELETE FROM tokens WHERE kind = 'link' AND hash = :hash AND expires_at > :nowMs RETURNING user_id`
+        const link = await tx.get(use, { hash, nowMs })
+        return link && (await findUserById(tx, Number(link.user_id)))
       }),
 
-    addSession: (session) =>
+    /** Adds a session, and removes expired sessions of all users. */
+    addSession: (session: NewSession): Promise<void> =>
       repeatable(database, async (tx) => {
-        await addToken(tx, 'session', session)
-        await tx.run(SQL.recordSeen, session.userId, session.nowMs)
+        await addToken(tx, dialect, 'session', session)
+        await recordSeen(tx, session.userId, session.nowMs)
       }),
-    async findSession(hash, nowMs) {
-      const row = await get(SQL.findSession, hash, nowMs)
-      return row && sessionOfRow(row)
+    async findSession(hash: string, nowMs: number): Promise<SessionRecord | undefined> {
+      const find = `${SESSIONS} WHERE tokens.hash = :hash AND tokens.kind = 'session' AND tokens.expires_at > :nowMs`
+      const row = await get(find, { hash, nowMs })
+      return row && sessionOf(row)
     },
-    extendSession: (hash, { usedAtMs, expiresAtMs }) =>
+    extendSession: (
+      hash: string,
+      { usedAtMs, expiresAtMs }: { readonly usedAtMs: number; readonly expiresAtMs: number },
+    ): Promise<void> =>
       repeatable(database, async (tx) => {
-        const row = await tx.get(SQL.extendSession, hash, usedAtMs, expiresAtMs)
-        if (row !== undefined) await tx.run(SQL.recordSeen, Number(row.user_id), usedAtMs)
+        const row = await tx.get(
+          `UPDATE tokens SET used_at = CASE WHEN used_at < :usedAtMs THEN :usedAtMs ELSE used_at END,
+             expires_at = CASE WHEN expires_at < :expiresAtMs THEN :expiresAtMs ELSE expires_at END
+           WHERE hash = :hash AND kind = 'session' AND expires_at > :usedAtMs RETURNING user_id`,
+          { hash, usedAtMs, expiresAtMs },
+        )
+        if (row !== undefined) await recordSeen(tx, Number(row.user_id), usedAtMs)
       }),
-    endSession: async (hash) => void (await run(SQL.endSession, hash)),
-    endSessionById: (userId, id) => changed(SQL.endSessionById, userId, id),
-    endSessions: async (userId) => void (await run(SQL.endTokens, userId, '')),
-    listSessions: async (userId, nowMs) => (await all(SQL.listSessions, userId, nowMs)).map(sessionOfRow),
+    endSession: async (hash: string): Promise<void> =>
+      void (await run(`DELETE FROM tokens WHERE hash = :hash AND kind = 'session'`, { hash })),
+    /** Returns false if the user has no session with this id. */
+    endSessionById: async (userId: number, id: number): Promise<boolean> =>
+      (await run(`DELETE FROM tokens WHERE user_id = :userId AND id = :id AND kind = 'session'`, {
+        userId,
+        id,
+      })) > 0,
+    /** Ends all sessions and links of the user. */
+    endSessions: async (userId: number): Promise<void> => void (await endTokens(database, userId)),
+    /** Most recently used first, at most 100. */
+    async listSessions(userId: number, nowMs: number): Promise<readonly SessionRecord[]> {
+      const rows = await all(
+        `${SESSIONS} WHERE tokens.user_id = :userId AND tokens.kind = 'session' AND tokens.expires_at > :nowMs
+         ORDER BY tokens.used_at DESC, tokens.id DESC LIMIT 100`,
+        { userId, nowMs },
+      )
+      return rows.map(sessionOf)
+    },
   }
 }

@@ -4,7 +4,7 @@ import { AccountPage, type AccountView } from '../../console/index.js'
 import { idIn } from '../rules/console-requests.js'
 import { isEmail, storedEmail } from '../rules/credentials.js'
 import { Refusal } from '../rules/refusal.js'
-import { MAX_ACCOUNT_USERS, type UserDetails } from '../store/console-store.js'
+import { MAX_ACCOUNT_USERS, type UserDetails } from '../store/users.js'
 import { addLink, INVITATION_MS, linkPath } from './sessions.js'
 import { type ById, fieldOf, type Site } from './site.js'
 
@@ -27,7 +27,7 @@ export async function sendAccountPage(
   const [frame, sessions, users] = await Promise.all([
     site.frame(request),
     store.listSessions(user.id, nowMs),
-    store.listUsers(nowMs, user.accountId),
+    store.listUsers(nowMs, { accountId: user.accountId }),
   ])
   return site.page(
     reply,
@@ -73,7 +73,7 @@ export function addAccountRoutes(app: FastifyInstance, site: Site): void {
     const refuse = (problem: string) =>
       sendAccountPage(site, request, reply, { problems: { email: problem }, typedEmail: email }, 422)
     if (!isEmail(email)) return await refuse('This is not a valid email.')
-    if ((await store.listUsers(clock.now(), accountId)).length >= MAX_ACCOUNT_USERS)
+    if ((await store.listUsers(clock.now(), { accountId: accountId })).length >= MAX_ACCOUNT_USERS)
       return await refuse(`An account has at most ${MAX_ACCOUNT_USERS} users.`)
     const by = site.proof(request)
     const id = await store.addUser({ email, accountId, nowMs: clock.now(), by })
@@ -84,7 +84,7 @@ export function addAccountRoutes(app: FastifyInstance, site: Site): void {
   const userOf = async (request: FastifyRequest): Promise<UserDetails> => {
     const { accountId } = site.session(request).user
     const id = idIn((request.params as ById['Params']).id)
-    const user = (await store.listUsers(clock.now(), accountId)).find((each) => each.id === id)
+    const user = (await store.listUsers(clock.now(), { accountId: accountId })).find((each) => each.id === id)
     if (user === undefined) throw new Refusal('not_found')
     return user
   }

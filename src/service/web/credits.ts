@@ -5,8 +5,8 @@ import { CreditsPage, linkTo } from '../../console/index.js'
 import { choiceIn, cursorIn, numberIn, type Query, textIn } from '../rules/console-requests.js'
 import { invalidInput } from '../rules/refusal.js'
 import { DAY_MS, dayOf, isoOrNull, parseDay, startOfDay } from '../rules/times.js'
-import type { DaySpend, EntryFilter, ListedEntry } from '../store/console-store.js'
-import type { ServiceStore } from '../store/contract.js'
+import type { Store } from '../store/index.js'
+import type { DaySpend, EntryFilter, ListedEntry } from '../store/lists.js'
 import { keyChoices } from './runs.js'
 import type { Site } from './site.js'
 
@@ -69,7 +69,7 @@ async function* prepended(first: string, others: AsyncGenerator<string>): AsyncG
 
 /** All days, oldest first, also those without charges. */
 async function spentPerDay(
-  store: ServiceStore,
+  store: Store,
   accountId: number,
   nowMs: number,
   count: number,
@@ -100,10 +100,7 @@ function dayIn(query: Query, name: string): number | undefined {
 }
 
 /** All entries, newest first, in parts. */
-async function* csvOf(
-  store: ServiceStore,
-  filter: Omit<EntryFilter, 'limit' | 'before'>,
-): AsyncGenerator<string> {
+async function* csvOf(store: Store, filter: Omit<EntryFilter, 'limit' | 'before'>): AsyncGenerator<string> {
   let before: number | undefined
   let head = csvLine(['time', 'kind', 'amount', 'run', 'key number', 'key name'])
   for (;;) {

@@ -12,9 +12,9 @@ import { clientOf } from '../rules/networks.js'
 import type { RateLimit, RateLimiter } from '../rules/rate.js'
 import { invalidInput, Refusal, refusalSaying } from '../rules/refusal.js'
 import { hashOfKey, newSecret } from '../rules/secrets.js'
-import type { CurrentSession, SessionRecord, UserRecord, UserStore } from '../store/console-store.js'
-import type { ServiceStore } from '../store/contract.js'
+import type { Store } from '../store/index.js'
 import type { SessionProof } from '../store/sql.js'
+import type { CurrentSession, SessionRecord, UserRecord } from '../store/users.js'
 
 export const SESSION_MS = 7 * 24 * 3_600_000
 /** Minimum time between two extensions of a session: every use extends it, but not every request may write. */
@@ -46,7 +46,7 @@ interface FoundSession {
 }
 
 interface SessionsOptions {
-  readonly store: ServiceStore
+  readonly store: Store
   readonly clock: Clock
   readonly passwords: Passwords
   readonly rateLimiter: RateLimiter
@@ -196,7 +196,7 @@ const byAddress = ({ address }: Sender): string => `auth address ${clientOf(addr
 
 /** Adds a single-use sign-in link for this user, and returns its token. */
 export async function addLink(
-  store: UserStore,
+  store: Pick<Store, 'addLink'>,
   userId: number,
   nowMs: number,
   { lifetimeMs = LINK_MS, by }: { readonly lifetimeMs?: number; readonly by?: SessionProof } = {},
@@ -221,7 +221,7 @@ export interface ConsoleStart {
  * add its users.
  */
 export async function startConsole(
-  store: ServiceStore,
+  store: Store,
   nowMs: number,
   isFirstStart: boolean,
 ): Promise<ConsoleStart> {

@@ -10,17 +10,17 @@ import { refusalOf, sendRefusal } from '../http/error-responses.js'
 import type { BaseUrl } from '../http/listening.js'
 import { type BodyMemory, bodyOf } from '../http/request-body.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
-import type { SessionRecord } from '../store/console-store.js'
-import type { ServiceStore } from '../store/contract.js'
+import type { Store } from '../store/index.js'
 import type { RenderState } from '../store/run.js'
 import type { SessionProof } from '../store/sql.js'
+import type { SessionRecord } from '../store/users.js'
 import { type AssetFiles, acceptsGzip } from './assets.js'
 import type { Sessions } from './sessions.js'
 import type { Thumbnails } from './thumbnails.js'
 import { visitorOf } from './visitor.js'
 
 export interface SiteOptions {
-  readonly store: ServiceStore
+  readonly store: Store
   readonly endpoints: Endpoints
   readonly storage: Pick<Storage, 'files'>
   readonly sessions: Sessions

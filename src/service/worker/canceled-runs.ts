@@ -7,7 +7,8 @@ import type { Clock } from '../../host/clock.js'
 import { stepOf } from '../../host/retry.js'
 import { type CancelEnd, type Engine, RunCanceled } from '../engines/engine.js'
 import type { ServedModel } from '../models/served-model.js'
-import type { CanceledEnd, RunQueue, StoppingRun } from '../store/contract.js'
+import type { CanceledEnd, StoppingRun } from '../store/contract.js'
+import type { RunQueue } from '../store/index.js'
 
 /** Time that the engine has for one try. */
 const MAX_CANCEL_MS = 30_000

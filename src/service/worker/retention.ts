@@ -5,13 +5,13 @@
 import { text } from 'node:stream/consumers'
 import type { Clock, Disarm } from '../../host/clock.js'
 import { OWNER_KEY, type Storage } from '../files/contract.js'
-import type { FileRecords } from '../store/contract.js'
+import type { Store } from '../store/index.js'
 import type { Log } from './log.js'
 
 const SWEEP_EVERY_MS = 3_600_000
 
 export interface RetentionOptions {
-  readonly store: FileRecords
+  readonly store: Pick<Store, 'databaseId' | 'expireFiles' | 'filesRemoved'>
   readonly storage: Storage
   readonly clock: Clock
   /** Maximum age of files, from the end of their run. If undefined, no file is removed. */

@@ -4,7 +4,7 @@ import type { RateLimiter } from '../../../src/service/rules/rate.js'
 import { createDatabase, type PostgresDatabase } from '../../../src/service/store/postgres/database.js'
 import { openSchema } from '../../../src/service/store/postgres/open-schema.js'
 import { createPostgresRateLimiter } from '../../../src/service/store/postgres/rates.js'
-import { createRetryWindow } from '../../../src/service/store/retry-window.js'
+import { DatabaseRetry } from '../../../src/service/store/retry.js'
 import type { Queries } from '../../../src/service/store/sql.js'
 import { rateLimiterContract } from '../../contract/rate-limiter.js'
 import {
@@ -20,7 +20,7 @@ const LIMIT = { requests: 20, windowMs: 10_000 }
 const LONG = { requests: 20, windowMs: 3_600_000 }
 
 const openDatabase = (url: string) =>
-  createDatabase({ url, maxConnections: 4, retryWindow: createRetryWindow(STILL_CLOCK) })
+  createDatabase({ url, maxConnections: 4, retry: new DatabaseRetry(STILL_CLOCK) })
 
 describePostgres('on PostgreSQL', () => {
   let url: string
@@ -41,13 +41,9 @@ describePostgres('on PostgreSQL', () => {
     const prefix = `${++opened}`
     let [nowMs, monotonicMs] = [1_000_000, 0]
     const onClock = ({ run }: Pick<Queries, 'run'>): Pick<Queries, 'run'> => ({
-      run(text, ...values) {
+      run(text, values = {}) {
         const now = `to_timestamp(${nowMs}::numeric / 1000)`
-        const [key, ...others] = values
-        return run(
-          text.replaceAll('clock_timestamp()', now),
-          ...(key === undefined ? [] : [`${prefix} ${key}`, ...others]),
-        )
+        return run(text.replaceAll('clock_timestamp()', now), { ...values, key: `${prefix} ${values.key}` })
       },
     })
     const limiter = createPostgresRateLimiter(
@@ -69,7 +65,9 @@ describePostgres('on PostgreSQL', () => {
         nowMs += ms
       },
       keys: async () =>
-        (await database.all('SELECT key FROM rates WHERE key LIKE $1', `${prefix} %`)).map(({ key }) => key),
+        (await database.all('SELECT key FROM rates WHERE key LIKE :keys', { keys: `${prefix} %` })).map(
+          ({ key }) => key,
+        ),
     }
   }
 

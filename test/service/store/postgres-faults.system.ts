@@ -2,10 +2,11 @@
 import { inspect } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/host/clock.js'
-import { withBudgetCheck } from '../../../src/service/store/calls.js'
-import { DatabaseUnavailable, type NewRun, type Store } from '../../../src/service/store/contract.js'
+import type { NewRun } from '../../../src/service/store/contract.js'
+import type { Store } from '../../../src/service/store/index.js'
 import { createDatabase } from '../../../src/service/store/postgres/database.js'
 import type { PostgresOptions } from '../../../src/service/store/postgres/index.js'
+import { DatabaseUnavailable } from '../../../src/service/store/retry.js'
 import { createManualClock } from '../../support/clock.js'
 import { createConsoleService, signInByLink, submitRun, wordsOf } from '../../support/console.js'
 import {
@@ -29,7 +30,7 @@ async function openWithKey(url: string, credits: number, clock?: PostgresOptions
   const accountId = await store.ensureAccount({ name: 'acme', credits, nowMs: 0 })
   const keyId = await store.addKey({ accountId, hash: 'h', prefix: 'rk_ci', name: 'ci', nowMs: 0 })
   const newRun = (id: string): NewRun => createNewRun({ id, accountId, keyId, price: 1 })
-  const add = (id: string) => withBudgetCheck(store).addRun(newRun(id))
+  const add = (id: string) => store.addRun(newRun(id))
   const status = async (id: string) => (await store.findRun(id, accountId))?.status
   return { store, accountId, newRun, add, status }
 }
@@ -102,11 +103,11 @@ describePostgres('on PostgreSQL', () => {
     // With the last credit: what was committed must not be refused for want of it.
     const { behind, beside, proxy, newRun, status } = await openBehindProxy(1)
     proxy.breakAt(at, reachesServer)
-    await withBudgetCheck(behind).addRun(newRun('one'))
+    await behind.addRun(newRun('one'))
     expect(proxy.broken).toBe(1)
     expect(await status('one')).toBe('queued')
     expect(await beside.listAccounts()).toMatchObject([{ balance: 0, runs: 1 }])
-    await expect(withBudgetCheck(behind).addRun(newRun('two'))).rejects.toMatchObject({
+    await expect(behind.addRun(newRun('two'))).rejects.toMatchObject({
       code: 'insufficient_balance',
     })
     expect((await beside.verify()).problems).toEqual([])

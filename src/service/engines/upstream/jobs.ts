@@ -281,8 +281,8 @@ async function follow<Result>(run: JobRun<Result>, handle: JobHandle): Promise<R
     const isCanceled = job.signal.reason instanceof RunCanceled
     if (isOver || isCanceled || run.stored.isNamed || !(await isMine(run))) throw error
     if (costs && !job.signal.aborted) throw error instanceof UpstreamError ? undecided(handle, error) : error
-    const tries = { keepsResult: costs, limitMs: LATE_CANCEL_LIMIT_MS, tries: 2 }
-    const end = await cancelJob(server, clock, handle, tries)
+    const late = { keepsResult: true, limitMs: LATE_CANCEL_LIMIT_MS, tries: 2 }
+    const end = await cancelJob(server, clock, handle, costs ? late : {})
     if (costs && end === 'succeeded') return await resultAfterLimit(run, handle)
     if (costs && end === 'not canceled') throw undecided(handle, job.signal.reason)
     if (costs) await save(run, { ...run.stored, end: 'over' })

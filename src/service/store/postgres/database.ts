@@ -2,10 +2,16 @@
  * Statements and transactions on a pool of connections. Retries on another connection after a lost one for up to 5 s,
  * then throws `DatabaseUnavailable`.
  */
-import { type RetryDecision, retry } from '../../../host/retry.js'
-import { DatabaseUnavailable } from '../contract.js'
-import { createRetryWindow, type RetryWindow } from '../retry-window.js'
-import type { Database, Dialect, Queries, Row, SqlValue } from '../sql.js'
+import { DatabaseRetry, DatabaseUnavailable } from '../retry.js'
+import {
+  type Database,
+  type Dialect,
+  numbered,
+  type Queries,
+  type Row,
+  type Transaction,
+  type Values,
+} from '../sql.js'
 import { forgetValues, isConnectionLost, isOverloaded, isSerializationFailure } from './connection-errors.js'
 import {
   BEGIN_SNAPSHOT,
@@ -20,11 +26,6 @@ import {
 const MAX_SLOW_MS = 3_600_000
 const MAX_END_MS = 1_000
 
-/** The result of an attempt. `isUnknown`: the response to its commit was lost. */
-export type Outcome<Result> =
-  | { readonly value: Result }
-  | { readonly error: unknown; readonly isUnknown: boolean }
-
 export interface PostgresDatabase extends Database {
   close(): Promise<void>
 }
@@ -34,14 +35,14 @@ export interface PoolOptions {
   readonly maxConnections: number
   /** Timeout after which the server cancels a statement. Default: 5 s. */
   readonly statementTimeoutMs?: number | undefined
-  readonly retryWindow?: RetryWindow | undefined
+  readonly retry?: DatabaseRetry | undefined
 }
 
 export function createDatabase({
   url,
   maxConnections,
   statementTimeoutMs = STATEMENT_TIMEOUT_MS,
-  retryWindow = createRetryWindow(),
+  retry = new DatabaseRetry(),
 }: PoolOptions): PostgresDatabase {
   const pool = createPool(url, maxConnections)
   const begin = beginOf(statementTimeoutMs)
@@ -49,31 +50,47 @@ export function createDatabase({
   // for those in use, the process would exit.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
-  const onConnection = <Result>(
-    use: (client: PoolClient, mayHaveCommitted: boolean) => Promise<Outcome<Result>>,
-    repeatable = true,
-  ): Promise<Result> =>
-    attempts(
-      retryWindow,
-      (mayHaveCommitted) => attemptOn(pool, (client) => use(client, mayHaveCommitted)),
-      repeatable,
-    )
+
+  /** Runs `work` in a transaction, again on another connection after a lost one. */
+  async function transact<Result>(
+    work: (tx: Transaction) => Promise<Result>,
+    { repeatable = true, beginning = begin, timeoutMs }: Transact = {},
+  ): Promise<Result> {
+    let mayHaveCommitted = false
+    const attempt = () =>
+      onConnection(pool, async (client) => {
+        let isCommitting = false
+        const begun = client.query(beginning)
+        begun.catch(() => {})
+        try {
+          const value = await work({ ...queriesOn(client, timeoutMs), mayHaveCommitted })
+          await begun
+          isCommitting = true
+          await client.query('COMMIT')
+          return value
+        } catch (error) {
+          if (!isConnectionLost(error)) await client.query('ROLLBACK').catch(() => {})
+          else mayHaveCommitted ||= isCommitting
+          throw error
+        }
+      })
+    const isTemporary = (error: unknown) =>
+      (isConnectionLost(error) && (repeatable || !mayHaveCommitted)) || isSerializationFailure(error)
+    return await retry.run(attempt, isTemporary).catch((error) => {
+      if (!isConnectionLost(error) && !isSerializationFailure(error) && !isOverloaded(error)) throw error
+      throw new DatabaseUnavailable(error, { isUnknown: mayHaveCommitted })
+    })
+  }
 
   return {
     dialect: POSTGRES,
-    ...queriesOn((text, values) =>
-      onConnection((client) => attemptTransaction(client, begin, () => client.query(text, [...values]))),
-    ),
-    transaction: (work, { repeatable = false } = {}) =>
-      onConnection(
-        (client, mayHaveCommitted) =>
-          attemptTransaction(client, begin, (queries) => work({ ...queries, mayHaveCommitted })),
-        repeatable,
-      ),
-    snapshot: (work) =>
-      onConnection((client) => attemptTransaction(client, BEGIN_SNAPSHOT, work, MAX_SLOW_MS)),
+    all: (sql, values) => transact((tx) => tx.all(sql, values)),
+    get: (sql, values) => transact((tx) => tx.get(sql, values)),
+    run: (sql, values) => transact((tx) => tx.run(sql, values)),
+    transaction: (work, { repeatable = false } = {}) => transact(work, { repeatable }),
+    snapshot: (work) => transact(work, { beginning: BEGIN_SNAPSHOT, timeoutMs: MAX_SLOW_MS }),
     async close() {
-      retryWindow.stop()
+      retry.stop()
       // A server that does not respond must not delay the exit.
       await Promise.race([
         pool.end().catch(() => {}),
@@ -83,91 +100,43 @@ export function createDatabase({
   }
 }
 
-/** Retries the attempt on another connection after a lost connection. */
-export function attempts<Result>(
-  { clock, pauseMs }: RetryWindow,
-  attempt: (mayHaveCommitted: boolean) => Promise<Outcome<Result>>,
-  repeatable = true,
-): Promise<Result> {
-  const startedMs = clock.monotonic()
-  let mayHaveCommitted = false
-
-  function decide(outcome: Outcome<Result>, number: number): RetryDecision<Result> {
-    if ('value' in outcome) return { done: outcome.value }
-    const { error, isUnknown } = outcome
-    mayHaveCommitted ||= isUnknown
-    const unavailable = { fail: new DatabaseUnavailable(error, { isUnknown: mayHaveCommitted }) }
-    if (isOverloaded(error) || (mayHaveCommitted && !repeatable)) return unavailable
-    if (!isConnectionLost(error) && !isSerializationFailure(error)) return { fail: error }
-    const retryInMs = pauseMs(startedMs, number)
-    return retryInMs === undefined ? unavailable : { retryInMs }
-  }
-
-  return retry<Outcome<Result>, Result>({ attempt: () => attempt(mayHaveCommitted), decide, clock })
+interface Transact {
+  /** Whether `work` may run again after a commit whose response was lost. */
+  readonly repeatable?: boolean
+  readonly beginning?: string
+  readonly timeoutMs?: number
 }
 
-async function attemptOn<Result>(
+async function onConnection<Result>(
   pool: Pool,
-  use: (client: PoolClient) => Promise<Outcome<Result>>,
-): Promise<Outcome<Result>> {
-  let client: PoolClient
+  use: (client: PoolClient) => Promise<Result>,
+): Promise<Result> {
+  const client = await pool.connect()
+  let isLost = false
   try {
-    client = await pool.connect()
+    return await use(client)
   } catch (error) {
-    return { error, isUnknown: false }
-  }
-  // A connection that is lost between statements emits `error`. Without a listener, the process would exit.
-  const ignore = () => {}
-  client.on('error', ignore)
-  let outcome: Outcome<Result> | undefined
-  try {
-    outcome = await use(client)
-    if ('error' in outcome) forgetValues(outcome.error)
-    return outcome
+    forgetValues(error)
+    isLost = isConnectionLost(error)
+    throw error
   } finally {
-    client.removeListener('error', ignore)
-    const isLost = outcome !== undefined && 'error' in outcome && isConnectionLost(outcome.error)
     client.release(isLost)
   }
 }
 
-async function attemptTransaction<Result>(
-  client: PoolClient,
-  begin: string,
-  work: (queries: Queries) => Promise<Result>,
-  query_timeout?: number,
-): Promise<Outcome<Result>> {
-  let isCommitting = false
-  const queries = queriesOn(async (text, values) =>
-    client.query({ text, values: [...values], ...(query_timeout && { query_timeout }) } as never),
-  )
-  const begun = client.query(begin)
-  begun.catch(() => {})
-  try {
-    const value = await work(queries)
-    await begun
-    isCommitting = true
-    await client.query('COMMIT')
-    return { value }
-  } catch (error) {
-    const isLost = isConnectionLost(error)
-    if (!isLost) await client.query('ROLLBACK').catch(() => {})
-    return { error, isUnknown: isLost && isCommitting }
+function queriesOn(client: PoolClient, query_timeout: number | undefined): Queries {
+  const send = (sql: string, given: Values = {}) => {
+    const { text, list: values } = numbered(sql, given, '$')
+    // `query_timeout` is missing from the types.
+    const query = { text, values: [...values], ...(query_timeout && { query_timeout }) }
+    return client.query<Row>(query)
+  }
+  return {
+    all: async (sql, values) => (await send(sql, values)).rows,
+    get: async (sql, values) => (await send(sql, values)).rows[0],
+    run: async (sql, values) => (await send(sql, values)).rowCount ?? 0,
   }
 }
-
-interface Result {
-  readonly rows: readonly Row[]
-  readonly rowCount: number | null
-}
-
-type Send = (text: string, values: readonly SqlValue[]) => Promise<Result>
-
-const queriesOn = (send: Send): Queries => ({
-  all: async (text, ...values) => (await send(text, values)).rows,
-  get: async (text, ...values) => (await send(text, values)).rows[0],
-  run: async (text, ...values) => (await send(text, values)).rowCount ?? 0,
-})
 
 export const POSTGRES: Dialect = {
   // Not now(), which is the start of the transaction, before it waited for a lock.

@@ -7,11 +7,8 @@
  *   open-schema.ts  creates the schema `rushes` at the first start
  */
 import type { Clock } from '../../../host/clock.js'
-import { createOwnedSlots } from '../../../host/slots.js'
-import type { RateLimiter } from '../../rules/rate.js'
-import { DatabaseUnavailable, type Store } from '../contract.js'
-import { createStore } from '../index.js'
-import { createRetryWindow, type RetryWindow } from '../retry-window.js'
+import { createStore, type Store } from '../index.js'
+import { DatabaseRetry } from '../retry.js'
 import { createDatabase } from './database.js'
 import { openSchema } from './open-schema.js'
 import { createPostgresRateLimiter } from './rates.js'
@@ -23,13 +20,6 @@ const MAX_CONNECTIONS = 10
  */
 const PAGE_CONNECTIONS = 2
 const PAGE_TIMEOUT_MS = 2_000
-
-export interface PostgresStore extends Store {
-  /** Counts the requests of all nodes on this database together. */
-  readonly rateLimiter: RateLimiter
-  /** Called when the service closes: a change that still waits for a connection then fails in time for the close. */
-  stopWaiting(): void
-}
 
 export interface PostgresOptions {
   /** Whether to create the schema of a service if the database has none. Default: true. */
@@ -43,32 +33,27 @@ export interface PostgresOptions {
  * Throws `RushesError` (usage) if the database cannot be reached or used, or was written by another version of
  * `rushes`.
  */
-export async function openPostgresStore(url: string, options: PostgresOptions = {}): Promise<PostgresStore> {
+export async function openPostgresStore(url: string, options: PostgresOptions = {}): Promise<Store> {
   const { make = true, ...others } = options
   await openSchema(url, { make })
   return storeAt(url, others)
 }
 
-function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: PostgresOptions): PostgresStore {
-  const retryWindow = createRetryWindow(clock)
-  const database = createDatabase({ url, maxConnections, retryWindow })
+function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: PostgresOptions): Store {
+  const retry = new DatabaseRetry(clock)
+  const database = createDatabase({ url, maxConnections, retry })
   const pages = createDatabase({
-    url,
-    maxConnections: PAGE_CONNECTIONS,
-    statementTimeoutMs: PAGE_TIMEOUT_MS,
-    retryWindow,
+    ...{ url, retry, maxConnections: PAGE_CONNECTIONS, statementTimeoutMs: PAGE_TIMEOUT_MS },
   })
   const store = createStore(database, pages)
-  const inTurn = createAccountTurns(retryWindow)
   return {
     ...store,
-    addRun: (run, check) => inTurn(run.accountId, () => store.addRun(run, check)),
     // A restored dump is another database.
     databaseId: async () => `${await store.databaseId()}.${(await database.get(IDENTITY))?.identity}`,
     rateLimiter: createPostgresRateLimiter(database, clock),
-    stopWaiting: retryWindow.stop,
+    stopWaiting: () => retry.stop(),
     async close() {
-      retryWindow.stop()
+      retry.stop()
       await Promise.all([pages.close(), database.close()])
     },
   }
@@ -77,22 +62,3 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
 const IDENTITY = `
   SELECT (SELECT system_identifier FROM pg_control_system()) || '.' || oid AS identity
   FROM pg_database WHERE datname = current_database()`
-
-/**
- * Maximum number of creates of one account that use a connection. Creates of one account wait for each other in the
- * database, so more of them would take connections from other accounts, and make no run sooner.
- */
-const CREATES_PER_ACCOUNT = 2
-
-/** Returns a function that calls `create` in the turn of the account, or rejects if that is after 5 s. */
-function createAccountTurns({ clock, pauseMs }: RetryWindow) {
-  const inSlot = createOwnedSlots(CREATES_PER_ACCOUNT, {})
-  return <Result>(accountId: number, create: () => Promise<Result>): Promise<Result> => {
-    const startedMs = clock.monotonic()
-    return inSlot(accountId, async () => {
-      if (pauseMs(startedMs, 1) === undefined)
-        throw new DatabaseUnavailable(new Error('earlier creates of this account wait for the database'))
-      return await create()
-    })
-  }
-}

@@ -7,22 +7,22 @@
  */
 import { type Clock, systemClock } from '../../../host/clock.js'
 import type { RateLimit, RateLimiter } from '../../rules/rate.js'
-import type { Database, Queries } from '../sql.js'
+import type { Database } from '../sql.js'
 
 /** Current time in microseconds. */
 const NOW = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint'
 
 /**
- * $2: maximum number of requests; $3: window in microseconds. The $2-th last request must be at least one window old.
+ * `requests`: maximum number of requests; `windowUs`: window in microseconds. The first of as many last requests must be at least one window old.
  * If its time is at least one window ahead, the clock was set back, and it does not count.
  */
 const TAKE = `
     INSERT INTO rates AS r (key, times, expires_at)
-    SELECT $1, ARRAY[now], now + $3::bigint FROM (SELECT ${NOW} AS now) AS clock
-    WHERE $2::integer > 0 AND EXISTS (SELECT FROM rates WHERE key = '' AND abs(now - expires_at) >= $3::bigint)
+    SELECT :key, ARRAY[now], now + :windowUs::bigint FROM (SELECT ${NOW} AS now) AS clock
+    WHERE :requests::integer > 0 AND EXISTS (SELECT FROM rates WHERE key = '' AND abs(now - expires_at) >= :windowUs::bigint)
     ON CONFLICT (key) DO UPDATE SET
-      times = (${NOW} || r.times)[1:$2::integer], expires_at = excluded.expires_at
-    WHERE r.times[$2::integer] IS NULL OR abs(${NOW} - r.times[$2::integer]) >= $3::bigint
+      times = (${NOW} || r.times)[1 : :requests::integer], expires_at = excluded.expires_at
+    WHERE r.times[:requests::integer] IS NULL OR abs(${NOW} - r.times[:requests::integer]) >= :windowUs::bigint
     RETURNING 1`
 
 /** Bounded, so that no sweep reaches the time limit of a statement. */
@@ -56,17 +56,14 @@ export function createPostgresRateLimiter(
   const sweep = atMostEvery(SWEEP_EVERY_MS, REMOVE_IDLE)
   const markComplete = atMostEvery(MARK_EVERY_MS, MARK_COMPLETE)
 
-  const takeOne = async (runOne: Queries['run'], key: string, { requests, windowMs }: RateLimit) =>
-    (await runOne(TAKE, key, requests, Math.round(windowMs * 1_000))) > 0
-
-  async function takeAll(keys: readonly string[], limit: RateLimit): Promise<boolean> {
-    // Use the same order for all requests, so that two requests do not wait for each other's rows.
-    const inOrder = [...new Set(keys)].sort()
-    const [only] = inOrder
-    if (only !== undefined && inOrder.length === 1) return await takeOne(run, only, limit)
-    return await transaction(
-      async (queries) => {
-        for (const key of inOrder) if (!(await takeOne(queries.run, key, limit))) throw new Refused()
+  const takeAll = (keys: readonly string[], { requests, windowMs }: RateLimit): Promise<boolean> =>
+    transaction(
+      async (tx) => {
+        // Use the same order for all requests, so that two requests do not wait for each other's rows.
+        for (const key of [...new Set(keys)].sort()) {
+          const values = { key, requests, windowUs: Math.round(windowMs * 1_000) }
+          if ((await tx.run(TAKE, values)) === 0) throw new Refused()
+        }
         return true
       },
       { repeatable: true },
@@ -74,7 +71,6 @@ export function createPostgresRateLimiter(
       if (error instanceof Refused) return false
       throw error
     })
-  }
 
   return {
     async take(keys, limit) {

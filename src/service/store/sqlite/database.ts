@@ -1,11 +1,10 @@
 /** The store's statements and transactions on SQLite. */
 import type { Clock } from '../../../host/clock.js'
-import type { OpenDatabase, SqlValue as SqliteValue } from '../../../host/database.js'
-import { retryErrors } from '../../../host/retry.js'
-import { isBusy } from '../../../host/system-error.js'
-import { createRetryWindow } from '../retry-window.js'
+import { type OpenDatabase, ReplacedFile, type SqlValue as SqliteValue } from '../../../host/database.js'
+import { errorCode, isBusy } from '../../../host/system-error.js'
+import { DatabaseRetry } from '../retry.js'
 import { scriptsOf } from '../schema.js'
-import type { Database, Dialect, Queries, SqlValue } from '../sql.js'
+import { type Database, type Dialect, numbered, type Queries, type SqlValue, type Values } from '../sql.js'
 
 const REFUSED = "'the ledger of credits is only ever added to'"
 
@@ -26,11 +25,9 @@ CREATE TRIGGER credits_remain BEFORE DELETE ON credits BEGIN SELECT RAISE(ABORT,
 `,
 })
 
-/** Stands for the time, which this process binds: it and the file are on one machine. */
-const NOW = '$now'
-
 const DIALECT: Dialect = {
-  now: NOW,
+  // The time of this process, which is bound to each statement: it and the file are on one machine.
+  now: ':now',
   lock: () => '',
   lockFree: '',
   lockShared: '',
@@ -46,6 +43,12 @@ const DIALECT: Dialect = {
  */
 let last: Promise<unknown> = Promise.resolve()
 
+function inTurn<Result>(work: () => Result | Promise<Result>): Promise<Result> {
+  const result = last.then(work)
+  last = result.catch(() => {})
+  return result
+}
+
 export interface SqliteDatabase extends Database {
   /** Called when the service closes: shortens the waits for a lock of another process. */
   stopWaiting(): void
@@ -55,52 +58,96 @@ export interface SqliteDatabase extends Database {
 /** How long one attempt may keep the event loop. Between attempts, other calls of this process go on. */
 const BUSY_TIMEOUT_MS = 25
 
-export function createSqliteDatabase(open: OpenDatabase, wall: Pick<Clock, 'now'>): SqliteDatabase {
+export function createSqliteDatabase(open: OpenDatabase, clock: Pick<Clock, 'now'>): SqliteDatabase {
   open.get(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
-  const { clock, pauseMs, stop } = createRetryWindow()
-  const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
-    const startedMs = clock.monotonic()
-    const attempt = () => {
-      const result = last.then(work)
-      last = result.catch(() => {})
-      return result
-    }
-    return retryErrors(attempt, {
-      pauseMs: (error, number) => (isBusy(error) ? pauseMs(startedMs, number) : undefined),
-      clock,
-    })
+  const retry = new DatabaseRetry()
+  const read = <Result>(work: () => Result | Promise<Result>) => retry.run(() => inTurn(work), isBusy)
+  const bound = (sql: string, values: Values = {}): readonly [string, ...SqliteValue[]] => {
+    const { text, list } = numbered(sql, { ...values, now: clock.now() }, '?')
+    return [text, ...list.map(encode)]
   }
-
   const queries: Queries = {
-    all: async (sql, ...values) => open.all(...statementOf(sql, values, wall)),
-    get: async (sql, ...values) => open.get(...statementOf(sql, values, wall)),
-    run: async (sql, ...values) => open.run(...statementOf(sql, values, wall)).changes,
+    all: async (sql, values) => open.all(...bound(sql, values)),
+    async get(sql, values) {
+      const row = open.get(...bound(sql, values))
+      // If the file was removed or replaced, a missing row proves nothing.
+      if (row === undefined && !open.isCurrent()) throw new ReplacedFile()
+      // libsql adds it to the columns.
+      if (row !== undefined) Reflect.deleteProperty(row, '_metadata')
+      return row
+    },
+    run: async (sql, values) => open.run(...bound(sql, values)).changes,
   }
+  const writes = new SharedTransactions(open)
+  const write = <Result>(work: () => Promise<Result>) => retry.run(() => writes.add(work), isBusy)
   return {
     dialect: DIALECT,
-    all: (sql, ...values) => inTurn(() => queries.all(sql, ...values)),
-    get: (sql, ...values) => inTurn(() => queries.get(sql, ...values)),
-    run: (sql, ...values) => inTurn(() => queries.run(sql, ...values)),
-    transaction: (work) =>
-      inTurn(() => open.transaction(() => work({ ...queries, mayHaveCommitted: false }))),
-    snapshot: (work) => inTurn(() => open.snapshot(() => work(queries))),
-    stopWaiting: stop,
-    close: () => inTurn(async () => open.close()),
+    all: (sql, values) => (WRITES.test(sql) ? write : read)(() => queries.all(sql, values)),
+    get: (sql, values) => (WRITES.test(sql) ? write : read)(() => queries.get(sql, values)),
+    run: (sql, values) => write(() => queries.run(sql, values)),
+    transaction: (work) => write(() => work({ ...queries, mayHaveCommitted: false })),
+    snapshot: (work) => read(() => open.snapshot(() => work(queries))),
+    stopWaiting: () => retry.stop(),
+    close: () => inTurn(() => open.close()),
   }
 }
 
-const texts = new Map<string, string>()
+const WRITES = /^\s*(INSERT|UPDATE|DELETE)\b/i
 
-/** Replaces `$1` with `?1`: SQLite reads `$1` as a name, and numbers names in the order of their first use. */
-function statementOf(
-  sql: string,
-  values: readonly SqlValue[],
-  { now }: Pick<Clock, 'now'>,
-): readonly [string, ...SqliteValue[]] {
-  const text = texts.get(sql) ?? sql.replaceAll(NOW, `?${values.length + 1}`).replace(/\$(?=\d)/g, '?')
-  texts.set(sql, text)
-  return [text, ...values.map(encode), ...(sql.includes(NOW) ? [now()] : [])]
+interface WaitingWrite {
+  work(): Promise<unknown>
+  settle(outcome: PromiseSettledResult<unknown>): void
 }
+
+/**
+ * Writes that wait at the same time share one transaction, because its commit waits for the disk. Each is a savepoint of its
+ * own, and ends when all are on the disk.
+ */
+class SharedTransactions {
+  readonly #open: OpenDatabase
+  #waiting: WaitingWrite[] = []
+
+  constructor(open: OpenDatabase) {
+    this.#open = open
+  }
+
+  add<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = new Promise<Result>((resolve, reject) => {
+      this.#waiting.push({
+        work,
+        settle: (outcome) =>
+          outcome.status === 'fulfilled' ? resolve(outcome.value as Result) : reject(outcome.reason),
+      })
+    })
+    if (this.#waiting.length === 1) void inTurn(() => this.#commit())
+    return result
+  }
+
+  async #commit(): Promise<void> {
+    // The other requests that have arrived join.
+    await new Promise(setImmediate)
+    const writes = this.#waiting
+    this.#waiting = []
+    const outcomes: PromiseSettledResult<unknown>[] = []
+    try {
+      await this.#open.transaction(async () => {
+        for (const { work } of writes) {
+          const [outcome] = await Promise.allSettled([(async () => this.#open.transaction(work))()])
+          // SQLite may have rolled back the whole transaction.
+          if (outcome.status === 'rejected' && ENDS_ALL.test(errorCode(outcome.reason) ?? ''))
+            throw outcome.reason
+          outcomes.push(outcome)
+        }
+      })
+    } catch (reason) {
+      outcomes.splice(0, outcomes.length, ...writes.map(() => ({ status: 'rejected', reason }) as const))
+    }
+    for (const [at, outcome] of outcomes.entries()) writes[at]?.settle(outcome)
+  }
+}
+
+/** Errors of the disk, of the file and of memory, which are those of all writes of a transaction. */
+const ENDS_ALL = /^SQLITE_(BUSY|CANTOPEN|CORRUPT|FULL|INTERRUPT|IOERR|LOCKED|NOMEM|NOTADB|PROTOCOL|READONLY)/
 
 /** SQLite has neither booleans nor lists. */
 const encode = (value: SqlValue): SqliteValue => {

@@ -10,23 +10,15 @@ import {
   type OpenDatabase,
   openDatabase,
   quarantineForeignLog,
-  ReplacedFile,
   withDatabase,
 } from '../../../host/database.js'
 import { isBusy } from '../../../host/system-error.js'
-import { observed } from '../calls.js'
-import type { Store } from '../contract.js'
-import { createStore } from '../index.js'
+import { createStore, type Store } from '../index.js'
 import type { Row } from '../sql.js'
 import { createSqliteDatabase, SQLITE_SCRIPTS } from './database.js'
 
-export interface SqliteStore extends Store {
-  /** Called when the service closes: a change that still waits for a lock then fails in time for the close. */
-  stopWaiting(): void
-}
-
 /** Throws `RushesError` (usage) if the file cannot be used or was written by another version of `rushes`. */
-export const openSqliteStore = (path: string, clock?: Pick<Clock, 'now'>): SqliteStore =>
+export const openSqliteStore = (path: string, clock?: Pick<Clock, 'now'>): Store =>
   storeOf(openServiceDatabase(path), clock)
 
 /** Ending of a database whose data `rushes admin migrate` has moved. */
@@ -83,25 +75,11 @@ function refuseLost(path: string): void {
     )
 }
 
-export function storeOf(open: OpenDatabase, clock: Pick<Clock, 'now'> = systemClock): SqliteStore {
+function storeOf(open: OpenDatabase, clock: Pick<Clock, 'now'> = systemClock): Store {
   const database = createSqliteDatabase(open, clock)
   const store = createStore(database)
-
-  /** If the file was removed or replaced, a missing row proves nothing. */
-  function assertNotReplaced(found: unknown): void {
-    if (found === undefined && !open.isCurrent()) throw new ReplacedFile()
-  }
-  const assertions = {
-    findKey: assertNotReplaced,
-    findUser: assertNotReplaced,
-    findSession: assertNotReplaced,
-    findRun: assertNotReplaced,
-    cancelRun: assertNotReplaced,
-    findOutput: assertNotReplaced,
-  }
-
   return {
-    ...observed(store, assertions),
+    ...store,
     stopWaiting: database.stopWaiting,
     // The copy of a file is another file.
     databaseId: async () => `${await store.databaseId()}.${open.inode}`,

@@ -1,18 +1,21 @@
-/** SQL that several parts of the store share. */
+/** Recomputes the sums of the ledger. */
 import { OUTCOME_UNKNOWN } from '../../protocol/run-state.js'
+import type { Row } from './sql.js'
 
-/** Columns of a key, except its hashes. Not `*`, because libsql spends most of a read on columns. */
-const KEY_COLUMNS = `keys.id, keys.account_id, keys.name, keys.prefix, keys.disabled, keys.expires_at, keys.spend_limit,
-      keys.spent, keys.quota, keys.used, keys.allowed_ips, keys.rate_requests, keys.rate_window_ms, keys.created_at,
-      keys.last_used_at, accounts.name AS account, accounts.banned AS banned`
+export interface Verification {
+  readonly accounts: number
+  readonly entries: number
+  readonly runs: number
+  /** Sum of all balances. */
+  readonly credits: number
+  /** One sentence per wrong sum. */
+  readonly problems: readonly string[]
+}
 
-export const KEYS = `SELECT ${KEY_COLUMNS} FROM keys JOIN accounts ON accounts.id = keys.account_id`
-
-export const ENTRY_COLUMNS = `credits.sequence, credits.kind, credits.amount, credits.run_id, credits.key_id, credits.created_at,
-      accounts.name AS account`
-
-/** Balances and spends duplicate the sums of the entries, so that a create does not have to compute them. */
-export const MOVE_BALANCE = `UPDATE accounts SET balance = balance + $2 WHERE id = $1`
+export interface Verified extends Verification {
+  /** Ids of failed runs with an unknown outcome, without the runs that an operator has decided on. */
+  readonly unknown: readonly string[]
+}
 
 const WRONG_OWNER = `(amount IS NOT NULL
         AND (credits.account_id <> runs.account_id OR credits.key_id IS DISTINCT FROM runs.key_id))`
@@ -21,12 +24,12 @@ const WRONG_OWNER = `(amount IS NOT NULL
 const IS_UNKNOWN = `coalesce(failure, '') LIKE '{"code":"${OUTCOME_UNKNOWN}",%'`
 
 /** Runs with an unknown outcome, without those that an operator has decided on. Oldest first. */
-export const UNKNOWN_RUNS = `
+const UNKNOWN_RUNS = `
     SELECT runs.id FROM runs LEFT JOIN credits ON run_id = runs.id AND credits.kind = 'refund'
     WHERE status IN ('failed', 'canceled') AND ${IS_UNKNOWN} AND amount IS NULL ORDER BY runs.sequence`
 
-/** `verificationOf` expects the totals first. Every other statement returns one sentence per wrong sum. */
-export const LEDGER: Readonly<Record<string, string>> = {
+/** The totals, then statements that return one sentence per wrong sum. */
+const LEDGER: Readonly<Record<string, string>> = {
   totals: `
     SELECT (SELECT count(*) FROM accounts) AS accounts, (SELECT count(*) FROM credits) AS entries,
       (SELECT count(*) FROM runs) AS runs, CAST((SELECT coalesce(sum(balance), 0) FROM accounts) AS bigint) AS credits`,
@@ -67,4 +70,26 @@ export const LEDGER: Readonly<Record<string, string>> = {
         ELSE amount IS NOT NULL
       END
       OR ${WRONG_OWNER}`,
+}
+
+type Read = (sql: string) => Promise<readonly Row[]> | readonly Row[]
+
+export async function verifyLedger(read: Read): Promise<Verification> {
+  const [[totals] = [], ...checks] = await inOrder(Object.values(LEDGER), read)
+  return {
+    accounts: Number(totals?.accounts),
+    entries: Number(totals?.entries),
+    runs: Number(totals?.runs),
+    credits: Number(totals?.credits),
+    problems: checks.flatMap((rows) => rows.map(({ problem }) => String(problem))),
+  }
+}
+
+export const findUnknown = async (read: Read): Promise<readonly string[]> =>
+  (await read(UNKNOWN_RUNS)).map(({ id }) => String(id))
+
+async function inOrder(statements: readonly string[], read: Read): Promise<readonly (readonly Row[])[]> {
+  const results = []
+  for (const sql of statements) results.push(await read(sql))
+  return results
 }

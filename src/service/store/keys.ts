@@ -1,0 +1,136 @@
+/** API keys, of which only the SHA-256 (hex) is stored. */
+import { MAX_ACTIVE_KEYS } from '../../protocol/credentials.js'
+import type { KeyRecord } from '../rules/key-checks.js'
+import type { KeyTerms } from '../rules/key-terms.js'
+import { Refusal } from '../rules/refusal.js'
+import { keyOf, termColumns } from './rows.js'
+import {
+  checkSession,
+  type Database,
+  insert,
+  repeatable,
+  type SessionProof,
+  type Transaction,
+  update,
+} from './sql.js'
+
+export interface NewKey extends Partial<KeyTerms> {
+  readonly accountId: number
+  readonly hash: string
+  readonly prefix: string
+  readonly name: string
+  readonly nowMs: number
+  /** Of a user who creates the key. Undefined: an administrator. */
+  readonly by?: SessionProof | undefined
+}
+
+export interface KeyDetails extends KeyTerms {
+  readonly id: number
+  readonly account: string
+  /** First characters of the key. Undefined for a key from a version that did not store them. */
+  readonly prefix: string | undefined
+  readonly spent: number
+  /** Number of accepted runs. */
+  readonly used: number
+  readonly createdAtMs: number
+  /** Time of the last use, accurate to one minute. */
+  readonly usedAtMs: number | undefined
+}
+
+/** Not `*`, because libsql spends most of a read on columns. The last use is accurate to the minute, so it can be before the creation. */
+export const KEYS = `
+    SELECT keys.id, keys.name, keys.prefix, keys.disabled, keys.expires_at, keys.spend_limit, keys.spent, keys.quota, keys.used,
+      keys.allowed_ips, keys.rate_requests, keys.rate_window_ms, keys.created_at, accounts.name AS account,
+      CASE WHEN keys.last_used_at < keys.created_at THEN keys.created_at ELSE keys.last_used_at END AS used_at
+    FROM keys JOIN accounts ON accounts.id = keys.account_id`
+
+// Only the columns that the key check needs, because every request reads them.
+const FIND_KEY = `
+    SELECT keys.id, keys.account_id, keys.disabled, keys.expires_at, keys.allowed_ips, keys.rate_requests,
+      keys.rate_window_ms, accounts.banned
+    FROM keys JOIN accounts ON accounts.id = keys.account_id WHERE keys.hash = :hash`
+
+export function createKeyStore(database: Database) {
+  const { transaction, snapshot, get, dialect } = database
+
+  /** Locks the account, so that its keys are counted and added, or enabled, one after the other. */
+  const lockAccount = (tx: Transaction, id: number) =>
+    tx.get(`SELECT id FROM accounts WHERE id = :id${dialect.lock()}`, { id })
+
+  /** Throws `Refusal` (409) if the account has `MAX_ACTIVE_KEYS` active keys. */
+  async function checkActiveKeys(tx: Transaction, accountId: number): Promise<void> {
+    const active = 'SELECT count(*) AS active FROM keys WHERE account_id = :accountId AND NOT disabled'
+    if (Number((await tx.get(active, { accountId }))?.active) >= MAX_ACTIVE_KEYS)
+      throw new Refusal('too_many_keys')
+  }
+
+  async function insertKey(tx: Transaction, { accountId, hash, prefix, nowMs, ...terms }: NewKey) {
+    const row = { account_id: accountId, hash, prefix, created_at: nowMs, ...termColumns(terms) }
+    return Number((await tx.get(...insert('keys', row, { after: 'RETURNING id' })))?.id)
+  }
+
+  return {
+    /** Returns the id. Throws `Refusal` (409 `too_many_keys`) if the account has `MAX_ACTIVE_KEYS`. */
+    addKey: ({ by, ...key }: NewKey): Promise<number> =>
+      transaction(async (tx) => {
+        if (by !== undefined) await checkSession(tx, dialect, by)
+        await lockAccount(tx, key.accountId)
+        if (key.disabled !== true) await checkActiveKeys(tx, key.accountId)
+        return await insertKey(tx, key)
+      }),
+    /** Adds the key only if the store has no key. Returns whether the key was added. */
+    addFirstKey: (key: NewKey): Promise<boolean> =>
+      transaction(async (tx) => {
+        // Nodes that start at the same time add the first key of the same account.
+        await lockAccount(tx, key.accountId)
+        if ((await tx.get('SELECT id FROM keys LIMIT 1')) !== undefined) return false
+        await insertKey(tx, key)
+        return true
+      }),
+    async findKey(hash: string): Promise<KeyRecord | undefined> {
+      const row = await get(FIND_KEY, { hash })
+      return row && keyOf(row)
+    },
+    /** Lists all keys, those of an account, or those with a name or number. */
+    async listKeys(of: { readonly account?: string; readonly key?: string } = {}) {
+      const where =
+        of.key === undefined
+          ? of.account === undefined
+            ? ''
+            : 'WHERE accounts.name = :account'
+          : 'WHERE keys.name = :key OR CAST(keys.id AS text) = :key'
+      const rows = await snapshot((read) => read.all(`${KEYS} ${where} ORDER BY keys.id`, of))
+      return rows.map((row) => keyOf<KeyDetails>(row))
+    },
+    /**
+     * Sets every term that `terms` contains, even if its value is undefined. Returns false if the key does not exist. Throws
+     * `Refusal` (409) if the account has too many active keys to enable one.
+     */
+    changeKey: (id: number, changes: Partial<KeyTerms>, by?: SessionProof): Promise<boolean> =>
+      repeatable(database, async (tx) => {
+        if (by !== undefined) await checkSession(tx, dialect, by)
+        const owner = await tx.get('SELECT account_id FROM keys WHERE id = :id', { id })
+        if (owner === undefined) return false
+        const accountId = Number(owner.account_id)
+        // Locks the account before the key, in the same order as creates, to avoid a deadlock.
+        await lockAccount(tx, accountId)
+        const row = await tx.get(`${KEYS} WHERE keys.id = :id${dialect.lock('keys')}`, { id })
+        if (row === undefined) return false
+        const key = keyOf<KeyDetails>(row)
+        if (key.disabled && changes.disabled === false) await checkActiveKeys(tx, accountId)
+        await tx.run(...update('keys', id, termColumns({ ...key, ...changes })))
+        return true
+      }),
+    /** Times of the last use by key. Never moves a time back, because several nodes record the use of the same key. */
+    recordKeyUses: (uses: ReadonlyMap<number, number>): Promise<void> =>
+      repeatable(database, async (tx) => {
+        const inOrder = [...uses].sort(([one], [other]) => one - other)
+        for (const [id, usedAtMs] of inOrder)
+          await tx.run(
+            `UPDATE keys SET last_used_at = :usedAtMs
+             WHERE id = :id AND coalesce(last_used_at < :usedAtMs, true)`,
+            { id, usedAtMs },
+          )
+      }),
+  }
+}

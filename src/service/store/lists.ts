@@ -1,0 +1,277 @@
+/** The console's lists. Each function takes a bounded time, even for a large account. */
+import type { Kind } from '../../protocol/models.js'
+import type { LocalStatus } from '../../protocol/run-state.js'
+import { DAY_MS, dayOf } from '../rules/times.js'
+import { ENTRY_COLUMNS, type LedgerEntry, type LedgerEntryKind } from './accounts.js'
+import { KEYS, type KeyDetails } from './keys.js'
+import { keyOf, OUTPUT_COLUMNS, recordOf, STORED_RUN_COLUMNS, summaryOf } from './rows.js'
+import type { StoredRun } from './run.js'
+import { type Database, type Dialect, hasNul, type Row, type Values } from './sql.js'
+
+export interface KeyName {
+  readonly id: number
+  readonly name: string
+}
+
+/** A run in a list. It has no input, which can be 1 MB. */
+export interface ListedRun extends Omit<StoredRun, 'input'> {
+  /** Number of the run among all runs. A later run has a larger number. */
+  readonly sequence: number
+  /** First 1,000 characters of the prompt. Undefined if the prompt is not a string. */
+  readonly prompt: string | undefined
+  readonly aspectRatio: string | undefined
+  readonly key: KeyName | undefined
+  /** Price in credits. */
+  readonly price: number
+  readonly isRefunded: boolean
+  /** Number of renders that crashed. */
+  readonly crashes: number
+  /** Whether its outputs were removed. Their URLs stay. */
+  readonly isRemoved: boolean
+}
+
+interface Page {
+  /** Lists only rows with a smaller sequence, and only keys with a smaller id. */
+  readonly before?: number | undefined
+  readonly limit: number
+}
+
+export interface AccountPage extends Page {
+  readonly accountId: number
+}
+
+export interface RunFilter extends Page {
+  /** Undefined: all accounts. */
+  readonly accountId: number | undefined
+  /** Lists only runs with a larger sequence. */
+  readonly after?: number | undefined
+  readonly status?: LocalStatus | undefined
+  readonly kind?: Kind | undefined
+  readonly model?: string | undefined
+  /** Key id, or `console` for runs without a key. */
+  readonly key?: number | 'console' | undefined
+  /** Text to find in the stored part of the prompt. Ignores case for ASCII letters only. */
+  readonly search?: string | undefined
+}
+
+/** A page of runs. With a filter, a page can have fewer runs than the limit, or none, although more pages follow. */
+export interface FoundRuns {
+  readonly runs: readonly ListedRun[]
+  /** Value of `before` for the next page. Undefined on the last page. */
+  readonly next: number | undefined
+}
+
+export interface EntryFilter extends AccountPage {
+  readonly kind?: LedgerEntryKind | undefined
+  readonly keyId?: number | undefined
+  /** Start (inclusive) and end (exclusive) of the period. */
+  readonly fromMs?: number | undefined
+  readonly untilMs?: number | undefined
+}
+
+export interface ListedEntry extends LedgerEntry {
+  readonly key: KeyName | undefined
+}
+
+/** `next`: continue with the entries before it. There can be more, also if a page has no entries. */
+export interface FoundEntries {
+  readonly entries: readonly ListedEntry[]
+  readonly next: number | undefined
+}
+
+export interface DaySpend {
+  /** UTC date, for example 2026-01-31. */
+  readonly day: string
+  /** Charges minus refunds. */
+  readonly credits: number
+  /** Number of charged runs. */
+  readonly runs: number
+}
+
+/** Maximum number of rows that one page scans. A search reads the prompts of runs; other filters read only an index. */
+const MAX_SEARCHED = 2_000
+const MAX_FILTERED = 50_000
+
+/**
+ * Only the needed columns, because libsql spends most of a read on columns. The refund is not an EXISTS, for which
+ * PostgreSQL may read all refunds.
+ */
+const LISTED_COLUMNS = `${STORED_RUN_COLUMNS}, runs.sequence, runs.key_id, prompt, aspect_ratio, price, crashes, failure, files,
+      keys.name AS key_name,
+      (SELECT amount FROM credits WHERE credits.run_id = runs.id AND credits.kind = 'refund') AS refund`
+const JOIN_KEY = 'LEFT JOIN keys ON keys.id = runs.key_id'
+
+/** The rows of a list: conditions with the values that they name. A condition whose value is undefined is left out. */
+type Conditions = readonly (readonly [sql: string, value: Values[string]])[]
+
+interface Where {
+  readonly sql: string
+  readonly values: Values
+}
+
+function whereOf(conditions: Conditions): Where {
+  const given = conditions.filter(([, value]) => value !== undefined)
+  const named = given.map(([sql, value], at) => ({ sql: sql.replace('?', `:value${at}`), value, at }))
+  return {
+    sql: named.length === 0 ? '' : `WHERE ${named.map(({ sql }) => sql).join(' AND ')}`,
+    values: Object.fromEntries(named.map(({ at, value }) => [`value${at}`, value])),
+  }
+}
+
+type Range = Partial<Pick<RunFilter, 'accountId' | 'before' | 'after'>>
+
+/** Conditions for the rows to scan: account and sequence. */
+const inRange = (
+  table: 'runs' | 'credits',
+  { accountId, before, after }: Range,
+  floor?: number,
+): Conditions => [
+  [`${table}.account_id = ?`, accountId],
+  [`${table}.sequence < ?`, before],
+  [`${table}.sequence > ?`, after],
+  [`${table}.sequence > ?`, floor],
+]
+
+const runConditions = (filter: RunFilter, floor: number | undefined, { contains }: Dialect): Conditions => [
+  ...inRange('runs', filter, floor),
+  ['runs.status = ?', filter.status],
+  ['runs.kind = ?', filter.kind],
+  ['runs.model = ?', filter.model],
+  filter.key === 'console' ? ['runs.key_id IS NULL', null] : ['runs.key_id = ?', filter.key],
+  [contains('runs.prompt', '?'), filter.search],
+]
+
+const entryConditions = (filter: EntryFilter, floor: number | undefined): Conditions => [
+  ...inRange('credits', filter, floor),
+  ['credits.kind = ?', filter.kind],
+  ['credits.key_id = ?', filter.keyId],
+  ['credits.created_at >= ?', filter.fromMs],
+  ['credits.created_at < ?', filter.untilMs],
+]
+
+const isAny = (...values: readonly unknown[]) => values.some((value) => value !== undefined)
+
+/**
+ * Returns the maximum number of runs to scan. Undefined without a filter, because the list then reads only the runs
+ * that it shows.
+ */
+const maxLookedAt = ({ status, kind, model, key, search }: RunFilter): number | undefined =>
+  search !== undefined ? MAX_SEARCHED : isAny(status, kind, model, key) ? MAX_FILTERED : undefined
+
+/** `floor`: sequence of the newest row that this page does not scan. Undefined if the page scans all older rows. */
+function pageOf<Item extends { readonly sequence: number }>(
+  found: readonly Item[],
+  limit: number,
+  floor: number | undefined,
+): { readonly items: readonly Item[]; readonly next: number | undefined } {
+  const items = found.slice(0, limit)
+  if (found.length > limit) return { items, next: items.at(-1)?.sequence }
+  return { items, next: floor === undefined ? undefined : floor + 1 }
+}
+
+const keyNameOf = ({ key_id, key_name }: Row): KeyName | undefined =>
+  key_id === null ? undefined : { id: Number(key_id), name: String(key_name) }
+
+export function createListStore(database: Database) {
+  const { get, all, dialect } = database
+  const { index, inList } = dialect
+
+  async function runsOf(rows: readonly Row[]): Promise<readonly ListedRun[]> {
+    const ids = rows.filter(({ status }) => status === 'succeeded').map(({ id }) => String(id))
+    const list = `SELECT ${OUTPUT_COLUMNS} FROM outputs WHERE run_id ${inList(':ids')} ORDER BY run_id, position`
+    const outputs = ids.length === 0 ? [] : await all(list, { ids })
+    return rows.map(({ key_id, key_name, files, refund, ...row }) => {
+      const own = outputs.filter(({ run_id }) => run_id === row.id)
+      return {
+        ...summaryOf<ListedRun>(row, own),
+        key: keyNameOf({ key_id, key_name }),
+        isRefunded: refund !== null,
+        isRemoved: own.length > 0 && files !== 'kept',
+      }
+    })
+  }
+
+  /** Finds the newest row that a page does not scan. `count`: maximum number of rows to scan. */
+  async function floorOf(table: 'runs' | 'credits', filter: Range, count: number | undefined) {
+    if (count === undefined) return undefined
+    const { sql, values } = whereOf(inRange(table, filter))
+    const row = await get(
+      `SELECT sequence FROM ${table}${filter.accountId === undefined ? '' : index(`${table}_of_account`)} ${sql}
+       ORDER BY sequence DESC LIMIT 1 OFFSET :count`,
+      { ...values, count },
+    )
+    return row && Number(row.sequence)
+  }
+
+  return {
+    async findAccount(
+      id: number,
+    ): Promise<{ readonly name: string; readonly balance: number; readonly banned: boolean } | undefined> {
+      const row = await get('SELECT name, balance, banned FROM accounts WHERE id = :id', { id })
+      return row && recordOf(row)
+    },
+    /** Newest first. */
+    async listRuns(filter: RunFilter): Promise<FoundRuns> {
+      const { model = '', search = '', limit } = filter
+      if (hasNul(model, search)) return { runs: [], next: undefined }
+      const floor = await floorOf('runs', filter, maxLookedAt(filter))
+      const { sql, values } = whereOf(runConditions(filter, floor, dialect))
+      // Reads one more run to find out whether another page follows.
+      const found = await all(
+        `SELECT ${LISTED_COLUMNS} FROM runs${filter.accountId === undefined ? '' : index('runs_of_account')} ${JOIN_KEY}
+         ${sql} ORDER BY runs.sequence DESC LIMIT :rows`,
+        { ...values, rows: limit + 1 },
+      )
+      const { items: runs, next } = pageOf(await runsOf(found), limit, floor)
+      return { runs, next }
+    },
+    /** Returns the runs in any order. Omits runs of other accounts. */
+    async findRuns(ids: readonly string[], accountId: number): Promise<readonly ListedRun[]> {
+      // `+ 0` keeps PostgreSQL's planner off the index of the account's runs until a new database has statistics.
+      const find = `SELECT ${LISTED_COLUMNS} FROM runs ${JOIN_KEY}
+        WHERE runs.id ${inList(':ids')} AND runs.account_id + 0 = :accountId`
+      return await runsOf(await all(find, { ids: ids.filter((id) => !hasNul(id)), accountId }))
+    },
+    /** Newest first. */
+    async listAccountKeys({ accountId, before = Number.MAX_SAFE_INTEGER, limit }: AccountPage) {
+      const list = `${KEYS} WHERE keys.account_id = :accountId AND keys.id < :before ORDER BY keys.id DESC LIMIT :limit`
+      return (await all(list, { accountId, before, limit })).map((row) => keyOf<KeyDetails>(row))
+    },
+    /** Returns undefined if the account has no key with this id. */
+    async findAccountKey(id: number, accountId: number): Promise<KeyDetails | undefined> {
+      const row = await get(`${KEYS} WHERE keys.id = :id AND keys.account_id = :accountId`, { id, accountId })
+      return row && keyOf(row)
+    },
+    /** Newest first. */
+    async listAccountEntries(filter: EntryFilter): Promise<FoundEntries> {
+      const { limit, kind, keyId, fromMs, untilMs } = filter
+      const count = isAny(kind, keyId, fromMs, untilMs) ? MAX_FILTERED : undefined
+      const floor = await floorOf('credits', filter, count)
+      const { sql, values } = whereOf(entryConditions(filter, floor))
+      const found = await all(
+        `SELECT ${ENTRY_COLUMNS}, keys.name AS key_name
+         FROM credits${index('credits_of_account')} JOIN accounts ON accounts.id = credits.account_id
+           LEFT JOIN keys ON keys.id = credits.key_id
+         ${sql} ORDER BY credits.sequence DESC LIMIT :rows`,
+        { ...values, rows: limit + 1 },
+      )
+      const listed = found.map(({ key_name, ...row }) => ({
+        ...recordOf<LedgerEntry>(row),
+        key: keyNameOf({ key_name, key_id: row.key_id }),
+      }))
+      const { items: entries, next } = pageOf(listed, limit, floor)
+      return { entries, next }
+    },
+    /** Oldest day first. Omits days without entries. */
+    async spendPerDay(accountId: number, fromMs: number): Promise<readonly DaySpend[]> {
+      const rows = await all(
+        `SELECT created_at / ${DAY_MS} * ${DAY_MS} AS day, CAST(-sum(amount) AS bigint) AS credits,
+           count(*) FILTER (WHERE amount < 0) AS runs
+         FROM credits WHERE account_id = :accountId AND kind <> 'added' AND created_at >= :fromMs
+         GROUP BY created_at / ${DAY_MS} ORDER BY day`,
+        { accountId, fromMs },
+      )
+      return rows.map((row) => ({ ...recordOf<DaySpend>(row), day: dayOf(Number(row.day)) }))
+    },
+  }
+}

@@ -1,0 +1,64 @@
+/** The service behind PgBouncer in transaction mode, where nothing of a connection outlives a transaction. */
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/host/clock.js'
+import { createService } from '../../src/service/index.js'
+import { LOCAL_MODELS } from '../../src/service/rules/names.js'
+import { createInstantEngine } from '../support/engines.js'
+import { hasPgBouncer, startPgBouncer } from '../support/pgbouncer.js'
+import { hasPostgres, openTestStore, temporaryDatabase } from '../support/postgres.js'
+import { addAccount, ask } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
+import { until } from '../support/until.js'
+
+const RUNS = '/api/v1/runs'
+const FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
+const BASE = 'http://service.test'
+
+describe.skipIf(!hasPostgres || !hasPgBouncer)('behind PgBouncer', () => {
+  async function start(databaseUrl: string, dataFolder = temporaryFolder()) {
+    const service = await createService({
+      ...{ dataFolder, databaseUrl, engine: createInstantEngine(), concurrency: 4, clock: systemClock },
+      publicUrl: BASE,
+    })
+    onTestFinished(() => service.close())
+    return { service, fetch: service.fetch, baseUrl: BASE, apiKey: service.apiKey ?? '', dataFolder }
+  }
+  type Started = Awaited<ReturnType<typeof start>>
+
+  const isReady = async (node: Started) => (await ask(node, 'GET', '/readyz')).status === 200
+
+  test('accepts, renders and keeps runs, also after a restart of the service and of the pooler', async () => {
+    const direct = await temporaryDatabase()
+    const pooler = await startPgBouncer(direct)
+    const node = await start(pooler.url)
+    node.service.startRendering()
+    expect(await isReady(node)).toBe(true)
+
+    const keys = [node.apiKey]
+    for (const name of ['a', 'b', 'c', 'd'])
+      keys.push(await addAccount({ ...node, databaseUrl: pooler.url, clock: systemClock as never }, name))
+    const created = await Promise.all(
+      Array.from({ length: 60 }, (_, n) => ask(node, 'POST', RUNS, FOX, { key: keys[n % keys.length] })),
+    )
+    expect(created.map(({ status }) => status)).toEqual(Array(60).fill(201))
+    const store = await openTestStore(direct)
+    const ended = async () => (await store.listRuns({ accountId: undefined, limit: 500 })).runs
+    await until('the renders', async () => (await ended()).every(({ status }) => status === 'succeeded'))
+    expect(await ended()).toHaveLength(60)
+
+    const { port } = new URL(pooler.url)
+    await pooler.stop()
+    expect((await ask(node, 'GET', '/readyz')).status).toBe(503)
+    const again = await startPgBouncer(direct, Number(port))
+    await until('a ready service', () => isReady(node))
+    await node.service.close()
+
+    const restarted = await start(again.url, node.dataFolder)
+    restarted.service.startRendering()
+    const [first] = created
+    const key = keys[0]
+    const found = await ask(restarted, 'GET', `${RUNS}/${first?.body.id}`, undefined, { key })
+    expect(found.body.status).toBe('succeeded')
+    expect((await store.verify()).problems).toEqual([])
+  })
+})

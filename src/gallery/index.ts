@@ -43,8 +43,8 @@ export interface GalleryRun {
   readonly labels: readonly string[]
   /** Values of the input other than the prompt and images, for example `seed 7`. */
   readonly parameters: readonly string[]
-  /** In millionths; undefined if the price was not known. */
-  readonly estimate?: { readonly millionths: number; readonly currency: string } | undefined
+  /** As shown; undefined if the price was not known. */
+  readonly estimate?: string | undefined
   /** URL of the service without its scheme, or `local`. */
   readonly where: string
   /** Milliseconds since the epoch. */
@@ -116,7 +116,7 @@ const shownRun = (run: GalleryRun): GalleryRun => ({
   model: printable(run.model),
   labels: run.labels.map(printable),
   parameters: run.parameters.map(printable),
-  estimate: run.estimate && { ...run.estimate, currency: printable(run.estimate.currency) },
+  estimate: run.estimate && printable(run.estimate),
   where: printable(run.where),
   files: run.files.map((file) => ({ ...file, name: printable(file.name) })),
 })

@@ -261,7 +261,7 @@ const factsOf = (item, variants) => {
     ['Run', run.id],
     ['Created', TIME.format(run.time)],
     ['Took', run.tookMs && `${(run.tookMs / 1_000).toFixed(run.tookMs < 10_000 ? 1 : 0)} s`],
-    ['Estimate', run.estimate && `${run.estimate.millionths / 1e6} ${run.estimate.currency}`],
+    ['Estimate', run.estimate],
     ['Service', run.where],
     ['Output', run.files.length > 1 ? `${output} of ${run.files.length}` : ''],
     // No link to a file that could contain scripts, such as HTML or SVG.

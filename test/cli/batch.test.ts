@@ -817,7 +817,7 @@ describe('a run whose row was changed before it ended', () => {
     created()
     write([{ ...SHEET, prompt: `${SHEET.prompt}!` }, RUN])
     expect((await run(['--dry-run'])).stderr).toContain(
-      `${id} has not been downloaded, and runs that it uses are created again. This batch does not wait for it unless they get the same bytes again.`,
+      `${id} has not been downloaded, and files that it uses are still to come. This batch does not wait for it unless they have the same bytes as before.`,
     )
     // They do.
     expect((await run()).code).toBe(0)

@@ -56,6 +56,13 @@ function createDesk() {
   }
 }
 
+it('shows the estimate of a run', async () => {
+  const { add, gallery, shown } = createDesk()
+  add('run_one', { 'one.png': 'x' }, { estimate: { millionths: 1_000_000, currency: 'credits' } })
+  expect((await gallery()).code).toBe(0)
+  expect(shown().map(({ estimate }) => estimate)).toEqual(['1 credit'])
+})
+
 it('of a manifest shows its results alone, and is exit 2 for one without runs', async () => {
   const { add, folder, gallery, ids } = createDesk()
   const manifest = join(folder, 'shots.yaml')

@@ -71,7 +71,7 @@ function warningOf(
       `${name}: the outcome of an earlier create${shownKey} is unknown, and ${WHY[why]}. ` +
       'A run may exist that nothing waits for: check the runs of your account.'
     )
-  const unless = why === 'waiting' ? ' unless they get the same bytes again' : ''
+  const unless = why === 'waiting' ? ' unless they have the same bytes as before' : ''
   return (
     `${name}: ${run} has not been downloaded, and ${WHY[why]}. This batch does not wait for it${unless}. ` +
     `To get its result: ${commandFor(run)}`
@@ -80,7 +80,7 @@ function warningOf(
 
 const WHY: Readonly<Record<LeftRun['why'], string>> = {
   changed: 'the manifest has changed since',
-  waiting: 'runs that it uses are created again',
+  waiting: 'files that it uses are still to come',
   forced: '--force creates it again',
   removed: 'the manifest no longer has it',
 }

@@ -23,6 +23,7 @@ import type { Journal, JournalRun, ListFilter } from '../../journal/index.js'
 import { pictureSizeOf } from '../../preview/picture-size.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
 import { isHttpUrl, isObject } from '../../protocol/parse.js'
+import { amountText } from '../../protocol/price.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { formatBytes } from '../../protocol/units.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
@@ -188,7 +189,7 @@ const describeRun = async (
   model: run.model,
   labels: run.labels,
   parameters: parametersOf(run),
-  estimate: run.estimate,
+  estimate: run.estimate && amountText(run.estimate.millionths, run.estimate.currency),
   where: run.address.replace(/^https?:\/\//, ''),
   time: run.createdAtMs,
   tookMs: run.elapsedMs,

@@ -8,6 +8,7 @@ import { describeError, isSystemError } from '../../host/system-error.js'
 import { readJson } from '../../protocol/json.js'
 import { IMAGE_URLS } from '../../protocol/media-parameters.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
+import { flagOf } from '../../protocol/parameters.js'
 import { isObject } from '../../protocol/parse.js'
 import { printable, quoteWord, shortened } from '../../protocol/text.js'
 import { PROVIDERS, type Provider } from '../../service/engines/hosted/providers.js'
@@ -166,7 +167,9 @@ function printNext({ out, env }: Context, value: Json, path: string, isLocal: bo
     out.note(`To run it, set ${provider.keyVariable} to your key of ${provider.title}.`)
   const { properties, required } = isObject(value.input) ? value.input : {}
   const prompt = isObject(properties) && 'prompt' in properties ? ' "a red fox"' : ''
-  const picture = Array.isArray(required) && required.includes(IMAGE_URLS) ? ' -i picture.png' : ''
-  const words = `rushes run ${value.kind} --local --model ${value.name}${prompt}${picture}`
+  const others = (Array.isArray(required) ? required : [])
+    .filter((name) => name !== 'prompt')
+    .map((name) => (name === IMAGE_URLS ? ' -i picture.png' : ` ${flagOf(String(name))} <value>`))
+  const words = `rushes run ${value.kind} --local --model ${value.name}${prompt}${others.join('')}`
   out.note(isLocal ? `Then: \`${words}\`` : `To use it: \`rushes serve --models ${quoteWord(path)}\``)
 }

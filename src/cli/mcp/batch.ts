@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { usageError } from '../../errors.js'
 import { sha256OfFile } from '../../host/files.js'
 import { isObject } from '../../protocol/parse.js'
+import { amountText, inMillionths } from '../../protocol/price.js'
 import { plural } from '../terminal/format.js'
 import { type Answer, errorAnswer, leftJson, leftText, type ResultFile, shownPath } from './answers.js'
 import { fileIn } from './call-paths.js'
@@ -191,7 +192,9 @@ const NO_COUNTS: readonly string[] = ['elapsed_ms', 'estimate', 'without_price']
 function estimateOf({ estimate, currency, without_price, estimates }: Row = {}): string {
   const byModel = isObject(estimates) ? Object.values(estimates) : []
   if (byModel.length === 0) return ''
-  const sum = byModel.every((each) => each === null) ? 'no estimate' : `estimate ${estimate} ${currency}`
+  const sum = byModel.every((each) => each === null)
+    ? 'no estimate'
+    : `estimate ${amountText(inMillionths(Number(estimate)), String(currency))}`
   return `, ${sum}${without_price === 0 ? '' : ` (${plural(Number(without_price), 'run')} without a price)`}`
 }
 

@@ -6,7 +6,7 @@ import type { JournalRun } from '../../journal/index.js'
 import { identityOf } from '../../protocol/identity.js'
 import { writeJson } from '../../protocol/json.js'
 import type { Kind } from '../../protocol/models.js'
-import { amountOf } from '../../protocol/price.js'
+import { amountOf, amountText } from '../../protocol/price.js'
 import type { Context } from '../context/context.js'
 import { type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
 import { labelsOf } from '../flags/labels.js'
@@ -49,7 +49,7 @@ export async function createRun(session: McpSession, kind: Kind | undefined, cal
   const { estimate } = job
   const amount = estimate && amountOf(estimate.millionths)
   const text = estimate
-    ? `estimate: ${amount} ${estimate.currency}`
+    ? `estimate: ${amountText(estimate.millionths, estimate.currency)}`
     : 'no estimate: the model is without a price'
   const isShown = isDryRun || estimate !== undefined || limit.maxCost !== undefined
   const lines = isShown ? [`${text}; ${isDryRun ? 'nothing was sent; ' : ''}${leftText(limit)}`] : []

@@ -3,6 +3,7 @@ import { RushesError, usageError } from '../../errors.js'
 import { writeJson } from '../../protocol/json.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
+import { amountText, inMillionths } from '../../protocol/price.js'
 import type { RunState } from '../../protocol/run-state.js'
 import { printable, printableJson, shortened } from '../../protocol/text.js'
 import type { BatchFlags } from '../batch/options.js'
@@ -191,7 +192,9 @@ export async function listModels(session: McpSession, call: Call, { models }: Co
     ...left,
   }
   const table = shown.map(({ name: each, kind, price, currency, default: isDefault }) => {
-    const cost = isObject(price) ? `${price.run} ${currency} per run` : 'no price'
+    const cost = isObject(price)
+      ? `${amountText(inMillionths(Number(price.run)), String(currency))} per run`
+      : 'no price'
     return [printable(String(each)), kind, cost, ...(isDefault === true ? ['default'] : [])].join(' | ')
   })
   return modelsAnswer(structured, table, others)

@@ -183,6 +183,17 @@ describe('an import from OpenRouter', () => {
 })
 
 describe('an import from fal', () => {
+  it('prints a command with all parameters that the model requires', async () => {
+    const { home, run } = placeWith()
+    const real = join(import.meta.dirname, '../../engines/real-schemas/fal-first-and-last-frame.json')
+    const path = join(home, 'schema.json')
+    writeFileSync(path, writeJson((readJson(readFileSync(real, 'utf8')) as { schema: unknown }).schema))
+    const { stderr } = await run(['models', 'import', 'fal:fal-ai/wan-flf2v', '--from', path])
+    expect(stderr).toContain(
+      'Then: `rushes run video --local --model fal-ai/wan-flf2v "a red fox" -i picture.png --end-image-url <value>`',
+    )
+  })
+
   it('writes a document into a new folder of local.models, and prints its path', async () => {
     const { run, folder, keysSent } = placeWith(flux())
     const path = join(folder, 'fal-ai-flux-dev.yaml')

@@ -100,6 +100,11 @@ describe('--max-cost', () => {
   it('asks the service for the price of a model', async () => {
     const service = await createCliService({ hasList: true })
     const mcp = await openMcp(service, { words: ['--max-cost', '0.5'] })
+    expect((await mcp.call('list_models')).text).toMatch(
+      /^rushes\/preview-image \| image \| 1 credit a run /m,
+    )
+    const { text } = await mcp.call('create_image', { prompt: 'x', dry_run: true })
+    expect(text).toMatch(/^estimate: 1 credit; /)
     const { structured } = await mcp.call('create_video', { prompt: 'x' })
     expect(structured.error.message).toMatch(/^The estimate is 5 credits, but --max-cost allows 0.5 credits/)
   })

@@ -85,7 +85,7 @@ describe.concurrent('the action', () => {
     const first = await repository.job({ local: 'true', args: '\n--concurrency=1\n' })
     expect(first).toMatchObject({ failed: false, outputs: { created: '1', failed: '0', 'exit-code': '0' } })
     expect(first.summary).toMatch(/### rushes\.yaml\n\n1 run: 1 created/)
-    expect(readFileSync(first.outputs.json ?? '', 'utf8')).toMatch(/^\{"name":"fox",.*\n\{"summary":\{.*\n$/)
+    expect(readFileSync(first.outputs.json ?? '', 'utf8')).toMatch(/"name": "fox",[^]*"summary": \{/)
     expect(repository.calls()).toContain('rushes batch --concurrency=1 --report ')
     const more = await repository.step({ local: 'true', manifest: 'more.yaml' })
     expect(more.outputs).toMatchObject({ created: '2' })
@@ -159,7 +159,7 @@ describe.concurrent('the action', () => {
     writeFileSync(join(service.folder, 'go'), '')
     const next = await repository.job(service.inputs, service.env)
     expect(next).toMatchObject({ failed: false, outputs: { 'exit-code': '0' } })
-    expect(readFileSync(next.outputs.json ?? '', 'utf8')).toContain('"result":"downloaded"')
+    expect(readFileSync(next.outputs.json ?? '', 'utf8')).toContain('"result": "downloaded"')
   })
 })
 

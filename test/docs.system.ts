@@ -23,6 +23,10 @@ const SKIPPED: readonly (readonly [begins: string, why: string])[] = [
   ['rushes doctor --models', 'needs servers of models: cli/doctor-models.test.ts'],
   ['rushes admin run ', 'needs a run of another kind: service/jobs.test.ts'],
   ['rushes batch examples/', 'needs a copy of the examples: examples.test.ts'],
+  [
+    'rushes run video -i start.png --end-image-url ',
+    'needs a model with these parameters: cli/media.test.ts',
+  ],
   ['rushes cancel run_7k2m9x ', 'needs an unfinished run: service/cancel.test.ts'],
 ]
 

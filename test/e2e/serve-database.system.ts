@@ -1,4 +1,5 @@
 /** `rushes serve --database`: nodes as processes on a real PostgreSQL, which also goes away. */
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import {
@@ -17,6 +18,7 @@ import {
   sharedPostgres,
   temporaryDatabase,
 } from '../support/postgres.js'
+import { onePixel } from '../support/quick-service.js'
 import { until } from '../support/until.js'
 
 const ENGINE = /rushes-engine/
@@ -131,7 +133,8 @@ describePostgres('serve --database', () => {
     async () => {
       const place = createPlace()
       const database = await newDatabase()
-      const busy = await node(place, database, '--engine', 'image=sleep 60')
+      // A run carries its engine over a restart, so this one does the work once the file `ready` is there.
+      const busy = await node(place, database, '--engine', `image=test -e ready || sleep 60; ${onePixel}`)
       const { stdout } = await rushes(busy, ['run', 'image', 'a fox', '--no-wait'])
       await until('the render', () => processesOf(place, ENGINE).length > 0 || undefined)
       const idle = await node(place, database, '--role', 'api')
@@ -147,6 +150,7 @@ describePostgres('serve --database', () => {
       } finally {
         await server.resume()
       }
+      writeFileSync(join(place.folder, 'ready'), '')
       const again = await node(place, database)
       const known = again.with({ RUSHES_API_KEY: busy.apiKey })
       expect(await rushes(known, ['wait', '--base-url', again.url, stdout.trim()])).toMatchObject({

@@ -23,6 +23,13 @@ export const isFinished = ({ phase }: JournalRun): boolean => phase === 'succeed
 
 /** Minimum length of the beginning of an id that names a run. */
 export const MIN_BEGINNING = 4
+
+/**
+ * Whether the beginning may be the id of another run: of a service that counts, the run 1234 is another one than 12345, and
+ * the journal does not know the runs of other machines.
+ */
+export const isOtherId = (beginning: string, id: string): boolean =>
+  /\d$/.test(beginning) && /^\d+$/.test(id.slice(beginning.length)) && !/\d[a-z]/i.test(id)
 const MAX_LISTED = 10
 
 /**
@@ -42,10 +49,10 @@ export async function findRun(ctx: Context, journal: Journal, name: string): Pro
     journal.findByKey(name.startsWith('~') ? name : `~${name}`) ??
     (name.includes('\0') ? undefined : journal.findByFile(resolve(name)))
   if (known !== undefined || name.length < MIN_BEGINNING) return known
-  const [id, ...others] = journal.idsFrom(name)
-  if (id === undefined) return undefined
+  const ids = journal.idsFrom(name)
+  const [id, ...others] = ids
+  if (id === undefined || ids.some((each) => isOtherId(name, each))) return undefined
   if (others.length === 0) return byId(id)
-  const ids = [id, ...others]
   throw usageError(
     `${ids.length} runs of the journal begin with ${shortened(name)}: ${ids.slice(0, MAX_LISTED).join(', ')}` +
       `${ids.length > MAX_LISTED ? ', …' : '.'}`,

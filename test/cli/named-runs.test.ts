@@ -120,6 +120,24 @@ describe('a file', () => {
     expect((await service.run(['show', path])).stdout).toMatch(new RegExp(`^run\t${first}\n`))
   })
 
+  it('never names the run that has the same id at the current service', async () => {
+    const home = temporaryFolder()
+    const file = join(home, 'fox.png')
+    const far = 'https://far.example.com'
+    const made = { path: file, bytes: 1, sha256: 'x', url: 'x', content_type: 'image/png' }
+    addRow(home, { id: '7', address: far }, (journal) => journal.files(far, '7', [made]))
+    addRow(home, { id: '7' })
+    const { fetch, asked } = createEchoService()
+    for (const command of ['cancel', 'download']) {
+      const { code, stderr } = await runCli([command, file], { home, env: SET, fetch })
+      expect({ code, stderr }).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(`7 was created at ${far}`),
+      })
+    }
+    expect(asked).toEqual([])
+  })
+
   it('names the run of a reference image', async () => {
     const service = await createCliService()
     const path = join(temporaryFolder(), 'fox.png')

@@ -84,10 +84,14 @@ export async function rowOf(ctx: Context, journal: Journal, name: string): Promi
 export async function idsNamed(ctx: Context, names: readonly string[]): Promise<readonly string[]> {
   // Without a readable journal, every word is an id.
   const journal = await ctx.journal().catch(() => undefined)
+  const here = await addressOr(ctx)
   const ids = new Set<string>()
   for await (const name of inTurns(names, ctx.interrupts.first)) {
     const run = journal && (await findRun(ctx, journal, name))
     if (run !== undefined && !hasId(run)) throw withoutId('This run', run)
+    // By its id alone, a run of a file would be taken for the one that has this id here.
+    if (run && here !== undefined && run.address !== here && journal?.find(here, run.id))
+      throw await livesElsewhere(ctx, run.id, run)
     ids.add(run?.id ?? checkRunId(name))
   }
   return [...ids]

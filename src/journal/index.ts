@@ -275,13 +275,13 @@ export class Journal {
     return this.write(
       dayLimit === undefined ? policy : 'required',
       (db) => {
+        if (requestId !== undefined && findRequest(db, address, requestId) !== undefined)
+          throw new RepeatedRequest(requestId)
         if (dayLimit !== undefined) {
           if (estimate === undefined)
             throw usageError(`${model} has no price, so maxCostPerDay cannot be checked.`)
           checkDay(db, dayLimit, estimate.millionths, this.#options.now())
         }
-        if (requestId !== undefined && findRequest(db, address, requestId) !== undefined)
-          throw new RepeatedRequest(requestId)
         const key = freeKey(db)
         const row = insertRow(db, 'runs', {
           ...{ key, address, profile, kind, model, input: writeJson(withoutData(input, media)) },

@@ -4,7 +4,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { identityOf } from '../../src/protocol/identity.js'
+import { dataUrl } from '../../src/protocol/media.js'
 import { readModelDocument } from '../../src/protocol/model-document.js'
+import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { ROOT } from '../support/project.js'
 import { entriesOf, problemsOf, type ReadOptions, read } from './folder.js'
 import { schemaAccepts } from './manifest-properties.js'
@@ -365,4 +367,14 @@ describe('what a manifest of today sends', () => {
     expect(rows).toHaveLength(runs)
     expect(createHash('sha256').update(rows.join('\n')).digest('hex')).toBe(hash)
   })
+})
+
+it('a data: URL in another parameter than image_urls has the hash that it had in earlier lock files', async () => {
+  const retouch = documentOf({ name: 'acme/retouch', kind: 'image', input: { mask_url: { type: 'string' } } })
+  const row = { model: 'acme/retouch', prompt: 'a fox', mask_url: dataUrl(ONE_PIXEL_PNG, 'image/png') }
+  const [entry] = await entriesOf(yaml([{ name: 'a', ...row }]), { documents: [retouch] })
+  expect(entry?.media).toContain('mask_url')
+  const { model, prompt, mask_url } = row
+  const text = JSON.stringify({ input: { mask_url, prompt }, model })
+  expect(identityOf(model, entry?.identityInput)).toBe(createHash('sha256').update(text).digest('hex'))
 })

@@ -49,6 +49,26 @@ describe('the beginning of an id', () => {
     expect((await runCli(['show', 'run_x'], { home })).stdout).toMatch(/^run\trun_x\n/)
   })
 
+  it('names no run where it may be the id of another one, as of a service that counts', async () => {
+    for (const ids of [['12345'], ['12345', '12346'], ['2026-11-12345']]) {
+      const counted = temporaryFolder()
+      for (const id of ids) addRow(counted, { id })
+      const { fetch, asked } = createEchoService()
+      const other = ids[0]?.slice(0, -1) ?? ''
+      expect((await runCli(['cancel', other], { home: counted, env: SET, fetch })).code).toBe(0)
+      expect(asked).toEqual([other])
+      const forget = await runCli(['forget', other, '--yes'], { home: counted })
+      expect(forget).toMatchObject({ code: 2, stderr: expect.stringContaining('is not in the journal') })
+    }
+  })
+
+  it('is not what list shows of such an id', async () => {
+    const counted = temporaryFolder()
+    for (const id of ['1000001', '2000001']) addRow(counted, { id })
+    const { stdout } = await runCli(['list'], { home: counted, tty: { stdout: true } })
+    expect(stdout).toMatch(/\n2000001 .*\n1000001 /)
+  })
+
   it('has at least four characters', async () => {
     const other = temporaryFolder()
     addRow(other, { id: 'abcdef' })
@@ -98,6 +118,24 @@ describe('a file', () => {
     await service.clock.advance(1_000)
     await service.run(['download', first, '-o', path])
     expect((await service.run(['show', path])).stdout).toMatch(new RegExp(`^run\t${first}\n`))
+  })
+
+  it('never names the run that has the same id at the current service', async () => {
+    const home = temporaryFolder()
+    const file = join(home, 'fox.png')
+    const far = 'https://far.example.com'
+    const made = { path: file, bytes: 1, sha256: 'x', url: 'x', content_type: 'image/png' }
+    addRow(home, { id: '7', address: far }, (journal) => journal.files(far, '7', [made]))
+    addRow(home, { id: '7' })
+    const { fetch, asked } = createEchoService()
+    for (const command of ['cancel', 'download']) {
+      const { code, stderr } = await runCli([command, file], { home, env: SET, fetch })
+      expect({ code, stderr }).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(`7 was created at ${far}`),
+      })
+    }
+    expect(asked).toEqual([])
   })
 
   it('names the run of a reference image', async () => {

@@ -48,6 +48,14 @@ describe('a create', () => {
     expect(journal.list({})).toHaveLength(4)
   })
 
+  it('that was sent already is called so, and not refused because of its own estimate', () => {
+    const { intend } = openJournal()
+    intend(6, { requestId: 'fox' })
+    expect(() => intend(6, { requestId: 'fox' })).toThrow(
+      /^A create with the request id "fox" was sent before/,
+    )
+  })
+
   it('counts until it is definitely not sent, also if its outcome is unknown or its run has failed', () => {
     const { intend, journal } = openJournal()
     const unsent = intend(4)

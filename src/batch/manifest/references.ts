@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import { writeJson } from '../../protocol/json.js'
 import { type MediaSummary, type MediaType, sourceFormOf } from '../../protocol/media.js'
-import { mediaSources, withMedia } from '../../protocol/media-parameters.js'
+import { IMAGE_URLS, mediaSources, withMedia } from '../../protocol/media-parameters.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { shortened } from '../../protocol/text.js'
 import type { Path } from './format.js'
@@ -69,7 +69,11 @@ export function referenceReaderIn(folder: string, rules: MediaRules): References
     if (form === 'blank') return 'a source is blank'
     if (form === 'invalid url') return `"${shortened(source, 100)}" is not a valid URL`
     if (form === 'standard input') return 'a manifest cannot read a file from standard input'
-    if (form === 'data') return { from: 'url', text: source, summary: rules.summaryOf(source) }
+    if (form === 'data') {
+      // Lock files of earlier versions have the text of all others: the row is not paid again for it.
+      const summary = taken.parameter === IMAGE_URLS ? rules.summaryOf(source) : undefined
+      return { from: 'url', text: source, summary }
+    }
     if (form === 'url' || form === 'run') return { from: form, text: source }
     if (form === 'row') return { ...unresolvedRow(source), type: taken.type }
     const path = resolve(folder, source)

@@ -23,6 +23,13 @@ export const isFinished = ({ phase }: JournalRun): boolean => phase === 'succeed
 
 /** Minimum length of the beginning of an id that names a run. */
 export const MIN_BEGINNING = 4
+
+/**
+ * Whether the beginning may be the id of another run: of a service that counts, the run 1234 is another one than 12345, and
+ * the journal does not know the runs of other machines.
+ */
+export const isOtherId = (beginning: string, id: string): boolean =>
+  /\d$/.test(beginning) && /^\d+$/.test(id.slice(beginning.length)) && !/\d[a-z]/i.test(id)
 const MAX_LISTED = 10
 
 /**
@@ -42,10 +49,10 @@ export async function findRun(ctx: Context, journal: Journal, name: string): Pro
     journal.findByKey(name.startsWith('~') ? name : `~${name}`) ??
     (name.includes('\0') ? undefined : journal.findByFile(resolve(name)))
   if (known !== undefined || name.length < MIN_BEGINNING) return known
-  const [id, ...others] = journal.idsFrom(name)
-  if (id === undefined) return undefined
+  const ids = journal.idsFrom(name)
+  const [id, ...others] = ids
+  if (id === undefined || ids.some((each) => isOtherId(name, each))) return undefined
   if (others.length === 0) return byId(id)
-  const ids = [id, ...others]
   throw usageError(
     `${ids.length} runs of the journal begin with ${shortened(name)}: ${ids.slice(0, MAX_LISTED).join(', ')}` +
       `${ids.length > MAX_LISTED ? ', …' : '.'}`,
@@ -77,10 +84,14 @@ export async function rowOf(ctx: Context, journal: Journal, name: string): Promi
 export async function idsNamed(ctx: Context, names: readonly string[]): Promise<readonly string[]> {
   // Without a readable journal, every word is an id.
   const journal = await ctx.journal().catch(() => undefined)
+  const here = await addressOr(ctx)
   const ids = new Set<string>()
   for await (const name of inTurns(names, ctx.interrupts.first)) {
     const run = journal && (await findRun(ctx, journal, name))
     if (run !== undefined && !hasId(run)) throw withoutId('This run', run)
+    // By its id alone, a run of a file would be taken for the one that has this id here.
+    if (run && here !== undefined && run.address !== here && journal?.find(here, run.id))
+      throw await livesElsewhere(ctx, run.id, run)
     ids.add(run?.id ?? checkRunId(name))
   }
   return [...ids]

@@ -8,7 +8,7 @@ import { formatAgo } from '../terminal/format.js'
 import { type Style, signsFor } from '../terminal/style.js'
 import { printTable } from '../terminal/table.js'
 import { cutToColumns } from '../terminal/text-width.js'
-import { isOnDisk, MIN_BEGINNING } from './journal-rows.js'
+import { isOnDisk, isOtherId, MIN_BEGINNING } from './journal-rows.js'
 import { promptOf } from './run-cells.js'
 
 const HEADER = ['RUN', 'STATUS', 'NAME', 'KIND', 'MODEL', 'AGE', 'WHERE', 'LABELS', 'FILE', 'PROMPT']
@@ -41,14 +41,18 @@ export function printRuns(ctx: Context, journal: Journal, runs: readonly Journal
   printTable(out, HEADER, rows, { optional: OPTIONAL, cut: sign })
 }
 
-/** Length at which the beginning of the id begins no other id of the journal. Only the ids beside it can share more. */
+/**
+ * Length at which the beginning of the id names the run, and begins no other id of the journal. Only the ids beside it can
+ * share more.
+ */
 function uniqueLength(journal: Journal, id: string): number {
   const lengths = journal.idsBeside(id).map((other) => {
     let common = 0
     while (common < id.length && id[common] === other[common]) common++
     return common + 1
   })
-  return Math.max(MIN_BEGINNING, ...lengths)
+  const length = Math.max(MIN_BEGINNING, ...lengths)
+  return isOtherId(id.slice(0, length), id) ? id.length : length
 }
 
 /** The name of the first file that is still there, and the number of the others. Not a name that is only the id. */

@@ -85,7 +85,7 @@ describe.concurrent('the action', () => {
     const first = await repository.job({ local: 'true', args: '\n--concurrency=1\n' })
     expect(first).toMatchObject({ failed: false, outputs: { created: '1', failed: '0', 'exit-code': '0' } })
     expect(first.summary).toMatch(/### rushes\.yaml\n\n1 run: 1 created/)
-    expect(readFileSync(first.outputs.json ?? '', 'utf8')).toMatch(/"name": "fox",[^]*"summary": \{/)
+    expect(readFileSync(first.outputs.json ?? '', 'utf8')).toMatch(/"name": "fox",[\s\S]*"summary": \{/)
     expect(repository.calls()).toContain('rushes batch --concurrency=1 --report ')
     const more = await repository.step({ local: 'true', manifest: 'more.yaml' })
     expect(more.outputs).toMatchObject({ created: '2' })

@@ -28,7 +28,7 @@ export function checkDay(db: OpenDatabase, limit: DayLimit, millionths: number, 
   throw new RushesError(
     'usage',
     `The estimate is ${amountText(millionths, currency)}, and that of the last 24 hours ${amountText(spent, currency)}, ` +
-      `but maxCostPerDay allows ${amountText(limit.millionths, currency)}: it was not sent.`,
+      `but maxCostPerDay allows ${amountText(limit.millionths, currency)}: its create was not sent.`,
     {
       hint:
         `${freeText(db.all(DAY_ESTIMATES, ...since), over)} To change the limit: ` +

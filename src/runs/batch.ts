@@ -179,10 +179,9 @@ class BatchRow implements Row {
   /** The same id may be another run at another service. */
   #elsewhere({ address, run }: Flight): RushesError | undefined {
     if (address === undefined || address === this.#session.address) return undefined
-    const flag = address === 'local' ? '--local' : `--base-url ${address}`
     return new RushesError('wait_timeout', `Its run was created at ${address} and is not finished.`, {
       runId: run,
-      hint: `Continue there with ${flag}. Nothing is paid twice.`,
+      hint: `Continue there with ${flagFor(address)}. Nothing is paid twice.`,
     })
   }
 
@@ -334,7 +333,7 @@ class BatchRow implements Row {
       const { address } = this.#session
       const where =
         service !== undefined && service !== address && this.step.flight === undefined
-          ? `It was created at ${service}. To continue there: --base-url ${service}.`
+          ? `It was created at ${service}. To continue there: ${flagFor(service)}.`
           : 'Check the API key: a run is visible only to its account.'
       return error.with({ hint: `${where} ${payAgain('<name>')}` })
     }
@@ -359,3 +358,5 @@ const leftoverWarnings = ({ entry, locked }: ActiveStep, made: Made): readonly s
   outputsOf(locked)
     .slice(outputsOf(made).length)
     .map(({ file }) => `${file} is from an earlier run of ${entry.name}, and stays as it is`)
+
+const flagFor = (address: string): string => (address === 'local' ? '--local' : `--base-url ${address}`)

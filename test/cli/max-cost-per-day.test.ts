@@ -43,7 +43,7 @@ describe('run', () => {
     const { code, stderr } = await service.run(FOX)
     expect({ code, created: creates(service) }).toEqual({ code: 2, created: 2 })
     expect(stderr).toBe(
-      'error: The estimate is 2 USD, and that of the last 24 hours 4 USD, but maxCostPerDay allows 5 USD: it was not sent.\n' +
+      'error: The estimate is 2 USD, and that of the last 24 hours 4 USD, but maxCostPerDay allows 5 USD: its create was not sent.\n' +
         '  There is room again at 2026-01-02T00:00Z. To change the limit: `rushes config set maxCostPerDay <amount>`, ' +
         'or RUSHES_MAX_COST_PER_DAY.\n',
     )
@@ -61,7 +61,7 @@ describe('run', () => {
     expect(code).toBe(10)
     expect(stdout.trim().split('\n')).toHaveLength(1)
     expect(stderr).toContain(
-      'but maxCostPerDay allows 5 USD: it was not sent. 1 of 2 runs was created and is paid for.',
+      'but maxCostPerDay allows 5 USD: its create was not sent. 1 of 2 runs was created and is paid for.',
     )
     expect(rowsOf(service.home).map(({ phase }) => phase)).toEqual(['running', 'succeeded'])
   })
@@ -133,7 +133,9 @@ describe('batch', () => {
     const stopped = await run(withOther(service, 'a fox'))
     expect(stopped.code).toBe(10)
     expect(stopped.stdout).toMatch(/fox\.png\n$/)
-    expect(stopped.stderr).toMatch(/hen \(line 1\): .*but maxCostPerDay allows 5 USD: it was not sent\./)
+    expect(stopped.stderr).toMatch(
+      /hen \(line 1\): .*but maxCostPerDay allows 5 USD: its create was not sent\./,
+    )
     service.clock.jump(86_400_000)
     expect((await run()).code).toBe(0)
     expect(creates(service)).toBe(3)

@@ -34,7 +34,7 @@ describe('a create', () => {
       expect.objectContaining({
         ...{ code: 'usage', exitCode: 2 },
         message:
-          'The estimate is 4 USD, and that of the last 24 hours 9 USD, but maxCostPerDay allows 10 USD: it was not sent.',
+          'The estimate is 4 USD, and that of the last 24 hours 9 USD, but maxCostPerDay allows 10 USD: its create was not sent.',
         hint: expect.stringMatching(/^There is room again at 2026-01-02T00:00Z\. To change the limit: /),
       }),
     )

@@ -139,7 +139,7 @@ export function parseLock(text: string, path: string): Lock {
     if (pending !== undefined)
       throw usageError(
         `${path}: the run of "${name}" is in flight in an earlier version of rushes.`,
-        'Finish the batch with that version, or get the run with `rushes wait` and remove "pending" from the entry.',
+        'Get its file with `rushes wait <id> -o <path>` first. Once "pending" is removed from the entry, the next batch creates and pays for it again.',
       )
     const made = madeOf(fields)
     if (!isObject(entry) || (made === undefined && fields.sha256 !== undefined))

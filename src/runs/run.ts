@@ -398,7 +398,8 @@ export class Run {
     const { journal, address } = this.#session
     const { code, message, httpStatus: answerStatus } = error
     if (code === 'run_not_found') journal?.notFound(address, this.id, { code, message, answerStatus })
-    this.end({ is: 'failed', error })
+    const isOfThisCommand = code === 'run_not_found' && this.#sentAtMs !== undefined
+    this.end({ is: 'failed', error: isOfThisCommand ? lostByService(error) : error })
   }
 
   #ended(state: RunState): void {
@@ -464,3 +465,10 @@ function seedIn(body: unknown): number | bigint | undefined {
   const seed = isObject(body) && isObject(body.input) ? body.input.seed : undefined
   return typeof seed === 'bigint' || Number.isSafeInteger(seed) ? (seed as number | bigint) : undefined
 }
+
+/** The id comes from the service, so that there is nothing to check about it. */
+const lostByService = (error: RushesError): RushesError =>
+  error.with({
+    consequence: 'The service accepted this run before, and it may be paid for.',
+    hint: 'Check the runs of your account before you create it again.',
+  })

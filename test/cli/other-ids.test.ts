@@ -37,6 +37,18 @@ function createOddService(ids: readonly string[], answersFor: readonly string[])
   return { fetch, seen }
 }
 
+it('a run that the service accepted and then does not know may be paid for', async () => {
+  const fetch: Fetch = async ({ method }) =>
+    method === 'POST'
+      ? responseOf({ status: 201, body: { id: 'r1' } })
+      : responseOf({ status: 404, body: { error: { code: 'run_not_found', message: 'No such run.' } } })
+  const home = temporaryFolder()
+  const { code, stderr } = await runCli(['run', 'image', 'a fox'], { home, env: SET, fetch })
+  expect(code).toBe(6)
+  expect(stderr).toMatch(/r1: .*The service accepted this run before, and it may be paid for\./)
+  expect(stderr).toContain('Check the runs of your account before you create it again.')
+})
+
 describe('a status response with the id of another run', () => {
   it('is a bad response: its picture is not taken, and the run stays unfinished', async () => {
     const [home, folder] = [temporaryFolder(), temporaryFolder()]

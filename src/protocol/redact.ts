@@ -1,6 +1,6 @@
 /**
  * Redacts the API key in text from a service: some services include the request in their error messages, which end up
- * in logs. It is found as it is, as JSON has it, and as a URL has it.
+ * in logs. Each character of the key is found as it is, and escaped for JSON or for a URL, also more than once.
  */
 
 /** The text that replaces the secret. */
@@ -9,32 +9,34 @@ export const REDACTED = '[API key]'
 /** Minimum length of a secret that is redacted. A shorter secret would match parts of ordinary words. */
 const MIN_SECRET_LENGTH = 8
 
+/** Of a longer secret, the rest is not compared, only counted: a longer expression would take long to compile. */
+const MAX_COMPARED_LENGTH = 256
+const ANY_SPELLING = '(?:\\\\*(?:u00[\\da-fA-F]{2}|[^\\\\%])|%(?:25)*[\\da-fA-F]{2}|%)'
+
+/** An escape that the end of the text cuts. */
+const TORN_ESCAPE = '(?:%(?:25)*[\\da-f]?|\\\\+(?:u0{0,2}[\\da-f]?)?)?'
+
 /**
  * Returns a function that redacts one secret. It also redacts a beginning of the secret at the end of the text, because a
  * connection may break in the middle of the secret.
  */
 export function createRedact(secret: string): (text: string) => string {
   if (secret.length < MIN_SECRET_LENGTH) return (text) => text
-  const spellings = spellingsOf(secret)
-  return (text) => {
-    const redacted = spellings.reduce((rest, spelling) => rest.replaceAll(spelling, REDACTED), text)
-    const torn = Math.max(...spellings.map((spelling) => tornAtEnd(redacted, spelling)))
-    return torn === 0 ? redacted : `${redacted.slice(0, -torn)}${REDACTED}`
-  }
+  const spelled = [...secret.slice(0, MAX_COMPARED_LENGTH)].map(spellingsOf)
+  const others = Math.max(0, secret.length - MAX_COMPARED_LENGTH)
+  const rest = others === 0 ? '' : `(?:${ANY_SPELLING}{${others}}|\\S*$)`
+  const beginning = spelled.slice(0, MIN_SECRET_LENGTH).join('')
+  const more = spelled
+    .slice(MIN_SECRET_LENGTH)
+    .reduceRight((inner, character) => `(?:${character}${inner})?`, '')
+  const whole = new RegExp(spelled.join('') + rest, 'g')
+  const torn = new RegExp(`${beginning}${more}${TORN_ESCAPE}$`)
+  return (text) => text.replace(whole, REDACTED).replace(torn, REDACTED)
 }
 
-/** Returns the secret as it is and as encoders write it, the longest first: one may contain another. */
-function spellingsOf(secret: string): readonly string[] {
-  const json = JSON.stringify(secret).slice(1, -1)
-  const urls = [encodeURI, encodeURIComponent].map((encode) => encode(secret.toWellFormed()))
-  const inLowerCase = urls.map((url) => url.replace(/%../g, (escaped) => escaped.toLowerCase()))
-  const all = new Set([secret, json, json.replaceAll('/', '\\/'), ...urls, ...inLowerCase])
-  return [...all].sort((a, b) => b.length - a.length)
-}
-
-/** Returns the length of the beginning of the spelling with which the text ends; 0 for a shorter one than any secret. */
-function tornAtEnd(text: string, spelling: string): number {
-  for (let length = spelling.length - 1; length >= MIN_SECRET_LENGTH; length--)
-    if (text.endsWith(spelling.slice(0, length))) return length
-  return 0
+function spellingsOf(character: string): string {
+  const itself = character.replace(/[^\w]/, '\\$&')
+  const digits = character.charCodeAt(0).toString(16).padStart(2, '0')
+  const hex = [...digits].map((digit) => `[${digit}${digit.toUpperCase()}]`).join('')
+  return `(?:\\\\*(?:${itself}|u00${hex})|%(?:25)*${hex})`
 }

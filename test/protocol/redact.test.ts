@@ -1,19 +1,52 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createRedact } from '../../src/protocol/redact.js'
 
 const KEY = 'rk_live/"4f%9+secret'
 const redact = createRedact(KEY)
 
+const hex = (character: string) => character.charCodeAt(0).toString(16).padStart(2, '0')
+const url = (character: string) => `%${hex(character).toUpperCase()}`
+const json = (character: string) => `\\u00${hex(character)}`
+const each = (key: string, write: (character: string) => string) => [...key].map(write).join('')
+
+/** Each character of the key as it is or as an escape of it. Its compilation takes too long for a long key. */
+function beforeNesting(key: string): RegExp {
+  const spelt = (character: string) => {
+    const digits = [...hex(character)].map((digit) => `[${digit}${digit.toUpperCase()}]`).join('')
+    const itself = character.replace(/[^\w]/, '\\$&')
+    return `(?:${/[/"\\]/.test(character) ? '\\\\?' : ''}${itself}|\\\\u00${digits}|%${digits})`
+  }
+  return new RegExp([...key].map(spelt).join(''), 'g')
+}
+
 describe('a key in what a service said', () => {
   it.each([
     ['as it is', KEY],
     ['as JSON', JSON.stringify(KEY).slice(1, -1)],
     ['as JSON, with escaped slashes', JSON.stringify(KEY).slice(1, -1).replace('/', '\\/')],
+    ['as JSON, with every character escaped', each(KEY, json)],
+    ['as JSON, in capitals', each(KEY, (character) => json(character).toUpperCase().replace('U', 'u'))],
     ['in a URL', encodeURIComponent(KEY)],
-    ['in a URL, with small digits', encodeURIComponent(KEY).replace(/%../g, (each) => each.toLowerCase())],
-    ['in a whole URL', encodeURI(KEY)],
+    ['in a URL, with every character encoded', each(KEY, url)],
   ])('is redacted %s', (_, written) => {
     expect(redact(`Bearer ${written}, and ${written}.`)).toBe('Bearer [API key], and [API key].')
+  })
+
+  it('redacts the key in any mixture of spellings', () => {
+    const character = fc.constantFrom(...'ab/".-_09'.split(''))
+    const spelling = fc.constantFrom((text: string) => text, json, url)
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(character, spelling), { minLength: 8, maxLength: 40 }),
+        fc.constantFrom('', 'x', 'x\\', '%', 'x%2', '\\u00', '%20', '\\u0020', '\\n'),
+        (spelt, before) => {
+          const key = spelt.map(([plain]) => plain).join('')
+          const written = spelt.map(([plain, write]) => write(plain)).join('')
+          expect(createRedact(key)(`${before} ${written} x`)).toBe(`${before} [API key] x`)
+        },
+      ),
+    )
   })
 
   it('redacts a key that the end of the text cuts after its eighth character', () => {
@@ -28,10 +61,56 @@ describe('a key in what a service said', () => {
     expect(createRedact('abababacx')('x abababababac')).toBe('x abab[API key]')
   })
 
-  it.each(['%', '%2', '\\', '\\"', '%22k'])(
+  it.each([
+    ['acme%41live"9f8e7d6c', (key: string) => new URL(`https://h/api?key=${key}`).href],
+    ['sk-ab%2Fcd{efgh}', (key: string) => new URL(`https://h/${key}`).href],
+    [String.raw`sk-\u0041bc"defgh`, (key: string) => key.replace('"', String.raw`\"`)],
+    ['sk-%2541%25"abcdefgh', (key: string) => key.replace('"', '%22')],
+    ['sk-%2541%25"abcdefgh', (key: string) => encodeURIComponent(encodeURIComponent(key))],
+  ])('is redacted where its own escapes are kept and other characters are encoded: %s', (key, write) => {
+    const written = write(key)
+    const at = /acme|sk-/.exec(written)?.index ?? 0
+    expect(createRedact(key)(`${written} x`)).toBe(`${written.slice(0, at)}[API key] x`)
+  })
+
+  it('redacts the key as encoders write it', () => {
+    const character = fc.constantFrom(
+      ...'abcxyz089%\\"/{<&+#|u'.split(''),
+      '%41',
+      '%2F',
+      '%25',
+      '\\u0041',
+      '\\/',
+    )
+    const write = fc.constantFrom(
+      (text: string) => text,
+      encodeURI,
+      encodeURIComponent,
+      (text: string) => new URL(`https://h/?${text}`).href,
+      (text: string) => new URL(`https://h/?${text}`).search,
+      (text: string) => new URL(`https://h/${text.replace(/[\\/#]/g, '-')}`).pathname,
+      JSON.stringify,
+      (text: string) => JSON.stringify(text).replace(/[<>&]/g, json),
+      (text: string) => JSON.stringify(new URL(`https://h/?${text}`).href),
+      (text: string) => JSON.stringify(JSON.stringify(text)),
+    )
+    fc.assert(
+      fc.property(fc.array(character, { minLength: 12, maxLength: 20 }), write, (parts, encode) => {
+        const key = `sk-${parts.join('')}-kept`
+        const written = encode(`(${key})`)
+        // In a URL, what follows a # is not part of the query, and a path ends elsewhere: then it is not the key.
+        fc.pre(beforeNesting(key).test(written))
+        expect(createRedact(key)(written)).not.toMatch(/sk|kept/)
+      }),
+      { numRuns: 150 },
+    )
+  })
+
+  it.each(['%', '%2', '\\', '\\u', '\\u0', '\\u00', '\\u002'])(
     'is redacted where the text ends within an escape: %s',
     (torn) => {
       expect(createRedact('sk-abcdefghij"klmno')(`torn sk-abcdefghij${torn}`)).toBe('torn [API key]')
+      expect(createRedact('sk-%41bcdefghij"{klmno')(`torn sk-%41bcdefghij%22${torn}`)).toBe('torn [API key]')
     },
   )
 
@@ -41,10 +120,15 @@ describe('a key in what a service said', () => {
     expect(createRedact('short')('short')).toBe('short')
   })
 
-  it('takes little time for a long key', () => {
+  it('takes time that grows with the text alone, however long the key is', () => {
     const long = `eyJ${'aB3-_'.repeat(3_200)}`
-    expect(createRedact(long)(`Bearer ${long} and ${long}.`)).toBe('Bearer [API key] and [API key].')
-    const almost = `${'a'.repeat(16_000)}b`.repeat(100)
+    expect(createRedact(long)(`Bearer ${long} and ${each(long, url)}.`)).toBe(
+      'Bearer [API key] and [API key].',
+    )
+    // Compared at each character, this would take 10^10 steps.
+    expect(createRedact(`sk-%41${'a'.repeat(16_000)}"`)('sk-%41'.repeat(100_000))).toContain('%41')
+    // Of a longer key only the beginning is compared.
+    const almost = `${'a'.repeat(200)}b`.repeat(100)
     expect(createRedact(`${'a'.repeat(16_000)}c`)(almost)).toBe(almost)
   })
 })

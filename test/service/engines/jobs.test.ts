@@ -1,7 +1,8 @@
 /** The life of a job at a provider that costs money: it is paid for once, whatever happens. */
 import { once } from 'node:events'
-import { readdirSync } from 'node:fs'
+import { readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { createNetwork } from '../../../src/host/undici.js'
 import {
@@ -388,6 +389,16 @@ describe('a job', () => {
     await expect(clock.runUntil(render({ folder }))).rejects.toThrow('which is not an image')
     expect([server.count('GET /files/'), readdirSync(folder)]).toEqual([1, []])
     expect(stored.at(-1)).toMatchObject({ handle: { id: 'job_1' }, end: 'over' })
+  })
+
+  test('without a usable result removes nothing behind a link in the place of its folder', async () => {
+    const { server, clock, render } = await open()
+    const [others, folder] = [temporaryFolder(), join(temporaryFolder(), 'link')]
+    writeFileSync(join(others, '.profile'), 'of others')
+    symlinkSync(others, folder)
+    server.fault('GET /files/', { body: '<svg xmlns="http://www.w3.org/2000/svg"/>' }, 100)
+    await expect(clock.runUntil(render({ folder }))).rejects.toThrow('which is not an image')
+    expect(readdirSync(others)).toContain('.profile')
   })
 
   test('whose model has another server now gets no request, and its outcome is unknown', async () => {

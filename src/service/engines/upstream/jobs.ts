@@ -9,10 +9,11 @@
  * A worker that takes the run over goes on from there. A type of server is a `JobServer`: what its requests are, and what
  * its answers mean.
  */
-import { readdir, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createLateSignal, withTimeout } from '../../../host/abort.js'
 import type { Clock } from '../../../host/clock.js'
+import { holdFolder } from '../../../host/own-folder.js'
 import { retry, retryErrors, stepOf } from '../../../host/retry.js'
 import { isObject } from '../../../protocol/parse.js'
 import { asSentence, printable, shortened } from '../../../protocol/text.js'
@@ -454,7 +455,11 @@ async function fetchOutputs<Result>(
 /** Removes the files that a failed try has left. Their names begin with a dot. */
 async function removeHiddenFiles(folder: string): Promise<void> {
   if (folder === '') return
-  for (const name of await readdir(folder).catch(() => []))
+  // Behind a link in the place of the folder there are files of others.
+  const names = await holdFolder(folder)
+    .then((own) => own.names())
+    .catch(() => [])
+  for (const name of names)
     if (name.startsWith('.')) await rm(join(folder, name), { force: true }).catch(() => {})
 }
 

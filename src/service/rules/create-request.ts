@@ -192,8 +192,11 @@ function checkInputBounds(document: ModelDocument, input: ModelInput): void {
   }
   for (const source of mediaSources(input, media)) {
     const text = String(source.value)
-    if (text.length > MAX_URL_CHARACTERS && !/^data:/i.test(text))
+    if (/^data:/i.test(text)) continue
+    if (text.length > MAX_URL_CHARACTERS)
       refuse(`input.${placeText(source)} is longer than ${MAX_URL_CHARACTERS} characters.`)
+    if (!/^https?:\/\//i.test(text) || !URL.canParse(text))
+      refuse(`input.${placeText(source)} is not an http(s) or data: URL.`)
   }
   const huge = pathOfHugeNumber(input, 'input')
   if (huge !== undefined) refuse(`${huge} is a number outside the range of ±${Number.MAX_VALUE}.`)

@@ -16,8 +16,8 @@ import { writeJson } from '../../protocol/json.js'
 import { dataUrl, mediaContentType, mediaProblem } from '../../protocol/media.js'
 import { firstPicture, mediaParameters, mediaSources } from '../../protocol/media-parameters.js'
 import type { ModelDocument, ModelInput } from '../../protocol/models.js'
-import { isSentImage, valueOfText } from '../../protocol/parameters.js'
-import { creditsOf } from '../../protocol/price.js'
+import { isSentImage, listedValues, valueOfText } from '../../protocol/parameters.js'
+import { creditsOf, defaultsOf } from '../../protocol/price.js'
 import { shortened } from '../../protocol/text.js'
 import { inputProblems } from '../../protocol/validate.js'
 import { logCreate } from '../http/api-routes.js'
@@ -257,7 +257,8 @@ export function addNewRunRoutes(app: FastifyInstance, site: Site): void {
       ...(read.references[firstPicture(read.model.input) ?? ''] ?? []).map((each) => ['reference', each]),
     ]
     reply.header('hx-replace-url', site.path(`/new?${new URLSearchParams(fields)}`))
-    return site.page(reply, NewRunPage, await forms.view(request, { ...read, problems: {} }))
+    const values = keptValues(read, forms.model(fieldOf(form, 'shown_model')))
+    return site.page(reply, NewRunPage, await forms.view(request, { ...read, values, problems: {} }))
   })
 
   site.post(app, '/new/price', async (form, request, reply) => {
@@ -271,6 +272,18 @@ export function addNewRunRoutes(app: FastifyInstance, site: Site): void {
       return site.page(reply, NewRunPage, await forms.view(request, sent.refused), sent.status)
     return site.redirect(reply, sent.ids.length === 1 ? `/runs/${sent.ids[0]}` : '/runs')
   })
+}
+
+/** The texts that stay for another model: no default of the model before, and no choice that this one does not have. */
+function keptValues({ values, model }: ReadForm, before: ModelDocument): Values {
+  const defaults = defaultsOf(before.input)
+  return Object.fromEntries(
+    Object.entries(values).filter(([name, text]) => {
+      const { [name]: schema } = model.input.properties
+      const choices = schema && listedValues(schema)
+      return text !== String(defaults[name]) && (choices === undefined || choices.includes(text))
+    }),
+  )
 }
 
 const problemsOf = ({ input: schema }: ModelDocument, input: ModelInput): ReadForm['problems'] =>

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { ModelDocument } from '../../../src/protocol/models.js'
 import { builtInSchema } from '../../../src/protocol/parameters.js'
 import {
+  BOAT,
   type Browser,
   createBrowser,
   createConsoleService,
@@ -42,6 +43,17 @@ test('the form has the fields of the model, seconds after durations, and the pri
   })
   expect(other.body).toContain('kept</textarea>')
   expect(hiddenField(other, 'form_key')).toBe('k')
+})
+
+test.each([
+  ['1:1', '16:9'],
+  ['2:3', '16:9'],
+  ['3:4', '3:4'],
+])('with another model, the ratio %s of an image becomes %s', async (aspect_ratio, expected) => {
+  const { browser } = await createForm()
+  const shown = { shown_model: FOX.model, model: BOAT.model }
+  const { body } = await browser.submit('/new/form', { ...shown, aspect_ratio })
+  expect(/name="aspect_ratio" value="([^"]*)" checked/.exec(body)?.[1]).toBe(expected)
 })
 
 test('the price follows the fields and the number of runs, without the files', async () => {

@@ -7,18 +7,6 @@ import { OUTCOME_UNKNOWN, REFUNDED } from '../../protocol/run-state.js'
 import { type JobIntent, OutcomeUnknown, type StoredJob } from '../engines/engine.js'
 import { type AccountState, checkBudget } from '../rules/key-checks.js'
 import { moveBalance } from './accounts.js'
-import type {
-  AddedRun,
-  CanceledEnd,
-  CanceledRun,
-  ClaimedRun,
-  DecidedRun,
-  FailedRuns,
-  Idempotency,
-  NewRun,
-  StoppingRun,
-  UnknownDecision,
-} from './contract.js'
 import {
   DOCUMENT,
   failureOf,
@@ -31,7 +19,23 @@ import {
   recordOf,
   runOf,
 } from './rows.js'
-import { canceled, type RunFailure, type StoredOutput, type StoredRun, withRefund } from './run.js'
+import {
+  type AddedRun,
+  type CanceledEnd,
+  type CanceledRun,
+  type ClaimedRun,
+  canceled,
+  type DecidedRun,
+  type FailedRuns,
+  type Idempotency,
+  type NewRun,
+  type RunFailure,
+  type StoppingRun,
+  type StoredOutput,
+  type StoredRun,
+  type UnknownDecision,
+  withRefund,
+} from './run.js'
 import {
   checkSession,
   type Database,
@@ -92,7 +96,7 @@ export function createRunStore(database: Database) {
       check = (account: AccountState) => checkBudget(account, run.price, run.createdAtMs),
     ): Promise<AddedRun> =>
       repeatable(database, async (tx) => {
-        if (run.by !== undefined) await checkSession(tx, dialect, run.by)
+        await checkSession(tx, dialect, run.by)
         return await addRun(tx, dialect, run, check)
       }),
     /** Returns the id of the run that this same request has created. */
@@ -140,7 +144,7 @@ export function createRunStore(database: Database) {
       hasNul(id)
         ? undefined
         : await repeatable(database, async (tx) => {
-            if (by !== undefined) await checkSession(tx, dialect, by)
+            await checkSession(tx, dialect, by)
             const row = await lockRun(tx, dialect, id)
             const isOfAccount = accountId === undefined || accountId === Number(row?.account_id)
             return row && isOfAccount ? await cancelRun(tx, row, nowMs) : undefined

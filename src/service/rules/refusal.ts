@@ -39,8 +39,6 @@ export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly code: RefusalCode
   readonly status: number
-  /** Of a create that was refused for its model or input: see `ReadCreate`. */
-  request: string | undefined
 
   /** The message is the cause from the table, followed by `detail`. */
   constructor(code: RefusalCode, detail?: string) {

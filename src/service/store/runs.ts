@@ -66,6 +66,9 @@ const CREATED_BEFORE = `
     SELECT id, request FROM runs
     WHERE account_id = :accountId AND idempotency_key = :key AND created_at > :sinceMs ORDER BY sequence DESC LIMIT 1`
 
+const repeatedRun = (before: Row | undefined, idempotency: Idempotency | undefined): AddedRun | undefined =>
+  before && (before.request === idempotency?.request ? { id: String(before.id) } : { refused: 'key_reused' })
+
 const moveSpend = (tx: Transaction, keyId: number, price: number, used: number) =>
   tx.run('UPDATE keys SET spent = spent + :price, used = used + :used WHERE id = :keyId', {
     keyId,
@@ -99,13 +102,10 @@ export function createRunStore(database: Database) {
         await checkSession(tx, dialect, run.by)
         return await addRun(tx, dialect, run, check)
       }),
-    /** Returns the id of the run that this same request has created. */
-    async findCreated(
-      accountId: number,
-      { key, request, sinceMs }: Idempotency,
-    ): Promise<string | undefined> {
-      const row = await get(CREATED_BEFORE, { accountId, key, sinceMs })
-      return row?.request === request ? String(row.id) : undefined
+    /** Returns the run that this same request has created, or the refusal if another request has used its key. */
+    async findCreated(accountId: number, idempotency: Idempotency): Promise<AddedRun | undefined> {
+      const { key, sinceMs } = idempotency
+      return repeatedRun(await get(CREATED_BEFORE, { accountId, key, sinceMs }), idempotency)
     },
     async findRun(id: string, accountId: number): Promise<StoredRun | undefined> {
       if (hasNul(id)) return undefined
@@ -304,8 +304,8 @@ async function addRun(
     idempotency && tx.get(CREATED_BEFORE, { accountId, key: idempotency.key, sinceMs: idempotency.sinceMs }),
   ])
   if (existing !== undefined) return { id }
-  if (before !== undefined)
-    return before.request === idempotency?.request ? { id: String(before.id) } : { refused: 'key_reused' }
+  const repeated = repeatedRun(before, idempotency)
+  if (repeated !== undefined) return repeated
   if (account === undefined)
     throw new Error(
       keyId === undefined ? `Account ${accountId} does not exist.` : `Key ${keyId} does not exist.`,

@@ -98,8 +98,7 @@ export function checkStructure(body: Uint8Array, maxValues = MAX_VALUES): void {
     } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth--
     if (depth > MAX_DEPTH)
       throw new Refusal('invalid_input', `The body is nested more than ${MAX_DEPTH} levels deep.`)
-    if (values > maxValues)
-      throw new Refusal('invalid_input', `The body has more than ${maxValues} values.`)
+    if (values > maxValues) throw new Refusal('invalid_input', `The body has more than ${maxValues} values.`)
   }
 }
 

@@ -1,19 +1,19 @@
 /** `create_image`, `create_video` and `create_model_run`. */
 import { randomUUID } from 'node:crypto'
 import { EXIT, RushesError, usageError } from '../../errors.js'
-import { Interruption } from '../../host/interrupts.js'
+import { asRushesError, Interruption } from '../../host/interrupts.js'
 import type { JournalRun } from '../../journal/index.js'
 import { identityOf } from '../../protocol/identity.js'
 import { writeJson } from '../../protocol/json.js'
 import type { Kind } from '../../protocol/models.js'
 import { amountOf, amountText } from '../../protocol/price.js'
 import type { Context } from '../context/context.js'
-import { type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
+import { deliveryOf } from '../flags/delivery.js'
 import { labelsOf } from '../flags/labels.js'
 import type { CostLimit } from '../models/cost-limit.js'
 import { checkTarget } from '../runs/check-target.js'
 import { createRuns } from '../runs/create-runs.js'
-import { buildRequest, type RequestOptions } from '../runs/request.js'
+import { buildRequest, type RequestOptions, type RunRequest } from '../runs/request.js'
 import { revisit } from '../runs/revisit.js'
 import { modelFor } from '../settings/required-settings.js'
 import { type Answer, errorAnswer, leftJson, leftText, runsAnswer } from './answers.js'
@@ -84,34 +84,58 @@ interface Parts {
   readonly job: Job
 }
 
-async function carryOut(
-  ctx: Context,
-  create: Create,
-  { session, limit, observer, job }: Parts,
-): Promise<void> {
-  const { model, requestId, delivery, labels, isDryRun } = create
+async function carryOut(ctx: Context, create: Create, parts: Parts): Promise<void> {
+  const { session, limit, job } = parts
+  const { model, requestId, isDryRun } = create
   const earlier = model === undefined || isDryRun ? undefined : await earlierCreate(ctx, requestId)
   // Before images are read.
   if (model !== undefined && earlier === undefined && !isDryRun) limit.checkRuns(1)
   const request = await buildRequest(ctx, requestOf(session, create))
-  if (request.model === undefined || request.body === undefined) throw await ctx.missingError(request.missing)
-  const options: DeliveryOptions = { ...delivery, download: true }
-  if (earlier !== undefined) {
-    if (earlier.identity !== identityOf(request.model, request.input, undefined, request.media))
-      throw otherRequest(requestId)
-    job.estimate = earlier.estimate
-    job.id = idOf(earlier, requestId)
-    await revisit(ctx, [idOf(earlier, requestId)], options, { many: 'same command', observer })
-    return
-  }
+  const { body } = request
+  if (request.model === undefined || body === undefined) throw await ctx.missingError(request.missing)
+  const sent = { ...request, model: request.model, body }
+  if (earlier !== undefined) return followEarlier(ctx, earlier, sent, create, parts)
   job.estimate = limit.prices.estimate(request)
   if (isDryRun) return
+  await createNew(ctx, sent, create, parts).catch((thrown: unknown) =>
+    job.errors.push(asRushesError(thrown)),
+  )
+  if (!job.errors.some(({ exitCode }) => exitCode === EXIT.usage)) return
+  // Another server may have sent this very create meanwhile, and what it costs may have reached a limit.
+  const other = await earlierCreate(ctx, requestId)
+  if (other === undefined) return
+  job.errors.length = 0
+  await followEarlier(ctx, other, sent, create, parts)
+}
+
+type SentRequest = RunRequest & { readonly model: string; readonly body: Uint8Array }
+
+async function followEarlier(
+  ctx: Context,
+  earlier: JournalRun,
+  request: SentRequest,
+  { requestId, delivery }: Create,
+  { job, observer }: Parts,
+): Promise<void> {
+  if (earlier.identity !== identityOf(request.model, request.input, undefined, request.media))
+    throw otherRequest(requestId)
+  job.estimate = earlier.estimate
+  job.id = idOf(earlier, requestId)
+  await revisit(ctx, [job.id], { ...delivery, download: true }, { many: 'same command', observer })
+}
+
+async function createNew(
+  ctx: Context,
+  request: SentRequest,
+  { delivery, labels, requestId }: Create,
+  { limit, job, observer }: Parts,
+): Promise<void> {
   await limit.check(() => limit.prices.sum([request]))
-  const checked = await deliveryOf(ctx, options, { runs: 1 })
+  const checked = await deliveryOf(ctx, { ...delivery, download: true }, { runs: 1 })
   checkTarget(ctx, checked, { runs: 1, kind: request.kind })
   await createRuns(ctx, {
     ...request,
-    ...{ model: request.model, body: request.body, labels, requestId, observer, limit },
+    ...{ labels, requestId, observer, limit },
     connection: await ctx.connect(),
     delivery: checked,
     count: 1,

@@ -134,7 +134,9 @@ export function unknownFlag(typed: string, command: Command, model?: NamedModel)
       `${flag} is a flag of the subcommands of \`${fullName(command)}\`.`,
       `Write it after one of them: ${orList(owners.map((each) => each.name()))}.`,
     )
-  const known = flagOf(command, flag)
+  const known = [...command.options, ...command.createHelp().visibleOptions(command)].find(
+    ({ long, short }) => flag === long || flag === short,
+  )
   if (known !== undefined)
     return known.required
       ? usageError(`${flag} must be written after \`${fullName(command)}\`.`, seeHelp(command))

@@ -2,15 +2,15 @@
 import { Command, CommanderError, Help, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import type { RunEstimate } from '../../journal/index.js'
-import { DEFAULTS } from '../../protocol/defaults.js'
 import { isModelName, KINDS, type Kind, type ModelDocument, type ModelSchema } from '../../protocol/models.js'
-import { builtInSchema, flagsOf } from '../../protocol/parameters.js'
+import { builtInSchema } from '../../protocol/parameters.js'
 import { amountOf, amountText } from '../../protocol/price.js'
 import { printable, shortened } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
-import { addDeliveryOptions, type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
-import { labelOption, labelsOf } from '../flags/labels.js'
-import { modelOptions, parametersGiven } from '../flags/model-flags.js'
+import { type DeliveryOptions, deliveryOf, deliveryOptions } from '../flags/delivery.js'
+import { labelsOf } from '../flags/labels.js'
+import { flagsOf, modelOptions, parametersGiven } from '../flags/model-flags.js'
+import { MAX_UNASKED_RUNS, runOptions } from '../flags/run-options.js'
 import { wholeNumber } from '../flags/values.js'
 import { GLOBAL_OPTIONS } from '../help/format-help.js'
 import { unknownFlag, usageOf } from '../help/usage-errors.js'
@@ -35,8 +35,6 @@ interface RunFlags extends DeliveryOptions {
 }
 
 const MAX_RUNS = 10_000
-/** On a terminal, more runs than this need a confirmation. */
-const MAX_UNASKED_RUNS = Number(DEFAULTS.unaskedRuns)
 
 const INPUT = ['--input <json>', 'Whole input: JSON, @file or -; flags override it'] as const
 
@@ -184,19 +182,8 @@ async function printHelp(
   return EXIT.ok
 }
 
-/** The rare ones are last. */
 function addRunOptions(command: Command): void {
-  const option = (flags: string, about: string) => new Option(flags, about)
-  addDeliveryOptions(command)
-  for (const each of [
-    option('-n, --count <n>', 'Number of runs of the same input').default(DEFAULTS.count),
-    option('--dry-run', 'Print the request body that would be sent'),
-    option('--max-cost <amount>', 'Exit with 2 if the estimate is higher, or unknown'),
-    option('--no-wait', 'Print the run id and exit as soon as it is created'),
-    labelOption('Label in the journal (repeatable); never sent'),
-    option('--yes', `Do not ask before creating more than ${MAX_UNASKED_RUNS} runs`),
-  ])
-    command.addOption(each.helpGroup('Run options:'))
+  for (const option of [...deliveryOptions(), ...runOptions()]) command.addOption(option)
 }
 
 /** Describes a model for its help. Names the parameters without a flag. */

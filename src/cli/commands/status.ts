@@ -1,11 +1,12 @@
 /** `rushes status`: shows the current status of runs. */
 import { type Command, Option } from 'commander'
+import { endErrorOf } from '../../client/run-errors.js'
 import { EXIT, RushesError } from '../../errors.js'
 import { asRushesError, Interruption } from '../../host/interrupts.js'
 import { createSlots } from '../../host/slots.js'
 import type { Journal, JournalRun } from '../../journal/index.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
-import { endErrorOf, type RunState } from '../../protocol/run-state.js'
+import type { RunState } from '../../protocol/run-state.js'
 import { knownRun } from '../../runs/run.js'
 import type { CommandEnvironment, Connection, ConnectOptions, Context } from '../context/context.js'
 import { exitCodeOf } from '../process/exit.js'

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { EXIT } from '../../errors.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
-import { addDeliveryOptions, type DeliveryOptions, timeoutOption } from '../flags/delivery.js'
+import { type DeliveryOptions, deliveryOptions, timeoutOption } from '../flags/delivery.js'
 import { resumeManyOf } from '../runs/resume.js'
 import { addRunIds, type RunChoice, selectRuns } from '../runs/run-selection.js'
 
@@ -10,7 +10,7 @@ type RevisitFlags = Omit<RunChoice, 'ids'> & DeliveryOptions
 
 export function register(command: Command, { run }: CommandEnvironment, wait = revisitCommand): void {
   addRunIds(command, { hasAll: true })
-  addDeliveryOptions(command)
+  for (const option of deliveryOptions()) command.addOption(option)
   command.action((ids: string[], flags: RevisitFlags) =>
     run(command, (ctx) => wait(ctx, { ...flags, all: flags.all === true, ids }, flags)),
   )
@@ -22,7 +22,8 @@ export function registerDownload(
   download = revisitCommand,
 ): void {
   addRunIds(command)
-  addDeliveryOptions(command, timeoutOption('How long to wait for a run that is not finished', 'no waiting'))
+  const timeout = timeoutOption('How long to wait for a run that is not finished', 'no waiting')
+  for (const option of deliveryOptions(timeout)) command.addOption(option)
   command.action((ids: string[], flags: RevisitFlags) =>
     run(command, (ctx) => download(ctx, { ids, last: flags.last }, flags, true)),
   )

@@ -19,7 +19,7 @@ import { createErrorGroups } from '../terminal/error-groups.js'
 import { tabRow } from '../terminal/format.js'
 import { type RunRecord, runJson } from '../terminal/run-json.js'
 
-export interface StatusOptions extends RunChoice, StatusListener {
+interface StatusOptions extends RunChoice, StatusListener {
   readonly exitStatus: boolean
 }
 
@@ -28,11 +28,11 @@ export interface StatusListener {
   readonly onState?: ((state: RunState) => void) | undefined
 }
 
-export function register(command: Command, { run }: CommandEnvironment, showStatus = statusCommand): void {
+export function register(command: Command, { run }: CommandEnvironment): void {
   addRunIds(command)
     .addOption(new Option('--exit-status', 'Exit with 10 if a run has failed'))
     .action((ids: string[], { last, exitStatus = false }: { last?: boolean; exitStatus?: boolean }) =>
-      run(command, (ctx) => showStatus(ctx, { ids, last, exitStatus })),
+      run(command, (ctx) => statusCommand(ctx, { ids, last, exitStatus })),
     )
 }
 
@@ -58,7 +58,7 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
   return exitCodeOf(errors) || (hasFailed ? EXIT.runFailed : EXIT.ok)
 }
 
-export interface ShowRunsOptions extends ConnectOptions, StatusListener {
+interface ShowRunsOptions extends ConnectOptions, StatusListener {
   /** Called for every run before the first request. If it throws, no request is sent. */
   check?(service: StatusSource, id: string): Promise<void>
 }

@@ -72,7 +72,7 @@ export async function moveIntoPlace(
   if (mayReplace) refuseObstacle(path, mayReplace)
   try {
     await withWriteErrors(path, () =>
-      mayReplace ? replaceFile(part, path) : moveWithoutReplacing(part, path, { fileSystem }),
+      mayReplace ? replaceFile(part, path) : moveWithoutReplacing(part, path, fileSystem),
     )
   } catch (error) {
     refuseObstacle(path, mayReplace)

@@ -1,4 +1,7 @@
-/** Exact sums of the estimates in the journal, by model, day or label. Estimates in several currencies are never added. */
+/**
+ * Exact sums of what the runs of the journal cost, by model, day or label: what was charged, else the estimate. Amounts in
+ * several currencies are never added.
+ */
 import type { OpenDatabase, Row, SqlValue } from '../host/database.js'
 import { addTo } from '../protocol/lists.js'
 import { OUTCOME_UNKNOWN } from '../protocol/run-state.js'
@@ -18,7 +21,7 @@ export interface SpendSum {
   readonly currency: string | undefined
   readonly runs: number
   readonly withoutPrice: number
-  /** Estimates in millionths. */
+  /** In millionths. */
   readonly amounts: Readonly<Record<(typeof SPEND_OUTCOMES)[number], bigint>>
 }
 
@@ -74,11 +77,12 @@ export function sumSpend(db: OpenDatabase, filter: ListFilter, by: SpendGrouping
   // Units and millionths apart: a sum of large estimates in millionths could exceed 2^53.
   const [rows, namesOf] = db.snapshot(() => {
     const { column, from = RUNS, values = [], namesOf } = GROUPINGS[by](db)
-    const sql = `SELECT ${column} AS name, currency, count(*) AS runs,
+    const amount = 'coalesce(charged, estimate)'
+    const sql = `SELECT ${column} AS name, coalesce(charged_currency, currency) AS currency, count(*) AS runs,
          CASE WHEN phase IN ('sending', 'going') THEN 'unfinished'
            WHEN error_code = '${OUTCOME_UNKNOWN}' THEN 'unconfirmed' ELSE phase END AS outcome,
-         sum(estimate / 1000000) AS units, sum(estimate % 1000000) AS millionths
-       FROM ${from} ${where}GROUP BY name, currency, outcome`
+         sum(${amount} / 1000000) AS units, sum(${amount} % 1000000) AS millionths
+       FROM ${from} ${where}GROUP BY 1, 2, outcome`
     return [db.all(sql, ...values, ...filtered), namesOf]
   })
   const byName = new Map<string | undefined, Row[]>()

@@ -78,7 +78,8 @@ export async function createOpenRouterServer({
     return {
       body: {
         ...{ id, status, polling_url: `/api/v1/videos/${id}` },
-        ...(status === 'completed' && { unsigned_urls: [`${id}/content?index=0`], usage: { cost: 1.6 } }),
+        ...(status === 'completed' && { unsigned_urls: [`${id}/content?index=0`] }),
+        ...(/^(completed|failed)$/.test(status) && { usage: { cost: 1.6, is_byok: false } }),
         ...(error !== undefined && { error }),
       },
     }

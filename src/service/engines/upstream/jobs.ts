@@ -16,6 +16,7 @@ import type { Clock } from '../../../host/clock.js'
 import { holdFolder } from '../../../host/own-folder.js'
 import { retry, retryErrors, stepOf } from '../../../host/retry.js'
 import { isObject } from '../../../protocol/parse.js'
+import type { RunCost } from '../../../protocol/price.js'
 import { asSentence, printable, shortened } from '../../../protocol/text.js'
 import {
   type CancelEnd,
@@ -37,8 +38,8 @@ import { isTransient, JobEnded, UpstreamError } from './upstream-error.js'
 export type JobState<Result> =
   | { readonly state: 'waiting'; readonly position?: number | undefined }
   | { readonly state: 'running'; readonly fraction?: number | undefined }
-  | { readonly state: 'done'; readonly result: Result }
-  | { readonly state: 'failed'; readonly message: string }
+  | { readonly state: 'done'; readonly result: Result; readonly cost?: RunCost | undefined }
+  | { readonly state: 'failed'; readonly message: string; readonly cost?: RunCost | undefined }
   /** The server itself does not know the job. */
   | { readonly state: 'missing' }
   /** The answer tells nothing about the job. */
@@ -378,6 +379,7 @@ class Polls<Result> {
       throw new JobEnded(
         "The model's server no longer knows this job: it was probably restarted. Run it again.",
       )
+    if ('cost' in state && state.cost !== undefined) job.onCharged?.(state.cost)
     if (state.state === 'failed') throw new JobEnded(failedText(server.upstream, state.message))
     const before = state.state === 'waiting' ? state.position : Math.min(this.#position, 0)
     if (before !== undefined && before !== this.#position) {

@@ -230,8 +230,12 @@ describe('an import from fal', () => {
                 properties:
                   width:
                     type: integer
+                    minimum: 1
+                    maximum: 14142
                   height:
                     type: integer
+                    minimum: 1
+                    maximum: 14142
             default: landscape_4_3
           num_inference_steps:
             type: integer

@@ -83,6 +83,11 @@ const OWN: Readonly<Record<string, Json>> = {
 function parameterValue(schema: ParameterSchema): Json {
   if (schema.type === 'array')
     return { type: 'array', items: { type: 'string', pattern: '\\S' }, maxItems: schema.maxItems }
+  if (schema.type === 'integer' || schema.type === 'number') {
+    const { type, minimum, maximum } = schema
+    return { anyOf: [{ type, minimum, maximum }, { type: 'string', pattern: '^\\s*-?\\d' }, PLACEHOLDER] }
+  }
+  if (schema.type === 'boolean') return { anyOf: [{ enum: [true, false, 'true', 'false'] }, PLACEHOLDER] }
   if (!('enum' in schema) || schema.enum === undefined)
     return { type: ['string', 'number', 'boolean'], pattern: '\\S' }
   const values = schema.enum.flatMap((value) => (/^\d+$/.test(`${value}`) ? [value, Number(value)] : [value]))

@@ -2,8 +2,9 @@
 import type { RushesError } from '../errors.js'
 import { stepOf } from '../host/retry.js'
 import { POLL_INTERVAL_MS } from '../protocol/limits.js'
-import { type RunState, withoutUrls } from '../protocol/run-state.js'
+import type { RunState } from '../protocol/run-state.js'
 import type { StatusOutcome } from './fetch-status.js'
+import { withoutUrls } from './run-errors.js'
 
 /** Time for which a replica of the service may not know a new run. */
 const REPLICA_LAG_MS = 10_000

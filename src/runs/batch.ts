@@ -32,12 +32,13 @@ import {
   type RowResult,
 } from '../batch/results/rows.js'
 import { encodeCreate } from '../client/create.js'
+import { stillRunning } from '../client/run-errors.js'
 import type { Downloader } from '../download/index.js'
 import { RushesError } from '../errors.js'
 import type { BatchName, DayLimit, RunEstimate } from '../journal/index.js'
 import type { DownloadedFile } from '../protocol/media.js'
 import type { ModelInput } from '../protocol/models.js'
-import { isOutcomeUnknown, type RunState, stillRunning } from '../protocol/run-state.js'
+import { isOutcomeUnknown, type RunState } from '../protocol/run-state.js'
 import { deliver } from './deliver.js'
 import {
   type Begin,

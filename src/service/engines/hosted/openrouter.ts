@@ -4,7 +4,7 @@ import { type RunCost, readRunCost } from '../../../protocol/price.js'
 import type { Engine, RenderJob } from '../engine.js'
 import { acceptedJob, createJobEngine, type JobServer } from '../upstream/jobs.js'
 import { renderedOnce } from '../upstream/outcome.js'
-import { fetchFiles, publishOutputs } from '../upstream/outputs.js'
+import { fetchFiles, publishOutputs, saveBase64 } from '../upstream/outputs.js'
 import { errorTextOf, missingResult } from '../upstream/upstream-error.js'
 import type { CreateHosted, HostedParts, HostedSettings } from './index.js'
 import { sentInput } from './media.js'
@@ -92,12 +92,12 @@ function createImageEngine(settings: HostedSettings, { open, clock }: HostedPart
     async render(job) {
       const json = await bodyOf(job, settings)
       const answer = await upstream.json({ method: 'POST', path: 'images', json }, job)
-      const { data, usage } = isObject(answer.value) ? answer.value : {}
+      const { data, usage } = isObject(answer) ? answer : {}
       const cost = costOf(usage)
       if (cost !== undefined) job.onCharged?.(cost)
-      if (!Array.isArray(data) || data.length === 0) throw missingResult(answer.value, upstream.clean)
+      if (!Array.isArray(data) || data.length === 0) throw missingResult(answer, upstream.clean)
       const paths = await fetchFiles(data, (each: unknown) =>
-        answer.file(isObject(each) ? each.b64_json : undefined),
+        saveBase64(isObject(each) ? each.b64_json : undefined, job),
       )
       return await publishOutputs(job, paths)
     },

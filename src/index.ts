@@ -9,7 +9,8 @@
  *
  * This file is the whole public interface; docs/library.md shows how to use it.
  */
-import { type Accepted, type CreateBody, createApiClient } from './client/index.js'
+import { type Accepted, ApiClient, type CreateBody } from './client/index.js'
+import { withoutUrls } from './client/run-errors.js'
 import { parseApiKey, parseBaseUrl } from './client/service-access.js'
 import { createDownloader, folderTarget } from './download/index.js'
 import { messageOf, RushesError, usageError } from './errors.js'
@@ -18,7 +19,7 @@ import type { Fetch } from './host/http.js'
 import { createNetwork } from './host/undici.js'
 import { Limiter } from './limiter/index.js'
 import type { DownloadedFile } from './protocol/media.js'
-import { type RunState, withoutUrls } from './protocol/run-state.js'
+import type { RunState } from './protocol/run-state.js'
 import { states, wait } from './runs/wait.js'
 
 export interface CreateClientOptions {
@@ -123,7 +124,7 @@ export function createClient(options: CreateClientOptions): Client {
     options.fetch === undefined
       ? createNetwork({ env: options.env ?? process.env, clock })
       : { fetch: options.fetch, close: async () => {} }
-  const api = createApiClient({
+  const api = new ApiClient({
     baseUrl: parseBaseUrl(options.baseUrl, { allowHttp: options.allowHttp ?? false }),
     apiKey: parseApiKey(options.apiKey, 'the option apiKey'),
     fetch: network.fetch,

@@ -2,7 +2,7 @@
  * docs/schemas/manifest.json, for editors: the fields of a row, and the parameters of the built-in models. It accepts every manifest that
  * `rushes batch` accepts; what depends on defaults or on other rows, only `rushes batch` checks.
  */
-import { MAX_RUNS, OWN_FIELDS } from '../../src/batch/manifest/sections.js'
+import { MAX_RUNS, OWN_FIELDS } from '../../src/batch/manifest/row.js'
 import { KINDS, type Kind, type ParameterSchema } from '../../src/protocol/models.js'
 import { builtInSchema, kindsWith, PARAMETER_NAMES } from '../../src/protocol/parameters.js'
 
@@ -83,6 +83,11 @@ const OWN: Readonly<Record<string, Json>> = {
 function parameterValue(schema: ParameterSchema): Json {
   if (schema.type === 'array')
     return { type: 'array', items: { type: 'string', pattern: '\\S' }, maxItems: schema.maxItems }
+  if (schema.type === 'integer' || schema.type === 'number') {
+    const { type, minimum, maximum } = schema
+    return { anyOf: [{ type, minimum, maximum }, { type: 'string', pattern: '^\\s*-?\\d' }, PLACEHOLDER] }
+  }
+  if (schema.type === 'boolean') return { anyOf: [{ enum: [true, false, 'true', 'false'] }, PLACEHOLDER] }
   if (!('enum' in schema) || schema.enum === undefined)
     return { type: ['string', 'number', 'boolean'], pattern: '\\S' }
   const values = schema.enum.flatMap((value) => (/^\d+$/.test(`${value}`) ? [value, Number(value)] : [value]))

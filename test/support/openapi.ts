@@ -1,6 +1,6 @@
 /**
  * Checks real requests and responses against the service's OpenAPI document. An undocumented status or code is a
- * problem, and so is an additional key in an object whose keys are all required.
+ * problem, and so is a key that the document does not name.
  */
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { REFUSALS, type RefusalCode } from '../../src/service/rules/refusal.js'
@@ -36,16 +36,16 @@ export interface Exchange {
 const DOCUMENT = 'https://document.test/'
 const DATE_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
 
-/** Forbids additional keys in objects whose keys are all required. */
+/** Forbids keys that the document does not name, but in a model's input, of which a run keeps every field. */
 function closed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(closed)
   if (typeof value !== 'object' || value === null) return value
   const inner: Record<string, unknown> = Object.fromEntries(
-    Object.entries(value).map(([key, each]) => [key, closed(each)]),
+    Object.entries(value).map(([key, each]) => [key, key.endsWith('Input') ? each : closed(each)]),
   )
-  const keys = Object.keys(inner.properties ?? {})
-  const isRecord = keys.length > 0 && keys.length === (inner.required as unknown[] | undefined)?.length
-  return isRecord ? { ...inner, additionalProperties: false } : inner
+  return 'properties' in inner && !('additionalProperties' in inner)
+    ? { ...inner, additionalProperties: false }
+    : inner
 }
 
 const pointer = (...words: readonly string[]): string =>

@@ -11,11 +11,11 @@ import { choiceOption } from '../flags/values.js'
 import { filterOf, hereOption, type SpendFilter, serviceOption, sinceOption } from '../runs/run-selection.js'
 import { printList, printTable } from '../terminal/table.js'
 
-export interface SpendOptions extends SpendFilter {
+interface SpendOptions extends SpendFilter {
   readonly by: SpendGrouping
 }
 
-export function register(command: Command, { run }: CommandEnvironment, spend = spendCommand): void {
+export function register(command: Command, { run }: CommandEnvironment): void {
   command
     .addOption(sinceOption())
     .addOption(
@@ -26,14 +26,14 @@ export function register(command: Command, { run }: CommandEnvironment, spend = 
     .addOption(labelFilter())
     .addOption(hereOption())
     .addOption(serviceOption())
-    .action((flags: SpendOptions) => run(command, (ctx) => spend(ctx, flags)))
+    .action((flags: SpendOptions) => run(command, (ctx) => spendCommand(ctx, flags)))
 }
 
 interface SpendRow extends SpendSum {
   readonly group: SpendGrouping | 'total'
 }
 
-export async function spendCommand(ctx: Context, { by, ...filter }: SpendOptions): Promise<number> {
+async function spendCommand(ctx: Context, { by, ...filter }: SpendOptions): Promise<number> {
   const { out } = ctx
   const journal = await ctx.journal()
   const { groups, total } = journal.spend(await filterOf(ctx, { ...filter, limit: '0' }), by)

@@ -4,8 +4,7 @@ import { readJson } from '../../protocol/json.js'
 import type { ModelInput } from '../../protocol/models.js'
 import type { StoredJob } from '../engines/engine.js'
 import type { KeyTerms } from '../rules/key-terms.js'
-import type { NewRun } from './contract.js'
-import type { HeldRun, RunFailure, StoredOutput, StoredRun } from './run.js'
+import type { HeldRun, NewRun, RunFailure, StoredOutput, StoredRun } from './run.js'
 import type { Row, Values } from './sql.js'
 
 /** SQLite has no booleans, and stores 0 or 1. */

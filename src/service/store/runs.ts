@@ -7,18 +7,6 @@ import { OUTCOME_UNKNOWN, REFUNDED } from '../../protocol/run-state.js'
 import { type JobIntent, OutcomeUnknown, type StoredJob } from '../engines/engine.js'
 import { type AccountState, checkBudget } from '../rules/key-checks.js'
 import { moveBalance } from './accounts.js'
-import type {
-  AddedRun,
-  CanceledEnd,
-  CanceledRun,
-  ClaimedRun,
-  DecidedRun,
-  FailedRuns,
-  Idempotency,
-  NewRun,
-  StoppingRun,
-  UnknownDecision,
-} from './contract.js'
 import {
   DOCUMENT,
   failureOf,
@@ -31,7 +19,23 @@ import {
   recordOf,
   runOf,
 } from './rows.js'
-import { canceled, type RunFailure, type StoredOutput, type StoredRun, withRefund } from './run.js'
+import {
+  type AddedRun,
+  type CanceledEnd,
+  type CanceledRun,
+  type ClaimedRun,
+  canceled,
+  type DecidedRun,
+  type FailedRuns,
+  type Idempotency,
+  type NewRun,
+  type RunFailure,
+  type StoppingRun,
+  type StoredOutput,
+  type StoredRun,
+  type UnknownDecision,
+  withRefund,
+} from './run.js'
 import {
   checkSession,
   type Database,
@@ -61,6 +65,9 @@ export const MAX_EXPIRED = 100
 const CREATED_BEFORE = `
     SELECT id, request FROM runs
     WHERE account_id = :accountId AND idempotency_key = :key AND created_at > :sinceMs ORDER BY sequence DESC LIMIT 1`
+
+const repeatedRun = (before: Row | undefined, idempotency: Idempotency | undefined): AddedRun | undefined =>
+  before && (before.request === idempotency?.request ? { id: String(before.id) } : { refused: 'key_reused' })
 
 const moveSpend = (tx: Transaction, keyId: number, price: number, used: number) =>
   tx.run('UPDATE keys SET spent = spent + :price, used = used + :used WHERE id = :keyId', {
@@ -92,16 +99,13 @@ export function createRunStore(database: Database) {
       check = (account: AccountState) => checkBudget(account, run.price, run.createdAtMs),
     ): Promise<AddedRun> =>
       repeatable(database, async (tx) => {
-        if (run.by !== undefined) await checkSession(tx, dialect, run.by)
+        await checkSession(tx, dialect, run.by)
         return await addRun(tx, dialect, run, check)
       }),
-    /** Returns the id of the run that this same request has created. */
-    async findCreated(
-      accountId: number,
-      { key, request, sinceMs }: Idempotency,
-    ): Promise<string | undefined> {
-      const row = await get(CREATED_BEFORE, { accountId, key, sinceMs })
-      return row?.request === request ? String(row.id) : undefined
+    /** Returns the run that this same request has created, or the refusal if another request has used its key. */
+    async findCreated(accountId: number, idempotency: Idempotency): Promise<AddedRun | undefined> {
+      const { key, sinceMs } = idempotency
+      return repeatedRun(await get(CREATED_BEFORE, { accountId, key, sinceMs }), idempotency)
     },
     async findRun(id: string, accountId: number): Promise<StoredRun | undefined> {
       if (hasNul(id)) return undefined
@@ -140,7 +144,7 @@ export function createRunStore(database: Database) {
       hasNul(id)
         ? undefined
         : await repeatable(database, async (tx) => {
-            if (by !== undefined) await checkSession(tx, dialect, by)
+            await checkSession(tx, dialect, by)
             const row = await lockRun(tx, dialect, id)
             const isOfAccount = accountId === undefined || accountId === Number(row?.account_id)
             return row && isOfAccount ? await cancelRun(tx, row, nowMs) : undefined
@@ -300,8 +304,8 @@ async function addRun(
     idempotency && tx.get(CREATED_BEFORE, { accountId, key: idempotency.key, sinceMs: idempotency.sinceMs }),
   ])
   if (existing !== undefined) return { id }
-  if (before !== undefined)
-    return before.request === idempotency?.request ? { id: String(before.id) } : { refused: 'key_reused' }
+  const repeated = repeatedRun(before, idempotency)
+  if (repeated !== undefined) return repeated
   if (account === undefined)
     throw new Error(
       keyId === undefined ? `Account ${accountId} does not exist.` : `Key ${keyId} does not exist.`,

@@ -26,9 +26,8 @@ import { StorageUnavailable } from '../files/contract.js'
 import type { ServedModel } from '../models/served-model.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
 import { newWorkerId } from '../rules/secrets.js'
-import type { ClaimedRun, Claims } from '../store/contract.js'
-import type { RunQueue } from '../store/index.js'
-import type { HeldRun, RenderState, StoredOutput } from '../store/run.js'
+import type { Store } from '../store/index.js'
+import type { ClaimedRun, Claims, HeldRun, RenderState, StoredOutput } from '../store/run.js'
 import { type CanceledRuns, createCanceledRuns } from './canceled-runs.js'
 import { isDiskUnusable, type Log, silentLog } from './log.js'
 import { type RenderParts, type RenderRecorders, removeOutputs, render, withReferences } from './render.js'
@@ -96,7 +95,7 @@ export interface WorkerOptions extends RenderParts {
     | ((run: Pick<CanceledJob, 'model' | 'document'>) => Promise<ServedModel | undefined>)
     | undefined
   readonly references: ReferenceLoader
-  readonly store: RunQueue
+  readonly store: Store
   readonly concurrency: number
   /** Measures the render of one run. */
   /** Called once for each model whose runs this node cannot render. */

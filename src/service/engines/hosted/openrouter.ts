@@ -3,7 +3,7 @@ import { isObject } from '../../../protocol/parse.js'
 import type { Engine, RenderJob } from '../engine.js'
 import { acceptedJob, createJobEngine, type JobServer } from '../upstream/jobs.js'
 import { renderedOnce } from '../upstream/outcome.js'
-import { publishOutputs } from '../upstream/outputs.js'
+import { publishOutputs, saveBase64 } from '../upstream/outputs.js'
 import { errorTextOf, missingResult } from '../upstream/upstream-error.js'
 import type { CreateHosted, HostedParts, HostedSettings } from './index.js'
 import { sentInput } from './media.js'
@@ -81,10 +81,10 @@ function createImageEngine(settings: HostedSettings, { open, clock }: HostedPart
     async render(job) {
       const json = await bodyOf(job, settings)
       const answer = await upstream.json({ method: 'POST', path: 'images', json }, job)
-      const data = isObject(answer.value) && Array.isArray(answer.value.data) ? answer.value.data : []
-      if (data.length === 0) throw missingResult(answer.value, upstream.clean)
+      const data = isObject(answer) && Array.isArray(answer.data) ? answer.data : []
+      if (data.length === 0) throw missingResult(answer, upstream.clean)
       const paths: string[] = []
-      for (const each of data) paths.push(await answer.file(isObject(each) ? each.b64_json : undefined))
+      for (const each of data) paths.push(await saveBase64(isObject(each) ? each.b64_json : undefined, job))
       return await publishOutputs(job, paths)
     },
   }

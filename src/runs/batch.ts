@@ -254,7 +254,8 @@ class BatchRow implements Row {
 
   #inputs(): Pick<Made, 'inputs'> {
     const used = this.step.entry.references.flatMap((each) => {
-      const made = each.from === 'row' ? outputsOf(this.#options.lock.get(each.source))[each.output - 1] : undefined
+      const made =
+        each.from === 'row' ? outputsOf(this.#options.lock.get(each.source))[each.output - 1] : undefined
       return each.from !== 'row' || made === undefined ? [] : [[each.text, made.sha256.slice(0, 8)] as const]
     })
     return used.length === 0 ? {} : { inputs: Object.fromEntries(used) }

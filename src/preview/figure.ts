@@ -26,10 +26,11 @@ export function repaint(body: string, tint: Oklch | undefined, isPerson = false)
   const [main] = shades
   // A figure that is already close to the colour is not changed: "a red fox" stays orange.
   if (main === undefined || (!isPlain && hueDistance(main, tint) < 0.08)) return body
+  const lightest = Math.max(...shades.map(({ l }) => l))
   return body.replace(FILL, (text) => {
     const shade = oklch(text) as Oklch
     if (isKept(shade) || hueDistance(main, shade) > 0.15) return text
-    const l = (isPlain ? tint.l : (tint.l + main.l) / 2) + (shade.l - main.l) * 0.6
+    const l = (isPlain ? tint.l : (tint.l + lightest) / 2) + (shade.l - lightest) * 0.6
     return formatHex({ ...tint, l, c: Math.min(tint.c, shade.c + 0.05) })
   })
 }

@@ -34,10 +34,6 @@ export interface AdminRunFilter {
   readonly limit?: number | undefined
 }
 
-export interface AdminRun extends ListedRun {
-  readonly account: string
-}
-
 export interface UserWithLink {
   readonly user: UserDetails
   /** Token of a single-use sign-in link, valid for 15 minutes. */
@@ -180,20 +176,15 @@ export class Administration {
     return await this.#store.listEntries(account, limit)
   }
 
-  /** Lists runs of all accounts or of one, newest first, with the names of their accounts. */
+  /** Lists runs of all accounts or of one, newest first. */
   async runs({ account, status, limit = Number.MAX_SAFE_INTEGER }: AdminRunFilter) {
     const accountId = account === undefined ? undefined : (await this.account(account)).id
-    const names = new Map<number, string>()
-    const runs: AdminRun[] = []
+    const runs: ListedRun[] = []
     let before: number | undefined
     do {
       const page = { accountId, status, before, limit: Math.min(MAX_LISTED, limit - runs.length) }
       const found = await this.#store.listRuns(page)
-      for (const run of found.runs) {
-        const name = names.get(run.accountId) ?? (await this.#store.findAccount(run.accountId))?.name ?? ''
-        names.set(run.accountId, name)
-        runs.push({ ...run, account: name })
-      }
+      runs.push(...found.runs)
       before = found.next
     } while (before !== undefined && runs.length < limit)
     return runs

@@ -290,19 +290,13 @@ const explainTooManyKeys = <Changed>(account: string, change: Promise<Changed>):
     )
   })
 
-/** Returns undefined if the email is valid. */
-export const problemOfEmail = (written: string): RushesError | undefined =>
-  isEmail(storedEmail(written))
-    ? undefined
-    : usageError(
-        `"${written}" is not a valid email.`,
-        'Example: ann@example.com. An email has one @, no spaces, and at most 254 characters.',
-      )
-
 function checkedEmail(written: string): string {
-  const problem = problemOfEmail(written)
-  if (problem !== undefined) throw problem
-  return storedEmail(written)
+  const email = storedEmail(written)
+  if (isEmail(email)) return email
+  throw usageError(
+    `"${written}" is not a valid email.`,
+    'Example: ann@example.com. An email has one @, no spaces, and at most 254 characters.',
+  )
 }
 
 export interface Backup {

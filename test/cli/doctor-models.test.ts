@@ -145,18 +145,6 @@ test('a workflow without slots is a line with the slots that were found in it', 
   expect(code).toBe(0)
 })
 
-test('a size that servers would round is a warning', async () => {
-  const server = await createImagesServer('localai')
-  const folder = temporaryFolder()
-  const engine = { url: `${server.url}/v1`, sizes: { '1:1': '500x500' } }
-  writeFileSync(join(folder, 'a.yaml'), documentOf('acme/a', engine))
-  const { code, stdout } = await doctor(folder)
-  expect(stdout).toMatch(
-    /warning +models +.*a\.yaml:1:\d+: engine\.sizes: 1:1 is 500x500: servers round sides/,
-  )
-  expect(code).toBe(0)
-})
-
 test('without a document, finds the servers on the usual ports of this machine, each with a ready command', async () => {
   const [sdcpp, comfyui, kobold] = await Promise.all([
     createImagesServer('sdcpp'),

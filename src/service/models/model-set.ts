@@ -16,8 +16,6 @@ import { namedModels, PREVIEW_MODELS, previewDocument, type ServedModel } from '
 export interface ModelSet {
   /** Not empty. Every kind has a model. */
   readonly models: readonly ServedModel[]
-  /** Warnings of documents that are accepted, one line each. */
-  readonly warnings: readonly string[]
   /** Creates the engine that renders all models. Closing it closes their engines. */
   createEngine(parts: EngineParts): ModelSetEngine
 }
@@ -68,7 +66,7 @@ const DEFAULT_TIMEOUT_MS = parseDuration(DEFAULTS.engineTimeout, '--engine-timeo
 /** The models without a setting. */
 export const PREVIEW_SET: ModelSet = createModelSet(
   PREVIEW_MODELS.map(({ document }) => previewOf(document)),
-  { timeoutMs: DEFAULT_TIMEOUT_MS },
+  DEFAULT_TIMEOUT_MS,
 )
 
 /** Throws `usage`, with the problems of all documents. A kind without a document has its command, or its preview. */
@@ -83,10 +81,8 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
     import('./read-models.js'),
     import('./cost.js'),
   ])
-  const warnings: string[] = []
-  const warn = (text: string) => void warnings.push(text)
   const parts = { types, env, chargesForRuns }
-  const documents = path === undefined ? [] : readModels({ path, env, types, readsEngines, isCharged, warn })
+  const documents = path === undefined ? [] : readModels({ path, env, types, readsEngines, isCharged })
   const ownName = added && freeName(added.document.name, documents)
   const own =
     added &&
@@ -121,7 +117,7 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
         `${document.name} is the name of two models.`,
         `Use another name (--model-name ${document.kind}=<provider>/<name>).`,
       )
-  return createModelSet(models, { timeoutMs, warnings })
+  return createModelSet(models, timeoutMs)
 }
 
 /** The name, with a number if a document has it. */
@@ -175,18 +171,9 @@ const problemText = (path: DocumentPath, message: string): string =>
 const engineError = (flag: string, problems: readonly string[]) =>
   usageError(`${flag}: ${problems.join('; ').replace(/(?<![.?])$/, '.')}`)
 
-interface SetOptions {
-  readonly timeoutMs: number
-  readonly warnings?: readonly string[]
-}
-
-function createModelSet(models: readonly ModelWithEngine[], options: SetOptions): ModelSet {
+function createModelSet(models: readonly ModelWithEngine[], timeoutMs: number): ModelSet {
   const served = models.map(servedModel)
-  return {
-    warnings: options.warnings ?? [],
-    models: served,
-    createEngine: (parts) => createSetEngine(models, served, parts, options),
-  }
+  return { models: served, createEngine: (parts) => createSetEngine(models, served, parts, timeoutMs) }
 }
 
 function servedModel(model: ModelWithEngine): ServedModel {
@@ -214,7 +201,7 @@ function createSetEngine(
   models: readonly ModelWithEngine[],
   served: readonly ServedModel[],
   parts: EngineParts,
-  { timeoutMs }: SetOptions,
+  timeoutMs: number,
 ): ModelSetEngine {
   let preview: Engine | undefined
   const urls = [...parts.urls, ...models.flatMap(({ secrets = [] }) => secrets)]
@@ -289,7 +276,7 @@ async function readCarried(json: string, env: EngineParts['env']): Promise<Model
   const report: ReportProblem = (path, message) => void problems.push(problemText(path, message))
   const value = readJson(json)
   const { engine, concurrency } = value as { readonly engine: unknown; readonly concurrency?: number }
-  const document = readOwnDocument({ value, file: '', report, warn: () => {} })
+  const document = readOwnDocument({ value, file: '', report })
   const read = withEngine(document, {
     ...{ engine, types, env, folder: '.', report },
     ...{ isComplete: true, allowsMissingKeys: true },

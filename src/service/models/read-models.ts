@@ -12,22 +12,10 @@ import type { ModelDocument } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import { creditsOf, dearestInput } from '../../protocol/price.js'
 import { printable, shortened } from '../../protocol/text.js'
+import { readTextFile, unknownKey } from '../engines/settings.js'
 import { priceFromCost, readCost } from './cost.js'
-import {
-  type EngineTypes,
-  type ModelWithEngine,
-  previewOf,
-  unknownKey,
-  withEngine,
-} from './engine-settings.js'
-import {
-  problemsError,
-  problemText,
-  readDocuments,
-  type SourceDocument,
-  type SourceProblem,
-} from './read-documents.js'
-import { readTextFile } from './read-text-file.js'
+import { type EngineTypes, type ModelWithEngine, previewOf, withEngine } from './engine-settings.js'
+import { problemsError, readDocuments, type SourceDocument, type SourceProblem } from './read-documents.js'
 
 export interface ReadModelsOptions {
   /** A YAML or JSON file, or a folder. */
@@ -36,8 +24,6 @@ export interface ReadModelsOptions {
   readonly types: EngineTypes
   /** False for a node that renders nothing: it reads which parameters an engine has, and reports none of its problems. */
   readonly readsEngines?: boolean
-  /** Gets each warning of a document that is accepted. */
-  warn?(text: string): void
   /** False for `--local`, which charges nothing: prices are not rounded up to whole credits. Default: true. */
   readonly isCharged?: boolean | undefined
 }
@@ -50,7 +36,7 @@ const MAX_LIST_BYTES = 8 * 1_048_576
 const MAX_CONCURRENCY = 64
 
 /** Throws `usage` with all problems. Returns at least one model. */
-export function readModels({ path, warn, ...options }: ReadModelsOptions): readonly ModelWithEngine[] {
+export function readModels({ path, ...options }: ReadModelsOptions): readonly ModelWithEngine[] {
   const found: SourceProblem[] = []
   const files = filesAt(path)
   const sources = files.flatMap((file) => {
@@ -64,15 +50,13 @@ export function readModels({ path, warn, ...options }: ReadModelsOptions): reado
   const described = sources.map((source) => ({ source, document: readOwnDocument(source) }))
   checkTogether(described.flatMap(({ source, document }) => (document ? [{ source, document }] : [])))
   const models = described.flatMap(({ source, document }) => readModel(source, document, options) ?? [])
-  const problems = found.filter(({ isWarning }) => !isWarning)
-  if (problems.length > 0) {
+  if (found.length > 0) {
     const order = (one: SourceProblem, other: SourceProblem) =>
       files.indexOf(one.file) - files.indexOf(other.file) ||
       one.line - other.line ||
       one.column - other.column
-    throw problemsError(`The models in ${shownPath(path)} have`, problems.toSorted(order))
+    throw problemsError(`The models in ${shownPath(path)} have`, found.toSorted(order))
   }
-  for (const warning of found) warn?.(problemText(warning))
   const bytes = Buffer.byteLength(writeJson(models.map(({ document }) => documentJson(document))))
   if (bytes > MAX_LIST_BYTES)
     throw usageError(
@@ -149,21 +133,17 @@ export function readOwnDocument({ value, report }: SourceDocument): ModelDocumen
 
 /** Returns the model, or undefined after the report of a problem. */
 function readModel(
-  { value, file, report, warn }: SourceDocument,
+  { value, file, report }: SourceDocument,
   own: ModelDocument | undefined,
-  { env, types, readsEngines = true, isCharged = true }: Omit<ReadModelsOptions, 'path' | 'warn'>,
+  { env, types, readsEngines = true, isCharged = true }: Omit<ReadModelsOptions, 'path'>,
 ): ModelWithEngine | undefined {
   if (!isObject(value)) return undefined
   const { concurrency, engine } = value
   const described = own && isCharged ? chargedInCredits(own, report) : own
-  const below =
-    (reportProblem: ReportProblem): ReportProblem =>
-    (path, message) =>
-      readsEngines && reportProblem(['engine', ...path], message)
   const read = withEngine(described, {
     ...{ engine, types, env, folder: dirname(file), named: namedIn(value) },
     allowsMissingKeys: !isCharged,
-    ...{ report: below(report), warn: below(warn) },
+    report: (path, message) => readsEngines && report(['engine', ...path], message),
   })
   const preview = described && previewOf(read?.document ?? described, read?.engine)
   const model = readsEngines ? read : preview && { ...preview, problem: read?.problem }

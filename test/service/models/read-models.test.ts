@@ -306,17 +306,6 @@ describe('what is read', () => {
     expect(creditsOf(free?.document as ModelDocument, {})).toBe(1)
   })
 
-  it('a size whose sides servers would round, with one warning', () => {
-    const engine = 'type: sdapi, url: http://127.0.0.1:1, sizes: { "1:1": 500x504, "16:9": 1344x768 }'
-    const path = folderWith({ [ONE]: `name: a/b\nkind: image\nengine: { ${engine} }` })
-    const warnings: string[] = []
-    readModels({ path, env: {}, types: ENGINE_TYPES, warn: (text) => warnings.push(text) })
-    expect(warnings).toEqual([
-      `${join(path, ONE)}:3:58: engine.sizes: 1:1 is 500x504: servers round sides that are not multiples of 8, ` +
-        'some of them up and others down',
-    ])
-  })
-
   it('a workflow without a node for images or for the size, whose parameters the model then does not have', () => {
     const { 5: _size, ...workflow } = IMAGE_WORKFLOW
     const slots = 'slots: { prompt: 6.inputs.text }'

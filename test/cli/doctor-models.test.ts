@@ -60,7 +60,7 @@ test('names each model with its server, and fails when one is missing', async ()
   expect(servers.flatMap(({ requests }) => requests).filter(({ method }) => method !== 'GET')).toEqual([])
 })
 
-test('names the account that pays for a hosted model, and its balance', async () => {
+test('names the account that pays for a hosted model, after a look at its key', async () => {
   const folder = temporaryFolder()
   const document = (name: string, more: object) =>
     writeFileSync(
@@ -70,15 +70,14 @@ test('names the account that pays for a hosted model, and its balance', async ()
   const engine = { type: 'fal', model: 'fal-ai/flux/dev' }
   document('a', { engine, cost: { run: 0.025, currency: 'USD' } })
   document('b', { engine })
-  const body = { credits: { current_balance: 24.5, currency: 'USD' } }
-  const { fetch, routes } = createHostedApis(['https://api.fal.ai/v1/account/billing', { status: 200, body }])
+  const { fetch, routes } = createHostedApis(['https://api.fal.ai/v1/models', { status: 200, body: {} }])
   const check = () => runCli(['doctor', '--models', folder], { fetch, env: { FAL_KEY: KEY } })
   const { code, stdout } = await check()
   expect(code).toBe(0)
   expect(stdout.replaceAll(/ +/g, ' ')).toBe(
     [
-      'ok model acme/a (fal at https://queue.fal.run): balance 24.5 USD; paid by the account of FAL_KEY, 0.025 USD for a run',
-      'ok model acme/b (fal at https://queue.fal.run): balance 24.5 USD; paid by the account of FAL_KEY, no cost in the model file',
+      'ok model acme/a (fal at https://queue.fal.run): the key is valid; paid by the account of FAL_KEY, 0.025 USD for a run',
+      'ok model acme/b (fal at https://queue.fal.run): the key is valid; paid by the account of FAL_KEY, no cost in the model file',
       'ok model rushes/preview-video (preview)',
       '',
     ].join('\n'),

@@ -9,6 +9,7 @@ import { mayCost } from '../../protocol/price.js'
 import { parseDuration } from '../../protocol/units.js'
 import { type CanceledJob, type Engine, OutcomeUnknown } from '../engines/engine.js'
 import type { EngineParts } from '../engines/read-engine.js'
+import type { SettingsSource } from '../engines/settings.js'
 import { type EngineTypes, failing, type ModelWithEngine, previewOf, withEngine } from './engine-settings.js'
 import { readEngineWord, withKeyVariable } from './engine-word.js'
 import { namedModels, PREVIEW_MODELS, previewDocument, type ServedModel } from './served-model.js'
@@ -81,17 +82,12 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
     import('./read-models.js'),
     import('./cost.js'),
   ])
-  const parts = { types, env, chargesForRuns }
+  const options = { types, env, allowsMissingKeys: !readsEngines }
+  const pricedFor = (engine: AddedModel['engine'], document: ModelDocument): ModelDocument =>
+    chargesForRuns(engine) ? { ...document, cost: 'unknown' } : document
   const documents = path === undefined ? [] : readModels({ path, env, types, readsEngines, isCharged })
-  const ownName = added && freeName(added.document.name, documents)
-  const own =
-    added &&
-    readEngine(
-      added.engine,
-      { ...added.document, name: ownName ?? '' },
-      { ...parts, allowsMissingKeys: !readsEngines },
-    )
-  if (own !== undefined && own.problems.length > 0) throw engineError(added?.flag ?? '', own.problems)
+  const named = added && { ...added.document, name: freeName(added.document.name, documents) }
+  const own = added && named && modelOf(added.engine, pricedFor(added.engine, named), added.flag, options)
   const others = namedModels(names).flatMap(({ document }) => {
     const { kind } = document
     const flags = { '--engine': engines[kind], '--model-name': names[kind] }
@@ -108,9 +104,16 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
     }
     const word = engines[kind]
     if (word === undefined) return [previewOf(previewDocument(document))]
-    return [engineOf(word, document, { ...parts, readsEngines })]
+    const flag = `--engine ${kind}=`
+    const engine = withKeyVariable(readEngineWord(word, flag), env)
+    const priced = pricedFor(engine, document)
+    if (!readsEngines) {
+      const read = withEngine(priced, { ...options, engine, folder: '.', report: () => {} })
+      return [previewOf(read?.document ?? priced, read?.engine)]
+    }
+    return [modelOf(engine, priced, `${flag}${engine.type === 'command' ? '' : `${engine.type}:`}…`, options)]
   })
-  const models = [...(own?.model === undefined ? [] : [own.model]), ...documents, ...others]
+  const models = [...(own ? [own] : []), ...documents, ...others]
   for (const { document } of others)
     if (models.filter((each) => each.document.name === document.name).length > 1)
       throw usageError(
@@ -128,48 +131,24 @@ function freeName(name: string, documents: readonly ServedModel[]): string {
   return free
 }
 
-interface EngineOptions {
-  readonly types: EngineTypes
-  readonly env: ModelSources['env']
-  readonly allowsMissingKeys?: boolean
-  chargesForRuns(engine: unknown): boolean
-}
-
-/** Reads the value of `--engine`. */
-function engineOf(
-  word: string,
-  document: ModelDocument,
-  { readsEngines, ...options }: EngineOptions & { readonly readsEngines: boolean },
-): ModelWithEngine {
-  const engine = withKeyVariable(readEngineWord(word, `--engine ${document.kind}=`), options.env)
-  const { model, priced, problems } = readEngine(engine, document, options)
-  if (!readsEngines) return previewOf(model?.document ?? priced, model?.engine)
-  if (problems.length === 0 && model !== undefined) return model
-  throw engineError(
-    `--engine ${document.kind}=${engine.type === 'command' ? '' : `${engine.type}:`}…`,
-    problems,
-  )
-}
-
-function readEngine(
+/**
+ * Returns the model of a document and an engine that a flag names. Throws `usage`. `flag`: the beginning of its message.
+ */
+function modelOf(
   engine: AddedModel['engine'],
   document: ModelDocument,
-  { chargesForRuns, ...options }: EngineOptions,
-) {
+  flag: string,
+  options: Pick<SettingsSource, 'env' | 'allowsMissingKeys'> & { readonly types: EngineTypes },
+): ModelWithEngine {
   const problems: string[] = []
-  const priced = chargesForRuns(engine) ? { ...document, cost: 'unknown' as const } : document
-  const model = withEngine(priced, {
-    ...{ ...options, engine, folder: '.' },
-    report: (path, message) => void problems.push(problemText(path, message)),
-  })
-  return { model, priced, problems }
+  const report: ReportProblem = (path, message) => void problems.push(problemText(path, message))
+  const model = withEngine(document, { ...options, engine, folder: '.', report })
+  if (problems.length === 0 && model !== undefined) return model
+  throw usageError(`${flag}: ${problems.join('; ').replace(/(?<![.?])$/, '.')}`)
 }
 
 const problemText = (path: DocumentPath, message: string): string =>
   message.startsWith('"') ? message : `${path.join('.')} ${message}`.trimStart()
-
-const engineError = (flag: string, problems: readonly string[]) =>
-  usageError(`${flag}: ${problems.join('; ').replace(/(?<![.?])$/, '.')}`)
 
 function createModelSet(models: readonly ModelWithEngine[], timeoutMs: number): ModelSet {
   const served = models.map(servedModel)

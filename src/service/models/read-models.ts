@@ -6,8 +6,7 @@ import { readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { RushesError, usageError } from '../../errors.js'
 import { describeReason } from '../../host/system-error.js'
-import { writeJson } from '../../protocol/json.js'
-import { documentJson, type ReportProblem, readModelDocument } from '../../protocol/model-document.js'
+import { type ReportProblem, readModelDocument } from '../../protocol/model-document.js'
 import type { ModelDocument } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import { creditsOf, dearestInput } from '../../protocol/price.js'
@@ -31,8 +30,6 @@ export interface ReadModelsOptions {
 /** More than a service can show in one list. */
 const MAX_MODELS = 1_000
 const MAX_FILE_MIB = 4
-/** Clients read no longer answer. */
-const MAX_LIST_BYTES = 8 * 1_048_576
 const MAX_CONCURRENCY = 64
 
 /** Throws `usage` with all problems. Returns at least one model. */
@@ -57,11 +54,6 @@ export function readModels({ path, ...options }: ReadModelsOptions): readonly Mo
       one.column - other.column
     throw problemsError(`The models in ${shownPath(path)} have`, found.toSorted(order))
   }
-  const bytes = Buffer.byteLength(writeJson(models.map(({ document }) => documentJson(document))))
-  if (bytes > MAX_LIST_BYTES)
-    throw usageError(
-      `The models in ${shownPath(path)} have ${Math.ceil(bytes / 1_048_576)} MiB together; the limit is 8 MiB.`,
-    )
   return models
 }
 

@@ -367,17 +367,14 @@ describe('Replicate', () => {
     ])
   })
 
-  const throttled = (fields: object): ServerFault => ({ status: 429, body: { status: 429, ...fields } })
-  test.each<[name: string, fault: ServerFault, waitMs: number]>([
-    ['retry_after in its body', throttled({ detail: 'throttled', retry_after: 9 }), 9_000],
-    ['only a text', throttled({ detail: 'Your rate limit resets in ~12s.' }), 12_000],
-  ])('a create that is refused with 429 and %s is sent again after that time', async (_, fault, waitMs) => {
+  test('a create that is refused with 429 and a time in its body is sent again after that time', async () => {
     const { server, run, creates, clock } = await openReplicate()
-    server.fault('POST /models', fault)
+    const body = { status: 429, detail: 'throttled', retry_after: 9 }
+    server.fault('POST /models', { status: 429, body })
     const startedAt = clock.monotonic()
     expect(await run()).toHaveLength(1)
     expect([creates(), server.predictions.length]).toEqual([2, 1])
-    expect(clock.monotonic() - startedAt).toBeGreaterThanOrEqual(waitMs)
+    expect(clock.monotonic() - startedAt).toBeGreaterThanOrEqual(9_000)
   })
 
   test.each<[status: number, body: object, message: string]>([

@@ -246,14 +246,6 @@ describe('the paths', () => {
     ['many.yaml', { 'many.yaml': '- {}\n'.repeat(1_001) }, 'many.yaml has 1001 models; the limit is 1000.'],
   ])('%j', (path, files, message) => expect(problemsOf(files, {}, path)).toEqual([message]))
 
-  it('a list that no client would read', () => {
-    const description = 'x'.repeat(200_000)
-    const files = Object.fromEntries(
-      Array.from({ length: 42 }, (_, at) => [`${at}.yaml`, valid(`a/b${at}`, `description: ${description}`)]),
-    )
-    expect(problemsOf(files)[0]).toMatch(/have 9 MiB together; the limit is 8 MiB\.$/)
-  })
-
   it.skipIf(process.platform === 'win32')('what cannot be read to an end, or at all', () => {
     const folder = folderWith({
       'flow.yaml': `name: a/b\nkind: image\nengine: { type: comfyui, url: http://127.0.0.1:1, workflow: b.yaml }`,

@@ -8,7 +8,7 @@ import { type RetryDecision, retry, retryAfterMs, stepOf } from '../../../host/r
 import { isObject } from '../../../protocol/parse.js'
 import type { RenderJob } from '../engine.js'
 import type { ServerParts } from '../read-engine.js'
-import { type CleanText, errorTextOf, failedAnswer, isFinalAnswer, UpstreamError } from './upstream-error.js'
+import { type CleanText, failedAnswer, isFinalAnswer, UpstreamError } from './upstream-error.js'
 
 /** Time that a server has to become ready. */
 const READY_LIMIT_MS = 600_000
@@ -113,11 +113,9 @@ export function createUntilReady(parts: ServerParts, clean: CleanText): UntilRea
   return { untilReady, errorOf }
 }
 
-/** Replicate writes the seconds into the body: `retry_after: 5`, or "Your rate limit resets in ~5s.". */
-function retryAfterIn(answer: unknown): string | undefined {
-  const { retry_after: seconds } = isObject(answer) ? answer : {}
-  return typeof seconds === 'number' ? `${seconds}` : /~(\d+)\s?s\b/.exec(errorTextOf(answer) ?? '')?.[1]
-}
+/** Replicate writes the seconds into the body: `retry_after: 5`. */
+const retryAfterIn = (answer: unknown): string | undefined =>
+  isObject(answer) && answer.retry_after !== undefined ? String(answer.retry_after) : undefined
 
 function mayRepeat({ method }: ServerRequest, { sent, code = '', isInvalidHttp }: HttpFailure): boolean {
   return sent ? method === 'GET' && !isInvalidHttp : NOT_READY.test(code)

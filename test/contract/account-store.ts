@@ -1,8 +1,8 @@
 /** What every implementation of the store keeps to about accounts, keys and credits. */
 import { describe, expect, test } from 'vitest'
-import type { CrashLimit, NewRun } from '../../src/service/store/contract.js'
 import type { Store } from '../../src/service/store/index.js'
 import type { NewKey } from '../../src/service/store/keys.js'
+import type { CrashLimit, NewRun } from '../../src/service/store/run.js'
 import { claimRun, newRun as createNewRun, held } from '../support/runs.js'
 
 const GIVEN_UP: CrashLimit = { crashes: 1, failure: { code: 'renderer_crashed', message: 'gave up' } }

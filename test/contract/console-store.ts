@@ -1,10 +1,10 @@
 /** What every implementation of the store keeps to about what the console reads. */
 import { describe, expect, test } from 'vitest'
 import { OUTCOME_UNKNOWN } from '../../src/protocol/run-state.js'
-import type { NewRun } from '../../src/service/store/contract.js'
 import type { Store } from '../../src/service/store/index.js'
 import type { NewKey } from '../../src/service/store/keys.js'
 import type { EntryFilter, RunFilter } from '../../src/service/store/lists.js'
+import type { NewRun } from '../../src/service/store/run.js'
 import { claimRun, held, storedOutput } from '../support/runs.js'
 
 const FAILURE = { code: 'render_failed', message: 'no' }

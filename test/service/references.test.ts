@@ -177,13 +177,6 @@ test('a prompt that looks like a data URL stays text', async () => {
   expect((await ended(service, body.id)).input).toMatchObject(input)
 })
 
-test('an image that cannot be fetched is left out, and the run succeeds', async () => {
-  const { run, images } = await rendered(['not a URL', 'ftp://example.org/a.png', 'file:///etc/passwd'])
-  expect(run.status).toBe('succeeded')
-  expect(run.input.image_urls).toEqual(['not a URL', 'ftp://example.org/a.png', 'file:///etc/passwd'])
-  expect(images).toEqual([undefined, undefined, undefined])
-})
-
 test('an output URL of the service works as a reference, under any earlier address', async () => {
   const { service, run, engine } = await rendered([])
   const url = new URL(run.output.urls[0])

@@ -73,7 +73,7 @@ export function createKeyStore(database: Database) {
     /** Returns the id. Throws `Refusal` (409 `too_many_keys`) if the account has `MAX_ACTIVE_KEYS`. */
     addKey: ({ by, ...key }: NewKey): Promise<number> =>
       transaction(async (tx) => {
-        if (by !== undefined) await checkSession(tx, dialect, by)
+        await checkSession(tx, dialect, by)
         await lockAccount(tx, key.accountId)
         if (key.disabled !== true) await checkActiveKeys(tx, key.accountId)
         return await insertKey(tx, key)
@@ -108,7 +108,7 @@ export function createKeyStore(database: Database) {
      */
     changeKey: (id: number, changes: Partial<KeyTerms>, by?: SessionProof): Promise<boolean> =>
       repeatable(database, async (tx) => {
-        if (by !== undefined) await checkSession(tx, dialect, by)
+        await checkSession(tx, dialect, by)
         const owner = await tx.get('SELECT account_id FROM keys WHERE id = :id', { id })
         if (owner === undefined) return false
         const accountId = Number(owner.account_id)

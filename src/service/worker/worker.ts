@@ -26,9 +26,8 @@ import { StorageUnavailable } from '../files/contract.js'
 import type { ServedModel } from '../models/served-model.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
 import { newWorkerId } from '../rules/secrets.js'
-import type { ClaimedRun, Claims } from '../store/contract.js'
-import type { RunQueue } from '../store/index.js'
-import type { HeldRun, RenderState, StoredOutput } from '../store/run.js'
+import type { Store } from '../store/index.js'
+import type { ClaimedRun, Claims, HeldRun, RenderState, StoredOutput } from '../store/run.js'
 import { type CanceledRuns, createCanceledRuns } from './canceled-runs.js'
 import { isDiskUnusable, type Log, silentLog } from './log.js'
 import { type RenderParts, type RenderRecorders, removeOutputs, render, withReferences } from './render.js'
@@ -96,7 +95,7 @@ export interface WorkerOptions extends RenderParts {
     | ((run: Pick<CanceledJob, 'model' | 'document'>) => Promise<ServedModel | undefined>)
     | undefined
   readonly references: ReferenceLoader
-  readonly store: RunQueue
+  readonly store: Store
   readonly concurrency: number
   /** Measures the render of one run. */
   /** Called once for each model whose runs this node cannot render. */
@@ -370,6 +369,9 @@ function recordersOf(state: WorkerState, { run }: Attempt, signal: AbortSignal):
     onProgress: (fraction) => noteProgress(state, run, fraction),
     onPosition: (position) =>
       void state.renderStates.set(run.id, { ...state.renderStates.get(run.id), queue_position: position }),
+    onCharged: (cost) => {
+      run.cost = cost
+    },
     async saveJob(job) {
       const { intent, handle } = job
       const isSaved =
@@ -447,6 +449,12 @@ async function record<Value>(
   return 'not_recorded'
 }
 
+/** Stores what the provider charged with the job, before the run ends. */
+async function keepCost(state: WorkerState, { run }: Attempt): Promise<void> {
+  const { cost, job } = run
+  if (cost !== undefined) await state.options.store.saveJob(claimed(state, run), { ...job, cost })
+}
+
 /** Returns whether the run was recorded as succeeded. */
 async function finish(
   state: WorkerState,
@@ -454,7 +462,10 @@ async function finish(
   outputs: readonly StoredOutput[],
 ): Promise<boolean> {
   const { store, outputs: files } = state.options
-  const isRecorded = await record(state, attempt, () => store.finishRun(claimed(state, attempt.run), outputs))
+  const isRecorded = await record(state, attempt, async () => {
+    await keepCost(state, attempt)
+    return await store.finishRun(claimed(state, attempt.run), outputs)
+  })
   // False: the lease had run out, and another worker took over the run. The outputs of that worker are used.
   if (isRecorded === false || isRecorded === 'not_recorded') await removeOutputs(outputs, files)
   return isRecorded === true
@@ -470,7 +481,10 @@ async function recordFailure(state: WorkerState, attempt: Attempt, error: unknow
   }
   const failure = failureOf(error)
   // Undefined: another worker has taken over the run and deleted its folder, which may have caused this error.
-  const ended = await record(state, attempt, () => store.failRun(claimed(state, run), failure))
+  const ended = await record(state, attempt, async () => {
+    await keepCost(state, attempt)
+    return await store.failRun(claimed(state, run), failure)
+  })
   if (ended === undefined || ended === 'not_recorded') return
   state.log.info({ run: run.id, kind: run.kind, code: failure.code }, 'run failed')
   if (isSystemError(error)) onError(error)

@@ -1,6 +1,6 @@
 /** Changes of one account at the same time: creates, and a session with a new password. */
 import { expect, onTestFinished, test } from 'vitest'
-import type { NewRun } from '../../../src/service/store/contract.js'
+import type { NewRun } from '../../../src/service/store/run.js'
 import { describePostgres, openTestStore, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
 import { createPostgresProxy } from '../../support/postgres-proxy.js'
 import { newRun } from '../../support/runs.js'

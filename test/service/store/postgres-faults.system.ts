@@ -2,11 +2,11 @@
 import { inspect } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/host/clock.js'
-import type { NewRun } from '../../../src/service/store/contract.js'
 import type { Store } from '../../../src/service/store/index.js'
 import { createDatabase } from '../../../src/service/store/postgres/database.js'
 import type { PostgresOptions } from '../../../src/service/store/postgres/index.js'
 import { DatabaseUnavailable } from '../../../src/service/store/retry.js'
+import type { NewRun } from '../../../src/service/store/run.js'
 import { createManualClock } from '../../support/clock.js'
 import { createConsoleService, signInByLink, submitRun, wordsOf } from '../../support/console.js'
 import {

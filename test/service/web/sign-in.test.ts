@@ -48,6 +48,11 @@ describe('the first start', () => {
     expect([set.status, set.header('location')]).toEqual([303, '/account?done=password'])
     const again = await createBrowser(service).post(AUTH_PATHS.link, { token: linkToken })
     expect(again).toMatchObject(refusal(401, 'invalid_link'))
+    const used = await createBrowser(service).submit(AUTH_PATHS.link, { token: linkToken })
+    expect(wordsOf(used)).toMatch(
+      /was used before, or has expired\..* admin user link <email> prints another/,
+    )
+    expect(used.body).not.toContain('<form')
     const answer = await createBrowser(service).post(AUTH_PATHS.signIn, {
       email: ' Owner@LOCALHOST ',
       password: PASSWORD,

@@ -4,8 +4,8 @@ import { expect, test } from 'vitest'
 import { RendererCrashed } from '../../../src/service/engines/engine.js'
 import { createLocalFiles } from '../../../src/service/files/local-files.js'
 import { PREVIEW_MODELS, type ServedModel } from '../../../src/service/models/served-model.js'
-import type { ClaimRequest } from '../../../src/service/store/contract.js'
-import type { HeldRun, StoredOutput } from '../../../src/service/store/run.js'
+import type { Store } from '../../../src/service/store/index.js'
+import type { ClaimRequest, HeldRun, StoredOutput } from '../../../src/service/store/run.js'
 import { silentLog } from '../../../src/service/worker/log.js'
 import { createWorker } from '../../../src/service/worker/worker.js'
 import { createManualClock } from '../../support/clock.js'
@@ -46,7 +46,7 @@ function createOne({
       findStopping: async () => [],
       settleCanceled: async () => undefined,
       ...store,
-    },
+    } as Store,
     clock,
     concurrency: 1,
     engine: createInstantEngine(),

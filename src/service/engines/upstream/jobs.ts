@@ -13,6 +13,7 @@ import { createLateSignal, withTimeout } from '../../../host/abort.js'
 import type { Clock } from '../../../host/clock.js'
 import { retry, retryErrors, stepOf } from '../../../host/retry.js'
 import { isObject } from '../../../protocol/parse.js'
+import type { RunCost } from '../../../protocol/price.js'
 import { asSentence, printable, shortened } from '../../../protocol/text.js'
 import {
   type CancelEnd,
@@ -34,8 +35,8 @@ import { isTransient, isUnreachable, JobEnded, UpstreamError } from './upstream-
 export type JobState<Result> =
   | { readonly state: 'waiting'; readonly position?: number | undefined }
   | { readonly state: 'running'; readonly fraction?: number | undefined }
-  | { readonly state: 'done'; readonly result: Result }
-  | { readonly state: 'failed'; readonly message: string }
+  | { readonly state: 'done'; readonly result: Result; readonly cost?: RunCost | undefined }
+  | { readonly state: 'failed'; readonly message: string; readonly cost?: RunCost | undefined }
   /** The server itself does not know the job. */
   | { readonly state: 'missing' }
   /** The answer tells nothing about the job. */
@@ -382,6 +383,7 @@ class Polls<Result> {
     if (state.state === 'unknown') return undefined
     this.#missing = 0
     this.#denials = 0
+    if ('cost' in state && state.cost !== undefined) this.#job.onCharged?.(state.cost)
     if (state.state === 'failed') throw new JobEnded(failedText(this.#upstream, state.message))
     const before = state.state === 'waiting' ? state.position : Math.min(this.#position, 0)
     if (before !== undefined && before !== this.#position) {

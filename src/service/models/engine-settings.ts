@@ -1,9 +1,11 @@
 /** A model with the engine that the map `engine` of its document describes. */
 import { resolve } from 'node:path'
+import { messageOf } from '../../errors.js'
 import { MAX_PROPERTIES } from '../../protocol/model-document.js'
 import type { ModelDocument } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import { didYouMean } from '../../protocol/text.js'
+import { parseDuration } from '../../protocol/units.js'
 import type { Engine } from '../engines/engine.js'
 import { PROVIDERS } from '../engines/hosted/providers.js'
 import type { CreateEngine, ReadEngine } from '../engines/read-engine.js'
@@ -66,6 +68,7 @@ export function withEngine(
   const named = [...(source.named ?? []), ...needed]
   const offered = isComplete ? document : withSeedParameter(document, engine, named)
   const settings = new EngineSettings({ ...source, needed, engine })
+  const limitMs = type === 'preview' ? undefined : timeLimitOf(settings)
   const created = read(settings, offered)
   settings.reportUnknownKeys()
   const { missingKey: problem, note, secrets } = settings
@@ -74,13 +77,28 @@ export function withEngine(
   return {
     ...{ type, secrets, problem, note },
     document: isComplete ? document : withParameters(offered, settings),
-    createEngine: problem === undefined ? created : () => failing(problem),
+    createEngine: (parts) => ({
+      ...(problem === undefined ? created(parts) : failing(problem)),
+      ...(limitMs !== undefined && { limitMs: () => limitMs }),
+    }),
     engine: isPath(engine.workflow)
       ? { ...engine, workflow: resolve(source.folder, engine.workflow) }
       : engine,
     ...(typeof address === 'string' && { url: address }),
     // Anything else may be the key itself.
     ...(isVariableName(keyVariable) && { keyVariable }),
+  }
+}
+
+/** The setting `timeout: 45m`, the limit of one run. */
+function timeLimitOf(settings: EngineSettings): number | undefined {
+  const text = settings.text('timeout')
+  try {
+    const ms = text === undefined ? undefined : parseDuration(text, 'timeout')
+    return ms === 0 ? Number.POSITIVE_INFINITY : ms
+  } catch (error) {
+    settings.report(['timeout'], messageOf(error))
+    return undefined
   }
 }
 

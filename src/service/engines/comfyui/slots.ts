@@ -35,10 +35,6 @@ export function readSlots(
   const named = Object.entries(settings.map('slots'))
   const isNamed = named.length > 0
   const givenFps = settings.number('fps')
-  if (workflow === undefined && !isNamed) {
-    settings.map('sizes')
-    return { slots: {}, sizeOf: undefined, fps: undefined }
-  }
   const slots = isNamed
     ? namedSlots(named, settings, document, workflow)
     : foundSlots(settings, workflow ?? {})

@@ -12,7 +12,7 @@ import { isObject } from '../../protocol/parse.js'
 import { creditsOf, dearestInput } from '../../protocol/price.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { readTextFile, unknownKey } from '../engines/settings.js'
-import { priceFromCost, readCost } from './cost.js'
+import { readCost } from './cost.js'
 import { type EngineTypes, type ModelWithEngine, previewOf, withEngine } from './engine-settings.js'
 import { problemsError, readDocuments, type SourceDocument, type SourceProblem } from './read-documents.js'
 
@@ -83,7 +83,7 @@ function filesAt(path: string): readonly string[] {
   )
 }
 
-const PRICE_KEYS = ['run', 'factors', 'round_up', 'from_cost']
+const PRICE_KEYS = ['run', 'factors', 'round_up']
 const COST_KEYS = ['run', 'factors', 'currency']
 const KEYS = [
   ...['name', 'kind', 'description', 'engine', 'input', 'price', 'cost', 'concurrency', 'default'],
@@ -93,11 +93,9 @@ const SHOWN_KEYS = ['price_source', 'currency']
 
 /** Returns the document of a user's file, without its engine; undefined after the report of a problem. */
 export function readOwnDocument({ value, report }: SourceDocument): ModelDocument | undefined {
-  // A price that follows from the cost needs the cost first, and the cost needs the input.
-  const isDerived = isObject(value) && isObject(value.price) && value.price.from_cost !== undefined
-  const document = readModelDocument(isDerived ? { ...value, price: undefined } : value, report)
+  const document = readModelDocument(value, report)
   if (!isObject(value)) return undefined
-  const { concurrency, description, price } = value
+  const { concurrency, description } = value
   const checkKeys = (keys: readonly string[], owner: string, at?: string) => {
     const map = at === undefined ? value : value[at]
     for (const name of isObject(map) ? Object.keys(map) : [])
@@ -105,10 +103,9 @@ export function readOwnDocument({ value, report }: SourceDocument): ModelDocumen
         report(at === undefined ? [name] : [at, name], unknownKey(name, keys, owner))
   }
   checkKeys(KEYS, 'a model')
-  checkKeys(isDerived ? ['from_cost'] : PRICE_KEYS, isDerived ? 'a price with from_cost' : 'a price', 'price')
+  checkKeys(PRICE_KEYS, 'a price', 'price')
   checkKeys(COST_KEYS, 'a cost', 'cost')
   const cost = readCost(value, document?.input, report)
-  const derived = isDerived && isObject(price) ? priceFromCost(price.from_cost, cost, report) : undefined
   const isCount = Number.isInteger(concurrency) && Number(concurrency) >= 1
   if (concurrency !== undefined && !(isCount && Number(concurrency) <= MAX_CONCURRENCY))
     report(['concurrency'], `must be a whole number from 1 to ${MAX_CONCURRENCY}`)
@@ -116,7 +113,6 @@ export function readOwnDocument({ value, report }: SourceDocument): ModelDocumen
   return (
     document && {
       ...document,
-      ...(derived && { price: derived }),
       ...(cost && { cost }),
       input: { ...document.input, ...(typeof description === 'string' && { description }) },
     }

@@ -3,7 +3,6 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { RushesError } from '../../../src/errors.js'
-import { priceOf } from '../../../src/protocol/price.js'
 import {
   describeAccount,
   type HostedSettings,
@@ -104,40 +103,6 @@ describe('the cost of a document', () => {
       ...{ types: ENGINE_TYPES, readsEngines: false },
     })
     expect(model?.document.cost).toBe('unknown')
-  })
-})
-
-describe('a price from the cost', () => {
-  const document = (
-    fromCost: unknown,
-    cost: unknown = { run: 0.025, factors: { duration: { 10: 2.5 } }, currency: 'USD' },
-  ) => ({
-    ...{ engine: FAL, cost, price: { from_cost: fromCost } },
-  })
-
-  it.each([
-    [100, '5', 3],
-    [100, '10', 7],
-    [1000, '5', 25],
-    [1, '5', 1],
-  ])('of %j credits for 1 USD, with the duration %j, is %j credits', (fromCost, duration, credits) => {
-    const model = read(document(fromCost))?.document
-    expect(model && priceOf(model, { duration })).toBe(credits)
-  })
-
-  it.each<[unknown, unknown, string]>([
-    [0, undefined, 'price: from_cost must be a number from 0 to 1000000'],
-    ['100', undefined, 'price: from_cost must be a number from 0 to 1000000'],
-    [100, null, 'price: from_cost needs the key "cost", with "run" and "currency"'],
-  ])('%j with the cost %j is a problem', (fromCost, cost, problem) =>
-    expect(problemsOf(document(fromCost, cost), ENV)).toBe(problem),
-  )
-
-  it('has no other keys', () => {
-    const price = { from_cost: 100, run: 1 }
-    expect(problemsOf({ ...document(100), price }, ENV)).toBe(
-      'price: "run" is not a key of a price with from_cost.',
-    )
   })
 })
 

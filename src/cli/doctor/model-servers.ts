@@ -59,7 +59,6 @@ async function checkFolder(ctx: Context, path: string): Promise<readonly Finding
 
   try {
     return await Promise.all([
-      ...set.warnings.map((text) => check('models', () => warning(text))),
       ...set.models.map(({ document }) => check('model', () => checkModel(document))),
       ...set.models.flatMap(({ document: { name }, note }) =>
         note === undefined ? [] : check('workflow', () => ok(`${name}: ${note}`)),

@@ -86,7 +86,7 @@ function checkCommand({ type, command = '' }: EngineWord): void {
 
 const refusedError = ({ url = '' }: EngineWord) =>
   new RushesError('network', `Nothing listens at ${new URL(url).origin}. No run was created.`, {
-    hint: 'Start the model server. `rushes doctor --models` shows those on this machine.',
+    hint: 'Start the model server, or change its address.',
   })
 
 /** Thrown before a run exists. */

@@ -104,7 +104,7 @@ function readReferences(settings: EngineSettings, { input }: ModelDocument): Hos
 const MAX_ACCOUNT_BYTES = 262_144
 
 /**
- * Describes the account that a provider charges, for `rushes doctor --models` and the start of `rushes serve`: resolves
+ * Describes the account that a provider charges, for the start of `rushes serve`: resolves
  * with a few words, such as `balance 24.5 USD`. Rejects if the key is refused or the provider cannot be reached. Any other
  * answer tells nothing about the key.
  */

@@ -567,9 +567,7 @@ describe('--max-runs', () => {
     const { service, mcp } = await open({ words: ['--max-runs', '0'] })
     write(mcp, 'shots.yaml', MANIFEST)
     const { structured } = await mcp.call('run_batch', { manifest: 'shots.yaml' })
-    expect(structured.error.message).toBe(
-      'This session may create 0 runs in all; 0 left. Nothing was sent.',
-    )
+    expect(structured.error.message).toBe('This session may create 0 runs in all; 0 left. Nothing was sent.')
     expect(service.requests).toEqual([])
   })
 

@@ -180,8 +180,12 @@ function Ledger({ query, entries, next, keys }: CreditsView) {
           chosen={query.key}
           choices={[['', 'Any key'], ...keys.map(({ id, name }) => [String(id), name] as const)]}
         />
-        <input type="date" name="from" value={query.from} aria-label="From (UTC)" title="From (UTC)" />
-        <input type="date" name="to" value={query.to} aria-label="To (UTC)" title="To (UTC)" />
+        <label title="In UTC">
+          From <input type="date" name="from" value={query.from} />
+        </label>
+        <label title="In UTC">
+          to <input type="date" name="to" value={query.to} />
+        </label>
         <button type="submit" class="button">
           Show
         </button>

@@ -64,6 +64,7 @@ function NewRunForm(props: NewRunView) {
         Create
       </button>
       <input type="hidden" name="form_key" value={formKey} />
+      <input type="hidden" name="shown_model" value={model.name} />
       <div class="columns even">
         <div class="stack">
           {properties.prompt && (

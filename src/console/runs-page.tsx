@@ -70,7 +70,7 @@ export const RunsPage = (props: RunsView) => (
   </Page>
 )
 
-const Filters = ({ query, models, keys }: RunsView) => (
+const Filters = ({ query, layout, models, keys }: RunsView) => (
   <form
     class="filters"
     role="search"
@@ -85,6 +85,7 @@ const Filters = ({ query, models, keys }: RunsView) => (
       sync: 'this:replace',
     })}
   >
+    {layout === 'grid' && <input type="hidden" name="view" value="grid" />}
     <label class="search">
       <Icon name="search" />
       <input

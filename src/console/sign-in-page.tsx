@@ -51,20 +51,28 @@ export const SignInPage = ({ assets, next, email, problem }: SignInView) => (
 
 export interface LinkView {
   readonly assets: Assets
-  readonly token: string
+  /** Undefined if it cannot be used again. */
+  readonly token: string | undefined
   readonly problem?: string | undefined
 }
 
 /** The link itself signs nobody in: programs that preview links would use it up. */
 export const LinkPage = ({ assets, token, problem }: LinkView) => (
-  <PlainPage assets={assets} title="Sign in" about="This link signs in once.">
+  <PlainPage assets={assets} title="Sign in" about={token && 'This link signs in once.'}>
     {problem && <Notice tone="bad" title={problem} />}
-    <form method="post" action="/api/auth/link">
-      <input type="hidden" name="token" value={token} />
-      <button type="submit" class="button primary">
-        Sign in with this link
-      </button>
-    </form>
+    {token === undefined ? (
+      <p class="about">
+        <Command text="rushes admin user link <email>" /> prints another link. A user of your account who is
+        signed in can create one too, as long as you have no password.
+      </p>
+    ) : (
+      <form method="post" action="/api/auth/link">
+        <input type="hidden" name="token" value={token} />
+        <button type="submit" class="button primary">
+          Sign in with this link
+        </button>
+      </form>
+    )}
     <p class="about">
       <a href="/sign-in">Sign in with a password</a>
     </p>

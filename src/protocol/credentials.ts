@@ -12,9 +12,6 @@ export const MAX_ALLOWED_IPS = 100
 /** Maximum number of keys of an account that are not disabled. */
 export const MAX_ACTIVE_KEYS = 200
 
-/** Latest time that RFC 3339 can represent, because its years have four digits. */
-export const MAX_TIME_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
-
 export const MIN_PASSWORD_LENGTH = 12
 export const MAX_PASSWORD_LENGTH = 1_000
 

@@ -9,23 +9,22 @@ import { type RushesError, usageError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
 import { BUSY_TIMEOUT_MS, sqliteUri, withDatabase } from '../host/database.js'
 import { flush, moveWithoutReplacing, removeFile, temporaryBeside } from '../host/files.js'
+import { quoteWord } from '../host/shell.js'
 import { describeError, errorCode } from '../host/system-error.js'
-import { MAX_ACTIVE_KEYS, MAX_TIME_MS } from '../protocol/credentials.js'
+import { MAX_ACTIVE_KEYS } from '../protocol/credentials.js'
 import type { LocalStatus } from '../protocol/run-state.js'
-import { printable, quoteWord, shortened } from '../protocol/text.js'
+import { printable, shortened } from '../protocol/text.js'
 import { DATABASE_NAME, openData } from './data.js'
 import { isEmail, storedEmail } from './rules/credentials.js'
-import { isPlainName, type KeyTerms, MAX_NAME_LENGTH } from './rules/key-terms.js'
-import { parseNetwork } from './rules/networks.js'
+import { checkName, type KeyTerms } from './rules/key-terms.js'
 import { Refusal } from './rules/refusal.js'
 import { newKey } from './rules/secrets.js'
 import type { AccountRecord, LedgerEntry } from './store/accounts.js'
-import type { DecidedRun } from './store/contract.js'
 import type { Store } from './store/index.js'
 import type { KeyDetails } from './store/keys.js'
 import type { ListedRun } from './store/lists.js'
 import { DatabaseUnavailable } from './store/retry.js'
-import type { StoredRun } from './store/run.js'
+import type { DecidedRun, StoredRun } from './store/run.js'
 import { explainDatabaseError, MOVED, openSqliteStore } from './store/sqlite/index.js'
 import type { UserDetails } from './store/users.js'
 import { addLink } from './web/sessions.js'
@@ -118,13 +117,7 @@ export class Administration {
   async account(name: string): Promise<AccountRecord> {
     const found = await this.#store.findAccountByName(name)
     if (found !== undefined) return found
-    const names = (await this.#store.listAccounts()).map((each) => each.name)
-    throw usageError(
-      `Account ${name} does not exist.`,
-      names.length === 0
-        ? 'Create one with `rushes admin account create <name>`.'
-        : `Accounts: ${names.slice(0, 10).join(', ')}${names.length > 10 ? ', …' : ''}.`,
-    )
+    throw usageError(`Account ${name} does not exist.`, 'List the accounts with `rushes admin account list`.')
   }
 
   async setBanned(account: string, banned: boolean): Promise<AccountRecord> {
@@ -137,7 +130,6 @@ export class Administration {
     account: string,
     terms: Partial<KeyTerms>,
   ): Promise<{ readonly apiKey: string; readonly key: KeyDetails }> {
-    checkTerms(terms)
     const { id: accountId } = await this.account(account)
     const { apiKey, ...secret } = newKey()
     const key = { name: 'key', ...terms, ...secret, accountId, nowMs: this.#clock.now() }
@@ -154,7 +146,6 @@ export class Administration {
 
   /** `key` is the key's number, or its name if only one key has that name. Changes only the terms that are present. */
   async changeKey(key: string, terms: Partial<KeyTerms>): Promise<KeyDetails> {
-    checkTerms(terms)
     const { id, account } = await this.#key(key)
     await explainTooManyKeys(account, this.#store.changeKey(id, terms))
     return await this.#key(String(id))
@@ -308,25 +299,6 @@ const explainTooManyKeys = <Changed>(account: string, change: Promise<Changed>):
       'Disable one that is not used any more: `rushes admin key disable <number>`.',
     )
   })
-
-function checkName(name: string, what: string): void {
-  if (!isPlainName(name))
-    throw usageError(
-      `"${name}" is not a valid name for ${what}.`,
-      `Use 1 to ${MAX_NAME_LENGTH} characters, without invisible characters and without spaces at the ends.`,
-    )
-}
-
-function checkTerms({ name, expiresAtMs = 0, allowedIps = [] }: Partial<KeyTerms>): void {
-  if (name !== undefined) checkName(name, 'a key')
-  if (!(expiresAtMs <= MAX_TIME_MS)) throw usageError('A key must expire before the year 10000, or never.')
-  for (const text of allowedIps)
-    if (parseNetwork(text) === undefined)
-      throw usageError(
-        `--allow-ip "${text}" is not an IP address or CIDR range.`,
-        'Examples: 203.0.113.7, 203.0.113.0/24, 2001:db8::1, 2001:db8::/32',
-      )
-}
 
 /** Returns undefined if the email is valid. */
 export const problemOfEmail = (written: string): RushesError | undefined =>

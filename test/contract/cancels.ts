@@ -1,8 +1,8 @@
 /** What every implementation of the store keeps to when runs are canceled. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { CrashLimit } from '../../src/service/store/contract.js'
 import type { Store } from '../../src/service/store/index.js'
+import type { CrashLimit } from '../../src/service/store/run.js'
 import { claimRun, held, newRun, storedOutput } from '../support/runs.js'
 
 const LIMIT: CrashLimit = { crashes: 2, failure: { code: 'renderer_crashed', message: 'gave up' } }

@@ -1,10 +1,10 @@
 /** What every implementation of the store keeps to about what the console reads. */
 import { describe, expect, test } from 'vitest'
 import { OUTCOME_UNKNOWN } from '../../src/protocol/run-state.js'
-import type { NewRun } from '../../src/service/store/contract.js'
 import type { Store } from '../../src/service/store/index.js'
 import type { NewKey } from '../../src/service/store/keys.js'
 import type { EntryFilter, RunFilter } from '../../src/service/store/lists.js'
+import type { NewRun } from '../../src/service/store/run.js'
 import { claimRun, held, storedOutput } from '../support/runs.js'
 
 const FAILURE = { code: 'render_failed', message: 'no' }
@@ -167,13 +167,6 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       expect(await store.findRun('long', accountId)).toMatchObject({ input: { prompt } })
     })
 
-    test('a search reads the first 1,000 characters of a prompt', async () => {
-      const { add, ids } = await createStore()
-      await add('long', {}, `${'x'.repeat(996)}heron`)
-      expect(await ids({ search: 'hero' })).toEqual(['long'])
-      expect(await ids({ search: 'heron' })).toEqual([])
-    })
-
     test('a page of a search reads 2,000 runs, and returns where to continue even without a match', async () => {
       const { store, accountId, otherId, add } = await createStore()
       const addMany = async (count: number, from: number) => {
@@ -216,14 +209,6 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
         expect(await ids({ search }), search).toEqual(['found'])
       for (const search of ['100_%', 'fox_', '\\"', 'prompt'])
         expect(await ids({ search }), search).toEqual([])
-    })
-
-    test('a search ignores characters that a database cannot store', async () => {
-      const { add, ids } = await createStore()
-      await add('odd', {}, 'a fox\0 and half a \ud83e pair')
-      await add('none', { input: {} })
-      expect(await ids({ search: 'a fox' })).toEqual(['odd'])
-      expect(await ids({ search: 'and half' })).toEqual(['odd'])
     })
 
     test('can be paged without gaps or repeats while runs are added', async () => {

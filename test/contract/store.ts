@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import { KINDS, type Kind } from '../../src/protocol/models.js'
 import { LOCAL_MOVES, LOCAL_STATUSES, type LocalStatus } from '../../src/protocol/run-state.js'
-import type { ClaimRequest, CrashLimit, NewRun } from '../../src/service/store/contract.js'
 import type { Store } from '../../src/service/store/index.js'
+import type { ClaimRequest, CrashLimit, NewRun } from '../../src/service/store/run.js'
 import { claimRun, held, newRun, storedOutput } from '../support/runs.js'
 
 const LIMIT: CrashLimit = { crashes: 3, failure: { code: 'renderer_crashed', message: 'gave up' } }

@@ -56,6 +56,14 @@ test.each<[name: string, body: unknown, code: string, says?: RegExp]>([
   ['a number for a string', video({ prompt: 'x', duration: 5 }), 'invalid_input', /5, 10/],
   ['an odd object', image({ prompt: 'x', quality: { toString: 1 } }), 'invalid_input'],
   ['too many images', image({ prompt: 'x', image_urls: urls(15) }), 'invalid_input', /at most 14/],
+  ...['fox.png', 'file:///etc/passwd', 'http:fox', 'https://', ''].map(
+    (url): [string, unknown, string, RegExp] => [
+      `an image at "${url}"`,
+      image({ prompt: 'x', image_urls: [url] }),
+      'invalid_input',
+      /input\.image_urls\/0 is not an http\(s\) or data: URL/,
+    ],
+  ),
   ['an image that is no string', image({ prompt: 'x', image_urls: [1] }), 'invalid_input'],
   [
     'a data: URL that is not base64',

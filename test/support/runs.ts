@@ -1,8 +1,7 @@
 /** Complete runs for tests. A test sets only the fields that it is about. */
 import type { RunState } from '../../src/protocol/run-state.js'
-import type { ClaimedRun, ClaimRequest, NewRun } from '../../src/service/store/contract.js'
 import type { Store } from '../../src/service/store/index.js'
-import type { HeldRun, StoredOutput } from '../../src/service/store/run.js'
+import type { ClaimedRun, ClaimRequest, HeldRun, NewRun, StoredOutput } from '../../src/service/store/run.js'
 
 /** A free create of account 1, without a key. */
 export const newRun = (run: Partial<NewRun> = {}): NewRun => ({

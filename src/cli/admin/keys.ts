@@ -1,15 +1,14 @@
 /** `rushes admin key`. The user gives a key by its number, or by its name if only one key has that name. */
 import { Option } from 'commander'
 import { usageError } from '../../errors.js'
-import { keyStateOf, MAX_CREDITS } from '../../protocol/credentials.js'
+import { keyStateOf } from '../../protocol/credentials.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import { printable } from '../../protocol/text.js'
-import { parseDuration } from '../../protocol/units.js'
-import type { KeyTerms } from '../../service/rules/key-terms.js'
-import { formatRate, type RateLimit } from '../../service/rules/rate.js'
+import { type KeyTerms, readKeyTerms } from '../../service/rules/key-terms.js'
+import { formatRate } from '../../service/rules/rate.js'
 import type { KeyDetails } from '../../service/store/keys.js'
 import type { Context } from '../context/context.js'
-import { repeated, wholeNumber } from '../flags/values.js'
+import { repeated } from '../flags/values.js'
 import { formatAgo } from '../terminal/format.js'
 import { printList } from '../terminal/table.js'
 import {
@@ -20,10 +19,6 @@ import {
   isoTime,
   NONE,
 } from './admin-command.js'
-
-const MAX_QUOTA = 1_000_000_000_000
-/** Flag value that removes a limit. */
-const NO_LIMIT = 'none'
 
 const termOptions = (canRemove: boolean): readonly Option[] => {
   const noneHint = canRemove ? ', or none' : ''
@@ -109,60 +104,26 @@ async function change(
   out.note(`Key ${key.id} (${key.name}) of ${key.account} ${outcome}.`)
 }
 
-/** The terms that the flags change. The value `none` sets a term to undefined, which removes the limit. */
+const FLAG_NAMES = {
+  spend_limit: '--spend-limit',
+  quota: '--quota',
+  allowed_ips: '--allow-ip',
+  rate: '--rate',
+  expires_at: '--expires',
+}
+
+/** The terms that the flags change. The value `none` removes a limit. */
 function termsOf({ clock }: Context, flags: AdminFlags): Partial<KeyTerms> {
-  const { name, spendLimit, quota, allowIp, rate, expires } = flags
-  return {
-    ...(name !== undefined && { name }),
-    ...(spendLimit !== undefined && { spendLimit: limitOf(spendLimit, '--spend-limit', MAX_CREDITS) }),
-    ...(quota !== undefined && { quota: limitOf(quota, '--quota', MAX_QUOTA) }),
-    ...(allowIp !== undefined && { allowedIps: allowedIpsOf(allowIp) }),
-    ...(rate !== undefined && { rate: rate === NO_LIMIT ? undefined : parseRate(rate) }),
-    ...(expires !== undefined && {
-      expiresAtMs: expires === NO_LIMIT ? undefined : clock.now() + parseLifetime(expires),
-    }),
+  const orNone = (text: string | undefined) => (text === 'none' ? '' : text)
+  const texts = {
+    name: flags.name,
+    spend_limit: orNone(flags.spendLimit),
+    quota: orNone(flags.quota),
+    allowed_ips: orNone(flags.allowIp?.join(' ')),
+    rate: orNone(flags.rate),
+    expires_at: orNone(flags.expires),
   }
-}
-
-const limitOf = (text: string, flag: string, max: number): number | undefined =>
-  text === NO_LIMIT ? undefined : wholeNumber(text, flag, 0, max)
-
-function allowedIpsOf(texts: readonly string[]): readonly string[] | undefined {
-  if (!texts.includes(NO_LIMIT)) return texts
-  if (texts.length > 1)
-    throw usageError('--allow-ip none cannot be used with other addresses: it allows all addresses.')
-  return undefined
-}
-
-function parseLifetime(text: string): number {
-  const ms = parseDuration(text, '--expires', 'Examples: 90d, 12h, 30m.')
-  if (ms > 0) return ms
-  throw usageError(
-    `--expires: ${text} is not a lifetime; the key would expire immediately.`,
-    'To stop a key, use `rushes admin key disable <key>`.',
-  )
-}
-
-/**
- * Maximum number of requests of `--rate`. A rate limiter stores the time of each request in the window, so this bounds
- * its memory per key.
- */
-const MAX_REQUESTS = 10_000
-const MIN_WINDOW_MS = 100
-const MAX_WINDOW_MS = 3_600_000
-
-/** Parses a rate such as `100/10s`. Throws `usage`. */
-function parseRate(text: string): RateLimit {
-  const [, count = '', window = ''] = /^\s*(\d+)\s*\/\s*(.+)$/.exec(text) ?? []
-  if (count === '') throw usageError(`--rate: "${text}" is not a valid rate.`, 'Examples: 100/10s, 600/1m.')
-  const requests = Number(count)
-  const windowMs = parseDuration(window, '--rate', 'Examples: 100/10s, 600/1m.')
-  if (requests < 1 || requests > MAX_REQUESTS || windowMs < MIN_WINDOW_MS || windowMs > MAX_WINDOW_MS)
-    throw usageError(
-      `--rate: ${text} is out of range.`,
-      `Use 1 to ${MAX_REQUESTS} requests in ${MIN_WINDOW_MS}ms to 1h.`,
-    )
-  return { requests, windowMs }
+  return readKeyTerms(texts, clock.now(), FLAG_NAMES)
 }
 
 const keyJson = (key: KeyDetails) => ({

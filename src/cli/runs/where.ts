@@ -1,7 +1,7 @@
 /** Finds the service of runs in the journal: a command speaks with one. */
 import { type RushesError, usageError } from '../../errors.js'
+import { quoteWord } from '../../host/shell.js'
 import type { Journal, JournalRun } from '../../journal/index.js'
-import { quoteWord } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { inTurns } from '../process/exit.js'
 import { variable } from '../process/io.js'

@@ -6,20 +6,27 @@
  *
  * `admit` makes the checks up to the rate limit, before the body is read. `create` makes the others.
  */
+import { createHash } from 'node:crypto'
 import type { Clock } from '../../host/clock.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import type { ModelDocument } from '../../protocol/models.js'
 import { creditsOf } from '../../protocol/price.js'
 import { withSeed } from '../engines/seed.js'
 import type { FileWriter } from '../files/contract.js'
-import { type EmbeddedImage, type ReadCreate, readCreate } from '../rules/create-request.js'
+import { type EmbeddedImage, readCreate } from '../rules/create-request.js'
 import { bearerKey, type Caller, checkAccess, checkKey, type KeyRecord } from '../rules/key-checks.js'
 import type { RateLimiter } from '../rules/rate.js'
 import { invalidInput, Refusal } from '../rules/refusal.js'
 import { hashOfKey, newRunId } from '../rules/secrets.js'
-import type { Idempotency, NewRun } from '../store/contract.js'
 import type { Store } from '../store/index.js'
-import { type CarriedModel, inputKey, type StoredRun } from '../store/run.js'
+import {
+  type AddedRun,
+  type CarriedModel,
+  type Idempotency,
+  inputKey,
+  type NewRun,
+  type StoredRun,
+} from '../store/run.js'
 import type { SessionProof } from '../store/sql.js'
 import type { Worker } from '../worker/worker.js'
 import { createUseRecorder, storedKeyId } from './key-lookup.js'
@@ -73,7 +80,7 @@ interface EndpointsOptions {
 
 export function createEndpoints(options: EndpointsOptions): Endpoints {
   const { store, clock, rateLimiter, worker, findKey, onError } = options
-  const recordUse = createUseRecorder(store.recordKeyUses, clock, onError)
+  const recordUse = createUseRecorder(store, onError)
   return {
     async admit(authorization, ip) {
       const key = bearerKey(authorization)
@@ -125,19 +132,20 @@ async function accept(
 ): Promise<CreatedRun> {
   const { store, documents, carriedBy, clock, worker, onCharged } = options
   const nowMs = clock.now()
-  const idempotencyOf = (request: string): Idempotency | undefined =>
+  const bytes = Buffer.concat(body)
+  const idempotency: Idempotency | undefined =
     idempotencyKey === undefined
       ? undefined
-      : { key: idempotencyKey, request, sinceMs: nowMs - IDEMPOTENCY_KEY_MS }
-  const read = readOrRefuse(body, documents)
-  if (read instanceof Refusal) {
-    // The models may have changed since the first create.
-    const idempotency = idempotencyOf(read.request ?? '')
-    const earlier = idempotency && (await store.findCreated(accountId, idempotency))
-    if (earlier === undefined) throw read
-    return await repeatedRun(store, earlier, accountId)
-  }
-  const { document, input, images, request } = read
+      : {
+          key: idempotencyKey,
+          request: createHash('sha256').update(bytes).digest('hex'),
+          sinceMs: nowMs - IDEMPOTENCY_KEY_MS,
+        }
+  // Before the body is checked: the models may have changed since the first create.
+  const before = idempotency && (await store.findCreated(accountId, idempotency))
+  const earlier = before && idOfAdded(before)
+  if (earlier !== undefined) return await repeatedRun(store, earlier, accountId)
+  const { document, input, images } = readCreate(bytes, documents)
   const { name: model, kind } = document
   const run: StoredRun = {
     id: newRunId(),
@@ -154,28 +162,11 @@ async function accept(
   }
   const price = isFree ? 0 : creditsOf(document, input)
   const carried = carriedBy?.(document)
-  const added = await addRun(
-    options,
-    { ...run, keyId, by, price, carried, idempotency: idempotencyOf(request) },
-    images,
-  )
+  const added = await addRun(options, { ...run, keyId, by, price, carried, idempotency }, images)
   if (added !== run.id) return await repeatedRun(store, added, accountId)
   worker.wake(run)
   onCharged?.(price)
   return { run, price, isRepeated: false }
-}
-
-/** Returns the refusal of a create whose model or input is refused: an earlier create may have been accepted. */
-function readOrRefuse(
-  body: readonly Uint8Array[],
-  documents: readonly ModelDocument[],
-): ReadCreate | Refusal {
-  try {
-    return readCreate(Buffer.concat(body), documents)
-  } catch (error) {
-    if (error instanceof Refusal && error.request !== undefined) return error
-    throw error
-  }
 }
 
 async function repeatedRun(
@@ -194,12 +185,7 @@ async function addRun(
   run: NewRun,
   images: readonly EmbeddedImage[],
 ): Promise<string> {
-  const add = async (created: NewRun): Promise<string | undefined> => {
-    const added = await store.addRun(created)
-    if ('id' in added) return added.id
-    if ('refused' in added) throw keyReused()
-    return undefined
-  }
+  const add = async (created: NewRun) => idOfAdded(await store.addRun(created))
   const keys = new Map(images.map((image) => [inputKey(run.id, image.sha256), image]))
   const discard = async (): Promise<void> => {
     for (const key of keys.keys()) await files.remove(key).catch(onError)
@@ -221,7 +207,11 @@ async function addRun(
   }
 }
 
-const keyReused = () =>
-  invalidInput(
-    'This Idempotency-Key was used for another request in the last 24 hours. Use a new key for each request.',
-  )
+/** Returns undefined for a run that was only checked. */
+function idOfAdded(added: AddedRun): string | undefined {
+  if ('refused' in added)
+    throw invalidInput(
+      'This Idempotency-Key was used for another request in the last 24 hours. Use a new key for each request.',
+    )
+  return 'id' in added ? added.id : undefined
+}

@@ -18,8 +18,6 @@ export interface ReadCreate {
   /** Input with a `StoredImage` for each data: URL. */
   readonly input: ModelInput
   readonly images: readonly EmbeddedImage[]
-  /** SHA-256 of model and input, by which a repeated create is found. */
-  readonly request: string
 }
 
 /** An image that was sent as a data: URL. Its bytes are a stored file (`inputKey`). */
@@ -33,38 +31,15 @@ export interface EmbeddedImage extends StoredImage {
   readonly data: Uint8Array
 }
 
-/**
- * Throws `Refusal` (400), with `request` if only the model or the input is refused: an earlier create with them may have been
- * accepted, before the models of the service changed. For a body of 64 MiB, this takes about a second.
- */
+/** Throws `Refusal` (400). For a body of 64 MiB, this takes about a second. */
 export function readCreate(body: Uint8Array, models: readonly ModelDocument[]): ReadCreate {
   checkStructure(body)
   const { model, input } = readModelAndInput(body)
-  try {
-    const document = checkedDocument(model, input, models)
-    const extracted = extractMedia(input, mediaNames(document))
-    return { document, ...extracted, request: hashOf(document.name, extracted.input) }
-  } catch (refusal) {
-    throw Object.assign(refusal as Refusal, { request: requestOf(model, input, models) })
-  }
+  const document = checkedDocument(model, input, models)
+  return { document, ...extractMedia(input, mediaNames(document)) }
 }
 
-const hashOf = (model: string, input: ModelInput): string =>
-  createHash('sha256').update(writeJson({ model, input })).digest('hex')
-
-/** Returns undefined for an input that no service has accepted. */
-function requestOf(model: string, input: ModelInput, models: readonly ModelDocument[]): string | undefined {
-  try {
-    const document = models.find(({ name }) => name === model)
-    return hashOf(model, extractMedia(input, mediaNames(document)).input)
-  } catch {
-    return undefined
-  }
-}
-
-const mediaNames = (document: ModelDocument | undefined): readonly string[] => [
-  ...mediaParameters(document?.input).keys(),
-]
+const mediaNames = ({ input }: ModelDocument): readonly string[] => [...mediaParameters(input).keys()]
 
 /** Maximum nesting depth of objects and lists. */
 export const MAX_DEPTH = 100
@@ -81,7 +56,7 @@ const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x
  * and memory than its size. Stops at the first exceeded limit. Throws `Refusal` (invalid_input). Bytes that are not
  * JSON may pass; the parser then refuses them.
  */
-export function checkStructure(body: Uint8Array): void {
+export function checkStructure(body: Uint8Array, maxValues = MAX_VALUES): void {
   let depth = 0
   let values = 1
   let inString = false
@@ -98,8 +73,7 @@ export function checkStructure(body: Uint8Array): void {
     } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth--
     if (depth > MAX_DEPTH)
       throw new Refusal('invalid_input', `The body is nested more than ${MAX_DEPTH} levels deep.`)
-    if (values > MAX_VALUES)
-      throw new Refusal('invalid_input', `The body has more than ${MAX_VALUES} values.`)
+    if (values > maxValues) throw new Refusal('invalid_input', `The body has more than ${maxValues} values.`)
   }
 }
 
@@ -192,8 +166,11 @@ function checkInputBounds(document: ModelDocument, input: ModelInput): void {
   }
   for (const source of mediaSources(input, media)) {
     const text = String(source.value)
-    if (text.length > MAX_URL_CHARACTERS && !/^data:/i.test(text))
+    if (/^data:/i.test(text)) continue
+    if (text.length > MAX_URL_CHARACTERS)
       refuse(`input.${placeText(source)} is longer than ${MAX_URL_CHARACTERS} characters.`)
+    if (!/^https?:\/\//i.test(text) || !URL.canParse(text))
+      refuse(`input.${placeText(source)} is not an http(s) or data: URL.`)
   }
   const huge = pathOfHugeNumber(input, 'input')
   if (huge !== undefined) refuse(`${huge} is a number outside the range of ±${Number.MAX_VALUE}.`)

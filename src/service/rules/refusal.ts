@@ -7,7 +7,7 @@ const FURTHER = {
   bad_request: { status: 400, cause: 'The request is not valid HTTP.' },
   not_signed_in: { status: 401, cause: 'This needs a session: sign in.' },
   invalid_credentials: { status: 401, cause: 'The email or the password is not correct.' },
-  invalid_link: { status: 401, cause: 'The sign-in link is not valid, has been used or has expired.' },
+  invalid_link: { status: 401, cause: 'This sign-in link was used before, or has expired.' },
   foreign_origin: { status: 403, cause: 'The request comes from another website.' },
   https_required: { status: 403, cause: 'Signing in needs HTTPS, except on this machine.' },
   account_banned: { status: 403, cause: 'The account is banned.' },
@@ -39,8 +39,6 @@ export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly code: RefusalCode
   readonly status: number
-  /** Of a create that was refused for its model or input: see `ReadCreate`. */
-  request: string | undefined
 
   /** The message is the cause from the table, followed by `detail`. */
   constructor(code: RefusalCode, detail?: string) {

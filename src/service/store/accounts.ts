@@ -60,22 +60,12 @@ export async function moveBalance(
   ])
 }
 
-// Groups before the join: a subquery per account would read all runs once per account.
-const LIST_ACCOUNTS = `
-    SELECT accounts.id, accounts.name, accounts.balance, accounts.banned, accounts.created_at,
-      coalesce(keyed.keys, 0) AS keys, coalesce(made.runs, 0) AS runs
-    FROM accounts
-    LEFT JOIN (SELECT account_id, count(*) AS keys FROM keys GROUP BY account_id) AS keyed
-      ON keyed.account_id = accounts.id
-    LEFT JOIN (SELECT account_id, count(*) AS runs FROM runs GROUP BY account_id) AS made
-      ON made.account_id = accounts.id
-    ORDER BY accounts.id`
-
-const FIND_ACCOUNT = `
+/** Both counts read an index alone. */
+const ACCOUNTS = `
     SELECT id, name, balance, banned, created_at,
       (SELECT count(*) FROM keys WHERE account_id = accounts.id) AS keys,
       (SELECT count(*) FROM runs WHERE account_id = accounts.id) AS runs
-    FROM accounts WHERE name = :name`
+    FROM accounts`
 
 export function createAccountStore(database: Database) {
   const { transaction, snapshot, run, dialect } = database
@@ -112,10 +102,12 @@ export function createAccountStore(database: Database) {
         : { id, name, balance, banned: false, keys: 0, runs: 0, createdAtMs }
     },
     async listAccounts() {
-      return (await snapshot((read) => read.all(LIST_ACCOUNTS))).map((row) => recordOf<AccountRecord>(row))
+      return (await snapshot((read) => read.all(`${ACCOUNTS} ORDER BY id`))).map((row) =>
+        recordOf<AccountRecord>(row),
+      )
     },
     async findAccountByName(name: string): Promise<AccountRecord | undefined> {
-      const row = await snapshot((read) => read.get(FIND_ACCOUNT, { name }))
+      const row = await snapshot((read) => read.get(`${ACCOUNTS} WHERE name = :name`, { name }))
       return row && recordOf(row)
     },
     /** Returns false if the account does not exist. */

@@ -1,7 +1,7 @@
 /**
  * The store on a database. Each method is written once, as a few small statements in one transaction.
  *
- *   contract.ts        the records of runs and the queue
+ *   run.ts             the records of runs and the queue
  *   sql.ts             statements, transactions, and the dialect of a database
  *   schema.ts          the tables
  *   sqlite/, postgres/ how a transaction runs, is repeated and locks
@@ -10,7 +10,7 @@ import type { RateLimiter } from '../rules/rate.js'
 import { createAccountStore } from './accounts.js'
 import { createKeyStore } from './keys.js'
 import { createListStore } from './lists.js'
-import { createQueueStore } from './queue.js'
+import { createClaimStore, createLeaseStore } from './queue.js'
 import { createAttemptStore, createFileRecords, createRunStore } from './runs.js'
 import type { Database } from './sql.js'
 import { createSessionStore, createUserStore } from './users.js'
@@ -25,7 +25,8 @@ export const createStore = (database: Database, pages: Database = database) => (
   ...createRunStore(database),
   ...createAttemptStore(database),
   ...createFileRecords(database),
-  ...createQueueStore(database),
+  ...createClaimStore(database),
+  ...createLeaseStore(database),
 })
 
 export type Store = ReturnType<typeof createStore> & {
@@ -35,22 +36,3 @@ export type Store = ReturnType<typeof createStore> & {
   stopWaiting(): void
   close(): Promise<void>
 }
-
-/** What a worker does with runs, from the claim to the end. */
-export type RunQueue = Pick<
-  Store,
-  | 'claimRun'
-  | 'findModelOf'
-  | 'findOthers'
-  | 'renewRuns'
-  | 'takeBack'
-  | 'releaseRuns'
-  | 'findOwners'
-  | 'saveIntent'
-  | 'saveJob'
-  | 'finishRun'
-  | 'failRun'
-  | 'recordCrash'
-  | 'findStopping'
-  | 'settleCanceled'
->

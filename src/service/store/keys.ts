@@ -51,7 +51,7 @@ const FIND_KEY = `
     FROM keys JOIN accounts ON accounts.id = keys.account_id WHERE keys.hash = :hash`
 
 export function createKeyStore(database: Database) {
-  const { transaction, snapshot, get, dialect } = database
+  const { transaction, snapshot, get, run, dialect } = database
 
   /** Locks the account, so that its keys are counted and added, or enabled, one after the other. */
   const lockAccount = (tx: Transaction, id: number) =>
@@ -73,7 +73,7 @@ export function createKeyStore(database: Database) {
     /** Returns the id. Throws `Refusal` (409 `too_many_keys`) if the account has `MAX_ACTIVE_KEYS`. */
     addKey: ({ by, ...key }: NewKey): Promise<number> =>
       transaction(async (tx) => {
-        if (by !== undefined) await checkSession(tx, dialect, by)
+        await checkSession(tx, dialect, by)
         await lockAccount(tx, key.accountId)
         if (key.disabled !== true) await checkActiveKeys(tx, key.accountId)
         return await insertKey(tx, key)
@@ -108,7 +108,7 @@ export function createKeyStore(database: Database) {
      */
     changeKey: (id: number, changes: Partial<KeyTerms>, by?: SessionProof): Promise<boolean> =>
       repeatable(database, async (tx) => {
-        if (by !== undefined) await checkSession(tx, dialect, by)
+        await checkSession(tx, dialect, by)
         const owner = await tx.get('SELECT account_id FROM keys WHERE id = :id', { id })
         if (owner === undefined) return false
         const accountId = Number(owner.account_id)
@@ -121,16 +121,11 @@ export function createKeyStore(database: Database) {
         await tx.run(...update('keys', id, termColumns({ ...key, ...changes })))
         return true
       }),
-    /** Times of the last use by key. Never moves a time back, because several nodes record the use of the same key. */
-    recordKeyUses: (uses: ReadonlyMap<number, number>): Promise<void> =>
-      repeatable(database, async (tx) => {
-        const inOrder = [...uses].sort(([one], [other]) => one - other)
-        for (const [id, usedAtMs] of inOrder)
-          await tx.run(
-            `UPDATE keys SET last_used_at = :usedAtMs
-             WHERE id = :id AND coalesce(last_used_at < :usedAtMs, true)`,
-            { id, usedAtMs },
-          )
-      }),
+    /** Never moves the time back, because several nodes record the use of the same key. */
+    recordKeyUse: async (id: number, usedAtMs: number): Promise<void> =>
+      void (await run(
+        'UPDATE keys SET last_used_at = :usedAtMs WHERE id = :id AND coalesce(last_used_at < :usedAtMs, true)',
+        { id, usedAtMs },
+      )),
   }
 }

@@ -4,11 +4,10 @@
  */
 import { KINDS, type Kind } from '../../protocol/models.js'
 import type { JobIntent } from '../engines/engine.js'
-import type { ClaimedRun, ClaimRequest, CrashLimit, FailedRuns, ModelOfRun } from './contract.js'
 import { DOCUMENT, hasJob, heldRunOf, RUN_COLUMNS, recordOf } from './rows.js'
-import type { HeldRun } from './run.js'
+import type { ClaimedRun, ClaimRequest, CrashLimit, FailedRuns, HeldRun, ModelOfRun } from './run.js'
 import { backInQueue, failRuns, MINE, mine } from './runs.js'
-import { type Database, hasNul, type Row, repeatable, type Transaction } from './sql.js'
+import { type Database, type Dialect, hasNul, type Row, repeatable, type Transaction } from './sql.js'
 
 /** How long a worker has a run without a renewal. */
 const LEASE_MS = 15_000
@@ -22,9 +21,9 @@ const MAX_CRASHES_OF_JOB = 20
 /** A create was sent, and its answer is not known. JSON of a `StoredJob` without a handle. */
 const IS_OPEN_CREATE = `(coalesce(job, '') LIKE '{"intent":%' AND job NOT LIKE '%"handle":%')`
 
-export function createQueueStore(database: Database) {
-  const { get, all, run, dialect } = database
-  const { now, index, inList, list, lock, lockFree } = dialect
+/** Which runs a worker gets. */
+export function createClaimStore({ get, all, dialect }: Database) {
+  const { now, index, inList, list, lockFree } = dialect
   const byTurn = `FROM runs${index('runs_turn')} WHERE status = 'queued' AND model`
 
   /** Claims the run whose sequence `which` selects. */
@@ -57,36 +56,6 @@ export function createQueueStore(database: Database) {
     SELECT runs.id, runs.model, ${DOCUMENT} FROM runs
     WHERE id ${inList(':only')} AND status = 'queued' AND NOT model ${inList(':models')}`
 
-  // Locked runs belong to a worker that is renewing or ending them.
-  const expired = `
-    SELECT id, account_id, key_id, price, crashes, job FROM runs${index('runs_leased')}
-    WHERE status = 'processing' AND lease_until <= ${now} - CASE WHEN ${IS_OPEN_CREATE} THEN ${ANSWER_MS} ELSE 0 END
-    ${lockFree}`
-
-  const saveIntent = `
-    UPDATE runs SET job = :job, job_key = NULL
-    WHERE ${MINE} AND status = 'processing' AND (NOT ${IS_OPEN_CREATE} OR job = :job)
-      AND lease_until > ${now} + ${MIN_CREATE_LEASE_MS}
-    RETURNING lease_until - ${now} AS left_ms`
-
-  /** Returns locked runs to the queue, or fails and refunds those that have reached the limit. */
-  async function recordCrashes(
-    tx: Transaction,
-    rows: readonly Row[],
-    { crashes, failure }: CrashLimit,
-    nowMs: number,
-  ): Promise<FailedRuns> {
-    // To follow a job again is harmless. To give it up loses a paid result.
-    const limitOf = ({ job }: Row) => (hasJob(job) ? MAX_CRASHES_OF_JOB : crashes)
-    const isLast = (row: Row) => Number(row.crashes) + 1 >= limitOf(row)
-    for (const row of rows)
-      await tx.run(
-        `UPDATE runs SET crashes = crashes + 1${isLast(row) ? '' : `, ${backInQueue(dialect)}`} WHERE id = :id`,
-        { id: String(row.id) },
-      )
-    return await failRuns(tx, rows.filter(isLast), failure, nowMs)
-  }
-
   return {
     /**
      * Moves one queued run of the requested models to processing, with a lease of the worker. Of each model, accounts are
@@ -107,10 +76,7 @@ export function createQueueStore(database: Database) {
     /**
      * Returns the first queued run of each model that is not in the list. `only`: ids of the only runs that count. Default: all.
      */
-    findOthers: async (
-      models: readonly string[],
-      only?: readonly string[],
-    ): Promise<readonly ModelOfRun[]> => {
+    async findOthers(models: readonly string[], only?: readonly string[]): Promise<readonly ModelOfRun[]> {
       const rows = await (only === undefined ? all(others, { models }) : all(othersOfThese, { models, only }))
       return rows.map((row) => recordOf(row))
     },
@@ -119,6 +85,35 @@ export function createQueueStore(database: Database) {
       const row = hasNul(id) ? undefined : await get(find, { id })
       return row && recordOf(row)
     },
+    /** Returns the number of queued runs of each kind. Called often, so it must be fast for a queue of any length. */
+    async queueLengths(): Promise<Readonly<Record<Kind, number>>> {
+      // Scans the index runs_queued once, which contains the kind: 10–17 ms for 100,000 queued runs. GROUP BY would sort,
+      // and take three times as long.
+      const counts = KINDS.map((kind) => `count(*) FILTER (WHERE kind = '${kind}') AS ${kind}`)
+      const row = await get(`SELECT ${counts} FROM runs${index('runs_queued')} WHERE status = 'queued'`)
+      return recordOf(row ?? {})
+    },
+  }
+}
+
+/** The leases of the runs that workers have, and how these come back to the queue. */
+export function createLeaseStore(database: Database) {
+  const { get, all, run, dialect } = database
+  const { now, index, inList, lock, lockFree } = dialect
+
+  // Locked runs belong to a worker that is renewing or ending them.
+  const expired = `
+    SELECT id, account_id, key_id, price, crashes, job FROM runs${index('runs_leased')}
+    WHERE status = 'processing' AND lease_until <= ${now} - CASE WHEN ${IS_OPEN_CREATE} THEN ${ANSWER_MS} ELSE 0 END
+    ${lockFree}`
+
+  const saveIntent = `
+    UPDATE runs SET job = :job, job_key = NULL
+    WHERE ${MINE} AND status = 'processing' AND (NOT ${IS_OPEN_CREATE} OR job = :job)
+      AND lease_until > ${now} + ${MIN_CREATE_LEASE_MS}
+    RETURNING lease_until - ${now} AS left_ms`
+
+  return {
     /** Renews the leases of these runs, as far as the worker has them. Returns the numbers of their claims by id. */
     async renewRuns(worker: string, ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
       const rows = await all(
@@ -135,7 +130,9 @@ export function createQueueStore(database: Database) {
      */
     takeBack: async (limit: CrashLimit, nowMs: number): Promise<FailedRuns> => {
       if ((await get(expired)) === undefined) return { runs: 0, refunded: 0 }
-      return await repeatable(database, async (tx) => recordCrashes(tx, await tx.all(expired), limit, nowMs))
+      return await repeatable(database, async (tx) =>
+        recordCrashes(tx, dialect, await tx.all(expired), limit, nowMs),
+      )
     },
     /** Returns the runs of a worker that stops to the queue, except those that wait for the answer to a create. */
     releaseRuns: async (worker: string): Promise<void> =>
@@ -160,20 +157,31 @@ export function createQueueStore(database: Database) {
            WHERE ${MINE} AND status = 'processing'${lock()}`,
           mine(claimed),
         )
-        return row && (await recordCrashes(tx, [row], limit, claimed.nowMs))
+        return row && (await recordCrashes(tx, dialect, [row], limit, claimed.nowMs))
       }),
     /** Returns the workers that have runs. */
     findOwners: async (): Promise<readonly string[]> => {
       const find = `SELECT DISTINCT owner FROM runs WHERE status = 'processing' OR stopping`
       return (await all(find)).map(({ owner }) => String(owner))
     },
-    /** Returns the number of queued runs of each kind. Called often, so it must be fast for a queue of any length. */
-    async queueLengths(): Promise<Readonly<Record<Kind, number>>> {
-      // Scans the index runs_queued once, which contains the kind: 10–17 ms for 100,000 queued runs. GROUP BY would sort,
-      // and take three times as long.
-      const counts = KINDS.map((kind) => `count(*) FILTER (WHERE kind = '${kind}') AS ${kind}`)
-      const row = await get(`SELECT ${counts} FROM runs${index('runs_queued')} WHERE status = 'queued'`)
-      return recordOf(row ?? {})
-    },
   }
+}
+
+/** Returns locked runs to the queue, or fails and refunds those that have reached the limit. */
+async function recordCrashes(
+  tx: Transaction,
+  dialect: Dialect,
+  rows: readonly Row[],
+  { crashes, failure }: CrashLimit,
+  nowMs: number,
+): Promise<FailedRuns> {
+  // To follow a job again is harmless. To give it up loses a paid result.
+  const limitOf = ({ job }: Row) => (hasJob(job) ? MAX_CRASHES_OF_JOB : crashes)
+  const isLast = (row: Row) => Number(row.crashes) + 1 >= limitOf(row)
+  for (const row of rows)
+    await tx.run(
+      `UPDATE runs SET crashes = crashes + 1${isLast(row) ? '' : `, ${backInQueue(dialect)}`} WHERE id = :id`,
+      { id: String(row.id) },
+    )
+  return await failRuns(tx, rows.filter(isLast), failure, nowMs)
 }

@@ -4,8 +4,7 @@ import { readJson } from '../../protocol/json.js'
 import type { ModelInput } from '../../protocol/models.js'
 import type { StoredJob } from '../engines/engine.js'
 import type { KeyTerms } from '../rules/key-terms.js'
-import type { NewRun } from './contract.js'
-import type { HeldRun, RunFailure, StoredOutput, StoredRun } from './run.js'
+import type { HeldRun, NewRun, RunFailure, StoredOutput, StoredRun } from './run.js'
 import type { Row, Values } from './sql.js'
 
 /** SQLite has no booleans, and stores 0 or 1. */
@@ -125,9 +124,9 @@ export function summaryOf<Summary extends Omit<StoredRun, 'input'>>(
   }
 }
 
-/** Also parses the input. A corrupt input fails only its run, and not each claim that finds it. */
-export function runOf(row: Row, outputs: readonly Row[]): StoredRun {
-  const run = summaryOf<StoredRun>(row, outputs)
+/** Also parses job and input. A corrupt input fails only its run, and not each claim that finds it. */
+export function runOf({ job, ...row }: Row, outputs: readonly Row[]): StoredRun {
+  const run = { ...summaryOf<StoredRun>(row, outputs), cost: jobOf(job ?? null)?.cost }
   try {
     return { ...run, input: readJson(String(row.input)) as ModelInput }
   } catch {

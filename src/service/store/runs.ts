@@ -7,18 +7,6 @@ import { OUTCOME_UNKNOWN, REFUNDED } from '../../protocol/run-state.js'
 import { type JobIntent, OutcomeUnknown, type StoredJob } from '../engines/engine.js'
 import { type AccountState, checkBudget } from '../rules/key-checks.js'
 import { moveBalance } from './accounts.js'
-import type {
-  AddedRun,
-  CanceledEnd,
-  CanceledRun,
-  ClaimedRun,
-  DecidedRun,
-  FailedRuns,
-  Idempotency,
-  NewRun,
-  StoppingRun,
-  UnknownDecision,
-} from './contract.js'
 import {
   DOCUMENT,
   failureOf,
@@ -31,7 +19,23 @@ import {
   recordOf,
   runOf,
 } from './rows.js'
-import { canceled, type RunFailure, type StoredOutput, type StoredRun, withRefund } from './run.js'
+import {
+  type AddedRun,
+  type CanceledEnd,
+  type CanceledRun,
+  type ClaimedRun,
+  canceled,
+  type DecidedRun,
+  type FailedRuns,
+  type Idempotency,
+  type NewRun,
+  type RunFailure,
+  type StoppingRun,
+  type StoredOutput,
+  type StoredRun,
+  type UnknownDecision,
+  withRefund,
+} from './run.js'
 import {
   checkSession,
   type Database,
@@ -62,6 +66,9 @@ const CREATED_BEFORE = `
     SELECT id, request FROM runs
     WHERE account_id = :accountId AND idempotency_key = :key AND created_at > :sinceMs ORDER BY sequence DESC LIMIT 1`
 
+const repeatedRun = (before: Row | undefined, idempotency: Idempotency | undefined): AddedRun | undefined =>
+  before && (before.request === idempotency?.request ? { id: String(before.id) } : { refused: 'key_reused' })
+
 const moveSpend = (tx: Transaction, keyId: number, price: number, used: number) =>
   tx.run('UPDATE keys SET spent = spent + :price, used = used + :used WHERE id = :keyId', {
     keyId,
@@ -74,6 +81,9 @@ const explain = (tx: Transaction, id: string, failure: RunFailure, more: Values 
   const set = Object.keys(columns).map((name) => `${name} = :${name}`)
   return tx.run(`UPDATE runs SET ${set} WHERE id = :id`, { ...columns, id })
 }
+
+/** The job of a run that has ended. An account that pays a price is not told what its run cost. */
+const JOB_OF_FREE = 'CASE WHEN price = 0 AND finished_at IS NOT NULL THEN job END'
 
 const keepJob = (tx: Transaction, id: string, job: string | null, key: string | null) =>
   tx.run('UPDATE runs SET job = :job, job_key = :key WHERE id = :id', { id, job, key })
@@ -92,21 +102,18 @@ export function createRunStore(database: Database) {
       check = (account: AccountState) => checkBudget(account, run.price, run.createdAtMs),
     ): Promise<AddedRun> =>
       repeatable(database, async (tx) => {
-        if (run.by !== undefined) await checkSession(tx, dialect, run.by)
+        await checkSession(tx, dialect, run.by)
         return await addRun(tx, dialect, run, check)
       }),
-    /** Returns the id of the run that this same request has created. */
-    async findCreated(
-      accountId: number,
-      { key, request, sinceMs }: Idempotency,
-    ): Promise<string | undefined> {
-      const row = await get(CREATED_BEFORE, { accountId, key, sinceMs })
-      return row?.request === request ? String(row.id) : undefined
+    /** Returns the run that this same request has created, or the refusal if another request has used its key. */
+    async findCreated(accountId: number, idempotency: Idempotency): Promise<AddedRun | undefined> {
+      const { key, sinceMs } = idempotency
+      return repeatedRun(await get(CREATED_BEFORE, { accountId, key, sinceMs }), idempotency)
     },
     async findRun(id: string, accountId: number): Promise<StoredRun | undefined> {
       if (hasNul(id)) return undefined
       // `+ 0` keeps PostgreSQL's planner off the index of the account's runs until a new database has statistics.
-      const find = `SELECT ${RUN_COLUMNS} FROM runs WHERE id = :id AND account_id + 0 = :accountId`
+      const find = `SELECT ${RUN_COLUMNS}, ${JOB_OF_FREE} AS job FROM runs WHERE id = :id AND account_id + 0 = :accountId`
       const outputs = `SELECT ${OUTPUT_COLUMNS} FROM outputs WHERE run_id = :id ORDER BY position`
       const row = await get(find, { id, accountId })
       return row && runOf(row, row.status === 'succeeded' ? await all(outputs, { id }) : [])
@@ -140,7 +147,7 @@ export function createRunStore(database: Database) {
       hasNul(id)
         ? undefined
         : await repeatable(database, async (tx) => {
-            if (by !== undefined) await checkSession(tx, dialect, by)
+            await checkSession(tx, dialect, by)
             const row = await lockRun(tx, dialect, id)
             const isOfAccount = accountId === undefined || accountId === Number(row?.account_id)
             return row && isOfAccount ? await cancelRun(tx, row, nowMs) : undefined
@@ -300,8 +307,8 @@ async function addRun(
     idempotency && tx.get(CREATED_BEFORE, { accountId, key: idempotency.key, sinceMs: idempotency.sinceMs }),
   ])
   if (existing !== undefined) return { id }
-  if (before !== undefined)
-    return before.request === idempotency?.request ? { id: String(before.id) } : { refused: 'key_reused' }
+  const repeated = repeatedRun(before, idempotency)
+  if (repeated !== undefined) return repeated
   if (account === undefined)
     throw new Error(
       keyId === undefined ? `Account ${accountId} does not exist.` : `Key ${keyId} does not exist.`,

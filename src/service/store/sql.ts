@@ -130,13 +130,15 @@ export interface SessionProof {
 
 /**
  * Returns the ids of the user and the account of the session, which then stays until the commit. Throws `Refusal` (401) if it
- * has ended or its user was removed.
+ * has ended or its user was removed. Undefined: the change has no session.
  */
 export async function checkSession(
   tx: Transaction,
   { lockShared }: Dialect,
-  { session, nowMs }: SessionProof,
-): Promise<{ readonly userId: number; readonly accountId: number }> {
+  by: SessionProof | undefined,
+): Promise<{ readonly userId: number; readonly accountId: number } | undefined> {
+  if (by === undefined) return undefined
+  const { session, nowMs } = by
   const row = await tx.get(
     `SELECT users.id, users.account_id FROM tokens JOIN users ON users.id = tokens.user_id
      WHERE tokens.hash = :session AND tokens.kind = 'session' AND tokens.expires_at > :nowMs${lockShared}`,

@@ -141,7 +141,7 @@ export function createUserStore(database: Database) {
       readonly by?: SessionProof | undefined
     }): Promise<number | undefined> =>
       transaction(async (tx) => {
-        if (user.by !== undefined) await checkSession(tx, dialect, user.by)
+        await checkSession(tx, dialect, user.by)
         const row = {
           email: user.email.toLowerCase(),
           account_id: user.accountId,
@@ -177,10 +177,8 @@ export function createUserStore(database: Database) {
       transaction(async (tx) => {
         const user = await findUserById(tx, id)
         if (user === undefined) return false
-        if (by !== undefined) {
-          const { userId, accountId } = await checkSession(tx, dialect, by)
-          if (id === userId || user.accountId !== accountId) return false
-        }
+        const { userId, accountId = user.accountId } = (await checkSession(tx, dialect, by)) ?? {}
+        if (id === userId || user.accountId !== accountId) return false
         // Locks sessions before the user, in the same order as `extendSession`, to avoid a deadlock.
         await endTokens(tx, id)
         return (await tx.run('DELETE FROM users WHERE id = :id', { id })) > 0
@@ -206,7 +204,7 @@ export function createSessionStore(database: Database) {
     /** Adds a link, and removes expired links of all users. */
     addLink: (link: NewToken, by?: SessionProof): Promise<void> =>
       repeatable(database, async (tx) => {
-        if (by !== undefined) await checkSession(tx, dialect, by)
+        await checkSession(tx, dialect, by)
         await addToken(tx, dialect, 'link', link)
       }),
     /**

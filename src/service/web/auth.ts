@@ -124,8 +124,10 @@ export function addAuthRoutes(app: FastifyInstance, site: Site): void {
         next: record.user.password === undefined ? '/account' : '/runs',
       }
     },
-    onRefused: ({ message: problem, status }, fields, _request, reply) =>
-      site.page(reply, LinkPage, { assets, token: fields('token') ?? '', problem }, status),
+    onRefused({ code, message: problem, status }, fields, _request, reply) {
+      const token = code === 'invalid_link' ? undefined : fields('token')
+      return site.page(reply, LinkPage, { assets, token, problem }, status)
+    },
   })
   addAuthRoute(app, site, {
     path: '/api/auth/sign-out',

@@ -1,6 +1,6 @@
 /** The pages of the runs, their live parts, and what can be done with a run. */
 import { createHash } from 'node:crypto'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import {
   LiveAnswer,
   linkTo,
@@ -29,7 +29,6 @@ const PAGE_SIZE = 24
 const MAX_PAGE_SIZE = 100
 const MAX_SEARCH_LENGTH = 1_000
 const MAX_PROMPT_CHARACTERS = 300
-const VIEW_COOKIE = 'rushes_view'
 
 interface Asked {
   Querystring: Query
@@ -46,7 +45,6 @@ export function addRunRoutes(app: FastifyInstance, site: Site): void {
     // A form sends its empty fields too.
     if (fields.some(([, value]) => value === ''))
       return site.redirect(reply, linkTo('/runs', request.query as Readonly<Record<string, string>>))
-    const layout = layoutOf(request, reply)
     const filter = filterOf(accountId, request.query)
     const before = cursorIn(request.query, 'before')
     const limit = numberIn(request.query, 'size', 1, MAX_PAGE_SIZE) ?? PAGE_SIZE
@@ -65,7 +63,7 @@ export function addRunRoutes(app: FastifyInstance, site: Site): void {
         key: filter.key === undefined ? undefined : String(filter.key),
         search: filter.search,
       },
-      layout,
+      layout: layoutOf(request.query),
       runs: runs.map((run) => shownRun(site, run)),
       next,
       newest: before === undefined ? newest : undefined,
@@ -97,7 +95,7 @@ export function addRunRoutes(app: FastifyInstance, site: Site): void {
       return reply.header('hx-refresh', 'true').send('')
     return site.part(reply, LiveAnswer, {
       nowMs: site.options.clock.now(),
-      layout: layoutOf(request, reply),
+      layout: layoutOf(request.query),
       changed,
       created: after.map((run) => shownRun(site, run)),
       newest: after[0]?.sequence ?? newest,
@@ -174,20 +172,7 @@ function idAndVersion(at: string): readonly [string, string] {
   return [id, version]
 }
 
-function layoutOf(request: FastifyRequest, reply: FastifyReply): RunsLayout {
-  const { view } = request.query as Query
-  if (view === 'list' || view === 'grid') {
-    if (request.cookies[VIEW_COOKIE] !== view)
-      reply.setCookie(VIEW_COOKIE, view, {
-        path: '/',
-        httpOnly: true,
-        sameSite: 'strict',
-        maxAge: 31_536_000,
-      })
-    return view
-  }
-  return request.cookies[VIEW_COOKIE] === 'grid' ? 'grid' : 'list'
-}
+const layoutOf = ({ view }: Query): RunsLayout => (view === 'grid' ? 'grid' : 'list')
 
 const filterOf = (accountId: number, query: Query): Omit<RunFilter, 'limit'> => ({
   accountId,

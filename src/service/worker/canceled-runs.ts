@@ -7,8 +7,8 @@ import type { Clock } from '../../host/clock.js'
 import { stepOf } from '../../host/retry.js'
 import { type CancelEnd, type Engine, RunCanceled } from '../engines/engine.js'
 import type { ServedModel } from '../models/served-model.js'
-import type { CanceledEnd, StoppingRun } from '../store/contract.js'
-import type { RunQueue } from '../store/index.js'
+import type { Store } from '../store/index.js'
+import type { CanceledEnd, StoppingRun } from '../store/run.js'
 
 /** Time that the engine has for one try. */
 const MAX_CANCEL_MS = 30_000
@@ -21,7 +21,7 @@ const MAX_FREE_STOPPING_MS = 10_000
 const ABANDONED_AFTER_MS = 3_600_000
 
 export interface CanceledRunsOptions {
-  readonly store: Pick<RunQueue, 'findStopping' | 'settleCanceled'>
+  readonly store: Pick<Store, 'findStopping' | 'settleCanceled'>
   readonly clock: Clock
   readonly engine: Pick<Engine, 'cancel'>
   modelOf(run: StoppingRun): Promise<ServedModel | undefined>

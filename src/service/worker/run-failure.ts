@@ -9,8 +9,7 @@ import { shortened, withoutControls } from '../../protocol/text.js'
 import { OutcomeUnknown, type RendererCrashed } from '../engines/engine.js'
 import { isRefusedKey } from '../engines/upstream/jobs.js'
 import { JobEnded } from '../engines/upstream/upstream-error.js'
-import type { CrashLimit } from '../store/contract.js'
-import type { RunFailure } from '../store/run.js'
+import type { CrashLimit, RunFailure } from '../store/run.js'
 
 const MAX_MESSAGE_LENGTH = 2_500
 

@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import type { Clock } from '../../host/clock.js'
 import { removeFolder } from '../../host/own-folder.js'
 import { errorCode } from '../../host/system-error.js'
-import type { RunQueue } from '../store/index.js'
+import type { Store } from '../store/index.js'
 
 /** Minimum age of an abandoned folder. A newer folder may belong to a service that uses another database. */
 const ABANDONED_AFTER_MS = 3_600_000
 
 interface WorkFolders {
   readonly work: string
-  readonly store: Pick<RunQueue, 'findOwners'>
+  readonly store: Pick<Store, 'findOwners'>
   readonly clock: Clock
   onError(error: unknown): void
 }

@@ -13,17 +13,20 @@ const usage = (message: RegExp, hint = /./) => ({
   hint: expect.stringMatching(hint),
 })
 
+const failed = (message: string, code?: string) => Object.assign(new Error(message), { code })
+const REFUSED = failed('connect ECONNREFUSED 127.0.0.1:5433', 'ECONNREFUSED')
+
 test.each([
-  [{ code: 'ECONNREFUSED' }, /connection refused/],
-  [Object.assign(new AggregateError([{ code: 'ECONNREFUSED' }])), /connection refused/],
-  [{ code: 'ENOTFOUND' }, /no such host/],
-  [{ code: '28P01' }, /wrong user or password/],
-  [{ code: '3D000' }, /the database does not exist/],
-  [{ code: '53300' }, /too many connections/],
-  [new Error('SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string'), /asks for a password/],
-  [new Error('The server does not support SSL connections'), /TLS/],
-  [new Error('self-signed certificate'), /TLS/],
-  [new Error('timeout expired'), /no answer/],
+  [REFUSED, /connection refused/],
+  [new AggregateError([REFUSED]), /connection refused/],
+  [failed('getaddrinfo ENOTFOUND db', 'ENOTFOUND'), /no such host/],
+  [failed('password authentication failed for user "user"', '28P01'), /password authentication failed/],
+  [failed('database "rushes" does not exist', '3D000'), /database "rushes" does not exist/],
+  [failed('sorry, too many clients already', '53300'), /too many clients/],
+  [new Error('SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string'), /client password/],
+  [new Error('The server does not support SSL connections'), /does not support SSL/],
+  [new Error('self-signed certificate'), /self-signed/],
+  [new Error('timeout expired'), /timeout expired/],
 ])('%s', (error, message) => {
   const explained = explainConnection('postgres://user:s3cret@db:5433/rushes?sslmode=disable', error)
   expect(explained).toMatchObject(usage(message))
@@ -106,7 +109,7 @@ describePostgres('on PostgreSQL', () => {
     const server = await sharedPostgres()
     const missing = Object.assign(new URL(url), { pathname: '/rushes_is_not_there' }).href
     await expect(openPostgresStore(missing)).rejects.toMatchObject(
-      usage(/the database does not exist/, /CREATE DATABASE/),
+      usage(/database .* does not exist/, /CREATE DATABASE/),
     )
     const name = `rushes_test_${process.pid}_guest`
     await server.query(`DROP ROLE IF EXISTS ${name}; CREATE ROLE ${name} LOGIN PASSWORD 'guest'`)
@@ -139,9 +142,7 @@ describePostgres('on PostgreSQL', () => {
       process.on('warning', note)
       onTestFinished(() => void process.off('warning', note))
       const url = `${await temporaryDatabase()}?sslmode=${mode}`
-      await expect(openPostgresStore(url)).rejects.toMatchObject(
-        usage(/TLS: The server does not support SSL/),
-      )
+      await expect(openPostgresStore(url)).rejects.toMatchObject(usage(/The server does not support SSL/))
       await new Promise(setImmediate)
       expect(warnings).toEqual([])
     },

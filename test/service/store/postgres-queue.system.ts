@@ -2,9 +2,9 @@
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
-import type { NewRun } from '../../../src/service/store/contract.js'
 import type { Store } from '../../../src/service/store/index.js'
 import { openPostgresStore } from '../../../src/service/store/postgres/index.js'
+import type { NewRun } from '../../../src/service/store/run.js'
 import { openSqliteStore } from '../../../src/service/store/sqlite/index.js'
 import {
   canRestartPostgres,

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { ModelDocument } from '../../../src/protocol/models.js'
 import { builtInSchema } from '../../../src/protocol/parameters.js'
 import {
+  BOAT,
   type Browser,
   createBrowser,
   createConsoleService,
@@ -42,6 +43,17 @@ test('the form has the fields of the model, seconds after durations, and the pri
   })
   expect(other.body).toContain('kept</textarea>')
   expect(hiddenField(other, 'form_key')).toBe('k')
+})
+
+test.each([
+  ['1:1', '16:9'],
+  ['2:3', '16:9'],
+  ['3:4', '3:4'],
+])('with another model, the ratio %s of an image becomes %s', async (aspect_ratio, expected) => {
+  const { browser } = await createForm()
+  const shown = { shown_model: FOX.model, model: BOAT.model }
+  const { body } = await browser.submit('/new/form', { ...shown, aspect_ratio })
+  expect(/name="aspect_ratio" value="([^"]*)" checked/.exec(body)?.[1]).toBe(expected)
 })
 
 test('the price follows the fields and the number of runs, without the files', async () => {
@@ -126,22 +138,13 @@ describe('a form that is sent', () => {
 })
 
 describe('reference images', () => {
-  test('that were chosen are kept for an hour when the form is drawn again, for their user alone', async () => {
+  test('must be chosen again when the form is drawn again; a reference that is gone is refused', async () => {
     const { service, browser } = await createForm()
     const wrong = await submitRun(browser, { files: PNG, quality: 'best' })
-    const reference = /name="reference" value="(\/new\/files\/[\w-]+)" checked/.exec(wrong.body)?.[1] ?? ''
-    expect(wrong.body).toContain(`<img src="${reference}" alt="fox.png"`)
-    expect((await browser.get(reference)).header('content-type')).toBe('image/png')
-    const stranger = await signInByLink(service, 'eve@example.com')
-    expect((await stranger.get(reference)).status).toBe(404)
-    const theirs = await submitRun(stranger, { reference })
-    expect([theirs.status, wordsOf(theirs)]).toEqual([422, expect.stringContaining('no longer kept here')])
-    const id = await createInConsole(browser, { reference })
-    expect((await inputOf(service, id)).image_urls).toEqual([
-      { sha256: expect.any(String), bytes: ONE_PIXEL_PNG.length, content_type: 'image/png' },
-    ])
-    await service.clock.advance(3_600_000)
-    expect((await browser.get(reference)).status).toBe(404)
+    expect([wrong.status, wordsOf(wrong)]).toEqual([422, expect.stringContaining('Choose the files again.')])
+    const gone = await submitRun(browser, { reference: '/runs/run_none/references/0' })
+    expect([gone.status, wordsOf(gone)]).toEqual([422, expect.stringContaining('No run with this id')])
+    expect(await runsOf(service)).toEqual([])
   })
 
   test('can be files, URLs and outputs of earlier runs; an earlier run fills in the form', async () => {
@@ -216,7 +219,7 @@ describe('further media parameters', () => {
 
     const wrong = await submitRun(browser, { ...fields, 'files.song_url': PNG })
     expect([wrong.status, wordsOf(wrong)]).toEqual([422, expect.stringContaining('fox.png is not an MP3')])
-    expect(wrong.body).toMatch(/name="reference.mask" value="\/new\/files\//)
+    expect(wordsOf(wrong)).toContain('Choose the files again.')
   })
 })
 

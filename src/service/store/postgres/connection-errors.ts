@@ -1,6 +1,6 @@
-/** Explains connection errors: the reason, and how to fix it. A message never contains a password. */
+/** Classifies errors of the driver and of the server, and explains those of connections. No message contains a password. */
 import { messageOf, RushesError, usageError } from '../../../errors.js'
-import { describeError, errorCode } from '../../../host/system-error.js'
+import { describeError, errorCode, textOf } from '../../../host/system-error.js'
 
 /** Host, port and database of the URL, without user and password. */
 export function nameOf(url: string): string {
@@ -48,58 +48,35 @@ export function driverUrl(url: string): string {
   return changed.href
 }
 
-const REASONS: Readonly<Record<string, readonly [reason: string, hint: string]>> = {
-  ECONNREFUSED: ['connection refused', 'Check host and port, and whether the server runs and listens there.'],
-  ENOTFOUND: ['no such host', 'Check the name of the host.'],
-  EAI_AGAIN: ['the name of the host could not be looked up', 'Check the name of the host, and the DNS.'],
-  ENOENT: ['no server listens on this socket', 'Check the path of the socket, and whether the server runs.'],
-  EHOSTUNREACH: ['the host cannot be reached', 'Check the host, and the network.'],
-  ENETUNREACH: ['the network cannot be reached', 'Check the host, and the network.'],
-  ETIMEDOUT: ['no answer', 'Check host and port, and firewalls between.'],
-  '28P01': ['wrong user or password', 'Check both in the URL.'],
-  '28000': ['the server does not accept this user', 'Check the user, and pg_hba.conf of the server.'],
-  '3D000': ['the database does not exist', 'Create it first: `CREATE DATABASE <name>`.'],
-  '42501': ['the user may not connect', 'Grant it: `GRANT CONNECT ON DATABASE <name> TO <user>`.'],
-  '53300': ['it has too many connections', 'Raise max_connections of the server, or run fewer nodes.'],
-  '57P03': ['the server is starting or stopping', 'Try again in a moment.'],
-}
+/** What to do about a failed connection, by the error's code and text. The first that matches counts. */
+const HINTS: readonly (readonly [RegExp, string])[] = [
+  [/^3D000/, 'Create it first: `CREATE DATABASE <name>`.'],
+  [
+    /SSL|certificate|self-signed/i,
+    'Add sslrootcert=<file> to the URL, with the certificate of the authority of the server. ' +
+      'sslmode=no-verify encrypts, but does not check who answers.',
+  ],
+  [/^28|SASL|password/, 'Check user and password in the URL, and pg_hba.conf of the server.'],
+  [/./, 'Check host and port in the URL, and whether the server runs and accepts connections.'],
+]
 
 /** Returns undefined if the error is not about a connection. */
 export function explainConnection(url: string, error: unknown): RushesError | undefined {
-  const known = describeFile(error) ?? describeMessage(messageOf(error)) ?? REASONS[codeOf(error)]
-  if (known === undefined || error instanceof RushesError) return undefined
-  const [reason, hint] = known
+  if (error instanceof RushesError) return undefined
+  // If a host has several addresses, each fails with an error.
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error
+  const text = `${errorCode(first) ?? ''} ${messageOf(first)}`
+  // A certificate or key file that the URL names.
+  const path = textOf(first, 'syscall') === 'open' ? textOf(first, 'path') : undefined
+  if (path === undefined && !isConnectionLost(first) && !/SSL|certificate|SASL|timeout/i.test(text))
+    return undefined
+  const hint =
+    path === undefined
+      ? HINTS.find(([pattern]) => pattern.test(text))?.[1]
+      : 'Check sslrootcert, sslcert and sslkey in the URL.'
+  const reason = describeError(first, path)
   return new RushesError('usage', `${nameOf(url)} cannot be used: ${reason}.`, { hint, cause: error })
 }
-
-/** Explains an error about a certificate or key file that the URL names. */
-function describeFile(error: unknown): readonly [string, string] | undefined {
-  const { syscall, path = '' } = error as NodeJS.ErrnoException
-  if (syscall !== 'open') return undefined
-  return [describeError(error, path), 'Check sslrootcert, sslcert and sslkey in the URL.']
-}
-
-/** If a host has several addresses, each fails with an error. Returns the code of the first. */
-const codeOf = (error: unknown): string =>
-  errorCode(error) ?? (error instanceof AggregateError ? (errorCode(error.errors[0]) ?? '') : '')
-
-function describeMessage(message: string): readonly [string, string] | undefined {
-  if (/no encryption|no pg_hba\.conf entry.*SSL off/i.test(message))
-    return ['the server accepts only encrypted connections', 'Add sslmode=verify-full to the URL.']
-  if (/timeout|Connection terminated/.test(message))
-    return ['no answer', 'Check host and port, and firewalls between.']
-  if (/SASL|password must be a string/i.test(message))
-    return ['the server asks for a password', 'Add it to the URL.']
-  if (/SSL|certificate|self-signed/i.test(message))
-    return [
-      `TLS: ${message}`,
-      'Add sslrootcert=<file> to the URL, with the certificate of the authority of the server. ' +
-        'sslmode=no-verify encrypts, but does not check who answers.',
-    ]
-  return undefined
-}
-
-/** Classifies errors of the driver and of the server. */
 
 /** Error codes of the network. */
 const SOCKET_CODES =

@@ -1,7 +1,9 @@
 /**
  * The rate limiter for several nodes. One row per key has the times of its last requests. One statement reads and
  * writes the row, by the database's clock. A refused request writes nothing.
- * A crash of the server empties the table, and forgets the requests of the last seconds.
+ *
+ * A crash of the server empties the table, so the row with the empty key has the time since which none is missing. Every
+ * request is refused until that time is one window ago.
  */
 import { type Clock, systemClock } from '../../../host/clock.js'
 import type { RateLimit, RateLimiter } from '../../rules/rate.js'
@@ -17,7 +19,7 @@ const NOW = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint'
 const TAKE = `
     INSERT INTO rates AS r (key, times, expires_at)
     SELECT :key, ARRAY[now], now + :windowUs::bigint FROM (SELECT ${NOW} AS now) AS clock
-    WHERE :requests::integer > 0
+    WHERE :requests::integer > 0 AND EXISTS (SELECT FROM rates WHERE key = '' AND abs(now - expires_at) >= :windowUs::bigint)
     ON CONFLICT (key) DO UPDATE SET
       times = (${NOW} || r.times)[1 : :requests::integer], expires_at = excluded.expires_at
     WHERE r.times[:requests::integer] IS NULL OR abs(${NOW} - r.times[:requests::integer]) >= :windowUs::bigint
@@ -29,7 +31,12 @@ const REMOVE_IDLE = `
       SELECT key FROM rates WHERE expires_at < ${NOW} AND key <> '' LIMIT 10000 FOR UPDATE SKIP LOCKED
     )`
 
+/** Only a refusal can mean that the table was emptied, so only a refusal runs it. */
+const MARK_COMPLETE = `INSERT INTO rates (key, times, expires_at) VALUES ('', '{}', ${NOW}) ON CONFLICT DO NOTHING`
+
 const SWEEP_EVERY_MS = 60_000
+/** A flood of refused requests must not double the load of the database. */
+const MARK_EVERY_MS = 1_000
 /** Thrown to roll back the transaction, so that a refused request counts for none of its keys. */
 class Refused extends Error {}
 
@@ -37,12 +44,17 @@ export function createPostgresRateLimiter(
   { run, transaction }: Database,
   clock: Clock = systemClock,
 ): RateLimiter {
-  let sweptAtMs = clock.monotonic()
-  function sweep(): void {
-    if (clock.monotonic() - sweptAtMs < SWEEP_EVERY_MS) return
-    sweptAtMs = clock.monotonic()
-    run(REMOVE_IDLE).catch(() => {})
+  /** Returns a function that runs the statement if it was not run for this time. If it fails, a later call runs it again. */
+  function atMostEvery(periodMs: number, statement: string): () => void {
+    let ranAtMs = clock.monotonic()
+    return () => {
+      if (clock.monotonic() - ranAtMs < periodMs) return
+      ranAtMs = clock.monotonic()
+      run(statement).catch(() => {})
+    }
   }
+  const sweep = atMostEvery(SWEEP_EVERY_MS, REMOVE_IDLE)
+  const markComplete = atMostEvery(MARK_EVERY_MS, MARK_COMPLETE)
 
   const takeAll = (keys: readonly string[], { requests, windowMs }: RateLimit): Promise<boolean> =>
     transaction(
@@ -61,9 +73,11 @@ export function createPostgresRateLimiter(
     })
 
   return {
-    take(keys, limit) {
+    async take(keys, limit) {
       sweep()
-      return takeAll(keys, limit)
+      const isTaken = await takeAll(keys, limit)
+      if (!isTaken) markComplete()
+      return isTaken
     },
   }
 }

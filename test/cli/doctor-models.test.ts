@@ -89,12 +89,12 @@ test('names the account that pays for a hosted model, after a look at its key', 
   expect(stdout + refused.stdout + refused.stderr).not.toContain(KEY)
 })
 
-test('documents with a problem are reported with their lines', async () => {
+test('documents with a problem are reported with its path', async () => {
   const folder = temporaryFolder()
   writeFileSync(join(folder, 'a.yaml'), 'name: acme/a\nkind: image\nengine:\n  type: images\n')
   const { code, stdout } = await doctor(folder)
   expect(code).toBe(2)
-  expect(stdout).toMatch(/a\.yaml:3:1: engine: url is missing/)
+  expect(stdout).toMatch(/a\.yaml: engine: url is missing/)
 })
 
 test('a server that renders for others and answers nothing is busy, one that answers 503 is loading: no failure', async () => {

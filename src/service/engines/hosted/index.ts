@@ -105,8 +105,8 @@ function readReferences(settings: EngineSettings, { input }: ModelDocument): Hos
 const MAX_ACCOUNT_BYTES = 262_144
 
 /**
- * Describes the account that a provider charges, for `rushes doctor --models` and the start of `rushes serve`. Rejects if the
- * key is refused or the provider cannot be reached. Any other answer tells nothing about the key.
+ * Describes the account that a provider charges, for the start of `rushes serve`. Rejects if the key is refused or the
+ * provider cannot be reached. Any other answer tells nothing about the key.
  */
 export async function describeAccount(
   { title, api, scheme, account }: Provider,

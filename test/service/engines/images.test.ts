@@ -339,18 +339,6 @@ test.each<[name: string, answer: ServerAnswer]>([
   expect(sizeOfPng(await render())).toBe('1024x1024')
 })
 
-test('says what the server lists, and when the model is not among it', async () => {
-  const check = async (dialect: ImagesDialect, engine: object = {}) => {
-    const { engine: created, clock } = await open(dialect, { engine: { key_env: 'OMNI_KEY', ...engine } })
-    return await clock.runUntil(created.check?.(new AbortController().signal) ?? Promise.resolve(''))
-  }
-  expect(await check('sdcpp')).toBe('models sd-cpp-local')
-  expect(await check('localai')).toBe('models flux.1-dev, sd-3.5')
-  await expect(check('localai', { model: 'flux.1' })).rejects.toThrow(
-    'The server does not list the model "flux.1". Did you mean "flux.1-dev"? It lists flux.1-dev, sd-3.5.',
-  )
-})
-
 test.each<[name: string, document: Partial<EngineDocument>, problems: readonly string[]]>([
   [
     'a parameter that is sent nowhere',

@@ -457,18 +457,18 @@ describe('an added model', () => {
     const { code, stderr } = await run(['models', 'add', file])
     expect(code).toBe(2)
     expect(stderr).toContain(
-      `${file} has 1 problem; nothing was added.\n  ${file}:1:1: name must be a model name`,
+      `${file} has 1 problem; nothing was added.\n  ${file}: name must be a model name`,
     )
     writeFileSync(
       file,
       'name: a/still\nkind: image\ninput:\n  steps: { type: integer, minimum: x }\n  n: 7\n',
     )
     expect((await run(['models', 'add', file])).stderr).toMatch(
-      /4:27: input\.steps: minimum must be a number\n.*5:3: input: n must be a map/,
+      /still-2\.yaml: input\.steps: minimum must be a number\n.*still-2\.yaml: input: n must be a map/,
     )
     writeFileSync(file, 'name: a/still\nkind: image\nprize: { run: 1 }\n')
     expect((await run(['models', 'add', file])).stderr).toContain(
-      '3:1: "prize" is not a key of a model. Did you mean "price"?',
+      'still-2.yaml: "prize" is not a key of a model. Did you mean "price"?',
     )
     expect((await run(['models', 'add', 'nosuch.yaml'])).stderr).toContain('nosuch.yaml: no such file')
   })

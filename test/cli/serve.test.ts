@@ -82,7 +82,7 @@ describe('the models of --models', () => {
     const { code, stderr } = await serve()
     expect(code).toBe(2)
     expect(stderr).toMatch(
-      /models\.yaml:2:\d+: engine: workflow names "none\.json", which cannot be read: no such file/,
+      /models\.yaml: document 2: engine: workflow names "none\.json", which cannot be read: no such file/,
     )
     expect(stderr).not.toContain('Listening')
   })

@@ -195,17 +195,18 @@ export async function prepare(
   options: BatchOptions,
   words: BatchWords,
 ): Promise<PreparedBatch> {
+  const { force = false, overwrite = false, resubmitUnconfirmed = false, only = [] } = words.flags
   const lock = readLock(lockPath, manifest.path)
   const inFlight = await inFlightOf(ctx, lock, resolve(lockPath))
   const plan = await makePlan({
     ...inFlight,
     manifest,
     lock,
-    flags: { ...options, forcePending: options.force && options.only.length > 0 },
+    flags: { force, forcePending: force && only.length > 0, overwrite, resubmitUnconfirmed },
     models: await modelsByKind(ctx),
-    allowOutside: options.allowOutside,
+    allowOutside: words.flags.allowOutside === true,
     fileSystem: ctx.fileSystem,
-    selects: await selectorFor(options.only, manifest.entries),
+    selects: await selectorFor(only, manifest.entries),
   })
   return {
     ...words,

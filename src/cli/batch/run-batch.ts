@@ -208,7 +208,7 @@ async function batchOptions(
     concurrency: options.concurrency,
     timeoutMs: options.patienceMs,
     noCreates: lock.noCreates,
-    isFailFast: options.failFast,
+    isFailFast: flags.failFast,
     stopsCreates: stopsBatch,
   }
   const madeOf = (row: string) => lock.file.get(row)
@@ -250,7 +250,7 @@ function interruptedBatch(
   const fate = globals.local
     ? 'Unfinished runs stay queued until the batch continues.'
     : 'Created runs continue on the service.'
-  const force = prepared.options.force
+  const force = prepared.flags.force
     ? ' --force is left out, because it would pay again for runs that are done.'
     : ''
   return interrupted(

@@ -99,11 +99,6 @@ describe('a kept list', () => {
     expect(warning).not.toMatch(/[\u0000-\u001f\u202e]/)
     expect(({} as { type?: unknown }).type).toBeUndefined()
   })
-
-  it('of 5,000 models is read', () => {
-    const models = Array.from({ length: 5_000 }, (_, at) => ({ ...STILL, name: `acme/still-${at}` }))
-    expect(findKept(checkList(models).models, 'acme/still-4999')).toMatchObject({ name: 'acme/still-4999' })
-  })
 })
 
 describe('the model of a line', () => {
@@ -539,19 +534,6 @@ describe('the models of --local', () => {
       )
     }
     expect((await run(['list', '--json'])).stdout).toBe('')
-  })
-
-  it('render a run with its flags', async () => {
-    const { run, home } = await homeWith()
-    writeFileSync(
-      join(home, 'flux.yaml'),
-      '{name: acme/flux, kind: image, engine: {type: preview}, input: {seed: {type: integer}}}',
-    )
-    await run(['config', 'set', 'local.models', join(home, 'flux.yaml')])
-    const ran = await run(['run', 'image', 'x', '--seed', '7', '--local', '-o', `${home}/a.png`], {
-      engine: createInstantEngine(),
-    })
-    expect(ran).toMatchObject({ code: 0, stdout: `${home}/a.png\n` })
   })
 })
 

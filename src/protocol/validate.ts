@@ -150,41 +150,24 @@ function* entryProblems(
   }
 }
 
-/** Checks the names and the simple types of the fields of an object, or of each object in a list. */
+/** Checks the names of the fields of an object, or of each object in a list: a mistyped one would be ignored, and paid for. */
 function* fieldProblems(parameter: string, schema: unknown, value: unknown): Generator<InputProblem> {
   if (!isObject(schema)) return
   if (Array.isArray(value))
     for (const [index, each] of value.entries())
       yield* fieldProblems(`${parameter}/${index}`, schema.items, each)
-  const { properties, required, additionalProperties } = schema
+  const { properties, additionalProperties } = schema
   if (!isObject(value) || !isObject(properties)) return
-  const known = Object.keys(properties)
-  for (const [field, each] of Object.entries(value)) {
-    const { [field]: own } = properties
-    if (!Object.hasOwn(properties, field)) {
-      const near = nearest(
-        field,
-        known.filter((name) => !Object.hasOwn(value, name)),
-      )
-      if (near !== undefined || additionalProperties === false)
-        yield {
-          parameter,
-          message: `has no field "${shortened(field, 80)}"${near === undefined ? '' : ` (did you mean "${near}"?)`}`,
-        }
-    } else if (each !== null && isObject(own) && SIMPLE.some((type) => type === own.type)) {
-      const { type, minimum, maximum } = own
-      const bounds = Object.fromEntries(
-        Object.entries({ minimum, maximum }).filter(([, bound]) => typeof bound === 'number'),
-      )
-      const message = valueProblem({ type, ...bounds, description: '' } as ParameterSchema, each)
-      if (message !== undefined) yield { parameter, message: `has the field "${field}", which ${message}` }
-    }
+  const unused = Object.keys(properties).filter((name) => !Object.hasOwn(value, name))
+  for (const field of Object.keys(value).filter((name) => !Object.hasOwn(properties, name))) {
+    const near = nearest(field, unused)
+    if (near !== undefined || additionalProperties === false)
+      yield {
+        parameter,
+        message: `has no field "${shortened(field, 80)}"${near === undefined ? '' : ` (did you mean "${near}"?)`}`,
+      }
   }
-  for (const field of Array.isArray(required) ? required : [])
-    if (!Object.hasOwn(value, String(field))) yield { parameter, message: `needs the field "${field}"` }
 }
-
-const SIMPLE = ['string', 'integer', 'number', 'boolean']
 
 /**
  * Returns the fields that the schema does not define. They are sent anyway; the caller warns, because a name may be

@@ -117,13 +117,7 @@ export class Administration {
   async account(name: string): Promise<AccountRecord> {
     const found = await this.#store.findAccountByName(name)
     if (found !== undefined) return found
-    const names = (await this.#store.listAccounts()).map((each) => each.name)
-    throw usageError(
-      `Account ${name} does not exist.`,
-      names.length === 0
-        ? 'Create one with `rushes admin account create <name>`.'
-        : `Accounts: ${names.slice(0, 10).join(', ')}${names.length > 10 ? ', …' : ''}.`,
-    )
+    throw usageError(`Account ${name} does not exist.`, 'List the accounts with `rushes admin account list`.')
   }
 
   async setBanned(account: string, banned: boolean): Promise<AccountRecord> {

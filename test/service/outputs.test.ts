@@ -109,11 +109,6 @@ test.each([
   },
 )
 
-test('a HEAD request follows the conditions of a GET request', async () => {
-  const headers = { 'if-none-match': (await get()).header('etag') ?? '', range: 'bytes=10-' }
-  expect((await service.fetch({ method: 'HEAD' as 'GET', url, headers })).status).toBe(304)
-})
-
 /** The routes alone, with any output. */
 async function serveOutputs(signedUrl?: FileStore['signedUrl']) {
   const app = fastify()

@@ -1,4 +1,4 @@
-/** `rushes spend`: sums the estimates of the runs created on this machine. It sends no requests. */
+/** `rushes spend`: sums what the runs created on this machine cost. It sends no requests. */
 import type { Command } from 'commander'
 import { EXIT } from '../../errors.js'
 import { SPEND_GROUPINGS, SPEND_OUTCOMES, type SpendGrouping, type SpendSum } from '../../journal/index.js'
@@ -45,7 +45,9 @@ async function spendCommand(ctx: Context, { by, ...filter }: SpendOptions): Prom
   else if (groups.length === 0) out.note('No runs found.')
   else {
     printTable(out, [by.toUpperCase(), ...HEADER], rows.map(terminalCells))
-    out.note('These are estimates. Runs that failed or were canceled may have been refunded.')
+    out.note(
+      'These are estimates, or what the provider charged. Runs that failed or were canceled may have been refunded.',
+    )
   }
   return EXIT.ok
 }

@@ -68,7 +68,7 @@ export function openSession(app: App, options: SettingsOptions): Context {
 
   async function clientFor(baseUrl: string, apiKey: string, fetch = app.fetch): Promise<ApiClient> {
     const { clock, out, stateFolder: folder } = app
-    const { createApiClient } = await import('../../client/index.js')
+    const { ApiClient } = await import('../../client/index.js')
     // All processes with this key share its rate limit. Only this process has the key of its local service.
     const opened = globals.local
       ? new (await import('../../limiter/index.js')).Limiter(clock)
@@ -79,7 +79,7 @@ export function openSession(app: App, options: SettingsOptions): Context {
     limiter = opened
     app.onClose(() => opened.close())
     const failureStatuses = settings.setting('failureStatuses')?.split(',') ?? []
-    return createApiClient({
+    return new ApiClient({
       ...{ baseUrl, apiKey, limiter, clock },
       fetch: await fetch(),
       failureStatuses: failureStatuses.filter((word) => word.trim() !== ''),

@@ -51,6 +51,10 @@ export async function importCommand(ctx: Context, word: string, options: ImportO
   const { value, warnings, text } = await importDocument(ctx, address, options)
   checkText(text, address.model)
   for (const warning of warnings) ctx.out.warn(warning)
+  if (value.cost === undefined)
+    ctx.out.note(
+      `${address.model} is without a price: for estimates and --max-cost, add its \`cost\` to the file.`,
+    )
   if (path === '-') {
     ctx.out.line(text.trimEnd())
     return EXIT.ok

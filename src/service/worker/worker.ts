@@ -366,9 +366,17 @@ function recordersOf(state: WorkerState, { run }: Attempt, signal: AbortSignal):
   const stored = <Value>(write: () => Promise<Value>): Promise<Value> =>
     signal.aborted ? write() : persist(write, { maxRefusals: MAX_REFUSALS, signal })
   return {
-    onProgress: (fraction) => noteProgress(state, run, fraction),
+    onProgress(progress) {
+      const last = state.renderStates.get(run.id)
+      // Not for a value that is not a number.
+      if (progress > (last?.progress ?? 0) && progress <= 1)
+        state.renderStates.set(run.id, { ...last, progress })
+    },
     onPosition: (position) =>
       void state.renderStates.set(run.id, { ...state.renderStates.get(run.id), queue_position: position }),
+    onCharged: (cost) => {
+      run.cost = cost
+    },
     async saveJob(job) {
       const { intent, handle } = job
       const isSaved =
@@ -405,16 +413,6 @@ async function saveIntent(
   return leftMs !== undefined
 }
 
-function noteProgress({ renderStates, log }: WorkerState, run: HeldRun, fraction: number): void {
-  const last = renderStates.get(run.id)?.progress ?? 0
-  // Also skips a value that is not a number.
-  if (!(fraction > last && fraction <= 1)) return
-  renderStates.set(run.id, { ...renderStates.get(run.id), progress: fraction })
-  const tens = Math.floor(fraction * 10)
-  const about = { run: run.id, model: run.model, percent: tens * 10 }
-  if (tens > Math.floor(last * 10)) log.debug(about, 'run progress')
-}
-
 const claimed = (state: WorkerState, { id, attempt }: HeldRun): ClaimedRun => ({
   ...{ id, attempt, owner: state.id, nowMs: state.options.clock.now() },
 })
@@ -446,6 +444,12 @@ async function record<Value>(
   return 'not_recorded'
 }
 
+/** Stores what the provider charged with the job, before the run ends. */
+async function keepCost(state: WorkerState, { run }: Attempt): Promise<void> {
+  const { cost, job } = run
+  if (cost !== undefined) await state.options.store.saveJob(claimed(state, run), { ...job, cost })
+}
+
 /** Returns whether the run was recorded as succeeded. */
 async function finish(
   state: WorkerState,
@@ -453,7 +457,10 @@ async function finish(
   outputs: readonly StoredOutput[],
 ): Promise<boolean> {
   const { store, outputs: files } = state.options
-  const isRecorded = await record(state, attempt, () => store.finishRun(claimed(state, attempt.run), outputs))
+  const isRecorded = await record(state, attempt, async () => {
+    await keepCost(state, attempt)
+    return await store.finishRun(claimed(state, attempt.run), outputs)
+  })
   // False: the lease had run out, and another worker took over the run. The outputs of that worker are used.
   if (isRecorded === false || isRecorded === 'not_recorded') await removeOutputs(outputs, files)
   return isRecorded === true
@@ -469,7 +476,10 @@ async function recordFailure(state: WorkerState, attempt: Attempt, error: unknow
   }
   const failure = failureOf(error)
   // Undefined: another worker has taken over the run and deleted its folder, which may have caused this error.
-  const ended = await record(state, attempt, () => store.failRun(claimed(state, run), failure))
+  const ended = await record(state, attempt, async () => {
+    await keepCost(state, attempt)
+    return await store.failRun(claimed(state, run), failure)
+  })
   if (ended === undefined || ended === 'not_recorded') return
   state.log.info({ run: run.id, kind: run.kind, code: failure.code }, 'run failed')
   if (isSystemError(error)) onError(error)

@@ -112,15 +112,12 @@ describe('the sections of help', () => {
 })
 
 describe('help of commands', () => {
-  it.each([['run image'], ['admin account create'], ['list']])(
-    '%s is what --help prints',
-    async (line) => {
-      const words = line.split(' ')
-      const text = await help('help', ...words)
-      expect(text).toBe(await help(...words, '--help'))
-      expect(text).toMatch(new RegExp(`^Usage: rushes ${line}[ \\n]`))
-    },
-  )
+  it.each([['run image'], ['admin account create'], ['list']])('%s is what --help prints', async (line) => {
+    const words = line.split(' ')
+    const text = await help('help', ...words)
+    expect(text).toBe(await help(...words, '--help'))
+    expect(text).toMatch(new RegExp(`^Usage: rushes ${line}[ \\n]`))
+  })
 
   it.each([
     [['-h', 'list'], ['list']],
@@ -155,15 +152,14 @@ describe('help of commands', () => {
     expect(service.requests).toEqual([])
   })
 
-  it.each([
-    [['whoami', '--help']],
-    [['help', 'whoami']],
-    [['help', 'run', 'whoami']],
-  ])('%j is an error that names the unknown command', async (words) => {
-    const { code, stdout, stderr } = await runCli(words)
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toMatch(/Unknown command \S*"(rushes run )?whoami/)
-  })
+  it.each([[['whoami', '--help']], [['help', 'whoami']], [['help', 'run', 'whoami']]])(
+    '%j is an error that names the unknown command',
+    async (words) => {
+      const { code, stdout, stderr } = await runCli(words)
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+      expect(stderr).toMatch(/Unknown command \S*"(rushes run )?whoami/)
+    },
+  )
 })
 
 describe('an unknown command', () => {

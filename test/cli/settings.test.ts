@@ -327,22 +327,20 @@ describe('config', () => {
     return { home, file: join(home, 'config', 'config.json') }
   }
 
-  it.each([
-    '{ broken',
-    '[{"timeout":"5m"}]',
-    '{"profiles":[1]}',
-    '{"profiles":{"default":[1]}}',
-  ])('does not touch a file that it cannot read: %s', async (text) => {
-    const { home, file } = homeWith(text)
-    const set = await runCli(['config', 'set', 'timeout', '6m'], { home })
-    expect(set).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining(`Cannot read the config file ${file}`),
-    })
-    expect((await runCli(['login', '--no-verify'], { home, env: NO_KEY, stdin: 'rk_x' })).code).toBe(2)
-    expect((await runCli(['status', 'x'], { home, env: NO_KEY })).code).toBe(2)
-    expect(readFileSync(file, 'utf8')).toBe(text)
-  })
+  it.each(['{ broken', '[{"timeout":"5m"}]', '{"profiles":[1]}', '{"profiles":{"default":[1]}}'])(
+    'does not touch a file that it cannot read: %s',
+    async (text) => {
+      const { home, file } = homeWith(text)
+      const set = await runCli(['config', 'set', 'timeout', '6m'], { home })
+      expect(set).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(`Cannot read the config file ${file}`),
+      })
+      expect((await runCli(['login', '--no-verify'], { home, env: NO_KEY, stdin: 'rk_x' })).code).toBe(2)
+      expect((await runCli(['status', 'x'], { home, env: NO_KEY })).code).toBe(2)
+      expect(readFileSync(file, 'utf8')).toBe(text)
+    },
+  )
 
   it('reads a file with a byte order mark', async () => {
     const { home } = homeWith('\uFEFF{"profiles":{"default":{"timeout":"7m"}}}')

@@ -241,9 +241,9 @@ it('of a journal of an earlier format is without a price, never 0', async () => 
 })
 
 it('prints large sums to the last digit', async () => {
-  const costs = '9007199254.740991 USD'
-  const { stdout } = await runCli(['spend'], { home: homeWith([{ costs }, { costs }, { costs }]) })
-  expect(stdout).toContain('total\t\t3\t0\tUSD\t27021597764.222973\t0\t0\t0\n')
+  const rows = ['9007199254 USD', '9007199254 USD', '9007199254 USD', '0.000001 USD']
+  const { stdout } = await runCli(['spend'], { home: homeWith(rows.map((costs) => ({ costs }))) })
+  expect(stdout).toContain('total\t\t4\t0\tUSD\t27021597762.000001\t0\t0\t0\n')
 })
 
 describe('of runs at a service', () => {

@@ -107,21 +107,6 @@ describe('wait --last and --all', () => {
     expect(await service.run(['wait', '--all'], { env })).toMatchObject({ code: 0, stdout: '' })
   })
 
-  it('name a run of a batch by its row and its id', async () => {
-    const home = temporaryFolder()
-    addRow(home, { id: 'run_1', name: 'whale' })
-    const { fetch } = scripted({ status: 200, body: { status: 'going' } })
-    const { stderr } = await runCli(['wait', '--last', '--timeout', '5s'], { home, env: SET, fetch })
-    expect(stderr).toMatch(/^whale \(run_1\): going \(\d s\)$/m)
-  })
-
-  it.each([[[]], [['--last', '--all']], [['run_1', '--last']], [['run_1', '--all']]])(
-    'take one way to name runs: %j is exit 2',
-    async (words) => {
-      expect((await runCli(['wait', ...words], { env: SET })).code).toBe(2)
-    },
-  )
-
   it('know how long a run took though another command made it', async () => {
     const service = await createCliService({ rendering: false })
     const [id] = await created(service)
@@ -362,14 +347,6 @@ describe('--sidecar', () => {
       finished_at: expect.stringMatching(/Z$/),
       elapsed_ms: expect.any(Number),
     })
-  })
-
-  it('works in a later command too', async () => {
-    const service = await createCliService()
-    const path = join(temporaryFolder(), 'fox.png')
-    await created(service)
-    await service.run(['wait', '--last', '-o', path, '--sidecar'])
-    expect(JSON.parse(readFileSync(`${path}.json`, 'utf8'))).toMatchObject({ input: { prompt: 'a fox' } })
   })
 
   it('in the way is exit 2 before anything is paid for, or replaced with --overwrite', async () => {

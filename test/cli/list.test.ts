@@ -75,24 +75,6 @@ describe('list', () => {
     expect(columnsOf(row ?? '')).toBeLessThanOrEqual(80)
   })
 
-  it('leaves out what is worth least where there are few columns', async () => {
-    const service = await createCliService()
-    await service.run(['run', 'image', '狐'.repeat(80), '--no-wait'])
-    for (const [columns, titles] of [
-      [18, 'RUN STATUS AGE'],
-      [40, 'RUN STATUS AGE PROMPT'],
-      // KIND fits, and MODEL does not.
-      [60, 'RUN STATUS KIND AGE PROMPT'],
-      [72, 'RUN STATUS MODEL AGE PROMPT'],
-      [80, 'RUN STATUS KIND MODEL AGE PROMPT'],
-    ] as const) {
-      const { stdout } = await service.run(['list'], { tty: { stdout: true }, columns })
-      const [header = '', row = ''] = stdout.trimEnd().split('\n')
-      expect([columns, header.split(/ +/).join(' ')]).toEqual([columns, titles])
-      expect(columnsOf(row)).toBeLessThanOrEqual(columns)
-    }
-  })
-
   it('shows where runs are in a column when there are several places', async () => {
     const service = await createCliService()
     await service.run(RUN)
@@ -110,7 +92,6 @@ describe('list', () => {
       'PROMPT',
     ])
     expect(rows.map((row) => /(local|127\.0\.0\.1:1) {2}/.exec(row)?.[1])).toEqual(['127.0.0.1:1', 'local'])
-    expect((await service.run(['list', '--service'])).stdout).not.toContain('run_local')
     expect((await service.run(['list', '--local'])).stdout).toMatch(/^run_local\t.*\tlocal\n$/)
   })
 
@@ -171,18 +152,6 @@ describe('list', () => {
     expect(ids.filter(Boolean).sort()).toEqual(['batch', 'below', 'created', 'downloaded'])
   })
 
-  it('has its ellipsis in ASCII where the locale has no other', async () => {
-    const service = await createCliService()
-    await service.run(['run', 'image', 'fox '.repeat(80), '--no-wait'])
-    const options = { tty: { stdout: true } }
-    expect((await service.run(['list'], { ...options, env: { LC_ALL: 'C' } })).stdout).toMatch(
-      / fox [fox ]*~$/m,
-    )
-    expect((await service.run(['list'], { ...options, env: { LANG: 'C.UTF-8' } })).stdout).toMatch(
-      / fox [fox ]*…$/m,
-    )
-  })
-
   it('finds what the filters ask for', async () => {
     const service = await createCliService({ rendering: false })
     await service.run(RUN)
@@ -202,7 +171,6 @@ describe('list', () => {
       ['--since 90m', 2],
       ['--before 90m', 1],
       ['--since 2d --kind image --status queued', 2],
-      ['--service', 3],
       ['--base-url http://127.0.0.1:2', 0],
     ]
     for (const [words, count] of filters) {

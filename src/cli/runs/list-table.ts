@@ -5,7 +5,7 @@ import { safeName } from '../../protocol/output-names.js'
 import { printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { formatAgo } from '../terminal/format.js'
-import { type Style, signsFor } from '../terminal/style.js'
+import type { Style } from '../terminal/style.js'
 import { printTable } from '../terminal/table.js'
 import { cutToColumns } from '../terminal/text-width.js'
 import { isOnDisk, isOtherId, MIN_BEGINNING } from './journal-rows.js'
@@ -20,8 +20,7 @@ const MAX_TEXT_COLUMNS = 24
 export function printRuns(ctx: Context, journal: Journal, runs: readonly JournalRun[]): void {
   const { out, clock } = ctx
   const length = Math.max(...runs.map(({ id }) => (id === undefined ? 0 : uniqueLength(journal, id))))
-  const sign = signsFor(ctx.env)('…')
-  const cut = (text: string) => cutToColumns(printable(text), MAX_TEXT_COLUMNS, sign)
+  const cut = (text: string) => cutToColumns(printable(text), MAX_TEXT_COLUMNS)
   const hasPlaces = new Set(runs.map(({ address }) => address)).size > 1
   const rows = runs.map((run) => {
     const { id, key = '', status, kind = '', model, address, name = '', labels, createdAtMs } = run
@@ -38,7 +37,7 @@ export function printRuns(ctx: Context, journal: Journal, runs: readonly Journal
       promptOf(run),
     ]
   })
-  printTable(out, HEADER, rows, { optional: OPTIONAL, cut: sign })
+  printTable(out, HEADER, rows, { optional: OPTIONAL, isCut: true })
 }
 
 /**

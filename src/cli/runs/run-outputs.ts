@@ -9,10 +9,9 @@ import type { ModelInput } from '../../protocol/models.js'
 import { shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { plural } from '../terminal/format.js'
-import { findRun } from './journal-rows.js'
+import { findRun, livesElsewhere } from './journal-rows.js'
 import { fileAsUrl, isAvailable } from './output-files.js'
 import { resumeCommand } from './resume.js'
-import { livesElsewhere } from './where.js'
 
 const RUN_OUTPUT = /^run:(.+?)(?:#(\d+))?$/s
 

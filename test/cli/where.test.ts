@@ -55,7 +55,15 @@ describe.each(['status', 'wait', 'download'])('%s', (command) => {
     const { code, stderr } = await runCli([command, 'there'], { home, env: SET })
     expect(code).toBe(2)
     expect(stderr).toContain(`Use --profile staging --base-url ${ELSEWHERE}.`)
-    expect((await runCli([command, '--profile', 'staging', '--base-url', ELSEWHERE, 'there'], { home, env: SET, fetch: scripted({ status: 404 }).fetch })).stderr).not.toContain('was created')
+    expect(
+      (
+        await runCli([command, '--profile', 'staging', '--base-url', ELSEWHERE, 'there'], {
+          home,
+          env: SET,
+          fetch: scripted({ status: 404 }).fetch,
+        })
+      ).stderr,
+    ).not.toContain('was created')
   })
 })
 

@@ -9,7 +9,8 @@
  *
  * This file is the whole public interface; docs/library.md shows how to use it.
  */
-import { type Accepted, ApiClient, type CreateBody } from './client/index.js'
+import { type Accepted, ApiClient, type CreateBody, encodeCreate } from './client/index.js'
+import { withoutUrls } from './client/run-errors.js'
 import { parseApiKey, parseBaseUrl } from './client/service-access.js'
 import { createDownloader, folderTarget } from './download/index.js'
 import { messageOf, RushesError, usageError } from './errors.js'
@@ -18,7 +19,8 @@ import type { Fetch } from './host/http.js'
 import { createNetwork } from './host/undici.js'
 import { Limiter } from './limiter/index.js'
 import type { DownloadedFile } from './protocol/media.js'
-import { type RunState, withoutUrls } from './protocol/run-state.js'
+import type { RunState } from './protocol/run-state.js'
+import { pathProblem } from './protocol/validate.js'
 import { states, wait } from './runs/wait.js'
 
 export interface CreateClientOptions {
@@ -82,7 +84,8 @@ export interface Client {
   /** The service URL, without a trailing slash, query or fragment. */
   readonly baseUrl: string
   /**
-   * Creates one run, which costs money. The request is repeated only if the service did not accept it.
+   * Creates one run, which costs money. The request is repeated only if the service did not accept it. Fields for media
+   * (`image_urls`, `mask`, names that end in `_url`) take http(s) and data: URLs; `usage` for anything else.
    * `submission_unknown` means that a run may exist: check before you create it again.
    */
   create(body: CreateBody, options?: CreateOptions): Promise<Accepted>
@@ -139,7 +142,7 @@ export function createClient(options: CreateClientOptions): Client {
     baseUrl: api.baseUrl,
     create: (body, createOptions = {}) =>
       rejectingAsPromised(createOptions.signal, async () => {
-        const accepted = await api.create(body, createOptions)
+        const accepted = await api.create(encodeChecked(body), createOptions)
         creates.add(accepted.id)
         return accepted
       }),
@@ -185,6 +188,14 @@ export function createClient(options: CreateClientOptions): Client {
       }),
     close: network.close,
   }
+}
+
+/** Throws `usage` for a body that cannot be sent, and for a path: it would be sent as it is, and paid. */
+function encodeChecked(body: CreateBody): Uint8Array {
+  const bytes = encodeCreate(body)
+  const problem = pathProblem(body.input)
+  if (problem === undefined) return bytes
+  throw usageError(`${problem}. Nothing was sent.`, 'Read the file, and send it as a data: URL.')
 }
 
 /** Maximum number of creates whose time is stored. Bounds the memory of a process that creates runs for weeks. */

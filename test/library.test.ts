@@ -50,6 +50,8 @@ describe('a client rejects with a RushesError, before anything is sent,', () => 
     ['a create without an input', (client) => client.create({ model: 'acme/still-1' } as never)],
     ['a model without a provider', (client) => client.create({ ...BODY, model: 'still-1' })],
     ['a number that is none', (client) => client.create({ ...BODY, input: { seed: Number.NaN } })],
+    ['a path in place of a URL', (client) => client.create({ ...BODY, input: { image_urls: ['fox.png'] } })],
+    ['a path in an object', (client) => client.create({ ...BODY, input: { a: [{ mask: 'row:fox' }] } })],
     ['a circle', (client) => client.create({ ...BODY, input: CIRCLE })],
     ['an id that is another path', (client) => client.get('..')],
     ['an empty id', (client) => client.wait('')],
@@ -64,6 +66,16 @@ describe('a client rejects with a RushesError, before anything is sent,', () => 
     expect(error).toBeInstanceOf(RushesError)
     expect({ code: error.code, requests }).toEqual({ code: 'usage', requests: [] })
     expect(existsSync('/run_1.png')).toBe(false)
+  })
+
+  it('says which field has a path, and what to do', async () => {
+    const { fetch } = scripted()
+    const call = createClient({ ...BASE, fetch }).create({ ...BODY, input: { end_image_url: 'b.png' } })
+    expect(await errorOf(call)).toMatchObject({
+      message:
+        'The input has the field "end_image_url", which takes an http(s) or data: URL, not "b.png". Nothing was sent.',
+      hint: 'Read the file, and send it as a data: URL.',
+    })
   })
 
   it.each([undefined, '', 'two\nlines', 'ümlaut'])('the key %j, when it is made', (apiKey) => {

@@ -2,7 +2,8 @@
 import type { RushesError } from '../errors.js'
 import { stepOf } from '../host/retry.js'
 import { POLL_INTERVAL_MS } from '../protocol/limits.js'
-import { type RunState, withoutUrls } from '../protocol/run-state.js'
+import type { RunState } from '../protocol/run-state.js'
+import { withoutUrls } from './run-errors.js'
 import type { StatusOutcome } from './status.js'
 
 /** State of following a run, between two status requests. Times are monotonic, in milliseconds. */

@@ -1,17 +1,11 @@
 /** Commands that create a run again: `rushes`, curl and Node.js. */
+
+import { quoteWord } from '../host/shell.js'
 import { RUNS_PATH } from '../protocol/id.js'
-import {
-  firstPicture,
-  IMAGE_URLS,
-  type MediaSource,
-  mediaParameters,
-  mediaSources,
-  withMedia,
-} from '../protocol/media-parameters.js'
+import { type MediaSource, mediaParameters, mediaSources, withMedia } from '../protocol/media-parameters.js'
 import type { Kind, ModelDocument } from '../protocol/models.js'
-import { flagsOf, isSentImage, runWords, type SentImage } from '../protocol/parameters.js'
-import { isHttpUrl } from '../protocol/parse.js'
-import { printable, printableJson, quoteWord } from '../protocol/text.js'
+import { isSentImage, type SentImage } from '../protocol/parameters.js'
+import { printable, printableJson } from '../protocol/text.js'
 
 interface CommandRun {
   readonly kind: Kind
@@ -24,7 +18,7 @@ interface Command {
   readonly code: string
 }
 
-/** Without the document of the model, the flags are not known, and the command passes the input as JSON. */
+/** `document`: of the model. Without it, only `image_urls` are known to be media. */
 export function commandsOf(
   { input, ...others }: CommandRun,
   baseUrl: string,
@@ -33,7 +27,7 @@ export function commandsOf(
   const sources = mediaSources(input, mediaParameters(document?.input).keys())
   const run = { ...others, input, sources }
   return [
-    { name: 'rushes', code: rushesCommand(run, baseUrl, document) },
+    { name: 'rushes', code: rushesCommand(run, baseUrl) },
     { name: 'curl', code: curlCommand(run, baseUrl) },
     { name: 'Node.js', code: nodeModule(run, baseUrl) },
   ]
@@ -57,44 +51,34 @@ const missingNotes = ({ sources }: MediaRun): readonly string[] =>
       : [],
   )
 
-function rushesCommand(run: MediaRun, baseUrl: string, document: ModelDocument | undefined): string {
-  const flags = document === undefined ? new Map([[IMAGE_URLS, '-i']]) : flagsOf(document.input)
-  const picture = document === undefined ? IMAGE_URLS : firstPicture(document.input)
-  // A flag takes only files and URLs. A parameter with another source is in `--input`, with all of its sources.
-  const others = new Set(
-    run.sources.flatMap(({ parameter, value }) =>
-      flags.has(parameter) && (isSentImage(value) || isHttpUrl(value)) ? [] : [parameter],
-    ),
-  )
-  const words = run.sources.flatMap(({ parameter, value }, index) => {
-    if (others.has(parameter)) return []
-    const flag = parameter === picture ? '-i' : flags.get(parameter)
-    return [`${flag} ${quoteWord(isSentImage(value) ? fileName(value, index) : String(value), 'posix')}`]
-  })
-  const names = new Set(run.sources.map(({ parameter }) => parameter).filter((name) => !others.has(name)))
-  const input = Object.fromEntries(Object.entries(run.input).filter(([name]) => !names.has(name)))
-  const { words: texts, rest } =
-    document === undefined ? { words: [], rest: input } : runWords(document.input, input)
+/** The prompt is a word of the command, unless it could be read as a flag, or act on the terminal where it is pasted. */
+function rushesCommand(run: MediaRun, baseUrl: string): string {
+  const { prompt, ...others } = withFiles(run, (name) => name)
+  const isWord = typeof prompt === 'string' && /^[^\s-]/.test(prompt) && printable(prompt) === prompt
+  const input = isWord || prompt === undefined ? others : { prompt, ...others }
   const parts = [
-    ['rushes', 'run', run.kind, ...texts].join(' '),
-    ...words,
-    ...(Object.keys(rest).length > 0 ? [`--input ${quoteWord(printableJson(rest), 'posix')}`] : []),
+    ['rushes run', run.kind, ...(isWord ? [quoteWord(prompt, 'posix')] : [])].join(' '),
+    ...(Object.keys(input).length > 0 ? [`--input ${quoteWord(printableJson(input), 'posix')}`] : []),
     `--model ${quoteWord(run.model, 'posix')}`,
     `--base-url ${quoteWord(baseUrl, 'posix')}`,
   ]
   return [...missingNotes(run).map((note) => `# ${note}`), parts.join(' \\\n  ')].join('\n')
 }
 
-/** The service refuses this text as a data: URL, so that no run is created before the file is in its place. */
-const withoutFiles = ({ input, sources }: MediaRun): CommandRun['input'] =>
+/** `valueFor`: in the place of a file that was sent as data. */
+const withFiles = (
+  { input, sources }: MediaRun,
+  valueFor: (fileName: string) => string,
+): CommandRun['input'] =>
   withMedia(
     input,
     sources.flatMap((source, index) =>
-      isSentImage(source.value)
-        ? [{ ...source, value: `data: URL of ${fileName(source.value, index)}` }]
-        : [],
+      isSentImage(source.value) ? [{ ...source, value: valueFor(fileName(source.value, index)) }] : [],
     ),
   )
+
+/** The service refuses this text as a data: URL, so that no run is created before the file is in its place. */
+const withoutFiles = (run: MediaRun): CommandRun['input'] => withFiles(run, (name) => `data: URL of ${name}`)
 
 /** Sends the JSON through standard input: a shell argument has at most 128 KiB, and a prompt can be longer. */
 function curlCommand(run: MediaRun, baseUrl: string): string {

@@ -1,6 +1,7 @@
 /** API keys: a list, the form of one key, and a new key, which is shown once. */
+
+import { variableLine } from '../host/shell.js'
 import { type KeyState, keyStateOf } from '../protocol/credentials.js'
-import { variableLine } from '../protocol/text.js'
 import { linkTo, number } from './format.js'
 import { type Frame, Page } from './layout.js'
 import { Command, Copy, Field, Icon, invalid, Notice, PostButton, Time } from './parts.js'

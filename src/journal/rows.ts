@@ -140,6 +140,11 @@ export const JOURNAL_MIGRATIONS: readonly string[] = [
   -- Absolute path of -o, for a later command that follows the run.
   ALTER TABLE runs ADD COLUMN output TEXT;
   `,
+  `
+  -- What the provider charged, in millionths. NULL where the service did not say it.
+  ALTER TABLE runs ADD COLUMN charged INTEGER;
+  ALTER TABLE runs ADD COLUMN charged_currency TEXT;
+  `,
 ]
 
 /**
@@ -186,6 +191,8 @@ export interface JournalRun {
   readonly requestId: string | undefined
   /** Undefined if the price was not known. */
   readonly estimate: RunEstimate | undefined
+  /** What the provider charged. Undefined if the service did not say it. */
+  readonly charged: RunEstimate | undefined
   readonly labels: readonly string[]
   /** Name of its row in a manifest, and the absolute path of the manifest; undefined if no batch created it. */
   readonly name: string | undefined
@@ -228,7 +235,6 @@ export const labelsOfColumn = (value: unknown): readonly string[] => textsOf(par
 export function runOfRow(row: Row): JournalRun {
   const code = text(row.error_code)
   const [answerStatus, answer] = [number(row.answer_status), text(row.answer)]
-  const [millionths, currency] = [number(row.estimate), text(row.currency)]
   return {
     row: Number(row.row),
     key: text(row.key),
@@ -249,7 +255,8 @@ export function runOfRow(row: Row): JournalRun {
     answer:
       answerStatus === undefined && answer === undefined ? undefined : { status: answerStatus, text: answer },
     requestId: text(row.request_id),
-    estimate: millionths === undefined || currency === undefined ? undefined : { millionths, currency },
+    estimate: amountOfColumns(row.estimate, row.currency),
+    charged: amountOfColumns(row.charged, row.charged_currency),
     labels: labelsOfColumn(row.labels),
     name: text(row.row_name),
     manifest: text(row.manifest),
@@ -258,6 +265,9 @@ export function runOfRow(row: Row): JournalRun {
     isInFlight: row.recorded === 0,
   }
 }
+
+const amountOfColumns = (millionths: unknown, currency: unknown): RunEstimate | undefined =>
+  typeof millionths === 'number' && typeof currency === 'string' ? { millionths, currency } : undefined
 
 export const fileOfRow = (row: Row): DownloadedFile => ({
   path: text(row.path) ?? '',

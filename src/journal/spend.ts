@@ -1,6 +1,6 @@
 /**
- * Exact sums of the estimates in the journal, by model, day or label, and the limit of those of 24 hours, of all processes
- * together. Estimates in several currencies are never added.
+ * Exact sums of what the runs of the journal cost, by model, day or label: what was charged, else the estimate; and the limit of
+ * the estimates of 24 hours, of all processes together. Amounts in several currencies are never added.
  */
 import { RushesError } from '../errors.js'
 import type { OpenDatabase, Row, SqlValue } from '../host/database.js'
@@ -22,7 +22,7 @@ export interface SpendSum {
   readonly currency: string | undefined
   readonly runs: number
   readonly withoutPrice: number
-  /** Estimates in millionths. */
+  /** In millionths. */
   readonly amounts: Readonly<Record<(typeof SPEND_OUTCOMES)[number], bigint>>
 }
 
@@ -78,11 +78,12 @@ export function sumSpend(db: OpenDatabase, filter: ListFilter, by: SpendGrouping
   // Units and millionths apart: a sum of large estimates in millionths could exceed 2^53.
   const [rows, namesOf] = db.snapshot(() => {
     const { column, from = RUNS, values = [], namesOf } = GROUPINGS[by](db)
-    const sql = `SELECT ${column} AS name, currency, count(*) AS runs,
+    const amount = 'coalesce(charged, estimate)'
+    const sql = `SELECT ${column} AS name, coalesce(charged_currency, currency) AS currency, count(*) AS runs,
          CASE WHEN phase IN ('sending', 'going') THEN 'unfinished'
            WHEN error_code = '${OUTCOME_UNKNOWN}' THEN 'unconfirmed' ELSE phase END AS outcome,
-         sum(estimate / 1000000) AS units, sum(estimate % 1000000) AS millionths
-       FROM ${from} ${where}GROUP BY name, currency, outcome`
+         sum(${amount} / 1000000) AS units, sum(${amount} % 1000000) AS millionths
+       FROM ${from} ${where}GROUP BY 1, 2, outcome`
     return [db.all(sql, ...values, ...filtered), namesOf]
   })
   const byName = new Map<string | undefined, Row[]>()

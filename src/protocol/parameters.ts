@@ -1,11 +1,7 @@
-/**
- * Parameters of the models: their flags, descriptions of their types, and conversion from text without loss of digits.
- * Only this file and the flags depend on the types.
- */
+/** Parameters of the models: descriptions of their types, and conversion from text without loss of digits. */
 import { integerOf } from './json.js'
 import { KINDS, type Kind, MODEL_INPUTS, type ModelSchema, type ParameterSchema } from './models.js'
 import { isObject } from './parse.js'
-import { printable, quoteWord } from './text.js'
 
 /** All parameters of both built-in schemas, in their order. */
 export const PARAMETER_NAMES: readonly string[] = [
@@ -17,71 +13,6 @@ export const builtInSchema = (kind: Kind): ModelSchema => MODEL_INPUTS[kind]
 
 export const kindsWith = (name: string): readonly Kind[] =>
   KINDS.filter((kind) => Object.hasOwn(MODEL_INPUTS[kind].properties, name))
-
-/** Flags with their own name. A list has a flag in the singular, because each use adds one entry. */
-const FLAGS: Readonly<Record<string, string>> = { image_urls: '--image-url' }
-
-/** Returns the name that the flag of a parameter has: `--aspect-ratio` for `aspect_ratio` and `aspectRatio`. See `flagsOf`. */
-export const flagOf = (parameter: string): string =>
-  FLAGS[parameter] ??
-  `--${parameter
-    .replace(/([a-z\d])([A-Z])/g, '$1-$2')
-    .replace(/[_.]/g, '-')
-    .toLowerCase()}`
-
-/** The other flags of `rushes run`, without `--no-`. A parameter with one of these names has no flag. */
-export const RUN_FLAGS: readonly string[] = [
-  'prompt-file',
-  'model',
-  'input',
-  'count',
-  'wait',
-  'dry-run',
-  'engine',
-  'max-cost',
-  'label',
-  'yes',
-  'timeout',
-  'download',
-  'output',
-  'sidecar',
-  'overwrite',
-  'show',
-  'json',
-  'quiet',
-  'debug',
-  'color',
-  'profile',
-  'base-url',
-  'local',
-  'version',
-  'help',
-]
-
-/**
- * Returns the flags of a schema by parameter. A parameter has no flag if its type has none, if its name is not plain, or
- * if another flag has the same name or key: it is then set by `--input`, or in a manifest.
- */
-export function flagsOf({ properties }: ModelSchema): ReadonlyMap<string, string> {
-  const taken = new Set(RUN_FLAGS.map(keyOf))
-  const flags = new Map<string, string>()
-  for (const [name, { type }] of Object.entries(properties)) {
-    const flag = flagOf(name)
-    const key = keyOf(flag.replace(/^--/, ''))
-    // commander reads `--no-x` as turning `--x` off.
-    const isPlain = /^--(?!no-)[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(flag)
-    if (type === 'other' || !isPlain || taken.has(key)) continue
-    taken.add(key)
-    flags.set(name, flag)
-  }
-  return flags
-}
-
-/** The key under which commander keeps the value of a flag: the same for `lora-1` and `lora1`. */
-const keyOf = (flag: string): string => flag.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase())
-
-/** Returns the flag that sets a boolean parameter to false. */
-export const negatedFlagOf = (parameter: string): string => flagOf(parameter).replace(/^--/, '--no-')
 
 /** Returns the allowed values of a schema as text; undefined without a list. */
 export const listedValues = (schema: ParameterSchema): readonly string[] | undefined =>
@@ -147,35 +78,6 @@ export function valueOfText({ type }: ParameterSchema, text: string): string | n
 
 const exactNumber = (text: string): string | number | bigint =>
   integerOf(text) ?? (isExact(text, Number(text)) ? Number(text) : text)
-
-interface RunWords {
-  /** Words quoted for a POSIX shell: the prompt, then flags with their values. */
-  readonly words: readonly string[]
-  /** Values that have no flag; they are passed with `--input`. */
-  readonly rest: Readonly<Record<string, unknown>>
-}
-
-/** Returns the input of a run as arguments of `rushes run`. */
-export function runWords(model: ModelSchema, input: Readonly<Record<string, unknown>>): RunWords {
-  const words: string[] = []
-  const rest: [string, unknown][] = []
-  const flags = flagsOf(model)
-  for (const [name, value] of Object.entries(input)) {
-    const schema = Object.hasOwn(model.properties, name) ? model.properties[name] : undefined
-    const flag = flags.get(name)
-    const fits = isPrimitive(value) && schema !== undefined && valueOfText(schema, String(value)) === value
-    const text = fits ? String(value) : ''
-    // A control character in a pasted line could act as a command of the terminal or the shell.
-    if (flag === undefined || !fits || printable(text) !== text || text === '' || text === '-')
-      rest.push([name, value])
-    else if (schema.type === 'boolean') words.push(value === true ? flag : negatedFlagOf(name))
-    else if (name === 'prompt' && !text.startsWith('-')) words.unshift(quoteWord(text))
-    else words.push(flag, quoteWord(text))
-  }
-  return { words, rest: Object.fromEntries(rest) }
-}
-
-const isPrimitive = (value: unknown): boolean => typeof value !== 'object' && value !== undefined
 
 /** Summary that replaces an image which was sent as a data: URL. */
 export interface SentImage {

@@ -1,6 +1,7 @@
 /** Prices of runs by the documents of their models. Amounts are whole numbers of millionths, so that sums are exact. */
 import type { ModelDocument, ModelInput, ModelSchema, Price } from './models.js'
 import { listedValues } from './parameters.js'
+import { isObject } from './parse.js'
 
 /** Millionths of 1. */
 const UNIT = 1_000_000n
@@ -78,6 +79,23 @@ const extremeInput = ({ factors }: Price, input: ModelSchema | undefined, sign: 
       return [name, values.sort(([, a], [, b]) => sign * (a - b))[0]?.[0] ?? null]
     }),
   )
+
+/** What the provider of a model charged for a run. */
+export interface RunCost {
+  /** Exact to six decimals. */
+  readonly amount: number
+  readonly currency: string
+}
+
+const MAX_COST = 1e9
+
+/** Reads what an answer says of it. Undefined for anything that is not an amount of money. */
+export function readRunCost(value: unknown): RunCost | undefined {
+  const { amount, currency } = isObject(value) ? value : {}
+  if (typeof amount !== 'number' || !(amount >= 0 && amount <= MAX_COST)) return undefined
+  if (typeof currency !== 'string' || !/^\w{1,20}$/.test(currency)) return undefined
+  return { amount: amountOf(Number(inMillionths(amount))), currency }
+}
 
 /** The sum of estimates, in millionths. */
 export interface EstimateSum {

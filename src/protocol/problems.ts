@@ -31,43 +31,42 @@ export const PROBLEMS = {
     cause: 'The field "model" is missing or not a string.',
     retryable: false,
     exit: EXIT.refused,
-    hint: 'Give the model: --model <provider/name>.',
+    hint: 'Give the model as <provider>/<name>.',
   },
   missing_input: {
     status: 400,
     cause: 'The field "input" is missing or not an object.',
     retryable: false,
     exit: EXIT.refused,
-    hint: 'Give the input as a JSON object: --input \'{"prompt": "..."}\' or --input @file.',
+    hint: 'Give the input as a JSON object.',
   },
   invalid_input: {
     status: 400,
     cause: "The input does not match the model's schema.",
     retryable: false,
     exit: EXIT.refused,
-    hint: 'See the parameters of the model with `rushes models`. To see the request body, add --dry-run.',
+    hint: 'Compare the input with the parameters of the model.',
   },
   model_not_found: {
     status: 400,
     cause: 'No available model has this identifier.',
     retryable: false,
     exit: EXIT.refused,
-    hint: 'Use an identifier that the service publishes: --model <provider/name>, RUSHES_VIDEO_MODEL or RUSHES_IMAGE_MODEL.',
+    hint: 'Use an identifier that the service publishes.',
   },
   missing_api_key: {
     status: 401,
     cause: 'The Authorization header is missing or not of the form "Bearer <API_KEY>".',
     retryable: false,
     exit: EXIT.key,
-    hint: 'The key did not reach the service: a proxy may have removed it, or it contains invalid characters. \
-Store it again with `rushes login`.',
+    hint: 'The key did not reach the service: a proxy may have removed it, or it contains invalid characters.',
   },
   invalid_api_key: {
     status: 401,
     cause: 'The API key is invalid, disabled or expired.',
     retryable: false,
     exit: EXIT.key,
-    hint: "Create or enable a key in the account's settings (API keys), then store it with `rushes login`.",
+    hint: "Create or enable a key in the account's settings (API keys).",
   },
   insufficient_balance: {
     status: 402,
@@ -123,7 +122,7 @@ export const problemOf = (code: string | undefined): Problem | undefined =>
  * for a banned account, only the status 403.
  */
 export function problemByStatus(status: number): ProblemExit {
-  if (status === 401) return { exit: EXIT.key, hint: 'Check the API key, then store it with `rushes login`.' }
+  if (status === 401) return { exit: EXIT.key, hint: 'Check the API key.' }
   if (status === 402) return { exit: EXIT.account, hint: PROBLEMS.insufficient_balance.hint }
   if (status === 403)
     return {
@@ -137,6 +136,6 @@ export function problemByStatus(status: number): ProblemExit {
     return { exit: EXIT.serviceBroken, hint: 'The service has an internal problem. Try again later.' }
   return {
     exit: EXIT.refused,
-    hint: 'Check the service URL and the request. Add --debug to see the requests.',
+    hint: 'Check the service URL and the request.',
   }
 }

@@ -1,5 +1,6 @@
 /** Checks inputs against the model schemas. Errors list the allowed values and suggest the nearest one. */
 import { writeJson } from './json.js'
+import { sourceFormOf } from './media.js'
 import { mediaOfParameter } from './media-parameters.js'
 import { KINDS, type Kind, type ModelInput, type ModelSchema, type ParameterSchema } from './models.js'
 import { describeLoss, describeType, isExact, listedValues, NUMBER } from './parameters.js'
@@ -131,8 +132,11 @@ function* eachProblem({ required, properties }: ModelSchema, input: ModelInput):
     const message = isFile ? undefined : valueProblem(schema, value)
     if (message !== undefined) yield { parameter: name, message }
     else if (schema.type === 'array') yield* entryProblems(name, schema.items, value as readonly unknown[])
-    else if (schema.type === 'other') yield* fieldProblems(name, schema.json, value)
-    else if (schema.type === 'string') yield* fieldProblems(name, schema.orObject, value)
+    else if (schema.type === 'other') {
+      const path = pathIn(name, schema.json, value)
+      if (path !== undefined) yield { parameter: name, message: onlyUrls(path) }
+      else yield* fieldProblems(name, schema.json, value)
+    } else if (schema.type === 'string') yield* fieldProblems(name, schema.orObject, value)
   }
 }
 
@@ -150,18 +154,22 @@ function* entryProblems(
   }
 }
 
-/** Checks the names and the simple types of the fields of an object, or of each object in a list. */
+/**
+ * Checks the names, the simple types and the media of the fields of an object, or of each object in a list. A document may
+ * name no fields.
+ */
 function* fieldProblems(parameter: string, schema: unknown, value: unknown): Generator<InputProblem> {
-  if (!isObject(schema)) return
+  const { items, properties, required, additionalProperties } = isObject(schema) ? schema : {}
   if (Array.isArray(value))
-    for (const [index, each] of value.entries())
-      yield* fieldProblems(`${parameter}/${index}`, schema.items, each)
-  const { properties, required, additionalProperties } = schema
-  if (!isObject(value) || !isObject(properties)) return
-  const known = Object.keys(properties)
+    for (const [index, each] of value.entries()) yield* fieldProblems(`${parameter}/${index}`, items, each)
+  if (!isObject(value)) return
+  const fields = isObject(properties) ? properties : undefined
+  const known = Object.keys(fields ?? {})
   for (const [field, each] of Object.entries(value)) {
-    const { [field]: own } = properties
-    if (!Object.hasOwn(properties, field)) {
+    const own = fields !== undefined && Object.hasOwn(fields, field) ? fields[field] : undefined
+    const path = pathIn(field, own, each)
+    if (path !== undefined) yield { parameter, message: `has the field "${field}", which ${onlyUrls(path)}` }
+    else if (fields !== undefined && own === undefined) {
       const near = nearest(
         field,
         known.filter((name) => !Object.hasOwn(value, name)),
@@ -179,10 +187,33 @@ function* fieldProblems(parameter: string, schema: unknown, value: unknown): Gen
       const message = valueProblem({ type, ...bounds, description: '' } as ParameterSchema, each)
       if (message !== undefined) yield { parameter, message: `has the field "${field}", which ${message}` }
     }
+    yield* fieldProblems(parameter, own, each)
   }
   for (const field of Array.isArray(required) ? required : [])
     if (!Object.hasOwn(value, String(field))) yield { parameter, message: `needs the field "${field}"` }
 }
+
+/**
+ * Returns a text in a field for media that is not a URL. Only the parameters of a model take files: inside of an object, a
+ * path would be sent as it is, and paid.
+ */
+function pathIn(field: string, schema: unknown, value: unknown): string | undefined {
+  const own = isObject(schema) ? schema : {}
+  // Without a type, its name decides.
+  const isText = own.type === undefined || (own.type === 'array' && own.items === undefined)
+  if (mediaOfParameter(field, isText ? { ...own, type: 'string' } : own) === undefined) return undefined
+  return [value].flat().find((each): each is string => typeof each === 'string' && !isUrlOrBlank(each))
+}
+
+/** The problem of an input whose model is not known: a path in a field that is for media by its name. */
+export function pathProblem(input: ModelInput): string | undefined {
+  const [problem] = fieldProblems('The input', undefined, input)
+  return problem && `${problem.parameter} ${problem.message}`
+}
+
+const isUrlOrBlank = (text: string): boolean => ['url', 'data', 'blank'].includes(sourceFormOf(text))
+
+const onlyUrls = (path: string): string => `takes an http(s) or data: URL, not ${shownValue(path)}`
 
 const SIMPLE = ['string', 'integer', 'number', 'boolean']
 

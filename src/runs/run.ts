@@ -9,6 +9,7 @@
 
 import { beginFollow, type Follow, follow } from '../client/follow.js'
 import type { ApiClient, CreateOutcome } from '../client/index.js'
+import { endErrorOf } from '../client/run-errors.js'
 import { RushesError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
 import { asRushesError, Interruption, type Interrupts } from '../host/interrupts.js'
@@ -17,7 +18,7 @@ import type { Intent, IntentRow, Journal, JournalRun, Policy } from '../journal/
 import { POLL_INTERVAL_MS } from '../protocol/limits.js'
 import type { DownloadedFile } from '../protocol/media.js'
 import { isObject } from '../protocol/parse.js'
-import { endErrorOf, type RunState } from '../protocol/run-state.js'
+import type { RunState } from '../protocol/run-state.js'
 import { printable } from '../protocol/text.js'
 
 export interface RunsSession {

@@ -42,7 +42,7 @@ test('names each model with its server, and fails when one is missing', async ()
   expect(fine).toMatchObject({ code: 0, stderr: '' })
   expect(fine.stdout.replaceAll(/ +/g, ' ')).toBe(
     [
-      `ok model acme/a (images at ${sdcpp}): stable-diffusion.cpp, model sd-cpp-local`,
+      `ok model acme/a (images at ${sdcpp}): models sd-cpp-local`,
       `ok model acme/b (images at ${omni}): models Qwen/Qwen-Image`,
       'ok model rushes/preview-video (preview)',
       '',

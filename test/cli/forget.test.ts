@@ -202,14 +202,16 @@ describe('the rows that are removed', () => {
     },
   )
 
-  it('tries every name, and says it as JSON', async () => {
+  it('are named as JSON; with a name that is not known, none is removed', async () => {
     const home = withRows()
-    const ran = await runCli(['forget', '~0000000', 'done_a', 'done_local', '--json'], { home })
-    expect(ran).toMatchObject({
+    const unknown = await runCli(['forget', 'done_a', '~0000000'], { home })
+    expect(unknown).toMatchObject({
       code: 2,
-      stdout: '{"forgotten":"done_a"}\n{"forgotten":"done_local"}\n',
+      stderr: expect.stringContaining('~0000000 is not in the journal.'),
     })
-    expect(ran.stderr).toContain('~0000000 is not in the journal.')
+    expect(rowsOf(home)).toHaveLength(4)
+    const ran = await runCli(['forget', 'done_a', 'done_local', '--json'], { home })
+    expect(ran).toMatchObject({ code: 0, stdout: '{"forgotten":"done_a"}\n{"forgotten":"done_local"}\n' })
   })
 
   it.each([

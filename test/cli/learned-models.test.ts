@@ -3,10 +3,10 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { defaultsIn } from '../../src/cli/commands/login.js'
+import { flagsOf } from '../../src/cli/flags/model-flags.js'
 import { createProgram } from '../../src/cli/program.js'
 import type { Fetch } from '../../src/host/http.js'
 import { MODELS_PATH } from '../../src/protocol/id.js'
-import { RUN_FLAGS } from '../../src/protocol/parameters.js'
 import { createCliService, type RunOptions, runCli, SET, scripted, scriptedList } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { openMcp } from '../support/mcp.js'
@@ -215,16 +215,18 @@ it('the help of a model that is not known says so', async () => {
   expect((await run(['run', 'image', '--help'])).stdout).not.toContain('not known')
 })
 
-it('the flags of `run` are those that no parameter can have', async () => {
+it('a parameter with the name of another flag of `run` has no flag', async () => {
   const program = await createProgram('run', PARSE_ONLY)
   const run = program.commands.find((each) => each.name() === 'run')
-  const flags = [program, ...(run?.commands ?? [])].flatMap(({ options }) =>
+  const names = [program, ...(run?.commands ?? [])].flatMap(({ options }) =>
     options
-      .filter(({ helpGroupHeading }) => helpGroupHeading !== 'Model options:')
-      .map(({ long }) => long?.replace(/^--(no-)?/, '')),
+      .filter(({ long }) => long !== '--prompt')
+      .map((option) => option.attributeName().replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)),
   )
-  const inGroup = ['prompt-file', 'model', 'input']
-  expect([...new Set([...flags, ...inGroup, 'help'])].sort()).toEqual([...RUN_FLAGS].sort())
+  const parameter = { type: 'string', description: '' } as const
+  const properties = Object.fromEntries(names.map((name) => [name, parameter]))
+  const schema = { type: 'object', title: '', description: '', required: [], properties } as const
+  expect([...flagsOf(schema).keys()]).toEqual([])
 })
 
 describe('login', () => {

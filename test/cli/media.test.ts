@@ -32,6 +32,7 @@ const DOCUMENT = {
       style_urls: { type: 'array', media: 'image', items: { type: 'string' } },
       sound: { type: 'string', format: 'uri', description: 'The audio' },
       page_url: { type: 'string', media: false },
+      elements: { type: 'array', items: { type: 'object', properties: { image_url: { type: 'string' } } } },
     },
   },
 }
@@ -104,6 +105,10 @@ it.each([
   [['--sound', 'a.png'], 'sound: a.png is not an MP3, WAV, FLAC, Ogg or M4A file.'],
   [['--style-urls', 'a.png', '--style-urls', 'song.mp3'], 'style_urls: song.mp3 is not a PNG'],
   [['--input', '{"mask_url": "notes.txt"}'], 'mask_url: notes.txt is not a PNG'],
+  [
+    ['--input', '{"elements": [{"image_url": "b.png"}]}'],
+    'input.elements (entry 1) has the field "image_url", which takes an http(s) or data: URL, not "b.png".',
+  ],
   [['--end-image-url', 'a.png', '--end-image-url', 'b.png'], '--end-image-url takes only one value'],
 ])('names the parameter and what was given, and pays for nothing: %j', async (flags, message) => {
   const { film, file, server } = await createPlace()
@@ -185,12 +190,16 @@ it('names each of them that a manifest cannot send, with its line', async () => 
     file('shots.yaml'),
     `- { name: film, model: acme/film, prompt: x, image_urls: [a.png],
     end_image_url: "row:ende",
-    mask_url: notes.txt }
+    mask_url: notes.txt,
+    elements: [{ image_url: "row:film" }] }
 `,
   )
   const { code, stderr } = await run('batch', file('shots.yaml'), '--local')
   expect(code).toBe(2)
   expect(stderr).toContain(':2: end_image_url: "row:ende": the manifest has no run named "ende"')
+  expect(stderr).toContain(
+    ':4: elements (entry 1) of acme/film has the field "image_url", which takes an http(s) or data: URL',
+  )
   expect(stderr).toContain(':3: mask_url: notes.txt is not a PNG, JPEG, WebP, GIF or AVIF image')
   expect(server.requests).toEqual([])
 })

@@ -14,18 +14,17 @@ import { temporaryFolder } from '../support/temporary-folder.js'
 const ADDRESS = 'http://127.0.0.1:1'
 
 describe('open', () => {
-  it('opens every file of the runs, and prints its path', async () => {
+  it('opens every file of the run, and prints its path', async () => {
     const service = await createCliService({ engine: createFamilyEngine({ outputs: 2 }) })
     const folder = temporaryFolder()
     for (const name of ['fox', 'hen'])
       await service.run(['run', 'image', `a ${name}`, '-o', join(folder, `${name}-{index}.png`)])
     const [hen, fox] = rowsOf(service.home).map(({ id = '' }) => id)
     const paths = (name: string) => [1, 2].map((index) => join(folder, `${name}-${index}.png`))
-    const both = await service.run(['open', fox ?? '', hen ?? ''])
-    expect(both).toMatchObject({ code: 0, stderr: '', opened: [...paths('fox'), ...paths('hen')] })
-    expect(both.stdout).toBe([...paths('fox'), ...paths('hen'), ''].join('\n'))
+    const opened = await service.run(['open', fox ?? ''])
+    expect(opened).toMatchObject({ code: 0, stderr: '', opened: paths('fox') })
+    expect(opened.stdout).toBe([...paths('fox'), ''].join('\n'))
     expect(await service.run(['open', '--last'])).toMatchObject({ code: 0, opened: paths('hen') })
-    expect((await service.run(['open', '-'], { stdin: `${hen}\n` })).opened).toEqual(paths('hen'))
     const json = await service.run(['open', '--last', '--json'])
     expect(json.stdout.split('\n')[0]).toBe(JSON.stringify({ id: hen, opened: paths('hen')[0] }))
 
@@ -40,9 +39,9 @@ describe('open', () => {
     mkdirSync(paths('hen')[1] ?? '')
     const [{ urls = [] } = {}] = rowsOf(service.home)
     expect(urls).toHaveLength(2)
-    expect(await service.run(['open', hen ?? '', fox ?? ''])).toMatchObject({
+    expect(await service.run(['open', hen ?? ''])).toMatchObject({
       code: 0,
-      opened: [...urls, ...paths('fox')],
+      opened: urls,
       stderr: `warning: ${hen}: 2 files moved, changed or deleted.\n`,
     })
     rmSync(paths('hen')[1] ?? '', { recursive: true })
@@ -88,7 +87,7 @@ describe('open', () => {
       code: 13,
       stderr: expect.stringContaining(`rushes show ${key}`),
     })
-    expect((await open('failed_1', 'going_1', 'nosuch')).code).toBe(10)
+    expect((await open('nosuch')).code).toBe(2)
     expect((await open()).stderr).toContain('Missing run ids.')
     expect((await open('going_1', '--last')).code).toBe(2)
   })
@@ -107,10 +106,14 @@ describe('open', () => {
     })
     addRow(home, { id: 'run_2' }, (journal) => journal.files(ADDRESS, 'run_2', files.slice(2, 3)))
     addRow(home, { id: 'run_3' }, (journal) => journal.files(ADDRESS, 'run_3', files.slice(3)))
-    const { code, opened, stderr } = await runCli(['open', 'run_1', 'run_2', 'run_3'], { home })
-    expect({ code, opened }).toEqual({ code: 2, opened: [paths[0], paths[3], paths[4]] })
-    expect(stderr).toContain(`Could not open ${paths[1]}: the system may run a .desktop file as a program.`)
-    expect(stderr).toContain(`Could not open ${paths[2]}: the system may run a .EXE file as a program.`)
+    for (const [id, kind, files] of [
+      ['run_1', '.desktop', paths.slice(0, 1)],
+      ['run_2', '.EXE', []],
+    ] as const) {
+      const { code, opened, stderr } = await runCli(['open', id], { home })
+      expect({ code, opened }).toEqual({ code: 2, opened: files })
+      expect(stderr).toContain(`: the system may run a ${kind} file as a program.`)
+    }
     for (const path of paths.slice(0, 2)) rmSync(path)
     expect((await runCli(['open', 'run_1'], { home })).opened).toEqual([])
 
@@ -133,7 +136,6 @@ describe('open', () => {
   })
   it.runIf(process.platform === 'linux').each([
     ['is not installed', undefined, 'xdg-open is not installed'],
-    ['has no browser', 3, 'xdg-open found no browser or other program for it'],
     ['fails', 4, 'xdg-open failed with exit code 4'],
   ])('says that the opener %s', async (_, exit, message) => {
     const folder = temporaryFolder()

@@ -167,7 +167,7 @@ function tried(failures: readonly Error[]) {
     clock,
     interrupts: { first: interrupt.signal },
   } as unknown as Parameters<typeof createWhenDiskHasSpace>[0]
-  const service = createWhenDiskHasSpace(context, create, { dataFolder: '/data' })
+  const service = createWhenDiskHasSpace(context, '/data', create)
   return { service, warnings, clock, interrupt, calls: () => calls }
 }
 

@@ -364,24 +364,15 @@ describe('config', () => {
     expect((await runCli(['config', 'get', 'timeout'], { home })).stdout).toBe('8m\n')
   })
 
-  it.each([
-    ['apiKey', { apiKey: 'rk_by_hand' }],
-    ['profiles.default.apiKey', { profiles: { default: { apiKey: 'rk_by_hand' } } }],
-    ['profiles.default.api_key', { profiles: { default: { api_key: 'rk_by_hand' } } }],
-  ])('says that a key written by hand as %s is not read, and does not show it', async (where, file) => {
-    const { home, file: path } = homeWith(JSON.stringify(file))
-    const { code, stderr } = await runCli(['status', 'x'], { home, env: NO_KEY })
-    expect(code).toBe(4)
-    expect(stderr).toContain(`warning: ${path}: "${where}" is not read`)
-    expect(stderr).not.toContain('rk_by_hand')
-    expect((await runCli(['config', 'list'], { home })).stderr).toContain(`"${where}" is not read`)
-  })
-
-  it('names each of several keys that were written by hand', async () => {
-    const { home } = homeWith('{"apiKey":"rk_a","profiles":{"default":{"api_key":"rk_b"}}}')
-    const { stderr } = await runCli(['status', 'x'], { home, env: NO_KEY })
-    expect(stderr.match(/"[^"]*"(?= is not read)/g)).toEqual(['"apiKey"', '"profiles.default.api_key"'])
-  })
+  it.each([{ apiKey: 'rk_by_hand' }, { profiles: { default: { apiKey: 'rk_by_hand' } } }])(
+    'does not use or show a key that was written by hand: %j',
+    async (file) => {
+      const { home } = homeWith(JSON.stringify(file))
+      const { code, stderr } = await runCli(['status', 'x'], { home, env: NO_KEY })
+      expect({ code, stderr }).toEqual({ code: 4, stderr: expect.not.stringContaining('rk_by_hand') })
+      expect((await runCli(['config', 'list'], { home })).stdout).not.toContain('rk_by_hand')
+    },
+  )
 })
 
 describe('models', () => {

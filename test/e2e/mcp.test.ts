@@ -115,7 +115,7 @@ describe.concurrent('rushes mcp', () => {
     server.kill('SIGTERM')
     const ended = await server.ended
     expect(ended).toMatchObject({ code: null, signal: 'SIGTERM' })
-    expect(ended.stderr).toContain(`warning: ${id} is still running. Resume with \`rushes wait -d ${id}\`.`)
+    expect(ended.stderr).toContain(`warning: ${id} is not finished. Resume with \`rushes wait -d ${id}\`.`)
     // Standard output has only protocol messages.
     for (const line of ended.stdout.trim().split('\n')) expect(JSON.parse(line).jsonrpc).toBe('2.0')
   })
@@ -152,6 +152,6 @@ describe.concurrent('rushes mcp', () => {
     expect(others).toEqual([])
     expect(row?.id, stderr).toMatch(/^run_/)
     expect(row?.requestId).toBe('boat')
-    expect(stderr).toContain(`warning: ${row?.id} is still running.`)
+    expect(stderr).toContain(`warning: ${row?.id} is not finished.`)
   })
 })

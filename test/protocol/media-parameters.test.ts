@@ -69,6 +69,9 @@ it('changes only the sources that an input has', () => {
   expect(input.image_urls).toEqual(['a', 'b'])
 })
 
+const takesUrl = (given: string): string =>
+  `has the field "image_url", which takes an http(s) or data: URL, not "${given}"`
+
 it.each([
   [{ image_size: { hight: 2, width: 1 } }, 'image_size has no field "hight" (did you mean "height"?)'],
   [
@@ -78,10 +81,29 @@ it.each([
   [{ loras: [{ path: 'a' }, { pth: 'b' }] }, 'loras/1 has no field "pth" (did you mean "path"?)'],
   [{ image_size: { height: 2, colour: 1 } }, undefined],
   [{ image_size: 'square' }, undefined],
+  [
+    { elements: [{ image_url: 'https://a.example/a.png' }, { image_url: 'a.png' }] },
+    `elements/1 ${takesUrl('a.png')}`,
+  ],
+  [{ elements: [{ more: [{ image_url: 'row:start' }] }] }, `elements/0/0 ${takesUrl('row:start')}`],
+  [
+    { elements: { image_url: ['data:image/png;base64,AA', 'run:run_1'] } },
+    `elements ${takesUrl('run:run_1')}`,
+  ],
+  [{ elements: [{ image_url: '', page_url: 'b', note: 'c.png' }] }, undefined],
+  [{ images: ['a.png'] }, 'images takes an http(s) or data: URL, not "a.png"'],
 ])('checks the fields of an object: %j', (input, expected) => {
   const size = { type: 'object', properties: { width: { type: 'integer' }, height: { type: 'integer' } } }
   const schema = schemaOf({
     image_size: { anyOf: [{ type: 'string' }, size] },
+    elements: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: { image_url: { type: 'string' }, page_url: { type: 'string', media: false } },
+      },
+    },
+    images: { type: 'array' },
     loras: { type: 'array', items: { type: 'object', properties: { path: { type: 'string' } } } },
   })
   expect(inputProblems(schema, input).map(({ parameter, message }) => `${parameter} ${message}`)).toEqual(

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { flagsOf } from '../../src/cli/flags/model-flags.js'
 import { documentJson, MAX_PROPERTIES, readModelDocument } from '../../src/protocol/model-document.js'
 import type { ModelDocument } from '../../src/protocol/models.js'
-import { flagsOf, RUN_FLAGS, runWords } from '../../src/protocol/parameters.js'
 import { defaultsOf } from '../../src/protocol/price.js'
 import { inputProblems } from '../../src/protocol/validate.js'
 
@@ -246,7 +246,6 @@ describe('the flags of a document', () => {
       ['loras', '--loras'],
       ['a_b', '--a-b'],
     ])
-    expect(RUN_FLAGS).toContain('output')
   })
 
   it.each([
@@ -259,15 +258,6 @@ describe('the flags of a document', () => {
     const properties = Object.fromEntries(names.map((name) => [name, { type: 'boolean' }]))
     const { input: schema } = documentOf({ input: { type: 'object', properties } })
     expect([...flagsOf(schema).values()].join(' ')).toBe(flags)
-  })
-
-  it('and --input write a run again', () => {
-    expect(
-      runWords(input, { prompt: 'fox', steps: 30, tiled: false, output: 'x', wait: true, region: { x: 1 } }),
-    ).toEqual({
-      words: ['fox', '--steps', '30', '--no-tiled'],
-      rest: { output: 'x', wait: true, region: { x: 1 } },
-    })
   })
 })
 

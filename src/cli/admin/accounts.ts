@@ -1,8 +1,9 @@
 /** `rushes admin account` and `rushes admin credits`: manage accounts, their balances and their ledger entries. */
 import { Option } from 'commander'
 import { usageError } from '../../errors.js'
+import { quoteWord } from '../../host/shell.js'
 import { MAX_CREDITS } from '../../protocol/credentials.js'
-import { printable, quoteWord } from '../../protocol/text.js'
+import { printable } from '../../protocol/text.js'
 import type { AccountRecord, LedgerEntry } from '../../service/store/accounts.js'
 import { wholeNumber } from '../flags/values.js'
 import { printList } from '../terminal/table.js'

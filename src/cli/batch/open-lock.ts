@@ -1,8 +1,7 @@
 /** The lock file of a running batch: with its journal, its words for errors, and what is done at its end. */
 import { basename, resolve } from 'node:path'
 import { LockFile, removeLeftovers } from '../../batch/lock/file.js'
-import type { PlanStep } from '../../batch/plan/index.js'
-import { activeSteps } from '../../batch/results/rows.js'
+import { activeSteps, type PlanStep } from '../../batch/plan/index.js'
 import { RushesError, usageError } from '../../errors.js'
 import { asRushesError } from '../../host/interrupts.js'
 import { describeError } from '../../host/system-error.js'
@@ -91,7 +90,8 @@ export async function openLock(
       return plan.steps.every(({ flight, action }) => flight === undefined && action.do !== 'unconfirmed')
     const open = journal.tryRead(() => journal.inFlight(name))
     // Those of renamed rows have their earlier names in the journal.
-    const taken = plan.takenRows()
+    const left = new Set(plan.pairing.leftFlights())
+    const taken = new Set(prepared.flights.flatMap((each) => (left.has(each) ? [] : each.row)))
     const isOpen = ({ entry = '', identity, row }: JournalRun) =>
       taken.has(row) || (hashes.has(entry) && [undefined, identity].includes(hashes.get(entry)))
     return open?.some(isOpen) === false

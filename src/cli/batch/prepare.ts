@@ -2,7 +2,6 @@
 import { resolve } from 'node:path'
 import { lockFileOf, readLock } from '../../batch/lock/file.js'
 import { claimPathOf, type Lock, lockPathOf, outputsOf } from '../../batch/lock/lock.js'
-import { MAX_BYTES } from '../../batch/manifest/format.js'
 import {
   type FurtherOutputFile,
   type Manifest,
@@ -17,7 +16,6 @@ import { type RushesError, usageError } from '../../errors.js'
 import { summaryOf } from '../../protocol/identity.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import { KINDS } from '../../protocol/models.js'
-import { formatBytes } from '../../protocol/units.js'
 import type { BatchEvent } from '../../runs/batch.js'
 import type { Context } from '../context/context.js'
 import { readPath, readStdin } from '../process/io.js'
@@ -121,10 +119,6 @@ const readFile = ({ interrupts }: Context, path: string): Promise<Uint8Array> =>
     check(found) {
       if (found.isDirectory())
         throw usageError(`${path} is a directory.`, 'Give the path of the manifest file.')
-      if (found.size > MAX_BYTES)
-        throw usageError(
-          `${path} is too large (${formatBytes(found.size)}). A manifest may have at most ${MAX_BYTES / 1024 / 1024} MiB.`,
-        )
     },
   })
 

@@ -5,8 +5,8 @@
 
 import { relative, resolve } from 'node:path'
 import { outputsOf } from '../../batch/lock/lock.js'
-import type { Plan, PlanStep } from '../../batch/plan/index.js'
-import { activeSteps, inactiveResult, type RowResult } from '../../batch/results/rows.js'
+import { activeSteps, type Plan, type PlanStep } from '../../batch/plan/index.js'
+import { inactiveResult, type RowResult } from '../../batch/results/rows.js'
 import { RushesError } from '../../errors.js'
 import { addTo } from '../../protocol/lists.js'
 import { listNames, printable } from '../../protocol/text.js'
@@ -47,10 +47,10 @@ export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): 
 
   const groups = createErrorGroups<string>()
 
-  function printError(step: PlanStep, error: RushesError): void {
+  function printError({ step, key }: RowResult, error: RushesError): void {
     const { name } = step.entry
     const isFirst = groups.add(error, error.runId === undefined ? name : `${name} (${error.runId})`)
-    if (isFirst || out.mode.json) out.error(withRowName(step, error))
+    if (isFirst || out.mode.json) out.error(withRowName(step, key, error))
     if (annotations++ < MAX_LINE_ANNOTATIONS)
       annotate(ctx, {
         title: step.entry.name,
@@ -72,7 +72,7 @@ export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): 
     json(result)
     if (!out.mode.json)
       for (const { file } of outputsOf(made)) out.line(printable(displayPath(manifest.folder, file)))
-    if (error !== undefined) printError(step, error)
+    if (error !== undefined) printError(result, error)
   }
 
   return {
@@ -179,9 +179,9 @@ function repeatedError({ error: { code, exitCode }, more }: RepeatedError<string
 
 const displayPath = (folder: string, file: string): string => relative('.', resolve(folder, file)) || file
 
-function withRowName({ entry, action }: PlanStep, error: RushesError): RushesError {
-  const key = action.do === 'unconfirmed' && action.key !== undefined ? `, ${action.key}` : ''
-  return error.with({ message: `${entry.name} (line ${entry.at.line}${key}): ${error.message}` })
+function withRowName({ entry }: PlanStep, key: string | undefined, error: RushesError): RushesError {
+  const place = [`line ${entry.at.line}`, ...(key === undefined ? [] : [key])].join(', ')
+  return error.with({ message: `${entry.name} (${place}): ${error.message}` })
 }
 
 /** All keys are always present. Unknown values are null. */

@@ -1,9 +1,8 @@
 /** Runs a plan and prints a path or an object for each row as it ends, the progress, and the summary. */
 import { dirname, relative, resolve } from 'node:path'
 import { inputToSend, type SentReference } from '../../batch/manifest/index.js'
-import type { Plan, PlanStep } from '../../batch/plan/index.js'
+import { activeSteps, needsService, type Plan, type PlanStep } from '../../batch/plan/index.js'
 import { moveFiles, removeRemains } from '../../batch/results/move-files.js'
-import { activeSteps, needsService } from '../../batch/results/rows.js'
 import { withExtension } from '../../download/file-names.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { reasonUnwritable } from '../../host/directories.js'

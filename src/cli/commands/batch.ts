@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { type Command, Option } from 'commander'
 import type { BatchClaim } from '../../batch/lock/claim.js'
-import { activeSteps } from '../../batch/results/rows.js'
+import { activeSteps } from '../../batch/plan/index.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { asRushesError } from '../../host/interrupts.js'
 import { isSystemError } from '../../host/system-error.js'

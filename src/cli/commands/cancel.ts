@@ -17,15 +17,15 @@ const STOPPING_STEP_MS = 1_000
 const STEPS_BEFORE_NOTE = 3
 const JOB_CONTINUES = { hint: 'It may continue at its provider, and cost money. Repeat the command.' }
 
-export interface CancelOptions extends RunChoice, StatusListener {
+interface CancelOptions extends RunChoice, StatusListener {
   readonly yes?: boolean
 }
 
-export function register(command: Command, { run }: CommandEnvironment, cancel = cancelCommand): void {
+export function register(command: Command, { run }: CommandEnvironment): void {
   addRunIds(command, { hasAll: true })
     .addOption(new Option('--yes', 'Do not ask before canceling several runs with --all'))
     .action((ids: string[], flags: Omit<CancelOptions, 'ids'>) =>
-      run(command, (ctx) => cancel(ctx, { ...flags, all: flags.all === true, ids })),
+      run(command, (ctx) => cancelCommand(ctx, { ...flags, all: flags.all === true, ids })),
     )
 }
 

@@ -1,18 +1,17 @@
 /** `rushes forget`: removes rows from the journal. Downloaded files stay. */
 import { type Command, Option } from 'commander'
-import { EXIT, RushesError, usageError } from '../../errors.js'
+import { EXIT, usageError } from '../../errors.js'
 import type { Journal, JournalRun } from '../../journal/index.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { labelOption } from '../flags/labels.js'
-import { exitCodeOf } from '../process/exit.js'
 import { readIds } from '../process/io.js'
 import { isFinished, isFree, lastRow, nameOfRun, rowOf } from '../runs/journal-rows.js'
 import { filterOf } from '../runs/run-selection.js'
 import { confirm } from '../terminal/confirm.js'
 import { plural } from '../terminal/format.js'
 
-export interface ForgetOptions {
+interface ForgetOptions {
   readonly names: readonly string[]
   readonly last?: boolean
   readonly all?: boolean
@@ -23,7 +22,7 @@ export interface ForgetOptions {
   readonly yes?: boolean
 }
 
-export function register(command: Command, { run }: CommandEnvironment, forget = forgetCommand): void {
+export function register(command: Command, { run }: CommandEnvironment): void {
   command
     .argument(
       '[id or key...]',
@@ -38,24 +37,19 @@ export function register(command: Command, { run }: CommandEnvironment, forget =
     .addOption(labelOption('Select runs with this label (repeatable: runs with all of them)'))
     .addOption(new Option('--yes', 'Do not ask before removing runs'))
     .action((names: string[], flags: Omit<ForgetOptions, 'names'>) =>
-      run(command, (ctx) => forget(ctx, { ...flags, names })),
+      run(command, (ctx) => forgetCommand(ctx, { ...flags, names })),
     )
 }
 
-/** Removes the selected rows. Reports each row that cannot be removed, and removes the others. */
-export async function forgetCommand(ctx: Context, options: ForgetOptions): Promise<number> {
+/** Removes the selected rows, except those that change meanwhile. */
+async function forgetCommand(ctx: Context, options: ForgetOptions): Promise<number> {
   const { out } = ctx
   const journal = await ctx.journal()
-  const errors: RushesError[] = []
-  const report = (error: RushesError) => {
-    errors.push(error)
-    out.error(error)
-  }
-  const rows = await chosenRows(ctx, journal, options, report)
+  const rows = await chosenRows(ctx, journal, options)
   if (options.yes !== true && !(await isConfirmed(ctx, rows, isFiltered(options)))) return EXIT.usage
   const { removed, changed } = journal.remove(rows)
   for (const { before, now } of changed)
-    report(
+    out.error(
       usageError(
         `${nameOfRun(before)} was not removed: it has changed meanwhile ` +
           `(${before.id === now.id ? '' : `${nameOfRun(now)}, `}${now.status}).`,
@@ -64,22 +58,21 @@ export async function forgetCommand(ctx: Context, options: ForgetOptions): Promi
     )
   if (out.mode.json) for (const row of removed) out.json({ forgotten: nameOfRun(row) })
   const [only, ...others] = removed
-  if (only !== undefined || errors.length === 0)
+  if (only !== undefined || changed.length === 0)
     out.note(
       `Removed ${only && others.length === 0 ? nameOfRun(only) : plural(removed.length, 'run')} from the journal.`,
     )
-  return exitCodeOf(errors)
+  return changed.length === 0 ? EXIT.ok : EXIT.usage
 }
 
 const isFiltered = ({ all, finished, before, label }: ForgetOptions): boolean =>
   all === true || finished === true || before !== undefined || label !== undefined
 
-/** Throws `usage` without a selection: a setting such as `local` only narrows one. */
+/** Throws `usage` without a selection (a setting such as `local` only narrows one), and for a name that is not known. */
 async function chosenRows(
   ctx: Context,
   journal: Journal,
   options: ForgetOptions,
-  report: (error: RushesError) => void,
 ): Promise<readonly JournalRun[]> {
   const { names, last = false, finished = false, before, label = [] } = options
   const hasFilter = isFiltered(options)
@@ -101,20 +94,13 @@ async function chosenRows(
     )
   const found: JournalRun[] = last ? [await lastRow(ctx)] : []
   for (const name of await readIds(names, ctx.stdin, ctx.interrupts.first))
-    try {
-      found.push(await rowOf(ctx, journal, name))
-    } catch (error) {
-      if (!(error instanceof RushesError)) throw error
-      report(error)
-    }
-  for (const run of found.filter(({ phase }) => phase === 'sending'))
-    report(
-      usageError(
-        `${nameOfRun(run)} is being sent by another process.`,
-        'When that process ends, the row has an id or is unconfirmed.',
-      ),
-    )
-  return found.filter(({ phase }) => phase !== 'sending')
+    found.push(await rowOf(ctx, journal, name))
+  const sending = found.find(({ phase }) => phase === 'sending')
+  if (sending === undefined) return found
+  throw usageError(
+    `${nameOfRun(sending)} is being sent by another process. Nothing was removed.`,
+    'When that process ends, the row has an id or is unconfirmed.',
+  )
 }
 
 const AGES = 'Examples: 12h, 30d.'

@@ -20,7 +20,7 @@ import {
 import { isFolder, makeFolders, reasonUnwritable } from '../../host/directories.js'
 import { readBeginning, writeAtomically } from '../../host/files.js'
 import type { Journal, JournalRun, ListFilter } from '../../journal/index.js'
-import { pictureSizeOf } from '../../preview/picture-size.js'
+import { pictureSizeOf } from '../../preview/open-picture.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
 import { isHttpUrl, isObject } from '../../protocol/parse.js'
 import { amountText } from '../../protocol/price.js'
@@ -36,12 +36,12 @@ import { plural } from '../terminal/format.js'
 
 const PAGE_NAME = DEFAULTS.galleryPage
 
-export interface GalleryOptions extends FilterOptions {
+interface GalleryOptions extends FilterOptions {
   readonly output: string
   readonly overwrite: boolean
 }
 
-export function register(command: Command, { run }: CommandEnvironment, gallery = galleryCommand): void {
+export function register(command: Command, { run }: CommandEnvironment): void {
   command
     .argument('[manifest]', 'Only results of this manifest of `rushes batch`')
     .addOption(
@@ -51,11 +51,11 @@ export function register(command: Command, { run }: CommandEnvironment, gallery 
     )
     .addOption(new Option('--overwrite', 'Replace a file that is not a page of this command').default(false))
   addFilterOptions(command, { limit: '0' }).action((manifest: string | undefined, flags: GalleryOptions) =>
-    run(command, (ctx) => gallery(ctx, { ...flags, manifest })),
+    run(command, (ctx) => galleryCommand(ctx, { ...flags, manifest })),
   )
 }
 
-export async function galleryCommand(ctx: Context, options: GalleryOptions): Promise<number> {
+async function galleryCommand(ctx: Context, options: GalleryOptions): Promise<number> {
   const { out } = ctx
   const isStdout = options.output === '-'
   if (isStdout) checkStdout(ctx, 'the page', PAGE_NAME)

@@ -8,15 +8,13 @@ import { addFilterOptions, type FilterOptions, filterOf } from '../runs/run-sele
 import { tabRow } from '../terminal/format.js'
 import { listJson } from '../terminal/run-json.js'
 
-export type ListOptions = FilterOptions
-
-export function register(command: Command, { run }: CommandEnvironment, list = listCommand): void {
-  addFilterOptions(command, { limit: DEFAULTS.listLimit }).action((flags: ListOptions) =>
-    run(command, (ctx) => list(ctx, flags)),
+export function register(command: Command, { run }: CommandEnvironment): void {
+  addFilterOptions(command, { limit: DEFAULTS.listLimit }).action((flags: FilterOptions) =>
+    run(command, (ctx) => listCommand(ctx, flags)),
   )
 }
 
-export async function listCommand(ctx: Context, options: ListOptions): Promise<number> {
+export async function listCommand(ctx: Context, options: FilterOptions): Promise<number> {
   const { out } = ctx
   const filter = await filterOf(ctx, options)
   const journal = await ctx.journal()

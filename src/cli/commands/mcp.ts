@@ -6,6 +6,7 @@ import { isFolder } from '../../host/directories.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { wholeNumber } from '../flags/values.js'
+import type { Commands } from '../mcp/session.js'
 import { SETTINGS } from '../settings/table.js'
 
 export interface McpOptions {
@@ -48,13 +49,13 @@ export async function mcpCommand(ctx: Context, options: McpOptions): Promise<num
     import('./show.js'),
     import('./status.js'),
   ])
-  const commands = {
+  const commands: Commands = {
     batch: batch.batchCommand,
-    cancel: cancel.cancelCommand,
+    cancel: (at, id, onState) => cancel.cancelCommand(at, { ids: [id], onState }),
     list: list.listCommand,
-    models: models.modelsCommand,
-    show: show.showCommand,
-    status: status.statusCommand,
+    models: (at, name) => models.modelsCommand(at, { name, refresh: false }),
+    show: (at, name) => show.showCommand(at, { name }),
+    status: (at, id, onState) => status.statusCommand(at, { ids: [id], exitStatus: false, onState }),
   }
   return serveMcp(ctx, { ...options, folder, maxRuns, allowOutside: options.allowOutside === true }, commands)
 }

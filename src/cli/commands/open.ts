@@ -1,60 +1,52 @@
-/** `rushes open`: opens the downloaded files of runs, or else their URLs. It sends no requests. */
+/** `rushes open`: opens the downloaded files of a run, or else its URLs. It sends no requests. */
 import { once } from 'node:events'
 import { extname, join } from 'node:path'
 import type { Command } from 'commander'
 import { hasKnownFormat } from '../../download/file-kind.js'
-import { RushesError, usageError } from '../../errors.js'
-import { onAbort } from '../../host/abort.js'
+import { EXIT, RushesError, usageError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
+import { quoteWord } from '../../host/shell.js'
 import { describeReason, errorCode } from '../../host/system-error.js'
 import type { JournalRun } from '../../journal/index.js'
 import { isHttpUrl } from '../../protocol/parse.js'
-import { printable, quoteWord } from '../../protocol/text.js'
+import { printable } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
-import { exitCodeOf } from '../process/exit.js'
-import { readIds } from '../process/io.js'
 import { createFileFinder } from '../runs/find-files.js'
 import { flagsToReach, lastRow, nameOfRun, rowOf } from '../runs/journal-rows.js'
-import { addRunIds, checkOneWay, type RunChoice } from '../runs/run-selection.js'
+import { addRunId, type NamedRun, namedRun } from '../runs/run-selection.js'
 import { LOCAL_FOLDER } from '../settings/folders.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { plural } from '../terminal/format.js'
 
-export function register(command: Command, { run }: CommandEnvironment, open = openCommand): void {
-  addRunIds(command).action((ids: string[], { last }: { last?: boolean }) =>
-    run(command, (ctx) => open(ctx, { ids, last })),
+export function register(command: Command, { run }: CommandEnvironment): void {
+  addRunId(command).action((name: string | undefined, { last }: { last?: boolean }) =>
+    run(command, (ctx) => openCommand(ctx, namedRun(name, last))),
   )
 }
 
-/** Opens the results of each run. Reports each run that has none, and opens those of the others. */
-export async function openCommand(ctx: Context, choice: RunChoice): Promise<number> {
-  checkOneWay(choice)
-  const { out } = ctx
+/** Opens each result of the run. */
+async function openCommand(ctx: Context, { name }: NamedRun): Promise<number> {
+  const { out, parts, clock, interrupts } = ctx
+  const signal = interrupts.first
   const journal = await ctx.journal()
-  const findFiles = createFileFinder(journal, join(ctx.stateFolder, LOCAL_FOLDER))
-  const names = await readIds(choice.ids, ctx.stdin, ctx.interrupts.first)
-  const errors: RushesError[] = []
-  for (const name of choice.last === true ? [undefined] : names)
+  const run = name === undefined ? await lastRow(ctx) : await rowOf(ctx, journal, name)
+  const { files, missing } = createFileFinder(journal, join(ctx.stateFolder, LOCAL_FOLDER))(run)
+  const results = files.length > 0 ? files.map(({ path }) => path) : linksOf(run)
+  if (results.length === 0) throw await withoutFile(ctx, run)
+  if (missing > 0) out.warn(`${nameOfRun(run)}: ${plural(missing, 'file')} moved, changed or deleted.`)
+  for (const result of results) {
+    signal.throwIfAborted()
+    refuseProgram(result)
     try {
-      const run = name === undefined ? await lastRow(ctx) : await rowOf(ctx, journal, name)
-      const { files, missing } = await findFiles(run)
-      const results = files.length > 0 ? files.map(({ path }) => path) : linksOf(run)
-      if (results.length === 0) throw await withoutFile(ctx, run)
-      if (missing > 0) out.warn(`${nameOfRun(run)}: ${plural(missing, 'file')} moved, changed or deleted.`)
-      for (const result of results) {
-        ctx.interrupts.first.throwIfAborted()
-        await openResult(ctx, result).catch((error: unknown) => {
-          throw usageError(`Could not open ${result}: ${describeReason(error)}.`)
-        })
-        if (out.mode.json) out.json({ id: nameOfRun(run), opened: result })
-        else out.line(printable(result))
-      }
+      await (parts.openResult?.(result) ?? openFile(result, { clock, signal }))
     } catch (error) {
-      if (!(error instanceof RushesError)) throw error
-      errors.push(error)
-      out.error(error)
+      signal.throwIfAborted()
+      throw usageError(`Could not open ${result}: ${describeReason(error)}.`)
     }
-  return exitCodeOf(errors)
+    if (out.mode.json) out.json({ id: nameOfRun(run), opened: result })
+    else out.line(printable(result))
+  }
+  return EXIT.ok
 }
 
 /** The URLs of a local run stop working when the process that printed them ends. */
@@ -79,9 +71,16 @@ async function withoutFile(ctx: Context, run: JournalRun): Promise<RushesError> 
   return new RushesError(phase === 'succeeded' ? 'usage' : 'wait_timeout', message, { hint })
 }
 
-async function openResult({ parts, clock, interrupts }: Context, target: string): Promise<void> {
-  refuseProgram(target)
-  await (parts.openResult?.(target) ?? openFile(target, { clock, signal: interrupts.first }))
+/**
+ * Throws `usage` for a file of an unknown format: the system may run it, for example `.exe` or `.desktop`, and the ending may
+ * come from the URL of an output.
+ */
+function refuseProgram(target: string): void {
+  if (isHttpUrl(target) || hasKnownFormat(target)) return
+  throw usageError(
+    `Could not open ${target}: the system may run a ${extname(target)} file as a program.`,
+    'Open it in the program of your choice.',
+  )
 }
 
 /**
@@ -89,18 +88,6 @@ async function openResult({ parts, clock, interrupts }: Context, target: string)
  * closes it.
  */
 const MAX_WAIT_MS = 2_000
-
-/** Exit code that xdg-open documents as "A required tool could not be found." */
-const NO_PROGRAM = 3
-
-/**
- * Throws for a file of an unknown format: the system may run it, for example `.exe` or `.desktop`, and the ending may come
- * from the URL of an output.
- */
-function refuseProgram(target: string): void {
-  if (isHttpUrl(target) || hasKnownFormat(target)) return
-  throw new Error(`the system may run a ${extname(target)} file as a program`)
-}
 
 interface OpenOptions {
   readonly clock: Clock
@@ -115,23 +102,14 @@ interface OpenOptions {
 export async function openFile(target: string, { clock, signal }: OpenOptions): Promise<void> {
   const { default: open } = await import('open')
   const opener = await open(target)
-  const ended = new AbortController()
-  const sleeping = clock.sleep(MAX_WAIT_MS, ended.signal).catch(() => undefined)
-  const stopWaiting = onAbort(signal, () => ended.abort())
+  const waited = clock.sleep(MAX_WAIT_MS, signal).then(() => [0])
   try {
     // `once` rejects on 'error'. Without a listener, that event would end the process.
-    const [code] = (await Promise.race([once(opener, 'exit'), sleeping])) ?? []
-    if (typeof code === 'number' && code !== 0) throw new Error(failureOf(opener.spawnfile, code))
+    const [code] = await Promise.race([once(opener, 'exit'), waited])
+    if (typeof code === 'number' && code !== 0)
+      throw new Error(`${opener.spawnfile} failed with exit code ${code}`)
   } catch (error) {
     if (errorCode(error) === 'ENOENT') throw new Error(`${opener.spawnfile} is not installed`)
     throw error
-  } finally {
-    stopWaiting()
-    ended.abort()
   }
 }
-
-const failureOf = (opener: string, code: number): string =>
-  opener === 'xdg-open' && code === NO_PROGRAM
-    ? 'xdg-open found no browser or other program for it'
-    : `${opener} failed with exit code ${code}`

@@ -2,15 +2,15 @@
 import { Command, CommanderError, Help, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import type { RunEstimate } from '../../journal/index.js'
-import { DEFAULTS } from '../../protocol/defaults.js'
 import { isModelName, KINDS, type Kind, type ModelDocument, type ModelSchema } from '../../protocol/models.js'
-import { builtInSchema, flagsOf } from '../../protocol/parameters.js'
+import { builtInSchema } from '../../protocol/parameters.js'
 import { amountOf, amountText } from '../../protocol/price.js'
 import { printable, shortened } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
-import { addDeliveryOptions, type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
-import { labelOption, labelsOf } from '../flags/labels.js'
-import { modelOptions, parametersGiven } from '../flags/model-flags.js'
+import { type DeliveryOptions, deliveryOf, deliveryOptions } from '../flags/delivery.js'
+import { labelsOf } from '../flags/labels.js'
+import { flagsOf, modelOptions, parametersGiven } from '../flags/model-flags.js'
+import { MAX_UNASKED_RUNS, runOptions } from '../flags/run-options.js'
 import { wholeNumber } from '../flags/values.js'
 import { GLOBAL_OPTIONS } from '../help/format-help.js'
 import { unknownFlag, usageOf } from '../help/usage-errors.js'
@@ -35,13 +35,11 @@ interface RunFlags extends DeliveryOptions {
 }
 
 const MAX_RUNS = 10_000
-/** On a terminal, more runs than this need a confirmation. */
-const MAX_UNASKED_RUNS = Number(DEFAULTS.unaskedRuns)
 
 const INPUT = ['--input <json>', 'Whole input: JSON, @file or -; flags override it'] as const
 
-export function register(command: Command, environment: CommandEnvironment, runRuns = runCommand): void {
-  for (const kind of KINDS) registerKind(command, kind, environment, runRuns)
+export function register(command: Command, environment: CommandEnvironment): void {
+  for (const kind of KINDS) registerKind(command, kind, environment)
   const other = command
     .command('model')
     .description('Create a run of any other model; its input comes from --input')
@@ -49,23 +47,24 @@ export function register(command: Command, environment: CommandEnvironment, runR
     .addOption(new Option(...INPUT))
   addRunOptions(other)
   other.action((model: string, flags: RunFlags) =>
-    environment.run(other, async (ctx) => {
-      const line = { kind: undefined, schema: undefined, words: [], model, raw: {} }
-      return runRuns(ctx, requestOf(flags, line), flags)
-    }),
+    environment.run(other, (ctx) =>
+      runCommand(
+        ctx,
+        { kind: undefined, model, input: flags.input, prompt: { words: [] }, parameters: {} },
+        flags,
+      ),
+    ),
   )
 }
 
+/** What commander has read of a line: the words of the prompt, and what follows from the first flag of a model on. */
+type ParsedLine = ReturnType<Command['parseOptions']>
+
 /**
  * The flags of a model follow from its document, which is known only when the settings are read. So commander collects them
- * as unknown ones, and the words of the command are then read again.
+ * as unknown ones, and they are read then.
  */
-function registerKind(
-  parent: Command,
-  kind: Kind,
-  { run }: CommandEnvironment,
-  runRuns: typeof runCommand,
-): void {
+function registerKind(parent: Command, kind: Kind, { run }: CommandEnvironment): void {
   const option = (flags: string, about: string) => new Option(flags, about).helpGroup('Model options:')
   const command = parent
     .command(kind)
@@ -80,27 +79,31 @@ function registerKind(
     .addOption(option(...INPUT))
     .addOption(new Option('-h, --help', 'Print this help').helpGroup(GLOBAL_OPTIONS))
   addRunOptions(command)
-  let words: readonly string[] = []
-  command.parseOptions = (given) => {
-    words = given
-    return Command.prototype.parseOptions.call(command, given)
+  let line: ParsedLine = { operands: [], unknown: [] }
+  command.parseOptions = (words) => {
+    line = Command.prototype.parseOptions.call(command, words)
+    return line
   }
   showFlagsOf(command, builtInSchema(kind))
-  command.action((_, { help = false, model: typed }: RunFlags) =>
-    help
-      ? run(command, (ctx) => printHelp(ctx, command, kind, typed), { createsProfile: true })
+  command.action((_, flags: RunFlags) =>
+    flags.help
+      ? run(command, (ctx) => printHelp(ctx, command, kind, flags.model), { createsProfile: true })
       : run(command, async (ctx) => {
           const models = await ctx.models()
-          const read = async () => readFlags(command, words, kind, await modelOfLine(ctx, kind, typed))
-          const { flags, request } = await models.checked(read).catch((error: unknown) => {
-            throw error instanceof CommanderError ? usageOf(error, command) : error
-          })
-          return runRuns(ctx, request, flags)
+          const read = async () =>
+            readModelFlags(command, line, kind, await findModel(ctx, kind, flags.model))
+          const { words, parameters } = await models.checked(read)
+          const { model, input, prompt, promptFile } = flags
+          return runCommand(
+            ctx,
+            { kind, model, input, prompt: { words, prompt, promptFile }, parameters },
+            flags,
+          )
         }),
   )
 }
 
-/** The help and the completion show the flags of this model. */
+/** The help, the completion and the suggestions show the flags of this model. */
 function showFlagsOf(command: Command, schema: ModelSchema): void {
   command.configureHelp({
     ...command.configureHelp(),
@@ -117,7 +120,7 @@ interface ModelOfLine {
 }
 
 /** Throws `usage` for a model of another kind. */
-async function modelOfLine(ctx: Context, kind: Kind, typed: string | undefined): Promise<ModelOfLine> {
+async function findModel(ctx: Context, kind: Kind, typed: string | undefined): Promise<ModelOfLine> {
   const models = await ctx.models()
   const name = typed ?? (await modelFor(ctx, kind))
   const document = name === undefined ? undefined : models.find(name)
@@ -125,58 +128,53 @@ async function modelOfLine(ctx: Context, kind: Kind, typed: string | undefined):
   return { name, document }
 }
 
-/** Throws a `CommanderError`, or `usage` for a flag or value that the model does not have. */
-function readFlags(
+/** Throws `usage` for a flag or value that the model does not have. */
+function readModelFlags(
   command: Command,
-  words: readonly string[],
+  { operands, unknown }: ParsedLine,
   kind: Kind,
   { name, document }: ModelOfLine,
-): { readonly flags: RunFlags; readonly request: RequestOptions } {
+): { readonly words: readonly string[]; readonly parameters: RequestOptions['parameters'] } {
   const schema = document?.input ?? builtInSchema(kind)
-  const named =
-    name === undefined || !isModelName(name) ? undefined : { name, isKnown: document !== undefined }
-  const reader = new Command(kind).copyInheritedSettings(command).configureHelp({}).argument('[prompt...]')
-  reader.parent = command.parent
-  const ofModel = modelOptions(schema)
-  for (const option of [
-    ...ofModel,
-    ...command.options.filter(({ long }) => !ofModel.some((each) => each.long === long)),
-  ])
-    reader.addOption(option)
-  const { operands, unknown } = reader.parseOptions([...words])
-  const [flag] = unknown
-  if (flag !== undefined) throw unknownFlag(flag, reader, named)
-  const flags: RunFlags = reader.opts()
-  const line = { kind, schema, words: operands, model: flags.model, raw: reader.opts() }
-  return { flags, request: requestOf(flags, line) }
-}
-
-async function findForHelp(
-  ctx: Context,
-  kind: Kind,
-  typed: string | undefined,
-): Promise<ModelDocument | undefined> {
+  showFlagsOf(command, schema)
+  const reader = new Command(kind).exitOverride()
+  for (const option of modelOptions(schema)) reader.addOption(option)
+  let line: ParsedLine
   try {
-    const name = typed ?? (await modelFor(ctx, kind))
-    return name === undefined ? undefined : (await ctx.models()).find(name)
-  } catch {
-    return undefined
+    line = reader.parseOptions([...unknown])
+  } catch (error) {
+    throw error instanceof CommanderError ? usageOf(error, command) : error
+  }
+  const [flag] = line.unknown
+  if (flag !== undefined) {
+    const named =
+      name === undefined || !isModelName(name) ? undefined : { name, isKnown: document !== undefined }
+    throw unknownFlag(flag, command, named)
+  }
+  return {
+    words: [...operands, ...line.operands],
+    parameters: parametersGiven(schema, { ...command.opts(), ...reader.opts() }),
   }
 }
 
-/** Asks no service. Settings that cannot be read do not keep the help back. */
+/** Asks no service. Without a typed model, settings that cannot be read do not keep the help back. */
 async function printHelp(
   ctx: Context,
   command: Command,
   kind: Kind,
   typed: string | undefined,
 ): Promise<number> {
-  const document = ctx.globals.engine === undefined ? await findForHelp(ctx, kind, typed) : undefined
-  if (document?.kind === kind) {
+  const { document } =
+    ctx.globals.engine === undefined
+      ? await findModel(ctx, kind, typed).catch((error: unknown) => {
+          if (typed !== undefined) throw error
+          return { document: undefined }
+        })
+      : { document: undefined }
+  if (document !== undefined) {
     command.description(describeModel(document))
     showFlagsOf(command, document.input)
-  } else if (typed !== undefined && document !== undefined) throw wrongKind(document, kind, true)
-  else if (typed !== undefined && isModelName(typed))
+  } else if (typed !== undefined && isModelName(typed))
     command.description(
       `${typed}: its parameters are not known here. These are the built-in ones of ${kind} models.`,
     )
@@ -184,19 +182,8 @@ async function printHelp(
   return EXIT.ok
 }
 
-/** The rare ones are last. */
 function addRunOptions(command: Command): void {
-  const option = (flags: string, about: string) => new Option(flags, about)
-  addDeliveryOptions(command)
-  for (const each of [
-    option('-n, --count <n>', 'Number of runs of the same input').default(DEFAULTS.count),
-    option('--dry-run', 'Print the request body that would be sent'),
-    option('--max-cost <amount>', 'Exit with 2 if the estimate is higher, or unknown'),
-    option('--no-wait', 'Print the run id and exit as soon as it is created'),
-    labelOption('Label in the journal (repeatable); never sent'),
-    option('--yes', `Do not ask before creating more than ${MAX_UNASKED_RUNS} runs`),
-  ])
-    command.addOption(each.helpGroup('Run options:'))
+  for (const option of [...deliveryOptions(), ...runOptions()]) command.addOption(option)
 }
 
 /** Describes a model for its help. Names the parameters without a flag. */
@@ -209,22 +196,6 @@ function describeModel({ name, input: schema }: ModelDocument): string {
     ...(others.length === 0 ? [] : [`Set with --input: ${others.join(', ')}`]),
   ].join('\n\n')
 }
-
-interface CommandInput {
-  readonly kind: Kind | undefined
-  /** Undefined if the command has no flags for parameters. */
-  readonly schema: ModelSchema | undefined
-  readonly words: readonly string[]
-  readonly model: string | undefined
-  readonly raw: Readonly<Record<string, unknown>>
-}
-
-const requestOf = (flags: RunFlags, { schema, words, raw, ...named }: CommandInput): RequestOptions => ({
-  ...named,
-  input: flags.input,
-  prompt: { words, prompt: flags.prompt, promptFile: flags.promptFile },
-  parameters: schema === undefined ? {} : parametersGiven(schema, raw),
-})
 
 export async function runCommand(ctx: Context, requested: RequestOptions, flags: RunFlags): Promise<number> {
   const { wait, dryRun: isDryRun = false, yes = false } = flags

@@ -34,7 +34,7 @@ import {
 const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const
 type LogLevel = (typeof LOG_LEVELS)[number]
 
-export interface ServeOptions extends EngineFlags {
+interface ServeOptions extends EngineFlags {
   readonly port: string
   readonly host: string
   readonly data?: string
@@ -54,7 +54,7 @@ export interface ServeOptions extends EngineFlags {
   readonly console: boolean
 }
 
-export function register(command: Command, { run }: CommandEnvironment, serve = serveCommand): void {
+export function register(command: Command, { run }: CommandEnvironment): void {
   const options = [
     new Option('--port <port>', 'Port to listen on; 0 for any free port').default(DEFAULTS.port),
     new Option('--host <address>', 'Address to listen on').default(DEFAULTS.host),
@@ -110,10 +110,12 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
     new Option('--log-prompts', 'Log prompts too, at level info').helpGroup('Server options:'),
   ]
   for (const option of options) command.addOption(option)
-  command.action((flags: ServeOptions) => run(command, (ctx) => serve(ctx, flags), { ignoresLocal: true }))
+  command.action((flags: ServeOptions) =>
+    run(command, (ctx) => serveCommand(ctx, flags), { ignoresLocal: true }),
+  )
 }
 
-export async function serveCommand(ctx: Context, options: ServeOptions): Promise<number> {
+async function serveCommand(ctx: Context, options: ServeOptions): Promise<number> {
   const { out, interrupts, clock, env } = ctx
   if (ctx.globals.local || ctx.globals.baseUrl !== undefined)
     throw usageError('`rushes serve` cannot be used with --local or --base-url.')
@@ -165,31 +167,33 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
       return await network.fetch(request)
     },
   })
-  const service = await createWhenDiskHasSpace(ctx, createService, {
-    dataFolder: data,
-    databaseUrl,
-    role: options.role,
-    engine,
-    models: models.models,
-    clock,
-    concurrency,
-    bodyLimitBytes,
-    publicUrl,
-    env,
-    faults,
-    onFault: (words) => printFault(ctx, words),
-    retainMs,
-    trustedProxies,
-    metrics,
-    storage,
-    console: page,
-    thumbnailEngine: page && createThumbnailProcess(),
-    logging: {
-      level: options.logLevel,
-      prompts: options.logPrompts ?? false,
-      write: (text: string) => void ctx.stderr.write(text),
-    },
-  })
+  const create = () =>
+    createService({
+      dataFolder: data,
+      databaseUrl,
+      role: options.role,
+      engine,
+      models: models.models,
+      clock,
+      concurrency,
+      bodyLimitBytes,
+      publicUrl,
+      env,
+      faults,
+      onFault: (words) => printFault(ctx, words),
+      retainMs,
+      trustedProxies,
+      metrics,
+      storage,
+      console: page,
+      thumbnailEngine: page && createThumbnailProcess(),
+      logging: {
+        level: options.logLevel,
+        prompts: options.logPrompts ?? false,
+        write: (text: string) => void ctx.stderr.write(text),
+      },
+    })
+  const service = await createWhenDiskHasSpace(ctx, data, create)
   try {
     const listening =
       metricsPort === undefined ? undefined : await metrics?.listen({ host, port: metricsPort })
@@ -222,19 +226,18 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
 /** Interval of retries while the disk is full. The service then starts without a manual restart once there is space. */
 const RETRY_MS = 1_000
 
-/** Retries `create` while the disk is full. Rejects on any other error and on Ctrl-C. */
-export async function createWhenDiskHasSpace<Options extends { readonly dataFolder: string }, Service>(
-  { out, clock, interrupts }: Context,
-  create: (options: Options) => Promise<Service>,
-  options: Options,
+/** Retries `create` while the disk of the folder is full. Rejects on any other error and on Ctrl-C. */
+export async function createWhenDiskHasSpace<Service>(
+  { out, clock, interrupts }: Pick<Context, 'out' | 'clock' | 'interrupts'>,
+  folder: string,
+  create: () => Promise<Service>,
 ): Promise<Service> {
   for (let isWarned = false; ; isWarned = true) {
     try {
-      return await create(options)
+      return await create()
     } catch (error) {
-      if (!isDiskFullError(error, options.dataFolder)) throw error
-      if (!isWarned)
-        out.warn(`The disk of ${options.dataFolder} is full. The service starts when there is space.`)
+      if (!isDiskFullError(error, folder)) throw error
+      if (!isWarned) out.warn(`The disk of ${folder} is full. The service starts when there is space.`)
       await clock.sleep(RETRY_MS, interrupts.first)
     }
   }

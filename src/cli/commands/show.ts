@@ -2,21 +2,19 @@
 import { join } from 'node:path'
 import { type Command, Option } from 'commander'
 import { EXIT } from '../../errors.js'
+import { quoteWord } from '../../host/shell.js'
 import type { Journal, JournalRun } from '../../journal/index.js'
-import { quoteWord } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { SHOW } from '../flags/delivery.js'
 import { flagsToReach, isOnDisk, lastRow, nameOfRun, rowOf } from '../runs/journal-rows.js'
 import { showRows } from '../runs/run-cells.js'
-import { checkOneWay, lastOption } from '../runs/run-selection.js'
+import { addRunId, type NamedRun, namedRun } from '../runs/run-selection.js'
 import { LOCAL_FOLDER } from '../settings/folders.js'
 import { listJson } from '../terminal/run-json.js'
 
-export interface ShowOptions {
-  /** Names the run. If undefined, the newest run of the current service. */
-  readonly name: string | undefined
+export interface ShowOptions extends NamedRun {
   /** Whether to draw the downloaded files. */
-  readonly show?: boolean
+  readonly show?: boolean | undefined
 }
 
 interface ShowFlags {
@@ -24,16 +22,11 @@ interface ShowFlags {
   readonly show?: boolean
 }
 
-export function register(command: Command, { run }: CommandEnvironment, show = showCommand): void {
-  command
-    .argument('[id]', 'Run id, its beginning, a file of the run, or a key such as ~3f2a')
-    .addOption(lastOption())
+export function register(command: Command, { run }: CommandEnvironment): void {
+  addRunId(command)
     .addOption(new Option(...SHOW))
-    .action((name: string | undefined, { last = false, show: draws = false }: ShowFlags) =>
-      run(command, (ctx) => {
-        checkOneWay({ ids: name === undefined ? [] : [name], last })
-        return show(ctx, { name, show: draws })
-      }),
+    .action((name: string | undefined, { last, show }: ShowFlags) =>
+      run(command, (ctx) => showCommand(ctx, { ...namedRun(name, last), show })),
     )
 }
 
@@ -46,7 +39,7 @@ export async function showCommand(ctx: Context, { name, show = false }: ShowOpti
     out.json(listJson(run, files))
     return EXIT.ok
   }
-  const { pictureSizeOf } = await import('../../preview/picture-size.js')
+  const { pictureSizeOf } = await import('../../preview/open-picture.js')
   const pictures = files.filter((file) => file.content_type.startsWith('image/') && isOnDisk(file))
   const sizes = new Map(
     await Promise.all(pictures.map(async ({ path }) => [path, await pictureSizeOf(path)] as const)),

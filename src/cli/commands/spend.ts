@@ -1,4 +1,4 @@
-/** `rushes spend`: sums the estimates of the runs created on this machine. It sends no requests. */
+/** `rushes spend`: sums what the runs created on this machine cost. It sends no requests. */
 import type { Command } from 'commander'
 import { EXIT } from '../../errors.js'
 import { SPEND_GROUPINGS, SPEND_OUTCOMES, type SpendGrouping, type SpendSum } from '../../journal/index.js'
@@ -11,11 +11,11 @@ import { choiceOption } from '../flags/values.js'
 import { filterOf, hereOption, type SpendFilter, serviceOption, sinceOption } from '../runs/run-selection.js'
 import { printList, printTable } from '../terminal/table.js'
 
-export interface SpendOptions extends SpendFilter {
+interface SpendOptions extends SpendFilter {
   readonly by: SpendGrouping
 }
 
-export function register(command: Command, { run }: CommandEnvironment, spend = spendCommand): void {
+export function register(command: Command, { run }: CommandEnvironment): void {
   command
     .addOption(sinceOption())
     .addOption(
@@ -26,14 +26,14 @@ export function register(command: Command, { run }: CommandEnvironment, spend = 
     .addOption(labelFilter())
     .addOption(hereOption())
     .addOption(serviceOption())
-    .action((flags: SpendOptions) => run(command, (ctx) => spend(ctx, flags)))
+    .action((flags: SpendOptions) => run(command, (ctx) => spendCommand(ctx, flags)))
 }
 
 interface SpendRow extends SpendSum {
   readonly group: SpendGrouping | 'total'
 }
 
-export async function spendCommand(ctx: Context, { by, ...filter }: SpendOptions): Promise<number> {
+async function spendCommand(ctx: Context, { by, ...filter }: SpendOptions): Promise<number> {
   const { out } = ctx
   const journal = await ctx.journal()
   const { groups, total } = journal.spend(await filterOf(ctx, { ...filter, limit: '0' }), by)
@@ -46,7 +46,9 @@ export async function spendCommand(ctx: Context, { by, ...filter }: SpendOptions
   else if (groups.length === 0) out.note('No runs found.')
   else {
     printTable(out, [by.toUpperCase(), ...HEADER], rows.map(terminalCells))
-    out.note('These are estimates. Runs that failed or were canceled may have been refunded.')
+    out.note(
+      'These are estimates, or what the provider charged. Runs that failed or were canceled may have been refunded.',
+    )
   }
   return EXIT.ok
 }

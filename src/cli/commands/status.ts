@@ -1,11 +1,12 @@
 /** `rushes status`: shows the current status of runs. */
 import { type Command, Option } from 'commander'
+import { endErrorOf } from '../../client/run-errors.js'
 import { EXIT, RushesError } from '../../errors.js'
 import { asRushesError, Interruption } from '../../host/interrupts.js'
 import { createSlots } from '../../host/slots.js'
 import type { Journal, JournalRun } from '../../journal/index.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
-import { endErrorOf, type RunState } from '../../protocol/run-state.js'
+import type { RunState } from '../../protocol/run-state.js'
 import { knownRun } from '../../runs/run.js'
 import type { CommandEnvironment, Connection, ConnectOptions, Context } from '../context/context.js'
 import { exitCodeOf } from '../process/exit.js'
@@ -17,7 +18,7 @@ import { createErrorGroups } from '../terminal/error-groups.js'
 import { tabRow } from '../terminal/format.js'
 import { type RunRecord, runJson } from '../terminal/run-json.js'
 
-export interface StatusOptions extends RunChoice, StatusListener {
+interface StatusOptions extends RunChoice, StatusListener {
   readonly exitStatus: boolean
 }
 
@@ -26,11 +27,11 @@ export interface StatusListener {
   readonly onState?: ((state: RunState) => void) | undefined
 }
 
-export function register(command: Command, { run }: CommandEnvironment, showStatus = statusCommand): void {
+export function register(command: Command, { run }: CommandEnvironment): void {
   addRunIds(command)
     .addOption(new Option('--exit-status', 'Exit with 10 if a run has failed'))
     .action((ids: string[], { last, exitStatus = false }: { last?: boolean; exitStatus?: boolean }) =>
-      run(command, (ctx) => showStatus(ctx, { ids, last, exitStatus })),
+      run(command, (ctx) => statusCommand(ctx, { ids, last, exitStatus })),
     )
 }
 
@@ -56,7 +57,7 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
   return exitCodeOf(errors) || (hasFailed ? EXIT.runFailed : EXIT.ok)
 }
 
-export interface ShowRunsOptions extends ConnectOptions, StatusListener {
+interface ShowRunsOptions extends ConnectOptions, StatusListener {
   /** Called for every run before the first request. If it throws, no request is sent. */
   check?(service: StatusSource, id: string): Promise<void>
 }

@@ -2,33 +2,30 @@
 import type { Command } from 'commander'
 import { EXIT } from '../../errors.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
-import { addDeliveryOptions, type DeliveryOptions, timeoutOption } from '../flags/delivery.js'
+import { type DeliveryOptions, deliveryOptions, timeoutOption } from '../flags/delivery.js'
 import { resumeManyOf } from '../runs/resume.js'
 import { addRunIds, type RunChoice, selectRuns } from '../runs/run-selection.js'
 
 type RevisitFlags = Omit<RunChoice, 'ids'> & DeliveryOptions
 
-export function register(command: Command, { run }: CommandEnvironment, wait = revisitCommand): void {
+export function register(command: Command, { run }: CommandEnvironment): void {
   addRunIds(command, { hasAll: true })
-  addDeliveryOptions(command)
+  for (const option of deliveryOptions()) command.addOption(option)
   command.action((ids: string[], flags: RevisitFlags) =>
-    run(command, (ctx) => wait(ctx, { ...flags, all: flags.all === true, ids }, flags)),
+    run(command, (ctx) => revisitCommand(ctx, { ...flags, all: flags.all === true, ids }, flags)),
   )
 }
 
-export function registerDownload(
-  command: Command,
-  { run }: CommandEnvironment,
-  download = revisitCommand,
-): void {
+export function registerDownload(command: Command, { run }: CommandEnvironment): void {
   addRunIds(command)
-  addDeliveryOptions(command, timeoutOption('How long to wait for a run that is not finished', 'no waiting'))
+  const timeout = timeoutOption('How long to wait for a run that is not finished', 'no waiting')
+  for (const option of deliveryOptions(timeout)) command.addOption(option)
   command.action((ids: string[], flags: RevisitFlags) =>
-    run(command, (ctx) => download(ctx, { ids, last: flags.last }, flags, true)),
+    run(command, (ctx) => revisitCommand(ctx, { ids, last: flags.last }, flags, true)),
   )
 }
 
-export async function revisitCommand(
+async function revisitCommand(
   ctx: Context,
   choice: RunChoice,
   flags: DeliveryOptions,

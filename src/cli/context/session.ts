@@ -8,7 +8,7 @@ import type { Limiter } from '../../limiter/index.js'
 import type { AskService, KnownModels } from '../models/known-models.js'
 import type { OpenedEngine } from '../models/local-engine.js'
 import type { Env, Io } from '../process/io.js'
-import { createConfigFile } from '../settings/config-file.js'
+import { ConfigFile } from '../settings/config-file.js'
 import { foldersOf } from '../settings/folders.js'
 import { once, openSettings, type Settings, type SettingsOptions } from '../settings/settings.js'
 import type { Output } from '../terminal/output.js'
@@ -34,7 +34,7 @@ export function openApp(options: AppOptions): App & { close(): Promise<void> } {
   return {
     ...options,
     ...{ parts, clock, random, fileSystem, configFolder, stateFolder, openJournal },
-    config: createConfigFile(configFolder),
+    config: new ConfigFile(configFolder),
     journal: async () => (await openJournal()).check(),
     fetch: once(async () => parts.fetch ?? (await openNetwork(env, clock))),
     async downloader(fetch) {

@@ -1,5 +1,5 @@
 /** Flags for the wait and for the outputs, shared by `run`, `wait` and `download`. */
-import { type Command, Option } from 'commander'
+import { Option } from 'commander'
 import { parseTarget, type Target } from '../../download/file-names.js'
 import { usageError } from '../../errors.js'
 import { isFolder } from '../../host/directories.js'
@@ -26,8 +26,8 @@ export type Show = 'flag' | 'setting'
 
 export const SHOW = ['--show', 'Draw the results in the terminal'] as const
 
-export function addDeliveryOptions(command: Command, timeout = timeoutOption('How long to wait')): void {
-  for (const option of [
+export const deliveryOptions = (timeout = timeoutOption('How long to wait')): readonly Option[] =>
+  [
     new Option(
       '-o, --output <path>',
       'Download to this path; {id} {index} {kind} {name} {ext} are filled in, - is standard output',
@@ -37,9 +37,7 @@ export function addDeliveryOptions(command: Command, timeout = timeoutOption('Ho
     timeout,
     new Option(...SHOW),
     new Option('--sidecar', 'Write <file>.json with model, input, id and times'),
-  ])
-    command.addOption(option.helpGroup('Result options:'))
-}
+  ].map((option) => option.helpGroup('Result options:'))
 
 /** The flags after validation. */
 export interface Delivery {

@@ -1,18 +1,49 @@
-/** The flags of a model, generated from the schema of its document: one flag for each parameter. */
+/** The flags of a model, generated from the schema of its document: one flag for each parameter with a simple type. */
 import { Option } from 'commander'
 import { firstPicture, mediaParameters } from '../../protocol/media-parameters.js'
 import type { ModelSchema, ParameterSchema } from '../../protocol/models.js'
-import {
-  describeValues,
-  flagsOf,
-  listedValues,
-  negatedFlagOf,
-  valueOfText,
-} from '../../protocol/parameters.js'
+import { describeValues, listedValues, valueOfText } from '../../protocol/parameters.js'
 import { printable, shortened } from '../../protocol/text.js'
+import { globalOptions } from '../settings/globals.js'
+import { deliveryOptions } from './delivery.js'
+import { runOptions } from './run-options.js'
 import { onlyOne, repeated } from './values.js'
 
 export type ParameterValue = string | number | bigint | boolean | readonly string[]
+
+/** Flags with their own name. A list has a flag in the singular, because each use adds one entry. */
+const FLAGS: Readonly<Record<string, string>> = { image_urls: '--image-url' }
+
+/** Returns the name that the flag of a parameter has: `--aspect-ratio` for `aspect_ratio` and `aspectRatio`. See `flagsOf`. */
+export const flagOf = (parameter: string): string =>
+  FLAGS[parameter] ??
+  `--${parameter
+    .replace(/([a-z\d])([A-Z])/g, '$1-$2')
+    .replace(/[_.]/g, '-')
+    .toLowerCase()}`
+
+/**
+ * Returns the flags of a schema by parameter. A parameter has no flag if its type has none, if its name is not plain, or
+ * if another flag has the same name or key: it is then set by `--input`, or in a manifest.
+ */
+export function flagsOf({ properties }: ModelSchema): ReadonlyMap<string, string> {
+  const others = [...globalOptions(), ...deliveryOptions(), ...runOptions()]
+  const taken = new Set([
+    ...others.map((option) => option.attributeName()),
+    ...['model', 'input', 'promptFile', 'version', 'help'],
+  ])
+  const flags = new Map<string, string>()
+  for (const [name, { type }] of Object.entries(properties)) {
+    const flag = flagOf(name)
+    const key = new Option(flag).attributeName()
+    // commander reads `--no-x` as turning `--x` off.
+    const isPlain = /^--(?!no-)[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(flag)
+    if (type === 'other' || !isPlain || taken.has(key)) continue
+    taken.add(key)
+    flags.set(name, flag)
+  }
+  return flags
+}
 
 const capitalized = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 
@@ -78,7 +109,7 @@ export const modelOptions = (model: ModelSchema): readonly Option[] =>
     .flatMap((each) => [
       optionOf(each),
       ...(each.schema.type === 'boolean'
-        ? [new Option(negatedFlagOf(each.name), `Turn ${each.flag} off`)]
+        ? [new Option(flagOf(each.name).replace(/^--/, '--no-'), `Turn ${each.flag} off`)]
         : []),
     ])
     .map((option) => option.helpGroup('Model options:'))

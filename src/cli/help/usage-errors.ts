@@ -1,9 +1,10 @@
 /** Usage errors for unknown commands and flags, with suggestions, and for the parse errors of commander. */
 import type { Command, CommanderError, Option } from 'commander'
 import { type RushesError, usageError } from '../../errors.js'
+import { quoteWord } from '../../host/shell.js'
 import { KINDS } from '../../protocol/models.js'
 import { builtInSchema } from '../../protocol/parameters.js'
-import { nearest, quoteWord } from '../../protocol/text.js'
+import { nearest } from '../../protocol/text.js'
 import { modelOptions } from '../flags/model-flags.js'
 import { orList } from '../flags/values.js'
 import { argumentWords, fullName } from './format-help.js'
@@ -134,7 +135,9 @@ export function unknownFlag(typed: string, command: Command, model?: NamedModel)
       `${flag} is a flag of the subcommands of \`${fullName(command)}\`.`,
       `Write it after one of them: ${orList(owners.map((each) => each.name()))}.`,
     )
-  const known = flagOf(command, flag)
+  const known = [...command.options, ...command.createHelp().visibleOptions(command)].find(
+    ({ long, short }) => flag === long || flag === short,
+  )
   if (known !== undefined)
     return known.required
       ? usageError(`${flag} must be written after \`${fullName(command)}\`.`, seeHelp(command))

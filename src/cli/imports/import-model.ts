@@ -4,16 +4,17 @@ import { dirname, join, resolve } from 'node:path'
 import { EXIT, usageError } from '../../errors.js'
 import { makeFolders } from '../../host/directories.js'
 import { writeAtomically } from '../../host/files.js'
+import { quoteWord } from '../../host/shell.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
 import { readJson } from '../../protocol/json.js'
 import { IMAGE_URLS } from '../../protocol/media-parameters.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
-import { flagOf } from '../../protocol/parameters.js'
 import { isObject } from '../../protocol/parse.js'
-import { printable, quoteWord, shortened } from '../../protocol/text.js'
+import { printable, shortened } from '../../protocol/text.js'
 import { PROVIDERS, type Provider } from '../../service/engines/hosted/providers.js'
 import { readTextFile } from '../../service/models/read-text-file.js'
 import type { Context } from '../context/context.js'
+import { flagOf } from '../flags/model-flags.js'
 import { withValue } from '../settings/config-file.js'
 import { SETTINGS } from '../settings/table.js'
 import { checkText, createDocument, documentText, type ImportedDocument } from './import-document.js'
@@ -50,6 +51,10 @@ export async function importCommand(ctx: Context, word: string, options: ImportO
   const { value, warnings, text } = await importDocument(ctx, address, options)
   checkText(text, address.model)
   for (const warning of warnings) ctx.out.warn(warning)
+  if (value.cost === undefined)
+    ctx.out.note(
+      `${address.model} is without a price: for estimates and --max-cost, add its \`cost\` to the file.`,
+    )
   if (path === '-') {
     ctx.out.line(text.trimEnd())
     return EXIT.ok

@@ -1,7 +1,6 @@
 /** Turns the input schema that a provider publishes into the input of a model's document. Pure. */
-import { writeJson } from '../../protocol/json.js'
 import { IMAGE_URLS, mediaOfParameter, pictureAmong } from '../../protocol/media-parameters.js'
-import { MAX_DOCUMENT_BYTES, MAX_PROPERTIES, readModelDocument } from '../../protocol/model-document.js'
+import { MAX_PROPERTIES, readModelDocument } from '../../protocol/model-document.js'
 import { isObject } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
 
@@ -17,78 +16,78 @@ export interface MappedInput {
   readonly warnings: readonly string[]
 }
 
-/** Parameters that set how many outputs a run makes, each of which is charged. A maximum stays a flag; the others are fixed. */
-const OUTPUT_COUNT = /^(num|max|number_of)_(images|outputs|videos)$/
+/** Parameters that set how many outputs a run makes, each of which is charged. */
+const OUTPUT_COUNT = /^(num|number_of)_(images|outputs|videos)$/
 
 /** `root`: the document that `$ref` points into. */
 export function mapInput(schema: unknown, root: unknown): MappedInput {
   const published = resolve(schema, root)
+  const all = inOrder(published, root)
+  const picture = pictureAmong(all.map(([name, each]) => [name, mediaOfParameter(name, each)]))
   const warnings: string[] = []
   const fixed: Record<string, unknown> = {}
   const properties = new Map<string, Json>()
-  const required = new Set<string>()
-  const all = inOrder(published, root)
-  const picture = pictureAmong(all.map(([name, each]) => [name, mediaOfParameter(name, each)]))
-  const isList = all.some(([name, { type }]) => name === picture && type === 'array')
+  const required: string[] = []
   for (const [name, property] of all) {
+    const { type, deprecated, default: standard } = property
     // The author's example of a prompt is not worth a run.
-    const isOptional = property.default !== undefined && name !== 'prompt'
+    const isOptional = standard !== undefined && name !== 'prompt'
     const isRequired = listOf(published.required).includes(name) && !isOptional
     // Lip-sync models of fal have a choice of that name.
-    if (name === 'sync_mode' && property.type === 'boolean') fixed[name] = false
-    else if (OUTPUT_COUNT.test(name) && !name.startsWith('max_') && property.type === 'integer')
+    if (name === 'sync_mode' && type === 'boolean') fixed[name] = false
+    else if (OUTPUT_COUNT.test(name) && type === 'integer')
       fixed[name] = Math.max(1, Number(property.minimum ?? 1))
     else if (isSecret(name, property)) warnings.push(`${name} is left out: it is a secret`)
-    else if (isOmitted(name, property)) {
+    else if (/^webhook/.test(name) || deprecated === true) {
       if (isRequired) warnings.push(`${name} is left out, although it is required: it is deprecated`)
     } else if (name === picture || name !== IMAGE_URLS) {
       const target = name === picture ? IMAGE_URLS : name
-      const mapped = target === IMAGE_URLS ? imagesProperty(property) : mapProperty(name, property)
+      const mapped = name === picture ? imagesProperty(property) : mapProperty(name, property, root)
       const kept = withoutProblems(target, mapped, (problem) => warnings.push(`${name}: ${problem}`))
       if (kept === undefined) continue
       properties.set(target, kept)
-      if (isRequired) required.add(target)
+      if (isRequired) required.push(target)
     }
   }
-  const names = withinLimits(properties, required, warnings)
+  const dropped = [...properties.keys()]
+    .filter((name) => !required.includes(name))
+    .slice(MAX_PROPERTIES - required.length)
+  for (const name of dropped) properties.delete(name)
+  if (dropped.length > 0)
+    warnings.push(
+      `A model file has room for ${properties.size} of these parameters. Left out: ${dropped.join(', ')}`,
+    )
+  const isList = all.some(([name, { type }]) => name === picture && type === 'array')
   return {
     input: {
       type: 'object',
-      ...(required.size > 0 && { required: names.filter((name) => required.has(name)) }),
-      properties: Object.fromEntries(names.map((name) => [name, properties.get(name)])),
+      ...(required.length > 0 && { required }),
+      properties: Object.fromEntries(properties),
     },
-    references: names.includes(IMAGE_URLS)
-      ? picture !== undefined && isList
-        ? [picture]
-        : picture
-      : undefined,
+    references: picture !== undefined && isList ? [picture] : picture,
     fixed,
     warnings: warnings.map((each) => shortened(printable(each), 300)),
   }
 }
 
-const MAX_REFERENCE_DEPTH = 5
+const MAX_REFERENCE_DEPTH = 10
 
 /** Returns a schema without `$ref`, `allOf`, `anyOf`, `oneOf` and null. The keywords beside them win. */
 function resolve(schema: unknown, root: unknown, depth = 0): Json {
-  if (!isObject(schema) || depth > 2 * MAX_REFERENCE_DEPTH) return {}
+  if (!isObject(schema) || depth > MAX_REFERENCE_DEPTH) return {}
   const { $ref, allOf, anyOf, oneOf, nullable: _, ...own } = schema
   const inner = (each: unknown) => resolve(each, root, depth + 1)
   const parts = [...(typeof $ref === 'string' ? [valueAt(root, $ref)] : []), ...listOf(allOf)].map(inner)
   const variants = [...listOf(anyOf), ...listOf(oneOf)].map(inner).filter(({ type }) => type !== 'null')
   const merged: Json = Object.assign({}, ...parts, unionOf(variants), own)
-  const types = listOf(merged.type).filter((type) => type !== 'null')
-  const { type: listed, ...others } = merged
-  const values = Array.isArray(merged.enum)
-    ? { enum: merged.enum.filter((each) => each !== null && each !== '') }
-    : {}
-  const type = Array.isArray(listed)
-    ? types.length === 1
-      ? types[0]
-      : undefined
-    : (listed ?? typeOf(merged))
-  const items = isObject(own.items) ? { items: inner(own.items) } : {}
-  return { ...others, ...(type !== undefined && { type }), ...values, ...items }
+  const { type, enum: values, ...others } = merged
+  const types = Array.isArray(type) ? type.filter((each) => each !== 'null') : [type ?? typeOf(merged)]
+  return {
+    ...others,
+    ...(types.length === 1 && types[0] !== undefined && { type: types[0] }),
+    ...(Array.isArray(values) && { enum: values.filter((each) => each !== null && each !== '') }),
+    ...(isObject(own.items) && { items: inner(own.items) }),
+  }
 }
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
@@ -115,18 +114,15 @@ function typeOf({ enum: values, const: only, properties }: Json): string | undef
 function unionOf(variants: readonly Json[]): Json {
   const [first = {}] = variants
   if (variants.length <= 1) return first
-  const types = new Set(variants.map(({ type }) => type))
-  const values = variants.flatMap((each) =>
-    listOf(each.enum ?? (each.const === undefined ? [] : [each.const])),
-  )
-  if (types.size === 1 && types.has('string'))
+  const types = [...new Set(variants.map(({ type }) => type))]
+  const values = [...new Set(variants.flatMap((each) => valuesOf(each)))]
+  const isNumeric = types.every((type) => type === 'integer' || type === 'number')
+  if (types.length === 1 && (isNumeric || types[0] === 'string')) {
+    const isListed = isNumeric ? values.length > 0 : variants.every((each) => valuesOf(each).length > 0)
     // Any text is accepted: the values of the others are examples.
-    return variants.every((each) => each.enum ?? each.const)
-      ? { type: 'string', enum: [...new Set(values)] }
-      : { type: 'string', examples: values }
-  if (types.size === 1 && (types.has('integer') || types.has('number')) && values.length > 0)
-    return { type: first.type, enum: [...new Set(values)] }
-  if ([...types].every((type) => type === 'integer' || type === 'number')) return { type: 'number' }
+    return { type: types[0], ...(isListed ? { enum: values } : { examples: values }) }
+  }
+  if (isNumeric) return { type: 'number' }
   const text = variants.find(({ type }) => type === 'string')
   const object = variants.find(({ type }) => type === 'object')
   if (text !== undefined && object !== undefined && variants.length === 2)
@@ -134,9 +130,12 @@ function unionOf(variants: readonly Json[]): Json {
   const list = variants.find(
     ({ type, items }) => type === 'array' && isObject(items) && items.type === 'string',
   )
-  if (list !== undefined && [...types].every((type) => type === 'array' || type === 'string')) return list
-  return { anyOf: [...types].filter((type) => type !== undefined).map((type) => ({ type })) }
+  if (list !== undefined && types.every((type) => type === 'array' || type === 'string')) return list
+  return { anyOf: types.filter((type) => type !== undefined).map((type) => ({ type })) }
 }
+
+const valuesOf = ({ enum: values, const: only }: Json): readonly unknown[] =>
+  only === undefined ? listOf(values) : [only]
 
 /** The properties, resolved, in the order that the provider shows: listed, numbered, or the required ones first. */
 function inOrder(published: Json, root: unknown): readonly (readonly [string, Json])[] {
@@ -151,9 +150,6 @@ function inOrder(published: Json, root: unknown): readonly (readonly [string, Js
   return all.toSorted((one, other) => placeOf(one) - placeOf(other))
 }
 
-const isOmitted = (name: string, { deprecated }: Json): boolean =>
-  /^webhook/.test(name) || deprecated === true
-
 /** A value of it would stand in the journal, and in the database of the service. */
 const isSecret = (name: string, { type, format, writeOnly, ...others }: Json): boolean =>
   format === 'password' ||
@@ -163,36 +159,64 @@ const isSecret = (name: string, { type, format, writeOnly, ...others }: Json): b
 
 const imagesProperty = (property: Json): Json => ({
   type: 'array',
-  ...described(descriptionOf(property)),
+  ...described([descriptionOf(property)]),
   items: { type: 'string' },
   ...(property.type === 'array' ? pick(property, ['maxItems']) : { maxItems: 1 }),
 })
 
-const described = (description: string): Json => (description === '' ? {} : { description })
+const MAX_DESCRIPTION = 500
+
+function described(texts: readonly string[]): Json {
+  const description = shortened(printable(texts.filter((each) => each !== '').join(' ')), MAX_DESCRIPTION)
+  return description === '' ? {} : { description }
+}
+
+function descriptionOf({ type, description, title, examples, enum: values }: Json): string {
+  const text = typeof description === 'string' && description !== 'An enumeration.' ? description : title
+  const shown = listOf(examples).filter((each) => typeof each === 'string' && each.length <= 60)
+  const hasExamples = type === 'string' && values === undefined && shown.length > 1
+  return `${typeof text === 'string' ? text : ''}${hasExamples ? ` Examples: ${shown.join(', ')}.` : ''}`.trim()
+}
 
 const pick = (schema: Json, names: readonly string[]): Json =>
   Object.fromEntries(names.flatMap((name) => (schema[name] == null ? [] : [[name, schema[name]]])))
 
-function mapProperty(name: string, schema: Json): Json {
-  const { type, const: only } = schema
-  const isPrompt = name === 'prompt'
-  const inner = type === 'array' && isObject(schema.items) ? schema.items : schema
-  const fields = isObject(inner.properties) ? Object.keys(inner.properties) : []
-  const texts = [
+/** Fields of objects that lie deeper have no schema: only their names are read. */
+const MAX_NESTING = 2
+
+/** `depth`: of the objects around it. Objects and lists of them can only be set with `--input`, and in manifests. */
+function mapProperty(name: string, schema: Json, root: unknown, depth = 0): Json {
+  const { type, items, orObject, const: only } = schema
+  const inner = type === 'array' && isObject(items) ? items : schema
+  const fields = orObject === undefined && isObject(inner.properties) ? Object.keys(inner.properties) : []
+  const isPrompt = name === 'prompt' && depth === 0
+  const about = described([
     descriptionOf(schema),
-    isPrompt && typeof schema.default === 'string' && `Example: ${schema.default}`,
-    schema.orObject === undefined && fields.length > 0 && `Fields: ${fields.join(', ')}.`,
-  ]
-  const about = described(shortened(printable(texts.filter(Boolean).join(' ')), MAX_DESCRIPTION))
-  const standard = isPrompt ? {} : pick(schema, ['default'])
+    isPrompt && typeof schema.default === 'string' ? `Example: ${schema.default}` : '',
+    fields.length > 0 ? `Fields: ${fields.join(', ')}.` : '',
+  ])
+  const standard = isPrompt || depth > 0 ? {} : pick(schema, ['default'])
   const values = only === undefined ? pick(schema, ['enum']) : { enum: [only] }
+  const objectOf = ({ properties, required }: Json): Json => ({
+    type: 'object',
+    ...(isObject(properties) &&
+      depth < MAX_NESTING && {
+        properties: Object.fromEntries(
+          Object.entries(properties).map(([field, each]) => [
+            field,
+            mapProperty(field, resolve(each, root), root, depth + 1),
+          ]),
+        ),
+        ...pick({ required }, ['required']),
+      }),
+  })
   const media = mediaOfParameter(name, schema)
   if (media !== undefined) {
-    const items = type === 'array' ? { items: { type: 'string' }, ...pick(schema, ['maxItems']) } : {}
-    return { type, ...about, media, ...items, ...standard }
+    const list = type === 'array' ? { items: { type: 'string' }, ...pick(schema, ['maxItems']) } : {}
+    return { type, ...about, media, ...list, ...standard }
   }
-  if (type === 'string' && isObject(schema.orObject))
-    return { anyOf: [{ type, ...values }, plainObject(schema.orObject)], ...about, ...standard }
+  if (type === 'string' && isObject(orObject))
+    return { anyOf: [{ type, ...values }, objectOf(orObject)], ...about, ...standard }
   if (type === 'string') return { type, ...about, ...values, ...pick(schema, ['maxLength']), ...standard }
   if (type === 'boolean') return { type, ...about, ...standard }
   if (type === 'integer' || type === 'number')
@@ -203,26 +227,14 @@ function mapProperty(name: string, schema: Json): Json {
       ...pick(schema, ['maxItems']),
       ...standard,
     }
-  // Only `--input` and manifests can set it.
-  if (type === 'object') return { ...plainObject(schema), ...about }
+  if (type === 'object') return { ...objectOf(schema), ...about }
   return {
-    ...(typeof type === 'string' && { type }),
+    ...(type !== undefined && { type }),
     ...pick(schema, ['anyOf']),
     ...about,
-    ...(inner !== schema && isObject(inner.properties) && { items: plainObject(inner) }),
+    ...(inner !== schema && isObject(inner.properties) && { items: objectOf(inner) }),
   }
 }
-
-/** An object with the names and types of its fields, which are checked. */
-const plainObject = ({ properties, required }: Json): Json => ({
-  type: 'object',
-  ...(isObject(properties) && {
-    properties: Object.fromEntries(
-      Object.entries(properties).map(([name, each]) => [name, isObject(each) ? pick(each, ['type']) : {}]),
-    ),
-    ...pick({ required }, ['required']),
-  }),
-})
 
 /** Both forms of exclusive bounds: a number, or `true` beside the bound. */
 function boundsOf({ type, minimum, maximum, exclusiveMinimum: above, exclusiveMaximum: below }: Json): Json {
@@ -237,57 +249,18 @@ function boundsOf({ type, minimum, maximum, exclusiveMinimum: above, exclusiveMa
   ])
 }
 
-const MAX_DESCRIPTION = 500
-
-function descriptionOf({ type, description, title, examples, enum: values }: Json): string {
-  const text = typeof description === 'string' && description !== 'An enumeration.' ? description : title
-  const shown = listOf(examples).filter((each) => typeof each === 'string' && each.length <= 60)
-  const hasExamples = type === 'string' && values === undefined && shown.length > 1
-  const words = [typeof text === 'string' ? text : '', hasExamples ? `Examples: ${shown.join(', ')}.` : '']
-  return shortened(printable(words.join(' ').trim()), MAX_DESCRIPTION)
-}
-
 /** Drops keywords that a document cannot have, such as a default outside of the values. Undefined: the property itself. */
 function withoutProblems(name: string, property: Json, warn: (problem: string) => void): Json | undefined {
-  let kept: Json | undefined = property
-  for (let isValid = false; !isValid && kept !== undefined; ) {
-    isValid = true
-    const input = { type: 'object', properties: { [name]: kept } }
-    readModelDocument({ name: 'a/b', kind: 'image', input }, (path, message) => {
-      if (!isValid) return
-      isValid = false
-      const keyword = path[3]
-      warn(`${keyword === undefined ? '' : `${keyword} `}left out: ${message}`)
-      kept = typeof keyword === 'string' ? withoutKey(kept ?? {}, keyword) : undefined
-    })
-  }
-  return kept
-}
-
-const withoutKey = ({ ...schema }: Record<string, unknown>, key: string): Json => {
-  delete schema[key]
-  return schema
-}
-
-/** Returns the names that a document has room for: the required ones, then the first. */
-function withinLimits(
-  properties: ReadonlyMap<string, Json>,
-  required: ReadonlySet<string>,
-  warnings: string[],
-): readonly string[] {
-  const byImportance = [...properties.keys()].toSorted(
-    (a, b) => Number(required.has(b)) - Number(required.has(a)),
+  const problems: (readonly [keyword: unknown, message: string])[] = []
+  const input = { type: 'object', properties: { [name]: property } }
+  readModelDocument({ name: 'a/b', kind: 'image', input }, (path, message) =>
+    problems.push([path[3], message]),
   )
-  let bytes = 0
-  const fitting = byImportance.slice(0, MAX_PROPERTIES).filter((name) => {
-    bytes += Buffer.byteLength(writeJson({ [name]: properties.get(name) }))
-    // The rest of the document needs room too.
-    return bytes < MAX_DOCUMENT_BYTES - 16_384
-  })
-  const dropped = byImportance.filter((name) => !fitting.includes(name))
-  if (dropped.length > 0)
-    warnings.push(
-      `A model file has room for ${fitting.length} of these parameters. Left out: ${dropped.join(', ')}`,
-    )
-  return [...properties.keys()].filter((name) => fitting.includes(name))
+  const [first] = problems
+  if (first === undefined) return property
+  const [keyword, message] = first
+  warn(`${keyword === undefined ? '' : `${keyword} `}left out: ${message}`)
+  if (typeof keyword !== 'string') return undefined
+  const { [keyword]: _, ...kept } = property
+  return withoutProblems(name, kept, warn)
 }

@@ -19,7 +19,7 @@ export function readOpenRouter(value: unknown, model: string) {
       : value
   if (!isObject(found) || found.id !== model) return undefined
   const isVideo = !isObject(found.supported_parameters)
-  const cost = isVideo ? costOf(found) : undefined
+  const cost = isVideo ? videoCost(found) : undefined
   const others = isVideo ? videoParameters(found, cost !== undefined) : imageParameters(found)
   const properties = Object.fromEntries(
     Object.entries({ prompt: { type: 'string' }, ...others }).filter(([, each]) => each !== undefined),
@@ -67,20 +67,33 @@ function parameterOf(name: string, described: unknown): Json | undefined {
   return type === 'range' ? { type: 'integer', ...bounds } : { type: 'boolean' }
 }
 
+/** The names of a price by the second, for one resolution or for all others. */
+const BY_SECOND = /^(?:per-video-second|duration_seconds)(?:[-_](\d+[pk]))?$/i
+
 /** The cost of a run in US dollars, if the model is charged by the second, alone or by resolution. */
-function costOf({ pricing_skus: skus, supported_durations: durations }: Json): Json | undefined {
-  const prices = Object.entries(isObject(skus) ? skus : {}).map(
-    ([name, price]) => [/^per-video-second(?:-(\d+p))?$/.exec(name), Number(price)] as const,
-  )
-  const run = prices.find(([found]) => found !== null && found[1] === undefined)?.[1]
-  const isKnown = prices.every(([found, price]) => found !== null && price > 0)
-  if (run === undefined || !isKnown || listIn(durations).length === 0) return undefined
-  const bySize = prices.flatMap(([found, price]) =>
-    // A factor has six decimals.
-    found?.[1] === undefined ? [] : [[found[1], Math.round((price / run) * 1e6) / 1e6] as const],
-  )
+function videoCost({
+  pricing_skus: skus,
+  supported_durations: durations,
+  supported_resolutions,
+}: Json): Json | undefined {
+  const prices = new Map<string | undefined, number>()
+  for (const [name, price] of Object.entries(isObject(skus) ? skus : {})) {
+    const [found, resolution] = BY_SECOND.exec(name) ?? []
+    if (found === undefined || !(Number(price) > 0)) return undefined
+    prices.set(resolution?.toLowerCase(), Number(price))
+  }
+  const resolutions = listIn(supported_resolutions).map(String)
+  const priceOf = (resolution: string | undefined) =>
+    prices.get(resolution?.toLowerCase()) ?? prices.get(undefined)
+  const run = prices.get(undefined) ?? priceOf(resolutions[0])
+  if (run === undefined || listIn(durations).length === 0) return undefined
+  if (resolutions.length === 0 ? prices.size > 1 : resolutions.some((each) => priceOf(each) === undefined))
+    return undefined
+  const bySize = resolutions
+    .map((each) => [each, withSixDecimals(Number(priceOf(each)) / run)] as const)
+    .filter(([, factor]) => factor !== 1)
   return {
-    run,
+    run: withSixDecimals(run),
     factors: {
       duration: Object.fromEntries(listIn(durations).map((each) => [String(each), Number(each)])),
       ...(bySize.length > 0 && { resolution: Object.fromEntries(bySize) }),
@@ -88,3 +101,17 @@ function costOf({ pricing_skus: skus, supported_durations: durations }: Json): J
     currency: 'USD',
   }
 }
+
+/** The highest cost of an image in US dollars, if those who serve the model charge nothing else. */
+export function imageCost(value: unknown): Json | undefined {
+  const lines = listIn(isObject(value) ? value.endpoints : undefined)
+    .flatMap((each) => listIn(isObject(each) ? each.pricing : undefined))
+    .filter(isObject)
+    .filter(({ cost_usd: price }) => price !== 0)
+  const run = withSixDecimals(Math.max(...lines.map(({ cost_usd: price }) => Number(price))))
+  const isByImage = lines.every(({ billable, unit }) => billable === 'output_image' && unit === 'image')
+  return isByImage && run > 0 ? { run, currency: 'USD' } : undefined
+}
+
+/** As a price in a document has. */
+const withSixDecimals = (amount: number): number => Math.round(amount * 1e6) / 1e6

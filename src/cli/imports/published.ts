@@ -8,7 +8,7 @@ import { isObject, parseErrorBody } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { PROVIDERS, type Provider } from '../../service/engines/hosted/providers.js'
 import type { Context } from '../context/context.js'
-import { readOpenRouter } from './openrouter.js'
+import { imageCost, readOpenRouter } from './openrouter.js'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -210,7 +210,9 @@ export async function fetchPublished(ctx: Context, address: ModelAddress): Promi
   }
   for (const url of urls[provider]) {
     const published = readPublished(await getJson(ctx, new URL(url)), address)
-    if (published !== undefined) return published
+    if (published === undefined) continue
+    if (!url.endsWith('/images/models')) return published
+    return { ...published, cost: imageCost(await getJson(ctx, new URL(`${url}/${model}/endpoints`))) }
   }
   throw usageError(
     `${title} has no schema of ${model}${version === undefined ? '' : ` in version ${version}`}. Is the name complete?`,

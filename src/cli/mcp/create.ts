@@ -1,140 +1,165 @@
-/** `create_image`, `create_video` and `create_model_run`. */
+/** `create_image`, `create_video` and `create_model_run`: one run for one `request_id`. */
 import { randomUUID } from 'node:crypto'
 import { EXIT, RushesError, usageError } from '../../errors.js'
-import { Interruption } from '../../host/interrupts.js'
+import { asRushesError, Interruption } from '../../host/interrupts.js'
 import type { JournalRun } from '../../journal/index.js'
 import { identityOf } from '../../protocol/identity.js'
 import { writeJson } from '../../protocol/json.js'
-import type { Kind } from '../../protocol/models.js'
-import { amountOf, amountText } from '../../protocol/price.js'
+import type { Kind, ModelInput } from '../../protocol/models.js'
+import { amountOf } from '../../protocol/price.js'
 import type { Context } from '../context/context.js'
-import { type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
+import { deliveryOf } from '../flags/delivery.js'
 import { labelsOf } from '../flags/labels.js'
 import type { CostLimit } from '../models/cost-limit.js'
 import { checkTarget } from '../runs/check-target.js'
 import { createRuns } from '../runs/create-runs.js'
-import { buildRequest, type RequestOptions } from '../runs/request.js'
+import { buildRequest } from '../runs/request.js'
 import { revisit } from '../runs/revisit.js'
 import { modelFor } from '../settings/required-settings.js'
-import { type Answer, errorAnswer, leftJson, leftText, runsAnswer } from './answers.js'
+import { type Answer, leftJson, runsAnswer } from './answers.js'
 import { fileIn, outputIn } from './call-paths.js'
-import type { Call, Delivery, Job, JobObserver, McpSession } from './session.js'
+import type { Call, Delivery, Job, McpSession } from './session.js'
 
 interface Create {
+  readonly session: McpSession
+  readonly limit: CostLimit
   readonly kind: Kind | undefined
   readonly model: string | undefined
-  readonly input: Readonly<Record<string, unknown>>
+  readonly input: ModelInput
   readonly requestId: string
   readonly delivery: Delivery
   readonly labels: readonly string[]
-  /** Whether the call only asks for the estimate. */
-  readonly isDryRun: boolean
 }
 
 /** Creates a run. `kind`: undefined for `create_model_run`, whose input is sent unchanged. */
 export async function createRun(session: McpSession, kind: Kind | undefined, call: Call): Promise<Answer> {
-  const create = await createOf(session, kind, call.args)
-  const { requestId, model, input, delivery, isDryRun } = create
-  const limit = await session.limit()
-  const work = (ctx: Context, observer: JobObserver, job: Job) =>
-    carryOut(ctx, create, { session, limit, observer, job })
-  const key = `create ${requestId}`
-  // As in the journal: the order of parameters, and whether the model is named, do not matter.
-  const asked = `${kind} ${identityOf(model ?? '', input)}`
-  const running = isDryRun ? undefined : [...session.jobs].find(({ options }) => options.key === key)
-  if (running !== undefined && running.options.asked !== asked) throw otherRequest(requestId)
-  const job = running ?? session.start(isDryRun ? {} : { key, asked, delivery, isCreate: true }, work)
-  await session.wait(isDryRun || call.args.wait !== false ? job.done : job.known, call, [job])
-  const answered = { requestId, creator: kind === undefined ? 'create_model_run' : `create_${kind}` }
-  const { estimate } = job
-  const amount = estimate && amountOf(estimate.millionths)
-  const text = estimate
-    ? `estimate: ${amountText(estimate.millionths, estimate.currency)}`
-    : 'no estimate: the model is without a price'
-  const isShown = isDryRun || estimate !== undefined || limit.maxCost !== undefined
-  const lines = isShown ? [`${text}; ${isDryRun ? 'nothing was sent; ' : ''}${leftText(limit)}`] : []
-  const further = { estimate: amount ?? null, currency: estimate?.currency ?? null, ...leftJson(limit) }
-  if (!isDryRun && (job.id !== undefined || job.errors.length === 0))
-    return runsAnswer([job], { ...answered, lines, further })
-  const { errors, warnings } = job
-  return errors.length > 0
-    ? errorAnswer({ errors: errors.slice(0, 1), warnings })
-    : { lines, structured: { runs: [], ...further }, warnings }
-}
-
-async function createOf(session: McpSession, kind: Kind | undefined, args: Call['args']): Promise<Create> {
-  const { model: named, wait: _, output, overwrite, request_id, dry_run, labels, ...parameters } = args
-  const input = kind === undefined ? (parameters.input as Create['input']) : parameters
-  const typed = typeof named === 'string' ? named : undefined
-  return {
+  const { model, wait, dry_run, output, overwrite, request_id, labels, ...parameters } = call.args
+  const create: Create = {
+    session,
+    limit: await session.limit(),
     kind,
-    model: typed ?? (kind && (await modelFor(session.ctx, kind))),
-    input,
+    model: typeof model === 'string' ? model : kind && (await modelFor(session.ctx, kind)),
+    input: kind === undefined ? (parameters.input as ModelInput) : parameters,
     requestId: typeof request_id === 'string' ? request_id : randomUUID(),
     delivery: { output: outputIn(session.options, output), overwrite: overwrite === true },
     labels: labelsOf(Array.isArray(labels) ? labels : [], 'labels'),
-    isDryRun: dry_run === true,
   }
+  if (dry_run === true) return estimateRun(create, call)
+  const job = jobOf(create)
+  await session.wait([job], call, wait === false ? 'known' : 'done')
+  const { ids, errors, warnings } = job
+  if (ids.length === 0 && errors.length > 0) return { errors: errors.slice(0, 1), warnings }
+  return runsAnswer([job], create.requestId, costOf(job, create))
 }
 
-interface Parts {
-  readonly session: McpSession
-  readonly limit: CostLimit
-  readonly observer: JobObserver
-  readonly job: Job
-}
-
-async function carryOut(
-  ctx: Context,
-  create: Create,
-  { session, limit, observer, job }: Parts,
-): Promise<void> {
-  const { model, requestId, delivery, labels, isDryRun } = create
-  const earlier = model === undefined || isDryRun ? undefined : await earlierCreate(ctx, requestId)
-  // Before images are read.
-  if (model !== undefined && earlier === undefined && !isDryRun) limit.checkRuns(1)
-  const request = await buildRequest(ctx, requestOf(session, create))
-  if (request.model === undefined || request.body === undefined) throw await ctx.missingError(request.missing)
-  const options: DeliveryOptions = { ...delivery, download: true }
-  if (earlier !== undefined) {
-    if (earlier.identity !== identityOf(request.model, request.input, undefined, request.media))
-      throw otherRequest(requestId)
-    job.estimate = earlier.estimate
-    job.id = idOf(earlier, requestId)
-    await revisit(ctx, [idOf(earlier, requestId)], options, { many: 'same command', observer })
-    return
-  }
-  job.estimate = limit.prices.estimate(request)
-  if (isDryRun) return
-  await limit.check(() => limit.prices.sum([request]))
-  const checked = await deliveryOf(ctx, options, { runs: 1 })
-  checkTarget(ctx, checked, { runs: 1, kind: request.kind })
-  await createRuns(ctx, {
-    ...request,
-    ...{ model: request.model, body: request.body, labels, requestId, observer, limit },
-    connection: await ctx.connect(),
-    delivery: checked,
-    count: 1,
-    wait: true,
+/** Sends nothing. */
+async function estimateRun(create: Create, call: Call): Promise<Answer> {
+  const { session, limit } = create
+  const job = session.start({}, async (own) => {
+    own.estimate = limit.prices.estimate(await requestOf(create, own.ctx))
   })
-  // The call was cancelled before the create was sent.
-  if (job.id === undefined && job.errors.length === 0) throw new Interruption('SIGTERM')
+  await session.finish([job], call)
+  const { errors, warnings } = job
+  if (errors.length > 0) return { errors, warnings }
+  return { structured: { runs: [], ...costOf(job, create) }, warnings }
 }
 
-/** Finds an earlier create with this request id. Throws if the journal cannot be read: it could then be paid twice. */
-async function earlierCreate(ctx: Context, requestId: string): Promise<JournalRun | undefined> {
+const costOf = ({ estimate }: Job, { limit }: Create) => ({
+  estimate: estimate === undefined ? null : amountOf(estimate.millionths),
+  currency: estimate?.currency ?? null,
+  ...leftJson(limit),
+})
+
+/** The job of an earlier call with this request_id, or a new one. Throws `usage` if the earlier one has another input. */
+function jobOf(create: Create): Job {
+  const { session, kind, model, input, requestId, delivery } = create
+  const key = `create ${requestId}`
+  // As in the journal: the order of parameters, and whether the model is named, do not matter.
+  const asked = `${kind} ${identityOf(model ?? '', input)}`
+  const earlier = [...session.jobs].find(({ options, isStopped }) => options.key === key && !isStopped)
+  if (earlier === undefined) return session.start({ key, asked, delivery }, (job) => payOnce(create, job))
+  if (earlier.options.asked !== asked) throw otherRequest(create)
+  return earlier
+}
+
+/** Creates the run, or follows the one that the journal has for this request_id. */
+async function payOnce(create: Create, job: Job): Promise<void> {
+  const earlier = create.model === undefined ? undefined : await earlierCreate(create, job.ctx)
+  // Before images are read.
+  if (create.model !== undefined && earlier === undefined) create.limit.checkRuns(1)
+  const request = await requestOf(create, job.ctx)
+  if (earlier !== undefined) return followEarlier(create, request, earlier, job)
+  await createNew(create, request, job).catch((thrown: unknown) => job.errors.push(asRushesError(thrown)))
+  if (!job.errors.some(({ exitCode }) => exitCode === EXIT.usage)) return
+  // Another server may have sent this very create meanwhile, and its estimate may have reached a limit.
+  const other = await earlierCreate(create, job.ctx)
+  if (other === undefined) return
+  job.errors.length = 0
+  await followEarlier(create, request, other, job)
+}
+
+/** Throws if the journal cannot be read: the run could then be paid twice. */
+async function earlierCreate({ requestId }: Create, ctx: Context): Promise<JournalRun | undefined> {
   const address = await ctx.address()
   return (await ctx.journal()).findByRequest(address, requestId)
 }
 
 /** The prompt is passed in `--input`, where "-" is plain text and not standard input. */
-const requestOf = ({ options }: McpSession, { kind, model, input }: Create): RequestOptions => ({
-  ...{ kind, model, input: writeJson(input), prompt: { words: [] }, parameters: {}, isTool: true },
-  fileOf: (path, parameter) => fileIn(options, path, parameter),
-})
+async function requestOf({ session, kind, model: named, input }: Create, ctx: Context) {
+  const { model, body, ...request } = await buildRequest(ctx, {
+    kind,
+    model: named,
+    input: writeJson(input),
+    prompt: { words: [] },
+    parameters: {},
+    isTool: true,
+    fileOf: (path, parameter) => fileIn(session.options, path, parameter),
+  })
+  if (model === undefined || body === undefined) throw await ctx.missingError(request.missing)
+  return { ...request, model, body }
+}
+
+type CompleteRequest = Awaited<ReturnType<typeof requestOf>>
+
+async function createNew(create: Create, request: CompleteRequest, job: Job): Promise<void> {
+  const { limit, delivery, labels, requestId } = create
+  const { ctx } = job
+  job.estimate = limit.prices.estimate(request)
+  await limit.check(() => limit.prices.sum([request]))
+  const checked = await deliveryOf(ctx, { ...delivery, download: true }, { runs: 1 })
+  checkTarget(ctx, checked, { runs: 1, kind: request.kind })
+  const connection = await ctx.connect()
+  await createRuns(ctx, {
+    ...request,
+    connection,
+    delivery: checked,
+    count: 1,
+    wait: true,
+    labels,
+    requestId,
+    observer: job,
+    limit,
+  })
+  // The call was cancelled before the create was sent.
+  if (job.ids.length === 0 && job.errors.length === 0) throw new Interruption('SIGTERM')
+}
+
+async function followEarlier(
+  create: Create,
+  { model, input, media }: CompleteRequest,
+  earlier: JournalRun,
+  job: Job,
+): Promise<void> {
+  if (earlier.identity !== identityOf(model, input, undefined, media)) throw otherRequest(create)
+  const id = idOf(earlier, create)
+  job.estimate = earlier.estimate
+  job.addRun(id)
+  const options = { ...create.delivery, download: true }
+  await revisit(job.ctx, [id], options, { many: 'same command', observer: job })
+}
 
 /** Returns the id of an earlier create's run. Throws if it has no id, or none yet. */
-function idOf({ id, key = '', phase }: JournalRun, requestId: string): string {
+function idOf({ id, key = '', phase }: JournalRun, { requestId }: Create): string {
   if (id !== undefined) return id
   const [message, hint] =
     phase === 'sending'
@@ -154,7 +179,7 @@ function idOf({ id, key = '', phase }: JournalRun, requestId: string): string {
   )
 }
 
-const otherRequest = (requestId: string): RushesError =>
+const otherRequest = ({ requestId }: Create): RushesError =>
   usageError(
     `The request_id "${requestId}" was used for a create with another model or input. Nothing was sent.`,
     'Use a new request_id for another run, or repeat the call with the same arguments.',

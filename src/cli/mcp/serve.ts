@@ -17,27 +17,37 @@ import { didYouMean, shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { VERSION } from '../process/version.js'
 import { modelsByKind } from '../settings/required-settings.js'
-import { type Answer, errorAnswer, resultOf } from './answers.js'
-import { planBatch, runBatch, type StartedBatches } from './batch.js'
+import { type Answer, resultOf } from './answers.js'
+import { planBatch, runBatch } from './batch.js'
 import { createRun } from './create.js'
-import { definitionsFor, instructionsFor, type SessionFacts, type ToolName } from './definitions.js'
-import { type Call, McpSession, type SessionOptions } from './session.js'
-import { type Commands, followRuns, getRuns, listModels, listRuns, showRun } from './tools.js'
+import { instructionsFor, type SessionFacts, type Tool, type ToolName, toolsFor } from './definitions.js'
+import { type Call, type Commands, McpSession, type SessionOptions } from './session.js'
+import { askForRuns, listModels, listRuns, showRun, waitRuns } from './tools.js'
+
+const CALLS: Readonly<Record<ToolName, (session: McpSession, call: Call) => Promise<Answer>>> = {
+  list_models: listModels,
+  create_image: (session, call) => createRun(session, 'image', call),
+  create_video: (session, call) => createRun(session, 'video', call),
+  create_model_run: (session, call) => createRun(session, undefined, call),
+  wait_run: waitRuns,
+  get_run: (session, call) => askForRuns(session, call, 'status'),
+  cancel_run: (session, call) => askForRuns(session, call, 'cancel'),
+  list_runs: listRuns,
+  show_run: showRun,
+  plan_batch: planBatch,
+  run_batch: runBatch,
+}
+
+const isTool = (name: string): name is ToolName => Object.hasOwn(CALLS, name)
 
 /** Returns the exit code: 0 when the client has disconnected. */
 export async function serveMcp(ctx: Context, options: SessionOptions, commands: Commands): Promise<number> {
-  const { out, interrupts, stdout, clock } = ctx
-  const session = new McpSession(ctx, options)
-  const tools = toolsOf(session, commands)
+  const { out, interrupts, stdout } = ctx
+  const session = new McpSession(ctx, options, commands)
   const stdin = ctx.stdin()
-  if (stdin.isTTY === true)
-    out.note(
-      'An MCP client starts this server and sends it messages on standard input. Press Ctrl-C to stop.',
-    )
-  const instructions = instructionsFor(await factsOf(session))
   const server = new Server(
     { name: 'rushes', version: VERSION },
-    { capabilities: { tools: {} }, instructions },
+    { capabilities: { tools: {} }, instructions: instructionsFor(await factsOf(session)) },
   )
   // The transport does not detect the end of its input.
   const disconnected = new Promise<void>((resolve) => {
@@ -45,23 +55,18 @@ export async function serveMcp(ctx: Context, options: SessionOptions, commands: 
     for (const end of ['end', 'close', 'error']) stdin.once(end, resolve)
   })
   server.onerror = (error) => out.note(`Protocol error, message ignored: ${shortened(error.message, 200)}`)
-  server.setRequestHandler(ListToolsRequestSchema, async () => ({
-    tools: definitionsFor(await factsOf(session)) as never,
-  }))
+  server.setRequestHandler(ListToolsRequestSchema, async () => {
+    const tools = Object.entries(toolsFor(await factsOf(session)))
+    return { tools: tools.map(([name, tool]) => ({ name, ...tool })) as never }
+  })
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal }) => {
     const { name, arguments: args = {} } = params
-    const sinceMs = clock.monotonic()
-    if (!isTool(name, tools))
+    if (!isTool(name))
       throw new McpError(
         ErrorCode.InvalidParams,
-        `Unknown tool "${shortened(name, 60)}".${didYouMean(name, Object.keys(tools))}`,
+        `Unknown tool "${shortened(name, 60)}".${didYouMean(name, Object.keys(CALLS))}`,
       )
-    try {
-      await checkCall(session, name, args)
-      return await resultOf(await tools[name]({ args, sinceMs, signal }))
-    } catch (thrown) {
-      return resultOf(errorAnswer({ errors: [asRushesError(thrown)] }))
-    }
+    return resultOf(await answerOf(session, name, { args, sinceMs: ctx.clock.monotonic(), signal }))
   })
   await server.connect(new StdioServerTransport(stdin, stdout))
   await Promise.race([disconnected, untilAborted(interrupts.first)])
@@ -71,25 +76,16 @@ export async function serveMcp(ctx: Context, options: SessionOptions, commands: 
   return reason?.exitCode ?? EXIT.ok
 }
 
-type Tools = Readonly<Record<ToolName, (call: Call) => Promise<Answer>>>
-
-const isTool = (name: string, tools: Tools): name is ToolName => Object.hasOwn(tools, name)
-
-function toolsOf(session: McpSession, commands: Commands): Tools {
-  const batches: StartedBatches = new Map()
-  return {
-    list_models: (call) => listModels(session, call, commands),
-    create_image: (call) => createRun(session, 'image', call),
-    create_video: (call) => createRun(session, 'video', call),
-    create_model_run: (call) => createRun(session, undefined, call),
-    wait_run: (call) => followRuns(session, call, false),
-    get_run: (call) => getRuns(session, call, 'status', commands),
-    cancel_run: (call) => getRuns(session, call, 'cancel', commands),
-    list_runs: (call) => listRuns(session, call, commands),
-    show_run: (call) => showRun(session, call, commands),
-    download_run: (call) => followRuns(session, call, true),
-    plan_batch: (call) => planBatch(session, call, commands),
-    run_batch: (call) => runBatch(session, batches, call, commands),
+async function answerOf(session: McpSession, name: ToolName, call: Call): Promise<Answer> {
+  const check = async () => checkArguments(name, toolsFor(await factsOf(session))[name], call.args)
+  try {
+    const models = await session.ctx.models().catch(() => undefined)
+    // A parameter that the kept list does not have may be one that the service has by now.
+    const isOfModel = name === 'create_image' || name === 'create_video'
+    await (isOfModel && models !== undefined ? models.checked(check) : check())
+    return await CALLS[name](session, call)
+  } catch (thrown) {
+    return { errors: [asRushesError(thrown)] }
   }
 }
 
@@ -114,22 +110,8 @@ async function factsOf(session: McpSession): Promise<SessionFacts> {
   }
 }
 
-/** Throws `usage` with all problems. A parameter that the kept list does not have may be one that the service has by now. */
-async function checkCall(session: McpSession, name: ToolName, args: Call['args']): Promise<void> {
-  const check = async () => {
-    const found = definitionsFor(await factsOf(session)).find((each) => each.name === name)
-    if (found !== undefined) checkArguments(found, args)
-  }
-  if (name !== 'create_image' && name !== 'create_video') return check()
-  const models = await session.ctx.models().catch(() => undefined)
-  await (models === undefined ? check() : models.checked(check))
-}
-
 /** Throws `usage` with all problems. */
-export function checkArguments(
-  { name, inputSchema }: Pick<ReturnType<typeof definitionsFor>[number], 'name' | 'inputSchema'>,
-  args: Call['args'],
-): void {
+export function checkArguments(name: string, { inputSchema }: Tool, args: Call['args']): void {
   const inexact = findInexact(args)
   if (inexact !== undefined)
     throw usageError(

@@ -3,18 +3,21 @@
  * has returned, so that no answer and no output is lost.
  */
 import { Readable, Writable } from 'node:stream'
-import type { RushesError } from '../../errors.js'
+import { RushesError } from '../../errors.js'
 import { onAbort, raceAbort, withTimeout } from '../../host/abort.js'
 import { asRushesError, createInterrupts, type SignalName } from '../../host/interrupts.js'
 import type { RunEstimate } from '../../journal/index.js'
 import type { RunState } from '../../protocol/run-state.js'
 import type { BatchEvent } from '../../runs/batch.js'
 import type { RunEvent } from '../../runs/schedule.js'
+import type { BatchFlags } from '../batch/options.js'
+import type { BatchObserver } from '../batch/prepare.js'
 import type { Context } from '../context/context.js'
 import { type CostLimit, openCostLimit } from '../models/cost-limit.js'
 import type { Observer } from '../runs/carry-out.js'
 import { resumeCommand } from '../runs/resume.js'
-import { plural } from '../terminal/format.js'
+import type { FilterOptions } from '../runs/run-selection.js'
+import { GRACE_NOTE } from '../terminal/format.js'
 import type { Output } from '../terminal/output.js'
 import type { TransferProgress } from '../terminal/spinner.js'
 
@@ -28,6 +31,24 @@ export interface SessionOptions {
   /** Value of `--max-cost`. Without it, the setting counts. */
   readonly maxCost?: string | undefined
   readonly allowOutside: boolean
+}
+
+/** The commands that tools run. */
+export interface Commands {
+  batch(ctx: Context, request: BatchRun): Promise<number>
+  cancel(ctx: Context, id: string, onState: (state: RunState) => void): Promise<number>
+  list(ctx: Context, options: FilterOptions): Promise<number>
+  models(ctx: Context, name: string | undefined): Promise<number>
+  show(ctx: Context, name: string): Promise<number>
+  status(ctx: Context, id: string, onState: (state: RunState) => void): Promise<number>
+}
+
+interface BatchRun {
+  readonly manifest: string
+  readonly flags: BatchFlags
+  readonly onMedia: (path: string, parameter: string) => void
+  readonly limit: CostLimit
+  readonly observer: BatchObserver
 }
 
 export interface Call {
@@ -46,29 +67,33 @@ export interface Delivery {
 }
 
 interface JobOptions {
-  /** Name of a create or a batch, and what it was asked for: a call with the same ones joins it. */
+  /** What the job does, for example `create hero-v1`. */
   readonly key?: string
+  /** With what arguments. Another call with the same key and the same ones joins the job. */
   readonly asked?: string
   /** The existing run, if any. */
   readonly id?: string
   readonly delivery?: Delivery
-  /** Whether it creates one run, whose answer is awaited also after the call was cancelled. */
-  readonly isCreate?: boolean
+  /** Ends before this job begins. */
+  readonly after?: Job | undefined
 }
 
-/** A command that runs for a tool, with what it has printed. */
-export class Job {
+/** A command that runs for a tool, with what it has printed. It observes the runs of the command. */
+export class Job implements Observer, BatchObserver {
   readonly options: JobOptions
+  readonly ctx: Context
+  /** A session repeats creates by request id, so a create without an intent could be paid twice. */
+  readonly policy = 'required'
   /** Objects of `--json`. */
   readonly objects: unknown[] = []
   readonly errors: RushesError[] = []
   readonly warnings: string[] = []
-  /** The last status of each run. */
-  readonly states = new Map<string, RunState>()
-  /** The last progress of each run's download. */
-  readonly transfers = new Map<string, TransferProgress>()
-  readonly created: string[] = []
-  /** Of the last create, or of the run that was found. Undefined without a price. */
+  /** Runs that it has created, or that it follows. */
+  readonly ids: string[] = []
+  /** The last status of its run, and the last progress of its download. */
+  state: RunState | undefined
+  transfer: TransferProgress | undefined
+  /** Of its create, or of the run that was found. Undefined without a price. */
   estimate: RunEstimate | undefined
   isDone = false
   /** It was interrupted: it ends soon, and no call joins it. */
@@ -78,80 +103,120 @@ export class Job {
   /** Resolves when its run is known, or when the job is done. */
   readonly known: Promise<void>
   /** Never rejects. */
-  done: Promise<void> = Promise.resolve()
-  readonly interrupts = createInterrupts()
-  readonly noCreates = new AbortController()
-  #id: string | undefined
+  readonly done: Promise<void>
+  readonly #session: McpSession
+  readonly #interrupts = createInterrupts()
+  readonly #stopCreates = new AbortController()
   #setKnown = () => {}
 
-  constructor(options: JobOptions) {
+  constructor(session: McpSession, options: JobOptions, work: (job: Job) => Promise<unknown>) {
+    this.#session = session
     this.options = options
+    this.ctx = {
+      ...session.ctx,
+      out: this.#outputLike(session.ctx.out),
+      interrupts: this.#interrupts,
+      stdin: () => Readable.from([]),
+      stdout: new Writable({ write: (_chunk, _encoding, done) => done() }),
+    }
     this.known = new Promise((resolve) => {
       this.#setKnown = resolve
     })
-    this.id = options.id
+    if (options.id !== undefined) this.addRun(options.id)
+    this.done = this.#run(work)
   }
 
-  /** Of the run that it creates or follows. */
-  get id(): string | undefined {
-    return this.#id
-  }
-
-  set id(id: string | undefined) {
-    this.#id ??= id
-    if (id !== undefined) this.#setKnown()
-  }
-
-  async run(work: () => Promise<unknown>): Promise<void> {
-    await work().catch((thrown: unknown) => this.errors.unshift(asRushesError(thrown)))
+  async #run(work: (job: Job) => Promise<unknown>): Promise<void> {
+    await this.options.after?.done
+    await work(this).catch((thrown: unknown) => this.errors.unshift(asRushesError(thrown)))
     this.isDone = true
     this.#setKnown()
   }
 
-  stop(by: SignalName): void {
-    this.isStopped = true
-    this.interrupts.interrupt(by)
-  }
-
   /** Collects what the command prints, in the form of `--json`. */
-  outputLike({ debug, style, mode }: Output): Output {
+  #outputLike({ debug, style, mode }: Output): Output {
     const add = (value: unknown) => void this.objects.push(value)
     return {
       mode: { json: true, quiet: true, debug: mode.debug },
-      ...{ stdoutIsTerminal: false, columns: undefined, style, line: add, json: add, note: debug, debug },
+      stdoutIsTerminal: false,
+      columns: undefined,
+      style,
+      line: add,
+      json: add,
+      note: debug,
+      debug,
       picture() {},
       warn: (text) => void this.warnings.push(text),
       error: (error) => void this.errors.push(error),
       setAside() {},
     }
   }
-}
 
-/** What a command tells the job that runs it. */
-export interface JobObserver extends Observer {
-  see(event: RunEvent | BatchEvent): void
-  onState(state: RunState): void
-}
+  addRun(id: string): void {
+    this.ids.push(id)
+    this.#setKnown()
+  }
 
-type Work = (ctx: Context, observer: JobObserver, job: Job) => Promise<unknown>
+  get noCreates(): AbortSignal {
+    return this.#stopCreates.signal
+  }
+
+  see(seen: RunEvent | BatchEvent): void {
+    const { ctx, open, deliveries } = this.#session
+    const event = seen.is === 'run' ? seen.event : seen
+    if (event.is === 'unanswered') ctx.out.note(GRACE_NOTE)
+    if (event.is === 'status') this.onState(event.state)
+    if (event.is !== 'created') return
+    const { id } = event.run
+    this.addRun(id)
+    open.add(id)
+    if (this.options.delivery !== undefined) deliveries.set(id, this.options.delivery)
+  }
+
+  readonly onState = (state: RunState): void => {
+    this.state = state
+    if (state.phase !== 'running') this.#session.open.delete(state.id)
+  }
+
+  onTransfer(_id: string, transfer: TransferProgress): void {
+    this.transfer = transfer
+  }
+
+  stop(by: SignalName): void {
+    this.isStopped = true
+    this.#interrupts.interrupt(by)
+  }
+
+  /** After its call was cancelled. A create that was sent is answered first, and another call may join until then. */
+  async leave(): Promise<void> {
+    if (this.isDone || this.waiters > 0) return
+    this.#stopCreates.abort()
+    await this.known
+    if (this.isDone) return
+    this.#session.ctx.out.note(`The call was canceled. Still running: ${this.ids.join(', ')}.`)
+    if (this.waiters === 0) this.stop('SIGTERM')
+  }
+}
 
 export class McpSession {
   /** With the settings, the key and the models of its start. */
   readonly ctx: Context
   readonly options: SessionOptions
+  readonly commands: Commands
   /** Unfinished jobs. */
   readonly jobs = new Set<Job>()
+  /** Batches by manifest, until a call has received their result. Another batch would pay again for rows that failed. */
+  readonly batches = new Map<string, Job>()
   /** Where the outputs of a run go, as the call that created it said. */
   readonly deliveries = new Map<string, Delivery>()
-  #limit: Promise<CostLimit> | undefined
   /** Runs that this session created and that have not ended. */
-  readonly #open = new Set<string>()
-  #isClosing = false
-  #isWaiting = false
+  readonly open = new Set<string>()
+  #limit: Promise<CostLimit> | undefined
 
-  constructor(base: Context, options: SessionOptions) {
+  constructor(base: Context, options: SessionOptions, commands: Commands) {
     this.ctx = { ...base, connect: () => base.connect({ render: true }), sessionOf: undefined }
     this.options = options
+    this.commands = commands
   }
 
   /** What the session may still create. Rejects with `usage` if the settings are not valid. */
@@ -161,114 +226,62 @@ export class McpSession {
     return this.#limit
   }
 
-  start(options: JobOptions, work: Work): Job {
-    const job = new Job(options)
-    const ctx: Context = {
-      ...this.ctx,
-      out: job.outputLike(this.ctx.out),
-      interrupts: job.interrupts,
-      stdin: () => Readable.from([]),
-      stdout: new Writable({ write: (_chunk, _encoding, done) => done() }),
-    }
+  start(options: JobOptions, work: (job: Job) => Promise<unknown>): Job {
+    const job = new Job(this, options, work)
     this.jobs.add(job)
-    job.done = job.run(() => work(ctx, this.#observe(job), job)).then(() => void this.jobs.delete(job))
+    job.done.then(() => this.jobs.delete(job))
     return job
   }
 
-  #observe(job: Job): JobObserver {
-    const onState = (state: RunState) => {
-      job.states.set(state.id, state)
-      if (state.phase !== 'running') this.#open.delete(state.id)
-    }
-    return {
-      // A session repeats creates by request id, so a create without an intent could be paid twice.
-      policy: 'required',
-      noCreates: job.noCreates.signal,
-      onState,
-      onTransfer: (id, amount) => void job.transfers.set(id, amount),
-      see: (seen) => {
-        const event = seen.is === 'run' ? seen.event : seen
-        if (event.is === 'unanswered') this.#noteWaiting()
-        if (event.is === 'status') onState(event.state)
-        if (event.is !== 'created') return
-        const { id } = event.run
-        const { delivery } = job.options
-        job.created.push(id)
-        this.#open.add(id)
-        if (delivery !== undefined) this.deliveries.set(id, delivery)
-        job.id = id
-      },
-    }
-  }
-
-  /** Waits until `work` has ended, 45 s have passed since the call, or it was cancelled. Its jobs may then stop. */
-  async wait(
-    work: Promise<unknown>,
-    { sinceMs, signal }: Call,
-    jobs: readonly Job[],
-  ): Promise<'done' | 'late'> {
+  /** Waits until the jobs have ended, or until 45 s have passed since the call. Returns whether they have ended. */
+  async wait(jobs: readonly Job[], call: Call, until: 'known' | 'done' = 'done'): Promise<boolean> {
     const { clock } = this.ctx
-    const late = new Error('late')
+    const { signal, sinceMs } = call
     for (const job of jobs) job.waiters++
-    try {
-      const timeout = {
-        timeoutMs: sinceMs + MAX_WAIT_MS - clock.monotonic(),
-        reason: () => late,
-        clock,
-        signal,
-      }
-      await withTimeout((limited) => raceAbort(work, limited), timeout)
-      return 'done'
-    } catch (error) {
-      if (error !== late && !signal.aborted) throw error
-      return 'late'
-    } finally {
-      for (const job of jobs) job.waiters--
-      if (signal.aborted) for (const job of jobs) this.#leave(job)
+    const all = Promise.all(jobs.map((job) => job[until]))
+    const limit = {
+      timeoutMs: sinceMs + MAX_WAIT_MS - clock.monotonic(),
+      reason: () => new Error('late'),
+      clock,
+      signal,
     }
+    const isDone = await withTimeout((limited) => raceAbort(all, limited), limit).then(
+      () => true,
+      () => false,
+    )
+    for (const job of jobs) {
+      job.waiters--
+      if (signal.aborted) job.leave()
+    }
+    return isDone
   }
 
-  /** After its call was cancelled. A create that was sent is answered first, and another call may join until then. */
-  #leave(job: Job): void {
-    const stopUnlessJoined = () => {
-      if (!job.isDone && job.waiters === 0) job.stop('SIGTERM')
+  /** Waits for jobs that do not continue without their call. */
+  async finish(jobs: readonly Job[], call: Call): Promise<void> {
+    if (await this.wait(jobs, call)) return
+    for (const job of jobs.filter(({ isDone }) => !isDone)) {
+      const [runId] = job.ids
+      const hint = 'A run may still be running. Call this tool again.'
+      job.errors.unshift(new RushesError('network', 'No response within 45 s.', { runId, hint }))
+      job.stop('SIGTERM')
     }
-    if (job.isDone || job.waiters > 0) return
-    if (job.options.isCreate !== true) stopUnlessJoined()
-    else {
-      job.noCreates.abort()
-      job.known.then(stopUnlessJoined)
-    }
-    job.known.then(() => {
-      const ids = job.created.length > 0 ? job.created : [job.id ?? []].flat()
-      if (ids.length > 0) this.ctx.out.note(`The call was canceled. Still running: ${ids.join(', ')}.`)
-    })
-  }
-
-  #noteWaiting(): void {
-    if (this.#isClosing && !this.#isWaiting)
-      this.ctx.out.warn(
-        'Waiting up to 10 s for the responses to creates that were sent. If the server is killed before, ' +
-          '`rushes list --status unconfirmed` shows them.',
-      )
-    this.#isWaiting = this.#isClosing
   }
 
   /** Interrupts all jobs, waits for responses to creates, and names the runs that continue. */
   async close(by: SignalName): Promise<void> {
     const { out, interrupts } = this.ctx
     const left = [...this.jobs]
-    this.#isClosing = true
-    for (const job of left) job.stop(by)
-    // Most clients send SIGTERM after they have closed standard input: only the next signal does not wait.
-    const forget = onAbort(interrupts.second, () => {
+    const stop = () => {
       for (const job of left) job.stop(by)
-    })
+    }
+    stop()
+    // Most clients send SIGTERM after they have closed standard input: only the next signal does not wait.
+    const forget = onAbort(interrupts.second, stop)
     // Before it waits: a client may kill the server.
     await this.#warnOfOpenRuns()
     await Promise.all(left.map(({ done }) => done))
     forget()
-    // Runs that continue are named together.
+    // The error of a signal says which creates have no outcome. Runs that continue are named together.
     const isNamed = ({ code, runId, message }: RushesError) =>
       code === 'interrupted' && (runId !== undefined || message === 'Interrupted.')
     for (const error of left.flatMap(({ errors }) => errors)) if (!isNamed(error)) out.error(error)
@@ -276,17 +289,12 @@ export class McpSession {
   }
 
   async #warnOfOpenRuns(): Promise<void> {
-    const ids = [...this.#open]
-    const [first] = ids
-    if (first === undefined) return
-    this.#open.clear()
+    const ids = [...this.open]
+    if (ids.length === 0) return
+    this.open.clear()
     const { globals, out } = this.ctx
-    const { local } = globals
-    if (local) (await this.ctx.openJournal()).queued(await this.ctx.address(), ids)
-    const state = `${ids.length === 1 ? 'is' : 'are'} ${local ? 'not finished' : 'still running'}`
+    if (globals.local) (await this.ctx.openJournal()).queued(await this.ctx.address(), ids)
     const resume = resumeCommand({ globals, delivery: ['-d'] }, 'wait', ids)
-    out.warn(
-      `${ids.length === 1 ? first : `${plural(ids.length, 'run')} (${ids.join(', ')})`} ${state}. Resume with \`${resume}\`.`,
-    )
+    out.warn(`${ids.join(', ')} ${ids.length === 1 ? 'is' : 'are'} not finished. Resume with \`${resume}\`.`)
   }
 }

@@ -1,10 +1,10 @@
 /** Shows models and their parameters as tables and as JSON. */
 import { documentJson } from '../../protocol/model-document.js'
 import { KINDS, type Kind, MODEL_INPUTS, type ModelDocument } from '../../protocol/models.js'
-import { describeValues, flagsOf } from '../../protocol/parameters.js'
+import { describeValues } from '../../protocol/parameters.js'
 import { amountText, cheapestInput, dearestInput, decimalText, millionthsOf } from '../../protocol/price.js'
 import { printable, shortened } from '../../protocol/text.js'
-import { defaultText } from '../flags/model-flags.js'
+import { defaultText, flagsOf } from '../flags/model-flags.js'
 import type { Output } from '../terminal/output.js'
 import { printTable } from '../terminal/table.js'
 import type { KnownModel } from './known-models.js'

@@ -1,8 +1,9 @@
 /** Errors for runs that a command no longer waits for, with the command that resumes them. */
+
+import { stillRunning } from '../../client/run-errors.js'
 import { RushesError } from '../../errors.js'
 import { type Interruption, interrupted } from '../../host/interrupts.js'
-import { stillRunning } from '../../protocol/run-state.js'
-import { quoteWord } from '../../protocol/text.js'
+import { quoteWord } from '../../host/shell.js'
 import type { Run } from '../../runs/run.js'
 import { commandLine, type ServiceFlags } from '../settings/globals.js'
 import type { RunChoice } from './run-selection.js'

@@ -26,7 +26,7 @@ export interface RunChoice {
 const SELECTION = 'Selection options:'
 const option = (flags: string, about: string): Option => new Option(flags, about).helpGroup(SELECTION)
 
-export const lastOption = (): Option =>
+const lastOption = (): Option =>
   option('--last', 'Newest run of the current service; of this machine if none is set')
 
 /** Adds the argument for run ids, and the flags that can be used instead. */
@@ -40,8 +40,26 @@ export function addRunIds(command: Command, { hasAll = false } = {}): Command {
     .addOption(labelFilter().helpGroup(SELECTION))
 }
 
+/** A run as it is named on the line. */
+export interface NamedRun {
+  /** If undefined, the newest run of the current service. */
+  readonly name: string | undefined
+}
+
+/** Adds the argument for one run, and `--last`. */
+export const addRunId = (command: Command): Command =>
+  command
+    .argument('[id]', 'Run id, its beginning, a file of the run, or a key such as ~3f2a')
+    .addOption(lastOption())
+
+/** Throws `usage` unless either an id or `--last` is used. */
+export function namedRun(name: string | undefined, last = false): NamedRun {
+  checkOneWay({ ids: name === undefined ? [] : [name], last })
+  return { name }
+}
+
 /** Throws `usage` unless exactly one of ids, `--last` and `--all` is used. */
-export function checkOneWay({ ids, last = false, all, label }: RunChoice): void {
+function checkOneWay({ ids, last = false, all, label }: RunChoice): void {
   const ways = [ids.length > 0, last, all === true].filter(Boolean).length
   if (ways === 1 && (all === true || label === undefined)) return
   const hasAll = all !== undefined

@@ -1,9 +1,10 @@
 /** The lines that `rushes serve` prints when it starts to listen. */
 import { messageOf } from '../../errors.js'
 import { withTimeout } from '../../host/abort.js'
+import { quoteWord, variableLine } from '../../host/shell.js'
 import { addTo } from '../../protocol/lists.js'
 import { KINDS, type ModelDocument } from '../../protocol/models.js'
-import { printable, quoteWord, variableLine } from '../../protocol/text.js'
+import { printable } from '../../protocol/text.js'
 import { isOnAllAddresses } from '../../service/http/listening.js'
 import type { ModelSetEngine } from '../../service/models/model-set.js'
 import { defaultDocument, type ServedModel } from '../../service/models/served-model.js'

@@ -8,63 +8,52 @@ import { describeError, isSystemError } from '../../host/system-error.js'
 import { isObject } from '../../protocol/parse.js'
 import { configPath } from './folders.js'
 
-export interface ConfigFile {
+export class ConfigFile {
   readonly path: string
-  /** Reads a profile. Returns an empty profile when it does not exist. Throws `usage` when the file cannot be read. */
-  read(profile: string): RawProfile
-  /** Returns the names of the profiles; `default` always exists. Throws `usage` when the file cannot be read. */
-  profiles(): readonly string[]
-  /**
-   * Returns the paths of API keys that the user wrote into the file by hand and that rushes does not use. Throws
-   * `usage` when the file cannot be read.
-   */
-  unreadKeys(profile: string): readonly string[]
-  /** Changes a profile. Throws `usage`. */
-  update(profile: string, change: (profile: RawProfile) => RawProfile): Promise<void>
-}
-
-export function createConfigFile(folder: string): ConfigFile {
-  const path = configPath(folder)
+  readonly #folder: string
   /** The content of the file, which a command reads once. */
-  let content: Record<string, unknown> | undefined
-  const file = () => {
-    content ??= readFile(path)
-    return content
+  #content: RawConfig | undefined
+
+  constructor(folder: string) {
+    this.#folder = folder
+    this.path = configPath(folder)
   }
-  async function update(profile: string, changed: (profile: RawProfile) => RawProfile): Promise<void> {
+
+  /** Reads a profile. Returns an empty profile when it does not exist. Throws `usage` when the file cannot be read. */
+  read(profile: string): RawProfile {
+    return profileIn(this.#read(), profile)
+  }
+
+  /** Returns the names of the profiles; `default` always exists. Throws `usage` when the file cannot be read. */
+  profiles(): readonly string[] {
+    return [...new Set(['default', ...Object.keys(profilesIn(this.#read()))])]
+  }
+
+  /** Changes a profile. Throws `usage`. */
+  async update(profile: string, change: (profile: RawProfile) => RawProfile): Promise<void> {
     try {
       // Creates the folder first: `conf` would use the default mode, which lets other users read it.
       const { makeFolders } = await import('../../host/directories.js')
-      makeFolders(folder, 0o700)
-      const conf = await open(folder, path)
-      conf.set('profiles', {
-        ...profilesIn(conf.store),
-        [profile]: changed(profileIn(conf.store, profile)),
-      })
-      content = undefined
+      makeFolders(this.#folder, 0o700)
+      const conf = await open(this.#folder, this.path)
+      conf.set('profiles', { ...profilesIn(conf.store), [profile]: change(profileIn(conf.store, profile)) })
+      this.#content = undefined
     } catch (error) {
       if (!isSystemError(error)) throw error
       throw usageError(
-        `Cannot write the config file ${describeError(error, path)}.`,
+        `Cannot write the config file ${describeError(error, this.path)}.`,
         'To use another folder, set RUSHES_CONFIG_DIR.',
       )
     }
   }
-  return {
-    path,
-    read: (profile) => profileIn(file(), profile),
-    profiles: () => [...new Set(['default', ...Object.keys(profilesIn(file()))])],
-    unreadKeys: (profile) => unreadKeysIn(file(), profile),
-    update,
-  }
-}
 
-/** Returns the content of the file; an empty object if it does not exist. Throws `usage`. */
-function readFile(path: string): Record<string, unknown> {
-  try {
-    return existsSync(path) ? parseConfig(readFileSync(path, 'utf8')) : {}
-  } catch (error) {
-    throw unreadable(path, error)
+  #read(): RawConfig {
+    try {
+      this.#content ??= existsSync(this.path) ? parseConfig(readFileSync(this.path, 'utf8')) : {}
+      return this.#content
+    } catch (error) {
+      throw unreadable(this.path, error)
+    }
   }
 }
 
@@ -128,17 +117,14 @@ function profileIn(file: RawConfig, name: string): RawProfile {
 
 /** Keys whose value is shown as JSON if it is an object or a list. A limit of another type is refused, and not ignored. */
 const AS_JSON: readonly string[] = ['prices', 'maxCost', 'maxCostPerDay']
-/** Keys that have a value and also hold other settings. */
-const GROUPS: readonly string[] = ['local']
-/** Name of a setting's own value where other keys continue its key: `local: { on, models }`. */
-const OWN_VALUE = 'on'
 
-function valueAt(profile: RawProfile, key: string): unknown {
-  const found = key
-    .split('.')
-    .reduce<unknown>((holder, part) => (isObject(holder) ? holder[part] : undefined), profile)
-  return isObject(found) && GROUPS.includes(key) ? found[OWN_VALUE] : found
-}
+/** The models of the kinds are in one object: `models: { video, image }`. */
+const isGrouped = (key: string): boolean => key.startsWith('models.')
+
+/** `models.video` in a file that was written by hand is found too. */
+const valueAt = (profile: RawProfile, key: string): unknown =>
+  profile[key] ??
+  key.split('.').reduce<unknown>((holder, part) => (isObject(holder) ? holder[part] : undefined), profile)
 
 /** Converts a setting to text. The values of a list are joined with commas. */
 const asText = (value: unknown, key: string): string | undefined => {
@@ -162,29 +148,12 @@ export function storedKeyOf({ apiKey }: RawProfile): StoredKey | undefined {
     : undefined
 }
 
-/** Returns the paths of all API keys in a config file, except the key that `rushes login` stores. */
-function unreadKeysIn(file: RawConfig, profile: string): readonly string[] {
-  const raw = profileIn(file, profile)
-  const keysOf = (holder: unknown) =>
-    Object.keys(isObject(holder) ? holder : {}).filter((key) => /^api[-_]?key$/i.test(key))
-  const isStored = (key: string) => key === 'apiKey' && storedKeyOf(raw) !== undefined
-  const unread = keysOf(raw).filter((key) => !isStored(key))
-  return [...keysOf(file), ...unread.map((key) => `profiles.${profile}.${key}`)]
-}
-
 /** Returns the profile with the value set, or removed when undefined. A group that becomes empty is removed too. */
 export function withValue(profile: RawProfile, key: string, value: unknown): RawProfile {
-  const [first = '', ...rest] = key.split('.')
-  const { [first]: old, ...others } = profile
-  const isGroup = GROUPS.includes(first)
-  if (rest.length === 0 && !(isGroup && isObject(old)))
-    return value === undefined ? others : { ...others, [first]: value }
-  const fields = isObject(old) ? old : isGroup && old !== undefined ? { [OWN_VALUE]: old } : {}
-  const { [OWN_VALUE]: own, ...group } = withValue(
-    fields,
-    rest.length === 0 ? OWN_VALUE : rest.join('.'),
-    value,
-  )
-  if (Object.keys(group).length === 0) return own === undefined ? others : { ...others, [first]: own }
-  return { ...others, [first]: own === undefined ? group : { [OWN_VALUE]: own, ...group } }
+  const { [key]: _, ...others } = profile
+  if (!isGrouped(key)) return value === undefined ? others : { ...others, [key]: value }
+  const [group = '', field = ''] = key.split('.')
+  const { [group]: old, ...rest } = others
+  const fields = withValue(isObject(old) ? old : {}, field, value)
+  return Object.keys(fields).length === 0 ? rest : { ...rest, [group]: fields }
 }

@@ -1,7 +1,7 @@
 /** Flags that every command has. They may come before or after the subcommand. */
 import { Option } from 'commander'
+import { quoteWord } from '../../host/shell.js'
 import type { Kind } from '../../protocol/models.js'
-import { quoteWord } from '../../protocol/text.js'
 
 /** The flags that select the service, its key and its model. */
 export interface ServiceFlags {

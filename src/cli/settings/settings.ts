@@ -56,11 +56,6 @@ export function openSettings(
   const profileName = options.globals.profile ?? variable(env, 'RUSHES_PROFILE') ?? profileOf(home, config)
   const profile = once((): RawProfile => {
     if (!createsProfile) checkProfile(profileName, config.profiles())
-    for (const key of config.unreadKeys(profileName))
-      out.warn(
-        `${config.path}: "${key}" is not read, and the key in it is not protected. ` +
-          `Remove it, and store the key with \`rushes login\`.`,
-      )
     return config.read(profileName)
   })
   const file = () => settingsOf(profile(), CONFIG_KEYS)

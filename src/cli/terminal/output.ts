@@ -110,7 +110,8 @@ export function createOutput(options: OutputOptions): Output {
       if (mode.json) writeJson({ debug: text })
       else for (const line of text.split('\n')) write(style.err.dim(`debug: ${printable(line)}`))
     },
-    error(error) {
+    error(given) {
+      const error = withNextStep(given)
       if (mode.json) writeJson({ error: errorJson(error) })
       else {
         const { subject, hint } = errorTexts(error)
@@ -122,6 +123,20 @@ export function createOutput(options: OutputOptions): Output {
       clearDrawing = hide
     },
   }
+}
+
+/** What the user can type next, by the code of the service. */
+const NEXT_STEPS: Readonly<Record<string, string>> = {
+  invalid_input: 'See the parameters with `rushes models`, and the request body with --dry-run.',
+  model_not_found:
+    'List the models with `rushes models --refresh`, and name one with --model <provider/name>.',
+  missing_api_key: 'Store the key again with `rushes login`.',
+  invalid_api_key: 'Store the new key with `rushes login`.',
+}
+
+function withNextStep(error: RushesError): RushesError {
+  const step = Object.hasOwn(NEXT_STEPS, error.code) ? NEXT_STEPS[error.code] : undefined
+  return step === undefined ? error : error.with({ hint: [error.hint, step].filter(Boolean).join('\n') })
 }
 
 /** Formats an error: what happened, then what to do. Adds the run id unless the message contains it. */

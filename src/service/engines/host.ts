@@ -1,5 +1,5 @@
 /**
- * The code in the child process. Runs an engine, one job at a time, and exchanges messages with the service
+ * The code in the child process. Runs an engine for one job, and exchanges messages with the service
  * (process.ts).
  */
 import { setPriority } from 'node:os'
@@ -14,11 +14,6 @@ const PRIORITY = 10
  * decoders. The most expensive accepted references need 1.3 GB.
  */
 const MAX_MEMORY_BYTES = 2_048 * 1_048_576
-/**
- * After a job, part of its memory is not returned to the system. A process that keeps a larger share of the limit is
- * ended, so that each job starts with little memory in use.
- */
-const MAX_KEPT_SHARE = 1 / 4
 const MEMORY_CHECK_MS = 50
 
 export function hostEngine(engine: Engine, { maxMemoryBytes = MAX_MEMORY_BYTES } = {}): void {
@@ -30,7 +25,7 @@ export function hostEngine(engine: Engine, { maxMemoryBytes = MAX_MEMORY_BYTES }
 
   const send = (message: FromRenderer) => process.send?.(message)
   const { signal } = new AbortController()
-  process.on('message', async (message) => {
+  process.once('message', async (message) => {
     const job = message as RemoteJob
     // Decoders run in separate threads, so this timer still fires. The process cannot end itself, because `exit` waits
     // for those threads.
@@ -41,11 +36,11 @@ export function hostEngine(engine: Engine, { maxMemoryBytes = MAX_MEMORY_BYTES }
     }, MEMORY_CHECK_MS)
     const onProgress = (fraction: number) => send({ type: 'progress', fraction })
     const outcome = await engine.render({ ...job, signal, onProgress }).then(
-      (files): RenderOutcome => ({ type: 'done', files }),
-      (error): RenderOutcome => ({ type: 'failed', message: messageOf(error) }),
+      (files): FromRenderer => ({ type: 'done', files }),
+      (error): FromRenderer => ({ type: 'failed', message: messageOf(error) }),
     )
     clearInterval(watch)
-    send({ ...outcome, isReusable: process.memoryUsage.rss() <= maxMemoryBytes * MAX_KEPT_SHARE })
+    send(outcome)
   })
 }
 
@@ -59,11 +54,7 @@ function lowerPriority(): void {
 
 export type FromRenderer =
   | { readonly type: 'progress'; readonly fraction: number }
-  /** `isReusable`: whether the process may get another job. */
-  | (RenderOutcome & { readonly isReusable: boolean })
-  /** Sent when the process exceeds its memory limit. The service then ends the process. */
-  | { readonly type: 'too-much-memory'; readonly maxBytes: number }
-
-type RenderOutcome =
   | { readonly type: 'done'; readonly files: readonly RenderedFile[] }
   | { readonly type: 'failed'; readonly message: string }
+  /** Sent when the process exceeds its memory limit. The service then ends the process. */
+  | { readonly type: 'too-much-memory'; readonly maxBytes: number }

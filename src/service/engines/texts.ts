@@ -1,8 +1,10 @@
 /** The texts of a run: what servers of models execute in them, and how long a text may be. */
+import { writeJson } from '../../protocol/json.js'
 import { isObject } from '../../protocol/parse.js'
+import { nested } from './sent-parameters.js'
 
 /** Element with which a text sets parameters of stable-diffusion.cpp, also size and steps, on all routes of its server. */
-export const EXTRA_ARGUMENTS = 'sd_cpp_extra_args'
+const EXTRA_ARGUMENTS = 'sd_cpp_extra_args'
 
 const ELEMENT = new RegExp(`<${EXTRA_ARGUMENTS}>[^<]*</${EXTRA_ARGUMENTS}>`, 'gi')
 const PART = new RegExp(`</?${EXTRA_ARGUMENTS}>?|${EXTRA_ARGUMENTS}`, 'gi')
@@ -16,6 +18,13 @@ export function withoutExtraArguments(value: unknown): unknown {
   return Object.fromEntries(
     Object.entries(value).map(([name, each]) => [withoutExtraArguments(name), withoutExtraArguments(each)]),
   )
+}
+
+/** Adds parameters to a prompt, on one line. */
+export function withExtraArguments(prompt: string, fields: Parameters<typeof nested>[0]): string {
+  // A value may contain the end of the element.
+  const json = writeJson(nested(fields)).replaceAll('<', '\\u003c')
+  return json === '{}' ? prompt : `${prompt}<${EXTRA_ARGUMENTS}>${json}</${EXTRA_ARGUMENTS}>`
 }
 
 /** The server of stable-diffusion.cpp accepted 10,000 bytes, and crashed at 40,000 of a negative prompt. */

@@ -56,7 +56,7 @@ const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x
  * and memory than its size. Stops at the first exceeded limit. Throws `Refusal` (invalid_input). Bytes that are not
  * JSON may pass; the parser then refuses them.
  */
-export function checkStructure(body: Uint8Array): void {
+export function checkStructure(body: Uint8Array, maxValues = MAX_VALUES): void {
   let depth = 0
   let values = 1
   let inString = false
@@ -73,8 +73,7 @@ export function checkStructure(body: Uint8Array): void {
     } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth--
     if (depth > MAX_DEPTH)
       throw new Refusal('invalid_input', `The body is nested more than ${MAX_DEPTH} levels deep.`)
-    if (values > MAX_VALUES)
-      throw new Refusal('invalid_input', `The body has more than ${MAX_VALUES} values.`)
+    if (values > maxValues) throw new Refusal('invalid_input', `The body has more than ${maxValues} values.`)
   }
 }
 

@@ -82,6 +82,9 @@ const explain = (tx: Transaction, id: string, failure: RunFailure, more: Values 
   return tx.run(`UPDATE runs SET ${set} WHERE id = :id`, { ...columns, id })
 }
 
+/** The job of a run that has ended. An account that pays a price is not told what its run cost. */
+const JOB_OF_FREE = 'CASE WHEN price = 0 AND finished_at IS NOT NULL THEN job END'
+
 const keepJob = (tx: Transaction, id: string, job: string | null, key: string | null) =>
   tx.run('UPDATE runs SET job = :job, job_key = :key WHERE id = :id', { id, job, key })
 
@@ -110,7 +113,7 @@ export function createRunStore(database: Database) {
     async findRun(id: string, accountId: number): Promise<StoredRun | undefined> {
       if (hasNul(id)) return undefined
       // `+ 0` keeps PostgreSQL's planner off the index of the account's runs until a new database has statistics.
-      const find = `SELECT ${RUN_COLUMNS} FROM runs WHERE id = :id AND account_id + 0 = :accountId`
+      const find = `SELECT ${RUN_COLUMNS}, ${JOB_OF_FREE} AS job FROM runs WHERE id = :id AND account_id + 0 = :accountId`
       const outputs = `SELECT ${OUTPUT_COLUMNS} FROM outputs WHERE run_id = :id ORDER BY position`
       const row = await get(find, { id, accountId })
       return row && runOf(row, row.status === 'succeeded' ? await all(outputs, { id }) : [])

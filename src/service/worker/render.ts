@@ -8,7 +8,7 @@ import { describeReason } from '../../host/system-error.js'
 import { IMAGE_URLS, mediaParameters, mediaSources, withMedia } from '../../protocol/media-parameters.js'
 import type { ModelInput, ModelSchema } from '../../protocol/models.js'
 import { isSentImage } from '../../protocol/parameters.js'
-import { defaultsOf } from '../../protocol/price.js'
+import { defaultsOf, type RunCost } from '../../protocol/price.js'
 import {
   type Engine,
   JobDetached,
@@ -43,6 +43,8 @@ export interface RenderRecorders {
   onProgress?(fraction: number): void
   /** Called with the number of jobs before this one in the queue of a server. */
   onPosition?(position: number): void
+  /** Called with what the provider charged. */
+  onCharged?(cost: RunCost): void
   /** Stores the job of the engine with the run. */
   saveJob(job: StoredJob): Promise<void>
 }
@@ -87,6 +89,7 @@ export async function render(
       save: options.saveJob,
       onProgress: (fraction) => options.onProgress?.(fraction),
       onPosition: (position) => options.onPosition?.(position),
+      onCharged: (cost) => options.onCharged?.(cost),
     }
     return await withGracePeriod(engine.render(job), limited, clock)
   }

@@ -369,6 +369,9 @@ function recordersOf(state: WorkerState, { run }: Attempt, signal: AbortSignal):
     onProgress: (fraction) => noteProgress(state, run, fraction),
     onPosition: (position) =>
       void state.renderStates.set(run.id, { ...state.renderStates.get(run.id), queue_position: position }),
+    onCharged: (cost) => {
+      run.cost = cost
+    },
     async saveJob(job) {
       const { intent, handle } = job
       const isSaved =
@@ -446,6 +449,12 @@ async function record<Value>(
   return 'not_recorded'
 }
 
+/** Stores what the provider charged with the job, before the run ends. */
+async function keepCost(state: WorkerState, { run }: Attempt): Promise<void> {
+  const { cost, job } = run
+  if (cost !== undefined) await state.options.store.saveJob(claimed(state, run), { ...job, cost })
+}
+
 /** Returns whether the run was recorded as succeeded. */
 async function finish(
   state: WorkerState,
@@ -453,7 +462,10 @@ async function finish(
   outputs: readonly StoredOutput[],
 ): Promise<boolean> {
   const { store, outputs: files } = state.options
-  const isRecorded = await record(state, attempt, () => store.finishRun(claimed(state, attempt.run), outputs))
+  const isRecorded = await record(state, attempt, async () => {
+    await keepCost(state, attempt)
+    return await store.finishRun(claimed(state, attempt.run), outputs)
+  })
   // False: the lease had run out, and another worker took over the run. The outputs of that worker are used.
   if (isRecorded === false || isRecorded === 'not_recorded') await removeOutputs(outputs, files)
   return isRecorded === true
@@ -469,7 +481,10 @@ async function recordFailure(state: WorkerState, attempt: Attempt, error: unknow
   }
   const failure = failureOf(error)
   // Undefined: another worker has taken over the run and deleted its folder, which may have caused this error.
-  const ended = await record(state, attempt, () => store.failRun(claimed(state, run), failure))
+  const ended = await record(state, attempt, async () => {
+    await keepCost(state, attempt)
+    return await store.failRun(claimed(state, run), failure)
+  })
   if (ended === undefined || ended === 'not_recorded') return
   state.log.info({ run: run.id, kind: run.kind, code: failure.code }, 'run failed')
   if (isSystemError(error)) onError(error)

@@ -160,16 +160,60 @@ describe('an import from OpenRouter', () => {
     expect(await Promise.all(estimates)).toEqual(['3.2 USD', '4.8 USD', '1.6 USD'])
   })
 
-  it('has no cost where the price has another unit', async () => {
+  const unitPrices = { duration_seconds_720p: '0.05', duration_seconds_1080p: '0.07' }
+  const costs = /^cost:\n((?: .*\n)+)/m
+
+  it.each<[string, object, string | undefined]>([
+    [
+      'by the second and resolution',
+      unitPrices,
+      'run: 0.05 factors: duration: "4": 4 "8": 8 resolution: 1080p: 1.4',
+    ],
+    ['by the token', { 'text-to-video-tokens': '0.0000024' }, undefined],
+    ['by the second of one resolution only', { duration_seconds_720p: '0.05' }, undefined],
+    ['by the second, with and without sound', { duration_seconds_with_audio: '0.4' }, undefined],
+  ])('charged %s', async (_, pricing_skus, expected) => {
     const [, ...rest] = lists()
-    const other = { ...film, pricing_skus: { 'text-to-video-tokens': '0.0000024' } }
-    const { run } = placeWith(
-      [`${OPENROUTER}videos/models`, { status: 200, body: { data: [other] } }],
-      ...rest,
-    )
+    const body = { data: [{ ...film, pricing_skus }] }
+    const { run } = placeWith([`${OPENROUTER}videos/models`, { status: 200, body }], ...rest)
     const { stdout } = await run(['models', 'import', 'openrouter:acme/film', '-o', '-'])
-    expect(stdout).not.toContain('\ncost:')
-    expect(stdout).not.toContain('default: 4')
+    const cost = costs.exec(stdout)?.[1]?.replace(/\s+/g, ' ').trim()
+    expect(cost).toBe(expected && `${expected} currency: USD`)
+    expect(stdout.includes('default: 4')).toBe(expected !== undefined)
+  })
+
+  const perImage = { billable: 'output_image', unit: 'image', cost_usd: 0.04 }
+
+  it.each<[string, readonly object[][], string | undefined]>([
+    [
+      'by the image, the highest of its prices',
+      [
+        [
+          { ...perImage, variant: '1k' },
+          { ...perImage, variant: '2k', cost_usd: 0.0600001 },
+        ],
+        [perImage],
+      ],
+      'run: 0.06',
+    ],
+    [
+      'by the image, with free references',
+      [[perImage, { billable: 'input_image', unit: 'image', cost_usd: 0 }]],
+      'run: 0.04',
+    ],
+    ['by the image and by the reference', [[perImage, { ...perImage, billable: 'input_image' }]], undefined],
+    ['by the megapixel', [[{ ...perImage, unit: 'megapixel' }]], undefined],
+    ['by the token', [[{ ...perImage, unit: 'token', cost_usd: 0.00003 }]], undefined],
+    ['by nobody', [], undefined],
+  ])('an image model is charged %s', async (_, prices, expected) => {
+    const endpoints = { id: 'acme/still', endpoints: prices.map((pricing) => ({ pricing })) }
+    const { run } = placeWith(
+      [`${OPENROUTER}images/models/acme/still/endpoints`, { status: 200, body: endpoints }],
+      ...lists(),
+    )
+    const { stdout, stderr } = await run(['models', 'import', 'openrouter:acme/still', '-o', '-'])
+    expect(costs.exec(stdout)?.[1]?.replace(/\s+/g, ' ').trim()).toBe(expected && `${expected} currency: USD`)
+    expect(stderr.includes('without a price')).toBe(expected === undefined)
   })
 
   it('names a model that is in none of its lists', async () => {
@@ -230,8 +274,12 @@ describe('an import from fal', () => {
                 properties:
                   width:
                     type: integer
+                    minimum: 1
+                    maximum: 14142
                   height:
                     type: integer
+                    minimum: 1
+                    maximum: 14142
             default: landscape_4_3
           num_inference_steps:
             type: integer

@@ -69,7 +69,10 @@ describe('a published property', () => {
       {
         anyOf: [
           { type: 'string', enum: ['square'] },
-          { type: 'object', properties: { width: { type: 'integer' }, height: { type: 'integer' } } },
+          {
+            type: 'object',
+            properties: { width: { type: 'integer', maximum: 9 }, height: { type: 'integer' } },
+          },
         ],
         default: 'square',
       },
@@ -116,6 +119,34 @@ describe('a published property', () => {
         type: 'array',
         description: 'Adapters. Fields: path, scale.',
         items: { type: 'object', properties: { path: { type: 'string' }, scale: { type: 'number' } } },
+      },
+    ],
+    [
+      'knows the media of its fields, by their whole schemas',
+      {
+        type: 'array',
+        items: {
+          type: 'object',
+          required: ['image_url'],
+          properties: {
+            image_url: { anyOf: [{ type: 'string' }, { type: 'null' }] },
+            faces: { type: 'array', items: { type: 'string', format: 'uri', description: 'Photos' } },
+            audio: ref('ratio'),
+          },
+        },
+      },
+      {
+        type: 'array',
+        description: 'Fields: image_url, faces, audio.',
+        items: {
+          type: 'object',
+          required: ['image_url'],
+          properties: {
+            image_url: { type: 'string', media: 'image' },
+            faces: { type: 'array', media: 'image', items: { type: 'string' } },
+            audio: { type: 'string', description: 'ratio', enum: ['1:1', '16:9'] },
+          },
+        },
       },
     ],
     [
@@ -320,18 +351,6 @@ describe('the order', () => {
     expect(names).toHaveLength(64)
     expect(names[0]).toBe('p69')
     expect(warnings).toEqual([expect.stringMatching(/room for 64 .* Left out: p63, p64, /)])
-  })
-
-  it('decides what is left out of too long a document', () => {
-    const values = Array.from({ length: 900 }, (_, at) => `${at}`.padEnd(200, 'x'))
-    const properties = {
-      a: { type: 'string', enum: values },
-      b: { type: 'string', enum: values },
-      prompt: text,
-    }
-    const { input, warnings } = mapInput({ type: 'object', properties, required: ['prompt'] }, ROOT)
-    expect(Object.keys(input.properties as object)).toEqual(['prompt', 'a'])
-    expect(warnings).toEqual([expect.stringContaining('Left out: b')])
   })
 })
 

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { findInQueue, readWithoutWorkflow } from '../../../src/service/engines/comfyui/answers.js'
+import { placeIn } from '../../../src/service/engines/comfyui/answers.js'
 import { JobDetached, type RenderJob } from '../../../src/service/engines/engine.js'
 import { testEngine } from '../../contract/engine.js'
 import { createManualClock } from '../../support/clock.js'
@@ -361,7 +361,7 @@ describe('the answer to a workflow', () => {
     const { server, clock, render } = await open()
     server.fault('POST /prompt', answer)
     await expect(clock.runUntil(render())).rejects.toThrow(/answered 504 with a web page|is not JSON/)
-    expect([server.count('GET /api/jobs/'), server.count('POST /api/jobs/')]).toEqual([2, 1])
+    expect(server.count('POST /queue')).toBe(1)
   })
 
   test('names an id that is not of this job alone', async () => {
@@ -389,102 +389,28 @@ test('polls survive what a proxy answers, and long answers', async () => {
   expect(await clock.runUntil(rendering)).toHaveLength(1)
 })
 
-async function* chunksOf(text: string, size: number): AsyncGenerator<Uint8Array> {
-  const bytes = Buffer.from(text)
-  for (let at = 0; at < bytes.byteLength; at += size) yield bytes.subarray(at, at + size)
-}
-
-describe('an answer about a job', () => {
-  const DONE = '"outputs":{},"status":{"status_str":"success","completed":true,"messages":[]}'
-  /** `sent`: MiB that were read. */
-  function bodyOf(before: string, count: number, after: string) {
-    const piece = Buffer.alloc(1_048_576, 'x')
-    const body = {
-      sent: 0,
-      async *[Symbol.asyncIterator]() {
-        yield Buffer.from(before)
-        for (; body.sent < count; body.sent++) yield piece
-        yield Buffer.from(after)
-      },
-    }
-    return body
-  }
-
-  test('may have a workflow of any size, which is read piece by piece and not parsed', async () => {
-    const body = bodyOf('{"job":{"prompt":[1,"job",{"6":"', 17, `"},{},[]],${DONE}}}`)
-    expect(await readWithoutWorkflow(body, 8_388_608)).toBe(`{"job":{"prompt":null,${DONE}}}`)
-    expect(body.sent).toBe(17)
-  })
-
-  test('loses the whole workflow and nothing else, whatever its texts contain and wherever it is cut', async () => {
-    const workflow = JSON.stringify({ 6: { text: 'a "cat\\", "workflow": [{', 'a\\"}': ['\\', ']}'] } })
-    const answer = (value: string) => `{"job":{"prompt":${value},"extra":{"a\\\\":"\\"prompt\\":{"},${DONE}}}`
-    for (const size of [1, 2, 7, 100_000])
-      expect(await readWithoutWorkflow(chunksOf(answer(workflow), size), 8_388_608)).toBe(answer('null'))
-  })
-
-  test('may have 7 MiB without its workflow; beyond 8 MiB the rest is not read', async () => {
-    const withPad = (count: number) => bodyOf('{"job":{"pad":"', count, `",${DONE}}}`)
-    expect(Object.keys(JSON.parse(await readWithoutWorkflow(withPad(7), 8_388_608)).job)).toContain('outputs')
-    const large = withPad(65)
-    await expect(readWithoutWorkflow(large, 8_388_608)).rejects.toThrow(
-      "The model's server sent a larger response than expected.",
-    )
-    expect(large.sent).toBeLessThan(9)
-  })
-})
-
-describe('the queue of an old server', () => {
-  const ID = '8c2dd1f0-2b6a-8f11-8d1f-6b1f0c9a7e55'
-  const job = (id: string, text = '', number = 3) => [
-    number,
-    id,
-    { 6: { inputs: { text, link: ['4', 0] } } },
-    { client_id: id },
-    [],
-  ]
-  const queueOf = (running: readonly unknown[], pending: readonly unknown[]) => ({
+test('the place of a job in the queue is that of its number, and no text of a workflow counts', () => {
+  const job = (id: string, number = 3, text = '') => [number, id, { 6: { inputs: { text } } }, {}, []]
+  const queueOf = (running: unknown[], pending: unknown[]) => ({
     queue_running: running,
     queue_pending: pending,
   })
-  const OTHER = '2f0e6a4c-7d19-4c3e-9b52-0a8d4e6f1c33'
-  const trap = job(OTHER, JSON.stringify(queueOf([job(ID)], [])))
-  const uuid = (digit: number) => OTHER.replaceAll('0', `${digit}`)
-  const others = [1, 2, 3, 4].map((digit) => job(uuid(digit), '', digit))
-
-  test.each<[place: unknown, name: string, queue: object]>([
-    ['running', 'alone', queueOf([job(ID)], [])],
-    ['running', 'before others', queueOf([[-1.5e-7, ID, {}, {}, []]], [job(OTHER)])],
-    [{ before: 0 }, 'next', queueOf([job(OTHER, '', 2)], [trap, job(ID), trap])],
-    // The list is a heap: only its first job is in its place.
-    [{ before: 2 }, 'between others', queueOf([job(OTHER)], [...others.toReversed(), job(ID), trap])],
-    ['missing', 'but is named in prompts', queueOf([trap], [trap])],
-    ['missing', 'as all others', queueOf([], [])],
-  ])('has a job that is %j %s, whatever the chunks', async (place, _, queue) => {
-    for (const text of [JSON.stringify(queue), JSON.stringify(queue, null, 2)])
-      for (const size of [1, 7, 100_000]) expect(await findInQueue(chunksOf(text, size), ID)).toEqual(place)
+  const trap = job('other', 3, JSON.stringify(queueOf([job('own')], [])))
+  const others = [1, 2, 3, 4].map((number) => job(`other-${number}`, number))
+  const place = (queue: unknown) => placeIn(queue, 'own')
+  expect(place(queueOf([job('own')], [trap]))).toEqual({ state: 'running' })
+  expect(place(queueOf([job('other', 2)], [trap, job('own'), trap]))).toEqual({
+    state: 'waiting',
+    position: 0,
   })
-
-  test.each<[name: string, text: string]>([
-    ['an object', '{}'],
-    ['a page', '<html>"queue_running"'],
-    ['a part', JSON.stringify(queueOf([trap], [trap])).slice(0, -30)],
-  ])('must be whole: %s', async (_, text) => {
-    await expect(findInQueue(chunksOf(text, 7), ID)).rejects.toThrow('its queue in an unknown format')
+  // The list is a heap: only its first job is in its place.
+  expect(place(queueOf([], [...others.toReversed(), job('own'), trap]))).toEqual({
+    state: 'waiting',
+    position: 2,
   })
-
-  test('may be of any size', async () => {
-    const { server, clock, render } = await open({ generation: 'old' })
-    let sent = 0
-    async function* body(): AsyncGenerator<Uint8Array> {
-      yield Buffer.from(`{"queue_running": [[1, "${OTHER}", {"6": {"inputs": {"text": "`)
-      for (; sent < 65; sent++) yield Buffer.alloc(2 ** 20, 'x')
-      yield Buffer.from('"}}}, {}, []]], "queue_pending": []}')
-    }
-    server.fault('GET /queue', { body: body() })
-    expect(await clock.runUntil(render())).toHaveLength(1)
-    expect(sent).toBe(65)
-  })
+  expect(place(queueOf([trap], [trap]))).toEqual({ state: 'missing' })
+  for (const answer of [{}, '<html>', { queue_running: [] }])
+    expect(() => place(answer)).toThrow('its queue in an unknown format')
 })
 
 test.each<Generation>(['old', 'new'])(
@@ -514,7 +440,7 @@ describe('a run that another worker takes over', () => {
     await clock.runUntil(until('the job', () => server.queue().length === 2))
     const rendering = createEngine().render(jobOf())
     server.finish({ outputs: {} })
-    await clock.runUntil(until('a look', () => server.count('GET /api/jobs/') > 2))
+    await clock.runUntil(until('a look', () => server.count('GET /queue') > 2))
     server.finish()
     expect(await clock.runUntil(rendering)).toHaveLength(1)
     expect([server.count('POST /prompt'), server.rendered.length]).toEqual([1, 2])

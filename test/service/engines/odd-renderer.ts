@@ -6,7 +6,6 @@ import type { RenderJob } from '../../../src/service/engines/engine.js'
 import { hostEngine } from '../../../src/service/engines/host.js'
 
 const MEBIBYTE = 1_048_576
-export let kept: Buffer | undefined
 
 const deeds: Readonly<Record<string, (job: RenderJob) => Promise<void> | void>> = {
   pid: (job) => writeFile(join(job.folder, 'file'), String(process.pid)),
@@ -36,11 +35,6 @@ const deeds: Readonly<Record<string, (job: RenderJob) => Promise<void> | void>> 
     await deeds.pid?.(job)
     for (const held: Buffer[] = []; ; await new Promise(setImmediate))
       held.push(Buffer.alloc(16 * MEBIBYTE, 1))
-  },
-  // More than a process may keep, and less than it may have.
-  large: async (job) => {
-    kept = Buffer.alloc(150 * MEBIBYTE, 1)
-    await deeds.pid?.(job)
   },
   stubborn: (job) => {
     process.on('SIGTERM', () => {})

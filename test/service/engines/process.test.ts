@@ -2,7 +2,12 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import { RendererCrashed, type RenderJob, TooMuchMemory } from '../../../src/service/engines/engine.js'
+import {
+  RendererClosed,
+  RendererCrashed,
+  type RenderJob,
+  TooMuchMemory,
+} from '../../../src/service/engines/engine.js'
 import { createProcessEngine } from '../../../src/service/engines/process.js'
 import { createErrorLog, type Log } from '../../../src/service/worker/log.js'
 import { crashLimitFor } from '../../../src/service/worker/run-failure.js'
@@ -48,14 +53,14 @@ const exists = (pid: number) => {
   }
 }
 
-test('a process is kept for the next job, and a second one started only beside it', async () => {
+test('each job has a process of its own, which ends with it', async () => {
   const engine = createEngine()
-  const jobs = [job('pid'), job('pid'), job('pid'), job('pid')] as const
-  expect(await engine.render(jobs[0])).toEqual([{ name: 'file', contentType: 'text/plain' }])
-  await engine.render(jobs[1])
-  expect(made(jobs[1])).toBe(made(jobs[0]))
-  await Promise.all([engine.render(jobs[2]), engine.render(jobs[3])])
-  expect(made(jobs[2])).not.toBe(made(jobs[3]))
+  const jobs = [job('pid'), job('pid')] as const
+  expect(await Promise.all(jobs.map((each) => engine.render(each)))).toEqual(
+    jobs.map(() => [{ name: 'file', contentType: 'text/plain' }]),
+  )
+  expect(made(jobs[0])).not.toBe(made(jobs[1]))
+  for (const each of jobs) expect(exists(Number(made(each)))).toBe(false)
 })
 
 test('the renderer is told no keys', async () => {
@@ -68,10 +73,8 @@ test('the renderer is told no keys', async () => {
   expect(names.filter((name) => secrets.includes(name))).toEqual([])
 })
 
-test('paths, progress and errors cross the border, and the process lives on', async () => {
+test('paths, progress and errors cross the border', async () => {
   const engine = createEngine()
-  const [before, after] = [job('pid'), job('pid')]
-  await engine.render(before)
   const told: number[] = []
   const many = job('references', { references: ['/references/1', undefined, '/references/3'] })
   await engine.render(many)
@@ -81,11 +84,9 @@ test('paths, progress and errors cross the border, and the process lives on', as
   const failed = engine.render(job('error'))
   await expect(failed).rejects.toThrow('the paint has run out')
   await expect(failed).rejects.not.toBeInstanceOf(RendererCrashed)
-  await engine.render(after)
-  expect(made(after)).toBe(made(before))
 })
 
-test('a process that dies is told apart, and the next job gets a new one', async () => {
+test('a process that dies is told apart from a run that fails', async () => {
   const engine = createEngine()
   for (const [prompt, message] of [
     ['crash', 'the renderer crashed (SIGABRT)'],
@@ -96,7 +97,6 @@ test('a process that dies is told apart, and the next job gets a new one', async
     await expect(died).rejects.toBeInstanceOf(RendererCrashed)
     await expect(died).rejects.toThrow(new RendererCrashed(message))
   }
-  await engine.render(job('pid'))
 })
 
 test('the end of standard error is for the owner of the run, and no logger finds it', async () => {
@@ -117,18 +117,14 @@ test('the end of standard error is for the owner of the run, and no logger finds
   expect(logged.join('\n')).not.toContain('canvas')
 })
 
-test('a process that keeps much memory gets no further job, and one that takes too much is ended', async () => {
-  const engine = createEngine()
-  const [large, greedy] = [job('large'), job('memory')]
-  await engine.render(large)
-  const ended = engine.render(greedy)
+test('a process that takes too much memory is ended', async () => {
+  const greedy = job('memory')
+  const ended = createEngine().render(greedy)
   // The worker gives up such a run at once, as after any error of the engine.
   await expect(ended).rejects.toBeInstanceOf(TooMuchMemory)
   await expect(ended).rejects.not.toBeInstanceOf(RendererCrashed)
   await expect(ended).rejects.toThrow('The renderer needed more than 480 MiB of memory.')
-  expect(made(greedy)).not.toBe(made(large))
   expect(exists(Number(made(greedy)))).toBe(false)
-  await engine.render(job('pid'))
 })
 
 test('a script that is not there is a death with a reason', async () => {
@@ -167,15 +163,14 @@ test('a process that will not end is ended by force', async () => {
   await rendering
 })
 
-test('an idle process is ended after a while, and every process when the engine closes', async () => {
-  const clock = createManualClock()
-  const engine = createEngine({ clock })
-  const [first, second] = [job('pid'), job('pid')]
-  await engine.render(first)
-  await clock.advance(60_000)
-  await engine.render(second)
-  expect(made(second)).not.toBe(made(first))
+test('every process is ended when the engine closes', async () => {
+  const engine = createEngine()
+  const begun = createGate()
+  const hanging = job('hang', { onProgress: () => begun.open() })
+  const rendering = expect(engine.render(hanging)).rejects.toBeInstanceOf(RendererClosed)
+  await begun.opened
   await engine.close()
-  expect(exists(Number(made(second)))).toBe(false)
-  await expect(engine.render(job('pid'))).rejects.toBeInstanceOf(RendererCrashed)
+  await rendering
+  expect(exists(Number(made(hanging)))).toBe(false)
+  await expect(engine.render(job('pid'))).rejects.toBeInstanceOf(RendererClosed)
 })

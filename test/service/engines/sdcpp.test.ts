@@ -141,14 +141,6 @@ test.each<[name: string, options: SdcppOptions, expected: string]>([
   await expect(clock.runUntil(render().rendering)).rejects.toThrow(expected)
 })
 
-test('names the parameters that were sent when the server names none', async () => {
-  const { clock, render } = await open({ input: { strength: { type: 'number' } } })
-  const input = { prompt: 'a fox', strength: 2 }
-  await expect(clock.runUntil(render({ input }).rendering)).rejects.toThrow(
-    /invalid generation parameters \(sent: width 1024, height 1024, .*strength 2/,
-  )
-})
-
 test('a result that breaks off is fetched again', async () => {
   const { server, clock, render } = await open({}, { isQuick: false })
   const { job, rendering } = render()

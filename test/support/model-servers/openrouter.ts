@@ -15,6 +15,8 @@ export interface OpenRouterServer extends ModelServer {
   readonly bodies: Readonly<Record<string, unknown>>[]
 }
 
+const PRICE = { billable: 'output_image', unit: 'image', cost_usd: 0.04 }
+
 const MODELS = {
   videos: [
     {
@@ -53,6 +55,8 @@ export async function createOpenRouterServer({
   const polls = new Map<string, number>()
 
   function routes({ method, path, query, headers, json }: ServerRequest): ServerAnswer {
+    if (path === '/images/models/acme/still/endpoints')
+      return { body: { id: 'acme/still', endpoints: [{ provider_name: 'Acme', pricing: [PRICE] }] } }
     const [, list] = /^\/(videos|images)\/models$/.exec(path) ?? []
     if (list !== undefined) return { body: { data: MODELS[list as keyof typeof MODELS] } }
     if (headers.authorization !== `Bearer ${SECRET}`)
@@ -78,7 +82,8 @@ export async function createOpenRouterServer({
     return {
       body: {
         ...{ id, status, polling_url: `/api/v1/videos/${id}` },
-        ...(status === 'completed' && { unsigned_urls: [`${id}/content?index=0`], usage: { cost: 1.6 } }),
+        ...(status === 'completed' && { unsigned_urls: [`${id}/content?index=0`] }),
+        ...(/^(completed|failed)$/.test(status) && { usage: { cost: 1.6, is_byok: false } }),
         ...(error !== undefined && { error }),
       },
     }

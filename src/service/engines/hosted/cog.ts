@@ -8,7 +8,6 @@ import { isObject } from '../../../protocol/parse.js'
 import type { Engine, RenderJob } from '../engine.js'
 import type { Upstream } from '../upstream/index.js'
 import { CANCEL_LIMIT_MS } from '../upstream/jobs.js'
-import type { JsonAnswer } from '../upstream/json-answer.js'
 import { renderedOnce } from '../upstream/outcome.js'
 import { errorTextOf, UpstreamError } from '../upstream/upstream-error.js'
 import type { CreateHosted, HostedParts } from './index.js'
@@ -20,9 +19,9 @@ export const createCogEngine: CreateHosted = (settings, { open, clock }) => {
     async render(job) {
       const input = await sentInput(job, settings)
       const answer = await predict(input, upstream, clock, job)
-      const { status, output } = isObject(answer.value) ? answer.value : {}
-      if (status === 'succeeded') return await publishResult(output, answer, upstream, job)
-      const text = upstream.clean(errorTextOf(answer.value) ?? '')
+      const { status, output } = isObject(answer) ? answer : {}
+      if (status === 'succeeded') return await publishResult(answer, output, upstream, job)
+      const text = upstream.clean(errorTextOf(answer) ?? '')
       throw new UpstreamError(text || `The Cog server reports the state "${upstream.clean(`${status}`)}".`)
     },
     async check(signal) {
@@ -44,7 +43,7 @@ async function predict(
   upstream: Upstream,
   clock: HostedParts['clock'],
   job: RenderJob,
-): Promise<JsonAnswer> {
+): Promise<unknown> {
   const { signal, run } = job
   const path = `predictions/${encodeURIComponent(`${run?.id}-${randomUUID().slice(0, 8)}`)}`
   const connection = new AbortController()
@@ -67,7 +66,7 @@ async function predict(
   } as const
   try {
     const answer = await upstream.json(request, job)
-    if (isObject(answer.value) && /^(starting|processing)$/.test(`${answer.value.status}`))
+    if (isObject(answer) && /^(starting|processing)$/.test(`${answer.status}`))
       throw new UpstreamError('The Cog server did not wait for the end of the prediction.', { status: 202 })
     return answer
   } finally {

@@ -4,7 +4,6 @@ import { isObject } from '../../../protocol/parse.js'
 import type { JobHandle, RenderJob } from '../engine.js'
 import type { Upstream } from '../upstream/index.js'
 import { acceptedJob, createJobEngine, type JobServer } from '../upstream/jobs.js'
-import type { JsonAnswer } from '../upstream/json-answer.js'
 import type { SourceFile } from '../upstream/request-body.js'
 import {
   BrokenTransfer,
@@ -65,7 +64,7 @@ function createFalServer(settings: HostedSettings, { open, clock }: HostedParts)
 
     async outputs(_, job, handle) {
       const answer = await fetchResult(upstream, pathOf(handle, 'response'), job, clock)
-      return await publishResult(withoutBlackPictures(answer.value, job), answer, upstream, job)
+      return await publishResult(answer, withoutBlackPictures(answer, job), upstream, job)
     },
 
     async cancel(handle, signal) {
@@ -95,16 +94,16 @@ const fetchResult = (
   path: string,
   job: RenderJob,
   clock: HostedParts['clock'],
-): Promise<JsonAnswer> =>
+): Promise<unknown> =>
   retryErrors(
     async () => {
-      const answer = await upstream.json({ method: 'GET', path }, job).catch((error: unknown) => {
+      const answer = await upstream.value({ method: 'GET', path }, job.signal).catch((error: unknown) => {
         if (!(error instanceof UpstreamError)) throw error
         if (error.status === 400 && /in progress/i.test(error.message)) throw tooEarly()
         if (error.status === undefined) throw new BrokenTransfer(error.message, { cause: error })
         throw isOwnRefusal(error) ? new JobEnded(error.message, error) : error
       })
-      if (isObject(answer.value) && /^IN_(QUEUE|PROGRESS)$/.test(`${answer.value.status}`)) throw tooEarly()
+      if (isObject(answer) && /^IN_(QUEUE|PROGRESS)$/.test(`${answer.status}`)) throw tooEarly()
       return answer
     },
     {

@@ -4,8 +4,7 @@ import { isObject } from '../../../protocol/parse.js'
 import { isPrivateHost } from '../../rules/networks.js'
 import type { RenderedFile, RenderJob } from '../engine.js'
 import type { Upstream } from '../upstream/index.js'
-import type { JsonAnswer } from '../upstream/json-answer.js'
-import { fetchFiles, publishOutputs } from '../upstream/outputs.js'
+import { fetchFiles, publishOutputs, saveBase64 } from '../upstream/outputs.js'
 import { asDataUri, mediaFileOf, referenceOf, type SourceFile } from '../upstream/request-body.js'
 import { missingResult } from '../upstream/upstream-error.js'
 import type { HostedSettings } from './index.js'
@@ -59,32 +58,35 @@ interface Link {
   readonly type: string | undefined
 }
 
-/** Downloads the files of a result, which is a link, a list or an object, and makes them the outputs of the run. */
+/**
+ * Downloads the files of a result, which is a link, a list or an object in the answer, and makes them the outputs of the
+ * run.
+ */
 export async function publishResult(
+  answer: unknown,
   result: unknown,
-  answer: JsonAnswer,
   upstream: Upstream,
   job: RenderJob,
 ): Promise<readonly RenderedFile[]> {
-  const isFile = (text: string): boolean =>
-    answer.hasFile(text) || /^https?:\/\/\S+$/i.test(text) || /^data:[^,]*;base64,/i.test(text)
   // Some results repeat the input.
-  const given = new Set(linksIn(job.input, isFile).map(({ link }) => link))
-  const all = linksIn(result, isFile).filter(({ link }) => !given.has(link))
+  const given = new Set(linksIn(job.input).map(({ link }) => link))
+  const all = linksIn(result).filter(({ link }) => !given.has(link))
   const ofKind = all.filter(({ type }) => type === job.kind)
   const ofAnyKind = all.filter(({ type }) => type === undefined)
   const links = [ofKind, ofAnyKind, all].find(({ length }) => length > 0) ?? []
-  if (links.length === 0) throw missingResult(answer.value, upstream.clean)
+  if (links.length === 0) throw missingResult(answer, upstream.clean)
   const paths = await fetchFiles(links, ({ link }, maxBytes) =>
-    /^https?:/i.test(link) ? upstream.download(link, job, maxBytes) : answer.file(link),
+    /^https?:/i.test(link) ? upstream.download(link, job, maxBytes) : saveBase64(link, job),
   )
   return await publishOutputs(job, paths)
 }
 
-function linksIn(value: unknown, isFile: (text: string) => boolean): readonly Link[] {
+const FILE = /^(https?:\/\/\S+$|data:[^,]{0,200};base64,)/i
+
+function linksIn(value: unknown): readonly Link[] {
   const found = new Map<string, string | undefined>()
   const visit = (each: unknown, contentType?: unknown): void => {
-    if (typeof each === 'string' && isFile(each)) {
+    if (typeof each === 'string' && FILE.test(each)) {
       if (!found.has(each)) found.set(each, typeOf(each, contentType))
     } else if (Array.isArray(each)) for (const one of each) visit(one)
     else if (isObject(each)) for (const one of Object.values(each)) visit(one, each.content_type)

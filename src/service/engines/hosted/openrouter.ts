@@ -1,9 +1,10 @@
 /** The engine `openrouter`: videos as jobs, which nobody can cancel or find again, and images within one request. */
 import { isObject } from '../../../protocol/parse.js'
+import { type RunCost, readRunCost } from '../../../protocol/price.js'
 import type { Engine, RenderJob } from '../engine.js'
 import { acceptedJob, createJobEngine, type JobServer } from '../upstream/jobs.js'
 import { renderedOnce } from '../upstream/outcome.js'
-import { publishOutputs } from '../upstream/outputs.js'
+import { fetchFiles, publishOutputs, saveBase64 } from '../upstream/outputs.js'
 import { errorTextOf, missingResult } from '../upstream/upstream-error.js'
 import type { CreateHosted, HostedParts, HostedSettings } from './index.js'
 import { sentInput } from './media.js'
@@ -16,6 +17,12 @@ export const createOpenRouterEngine: CreateHosted = (settings, parts) =>
   settings.kind === 'video'
     ? createJobEngine(createVideoServer(settings, parts), parts.clock)
     : createImageEngine(settings, parts)
+
+/** OpenRouter charges in US dollars. */
+const costOf = (usage: unknown): RunCost | undefined =>
+  readRunCost({ amount: isObject(usage) ? usage.cost : undefined, currency: 'USD' })
+
+const videoPath = (id: string): string => `videos/${encodeURIComponent(id)}`
 
 const asImage = (url: unknown) => ({ type: 'image_url', image_url: { url } })
 
@@ -51,22 +58,26 @@ function createVideoServer(settings: HostedSettings, { open }: HostedParts): Job
     },
 
     async poll({ id }, signal) {
-      const answer = await upstream.value({ method: 'GET', path: `videos/${encodeURIComponent(id)}` }, signal)
-      const { status, unsigned_urls: urls, error } = isObject(answer) ? answer : {}
+      const answer = await upstream.value({ method: 'GET', path: videoPath(id) }, signal)
+      const { status, unsigned_urls: urls, error, usage } = isObject(answer) ? answer : {}
+      const cost = costOf(usage)
       if (status === 'pending') return { state: 'waiting' }
       if (status === 'in_progress') return { state: 'running' }
-      if (status === 'completed') return { state: 'done', result: Array.isArray(urls) ? urls.length : 1 }
+      if (status === 'completed')
+        return { state: 'done', result: Array.isArray(urls) ? urls.length : 1, cost }
       if (!/^(failed|cancelled|expired)$/.test(`${status}`)) return { state: 'unknown' }
       return {
-        state: 'failed',
+        ...{ state: 'failed', cost },
         message: errorTextOf({ error }) ?? `OpenRouter reports the state "${status}".`,
       }
     },
 
     async outputs(count, job, { id }) {
-      const paths: string[] = []
-      for (let index = 0; index < Math.max(count, 1); index++)
-        paths.push(await upstream.file(`videos/${encodeURIComponent(id)}/content?index=${index}`, job))
+      const links = Array.from(
+        { length: Math.max(count, 1) },
+        (_, index) => `${videoPath(id)}/content?index=${index}`,
+      )
+      const paths = await fetchFiles(links, (link, maxBytes) => upstream.file(link, job, maxBytes))
       return await publishOutputs(job, paths)
     },
 
@@ -81,10 +92,13 @@ function createImageEngine(settings: HostedSettings, { open, clock }: HostedPart
     async render(job) {
       const json = await bodyOf(job, settings)
       const answer = await upstream.json({ method: 'POST', path: 'images', json }, job)
-      const data = isObject(answer.value) && Array.isArray(answer.value.data) ? answer.value.data : []
-      if (data.length === 0) throw missingResult(answer.value, upstream.clean)
-      const paths: string[] = []
-      for (const each of data) paths.push(await answer.file(isObject(each) ? each.b64_json : undefined))
+      const { data, usage } = isObject(answer) ? answer : {}
+      const cost = costOf(usage)
+      if (cost !== undefined) job.onCharged?.(cost)
+      if (!Array.isArray(data) || data.length === 0) throw missingResult(answer, upstream.clean)
+      const paths = await fetchFiles(data, (each: unknown) =>
+        saveBase64(isObject(each) ? each.b64_json : undefined, job),
+      )
       return await publishOutputs(job, paths)
     },
   }

@@ -3,7 +3,6 @@ import { isObject } from '../../../protocol/parse.js'
 import type { JobHandle } from '../engine.js'
 import type { Upstream } from '../upstream/index.js'
 import { acceptedJob, createJobEngine, type JobServer, type JobState } from '../upstream/jobs.js'
-import { readJsonValue } from '../upstream/json-answer.js'
 import type { SourceFile } from '../upstream/request-body.js'
 import { UpstreamError } from '../upstream/upstream-error.js'
 import type { CreateHosted, HostedParts, HostedSettings } from './index.js'
@@ -49,18 +48,12 @@ function createReplicateServer(settings: HostedSettings, { open }: HostedParts):
     },
 
     async poll(handle, signal) {
-      const request = { method: 'GET', path: pathOf(handle) } as const
-      return stateOf(await upstream.stream(request, signal, readJsonValue))
+      return stateOf(await upstream.value({ method: 'GET', path: pathOf(handle) }, signal))
     },
 
     async outputs(_, job, handle) {
-      const answer = await upstream.json({ method: 'GET', path: pathOf(handle) }, job)
-      return await publishResult(
-        isObject(answer.value) ? answer.value.output : undefined,
-        answer,
-        upstream,
-        job,
-      )
+      const answer = await upstream.value({ method: 'GET', path: pathOf(handle) }, job.signal)
+      return await publishResult(answer, isObject(answer) ? answer.output : undefined, upstream, job)
     },
 
     async cancel(handle, signal) {

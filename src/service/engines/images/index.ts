@@ -1,6 +1,6 @@
 /**
  * Models behind OpenAI's images interface: `/images/generations`, and `/images/edits` when there are references. One
- * request per run, for one picture. The servers differ (dialect.ts), and another one may take over an address.
+ * request per run, for one picture.
  */
 
 import { writeJson } from '../../../protocol/json.js'
@@ -10,15 +10,13 @@ import type { Engine, RenderJob } from '../engine.js'
 import type { ReadEngine } from '../read-engine.js'
 import { nested, readSentParameters } from '../sent-parameters.js'
 import { readSizes, sizeText } from '../sizes.js'
-import { checkLength } from '../texts.js'
+import { checkLength, withExtraArguments } from '../texts.js'
 import { createUpstream, type Upstream, type UpstreamRequest } from '../upstream/index.js'
-import type { JsonAnswer } from '../upstream/json-answer.js'
-import { describeModels, isSdcppList, listModels } from '../upstream/model-list.js'
+import { describeModels, listModels } from '../upstream/model-list.js'
 import { renderedOnce } from '../upstream/outcome.js'
-import { publishOutputs } from '../upstream/outputs.js'
+import { publishOutputs, saveBase64 } from '../upstream/outputs.js'
 import { decodableReferencesOf, type FormField, type SourceFile } from '../upstream/request-body.js'
-import { missingResult, UpstreamError } from '../upstream/upstream-error.js'
-import { lacksEdits, refusesResponseFormat, sdcppPrompt, withSentFields } from './dialect.js'
+import { errorTextOf, isUnreachable, missingResult, UpstreamError } from '../upstream/upstream-error.js'
 
 const FIXED_FIELDS = ['prompt', 'n', 'response_format', 'image', 'ref_images']
 
@@ -34,13 +32,18 @@ export const readImages: ReadEngine = (settings, document) => {
     // Only a document without problems is rendered, and it has a URL.
     const upstream = createUpstream({ url: url as URL, key, hasCost: mayCost(document), parts })
     const send = createSend(upstream)
+    let isSdcpp: boolean | undefined
     const engine: Engine = {
       async render(job) {
         const references = await decodableReferencesOf(job, parts.preview)
+        isSdcpp ??= await isSdcppServer(upstream, job.signal)
+        const named = sent.fieldsOf(job.input)
+        const text = String(job.input.prompt ?? '')
+        const prompt = isSdcpp ? withExtraArguments(text, named) : text
+        if (isSdcpp) checkLength(prompt)
         const size = sent.has('size') ? {} : { size: sizeText(sizes.sizeOf(job.input)) }
-        const fields = Object.entries({ ...(model !== undefined && { model }), n: 1, ...size })
-        const prompt = String(job.input.prompt ?? '')
-        const answer = await send(prompt, [...fields, ...sent.fieldsOf(job.input)], references, job)
+        const fields = Object.entries({ prompt, ...(model !== undefined && { model }), n: 1, ...size })
+        const answer = await send([...fields, ...named], references, job)
         return await publishOutputs(job, [await pictureOf(answer, upstream, job)])
       },
       check: (signal) => describeModels(upstream, model, signal),
@@ -50,70 +53,62 @@ export const readImages: ReadEngine = (settings, document) => {
   }
 }
 
+/**
+ * Whether the server is stable-diffusion.cpp, which reads all parameters from the prompt: without a seed, each run would be
+ * the same picture. Undefined if a server has no list of models, or hides it.
+ */
+async function isSdcppServer(upstream: Upstream, signal: AbortSignal): Promise<boolean | undefined> {
+  const names = await listModels(upstream, {}, signal).catch((error) => {
+    signal.throwIfAborted()
+    // The server was never ready.
+    if (!(error instanceof UpstreamError) || isUnreachable(error)) throw error
+    return undefined
+  })
+  return names && names.length === 1 && names[0] === 'sd-cpp-local'
+}
+
 type Fields = readonly (readonly [field: string, value: unknown])[]
 type Send = (
-  prompt: string,
   fields: Fields,
   references: readonly SourceFile[],
   job: RenderJob,
-) => Promise<JsonAnswer>
+  takesEdits?: boolean,
+) => Promise<unknown>
 
-interface KnownServer {
-  /** The names of its models: another list is another server. */
-  readonly list: string
-  readonly isSdcpp: boolean
-  takesResponseFormat: boolean
-}
-
-/** Sends the request in the server's dialect. What a server has shown holds until its list of models changes. */
 function createSend(upstream: Upstream): Send {
-  let known: KnownServer | undefined
-
-  /** Asks for the list before each run, which takes a moment of the time that a picture takes. */
-  async function currentServer(signal: AbortSignal): Promise<KnownServer> {
-    const names = await listModels(upstream, { once: known !== undefined }, signal).catch((error) => {
-      signal.throwIfAborted()
-      const { status } = error instanceof UpstreamError ? error : {}
-      // The server was never ready.
-      if (known === undefined && (status === undefined || status === 503 || status === 429)) throw error
-      // Other servers may have no list of models, or hide it. A server may also be busy, or starting behind a proxy.
-      return undefined
-    })
-    const list = names?.join('\n')
-    if (list !== undefined && list !== known?.list)
-      known = { list, isSdcpp: isSdcppList(names), takesResponseFormat: true }
-    return known ?? { list: '', isSdcpp: false, takesResponseFormat: true }
-  }
-
-  return async function send(prompt, fields, references, job) {
-    const server = await currentServer(job.signal)
-    const { isSdcpp } = server
-    const text = isSdcpp ? sdcppPrompt(prompt, fields) : prompt
-    if (isSdcpp) checkLength(text)
-
-    /** The server refused a request that is sent again in another form, so it drew nothing. */
-    async function attempt(hasEdits: boolean): Promise<JsonAnswer> {
-      const format: Fields = server.takesResponseFormat && !isSdcpp ? [['response_format', 'b64_json']] : []
-      const all = nested([['prompt', text], ...fields, ...format])
-      try {
-        const answer = await upstream.json(requestOf(all, references, hasEdits), job)
-        // A server without a list has shown something too.
-        known ??= server
-        return answer
-      } catch (error) {
-        if (!(error instanceof UpstreamError)) throw error
-        if (format.length > 0 && refusesResponseFormat(error)) {
-          server.takesResponseFormat = false
-          return await attempt(hasEdits)
-        }
-        // Sent to the edits first by every run: what a server ignores must not be sent elsewhere.
-        if (hasEdits && references.length > 0 && lacksEdits(error)) return await attempt(false)
-        throw isSdcpp ? withSentFields(error, fields) : error
+  let takesFormat = true
+  return async function send(fields, references, job, takesEdits = true) {
+    const hasFormat = takesFormat
+    const json = nested([...fields, ...(hasFormat ? [['response_format', 'b64_json'] as const] : [])])
+    try {
+      return await upstream.json(requestOf(json, references, takesEdits), job)
+    } catch (error) {
+      if (!(error instanceof UpstreamError)) throw error
+      // A request that is refused, and sent again in another form, has drawn nothing.
+      if (hasFormat && refusesResponseFormat(error)) {
+        takesFormat = false
+        return await send(fields, references, job, takesEdits)
       }
+      if (takesEdits && references.length > 0 && lacksEdits(error))
+        return await send(fields, references, job, false)
+      throw error
     }
-    return await attempt(true)
   }
 }
+
+/** Newer models of OpenAI always send base64, and refuse the field that asks for it. */
+function refusesResponseFormat({ status, answer }: UpstreamError): boolean {
+  if (status !== 400 && status !== 422) return false
+  const { param } = isObject(answer) && isObject(answer.error) ? answer.error : {}
+  return param === 'response_format' || (errorTextOf(answer) ?? '').includes('response_format')
+}
+
+/**
+ * LocalAI has no endpoint for edits. Only its own words prove that: an empty answer may come from a proxy, and another
+ * server would ignore references that are sent as LocalAI takes them.
+ */
+const lacksEdits = ({ status, answer }: UpstreamError): boolean =>
+  status === 404 && errorTextOf(answer) === 'Resource not found'
 
 function requestOf(
   json: Readonly<Record<string, unknown>>,
@@ -135,14 +130,10 @@ function requestOf(
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : writeJson(value))
 
 /** Resolves with the file of the first picture: a server may send more than one, or fewer. */
-async function pictureOf(answer: JsonAnswer, upstream: Upstream, job: RenderJob): Promise<string> {
-  const data = isObject(answer.value) && Array.isArray(answer.value.data) ? answer.value.data : []
-  const [entry] = data.filter(isObject)
-  const { b64_json: base64, url } = entry ?? {}
-  if (typeof base64 === 'string' && base64 !== '') return await answer.file(base64)
-  if (typeof url === 'string' && url !== '')
-    return answer.hasFile(url) || /^data:/i.test(url)
-      ? await answer.file(url)
-      : await upstream.download(url, job)
-  throw missingResult(answer.value, upstream.clean)
+async function pictureOf(answer: unknown, upstream: Upstream, job: RenderJob): Promise<string> {
+  const data = isObject(answer) && Array.isArray(answer.data) ? answer.data : []
+  const [{ b64_json: base64, url } = {}] = data.filter(isObject)
+  if (base64) return await saveBase64(base64, job)
+  if (typeof url !== 'string' || url === '') throw missingResult(answer, upstream.clean)
+  return /^data:/i.test(url) ? await saveBase64(url, job) : await upstream.download(url, job)
 }

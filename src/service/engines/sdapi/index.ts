@@ -13,7 +13,7 @@ import { checkLength } from '../texts.js'
 import { createUpstream } from '../upstream/index.js'
 import { describeModels } from '../upstream/model-list.js'
 import { renderedOnce } from '../upstream/outcome.js'
-import { publishOutputs } from '../upstream/outputs.js'
+import { publishOutputs, saveBase64 } from '../upstream/outputs.js'
 import { decodableReferencesOf } from '../upstream/request-body.js'
 import { missingResult } from '../upstream/upstream-error.js'
 
@@ -55,11 +55,11 @@ export const readSdapi: ReadEngine = (settings, document) => {
         ])
         const path = `sdapi/v1/${references.length === 0 ? 'txt2img' : 'img2img'}`
         const answer = await upstream.json({ method: 'POST', path, json }, job)
-        const images = isObject(answer.value) && Array.isArray(answer.value.images) ? answer.value.images : []
+        const images = isObject(answer) && Array.isArray(answer.images) ? answer.images : []
         const [image] = images
         // KoboldCpp reports a failure as an empty picture.
-        if (typeof image !== 'string' || image === '') throw missingResult(answer.value, upstream.clean)
-        return await publishOutputs(job, [await answer.file(image)])
+        if (typeof image !== 'string' || image === '') throw missingResult(answer, upstream.clean)
+        return await publishOutputs(job, [await saveBase64(image, job)])
       },
       check: (signal) => describeModels(upstream, model, signal, 'sdapi/v1/sd-models'),
       close: () => upstream.close(),

@@ -7,15 +7,13 @@ import type { ParameterSchema } from '../../../protocol/models.js'
 import { isObject } from '../../../protocol/parse.js'
 import { mayCost } from '../../../protocol/price.js'
 import type { Charge, RenderJob } from '../engine.js'
-import { withSentFields } from '../images/dialect.js'
 import type { EngineParts, EngineSettings, ReadEngine } from '../read-engine.js'
 import { nested, readSentParameters } from '../sent-parameters.js'
 import { readSizes } from '../sizes.js'
 import { checkLength } from '../texts.js'
 import { createUpstream, type Upstream } from '../upstream/index.js'
 import { acceptedJob, createJobEngine, type JobServer, type JobState } from '../upstream/jobs.js'
-import { readJsonValue } from '../upstream/json-answer.js'
-import { publishOutputs } from '../upstream/outputs.js'
+import { fetchFiles, publishOutputs, saveBase64 } from '../upstream/outputs.js'
 import { decodableReferencesOf } from '../upstream/request-body.js'
 import { errorTextOf, missingResult, UpstreamError } from '../upstream/upstream-error.js'
 
@@ -144,30 +142,21 @@ function createSdcppServer(
           return { method: 'POST', path: `sdcpp/v1/${mode}`, json, isQuick: true }
         },
         accept: (answer) => acceptedJob(isObject(answer) ? answer.id : undefined),
-        describe: (error) =>
-          withSentFields(
-            error,
-            Object.entries(fields).filter(([name]) => name !== 'prompt'),
-          ),
       }
     },
 
     async poll({ id }, signal) {
-      return stateOf(await upstream.stream({ method: 'GET', path: pathOf(id) }, signal, readJsonValue), id)
+      return stateOf(await upstream.value({ method: 'GET', path: pathOf(id) }, signal), id)
     },
 
     async outputs(_, job, { id }) {
-      const answer = await upstream.json({ method: 'GET', path: pathOf(id) }, job)
-      const result = isObject(answer.value) && isObject(answer.value.result) ? answer.value.result : {}
+      const answer = await upstream.value({ method: 'GET', path: pathOf(id) }, job.signal)
+      const result = isObject(answer) && isObject(answer.result) ? answer.result : {}
       // A model may draw a picture in several layers.
       const images = Array.isArray(result.images) ? result.images : [result]
-      const paths: string[] = []
-      for (const image of images) {
-        const base64 = isObject(image) ? image.b64_json : undefined
-        if (typeof base64 === 'string' && base64 !== '') paths.push(await answer.file(base64))
-      }
-      if (paths.length === 0) throw missingResult(answer.value, upstream.clean)
-      return await publishOutputs(job, paths)
+      const pictures = images.flatMap((image) => (isObject(image) && image.b64_json) || [])
+      if (pictures.length === 0) throw missingResult(answer, upstream.clean)
+      return await publishOutputs(job, await fetchFiles(pictures, (base64) => saveBase64(base64, job)))
     },
 
     /** The server cannot stop a job that it draws, and answers 409. */

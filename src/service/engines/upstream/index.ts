@@ -3,18 +3,16 @@
  * answers, and errors that a person can read. A request is sent once, unless the server certainly did not accept it:
  * some of these servers cost money.
  */
-import { randomUUID } from 'node:crypto'
-import { rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { decodedBody } from '../../../host/content-encoding.js'
 import { HttpFailure, type HttpResponse } from '../../../host/http.js'
 import { BodyTooLarge, readText } from '../../../host/receive-text.js'
 import { retryErrors } from '../../../host/retry.js'
 import { parseJson } from '../../../protocol/parse.js'
 import { createReferenceFetch, type ReferenceFetch } from '../../references/reference-fetch.js'
+import { checkStructure } from '../../rules/create-request.js'
 import type { UpstreamJob } from '../engine.js'
 import type { ServerParts } from '../read-engine.js'
-import { type JsonAnswer, MAX_FILE_BYTES, readJsonAnswer, tooLarge } from './json-answer.js'
+import { MAX_FILE_BYTES, saveFile } from './outputs.js'
 import { type FormField, fileBody, formBody, jsonBody, type SourceFile } from './request-body.js'
 import { createUntilReady, type SendHooks } from './until-ready.js'
 import {
@@ -22,7 +20,7 @@ import {
   type CleanText,
   createCleanText,
   isTransient,
-  JobEnded,
+  UnusableAnswer,
   UpstreamError,
 } from './upstream-error.js'
 
@@ -56,11 +54,9 @@ export interface UpstreamRequest extends SendHooks {
   readonly once?: boolean
   /** Ends a request that was sent, in place of the usual signal, which then ends only the wait for the server. */
   readonly sentSignal?: AbortSignal
-  /** Limit of `value`; default: 4 MiB. */
-  readonly maxBytes?: number
+  /** Maximum number of values in a JSON answer. Default: that of a request to the service. */
+  readonly maxValues?: number
 }
-
-type ReadBody<Value> = (body: AsyncIterable<Uint8Array>) => Promise<Value>
 
 /**
  * Every method rejects with the reason of the signal when it is aborted, else with an `UpstreamError`. Requests are
@@ -70,11 +66,10 @@ type ReadBody<Value> = (body: AsyncIterable<Uint8Array>) => Promise<Value>
 export interface Upstream {
   /** Resolves with an answer of status 2xx, whose body must be read or discarded. */
   send(request: UpstreamRequest, signal: AbortSignal): Promise<HttpResponse>
-  json(request: UpstreamRequest, job: UpstreamJob): Promise<JsonAnswer>
-  /** Resolves with a small JSON answer, without files. */
+  /** Resolves with a JSON answer of at most 64 MiB. */
   value(request: UpstreamRequest, signal: AbortSignal): Promise<unknown>
-  /** Resolves with what `work` returns for the body of the answer, which has no limit. */
-  stream<Value>(request: UpstreamRequest, signal: AbortSignal, work: ReadBody<Value>): Promise<Value>
+  /** Like `value`, for the request that renders a run. */
+  json(request: UpstreamRequest, job: UpstreamJob): Promise<unknown>
   /** Gets a file at a path below `url`. Resolves with the path of a hidden file. `maxBytes`: at most 512 MiB. */
   file(path: string, job: UpstreamJob, maxBytes?: number): Promise<string>
   /**
@@ -96,7 +91,7 @@ export interface Upstream {
 /** Pauses between the tries for a result whose transfer breaks off. */
 const TRANSFER_STEPS_MS = [1_000, 2_000]
 const MAX_REDIRECTS = 5
-const MAX_VALUE_BYTES = 4 * 1_048_576
+const MAX_JSON_BYTES = 64 * 1_048_576
 
 /** Parts of a key that are shorter could be words of a message. */
 const MIN_SECRET_LENGTH = 8
@@ -115,14 +110,14 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const otherHosts = createReferenceFetch({ privateAllowed: () => false, clock, env: {} })
   const { send, get } = createRequests(options, clean, otherHosts)
 
-  /** Translates a body that breaks off. */
+  /** Translates a body that breaks off, or that is too large. */
   async function read<Value>(
     response: HttpResponse,
     signal: AbortSignal,
-    work: ReadBody<Value>,
+    work: () => Promise<Value>,
   ): Promise<Value> {
     try {
-      return await work(decodedBody(response.header, response.body))
+      return await work()
     } catch (error) {
       response.discard()
       signal.throwIfAborted()
@@ -130,57 +125,50 @@ export function createUpstream(options: UpstreamOptions): Upstream {
         throw new BrokenTransfer(clean(`The response of the model's server broke off: ${error.message}.`), {
           cause: error,
         })
-      if (!(error instanceof BodyTooLarge)) throw error
-      throw new UpstreamError("The model's server sent a larger response than expected.", {
-        status: response.status,
-      })
+      throw error instanceof BodyTooLarge ? new UnusableAnswer(response.status) : error
     }
   }
 
   /** Repeats a transfer that breaks off: the result was made, and may have been paid for. */
-  const repeated = <Value>(transfer: () => Promise<Value>, signal: AbortSignal): Promise<Value> =>
-    retryErrors(transfer, {
-      pauseMs: (error, number) => (isTransient(error) ? TRANSFER_STEPS_MS[number - 1] : undefined),
-      clock,
-      signal,
-    })
-
   const fetchFile = (
     request: () => Promise<HttpResponse>,
     { folder, signal }: UpstreamJob,
     maxBytes = MAX_FILE_BYTES,
   ): Promise<string> =>
-    repeated(async () => {
-      const response = await request()
-      return await read(response, signal, (body) => {
-        if (Number(response.header('content-length') ?? 0) > maxBytes) throw tooLarge()
-        return saveFile(body, folder, maxBytes)
-      })
-    }, signal)
+    retryErrors(
+      async () => {
+        const response = await request()
+        const declared = Number(response.header('content-length') ?? 0)
+        const body = decodedBody(response.header, response.body)
+        return await read(response, signal, () => saveFile(body, folder, maxBytes, declared))
+      },
+      {
+        pauseMs: (error, number) => (isTransient(error) ? TRANSFER_STEPS_MS[number - 1] : undefined),
+        clock,
+        signal,
+      },
+    )
 
-  const stream: Upstream['stream'] = async (request, signal, work) =>
-    await read(await send(request, signal), signal, work)
+  const value: Upstream['value'] = async (request, signal) => {
+    const response = await send(request, signal)
+    const { status } = response
+    const text = await read(response, signal, () => readText(response, MAX_JSON_BYTES))
+    try {
+      checkStructure(Buffer.from(text), request.maxValues)
+    } catch {
+      throw new UnusableAnswer(status)
+    }
+    const json = parseJson(text)
+    if (json.ok) return json.value
+    throw new UpstreamError("The model's server sent an incomplete response, or one that is not JSON.", {
+      status,
+    })
+  }
 
   return {
     send,
-    json(request, job) {
-      const transfer = () =>
-        stream({ onSend: job.onSend, onRefused: job.onRefused, ...request }, job.signal, (body) =>
-          readJsonAnswer(body, job.folder),
-        )
-      return request.method === 'GET' ? repeated(transfer, job.signal) : transfer()
-    },
-    stream,
-    async value(request, signal) {
-      const response = await send(request, signal)
-      const { status } = response
-      const json = parseJson(
-        await read(response, signal, () => readText(response, request.maxBytes ?? MAX_VALUE_BYTES)),
-      )
-      if (!json.ok)
-        throw new UpstreamError("The model's server sent a response that is not JSON.", { status })
-      return json.value
-    },
+    value,
+    json: (request, { signal, onSend, onRefused }) => value({ ...request, onSend, onRefused }, signal),
     file: (path, job, maxBytes) => fetchFile(() => send({ method: 'GET', path }, job.signal), job, maxBytes),
     async download(link, job, maxBytes) {
       if (!URL.canParse(link, base)) throw new UpstreamError("The model's server sent an invalid link.")
@@ -292,25 +280,3 @@ const isRedirect = ({ status }: HttpResponse): boolean => [301, 302, 303, 307, 3
 const isHttp = ({ protocol }: URL): boolean => protocol === 'http:' || protocol === 'https:'
 
 const base64Of = (text: string): string => Buffer.from(text).toString('base64')
-
-/** Removes the file if it is incomplete. */
-async function saveFile(body: AsyncIterable<Uint8Array>, folder: string, maxBytes: number): Promise<string> {
-  const path = join(folder, `.${randomUUID()}`)
-  let bytes = 0
-  async function* bounded(): AsyncGenerator<Uint8Array> {
-    for await (const chunk of body) {
-      bytes += chunk.byteLength
-      if (bytes > maxBytes) throw tooLarge()
-      yield chunk
-    }
-  }
-  try {
-    // Repeats writes that a full disk cuts short.
-    await writeFile(path, bounded(), { flag: 'wx', mode: 0o600 })
-    if (bytes === 0) throw new JobEnded("The model's server sent an empty result.")
-    return path
-  } catch (error) {
-    await rm(path, { force: true })
-    throw error
-  }
-}

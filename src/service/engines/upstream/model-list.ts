@@ -17,12 +17,6 @@ export async function listModels(
   return names.filter((name) => typeof name === 'string')
 }
 
-/** The only id in the list of stable-diffusion.cpp, for every model that it loads. */
-const SDCPP_MODEL = 'sd-cpp-local'
-
-export const isSdcppList = (names: readonly string[] | undefined): boolean =>
-  names?.length === 1 && names[0] === SDCPP_MODEL
-
 const MAX_LISTED = 8
 
 /** Describes the list for `rushes doctor --models`. Throws when `model` is not in it. */
@@ -35,8 +29,6 @@ export async function describeModels(
   const names = await listModels(upstream, { path, once: true }, signal)
   if (names === undefined)
     throw new UpstreamError(`The server sent no list of models at <url>/${path}. Is the url complete?`)
-  // It ignores the name of the model.
-  if (isSdcppList(names)) return `stable-diffusion.cpp, model ${SDCPP_MODEL}`
   const listed = shortened(names.slice(0, MAX_LISTED).join(', '), 300)
   const more = names.length > MAX_LISTED ? ` and ${names.length - MAX_LISTED} more` : ''
   // The title of a checkpoint ends with a hash: `flux1-dev.safetensors [a1b2c3]`.

@@ -14,11 +14,6 @@ import { type CleanText, errorTextOf, failedAnswer, isFinalAnswer, UpstreamError
 const READY_LIMIT_MS = 600_000
 const READY_STEPS_MS = [1_000, 2_000, 4_000, 8_000, 15_000]
 const MAX_ERROR_BYTES = 65_536
-/** A server that is loading answers 503 at once. After this time, it has stopped while it had the request. */
-const MIN_DEATH_MS = 5_000
-const DEATH_PAUSE_MS = 30_000
-/** Requests with which a server may stop. Another one is not sent: the run itself may be the reason. */
-const MAX_DEATHS = 3
 
 /** No byte of the request was sent. A name that is not found may be a container that is starting. */
 const NOT_READY =
@@ -29,8 +24,6 @@ type Attempt =
   | {
       readonly problem: UpstreamError
       readonly retryAfter?: string | undefined
-      /** Minimum pause before the next try. */
-      readonly pauseMs?: number
       readonly isFinal: boolean
     }
 
@@ -67,13 +60,11 @@ export function createUntilReady(parts: ServerParts, clean: CleanText): UntilRea
     { onSend, onRefused, busy = [] }: SendHooks = {},
   ): Promise<HttpResponse> {
     const startedAtMs = clock.monotonic()
-    let deaths = 0
     const sendOnce = async (): Promise<Attempt> => {
       const startedSavingAtMs = clock.now()
       await onSend?.()
       // While this process was suspended, another worker may have taken the run over. The second call then throws.
       if (clock.now() - startedSavingAtMs > MAX_SAVE_MS) await onSend?.()
-      const sentAtMs = clock.monotonic()
       // The answer may arrive after the abort, and tell that the run was not accepted.
       const sentSignal = request.signal ?? signal
       try {
@@ -81,12 +72,9 @@ export function createUntilReady(parts: ServerParts, clean: CleanText): UntilRea
         if (![503, 429, ...busy].includes(response.status)) return { response }
         const problem = await errorOf(response, sentSignal)
         const retryAfter = response.header('retry-after') ?? retryAfterIn(problem.answer)
-        const isBusy = response.status !== 503 || retryAfter !== undefined
-        const isDeath = request.isSlow && !isBusy && clock.monotonic() - sentAtMs >= MIN_DEATH_MS
-        if (isDeath && ++deaths >= MAX_DEATHS) return { problem: stopped(problem), isFinal: true }
         const isFinal =
           isFinalAnswer(problem.answer, request) || (response.status === 503 && onSend !== undefined)
-        return { problem, retryAfter, isFinal, ...(isDeath && { pauseMs: DEATH_PAUSE_MS }) }
+        return { problem, retryAfter, isFinal }
       } catch (error) {
         sentSignal.throwIfAborted()
         if (!(error instanceof HttpFailure)) throw error
@@ -105,10 +93,10 @@ export function createUntilReady(parts: ServerParts, clean: CleanText): UntilRea
     }
     const decide = (outcome: Attempt, number: number): RetryDecision<HttpResponse> => {
       if ('response' in outcome) return { done: outcome.response }
-      const { problem, retryAfter, isFinal, pauseMs = 0 } = outcome
+      const { problem, retryAfter, isFinal } = outcome
       if (isFinal || limitMs === 0) return { fail: problem }
       const askedMs = retryAfterMs(retryAfter, clock.now())
-      const waitMs = Math.max(stepOf(READY_STEPS_MS, number), askedMs, pauseMs)
+      const waitMs = Math.max(stepOf(READY_STEPS_MS, number), askedMs)
       if (clock.monotonic() - startedAtMs + waitMs <= limitMs) return { retryInMs: waitMs }
       const waited = `The model's server was not ready within ${limitMs / 60_000} minutes.`
       return { fail: new UpstreamError(`${waited} ${problem.message}`, { status: problem.status }) }
@@ -134,8 +122,3 @@ function retryAfterIn(answer: unknown): string | undefined {
 function mayRepeat({ method }: ServerRequest, { sent, code = '', isInvalidHttp }: HttpFailure): boolean {
   return sent ? method === 'GET' && !isInvalidHttp : NOT_READY.test(code)
 }
-
-const stopped = ({ message, status }: UpstreamError): UpstreamError =>
-  new UpstreamError(`The model's server stopped ${MAX_DEATHS} times while it rendered this run. ${message}`, {
-    status,
-  })

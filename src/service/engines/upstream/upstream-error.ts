@@ -38,17 +38,29 @@ export class BrokenTransfer extends UpstreamError {
   override readonly name = 'BrokenTransfer'
 }
 
+/** An answer beyond what a result needs. Another try would get the same. */
+export class UnusableAnswer extends UpstreamError {
+  override readonly name = 'UnusableAnswer'
+
+  constructor(status: number) {
+    super("The model's server sent a larger response than expected.", { status })
+  }
+}
+
 /**
  * Whether a request that only asks may succeed when it is repeated. A proxy answers with 5xx, 408 or 425, or with 200 and
  * a page. A server that answered 503 was given its time.
  */
 export function isTransient(error: unknown): boolean {
-  if (!(error instanceof UpstreamError)) return false
+  if (!(error instanceof UpstreamError) || error instanceof UnusableAnswer) return false
   const { status = 0 } = error
   return (
     error instanceof BrokenTransfer || [200, 408, 425].includes(status) || (status >= 500 && status !== 503)
   )
 }
+
+/** Whether no server answered, or one that was not ready in its time. */
+export const isUnreachable = ({ status = 503 }: UpstreamError): boolean => status === 503 || status === 429
 
 /** Whether an answer of status 503 or 429 does not come from a server that is loading or busy. */
 export function isFinalAnswer(answer: unknown, { method, url }: ServerRequest): boolean {

@@ -1,0 +1,84 @@
+/** What a provider says that it charged: from its answer to `show`, `spend` and the run object. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { createNetwork } from '../../src/host/undici.js'
+import { openModelSet } from '../../src/service/models/model-set.js'
+import { whenOver } from '../support/after-file.js'
+import { runCli } from '../support/cli.js'
+import { createManualClock } from '../support/clock.js'
+import { createInstantEngine } from '../support/engines.js'
+import { SECRET } from '../support/model-servers/fal.js'
+import { createOpenRouterServer, type OpenRouterOptions } from '../support/model-servers/openrouter.js'
+import { ask, createTestService, ended } from '../support/service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
+
+const env = { OPENROUTER_API_KEY: SECRET }
+
+/** A home with a film, whose estimate is 1.00 USD, and a picture without a price, behind a simulated OpenRouter. */
+async function createPlace(options: OpenRouterOptions = {}, price?: object) {
+  const home = temporaryFolder()
+  const clock = createManualClock()
+  const server = await createOpenRouterServer(options)
+  const network = createNetwork({ env: {}, clock })
+  whenOver(() => network.close())
+  const models = join(home, 'models')
+  mkdirSync(models)
+  const modelOf = (name: string, kind: string, more: object = {}) => {
+    const engine = { type: 'openrouter', url: server.url, model: name }
+    const input = { type: 'object', properties: { prompt: { type: 'string' } } }
+    writeFileSync(join(models, `${kind}.yaml`), JSON.stringify({ name, kind, engine, input, ...more }))
+  }
+  modelOf('acme/film', 'video', { cost: { run: 1, currency: 'USD' } })
+  modelOf('acme/still', 'image', price && { price })
+  const engine = createInstantEngine()
+  const run = (...argv: readonly string[]) =>
+    runCli(argv, { ...{ home, clock, env, engine }, fetch: network.fetch })
+  expect(await run('config', 'set', 'local.models', models)).toMatchObject({ code: 0 })
+  const make = (kind: string, model: string) =>
+    clock.runUntil(run('run', kind, '--local', '--model', model, 'a fox', '-o', join(home, `${kind}.bin`)))
+  return { run, make, clock, models, network }
+}
+
+it('stands in `show`, and in `spend` in place of the estimate, for films and pictures', async () => {
+  const { run, make } = await createPlace()
+  expect(await make('video', 'acme/film')).toMatchObject({ code: 0 })
+  const film = await run('show', '--last', '--local')
+  expect(film.stdout).toMatch(/^estimate\t1 USD$/m)
+  expect(film.stdout).toMatch(/^cost\t1\.6 USD$/m)
+  expect(await make('image', 'acme/still')).toMatchObject({ code: 0 })
+  const [picture] = (await run('list', '--json')).stdout.split('\n').map((line) => line && JSON.parse(line))
+  expect(picture).toMatchObject({ estimate: null, cost: { amount: 0.04, currency: 'USD' } })
+  expect((await run('spend')).stdout.split('\n').filter(Boolean)).toEqual([
+    'model\tacme/film\t1\t0\tUSD\t1.6\t0\t0\t0',
+    'model\tacme/still\t1\t0\tUSD\t0.04\t0\t0\t0',
+    'total\t\t2\t0\tUSD\t1.64\t0\t0\t0',
+  ])
+})
+
+it('counts for a film that failed too', async () => {
+  const { run, make } = await createPlace({ states: ['pending', 'failed'], error: 'content policy' })
+  expect(await make('video', 'acme/film')).toMatchObject({ code: 10 })
+  expect((await run('spend')).stdout).toContain('total\t\t1\t0\tUSD\t0\t1.6\t0\t0')
+})
+
+it.each([
+  ['tells it', undefined, { amount: 0.04, currency: 'USD' }],
+  ['of a run that has a price does not tell it', { run: 7 }, undefined],
+])('the run object %s', async (_, price, cost) => {
+  const { models, clock, network } = await createPlace({}, price)
+  const set = await openModelSet({ path: join(models, 'image.yaml'), env })
+  const engine = set.createEngine({
+    env,
+    clock,
+    fetch: network.fetch,
+    urls: [],
+    preview: createInstantEngine,
+  })
+  whenOver(async () => void (await engine.close?.()))
+  const service = await createTestService({ engine, models: set.models, clock })
+  const create = { model: 'acme/still', input: { prompt: 'a fox' } }
+  const { id } = (await ask(service, 'POST', '/api/v1/runs', create)).body
+  const run = await ended(service, id)
+  expect([run.status, run.cost]).toEqual(['succeeded', cost])
+})

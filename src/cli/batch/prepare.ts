@@ -169,7 +169,6 @@ export async function prepare(
     flags: { ...options, forcePending: options.force && options.only.length > 0 },
     models: await modelsByKind(ctx),
     allowOutside: options.allowOutside,
-    fileSystem: ctx.fileSystem,
     selects: await selectorFor(options.only, manifest.entries),
   })
   return {

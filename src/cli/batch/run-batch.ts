@@ -6,6 +6,7 @@ import { moveFiles, removeRemains } from '../../batch/results/move-files.js'
 import { withExtension } from '../../download/file-names.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { reasonUnwritable } from '../../host/directories.js'
+import { nameProblem } from '../../host/file-system.js'
 import { asRushesError, Interruption, interrupted } from '../../host/interrupts.js'
 import { progressOf } from '../../protocol/parse.js'
 import { type BatchEvent, type BatchOptions, carryOutPlan } from '../../runs/batch.js'
@@ -43,7 +44,7 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch): Promise<n
   const { plan: planned } = prepared
   const { limit } = prepared.options
   const active = activeSteps(planned)
-  refuseUnwritable(ctx, prepared)
+  refuseUnwritable(prepared)
   const isConnected = active.some(needsService)
   if (isConnected && prepared.missing.length > 0) throw await ctx.missingError(prepared.missing)
   const connection = isConnected ? await ctx.connect({ render: true }) : undefined
@@ -146,13 +147,13 @@ const LONGEST_EXTENSION = 'webp'
  * Throws `usage` if the output of a run cannot be written, before anything is paid for. Not for files that are only
  * renamed.
  */
-function refuseUnwritable({ fileSystem }: Context, { manifest, plan }: PreparedBatch): void {
+function refuseUnwritable({ manifest, plan }: PreparedBatch): void {
   const checked = new Set<string>()
   for (const { entry, outputs } of activeSteps(plan).filter(needsService))
     for (const { file } of outputs) {
       const row = `${entry.name}, line ${entry.at.line}`
       const path = withExtension(file, LONGEST_EXTENSION)
-      const problem = fileSystem.nameProblem(resolve(manifest.folder, path))
+      const problem = nameProblem(resolve(manifest.folder, path))
       if (problem !== undefined)
         throw usageError(`Cannot write ${file} (${row}): ${problem}. Nothing was sent.`, 'Change its output.')
       const folder = relative('.', resolve(manifest.folder, dirname(file))) || '.'
@@ -193,7 +194,7 @@ async function reserve(ctx: Context, prepared: PreparedBatch): Promise<CostEstim
 }
 
 async function movedSteps(
-  { interrupts, out, fileSystem }: Context,
+  { interrupts, out, parts: { fileSystem } }: Context,
   { manifest: { folder }, plan: { steps, counts, disk } }: PreparedBatch,
   { file }: BatchLock,
 ): Promise<readonly PlanStep[]> {

@@ -40,7 +40,7 @@ export async function revisit(
     const files = rows.flatMap((row) => journal.filesOf(row).map(({ path }) => path))
     return delivery.sidecar ? files.flatMap((each) => [each, sidecarOf(each)]) : files
   }
-  checkTarget(ctx, delivery, { runs: ids.length, own })
+  checkTarget(delivery, { runs: ids.length, own })
   const runs: KnownRun[] = []
   for await (const id of inTurns(ids, ctx.interrupts.first)) {
     const row = find(id)

@@ -16,7 +16,7 @@ import type { Connection, Context } from '../context/context.js'
 import type { CostEstimate } from '../models/prices.js'
 import { exitCodeOf } from '../process/exit.js'
 import { createRepeatedIds } from '../runs/print-run.js'
-import { withRunOutputs } from '../runs/run-outputs.js'
+import { fileUrl, RowOutputs, withRunOutputs } from '../runs/references.js'
 import type { ServiceFlags } from '../settings/globals.js'
 import { GRACE_NOTE, plural } from '../terminal/format.js'
 import { createProgress, type Progress } from '../terminal/progress.js'
@@ -27,7 +27,6 @@ import type { PreparedBatch } from './prepare.js'
 import { planLine, reportPlan, warnOfLeftRuns } from './print-plan.js'
 import { createReport } from './report.js'
 import { notesOf } from './show.js'
-import { createSourceUrls, fileUrl } from './source-urls.js'
 
 /**
  * Whether the error stops further creates. A refused input of one row says nothing about other rows, so it does not.
@@ -241,8 +240,7 @@ async function optionsOf(
   }
   const madeOf = (row: string) => file.get(row)
   const sources =
-    connection &&
-    createSourceUrls({ ...connection, address, clock, folder, madeOf, signal: interrupts.first })
+    connection && new RowOutputs({ ...connection, address, clock, folder, madeOf, signal: interrupts.first })
   return {
     ...{ plan, lock: file, name, folder, isElsewhere },
     manifest: prepared.source === '-' ? undefined : resolve(prepared.source),

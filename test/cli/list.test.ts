@@ -1,4 +1,3 @@
-import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { formatAgo } from '../../src/cli/terminal/format.js'
@@ -123,7 +122,7 @@ describe('list', () => {
       .split('\n')
       .map((line) => line.split(/ {2,}/))
     expect(header).toEqual(['RUN', 'STATUS', 'NAME', 'KIND', 'MODEL', 'AGE', 'PROMPT'])
-    expect(row).toEqual(['run_1', 'accepted', 'whale', 'image', 'acme/still-1', '1 d', 'a fox'])
+    expect(row).toEqual(['run_', 'accepted', 'whale', 'image', 'acme/still-1', '1 d', 'a fox'])
   })
 
   it('shows ids as short as they are unique in the journal', async () => {

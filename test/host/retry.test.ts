@@ -2,6 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { retryAfterMs } from '../../src/host/retry.js'
 
+const NOW_MS = Date.UTC(2026, 0, 1)
+const MOST_MS = 60_000
+
 describe('Retry-After', () => {
   it.each([
     [undefined, 0],

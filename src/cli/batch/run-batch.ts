@@ -222,8 +222,7 @@ async function batchOptions(
   }
   const madeOf = (row: string) => lock.file.get(row)
   const sources =
-    connection &&
-    new RowOutputs({ ...connection, address, clock, folder, madeOf, signal: interrupts.first })
+    connection && new RowOutputs({ ...connection, address, clock, folder, madeOf, signal: interrupts.first })
   return {
     plan,
     lock: lock.file,

@@ -179,7 +179,7 @@ runs:
   expect(sent()).toHaveLength(3)
   writeFileSync(file('mask.png'), pictureOf('another'))
   expect((await run('batch', file('shots.yaml'), '--local', '--dry-run')).stdout).toMatch(
-    /^create\tfilm\tfilm\.png\tinput changed$/m,
+    /film\.png\tinput changed/,
   )
   expect(await batch()).toMatchObject({ code: 0 })
   expect(sent()).toHaveLength(4)

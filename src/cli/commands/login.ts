@@ -171,7 +171,7 @@ async function listOf(
     clock,
     signal: interrupts.first,
     warn: out.warn,
-    models: (signal?: AbortSignal) => client.models(signal),
+    models: (at: AbortSignal) => client.models(at),
   }
   const outcome = await new KnownModels({ configFolder, stateFolder, address, ask }).ask()
   return outcome.kind === 'list' ? outcome.models : undefined

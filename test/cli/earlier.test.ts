@@ -53,14 +53,6 @@ describe('wait --last and --all', () => {
     expect(none.stderr).toMatch(/No unfinished runs/)
   })
 
-  it('--all is resumed by --all, also with few runs', async () => {
-    const service = await createCliService({ rendering: false })
-    await created(service, '-n', '2')
-    const { code, stderr } = await service.run(['wait', '--all', '--timeout', '5s'])
-    expect(code).toBe(11)
-    expect(stderr).toContain('2 runs are still running after 5 s.\n  Resume with `rushes wait --all`.')
-  })
-
   it.each(['wait', 'download'])(
     '--last of %s uses the -o of the run until it has a file',
     async (command) => {

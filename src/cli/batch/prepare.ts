@@ -21,7 +21,7 @@ import { KINDS, type Kind } from '../../protocol/models.js'
 import type { BatchEvent } from '../../runs/batch.js'
 import type { Context } from '../context/context.js'
 import { readPath, readStdin } from '../process/io.js'
-import { identifyMediaFile } from '../runs/media-files.js'
+import { identifyMediaFile } from '../runs/references.js'
 import { type Missing, missingError, missingModel, modelsByKind } from '../settings/required-settings.js'
 import { plural } from '../terminal/format.js'
 import { annotate, MAX_LINE_ANNOTATIONS } from './ci-reports.js'
@@ -205,7 +205,6 @@ export async function prepare(
     flags: { force, forcePending: force && only.length > 0, overwrite, resubmitUnconfirmed },
     models: await modelsByKind(ctx),
     allowOutside: words.flags.allowOutside === true,
-    fileSystem: ctx.fileSystem,
     selects: await selectorFor(only, manifest.entries),
   })
   return {

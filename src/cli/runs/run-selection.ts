@@ -11,8 +11,7 @@ import type { Context } from '../context/context.js'
 import { labelFilter, labelsOf } from '../flags/labels.js'
 import { choiceOption, orList } from '../flags/values.js'
 import { readIds } from '../process/io.js'
-import { allUnfinished, idsNamed, lastRun } from './journal-rows.js'
-import { type SelectedRuns, selectIds, selectRows } from './where.js'
+import { allUnfinished, idsNamed, lastRun, type SelectedRuns, selectIds, selectRows } from './journal-rows.js'
 
 export interface RunChoice {
   /** Ids as typed. `-` means that the ids are read from standard input. */

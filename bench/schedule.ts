@@ -2,7 +2,7 @@
  * The scheduler of batches against what else one would do, in simulated time over many draws: `npm run bench -- schedule`. The real
  * limiter and the real scheduler, on a clock that jumps from event to event. Prints Markdown tables.
  */
-
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Limiter } from '../src/limiter/index.js'
 import { median, row } from './table.js'
 import { floorOf, ours, plainQueue, random, tenInFlight, type Way } from './ways.js'
@@ -46,7 +46,8 @@ function createVirtualClock() {
         isDone = true
       })
       for (;;) {
-        await new Promise((resolve) => setImmediate(resolve))
+        // A schedule begins two turns of the event loop after its call.
+        for (let turn = 0; turn < 3; turn++) await nextTurn()
         if (isDone) return work
         let first: Timer | undefined
         for (const timer of timers) if (first === undefined || timer.atMs < first.atMs) first = timer

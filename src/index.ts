@@ -9,7 +9,7 @@
  *
  * This file is the whole public interface; docs/library.md shows how to use it.
  */
-import { type Accepted, type CreateBody, createApiClient, encodeCreate } from './client/index.js'
+import { type Accepted, ApiClient, type CreateBody, encodeCreate } from './client/index.js'
 import { withoutUrls } from './client/run-errors.js'
 import { parseApiKey, parseBaseUrl } from './client/service-access.js'
 import { createDownloader, folderTarget } from './download/index.js'
@@ -126,7 +126,7 @@ export function createClient(options: CreateClientOptions): Client {
     options.fetch === undefined
       ? createNetwork({ env: options.env ?? process.env, clock })
       : { fetch: options.fetch, close: async () => {} }
-  const api = createApiClient({
+  const api = new ApiClient({
     baseUrl: parseBaseUrl(options.baseUrl, { allowHttp: options.allowHttp ?? false }),
     apiKey: parseApiKey(options.apiKey, 'the option apiKey'),
     fetch: network.fetch,

@@ -1,5 +1,5 @@
 /**
- * Typed access to the service: each function sends one kind of request. Uses one `Fetch` and one rate limiter, and repeats
+ * Typed access to the service: each method sends one kind of request. Uses one `Fetch` and one rate limiter, and repeats
  * a create only if the service definitely did not accept it. Runs are followed in `src/runs`.
  */
 import type { Clock } from '../host/clock.js'
@@ -7,18 +7,16 @@ import type { Fetch } from '../host/http.js'
 import { checkRunId } from '../protocol/id.js'
 import { createRedact } from '../protocol/redact.js'
 import type { RunState } from '../protocol/run-state.js'
-import { type CreateBody, createRun, encodeCreate } from './create.js'
-import type { Accepted, CreateOutcome } from './create-outcome.js'
-import { fetchModels, type ModelsOutcome } from './fetch-models.js'
 import {
-  cancelWithRetry,
-  fetchStatus,
-  fetchStatusWithRetry,
-  type OnState,
-  type StatusEngine,
-  type StatusOutcome,
-} from './fetch-status.js'
+  type Accepted,
+  type CreateBody,
+  type CreateHooks,
+  type CreateOutcome,
+  createRun,
+  encodeCreate,
+} from './create.js'
 import {
+  type Engine,
   pipe,
   type RateLimiter,
   type Trace,
@@ -27,7 +25,14 @@ import {
   withLimit,
   withTrace,
 } from './requests.js'
-import { originOf } from './service-access.js'
+import {
+  cancelWithRetry,
+  fetchModels,
+  fetchStatus,
+  fetchStatusWithRetry,
+  type ModelsOutcome,
+  type StatusOutcome,
+} from './status.js'
 
 export interface ClientOptions {
   /** Base URL as returned by `parseBaseUrl`. */
@@ -43,68 +48,59 @@ export interface ClientOptions {
   readonly trace?: Trace | undefined
 }
 
-interface CreateHooks {
-  readonly signal?: AbortSignal | undefined
-  /** Called after the rate limiter's grant, directly before the bytes are sent; once per attempt. */
-  beforeSend?(): void | Promise<void>
-  /** Called with the outcome of each attempt, as soon as it is known. */
-  onOutcome?(outcome: CreateOutcome): void
-  /** Called when the service did not accept the create and it will be sent again. */
-  onRetry?(waitMs: number, why: 'rate-limited' | 'unconnected'): void
-}
-
-export interface ApiClient {
+export class ApiClient {
   readonly baseUrl: string
-  create(body: CreateBody | Uint8Array, options?: CreateHooks): Promise<Accepted>
   readonly limiter: RateLimiter
+  /** Sends with the key, and without the limit. */
+  readonly #send: Fetch
+  readonly #engine: Engine
+
+  constructor(options: ClientOptions) {
+    const { baseUrl, apiKey, limiter, clock, runIdField, failureStatuses = [] } = options
+    this.baseUrl = baseUrl
+    this.limiter = limiter
+    this.#send = pipe(
+      options.fetch,
+      withHttpFailures,
+      withKey(apiKey, new URL(baseUrl).origin),
+      withTrace(options.trace, clock),
+    )
+    const send = pipe(this.#send, withLimit(limiter, 'status'))
+    const redact = createRedact(apiKey)
+    this.#engine = { baseUrl, send, limiter, clock, redact, failureStatuses, runIdField }
+  }
+
+  async create(body: CreateBody | Uint8Array, hooks: CreateHooks = {}): Promise<Accepted> {
+    const send = pipe(this.#send, withLimit(this.limiter, 'create', hooks.beforeSend))
+    const bytes = body instanceof Uint8Array ? body : encodeCreate(body)
+    return createRun({ ...this.#engine, send }, bytes, hooks)
+  }
+
   /** Sends one status request. `onSend` is called directly before. Rejects only with the signal's reason. */
-  status(id: string, signal?: AbortSignal, onSend?: () => void): Promise<StatusOutcome>
+  status(id: string, signal?: AbortSignal, onSend?: () => void): Promise<StatusOutcome> {
+    const send = pipe(this.#send, withLimit(this.limiter, 'status', onSend))
+    return fetchStatus({ ...this.#engine, send }, id, signal)
+  }
+
   /**
    * Sends one status request; retries up to three times if it fails, or if a run succeeded without URLs. Such a state
    * has `withoutUrls`, and `onWithoutUrls` is called with the first one at once.
    */
-  get(id: string, signal?: AbortSignal, onWithoutUrls?: OnState): Promise<RunState>
+  async get(id: string, signal?: AbortSignal, onWithoutUrls?: (state: RunState) => void): Promise<RunState> {
+    return fetchStatusWithRetry(this.#engine, checkRunId(id), signal, onWithoutUrls)
+  }
+
   /**
    * Asks the service to cancel a run, with up to three retries, and returns its state. Throws with exit code 3 if the
    * service cannot cancel runs.
    */
-  cancel(id: string, signal?: AbortSignal): Promise<RunState>
-  /** Asks for the list of models, once. Rejects only with the signal's reason. */
-  models(signal?: AbortSignal): Promise<ModelsOutcome>
-}
-
-export function createApiClient(options: ClientOptions): ApiClient {
-  const { baseUrl, limiter, clock, runIdField, failureStatuses = [] } = options
-  const keyed = pipe(
-    options.fetch,
-    withHttpFailures,
-    withKey(options.apiKey, originOf(baseUrl)),
-    withTrace(options.trace, clock),
-  )
-  const redact = createRedact(options.apiKey)
-  const engine: StatusEngine = {
-    baseUrl,
-    send: pipe(keyed, withLimit(limiter, 'status')),
-    limiter,
-    clock,
-    failureStatuses,
-    runIdField,
-    redact,
+  async cancel(id: string, signal?: AbortSignal): Promise<RunState> {
+    return cancelWithRetry(this.#engine, checkRunId(id), signal)
   }
-  return {
-    baseUrl,
-    async create(body, { signal, beforeSend, ...listeners } = {}) {
-      const send = pipe(keyed, withLimit(limiter, 'create', beforeSend))
-      const bytes = body instanceof Uint8Array ? body : encodeCreate(body)
-      return createRun({ baseUrl, send, limiter, clock, runIdField, redact, ...listeners }, bytes, signal)
-    },
-    limiter,
-    status: (id, signal, onSend) =>
-      fetchStatus({ ...engine, send: pipe(keyed, withLimit(limiter, 'status', onSend)) }, id, signal),
-    get: async (id, signal, onWithoutUrls) =>
-      fetchStatusWithRetry(engine, checkRunId(id), signal, onWithoutUrls),
-    cancel: async (id, signal) => cancelWithRetry(engine, checkRunId(id), signal),
-    models: (signal) => fetchModels(engine, signal),
+
+  /** Asks for the list of models, once. Rejects only with the signal's reason. */
+  models(signal?: AbortSignal): Promise<ModelsOutcome> {
+    return fetchModels(this.#engine, signal)
   }
 }
 

@@ -18,12 +18,16 @@ export interface RateLimiter {
   load(): number
 }
 
-export interface RequestParts {
+/** What every request of a client uses. */
+export interface Engine {
   readonly baseUrl: string
   readonly send: Fetch
   readonly limiter: RateLimiter
   readonly clock: Clock
-  redact?(text: string): string
+  /** Removes the API key: some services include the request in their error messages, which end up in logs. */
+  redact(text: string): string
+  readonly failureStatuses: readonly string[]
+  readonly runIdField: string | undefined
 }
 
 export type Trace = (line: string) => void
@@ -107,13 +111,10 @@ export interface ServiceAnswer {
   readonly retryAfter: string | undefined
 }
 
-/**
- * Reads a response, as much as arrives. `failure`: why the body is not complete. `redact` removes secrets: some
- * services include the request in their error messages, which end up in logs.
- */
+/** Reads a response, as much as arrives. `failure`: why the body is not complete. */
 export async function receiveAnswer(
   response: HttpResponse,
-  redact: Redact = (text) => text,
+  redact: Engine['redact'],
 ): Promise<{ readonly answer: ServiceAnswer; readonly failure?: unknown }> {
   const location = response.header('location')
   const { text, binary, undecodable, failure } = await receiveText(response, MAX_ANSWER_BYTES)
@@ -124,28 +125,24 @@ export async function receiveAnswer(
       location: location === undefined ? undefined : redact(location),
       retryAfter: response.header('retry-after'),
       text: redact(text),
-      ...(binary && { base64: base64Of(binary, redact) }),
+      // The bytes themselves are redacted, because the key cannot be found in base64.
+      base64:
+        binary && Buffer.from(redact(Buffer.from(binary).toString('latin1')), 'latin1').toString('base64'),
       unreadable: undecodable,
     },
   }
 }
-
-/** Redacts the bytes themselves, because the key cannot be found in base64. */
-const base64Of = (bytes: Uint8Array, redact: Redact): string =>
-  Buffer.from(redact(Buffer.from(bytes).toString('latin1')), 'latin1').toString('base64')
 
 /** Returns the whole body in a form that can be printed and stored. */
 export const wholeBody = ({ text, base64 }: ServiceAnswer): string =>
   base64 === undefined ? text : `base64:${base64}`
 
 /** Reads a complete response. Throws `BodyTooLarge`, `HttpFailure` or the reason of the request's signal. */
-export async function readAnswer(response: HttpResponse, redact?: Redact): Promise<ServiceAnswer> {
+export async function readAnswer(response: HttpResponse, redact: Engine['redact']): Promise<ServiceAnswer> {
   const { answer, failure } = await receiveAnswer(response, redact)
   if (failure !== undefined) throw failure
   return answer
 }
-
-type Redact = (text: string) => string
 
 /**
  * Returns the error for a response, by the table of codes. Without a known code, the HTTP status decides. A 404 means a

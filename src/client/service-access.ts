@@ -39,8 +39,6 @@ export function parseBaseUrl(text: string, { allowHttp = false }: { allowHttp?: 
   return `${url.origin}${url.pathname.replace(/\/+$/, '').replace(API_PATH, '')}`
 }
 
-export const originOf = (baseUrl: string): string => new URL(baseUrl).origin
-
 /** Maximum length of an API key: common servers accept headers of 8 to 16 KiB, and a long JWT has 4 KiB. */
 export const MAX_KEY_LENGTH = 16_384
 

@@ -56,38 +56,6 @@ export const mayHaveExpired = ({ status }: AttemptFailed): boolean =>
 
 /** New bytes that count as progress: failures are then counted from one again. */
 export const PROGRESS_BYTES = 1_048_576
-/** Maximum number of tries in total: enough for 2 GiB over a connection that breaks every 21 MiB. */
-export const MAX_TRIES = 100
-
-/**
- * Allows five retries. The count restarts with every new mebibyte: otherwise a large file would never complete over a
- * connection that breaks every hundred megabytes. Bytes that are downloaded a second time do not count as progress, and
- * the total number of tries is limited.
- */
-interface RetryBudget {
-  /** Failed tries in a row without progress. */
-  readonly failures: number
-  /** Total number of failed tries. */
-  readonly tries: number
-  /** Number of useful bytes when the count last restarted. */
-  readonly furthestBytes: number
-}
-
-/** `usefulBytes`: bytes of an earlier command from which the download can resume. */
-export const NEW_BUDGET: RetryBudget = { failures: 0, tries: 0, furthestBytes: 0 }
-
-/** Returns the budget after a failed try. `usefulBytes`: bytes from which the next try can resume. */
-export function afterFailedTry(
-  { failures, tries, furthestBytes }: RetryBudget,
-  usefulBytes: number,
-): RetryBudget {
-  const hasProgress = usefulBytes >= furthestBytes + PROGRESS_BYTES
-  return {
-    failures: hasProgress ? 1 : failures + 1,
-    tries: tries + 1,
-    furthestBytes: hasProgress ? usefulBytes : furthestBytes,
-  }
-}
 
 /** Describes why a file cannot be written. ENOENT then means that its folder is missing. */
 export const describeFileError = (error: unknown): string =>

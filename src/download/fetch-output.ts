@@ -1,41 +1,44 @@
 /**
  * Downloads one output to a complete part file, with retries, and with a fresh link when the old one may have expired.
  */
+import { createHash } from 'node:crypto'
+import { type FileHandle, open } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { messageOf } from '../errors.js'
 import type { Clock } from '../host/clock.js'
+import { isFolder, makeFolders } from '../host/directories.js'
 import type { FileSystem } from '../host/file-system.js'
+import { flush, removeFile, temporaryBeside, writeFully } from '../host/files.js'
 import { type Fetch, HttpFailure } from '../host/http.js'
 import { retry } from '../host/retry.js'
-import type { FileMeter } from './download-progress.js'
+import type { DownloadedFile } from '../protocol/media.js'
 import {
   AttemptFailed,
-  afterFailedTry,
   downloadFailed,
-  MAX_TRIES,
   mayHaveExpired,
-  NEW_BUDGET,
+  PROGRESS_BYTES,
   waitAfter,
   withWriteErrors,
 } from './failures.js'
 import { type FileKind, HEAD_BYTES, kindOf } from './file-kind.js'
+import { withExtension } from './file-names.js'
+import { refuseObstacle } from './final-files.js'
 import {
   checked,
   decoded,
-  inPieces,
   type OutputRequest,
   type OutputResponse,
   parseOutputUrl,
   printableUrl,
   sendRequest,
 } from './output-request.js'
-import type { Part } from './part-file.js'
 import {
   continuationOf,
   declaredLength,
   metadataOf,
+  type PartMetadata,
   resumePlan,
   totalOf,
-  usefulBytes,
 } from './resume-plan.js'
 
 export interface DownloaderOptions {
@@ -52,51 +55,103 @@ export interface OutputLink {
   readonly freshUrl?: (() => Promise<string | undefined>) | undefined
 }
 
-/** A part with its final path. */
-export interface OpenedPart {
-  readonly part: Part
-  readonly path: string
-  readonly kind: FileKind
+/** Counts the progress of one file. */
+export interface FileMeter {
+  /** Resets the count for a new attempt. */
+  restart(): void
+  expect(bytes: number | undefined): void
+  receive(bytes: number): void
 }
 
-/** The part of one output over all attempts of a command. */
-export interface PartSession {
-  /** Undefined until `open`. */
-  readonly opened: OpenedPart | undefined
-  /** Kind of output that the run makes (`image`, `video`, …); undefined if unknown. */
-  readonly expectedKind: string | undefined
-  /** Throws `download_failed` if an obstacle is at the final path. */
-  open(kind: FileKind): Promise<OpenedPart>
-}
-
-interface FetchOptions {
-  readonly session: PartSession
+export interface OutputJob {
+  readonly source: OutputLink
+  /** `image`, `video`, …; undefined if unknown. */
+  readonly kind: string | undefined
+  /** Path of the file. May contain `{ext}`, which the first bytes decide. */
+  readonly name: string
+  readonly overwrite: boolean
+  readonly owner?: string | undefined
   readonly meter: FileMeter
   readonly signal: AbortSignal | undefined
 }
 
-type TryOutcome = (FetchedPart & { readonly url: string }) | AttemptFailed
+/** A complete part, the file that it becomes, and how its type was found. */
+export interface FetchedOutput {
+  readonly part: Part
+  readonly file: DownloadedFile
+  readonly kind: FileKind
+}
 
-/**
- * Downloads an output to a part. Throws `download_failed` or the signal's reason. The caller moves or discards the part.
- */
-export async function fetchOutput(
-  { fetch, clock, random }: DownloaderOptions,
-  { url: firstUrl, freshUrl }: OutputLink,
-  { session, meter, signal }: FetchOptions,
-): Promise<FetchedPart & { readonly url: string }> {
-  let address = firstUrl
-  let askForFreshUrl = freshUrl
-  const useful = () => usefulBytes(session.opened?.part.metadata, session.opened?.part.bytes ?? 0)
-  let budget = NEW_BUDGET
+/** The download of one output, over all its tries. The caller moves the part, and calls `discard`. */
+export class OutputDownload {
+  readonly #options: DownloaderOptions
+  readonly #job: OutputJob
+  #url: string
+  /** Asks for a fresh link. Undefined while this link may not be replaced. */
+  #freshUrl: OutputLink['freshUrl']
+  #part: Part | undefined
+  /** Final path and type, which the first bytes of the file decide. */
+  #path = ''
+  #kind: FileKind | undefined
+  /** Failed tries in a row without progress. */
+  #failures = 0
+  /** Number of useful bytes at the last progress. */
+  #furthestBytes = 0
 
-  async function tryOnce(): Promise<TryOutcome> {
-    const url = parseOutputUrl(address)
+  constructor(options: DownloaderOptions, job: OutputJob) {
+    this.#options = options
+    this.#job = job
+    this.#url = job.source.url
+    this.#freshUrl = job.source.freshUrl
+  }
+
+  /** Throws `download_failed` or the signal's reason. */
+  fetch(): Promise<FetchedOutput> {
+    const { clock, random } = this.#options
+    return retry<FetchedOutput | AttemptFailed, FetchedOutput>({
+      clock,
+      signal: this.#job.signal,
+      attempt: async () => {
+        const outcome = await this.#tryOnce()
+        const isExpired = outcome instanceof AttemptFailed && mayHaveExpired(outcome)
+        return isExpired && this.#freshUrl !== undefined ? this.#tryWithFreshUrl(outcome) : outcome
+      },
+      decide: (outcome, tries) => {
+        if (!(outcome instanceof AttemptFailed)) return { done: outcome }
+        this.#countFailure()
+        const retryInMs = waitAfter(outcome, this.#failures, random())
+        return retryInMs === undefined ? { fail: this.#finalError(outcome, tries) } : { retryInMs }
+      },
+    })
+  }
+
+  /** Removes the part, if it was not moved. Never throws. */
+  async discard(): Promise<void> {
+    await this.#part?.discard()
+  }
+
+  /**
+   * Failures count from one again after each new mebibyte: otherwise a large file would never complete over a connection
+   * that breaks every hundred megabytes. Bytes that are downloaded a second time are no progress.
+   */
+  #countFailure(): void {
+    const { metadata, bytes = 0 } = this.#part ?? {}
+    const usefulBytes = resumePlan(metadata, bytes).kind === 'restart' ? 0 : bytes
+    const hasProgress = usefulBytes >= this.#furthestBytes + PROGRESS_BYTES
+    this.#failures = hasProgress ? 1 : this.#failures + 1
+    if (!hasProgress) return
+    this.#furthestBytes = usefulBytes
+    this.#freshUrl = this.#job.source.freshUrl
+  }
+
+  async #tryOnce(): Promise<FetchedOutput | AttemptFailed> {
+    const { fetch, clock } = this.#options
+    const { signal } = this.#job
+    const url = parseOutputUrl(this.#url)
     if (url === undefined)
       return new AttemptFailed('the URL is not an http or https URL', { isRetryable: false })
     try {
-      const request = { fetch, url, signal, nowMs: clock.now() }
-      return { ...(await transfer(request, session, meter)), url: address }
+      return await this.#transfer({ fetch, url, signal, nowMs: clock.now() })
     } catch (error) {
       signal?.throwIfAborted()
       if (error instanceof AttemptFailed) return error
@@ -104,156 +159,126 @@ export async function fetchOutput(
     }
   }
 
-  async function tryWithFreshUrl(failure: AttemptFailed): Promise<TryOutcome> {
-    const askOnce = askForFreshUrl
-    askForFreshUrl = undefined
+  async #tryWithFreshUrl(failure: AttemptFailed): Promise<FetchedOutput | AttemptFailed> {
+    const askOnce = this.#freshUrl
+    this.#freshUrl = undefined
     let fresh: string | undefined
     try {
       fresh = await askOnce?.()
     } catch (error) {
-      signal?.throwIfAborted()
-      const why = messageOf(error)
-      const { status } = failure
-      return new AttemptFailed(`${failure.message}, and the service gave no new link: ${why}`, {
-        isRetryable: false,
-        status,
-        cause: error,
-      })
+      this.#job.signal?.throwIfAborted()
+      const { message, status } = failure
+      const why = `${message}, and the service gave no new link: ${messageOf(error)}`
+      return new AttemptFailed(why, { isRetryable: false, status, cause: error })
     }
-    if (fresh === undefined || fresh === address) return failure
-    address = fresh
-    return tryOnce()
+    if (fresh === undefined || fresh === this.#url) return failure
+    this.#url = fresh
+    return this.#tryOnce()
   }
 
-  return retry<TryOutcome, FetchedPart & { readonly url: string }>({
-    clock,
-    signal,
-    async attempt() {
-      const outcome = await tryOnce()
-      return outcome instanceof AttemptFailed && mayHaveExpired(outcome) && askForFreshUrl !== undefined
-        ? tryWithFreshUrl(outcome)
-        : outcome
-    },
-    decide(outcome) {
-      if (!(outcome instanceof AttemptFailed)) return { done: outcome }
-      const { furthestBytes } = budget
-      budget = afterFailedTry(budget, useful())
-      const { failures, tries } = budget
-      // The link may be refreshed once more after progress.
-      if (budget.furthestBytes > furthestBytes) askForFreshUrl = freshUrl
-      const retryInMs = tries < MAX_TRIES ? waitAfter(outcome, failures, random()) : undefined
-      return retryInMs === undefined ? { fail: finalError(address, outcome, tries) } : { retryInMs }
-    },
-  })
-}
-
-function finalError(address: string, failure: AttemptFailed, tries: number): Error {
-  const times = tries > 1 ? ` (tried ${tries} times)` : ''
-  return downloadFailed(`Could not download ${printableUrl(address)}: ${failure.message}${times}`, {
-    cause: failure,
-    httpStatus: failure.status,
-    hint: failure.cause instanceof HttpFailure ? failure.cause.advice : undefined,
-  })
-}
-
-interface FetchedPart extends OpenedPart {
-  readonly bytes: number
-  readonly sha256: string
-}
-
-/**
- * Makes one attempt, from the request to a complete, checked part. Received bytes are kept in the part. Throws
- * `AttemptFailed` for the network, `RushesError` for the disk, and the signal's reason.
- */
-export async function transfer(
-  request: OutputRequest,
-  session: PartSession,
-  meter: FileMeter,
-): Promise<FetchedPart> {
-  const { opened } = session
-  const part = opened?.part
-  const plan = resumePlan(part?.metadata, part?.bytes ?? 0)
-  meter.restart()
-  if (opened === undefined || part === undefined || plan.kind === 'restart')
-    return receiveAll(await sendRequest(request), request, session, meter)
-  const response = await sendRequest({ ...request, from: plan })
-  switch (continuationOf(plan, response.response)) {
-    case 'append':
-      return receiveRest(response, opened, request, meter)
-    case 'restart':
-      return receiveAll(response, request, session, meter)
-    case 'mismatch':
-      response.response.discard()
-      await withWriteErrors(part.path, () => part.restart(undefined))
-      return transfer(request, session, meter)
-  }
-}
-
-/** Receives the file from its first byte. */
-async function receiveAll(
-  { response, url }: OutputResponse,
-  { signal }: OutputRequest,
-  session: PartSession,
-  meter: FileMeter,
-): Promise<FetchedPart> {
-  meter.expect(declaredLength(response.header))
-  let opened: OpenedPart | undefined
-  try {
-    for await (const chunks of inPieces(decoded(response, meter.receive, signal), HEAD_BYTES)) {
-      if (opened === undefined) {
-        const head = Buffer.concat(chunks)
-        const kind = await kindOf({ contentType: response.header('content-type'), url, head })
-        refuseWebPage(kind, session.expectedKind)
-        opened = await session.open(kind)
-        const { part, path } = opened
-        await withWriteErrors(path, () => part.restart(metadataOf(response.header)))
-      }
-      const { part, path } = opened
-      await withWriteErrors(path, () => part.write(chunks))
-    }
-    if (opened === undefined) throw new AttemptFailed('the response is empty', { isRetryable: true })
-    return await sealed(opened, signal)
-  } finally {
-    response.discard()
-  }
-}
-
-/** Receives the bytes that are missing in the part. */
-async function receiveRest(
-  { response }: OutputResponse,
-  opened: OpenedPart,
-  { signal }: OutputRequest,
-  meter: FileMeter,
-): Promise<FetchedPart> {
-  try {
-    const { part } = opened
-    const totalBytes = part.metadata?.totalBytes ?? totalOf(response.header)
-    meter.receive(part.bytes)
-    meter.expect(totalBytes)
-    for await (const chunks of inPieces(checked(response, meter.receive, signal)))
-      await withWriteErrors(opened.path, () => part.write(chunks))
-    return await sealed(opened, signal, totalBytes)
-  } finally {
-    response.discard()
-  }
-}
-
-async function sealed(
-  { part, path, kind }: OpenedPart,
-  signal: AbortSignal | undefined,
-  totalBytes = part.metadata?.totalBytes,
-): Promise<FetchedPart> {
-  if (totalBytes !== undefined && part.bytes !== totalBytes) {
-    const { bytes } = part
-    // If bytes are missing, the download can be resumed. If there are too many, it must restart.
-    if (bytes > totalBytes) await withWriteErrors(path, () => part.restart(undefined))
-    throw new AttemptFailed(`the parts of the file have ${bytes} bytes instead of ${totalBytes}`, {
-      isRetryable: true,
+  #finalError(failure: AttemptFailed, tries: number): Error {
+    const times = tries > 1 ? ` (tried ${tries} times)` : ''
+    return downloadFailed(`Could not download ${printableUrl(this.#url)}: ${failure.message}${times}`, {
+      cause: failure,
+      httpStatus: failure.status,
+      hint: failure.cause instanceof HttpFailure ? failure.cause.advice : undefined,
     })
   }
-  const content = await withWriteErrors(path, () => part.seal())
-  signal?.throwIfAborted()
-  return { part, path, kind, ...content }
+
+  /**
+   * Makes one attempt, from the request to a complete, checked part. Received bytes are kept in the part. Throws
+   * `AttemptFailed` for the network, `RushesError` for the disk, and the signal's reason.
+   */
+  async #transfer(request: OutputRequest): Promise<FetchedOutput> {
+    const part = this.#part
+    const plan = resumePlan(part?.metadata, part?.bytes ?? 0)
+    this.#job.meter.restart()
+    if (part === undefined || plan.kind === 'restart') return this.#receiveAll(await sendRequest(request))
+    const answer = await sendRequest({ ...request, from: plan })
+    const { response } = answer
+    const continuation = continuationOf(plan, response)
+    if (continuation === 'restart') return this.#receiveAll(answer)
+    if (continuation === 'append') return this.#receiveRest(answer, part)
+    response.discard()
+    await this.#onDisk(() => part.restart(undefined))
+    return this.#transfer(request)
+  }
+
+  /** Receives the file from its first byte. */
+  async #receiveAll(answer: OutputResponse): Promise<FetchedOutput> {
+    const { meter, signal } = this.#job
+    const { response } = answer
+    meter.expect(declaredLength(response.header))
+    let part: Part | undefined
+    let head = Buffer.alloc(0)
+    try {
+      for await (const chunk of decoded(response, meter.receive, signal)) {
+        if (part !== undefined) await this.#write(part, chunk)
+        else {
+          head = Buffer.concat([head, chunk])
+          if (head.byteLength >= HEAD_BYTES) part = await this.#begin(answer, head)
+        }
+      }
+      if (head.byteLength === 0) throw new AttemptFailed('the response is empty', { isRetryable: true })
+      return await this.#sealed(part ?? (await this.#begin(answer, head)))
+    } finally {
+      response.discard()
+    }
+  }
+
+  /** Receives the bytes that are missing in the part. */
+  async #receiveRest({ response }: OutputResponse, part: Part): Promise<FetchedOutput> {
+    const { meter, signal } = this.#job
+    try {
+      const totalBytes = part.metadata?.totalBytes ?? totalOf(response.header)
+      meter.receive(part.bytes)
+      meter.expect(totalBytes)
+      for await (const chunk of checked(response, meter.receive, signal)) await this.#write(part, chunk)
+      return await this.#sealed(part, totalBytes)
+    } finally {
+      response.discard()
+    }
+  }
+
+  /** Opens the part, or empties it, when the first bytes of the file have arrived. */
+  async #begin({ response: { header }, url }: OutputResponse, head: Uint8Array): Promise<Part> {
+    const { name, overwrite, owner, kind: expected } = this.#job
+    const kind = await kindOf({ contentType: header('content-type'), url, head })
+    refuseWebPage(kind, expected)
+    const path = withExtension(name, kind.extension)
+    // Fail before downloading.
+    if (path !== name) refuseObstacle(path, overwrite)
+    this.#path = path
+    this.#kind = kind
+    const part = this.#part ?? (await this.#onDisk(() => createPart(path, owner)))
+    this.#part = part
+    await this.#onDisk(() => part.restart(metadataOf(header)))
+    await this.#write(part, head)
+    return part
+  }
+
+  async #sealed(part: Part, totalBytes = part.metadata?.totalBytes): Promise<FetchedOutput> {
+    const { bytes } = part
+    if (totalBytes !== undefined && bytes !== totalBytes) {
+      // If bytes are missing, the download can be resumed. If there are too many, it must restart.
+      if (bytes > totalBytes) await this.#onDisk(() => part.restart(undefined))
+      const why = `the parts of the file have ${bytes} bytes instead of ${totalBytes}`
+      throw new AttemptFailed(why, { isRetryable: true })
+    }
+    const sha256 = await this.#onDisk(() => part.seal())
+    this.#job.signal?.throwIfAborted()
+    const kind = this.#kind as FileKind
+    const file = { path: this.#path, bytes, sha256, url: this.#url, content_type: kind.contentType }
+    return { part, file, kind }
+  }
+
+  #write(part: Part, bytes: Uint8Array): Promise<void> {
+    return this.#onDisk(() => part.write(bytes))
+  }
+
+  #onDisk<Result>(work: () => Promise<Result>): Promise<Result> {
+    return withWriteErrors(this.#path, work)
+  }
 }
 
 /**
@@ -265,4 +290,58 @@ function refuseWebPage({ extension }: FileKind, expectedKind: string | undefined
     throw new AttemptFailed(`the host sent a web page instead of the ${expectedKind}`, {
       isRetryable: true,
     })
+}
+
+/**
+ * A file that is being downloaded, under a hidden name beside the target, because a rename is atomic only within one
+ * file system. The name is unique: no other process writes to it, and a later command starts again.
+ */
+export class Part {
+  readonly path: string
+  bytes = 0
+  /** Version of the file that the bytes belong to. Undefined: the download cannot be resumed. */
+  metadata: PartMetadata | undefined
+  readonly #handle: FileHandle
+  #hash = createHash('sha256')
+
+  /** `handle`: of the empty file at `path`. */
+  constructor(path: string, handle: FileHandle) {
+    this.path = path
+    this.#handle = handle
+  }
+
+  /** Empties the part for a new download of a file with this metadata. */
+  async restart(metadata: PartMetadata | undefined): Promise<void> {
+    if (this.bytes > 0) await this.#handle.truncate(0)
+    this.#hash = createHash('sha256')
+    this.bytes = 0
+    this.metadata = metadata
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    const written = writeFully(this.#handle, bytes, this.bytes)
+    // Hash the bytes during the write.
+    this.#hash.update(bytes)
+    await written
+    this.bytes += bytes.byteLength
+  }
+
+  /** Flushes the complete file to disk, and returns its SHA-256. */
+  async seal(): Promise<string> {
+    await flush(this.#handle)
+    return this.#hash.copy().digest('hex')
+  }
+
+  /** Removes the part. Never throws. */
+  async discard(): Promise<void> {
+    await this.#handle.close().catch(() => {})
+    await removeFile(this.path).catch(() => {})
+  }
+}
+
+/** Creates an empty part, and its folder. The umask applies to mode 0666, as for any file that a user creates. */
+async function createPart(target: string, owner?: string): Promise<Part> {
+  if (!isFolder(dirname(target))) makeFolders(dirname(target))
+  const path = temporaryBeside(target, owner)
+  return new Part(path, await open(path, 'wx+', 0o666))
 }

@@ -7,7 +7,6 @@ import { stat } from 'node:fs/promises'
 import { extname, resolve } from 'node:path'
 import type { FileSystem } from '../host/file-system.js'
 import { moveWithoutReplacing, replaceFile, sha256OfFile } from '../host/files.js'
-import { addTo } from '../protocol/lists.js'
 import type { Destination, DownloadedFile } from '../protocol/media.js'
 import { printable } from '../protocol/text.js'
 import { describeFileError, downloadFailed, withWriteErrors } from './failures.js'
@@ -73,7 +72,7 @@ export async function moveIntoPlace(
   if (mayReplace) refuseObstacle(path, mayReplace)
   try {
     await withWriteErrors(path, () =>
-      mayReplace ? replaceFile(part, path) : moveWithoutReplacing(part, path, { fileSystem }),
+      mayReplace ? replaceFile(part, path) : moveWithoutReplacing(part, path, fileSystem),
     )
   } catch (error) {
     refuseObstacle(path, mayReplace)
@@ -81,33 +80,19 @@ export async function moveIntoPlace(
   }
 }
 
-/** Files of earlier commands by path, so that each of many outputs does not need to be compared with each file. */
-export interface EarlierFiles {
-  /** Files by absolute path. Several commands may have downloaded a file to the same path. */
-  readonly byPath: ReadonlyMap<string, readonly DownloadedFile[]>
-  /** Extensions of the files, without dots. */
-  readonly extensions: ReadonlySet<string>
-}
-
-/** Indexes `files`, whose paths must be absolute. */
-export function earlierFilesOf(files: readonly DownloadedFile[]): EarlierFiles {
-  const byPath = new Map<string, DownloadedFile[]>()
-  for (const file of files) addTo(byPath, file.path, file)
-  return { byPath, extensions: new Set(files.map(({ path }) => extname(path).slice(1))) }
-}
-
 /**
- * Finds an earlier file with this name, which may contain `{ext}`, if its bytes are still the same. The path in the
- * result has the same form as `name`.
+ * Finds an earlier file with this name, which may contain `{ext}`, if its bytes are still the same. The paths of the
+ * files must be absolute. The path in the result has the same form as `name`.
  */
 export async function findUnchanged(
   name: string,
-  { byPath, extensions }: EarlierFiles,
+  earlier: readonly DownloadedFile[],
   signal: AbortSignal | undefined,
 ): Promise<DownloadedFile | undefined> {
-  for (const path of new Set([...extensions].map((extension) => withExtension(name, extension))))
-    for (const file of byPath.get(resolve(path)) ?? [])
-      if (await isUnchanged(file, signal)) return { ...file, path }
+  for (const file of earlier) {
+    const path = withExtension(name, extname(file.path).slice(1))
+    if (resolve(path) === file.path && (await isUnchanged(file, signal))) return { ...file, path }
+  }
   return undefined
 }
 

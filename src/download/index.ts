@@ -9,21 +9,29 @@
  * Limits: a host that declares no length and closes the connection properly is trusted. So is a host that gives a
  * different file the same strong ETag or, without ETags, the same date.
  */
+import { createReadStream } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { messageOf, RushesError } from '../errors.js'
+import { raceAbort } from '../host/abort.js'
+import { makeOwnFolder } from '../host/own-folder.js'
 import { createSlots } from '../host/slots.js'
 import type { Destination, DownloadedFile } from '../protocol/media.js'
-import { type DeliveredOutput, deliverToFile, deliverToStream, StreamFailed } from './deliver-output.js'
-import { createProgress, type DownloadProgress } from './download-progress.js'
-import { downloadFailed } from './failures.js'
-import type { DownloaderOptions, OutputLink } from './fetch-output.js'
-import { Namer, type OutputToName } from './file-names.js'
-import { earlierFilesOf } from './final-files.js'
-import type { Target } from './target.js'
+import { downloadFailed, withWriteErrors } from './failures.js'
+import {
+  type DownloaderOptions,
+  type FileMeter,
+  OutputDownload,
+  type OutputJob,
+  type OutputLink,
+} from './fetch-output.js'
+import { misnamed } from './file-kind.js'
+import { awaitsExtension, Namer, type OutputToName, type Target } from './file-names.js'
+import { findUnchanged, moveIntoPlace, refuseObstacle } from './final-files.js'
 
-export type { DownloadProgress } from './download-progress.js'
 export type { DownloaderOptions } from './fetch-output.js'
-export { folderTarget, parseTarget, type Target } from './target.js'
+export { folderTarget, type Target } from './file-names.js'
 
 /**
  * Maximum number of parallel downloads over all calls of one downloader: more would share the same bandwidth and burden
@@ -34,9 +42,25 @@ const MAX_CONCURRENT_DOWNLOADS = 4
 /** An output of a run. `url` must be an http(s) URL. */
 export interface RunOutput extends OutputToName, OutputLink {}
 
+interface DeliveredOutput {
+  readonly file: DownloadedFile
+  /** For example, that the extension does not match the content. */
+  readonly warnings: readonly string[]
+}
+
 type DownloadResult =
   | ({ readonly ok: true } & DeliveredOutput)
   | { readonly ok: false; readonly error: RushesError }
+
+/** Total progress of several downloads. */
+export interface DownloadProgress {
+  readonly receivedBytes: number
+  /** Undefined until all hosts have declared a length. */
+  readonly totalBytes: number | undefined
+  /** Number of files that are complete or have failed. */
+  readonly filesDone: number
+  readonly files: number
+}
 
 export interface DownloadOptions {
   readonly target: Target
@@ -74,32 +98,24 @@ export function createDownloader(downloaderOptions: DownloaderOptions): Download
   const slots = createSlots(MAX_CONCURRENT_DOWNLOADS)
   return {
     async download(outputs, options) {
-      const { target, overwrite = false, signal, onSettled } = options
+      const { target, overwrite = false, owner, signal, onSettled } = options
       const names = options.names ?? new Namer(target).name(outputs)
-      const earlier = earlierFilesOf(options.earlier ?? [])
       const createMeter = createProgress(outputs.length, options.onProgress)
-
       const downloads = outputs.map(async (output, at) => {
         const meter = createMeter()
-        const job = {
-          source: output,
-          kind: output.kind,
-          name: names[at] ?? '',
-          overwrite: typeof overwrite === 'function' ? overwrite(output) : overwrite,
-          owner: options.owner,
-          earlier,
-          meter,
-          signal,
-        }
+        const mayReplace = typeof overwrite === 'function' ? overwrite(output) : overwrite
+        const job = { source: output, kind: output.kind, overwrite: mayReplace, owner, meter, signal }
         const deliver = (release: () => void): Promise<DeliveredOutput> => {
           // Free the slot first, so that the next download does not wait while the caller records this file.
           const beforeMove = (file: DownloadedFile) => {
             release()
             return options.beforeMove?.(file, output)
           }
-          const whole = { ...job, beforeMove }
-          if (target.kind !== 'stdout') return deliverToFile(downloaderOptions, whole)
-          return deliverToStream(downloaderOptions, whole, onlyStream(options, outputs.length))
+          const files = { earlier: options.earlier ?? [], beforeMove }
+          if (target.kind !== 'stdout')
+            return deliverToFile(downloaderOptions, { ...job, ...files, name: names[at] ?? '' })
+          const stream = onlyStream(options, outputs.length)
+          return deliverToStream(downloaderOptions, { ...job, ...files }, stream)
         }
         // An abort takes the outputs that still wait out of the queue.
         const use = (release: () => void) => settle(() => deliver(release), output, signal)
@@ -123,7 +139,7 @@ function onlyStream({ stdout }: DownloadOptions, outputs: number): Writable {
 
 async function settle(
   deliver: () => Promise<DeliveredOutput>,
-  output: RunOutput,
+  { runId }: RunOutput,
   signal: AbortSignal | undefined,
 ): Promise<DownloadResult> {
   try {
@@ -131,18 +147,129 @@ async function settle(
   } catch (error) {
     signal?.throwIfAborted()
     if (error instanceof StreamFailed) throw error.cause
-    return { ok: false, error: withRun(error, output.runId) }
+    if (!(error instanceof RushesError))
+      return { ok: false, error: new RushesError('internal', messageOf(error), { cause: error, runId }) }
+    const hint = [error.hint, 'The run succeeded and is paid for.'].filter(Boolean).join(' ')
+    return { ok: false, error: error.with({ hint, runId }) }
+  }
+}
+
+interface DeliveryJob extends OutputJob {
+  /** Files that earlier commands downloaded. */
+  readonly earlier: readonly DownloadedFile[]
+  beforeMove(file: DownloadedFile): Promise<Destination | undefined> | undefined
+}
+
+/** Downloads an output to its final path. Throws `download_failed` or the signal's reason; then only folders remain. */
+async function deliverToFile(options: DownloaderOptions, job: DeliveryJob): Promise<DeliveredOutput> {
+  const { name, overwrite, signal } = job
+  const unchanged = overwrite ? undefined : await findUnchanged(name, job.earlier, signal)
+  if (unchanged !== undefined) return { file: unchanged, warnings: [] }
+  if (!awaitsExtension(name)) refuseObstacle(name, overwrite)
+  const download = new OutputDownload(options, job)
+  try {
+    const { part, file, kind } = await download.fetch()
+    const to = (await job.beforeMove(file)) ?? { path: file.path, mayReplace: overwrite }
+    await moveIntoPlace(part.path, to, options.fileSystem)
+    const warning = misnamed(file.path, kind)
+    return { file: { ...file, path: to.path }, warnings: warning === undefined ? [] : [warning] }
+  } finally {
+    await download.discard()
   }
 }
 
 /**
- * Adds to an error the run id and a hint that the run is paid for. The caller adds how to download the output again.
+ * Downloads an output to a private folder, then writes it to a stream. Rejects with `StreamFailed` if the download
+ * succeeds but the stream fails.
  */
-function withRun(error: unknown, runId: string): RushesError {
-  if (!(error instanceof RushesError))
-    return new RushesError('internal', messageOf(error), { cause: error, runId })
-  return error.with({
-    hint: [error.hint, 'The run succeeded and is paid for.'].filter(Boolean).join(' '),
-    runId,
-  })
+async function deliverToStream(
+  options: DownloaderOptions,
+  job: Omit<DeliveryJob, 'name'>,
+  stream: Writable,
+): Promise<DeliveredOutput> {
+  const folder = await withWriteErrors(tmpdir(), () => makeOwnFolder(tmpdir(), 'rushes-'))
+  try {
+    const path = join(folder.path, 'output')
+    const { file, warnings } = await deliverToFile(options, { ...job, name: path })
+    await pipeFile(path, stream, job.signal)
+    return { file: { ...file, path: '-' }, warnings }
+  } finally {
+    await folder.remove().catch(() => {})
+  }
+}
+
+/**
+ * A write to the stream failed; `cause` is the stream's error. EPIPE means that the reader has gone, not that the
+ * download failed.
+ */
+class StreamFailed extends Error {
+  override readonly name = 'StreamFailed'
+}
+
+/**
+ * Writes the file to the stream, with backpressure, and leaves the stream open. Rejects with `StreamFailed` or the
+ * signal's reason: an abort ends the wait even if the reader has stopped reading.
+ */
+async function pipeFile(path: string, stream: Writable, signal: AbortSignal | undefined): Promise<void> {
+  // The write reports its error to the caller, but without a listener the same error would also end the process. The
+  // stream emits it after the write has failed, so the listener is removed only on success.
+  const quiet = () => {}
+  stream.on('error', quiet)
+  for await (const chunk of createReadStream(path)) {
+    signal?.throwIfAborted()
+    const write = new Promise<void>((resolve, reject) => {
+      stream.write(chunk, (error) => {
+        if (error) reject(new StreamFailed(error.message, { cause: error }))
+        else resolve()
+      })
+    })
+    await raceAbort(write, signal)
+  }
+  stream.off('error', quiet)
+}
+
+/** Returns a function that creates the meter of each file. `listener` should be fast. */
+function createProgress(
+  files: number,
+  listener?: (progress: DownloadProgress) => void,
+): () => FileMeter & { end(): void } {
+  let receivedBytes = 0
+  let expectedBytes = 0
+  let filesExpected = 0
+  let filesDone = 0
+  const notify = () =>
+    listener?.({
+      receivedBytes,
+      totalBytes: filesExpected === files ? expectedBytes : undefined,
+      filesDone,
+      files,
+    })
+
+  return () => {
+    let received = 0
+    let expected: number | undefined
+    const receive = (bytes: number): void => {
+      received += bytes
+      receivedBytes += bytes
+      notify()
+    }
+    const expect = (bytes: number | undefined): void => {
+      filesExpected += (bytes === undefined ? 0 : 1) - (expected === undefined ? 0 : 1)
+      expectedBytes += (bytes ?? 0) - (expected ?? 0)
+      expected = bytes
+      notify()
+    }
+    return {
+      receive,
+      expect,
+      restart() {
+        if (received > 0) receive(-received)
+      },
+      end() {
+        filesDone += 1
+        // A failed file counts as complete too, with the bytes that it has received.
+        expect(received)
+      },
+    }
+  }
 }

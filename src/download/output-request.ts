@@ -1,6 +1,5 @@
 /**
- * Sends the GET request for an output, and reads the body: counts, checks and decodes it, and groups it into pieces for
- * the disk. Follows redirects. Sends only data that the host of the output needs. Output URLs often contain a secret.
+ * Sends the GET request for an output, and reads the body: counts, checks and decodes it. Follows redirects. Sends only data that the host of the output needs. Output URLs often contain a secret.
  */
 import { RushesError } from '../errors.js'
 import { decodedBody, isEncoded, UNSUPPORTED_ENCODING } from '../host/content-encoding.js'
@@ -36,12 +35,21 @@ export interface OutputResponse {
  * `isProbe`) or 416 (with `from`).
  */
 export async function sendRequest(request: OutputRequest): Promise<OutputResponse> {
+  const { fetch, signal, from, isProbe = false } = request
+  const headers = {
+    accept: '*/*',
+    // `identity`, so that Content-Length is the length of the file.
+    'accept-encoding': 'identity',
+    ...(from !== undefined && { range: `bytes=${from.bytes}-`, 'if-range': from.ifRange }),
+    ...(isProbe && { range: 'bytes=0-0' }),
+  }
   let { url } = request
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
-    const response = await sendOnce(request, url)
+    const response = await fetch({ method: 'GET', url, headers, signal }).catch((error: unknown) => {
+      throw asAttemptFailed(error)
+    })
     const { status } = response
-    const { from, isProbe } = request
-    const isPart = status === 206 && (from !== undefined || isProbe === true)
+    const isPart = status === 206 && (from !== undefined || isProbe)
     if (status === 200 || isPart || (from !== undefined && status === 416)) return { response, url }
     const location = REDIRECTS.has(status) ? response.header('location') : undefined
     response.discard()
@@ -70,21 +78,6 @@ export async function isServed(request: Omit<OutputRequest, 'from'>): Promise<bo
     request.signal?.throwIfAborted()
     if (error instanceof AttemptFailed) return false
     throw error
-  }
-}
-
-async function sendOnce({ fetch, signal, from, isProbe }: OutputRequest, url: URL): Promise<HttpResponse> {
-  const headers = {
-    accept: '*/*',
-    // `identity`, so that Content-Length is the length of the file.
-    'accept-encoding': 'identity',
-    ...(from === undefined ? {} : { range: `bytes=${from.bytes}-`, 'if-range': from.ifRange }),
-    ...(isProbe === true && { range: 'bytes=0-0' }),
-  }
-  try {
-    return await fetch({ method: 'GET', url, headers, signal })
-  } catch (error) {
-    throw asAttemptFailed(error)
   }
 }
 
@@ -119,8 +112,6 @@ export function printableUrl(text: string): string {
   return shortened(url ? url.origin + url.pathname : printable(text).replace(/[?#].*$/, ''), 200)
 }
 
-export type Bytes = AsyncIterable<Uint8Array>
-
 /** Yields the bytes of the body. Throws `AttemptFailed` if there are fewer or more than declared, or none. */
 export async function* checked(
   response: HttpResponse,
@@ -154,27 +145,19 @@ export async function* checked(
  * Yields the bytes of the file. Object stores keep `Content-Encoding` with the object and always send it, although
  * `identity` was requested. Refuses a small body that is decoded into a huge file: downloads have no other limit.
  */
-export function decoded(
-  response: HttpResponse,
-  onReceived: (bytes: number) => void,
-  signal: AbortSignal | undefined,
-): Bytes {
-  const receive = isEncoded(response.header) ? expanded : checked
-  return receive(response, onReceived, signal)
-}
-
-async function* expanded(
+export async function* decoded(
   response: HttpResponse,
   onReceived: (bytes: number) => void,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Uint8Array> {
-  let received = 0
-  const count = (bytes: number) => {
-    received += bytes
-    onReceived(bytes)
-  }
   const { header } = response
+  if (!isEncoded(header)) return yield* checked(response, onReceived, signal)
+  let received = 0
   let bytes = 0
+  const count = (more: number) => {
+    received += more
+    onReceived(more)
+  }
   try {
     for await (const chunk of decodedBody(header, checked(response, count, signal))) {
       bytes += chunk.byteLength
@@ -193,37 +176,3 @@ async function* expanded(
 const MAX_DECODED_BYTES = 268_435_456
 /** Media files are compressed already. Only a file that is nearly empty shrinks more. */
 const MAX_EXPANSION = 100
-
-/** Bytes per piece. Larger pieces are not faster (`bench/results.md`). */
-const PIECE_BYTES = 524_288
-/** Maximum number of chunks per piece, for a host that sends a few bytes at a time: each chunk needs extra memory. */
-const MAX_CHUNKS = 256
-
-/**
- * Yields the chunks of `body` in pieces, which are never empty. The first piece has at least `firstBytes`, which show
- * the type of the file. Each further piece has 512 KiB or the rest. An error of `body` is thrown after all bytes that
- * arrived before it.
- */
-export async function* inPieces(body: Bytes, firstBytes = 1): AsyncGenerator<readonly Uint8Array[]> {
-  let piece: Uint8Array[] = []
-  let bytes = 0
-  let isFirst = true
-  let failure: { readonly error: unknown } | undefined
-  try {
-    for await (const chunk of body) {
-      piece.push(chunk)
-      bytes += chunk.byteLength
-      const isFull = isFirst ? bytes >= firstBytes : bytes >= PIECE_BYTES || piece.length >= MAX_CHUNKS
-      if (!isFull) continue
-      yield piece
-      isFirst = false
-      piece = []
-      bytes = 0
-    }
-  } catch (error) {
-    failure = { error }
-  }
-  // After an error, bytes that are too few to detect the type of the file are dropped.
-  if (piece.length > 0 && !(failure && isFirst)) yield piece
-  if (failure !== undefined) throw failure.error
-}

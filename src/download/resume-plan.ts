@@ -41,10 +41,6 @@ export function resumePlan(metadata: PartMetadata | undefined, bytes: number): R
   return { kind: 'resume', bytes, ifRange, metadata }
 }
 
-/** Returns the number of bytes that need not be downloaded again. */
-export const usefulBytes = (metadata: PartMetadata | undefined, bytes: number): number =>
-  resumePlan(metadata, bytes).kind === 'restart' ? 0 : bytes
-
 /**
  * Returns the metadata from the headers of a full response; undefined if the body is encoded, so that it is not the
  * bytes of the file.

@@ -35,7 +35,7 @@ export function connect(path: string): SqliteConnection {
     const reason = messageOf(error).replace(/[.\s]*(\n.*)?$/s, '')
     throw usageError(
       `The SQLite package for this system (${process.platform}-${process.arch}) cannot be loaded: ${reason}.`,
-      installHint(process.platform, process.arch, errorCode(error)),
+      'Install rushes again on this machine, without --omit=optional: `npm install -g rushes`.',
     )
   }
   try {
@@ -46,15 +46,6 @@ export function connect(path: string): SqliteConnection {
       Object.assign(error, { code: 'SQLITE_CANTOPEN' })
     throw error
   }
-}
-
-/** Returns what to install. `code`: of the error. */
-export function installHint(platform: string, arch: string, code: string | undefined): string {
-  if (platform === 'win32' && arch === 'arm64')
-    return 'On Windows for ARM, install the x64 version of Node.js, and rushes with its npm.'
-  if (platform === 'win32' && code === 'ERR_DLOPEN_FAILED')
-    return 'Install the Microsoft Visual C++ Redistributable for x64 (VCRUNTIME140.dll), then run the command again.'
-  return 'Install rushes again on this machine, without --omit=optional: `npm install -g rushes`.'
 }
 
 /**
@@ -158,8 +149,6 @@ export interface DatabaseOptions {
    * failure may corrupt the file. A crash of the process undoes nothing.
    */
   readonly synchronous?: Synchronous
-  /** For tests. */
-  readonly linkFile?: typeof linkSync
 }
 
 /** Opens a database; creates and migrates it if needed. Throws `NewerFormat`, or the error of a corrupt or unwritable file. */
@@ -203,8 +192,7 @@ function enableWal(database: SqliteConnection, timeoutMs: number): void {
 }
 
 /** Creates the file under a temporary name and then links it to its path, so that it is never seen half-made. */
-function createIfMissing(options: DatabaseOptions): void {
-  const { path, migrations, busyTimeoutMs, linkFile = linkSync } = options
+function createIfMissing({ path, migrations, busyTimeoutMs }: DatabaseOptions): void {
   if (existsSync(path)) return
   // Use a random name, not the process id: a process in another container may have the same id.
   const fresh = `${path}.${randomBytes(6).toString('hex')}.new`
@@ -215,7 +203,7 @@ function createIfMissing(options: DatabaseOptions): void {
     const script = ['PRAGMA journal_mode = MEMORY; BEGIN', ...migrations, version].join(';')
     // `exec` leaves no statement that keeps the file open.
     withDatabase(fresh, 0, (database) => database.exec(script))
-    linkFile(fresh, path)
+    linkSync(fresh, path)
   } catch (error) {
     // Another process was faster.
     if (existsSync(path)) return

@@ -5,10 +5,9 @@
  */
 import { lstatSync } from 'node:fs'
 import { link } from 'node:fs/promises'
-import { join, resolve, win32 } from 'node:path'
+import { win32 } from 'node:path'
 import { isDeviceName } from '../protocol/output-names.js'
 import { printable } from '../protocol/text.js'
-import { nearestFolder } from './directories.js'
 import { describeReason, errorCode } from './system-error.js'
 
 export interface FileSystem {
@@ -65,10 +64,13 @@ function exists(path: string): boolean {
   }
 }
 
+/** Maximum length of a name: in bytes on common file systems, in characters on NTFS and exFAT. */
+const MAX_NAME = 255
 const TOO_LONG = describeReason({ code: 'ENAMETOOLONG' })
 
-/** Maximum length of a name on NTFS and exFAT. */
-const MAX_WINDOWS_NAME = 255
+function posixNameProblem(path: string): string | undefined {
+  return path.split('/').some((name) => Buffer.byteLength(name) > MAX_NAME) ? TOO_LONG : undefined
+}
 
 /** By table, because Windows opens a device, removes a dot at the end, and hides what follows a colon, without an error. */
 function windowsNameProblem(path: string): string | undefined {
@@ -82,24 +84,5 @@ function windowsReason(name: string): string | undefined {
     return `file names on Windows cannot contain ${character < ' ' ? 'control characters' : `"${character}"`}`
   if (isDeviceName(name)) return `Windows reserves the name "${printable(name)}" for a device`
   if (/[. ]$/.test(name)) return 'file names on Windows cannot end with a dot or a space'
-  return name.length > MAX_WINDOWS_NAME ? TOO_LONG : undefined
-}
-
-/** Every file system accepts names up to this length: the shortest limit, of eCryptfs, is 143. */
-const SHORT_BYTES = 128
-
-function posixNameProblem(path: string): string | undefined {
-  const long = path.split('/').filter((name) => Buffer.byteLength(name) > SHORT_BYTES)
-  if (long.length === 0) return undefined
-  const folder = nearestFolder(resolve(path))
-  return long.some((name) => isTooLong(join(folder, name))) ? TOO_LONG : undefined
-}
-
-function isTooLong(path: string): boolean {
-  try {
-    lstatSync(path)
-    return false
-  } catch (error) {
-    return errorCode(error) === 'ENAMETOOLONG'
-  }
+  return name.length > MAX_NAME ? TOO_LONG : undefined
 }

@@ -3,14 +3,14 @@
  * is renamed when it is complete. All functions throw the system's errors.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { closeSync, constants, createReadStream, lstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, constants, createReadStream, openSync, readSync, statSync } from 'node:fs'
 import { copyFile, type FileHandle, open, realpath, rename, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { cutToBytes } from '../protocol/text.js'
-import { type Clock, systemClock } from './clock.js'
+import { systemClock } from './clock.js'
 import { makeFolders } from './directories.js'
 import { type FileSystem, hasNoLinks, isPosix, systemFiles } from './file-system.js'
-import { retry } from './retry.js'
+import { retryErrors } from './retry.js'
 import { errorCode } from './system-error.js'
 
 /** Maximum length of a file name on common file systems (ext4, APFS, NTFS). */
@@ -44,35 +44,23 @@ export async function removeFile(path: string): Promise<void> {
   }
 }
 
-/** Writes all of `bytes`, at `position` or at the current position. A single `writev` may write only a part. */
-export async function writeFully(
-  handle: FileHandle,
-  bytes: Uint8Array | readonly Uint8Array[],
-  position?: number,
-): Promise<void> {
-  let at = position
-  for (let rest = bytes instanceof Uint8Array ? [bytes] : bytes; rest.length > 0; ) {
-    const { bytesWritten } = await handle.writev(rest, at)
-    if (at !== undefined) at += bytesWritten
-    rest = withoutFirst(bytesWritten, rest)
+/** Writes all of `bytes`, at `position` or at the current position. A single `write` may write only a part. */
+export async function writeFully(handle: FileHandle, bytes: Uint8Array, position?: number): Promise<void> {
+  for (let done = 0; done < bytes.byteLength; ) {
+    const at = position === undefined ? null : position + done
+    done += (await handle.write(bytes, done, null, at)).bytesWritten
   }
 }
 
-function withoutFirst(bytes: number, chunks: readonly Uint8Array[]): readonly Uint8Array[] {
-  let left = bytes
-  for (const [at, chunk] of chunks.entries()) {
-    if (left < chunk.byteLength) return [chunk.subarray(left), ...chunks.slice(at + 1)]
-    left -= chunk.byteLength
-  }
-  return []
-}
+/** EPERM: Windows flushes only a file that is open for writing. */
+const CANNOT_FLUSH: readonly (string | undefined)[] = ['EINVAL', 'ENOTSUP', 'ENOSYS', 'EPERM']
 
 /** Flushes a file to disk (fsync). Does nothing on file systems that do not support it. */
 export async function flush(handle: FileHandle): Promise<void> {
   try {
     await handle.sync()
   } catch (error) {
-    if (!['EINVAL', 'ENOTSUP', 'ENOSYS'].includes(errorCode(error) ?? '')) throw error
+    if (!CANNOT_FLUSH.includes(errorCode(error))) throw error
   }
 }
 
@@ -84,46 +72,32 @@ export async function flushFolder(path: string): Promise<void> {
 }
 
 /** Windows reports these while an editor, git or a virus scanner has one of the files open, usually for a moment. */
-const HELD_ERRORS = new Set(['EPERM', 'EACCES', 'EBUSY'])
-/** Without EPERM, which also means that the file system has no links. */
-const HELD_LINK_ERRORS = new Set(['EACCES', 'EBUSY'])
+const HELD_ERRORS: readonly (string | undefined)[] = ['EPERM', 'EACCES', 'EBUSY']
 const HELD_PAUSE_MS = 100
 /** Two seconds. */
 const MAX_HELD_PAUSES = 20
 
-interface ReplaceOptions {
-  readonly clock?: Clock | undefined
-  /** Called before each try. If it throws, nothing is replaced. */
-  beforeReplace?(): void
-  /** For tests. */
-  readonly renameFile?: typeof rename
-}
-
-/** Renames a file, and replaces `to`. Tries again for two seconds while another program holds one of the files. */
-export const replaceFile = (
-  from: string,
-  to: string,
-  { clock = systemClock, beforeReplace, renameFile = rename }: ReplaceOptions = {},
-): Promise<void> =>
-  retryWhileHeld(HELD_ERRORS, clock, () => {
-    beforeReplace?.()
-    return renameFile(from, to)
-  })
-
-const retryWhileHeld = (codes: ReadonlySet<string>, clock: Clock, work: () => Promise<void>): Promise<void> =>
-  retry<unknown, void>({
-    clock,
-    attempt: () => work().catch((error: unknown) => error),
-    decide(error, number) {
-      if (error === undefined) return { done: undefined }
-      const isHeld = codes.has(errorCode(error) ?? '') && number <= MAX_HELD_PAUSES
-      return isHeld ? { retryInMs: HELD_PAUSE_MS } : { fail: error }
+/**
+ * Renames a file, and replaces `to`. Tries again for two seconds while another program holds one of the files.
+ * `beforeReplace` is called before each try. If it throws, nothing is replaced.
+ */
+export const replaceFile = (from: string, to: string, beforeReplace = () => {}): Promise<void> =>
+  retryErrors(
+    async () => {
+      beforeReplace()
+      await rename(from, to)
     },
-  })
+    {
+      clock: systemClock,
+      pauseMs: (error, number) =>
+        HELD_ERRORS.includes(errorCode(error)) && number <= MAX_HELD_PAUSES ? HELD_PAUSE_MS : undefined,
+    },
+  )
 
-interface AtomicWriteOptions extends ReplaceOptions {
+interface AtomicWriteOptions {
   readonly mode?: number
   readonly isFlushed?: boolean
+  beforeReplace?(): void
 }
 
 /**
@@ -133,10 +107,9 @@ interface AtomicWriteOptions extends ReplaceOptions {
 export async function writeAtomically(
   path: string,
   content: string | Uint8Array,
-  { mode = 0o666, isFlushed = true, ...replacing }: AtomicWriteOptions = {},
+  { mode = 0o666, isFlushed = true, beforeReplace }: AtomicWriteOptions = {},
 ): Promise<void> {
-  const temporary = temporaryBeside(path)
-  try {
+  await replaceBy(path, beforeReplace, async (temporary) => {
     const handle = await open(temporary, 'wx', mode)
     try {
       await writeFully(handle, typeof content === 'string' ? Buffer.from(content) : content)
@@ -144,7 +117,19 @@ export async function writeAtomically(
     } finally {
       await handle.close()
     }
-    await replaceFile(temporary, path, replacing)
+  })
+}
+
+/** Replaces `path` by the file that `make` creates at a temporary path. */
+async function replaceBy(
+  path: string,
+  beforeReplace: (() => void) | undefined,
+  make: (temporary: string) => Promise<void>,
+): Promise<void> {
+  const temporary = temporaryBeside(path)
+  try {
+    await make(temporary)
+    await replaceFile(temporary, path, beforeReplace)
   } catch (error) {
     await removeFile(temporary).catch(() => {})
     throw error
@@ -165,79 +150,39 @@ export async function copyOrLink(
     await link(await realpath(from), to)
   } catch (error) {
     if (!hasNoLinks(error)) throw error
-    await copyAtomically(from, to)
+    await replaceBy(to, undefined, async (temporary) => {
+      await copyFile(from, temporary, constants.COPYFILE_EXCL)
+      // For reading, because the copy of a read-only file cannot be opened for writing.
+      const handle = await open(temporary, 'r')
+      await flush(handle).finally(() => handle.close())
+    })
   }
-}
-
-/** Copies in one step: a reader sees either the old content or the new content. */
-async function copyAtomically(from: string, to: string): Promise<void> {
-  const temporary = temporaryBeside(to)
-  try {
-    await copyFile(from, temporary, constants.COPYFILE_EXCL)
-    await flushCopy(temporary)
-    await replaceFile(temporary, to)
-  } catch (error) {
-    await removeFile(temporary).catch(() => {})
-    throw error
-  }
-}
-
-/** Windows flushes only a file that is open for writing. A copy of a read-only file can be opened only for reading. */
-async function flushCopy(path: string): Promise<void> {
-  const handle = await open(path, 'r+').catch(() => open(path, 'r'))
-  try {
-    await flush(handle)
-  } catch (error) {
-    if (errorCode(error) !== 'EPERM') throw error
-  } finally {
-    await handle.close()
-  }
-}
-
-interface MoveOptions extends Pick<ReplaceOptions, 'clock' | 'renameFile'> {
-  readonly fileSystem?: Pick<FileSystem, 'link'> | undefined
 }
 
 /** Renames a file, but fails with EEXIST if `to` exists, also in a race: a plain rename would replace `to`. */
 export async function moveWithoutReplacing(
   from: string,
   to: string,
-  { fileSystem = systemFiles, ...replacing }: MoveOptions = {},
+  { link }: Pick<FileSystem, 'link'> = systemFiles,
 ): Promise<void> {
   try {
-    await retryWhileHeld(HELD_LINK_ERRORS, replacing.clock ?? systemClock, () => fileSystem.link(from, to))
+    await link(from, to)
   } catch (error) {
     if (!hasNoLinks(error)) throw error
-    return claimThenMove(from, to, replacing)
+    return claimThenMove(from, to)
   }
   await removeFile(from).catch(() => {})
 }
 
-/** For file systems without links: reserves the name with an empty file, then replaces or removes only that file. */
-async function claimThenMove(from: string, to: string, replacing: ReplaceOptions): Promise<void> {
+/** For file systems without links: reserves the name with an empty file, then replaces or removes that file. */
+async function claimThenMove(from: string, to: string): Promise<void> {
   const claim = await open(to, 'wx')
-  const isForeign = () => {
-    const found = lstatSync(to, { throwIfNoEntry: false })
-    return found !== undefined && !(found.isFile() && found.size === 0)
-  }
-  const beforeReplace = () => {
-    if (isForeign()) throw new FileExists(to)
-  }
+  await claim.close()
   try {
-    await claim.close()
-    await replaceFile(from, to, { ...replacing, beforeReplace })
+    await rename(from, to)
   } catch (error) {
-    if (!isForeign()) await removeFile(to).catch(() => {})
+    if (statSync(to, { throwIfNoEntry: false })?.size === 0) await removeFile(to).catch(() => {})
     throw error
-  }
-}
-
-/** Another program has written the file since its name was reserved. */
-class FileExists extends Error {
-  override readonly name = 'FileExists'
-  readonly code = 'EEXIST'
-  constructor(path: string) {
-    super(`${path} exists`)
   }
 }
 

@@ -10,16 +10,15 @@ interface SlotsOptions {
   refusal?(): Error
 }
 
-interface WaitInLine {
-  /** An abort removes the call from the queue, and `use` rejects with the signal's reason. */
-  readonly signal?: AbortSignal | undefined
-  /** Ignores `maxWaiting`; for work that continues earlier work. */
-  readonly isExempt?: boolean
-}
-
 export interface Slots {
-  /** Starts `work` synchronously if a slot is free. `release` frees the slot before `work` has ended. */
-  use<Result>(work: (release: ReleaseSlot) => Promise<Result>, options?: WaitInLine): Promise<Result>
+  /**
+   * Starts `work` synchronously if a slot is free. `release` frees the slot before `work` has ended. An abort removes a
+   * waiting call from the queue, and `use` rejects with the signal's reason.
+   */
+  use<Result>(
+    work: (release: ReleaseSlot) => Promise<Result>,
+    options?: { readonly signal?: AbortSignal | undefined },
+  ): Promise<Result>
 }
 
 export function createSlots(
@@ -59,9 +58,9 @@ export function createSlots(
     })
 
   return {
-    async use(work, { signal, isExempt = false } = {}) {
+    async use(work, { signal } = {}) {
       signal?.throwIfAborted()
-      if (free <= 0 && waiting.size >= maxWaiting && !isExempt) throw refusal()
+      if (free <= 0 && waiting.size >= maxWaiting) throw refusal()
       const release = free > 0 ? occupy() : await wait(signal)
       try {
         return await work(release)

@@ -21,19 +21,19 @@ import { ownerOf, ownerText, type ProcessLock, processLockIn, runningIn } from '
 import { describeError } from '../host/system-error.js'
 import { identityOf, withoutData } from '../protocol/identity.js'
 import { writeJson } from '../protocol/json.js'
-import { addTo } from '../protocol/lists.js'
 import type { DownloadedFile } from '../protocol/media.js'
 import { isObject } from '../protocol/parse.js'
 import { inMillionths, readRunCost } from '../protocol/price.js'
 import { isOutcomeUnknown, OUTCOME_UNKNOWN, type RunState } from '../protocol/run-state.js'
-import { checkDay, type DayLimit } from './day-limit.js'
-import { ADDRESSES, type ListFilter, listStatement } from './queries.js'
 import {
+  ADDRESSES,
   FIND,
   fileOfRow,
   insertRow,
   JOURNAL_MIGRATIONS,
   type JournalRun,
+  type ListFilter,
+  listStatement,
   positionsOf,
   type RunEstimate,
   runOfRow,
@@ -41,7 +41,7 @@ import {
   storedPhase,
   updateRows,
 } from './rows.js'
-import { type Spend, type SpendGrouping, sumSpend } from './spend.js'
+import { checkDay, type DayLimit, type Spend, type SpendGrouping, sumSpend } from './spend.js'
 
 export const JOURNAL_FILE = 'journal.db'
 
@@ -131,15 +131,6 @@ export interface Removal {
   readonly changed: readonly { readonly before: JournalRun; readonly now: JournalRun }[]
 }
 
-/** The journal already has a row with this request id: sending the create again would pay twice. */
-export class RepeatedRequest extends RushesError {
-  constructor(requestId: string) {
-    super('usage', `A create with the request id "${requestId}" was sent before. Nothing was sent.`, {
-      hint: 'Repeat the call with the same request id to get its run.',
-    })
-  }
-}
-
 export interface JournalOptions {
   /** The state folder. */
   readonly folder: string
@@ -150,7 +141,6 @@ export interface JournalOptions {
 }
 
 const LOCK_TIMEOUT_MS = 5_000
-const NOT_LATER = { repeats: false }
 const MAX_ANSWER_CHARACTERS = 65_536
 
 export class Journal {
@@ -257,59 +247,53 @@ export class Journal {
   }
 
   /**
-   * Records a create as sending. Call it directly before the bytes are sent. Throws `RepeatedRequest`, and `usage` beyond
-   * the limit per day, which is required to be written.
+   * Records a create as sending. Call it directly before the bytes are sent. Throws `usage` for a request id that was
+   * sent before, which would pay twice, and beyond the limit per day, which is required to be written.
    */
   intend(policy: Policy, intent: Intent): IntentRow | undefined {
-    const {
-      address,
-      profile,
-      kind,
-      model,
-      input,
-      media,
-      requestId,
-      estimate,
-      dayLimit,
-      labels = [],
-      batch,
-    } = intent
-    return this.write(
-      dayLimit === undefined ? policy : 'required',
-      (db) => {
-        if (requestId !== undefined && findRequest(db, address, requestId) !== undefined)
-          throw new RepeatedRequest(requestId)
-        if (dayLimit !== undefined) {
-          if (estimate === undefined)
-            throw usageError(`${model} has no price, so maxCostPerDay cannot be checked.`)
-          checkDay(db, dayLimit, estimate.millionths, this.#options.now())
-        }
-        const key = freeKey(db)
-        const row = insertRow(db, 'runs', {
-          ...{ key, address, profile, kind, model, input: writeJson(withoutData(input, media)) },
-          identity: intent.identity ?? identityOf(model, input, undefined, media),
-          phase: 'sending',
-          status: 'sending',
-          pid: process.pid,
-          started_at: ownerText(this.#lock.id),
-          created_at: this.#options.now(),
-          request_id: requestId,
-          estimate: estimate?.millionths,
-          currency: estimate?.currency,
-          labels: labels.length === 0 ? undefined : JSON.stringify(labels),
-          row_name: intent.name,
-          manifest: intent.manifest,
-          folder: intent.folder,
-          output: intent.output,
-          batch: batch?.id,
-          lock_path: batch?.lockPath,
-          entry: intent.entry,
-          recorded: batch === undefined ? undefined : 0,
-        })
-        return { row, key }
-      },
-      NOT_LATER,
-    )
+    const { address, profile, kind, model, input, media, requestId, estimate, batch } = intent
+    const { dayLimit, labels = [] } = intent
+    const add = (db: OpenDatabase): IntentRow => {
+      if (requestId !== undefined && findRequest(db, address, requestId) !== undefined)
+        throw usageError(
+          `A create with the request id "${requestId}" was sent before. Nothing was sent.`,
+          'Repeat the call with the same request id to get its run.',
+        )
+      if (dayLimit !== undefined) {
+        if (estimate === undefined)
+          throw usageError(`${model} has no price, so maxCostPerDay cannot be checked.`)
+        checkDay(db, dayLimit, estimate.millionths, this.#options.now())
+      }
+      const key = freeKey(db)
+      const row = insertRow(db, 'runs', {
+        key,
+        address,
+        profile,
+        kind,
+        model,
+        input: writeJson(withoutData(input, media)),
+        identity: intent.identity ?? identityOf(model, input, undefined, media),
+        phase: 'sending',
+        status: 'sending',
+        pid: process.pid,
+        started_at: ownerText(this.#lock.id),
+        created_at: this.#options.now(),
+        request_id: requestId,
+        estimate: estimate?.millionths,
+        currency: estimate?.currency,
+        labels: labels.length === 0 ? undefined : JSON.stringify(labels),
+        row_name: intent.name,
+        manifest: intent.manifest,
+        folder: intent.folder,
+        output: intent.output,
+        batch: batch?.id,
+        lock_path: batch?.lockPath,
+        entry: intent.entry,
+        recorded: batch === undefined ? undefined : 0,
+      })
+      return { row, key }
+    }
+    return this.write(dayLimit === undefined ? policy : 'required', add, { repeats: false })
   }
 
   /**
@@ -539,14 +523,6 @@ export class Journal {
     return sortByOutput(rows.map(fileOfRow), run)
   }
 
-  /** Returns the files of all runs by row, in the order of their downloads. */
-  everyFile(): ReadonlyMap<number, readonly DownloadedFile[]> {
-    const byRow = new Map<number, DownloadedFile[]>()
-    for (const row of this.#read((db) => db.all('SELECT * FROM files ORDER BY file')))
-      addTo(byRow, Number(row.row), fileOfRow(row))
-    return byRow
-  }
-
   /** Returns the row that has written last to each path. */
   lastWriters(): ReadonlyMap<string, number> {
     const rows = this.#read((db) => db.all('SELECT path, row FROM files ORDER BY written_at, file'))
@@ -733,7 +709,6 @@ function recordLinks(db: OpenDatabase, address: string, id: string, urls: readon
   }
 }
 
-export type { DayLimit } from './day-limit.js'
-export type { ListFilter } from './queries.js'
-export type { JournalRun, RunEstimate } from './rows.js'
+export type { JournalRun, ListFilter, RunEstimate } from './rows.js'
+export type { DayLimit } from './spend.js'
 export { SPEND_GROUPINGS, SPEND_OUTCOMES, type SpendGrouping, type SpendSum } from './spend.js'

@@ -13,7 +13,7 @@ const PACKAGE = '@iconify-json/fluent-emoji-flat'
 const VARIANT = /(^|-)(light|medium|dark|facing-right|oclock|thirty)$/
 const FACE = '-face|grinning|smiling|winking|-cat$|^cat-|heart-|-heart$|-mouth|anger|-no$|-ok$'
 const LEFT_OUT = new RegExp(
-  `${FACE}|chart-|^(baby-bottle|fly|cooking|eyes?|ear|nose|mouth|foot|leg|tongue|military-helmet|breast-feeding|middle-finger|sunrise|sunset|star|fog|foggy)$`,
+  `${FACE}|chart-|^(baby-bottle|fly|cooking|eyes?|ear|nose|mouth|foot|leg|tongue|military-helmet|breast-feeding|middle-finger|sunrise|sunset|star|fog|foggy|snow-capped-mountain|desert|cityscape-at-dusk|night-with-stars|beach-with-umbrella|water-wave|glowing-star|snowflake)$`,
 )
 const KEPT = /^(dragon-face|red-heart)$/
 
@@ -44,6 +44,10 @@ const EXCEPTIONS = {
     eyes foot footprints handshake heart-hands leg lungs mouth nose tongue tooth anatomical-heart nail-polish flexed-biceps
     folded-hands clapping-hands raised-fist raised-hand thumbs-up thumbs-down victory-hand waving-hand writing-hand`,
 }
+
+/** Heights in units, in a middle shot. */
+const SIZES = { face: 420, head: 420, bust: 520, stand: 430, fly: 330, float: 400, landmark: 500, thing: 420 }
+const TALL = /elephant|giraffe|mammoth|sauropod|t-rex|dragon|bus|locomotive|ferris-wheel|tokyo-tower/
 
 /** The place of a figure if the prompt names none. */
 const HOMES = {
@@ -110,6 +114,13 @@ const SYNONYMS = `
   piano:musical-keyboard microphone:studio-microphone flowers:bouquet flower:hibiscus mug:hot-beverage box:package
   balls:soccer-ball ball:soccer-ball sword:dagger swords:crossed-swords`
 
+const pluralOf = (word) =>
+  /man$/.test(word)
+    ? word.replace(/man$/, 'men')
+    : /[^aeiou]y$/.test(word)
+      ? word.replace(/y$/, 'ies')
+      : `${word}${/(s|x|z|ch|sh|o)$/.test(word) ? 'es' : 's'}`
+
 function chooseEmoji() {
   const { resolve } = createRequire(import.meta.url)
   const read = (file) => JSON.parse(readFileSync(resolve(file), 'utf8'))
@@ -128,12 +139,12 @@ function chooseEmoji() {
   const isFullFigure = (name) => /^(person|man|woman)-[a-z]+ing(-|$)/.test(name)
 
   const figures = {}
-  const add = (name, stance, body) => {
-    figures[name] = {
-      stance: stances.get(name) ?? stance,
-      body,
-      ...(homes.has(name) && { home: homes.get(name) }),
-    }
+  const add = (name, usual, body) => {
+    const stance = stances.get(name) ?? usual
+    const isPerson = /face|bust/.test(stance) || /^(woman|man|person)-/.test(name)
+    const isTall = TALL.test(name) || (isPerson && stance === 'stand')
+    const size = SIZES[stance] * (isTall ? 1.25 : 1)
+    figures[name] = { stance, size, isPerson, body, ...(homes.has(name) && { home: homes.get(name) }) }
   }
   for (const [category, names] of Object.entries(categories))
     for (const name of names)
@@ -148,17 +159,18 @@ function chooseEmoji() {
   const characters = {}
   const near = { bottle: 'lotion-bottle' }
   for (const [codes, name] of Object.entries(read(`${PACKAGE}/chars.json`))) {
-    if (!(name in figures)) continue
+    if (VARIANT.test(name)) continue
     const character = String.fromCodePoint(...codes.split('-').map((code) => Number.parseInt(code, 16)))
     characters[character] ??= name
   }
   // The emoji of a keyword is the first that has it, in the order of Unicode.
   for (const [emoji, words] of Object.entries(keywords)) {
     const name = characters[emoji.replaceAll('\ufe0f', '')]
-    if (name === undefined) continue
+    if (!(name in figures)) continue
     for (const word of words.flatMap((each) => [each, ...each.split('_')]))
       if (/^[a-z]{3,}$/.test(word)) near[word] ??= name
   }
+  for (const [word, name] of Object.entries(near)) near[pluralOf(word)] ??= name
   // What women, men and people do: "walking", "walks" and "walk".
   const actions = {}
   for (const name of Object.keys(figures)) {
@@ -168,15 +180,15 @@ function chooseEmoji() {
     for (const form of [`${stem}ing`, verb, `${verb}s`, `${verb}e`, `${verb}es`])
       actions[`${person}-${form}`] = name
   }
-  const synonyms = Object.fromEntries(
-    SYNONYMS.trim()
-      .split(/\s+/)
-      .map((pair) => pair.split(':')),
-  )
+  const words = {}
+  const synonyms = SYNONYMS.trim().split(/\s+/)
+  const named = [...Object.keys(figures), ...synonyms].map((pair) => pair.split(':'))
+  for (const [word, name = word] of named) words[word] = { name, count: 1 }
+  for (const [word, name = word] of named) words[pluralOf(word)] ??= { name, count: 3 }
   return {
     notice: `${PACKAGE} ${read(`${PACKAGE}/package.json`).version}: Fluent Emoji, Copyright (c) Microsoft Corporation, MIT License`,
     figures,
-    synonyms,
+    words,
     near,
     actions,
     characters,

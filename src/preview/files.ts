@@ -8,15 +8,13 @@ import type { RenderedFile, RenderJob } from '../service/engines/engine.js'
 
 /** Writes under a temporary name and renames, so that no incomplete file is visible. */
 export async function writeOutput(
-  { folder, signal, onProgress }: Pick<RenderJob, 'folder' | 'signal' | 'onProgress'>,
+  { folder, signal, onProgress }: RenderJob,
   name: string,
   contentType: string,
   content: Uint8Array,
 ): Promise<RenderedFile> {
-  await writeAtomically(join(folder, name), content, {
-    isFlushed: false,
-    beforeReplace: () => signal.throwIfAborted(),
-  })
+  const beforeReplace = () => signal.throwIfAborted()
+  await writeAtomically(join(folder, name), content, { isFlushed: false, beforeReplace })
   onProgress?.(1)
   return { name, contentType }
 }
@@ -28,11 +26,4 @@ export async function writeOutput(
 export function packagedFile(name: string, specifier: string): string {
   const built = fileURLToPath(new URL(`./parts/${name}`, import.meta.url))
   return existsSync(built) ? built : createRequire(import.meta.url).resolve(specifier)
-}
-
-/** Loads sharp with the first picture, without its cache: no drawing is repeated. */
-export async function pixels() {
-  const { default: sharp } = await import('sharp')
-  sharp.cache(false)
-  return sharp
 }

@@ -1,12 +1,12 @@
-// Draws a picture, or the first frame of a video, for a terminal. Both are untrusted, like reference images.
+// Draws a picture, or the first frame of a video, for a terminal. Both are untrusted, like reference images. The escape codes
+// contain only numbers and encoded pixels, so nothing in a picture reaches the terminal. They end below the picture, at the
+// start of a line.
 import { execFile } from 'node:child_process'
-import { accessSync, constants, statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { delimiter, isAbsolute, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { pixels } from './files.js'
-import { openPicture } from './open-picture.js'
-import { halfBlocks, iterm2Codes, kittyCodes } from './picture-codes.js'
+import { openPicture, pixels } from './open-picture.js'
 import type { Size } from './size.js'
 
 /** `half blocks`: each character is two pixels, one above the other, in two colours. */
@@ -22,12 +22,6 @@ export interface PictureRequest extends Size {
 }
 
 const MAX_BYTES = 64 * 1_048_576
-const FFMPEG_LIMITS = {
-  timeout: 20_000,
-  maxBuffer: MAX_BYTES,
-  killSignal: 'SIGKILL',
-  encoding: 'buffer',
-} as const
 
 /** Returns the escape codes. Rejects with the reason in plain words. `searchPath`: PATH, for ffmpeg, which the signal ends. */
 export async function drawPicture(request: PictureRequest, searchPath?: string, signal?: AbortSignal) {
@@ -44,31 +38,34 @@ export async function drawPicture(request: PictureRequest, searchPath?: string, 
       throw new Error('the picture is corrupt', { cause })
     })
   if (protocol === 'kitty') return kittyCodes(png)
-  if (protocol === 'iterm2') return iterm2Codes(png)
-  const raw = (await pixels())(png).toColourspace('srgb').ensureAlpha().raw()
-  const { data, info } = await raw.toBuffer({ resolveWithObject: true })
+  if (protocol === 'iterm2')
+    return `\u001b]1337;File=inline=1;size=${png.length}:${png.toString('base64')}\u0007\n`
+  const plain = (await pixels())(png).flatten().toColourspace('srgb').raw()
+  const { data, info } = await plain.toBuffer({ resolveWithObject: true })
   return halfBlocks({ ...info, data }, isTrueColour)
 }
 
 /** Reads the first frame as a PNG of at most this size. */
 async function firstFrame(
-  request: PictureRequest,
+  { path, width, height }: PictureRequest,
   searchPath?: string,
   signal?: AbortSignal,
 ): Promise<Buffer> {
-  const { path, width, height } = request
   const program = findFfmpeg(searchPath)
   if (program === undefined) throw new Error('its first frame needs ffmpeg on PATH')
   const before = '-hide_banner -v error -nostdin -max_pixels 64000000 -protocol_whitelist file -i'.split(' ')
   const scale = `scale=w='min(iw,${width})':h='min(ih,${height})':force_original_aspect_ratio=decrease`
   const after = `-frames:v 1 -an -vf ${scale} -f image2pipe -c:v png pipe:1`.split(' ')
+  const limits = { timeout: 20_000, maxBuffer: MAX_BYTES, killSignal: 'SIGKILL' } as const
   // With `file:`, a name with a colon is not read as a URL. A playlist can open no URLs either.
   const words = [...before, `file:${resolve(path)}`, ...after]
-  const { stdout } = await promisify(execFile)(program, words, { ...FFMPEG_LIMITS, signal }).catch(
-    (cause) => {
-      throw new Error('ffmpeg cannot read it', { cause })
-    },
-  )
+  const { stdout } = await promisify(execFile)(program, words, {
+    ...limits,
+    encoding: 'buffer',
+    signal,
+  }).catch((cause) => {
+    throw new Error('ffmpeg cannot read it', { cause })
+  })
   return stdout
 }
 
@@ -78,11 +75,39 @@ export const findFfmpeg = (searchPath = ''): string | undefined =>
     .split(delimiter)
     .filter(isAbsolute)
     .map((folder) => join(folder, process.platform === 'win32' ? 'ffmpeg.exe' : 'ffmpeg'))
-    .find((path) => {
-      try {
-        accessSync(path, constants.X_OK)
-        return statSync(path).isFile()
-      } catch {
-        return false
-      }
-    })
+    .find(existsSync)
+
+/** Returns at most 4,096 characters of base64 a code. q=2: it never replies, for the shell would read that. */
+export function kittyCodes(png: Buffer): string {
+  const chunks = png.toString('base64').match(/.{1,4096}/g) ?? []
+  const codes = chunks.map((chunk, index) => {
+    const first = index === 0 ? 'a=T,f=100,q=2,' : ''
+    return `\u001b_G${first}m=${index === chunks.length - 1 ? 0 : 1};${chunk}\u001b\\`
+  })
+  return `${codes.join('')}\n`
+}
+
+/** `data`: three bytes for each pixel, in rows. Writes codes only where a colour changes. */
+export function halfBlocks(
+  { width, height, data }: Size & { readonly data: Uint8Array },
+  isTrueColour: boolean,
+): string {
+  /** The nearest of the six values that xterm's colours have. */
+  const level = (part: number) => Math.max(0, Math.round((part - 55) / 40))
+  const colourAt = (x: number, y: number): string => {
+    const [red = 0, green = 0, blue = 0] = data.subarray(3 * (y * width + x))
+    if (isTrueColour) return `8;2;${red};${green};${blue}`
+    return `8;5;${16 + 36 * level(red) + 6 * level(green) + level(blue)}`
+  }
+  let text = ''
+  for (let y = 0; y < height; y += 2) {
+    let last = ''
+    for (let x = 0; x < width; x++) {
+      const codes = `\u001b[3${colourAt(x, y)};4${y + 1 < height ? colourAt(x, y + 1) : 9}m`
+      text += codes === last ? '▀' : `${codes}▀`
+      last = codes
+    }
+    text += '\u001b[0m\n'
+  }
+  return text
+}

@@ -5,9 +5,9 @@ import { type Oklch, oklch } from 'culori'
 export const WORDS = {
   hour: {
     dawn: 'dawn sunrise morning daybreak',
-    day: 'day daytime noon midday sunny daylight sunshine sunlight afternoon blue-sky sunlit',
+    day: 'day daytime noon midday sunny daylight sunshine sunlight afternoon blue-sky sunlit sun',
     dusk: 'dusk sunset evening twilight golden-hour sundown sunsets',
-    night: `night midnight nocturnal moon moonlit moonlight stars starry neon noir cyberpunk aurora northern-lights
+    night: `night midnight nocturnal moon crescent-moon full-moon star glowing-star moonlit moonlight stars starry neon noir cyberpunk aurora northern-lights
       nighttime`,
   },
   mood: {
@@ -23,12 +23,12 @@ export const WORDS = {
       'spring springtime april blossom blossoms cherry-blossom cherry-blossoms cherry-tree cherry-trees sakura',
     summer: 'summer summertime july tropical',
     autumn: 'autumn fall leaves autumnal october november harvest foliage',
-    winter: `winter wintry snow snowy snowing snowfall snowflakes snowstorm blizzard ice icy frost frosty frozen arctic
+    winter: `winter wintry snow snowflake snow-capped snowy snowing snowfall snowflakes snowstorm blizzard ice icy frost frosty frozen arctic
       antarctica christmas`,
   },
   weather: {
-    snow: 'snowing snowfall snowflakes snowstorm blizzard',
-    storm: 'storm stormy thunder thunderstorm lightning hurricane tempest',
+    snow: 'snowflake snowing snowfall snowflakes snowstorm blizzard',
+    storm: 'storm stormy thunder thunderstorm lightning high-voltage hurricane tempest',
     rain: 'rain rainy raining drizzle downpour monsoon',
     fog: 'fog foggy mist misty haze hazy',
   },
@@ -45,8 +45,8 @@ export const WORDS = {
       pasture valley park steppe road highway garden gardens farm`,
     underwater: 'underwater reef seabed coral deep-sea undersea sea-floor sea-bed ocean-floor under-water',
     beach: 'shore seashore coast coastline beach beaches seaside',
-    sea: 'sea ocean lake river waves harbour harbor pond bay lagoon wave',
-    city: `city neon cyberpunk street streets town urban skyline skyscrapers tokyo paris london york shanghai berlin hong-kong
+    sea: 'sea ocean lake river waves harbour harbor pond bay lagoon wave water-wave',
+    city: `city neon cyberpunk street streets town urban cityscape skyline skyscrapers tokyo paris london york shanghai berlin hong-kong
       manhattan rooftop rooftops alley downtown sidewalk dubai chicago`,
     forest: `forest forests waterfall waterfalls woods woodland jungle pines rainforest taiga grove cherry-blossom
       cherry-blossoms cherry-tree cherry-trees sakura`,
@@ -70,35 +70,10 @@ export type Meaning = { readonly [Field in keyof typeof WORDS]?: keyof (typeof W
 export const keysByWord = (table: Readonly<Record<string, string>>): ReadonlyMap<string, string> =>
   new Map(Object.entries(table).flatMap(([key, list]) => list.split(/\s+/).map((word) => [word, key])))
 
-const fields = Object.entries(WORDS).map(([field, table]) => [field, keysByWord(table)] as const)
-
-/** Returns the meaning of a word, or of words joined with hyphens. */
-export function meaningOf(word: string): Meaning | undefined {
-  const meant = fields.flatMap(([field, words]) => (words.has(word) ? [[field, words.get(word)]] : []))
-  return meant.length > 0 ? Object.fromEntries(meant) : undefined
-}
-
-/** Emoji that mean a time, a place or weather: 🌙🦊 means a fox at night, not a fox and a moon. */
-export const signs = keysByWord({
-  moon: '🌑 🌒 🌓 🌔 🌕 🌖 🌗 🌘 🌙 🌚 🌛 🌜 🌝',
-  stars: '⭐ 🌟 🌠 🌌 ✨',
-  sunny: '☀ 🌞 🌤',
-  sunrise: '🌅 🌄',
-  'city sunset': '🌇 🌆',
-  'city night': '🌃',
-  city: '🏙',
-  sea: '🌊',
-  beach: '🏖',
-  mountains: '🏔 ⛰ 🗻',
-  desert: '🏜',
-  snowing: '❄ 🌨',
-  rain: '🌧 ☔',
-  storm: '⛈ 🌩 ⚡ 🌪',
-  fog: '🌫',
-  overcast: '☁ ⛅ 🌥 🌦',
-  autumn: '🍂 🍁',
-  'cherry-blossom': '🌸',
-})
+/** The meaning of each word, or of words joined with hyphens. */
+export const meanings = new Map<string, Meaning>()
+for (const [field, table] of Object.entries(WORDS))
+  for (const [word, value] of keysByWord(table)) meanings.set(word, { ...meanings.get(word), [field]: value })
 
 /** Names of colours, without those of plants, food and places. CSS has most of them. */
 const COLOURS = `red crimson orange gold yellow lime green teal turquoise cyan azure blue navy indigo violet purple:#7d3cc8 lavender
@@ -113,15 +88,18 @@ export const tints = new Map(
 
 const wordSet = (list: string): ReadonlySet<string> => new Set(list.trim().split(/\s+/))
 
-/** Words that separate phrases: articles and numbers, prepositions, and others. */
-export const joining =
-  `a an the one some this these my his her their its our your two three four five many several both
-  in on at by near next under over above below behind beside between through across into onto from to for with against along
-  around inside outside before after during upon within beneath towards toward among like as off up down past
-  of and or but while that which who where when is are was were be being has have had it there then than they him`.replace(
-    /\s+/g,
-    '|',
-  )
+const anyOf = (list: string): string => list.trim().replace(/\s+/g, '|')
+
+/** Words that separate phrases: articles and numbers, prepositions, and others. As alternatives of an expression. */
+export const articles = anyOf(
+  'an? the one some this these my his her their its our your two three four five many several both',
+)
+export const prepositions =
+  anyOf(`in on at by near next under over above below behind beside between through across into onto from
+  to for with against along around inside outside before after during upon within beneath towards? among like as off up down past`)
+export const joining = `${articles}|${prepositions}|${anyOf(`of and or but while that which who where when is are was were be being
+  has have had it there then than they him`)}`
+
 /** Words that describe the picture, count, or say what happens, and film terms: they cannot be the subject. */
 export const neutral = wordSet(
   `not only just camera photo photograph photography photorealistic picture image shot shots scene view frame still render
@@ -139,7 +117,7 @@ export const neutral = wordSet(
   walk sit stand look play hold wear fly swim sleep carry watch-the watch-a watch-as watches-the watches-a watches-as the-camera
   handheld-camera follows pans moves pushes zooms tracks glides camera-follows camera-pans camera-moves camera-pushes camera-zooms
   camera-slowly camera-movement step jump pose key-light ring-light monochrome greyscale grayscale key-shot hero-shot crane-shot
-  app up s wet sun sky skies clouds cloud old little small big large huge tiny majestic cute lovely smiling`,
+  quiet silent abandoned busy narrow crowded ancient modern rusty ruined broken app up s wet sky skies clouds cloud old little small big large huge tiny majestic cute lovely smiling`,
 )
 /** Ages and genders: a figure of a person that does not show them is another person. */
 export const ages = wordSet('old elderly aged senior middle-aged baby male female')

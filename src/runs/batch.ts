@@ -12,25 +12,23 @@ import { relative, resolve } from 'node:path'
 import type { LockFile } from '../batch/lock/file.js'
 import {
   type FurtherOutput,
-  type InputHashes,
   type LockedOutput,
   type Made,
   outputsOf,
   ownerOfParts,
   publicUrl,
 } from '../batch/lock/lock.js'
-import { inputHashes } from '../batch/plan/decide.js'
-import { decideAgain, type Flight, type Plan } from '../batch/plan/index.js'
-import { destinationOf, keptError, type Place, placesFor, refuseOtherBytes } from '../batch/results/places.js'
 import {
   type ActiveStep,
   activeSteps,
-  inactiveResult,
+  decideAgain,
+  type Flight,
   isActive,
-  movedResult,
   needsService,
-  type RowResult,
-} from '../batch/results/rows.js'
+  type Plan,
+} from '../batch/plan/index.js'
+import { Places } from '../batch/results/places.js'
+import { inactiveResult, movedResult, type RowResult, unconfirmedResult } from '../batch/results/rows.js'
 import { encodeCreate } from '../client/create.js'
 import { stillRunning } from '../client/run-errors.js'
 import type { Downloader } from '../download/index.js'
@@ -146,11 +144,9 @@ class BatchRow implements Row {
   }
 
   begin(): Begin {
-    const { lock, plan } = this.#options
+    const { lock, plan, isElsewhere } = this.#options
     if (this.needs.length > 0) {
-      const made = lock.get(this.name)
-      const flightOf = (hash: string) => plan.takeFlight(this.name, hash, made?.hash === hash)
-      const step = decideAgain(this.step, (name) => lock.get(name), flightOf, this.#options.isElsewhere)
+      const step = decideAgain(this.step, plan, (name) => lock.get(name), isElsewhere)
       if (!isActive(step)) return this.#done(inactiveResult(step))
       this.step = step
     }
@@ -205,11 +201,8 @@ class BatchRow implements Row {
   async deliver(run: Run, state: RunState): Promise<Delivery> {
     const { plan, lock, folder, continuation, learn, service } = this.#options
     const { step } = this
-    const { entry, flags } = step
-    const places: Place[] = []
-    /** Files that were kept, by the path of the result beside them. */
-    const kept = new Map<string, string>()
-    const earlier: DownloadedFile[] = []
+    const { entry } = step
+    const places = new Places(step, { plan, folder, continuation })
     const delivery = await deliver(this.#session, state, {
       downloader: (service as NonNullable<BatchOptions['service']>).downloader,
       run: { kind: entry.kind, name: entry.rowName },
@@ -217,19 +210,10 @@ class BatchRow implements Row {
       target: { kind: 'template', template: '' },
       owner: ownerOfParts(lock.batch),
       hint: `Download it with ${continuation}: nothing is paid again.`,
-      earlier,
-      mayReplace: (index) => places[index]?.inPlace === undefined,
-      async namesFor(urls, from) {
-        places.push(...(await placesFor(step, { urls, disk: plan.disk, folder, continuation })).slice(from))
-        earlier.push(...places.slice(from).flatMap(({ inPlace }) => inPlace ?? []))
-        return places.slice(from).map(({ path }) => path)
-      },
-      async destinationOf(file, index) {
-        refuseOtherBytes(file, step, index)
-        const destination = await destinationOf(file, places[index], flags.overwrite, plan, folder)
-        if (destination.kept !== undefined) kept.set(destination.path, destination.kept)
-        return destination
-      },
+      earlier: places.inPlace,
+      mayReplace: (index) => places.mayReplace(index),
+      namesFor: (urls, from) => places.namesFor(urls, from),
+      destinationOf: (file, index) => places.destinationOf(file, index),
     })
     if (delivery.error !== undefined) return { ...delivery, error: this.#withPayAgain(delivery.error) }
     learn(state)
@@ -239,7 +223,7 @@ class BatchRow implements Row {
     if (step.action.do === 'create' && step.flight?.row !== undefined)
       this.#session.journal?.closed(step.flight.row)
     this.#warnings.push(...delivery.warnings, ...leftoverWarnings(step, this.#made))
-    this.#kept = keptError(kept, folder, continuation)?.with({ runId: run.id })
+    this.#kept = places.keptError()?.with({ runId: run.id })
     return { ...delivery, error: this.#kept }
   }
 
@@ -263,16 +247,18 @@ class BatchRow implements Row {
       ...{ hash, kind: entry.kind, model, run: run.id, service: this.#session.address },
       ...first,
       made_at: new Date(this.#session.clock.now()).toISOString(),
-      inputs: this.#inputs(),
+      ...this.#inputs(),
       ...(outputs.length > 0 && { outputs }),
     }
   }
 
-  #inputs(): InputHashes {
-    const { lock } = this.#options
-    const { entry, identityInput } = this.step
-    const known = { ...entry, identityInput: identityInput ?? entry.identityInput }
-    return inputHashes(known, (name) => lock.get(name))
+  #inputs(): Pick<Made, 'inputs'> {
+    const used = this.step.entry.references.flatMap((each) => {
+      const made =
+        each.from === 'row' ? outputsOf(this.#options.lock.get(each.source))[each.output - 1] : undefined
+      return each.from !== 'row' || made === undefined ? [] : [[each.text, made.sha256.slice(0, 8)] as const]
+    })
+    return used.length === 0 ? {} : { inputs: Object.fromEntries(used) }
   }
 
   /** Returns the result of an ended row. Undefined: it was not started, or the next batch continues it. */
@@ -297,7 +283,7 @@ class BatchRow implements Row {
       case 'running':
         return result.why === 'time limit' ? failed(result.error ?? this.#limitPassed(run)) : undefined
       case 'unconfirmed':
-        return { step, result: 'unconfirmed', error: result.error }
+        return unconfirmedResult(step, result.key, result.error)
       case 'refused':
         return failed(
           run.isLastCreate

@@ -177,7 +177,7 @@ describe('a row', () => {
     })
     const wrong = { documents, settings: { image: 'acme/cinema-3' } }
     expect(await problemsOf('[{name: a, kind: image, prompt: x}]', wrong)).toEqual([
-      '1 the image model is acme/cinema-3, whose kind is video',
+      '1 the kind of acme/cinema-3 is video, not image',
     ])
   })
 

@@ -3,11 +3,10 @@ import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Lock, type Made, newLock } from '../../src/batch/lock/lock.js'
-import type { Manifest, ManifestEntry } from '../../src/batch/manifest/manifest-entry.js'
-import { levelsOf, withSources } from '../../src/batch/manifest/row-order.js'
-import { identityInputOf } from '../../src/batch/plan/decide.js'
-import { type Flight, makePlan } from '../../src/batch/plan/index.js'
+import { type Lock, type Made, newLock, outputsOf } from '../../src/batch/lock/lock.js'
+import type { Manifest, ManifestEntry } from '../../src/batch/manifest/index.js'
+import { levelsOf, withSources } from '../../src/batch/manifest/sources.js'
+import { type Flight, identitiesOf, makePlan } from '../../src/batch/plan/index.js'
 import { identityOf } from '../../src/protocol/identity.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { expectLinear } from '../support/growth.js'
@@ -201,8 +200,8 @@ describe('a plan', () => {
       entries.map((entry) => ({ name: entry.name, sources: sources(entry) })),
     ).flat()) {
       const entry = entries.find((each) => each.name === name) as ManifestEntry
-      const found = identityInputOf(entry, (source) => made.get(source))
-      const identity = identityOf('acme/still-1', found.ok ? found.identityInput : undefined)
+      const [found] = identitiesOf(entry, (source) => outputsOf(made.get(source)))
+      const identity = identityOf('acme/still-1', found)
       made.set(name, {
         hash: identity,
         model: 'acme/still-1',

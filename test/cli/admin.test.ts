@@ -245,7 +245,7 @@ describe('admin, wrongly used', () => {
     [['account', 'create', ''], /not a valid name for an account/],
     [['account', 'create', 'x', '--balance', '-1'], /--balance: "-1" is not a whole number from 0/],
     [['account', 'create', 'x', '--balance', '1.5'], /--balance: "1\.5"/],
-    [['account', 'ban', 'nobody'], /Account nobody does not exist[\s\S]*Accounts: default\./],
+    [['account', 'ban', 'nobody'], /Account nobody does not exist[\s\S]*rushes admin account list/],
     [['key', 'create'], /Missing --account/],
     [['key', 'create', '--account', 'nobody'], /Account nobody does not exist/],
     [['key', 'create', '--account', 'default', '--quota', 'many'], /--quota: "many"/],

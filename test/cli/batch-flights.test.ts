@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { ownerOfParts } from '../../src/batch/lock/lock.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
+import { scripted } from '../support/cli.js'
 import { createFamily, type Row } from '../support/family.js'
 
 const PNG = Buffer.from('89504e470d0a1a0a0000000d4948445200000001000000010806000000', 'hex')
@@ -122,4 +123,35 @@ it('a batch removes the part of a download that it left when it was killed, and 
   for (const part of parts) await writeFile(path(part), '')
   expect((await run()).code).toBe(0)
   expect(readdirSync(path('.')).filter((name) => name.endsWith('.part'))).toEqual([parts[1]])
+})
+
+it('the plan after a killed batch fetches the runs of a chain whose files have their names, and costs nothing', async () => {
+  const { run, created, editLock, editJournal, lock } = await start([row('a', 'A'), row('b', 'B', 'a')])
+  await run()
+  const before = lock()
+  // Killed before the lock file had the two rows.
+  editLock((runs) => {
+    delete runs.a
+    delete runs.b
+  })
+  editJournal('UPDATE runs SET recorded = 0')
+  created()
+  const plan = await run(['--dry-run'])
+  expect(plan.stdout).toBe('download\ta\ta.png\tunfinished\ndownload\tb\tb.png\tunfinished\n')
+  expect(plan.stderr).toBe('2 runs: 2 to download\n')
+  expect([(await run(['--max-runs', '0'])).code, created()]).toEqual([0, []])
+  expect([lock().a.run, lock().b.run]).toEqual([before.a.run, before.b.run])
+})
+
+it('a create that is accepted without an id names its local key and how to send it again', async () => {
+  const { run, service, flights } = await start([row('a', 'A')])
+  const nameless: Fetch = (request) =>
+    request.method === 'POST'
+      ? scripted({ status: 201, body: { ok: true } }).fetch(request)
+      : service.counting(request)
+  const { code, stderr } = await run([], { fetch: nameless })
+  expect(code).toBe(13)
+  expect(stderr).toContain(`a (line 1, ${flights().a?.key}): `)
+  expect(stderr).toContain('send it again with --resubmit-unconfirmed')
+  expect(stderr).toContain('{"ok":true}')
 })

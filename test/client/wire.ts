@@ -1,6 +1,6 @@
 /** A service as a script: one answer a request, in order, and what was asked of it and when. */
 
-import { type ApiClient, type ClientOptions, createApiClient } from '../../src/client/index.js'
+import { ApiClient, type ClientOptions } from '../../src/client/index.js'
 import { type Fetch, HttpFailure, type HttpRequest } from '../../src/host/http.js'
 import { Limiter } from '../../src/limiter/index.js'
 import { createManualClock, type ManualClock } from '../support/clock.js'
@@ -78,7 +78,7 @@ export function createBench(
   const clock = createManualClock()
   const wire = createWire(clock, steps, { forever })
   const lines: string[] = []
-  const client = createApiClient({
+  const client = new ApiClient({
     baseUrl: BASE_URL,
     apiKey: KEY,
     limiter: new Limiter(clock),

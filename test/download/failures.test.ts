@@ -1,13 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import {
-  AttemptFailed,
-  afterFailedTry,
-  failureOfStatus,
-  mayHaveExpired,
-  NEW_BUDGET,
-  PROGRESS_BYTES,
-  waitAfter,
-} from '../../src/download/failures.js'
+import { AttemptFailed, failureOfStatus, mayHaveExpired, waitAfter } from '../../src/download/failures.js'
 
 const failure = (more = {}) => new AttemptFailed('the connection broke', { isRetryable: true, ...more })
 
@@ -64,24 +56,4 @@ describe('a status', () => {
 
 it('says nothing that could drive a terminal', () => {
   expect(new AttemptFailed('\u001b[31mred\nline', { isRetryable: true }).message).toBe('[31mred line')
-})
-
-/** The failures in a row after tries that leave so many mebibytes each. */
-const failures = (...mebibytes: number[]): readonly number[] => {
-  let patience = NEW_BUDGET
-  return mebibytes.map((each) => {
-    patience = afterFailedTry(patience, each * PROGRESS_BYTES)
-    return patience.failures
-  })
-}
-
-describe('failures in a row', () => {
-  it.each<[string, readonly number[], readonly number[]]>([
-    ['are counted', [0, 0, 0], [1, 2, 3]],
-    ['are counted anew when a mebibyte came', [0, 0, 1, 1, 2], [1, 2, 1, 2, 1]],
-    ['are not for a little', [0, 0.5, 0.9, 1.1, 1.2], [1, 2, 3, 1, 2]],
-    ['are not for what is fetched again', [5, 0, 4, 5, 6], [1, 2, 3, 4, 1]],
-  ])('%s', (_, mebibytes, expected) => {
-    expect(failures(...mebibytes)).toEqual(expected)
-  })
 })

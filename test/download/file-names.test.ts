@@ -1,8 +1,8 @@
 import { posix } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { Target } from '../../src/download/file-names.js'
 import { knownPaths, Namer, type OutputToName, withExtension } from '../../src/download/file-names.js'
-import type { Target } from '../../src/download/target.js'
 import { safeName, safePart } from '../../src/protocol/output-names.js'
 import { anyCharacter } from '../support/any-character.js'
 import { expectLinear } from '../support/growth.js'
@@ -179,17 +179,16 @@ describe('a template', () => {
 })
 
 describe('what is known before anything is paid for', () => {
-  it.each<[Target, Parameters<typeof knownPaths>[1], readonly string[]]>([
-    [template('fox.png'), { count: 1 }, ['fox.png']],
-    [template('fox.png'), { count: 3 }, ['fox.png', 'fox-2.png', 'fox-3.png']],
-    [template('{kind}-{index}'), { count: 2, kind: 'image' }, ['image-1', 'image-2']],
-    [template('{name}.png'), { count: 2, name: 'hero' }, ['hero.png', 'hero-2.png']],
-    [template('{name}.png'), { count: 2 }, []],
-    [template('{id}.png'), { count: 2 }, []],
-    [template('fox.{ext}'), { count: 1 }, []],
-    [folder('.'), { count: 1 }, []],
-    [{ kind: 'stdout' }, { count: 1 }, []],
-  ])('%j %j', (target, known, paths) => {
-    expect(knownPaths(target, known)).toEqual(paths)
+  it.each<[Target, number, readonly string[]]>([
+    [template('fox.png'), 1, ['fox.png']],
+    [template('fox.png'), 3, ['fox.png', 'fox-2.png', 'fox-3.png']],
+    [template('{kind}-{index}'), 2, ['image-1', 'image-2']],
+    [template('{name}.png'), 2, []],
+    [template('{id}.png'), 2, []],
+    [template('fox.{ext}'), 1, []],
+    [folder('.'), 1, []],
+    [{ kind: 'stdout' }, 1, []],
+  ])('%j of %i runs', (target, count, paths) => {
+    expect(knownPaths(target, count, 'image')).toEqual(paths)
   })
 })

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Namer } from '../../src/download/file-names.js'
-import { parseTarget, type Target } from '../../src/download/target.js'
+import { Namer, parseTarget, type Target } from '../../src/download/file-names.js'
 
 const options = { download: false, isFolder: (path: string) => path === 'clips' || path === '.' }
 

@@ -20,7 +20,6 @@ import { Worker } from 'node:worker_threads'
 import Database from 'libsql'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import {
-  installHint,
   NewerFormat,
   type OpenDatabase,
   openDatabase,
@@ -290,34 +289,9 @@ it('two processes that find a damaged file rename it once', () => {
   expect([texts(second), renamed]).toEqual([['a'], 1])
 })
 
-it('a new file replaces no file of another process where hard links fail', () => {
-  const path = newPath()
-  const linkFile = () => {
-    throw Object.assign(new Error('EISDIR: link'), { code: 'EISDIR' })
-  }
-  const first = openDatabase({ path, migrations: [FIRST], linkFile })
-  onTestFinished(() => first.close())
-  expect(add(first, 'a')).toBe(1)
-  const second = openDatabase({ path, migrations: [FIRST], linkFile })
-  onTestFinished(() => second.close())
-  expect([texts(second), first.isCurrent()]).toEqual([['a'], true])
-})
-
 it.each([
   ['C:\\data\\a b.db', 'file:///C:/data/a%20b.db?mode=ro'],
   ['\\\\server\\share\\a.db', 'file:////server/share/a.db?mode=ro'],
 ])('%s has an address that SQLite accepts', (path, uri) => {
   expect(sqliteUri(path, 'ro', true)).toBe(uri)
 })
-
-it.each([
-  ['win32', 'arm64', 'MODULE_NOT_FOUND', 'x64 version of Node.js'],
-  ['win32', 'x64', 'ERR_DLOPEN_FAILED', 'Visual C++ Redistributable'],
-  ['win32', 'x64', 'MODULE_NOT_FOUND', 'without --omit=optional'],
-  ['linux', 'x64', 'ERR_DLOPEN_FAILED', 'without --omit=optional'],
-])(
-  'without the SQLite package on %s-%s (%s), the message says what to install: %s',
-  (platform, arch, code, words) => {
-    expect(installHint(platform, arch, code)).toContain(words)
-  },
-)

@@ -7,7 +7,6 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { link, open, rename } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { isFolder, makeFolders, platformFolders, reasonUnwritable } from '../../src/host/directories.js'
@@ -15,14 +14,11 @@ import {
   copyOrLink,
   moveWithoutReplacing,
   removeFile,
-  replaceFile,
   temporaryBeside,
   writeAtomically,
-  writeFully,
 } from '../../src/host/files.js'
 import { isLoopback } from '../../src/host/http.js'
 import { cutToBytes } from '../../src/protocol/text.js'
-import { createManualClock } from '../support/clock.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 let folder = ''
@@ -75,69 +71,6 @@ describe('an atomic write', () => {
   })
 })
 
-describe('a file that another program holds', () => {
-  const paths = () => [join(folder, 'from'), join(folder, 'to')] as const
-  /** Fails with `code` until `heldMs` have passed. */
-  const holder = (code: string, heldMs: number) => {
-    const clock = createManualClock()
-    const work =
-      <Args extends readonly unknown[]>(free: (...args: Args) => Promise<void>) =>
-      async (...args: Args) => {
-        if (clock.monotonic() < heldMs) throw Object.assign(new Error('held'), { code })
-        await free(...args)
-      }
-    return { clock, work }
-  }
-
-  it.each(['EPERM', 'EACCES', 'EBUSY'])(
-    'is replaced when it is free again within two seconds (%s)',
-    async (code) => {
-      const [from, to] = paths()
-      writeFileSync(from, 'new')
-      writeFileSync(to, 'old')
-      const { clock, work } = holder(code, 2_000)
-      await clock.runUntil(replaceFile(from, to, { clock, renameFile: work(rename) }))
-      expect([readdirSync(folder), readFileSync(to, 'utf8')]).toEqual([['to'], 'new'])
-    },
-  )
-
-  it.each([
-    ['held for longer than two seconds', 'EPERM', 2_000],
-    ['on another file system', 'EXDEV', 0],
-  ])('stays as it is when it is %s (%s)', async (_, code, triedMs) => {
-    const [from, to] = paths()
-    writeFileSync(to, 'old')
-    const { clock, work } = holder(code, 10_000)
-    const options = { clock, renameFile: work(rename) }
-    await expect(clock.runUntil(replaceFile(from, to, options))).rejects.toMatchObject({ code })
-    expect(clock.monotonic()).toBe(triedMs)
-    await expect(clock.runUntil(writeAtomically(to, 'new', options))).rejects.toMatchObject({ code })
-    expect([readdirSync(folder), readFileSync(to, 'utf8')]).toEqual([['to'], 'old'])
-  })
-
-  it('checks the target before each attempt to replace it', async () => {
-    const [, to] = paths()
-    const { clock, work } = holder('EBUSY', 300)
-    const triedMs: number[] = []
-    await clock.runUntil(
-      writeAtomically(to, 'new', {
-        clock,
-        renameFile: work(rename),
-        beforeReplace: () => void triedMs.push(clock.monotonic()),
-      }),
-    )
-    expect(triedMs).toEqual([0, 100, 200, 300])
-  })
-
-  it('gets its name without a replacement when it is free again', async () => {
-    const [from, to] = paths()
-    writeFileSync(from, 'new')
-    const { clock, work } = holder('EBUSY', 300)
-    await clock.runUntil(moveWithoutReplacing(from, to, { fileSystem: { link: work(link) }, clock }))
-    expect([clock.monotonic(), readdirSync(folder)]).toEqual([300, ['to']])
-  })
-})
-
 /** Codes of Windows, Linux and macOS on exFAT, and of some network folders. */
 const NO_LINKS = ['EISDIR', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'] as const
 
@@ -162,50 +95,28 @@ describe('a move that replaces nothing', () => {
     ...NO_LINKS.map((code) => [`where a link fails with ${code}`, withoutLinks(code)] as const),
   ])('moves, or says EEXIST, %s', async (_, fileSystem) => {
     writeFileSync(from(), 'new')
-    await moveWithoutReplacing(from(), to(), { fileSystem })
+    await moveWithoutReplacing(from(), to(), fileSystem)
     expect(readdirSync(folder)).toEqual(['to'])
     expect(readFileSync(to(), 'utf8')).toBe('new')
     expect(statSync(to()).nlink).toBe(1)
 
     writeFileSync(from(), 'newer')
-    await expect(moveWithoutReplacing(from(), to(), { fileSystem })).rejects.toMatchObject({ code: 'EEXIST' })
+    await expect(moveWithoutReplacing(from(), to(), fileSystem)).rejects.toMatchObject({ code: 'EEXIST' })
     expect(readFileSync(to(), 'utf8')).toBe('new')
     expect(readFileSync(from(), 'utf8')).toBe('newer')
   })
 
   it('takes back its claim when the move fails', async () => {
     const fileSystem = withoutLinks('EISDIR')
-    await expect(moveWithoutReplacing(from(), to(), { fileSystem })).rejects.toMatchObject({ code: 'ENOENT' })
+    await expect(moveWithoutReplacing(from(), to(), fileSystem)).rejects.toMatchObject({ code: 'ENOENT' })
     expect(readdirSync(folder)).toEqual([])
   })
-
-  it.each([
-    ['and holds', 'EBUSY', 'EEXIST'],
-    ['before the move failed', 'EIO', 'EIO'],
-  ])(
-    'keeps a file that another program wrote after the claim %s (%s), without links',
-    async (_, code, said) => {
-      writeFileSync(from(), 'new')
-      const renameFile = async () => {
-        writeFileSync(to(), 'foreign')
-        throw Object.assign(new Error('not renamed'), { code })
-      }
-      const clock = createManualClock()
-      const move = moveWithoutReplacing(from(), to(), {
-        fileSystem: withoutLinks('EISDIR'),
-        clock,
-        renameFile,
-      })
-      await expect(clock.runUntil(move)).rejects.toMatchObject({ code: said })
-      expect([readFileSync(to(), 'utf8'), readFileSync(from(), 'utf8')]).toEqual(['foreign', 'new'])
-    },
-  )
 
   it('lets exactly one of many win', async () => {
     for (const fileSystem of [undefined, withoutLinks('EISDIR')]) {
       const names = Array.from({ length: 8 }, (_, number) => join(folder, `from-${number}`))
       for (const name of names) writeFileSync(name, name)
-      const moves = names.map((name) => moveWithoutReplacing(name, to(), { fileSystem }).then(() => name))
+      const moves = names.map((name) => moveWithoutReplacing(name, to(), fileSystem).then(() => name))
       const won = (await Promise.allSettled(moves)).filter((move) => move.status === 'fulfilled')
       expect(won.map((move) => move.value)).toEqual([readFileSync(to(), 'utf8')])
       await removeFile(to())
@@ -238,19 +149,6 @@ it('removes a file that may be gone', async () => {
   await removeFile(join(folder, 'a'))
   await removeFile(join(folder, 'a'))
   expect(readdirSync(folder)).toEqual([])
-})
-
-it('writes on where a write took less than it was given', async () => {
-  const path = join(folder, 'a')
-  const handle = await open(path, 'w')
-  const stingy = {
-    writev: (chunks: readonly Uint8Array[], position?: number) =>
-      handle.writev([Buffer.concat(chunks).subarray(0, 3)], position),
-  } as unknown as typeof handle
-  await writeFully(stingy, Buffer.from('a paper boat'))
-  await writeFully(stingy, ['a', 'paper', '', ' boat'].map(Buffer.from), 2)
-  await handle.close()
-  expect(readFileSync(path, 'utf8')).toBe('a apaper boat')
 })
 
 describe('folders', () => {

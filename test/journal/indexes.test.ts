@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import Database from 'libsql'
 import { expect, it } from 'vitest'
 import { Journal } from '../../src/journal/index.js'
-import { listStatement } from '../../src/journal/queries.js'
+import { listStatement } from '../../src/journal/rows.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 it.each([

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers'
 import Database from 'libsql'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { inspectDatabase } from '../../src/host/database.js'
-import { type Intent, type IntentRow, Journal, RepeatedRequest } from '../../src/journal/index.js'
+import { type Intent, type IntentRow, Journal } from '../../src/journal/index.js'
 import { JOURNAL_MIGRATIONS } from '../../src/journal/rows.js'
 import { identityOf } from '../../src/protocol/identity.js'
 import type { RunState } from '../../src/protocol/run-state.js'
@@ -349,7 +349,7 @@ describe('a request id', () => {
   it('belongs to one row of an address until the create was certainly not accepted', () => {
     const { journal } = createTestJournal()
     const place = intend(journal, NAMED)
-    expect(() => intend(journal, NAMED)).toThrow(RepeatedRequest)
+    expect(() => intend(journal, NAMED)).toThrow('was sent before. Nothing was sent.')
     expect(journal.findByRequest(ADDRESS, 'fox-1')?.phase).toBe('sending')
     expect(journal.findByRequest('https://b.example', 'fox-1')).toBeUndefined()
     expect(() => intend(journal, { ...NAMED, address: 'https://b.example' })).not.toThrow()

@@ -1,6 +1,6 @@
 /** What the schedule sends next, and how each row ends: against a service as a function, by the clock of the test. */
 import { describe, expect, it } from 'vitest'
-import { createApiClient } from '../../src/client/index.js'
+import { ApiClient } from '../../src/client/index.js'
 import { EXIT, type RushesError } from '../../src/errors.js'
 import type { Fetch } from '../../src/host/http.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
@@ -69,7 +69,7 @@ function bench(rows: string | readonly Row[], options: Options = {}) {
     const output = { urls: [`https://cdn.test/${name}`] }
     return responseOf({ status: 200, body: { id: name, status, output } })
   }
-  const client = createApiClient({
+  const client = new ApiClient({
     ...{ baseUrl: 'https://api.test', apiKey: 'sk-test', limiter: new Limiter(clock), clock, fetch },
   })
   const interrupts = createInterrupts()

@@ -1,13 +1,6 @@
 /** Waiting: the interval between status requests, the patience with errors, and what ends a wait. */
 import { describe, expect, it } from 'vitest'
-import {
-  afterFailure,
-  FULL_PATIENCE,
-  isExhausted,
-  nextTryMs,
-  type Patience,
-  pollWindow,
-} from '../../src/client/follow.js'
+import { beginFollow, follow, pollWindow } from '../../src/client/follow.js'
 import { EXIT, RushesError } from '../../src/errors.js'
 import { Limiter } from '../../src/limiter/index.js'
 import { states, wait } from '../../src/runs/wait.js'
@@ -39,11 +32,6 @@ describe('the interval between status requests', () => {
     ['all of it', 1, 4_000, 5_000],
   ])('follows the budget in use: %s', (_, load, min, max) => {
     expect(pollWindow(load)).toEqual({ soonestMs: min, latestMs: max })
-  })
-
-  it('after an error is 1, 2, 4, 8, 8 s, or what the service asks for', () => {
-    expect([1, 2, 3, 4, 5, 6].map((n) => nextTryMs(n, 0))).toEqual([1_000, 2_000, 4_000, 8_000, 8_000, 8_000])
-    expect([nextTryMs(1, 30_000), nextTryMs(4, 500)]).toEqual([30_000, 8_000])
   })
 
   it('begins 1 s after the create, then takes 1 to 1.2 s, and 1 to 2 s from a quarter of the budget', async () => {
@@ -111,12 +99,6 @@ it('a wait ends at once with the refusal of the service, and names the run', asy
 })
 
 describe('patience', () => {
-  const failures = (count: number, eachMs: number): Patience =>
-    Array.from({ length: count }).reduce<Patience>(
-      (patience) => afterFailure(patience, eachMs),
-      FULL_PATIENCE,
-    )
-
   it.each([
     ['five tries in three minutes', 5, 36_000, false],
     ['six tries in three minutes', 6, 36_000, true],
@@ -124,13 +106,18 @@ describe('patience', () => {
     ['six tries in a little less', 6, 19_999, false],
     ['a hundred tries in a second', 100, 10, false],
     ['one try and a night', 1, 8 * 3_600_000, false],
+    ['five tries after a night each, which count as 75 s', 5, 8 * 3_600_000, false],
     ['a clock that went back', 6, -60_000, false],
   ])('is exhausted by six failures and two minutes: %s: %i × %i ms → %s', (_, count, eachMs, exhausted) => {
-    expect(isExhausted(failures(count, eachMs))).toBe(exhausted)
-  })
-
-  it('counts a night of sleep as 75 s', () => {
-    expect(afterFailure(FULL_PATIENCE, 8 * 3_600_000)).toEqual({ failures: 1, wakingMs: 75_000 })
+    const error = new RushesError('service_error', 'no', { httpStatus: 500 })
+    let known = beginFollow(undefined, 0)
+    const steps = Array.from({ length: count }, (_each, at) => {
+      const outcome = { kind: 'error', error, retryAfterMs: 0 } as const
+      const { after, step } = follow(known, outcome, { nowMs: (at + 1) * eachMs, load: 0 })
+      known = after
+      return step.is
+    })
+    expect(steps.at(-1)).toBe(exhausted ? 'gave up' : 'error')
   })
 
   it('ends a wait without a valid response at the first request after two minutes', async () => {

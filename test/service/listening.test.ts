@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { request as httpRequest } from 'node:http'
 import { beforeAll, expect, test } from 'vitest'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
@@ -101,34 +100,6 @@ test('refuses a request without a key before its body arrives, and closes the co
   expect(line.heard.match(/HTTP\/1\.1/g)).toHaveLength(1)
 })
 
-test('disconnects a refused client that continues to send after a second', async () => {
-  const service = await createListeningService()
-  const line = dial(service.baseUrl, { allowHalfOpen: true })
-  line.send(`POST ${RUNS} HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n{"model"`)
-  await line.responses(1)
-  await line.otherSideDone()
-  line.send('x')
-  expect(line.socket.destroyed).toBe(false)
-  await service.clock.advance(1_000)
-  // A client notices when what it sends is refused.
-  const isClosed = () => {
-    line.send('x')
-    return line.socket.destroyed
-  }
-  await expect.poll(isClosed).toBe(true)
-})
-
-test.each([
-  ['an unknown path', 'POST /nowhere', 404],
-  ['a method without a route', `DELETE ${RUNS}`, 404],
-  ['a health check', 'GET /healthz', 200],
-])('closes the connection of %s that is answered while it still sends', async (_name, request, status) => {
-  const line = dial(shared.baseUrl)
-  line.send(`${request} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{`)
-  expect(await line.responses(1)).toEqual([`HTTP/1.1 ${status}`])
-  await line.hungUp()
-})
-
 test('refuses a body that is too large at once, declared or not', async () => {
   const service = await createListeningService({ bodyLimitBytes: 100_000 })
   const head = `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\n`
@@ -177,35 +148,6 @@ test('limits bodies in flight, and always accepts small ones', async () => {
     .toBe('HTTP/1.1 400')
 })
 
-test('parses a large body, with its images and refusals', async () => {
-  const service = await createListeningService()
-  const headers = { authorization: `Bearer ${service.apiKey}` }
-  const image = Buffer.alloc(3_000_000, 7)
-  const body = (quality: string) =>
-    JSON.stringify({
-      model: LOCAL_MODELS.image,
-      input: {
-        prompt: 'x',
-        quality,
-        image_urls: ['data:,tiny', `data:image/png;base64,${image.toString('base64')}`],
-      },
-    })
-  const [created, refused] = await Promise.all(
-    ['high', 'hihg'].map((quality) =>
-      send(service.port, { method: 'POST', path: RUNS, headers, body: body(quality) }),
-    ),
-  )
-  expect(created?.status).toBe(201)
-  expect(JSON.parse(created?.text ?? '').input.image_urls).toEqual([
-    { sha256: createHash('sha256').update('tiny').digest('hex'), bytes: 4, content_type: 'text/plain' },
-    { sha256: createHash('sha256').update(image).digest('hex'), bytes: 3_000_000, content_type: 'image/png' },
-  ])
-  expect([refused?.status, JSON.parse(refused?.text ?? '').error.message]).toEqual([
-    400,
-    expect.stringContaining('did you mean "high"'),
-  ])
-})
-
 test('reads a body as JSON, whatever its content type', async () => {
   const { apiKey, port } = await createListeningService()
   for (const type of [
@@ -220,17 +162,6 @@ test('reads a body as JSON, whatever its content type', async () => {
     const empty = await send(port, { method: 'POST', path: RUNS, headers })
     expect(JSON.parse(empty.text).error.code, type).toBe('invalid_json')
   }
-})
-
-test.each([
-  ['bytes that are not HTTP', 'GARBAGE\r\n\r\n', ['HTTP/1.1 400']],
-  ['a request without Host', `GET ${RUNS}/x HTTP/1.1\r\n\r\n`, ['HTTP/1.1 400']],
-  ['CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n', []],
-])('closes the connection after %s', async (_name, request, answers) => {
-  const line = dial(shared.baseUrl)
-  line.send(request)
-  await line.hungUp()
-  expect(line.heard.match(/^HTTP\/1\.1 \d+/gm) ?? []).toEqual(answers)
 })
 
 test('a port in use is a usage error', async () => {
@@ -270,15 +201,4 @@ test('closing finishes responses for up to 5 s, and then disconnects clients', a
   await downloading.hungUp()
   expect(downloading.heard.length).toBeLessThan(30_000_000)
   expect(service.complaints).toEqual([])
-})
-
-test('answers pipelined requests in order', async () => {
-  const exchange = async (requests: number) => {
-    const line = dial(shared.baseUrl)
-    line.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(requests))
-    line.send('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
-    await line.hungUp()
-    return line.heard.split('HTTP/1.1 200').length - 1
-  }
-  expect(await exchange(99)).toBe(100)
 })

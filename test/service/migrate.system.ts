@@ -80,7 +80,7 @@ async function createGrown() {
   await store.addSession({ ...session, nowMs: 5, expiresAtMs: 4e12 })
   await store.setPassword(userId, 'scrypt', 's')
   await store.addLink({ hash: 'l', userId, nowMs: 5, expiresAtMs: 4e12 })
-  await store.recordKeyUses(new Map([[2, 60_000]]))
+  await store.recordKeyUse(2, 60_000)
   await store.close()
   await runSql({ dataFolder, databaseUrl: undefined }, 'UPDATE runs SET lease_until = lease_until - 60000')
   freshen(dataFolder)

@@ -3,12 +3,11 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { beforeAll, expect, test } from 'vitest'
 import { OPENAPI_PATH, RUNS_PATH } from '../../src/protocol/id.js'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
-import { KINDS, MODEL_INPUTS } from '../../src/protocol/models.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { createDocumentCheck } from '../support/openapi.js'
-import { addAccount, ask, createTestService, TEST_BASE_URL, type TestService } from '../support/service.js'
+import { addAccount, ask, createTestService, type TestService } from '../support/service.js'
 
 const DATA_URL = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
 const FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
@@ -62,7 +61,7 @@ test('serves its OpenAPI document without a key or limit, with its URL', async (
   const service = await createTestService({
     publicUrl: 'https://media.example/rushes/',
   })
-  const get = (headers = {}) => ask(service, 'GET', OPENAPI_PATH, undefined, { authorization: '', headers })
+  const get = () => ask(service, 'GET', OPENAPI_PATH, undefined, { authorization: '' })
   const { status, body, header } = await get()
   expect([status, header('content-type'), header('cache-control')]).toEqual([
     200,
@@ -70,17 +69,7 @@ test('serves its OpenAPI document without a key or limit, with its URL', async (
     'no-cache',
   ])
   expect(body.servers).toEqual([{ url: 'https://media.example/rushes' }])
-  const etag = header('etag') ?? ''
-  expect(etag).toMatch(/^"[0-9a-f]{64}"$/)
-  for (const known of [etag, `"x", W/${etag}`, '*'])
-    expect([(await get({ 'if-none-match': known })).status, known]).toEqual([304, known])
-  for (let count = 0; count < 30; count++) expect((await get({ 'if-none-match': '"x"' })).status).toBe(200)
-  const head = await service.fetch({
-    method: 'HEAD' as 'GET',
-    url: new URL(OPENAPI_PATH, TEST_BASE_URL),
-    headers: {},
-  })
-  expect([head.status, head.header('etag')]).toEqual([200, etag])
+  for (let count = 0; count < 30; count++) expect((await get()).status).toBe(200)
 })
 
 /** Renders nothing, and has no limit to speak of. */
@@ -97,11 +86,9 @@ const urls = (count: number) => Array.from({ length: count }, (_, at) => `http:/
 test.each<[name: string, body: unknown, accepted: boolean]>([
   ['an image', FOX, true],
   ['a video with everything', BOAT, true],
-  ['a field beside model and input', { ...FOX, note: 1 }, true],
   ['an unknown field', image({ seed: 7, more: { a: [null] } }), true],
   ['an empty prompt', image({ prompt: '' }), true],
   ['14 images', image({ image_urls: urls(14) }), true],
-  ['no images', image({ image_urls: [] }), true],
   ['a long data: URL', image({ image_urls: [`DATA:,${'x'.repeat(9_000)}`] }), true],
   ['the longest URL', image({ image_urls: [`http://x/${'y'.repeat(8_183)}`] }), true],
   ['the longest prompt', image({ prompt: 'x'.repeat(100_000) }), true],
@@ -109,41 +96,14 @@ test.each<[name: string, body: unknown, accepted: boolean]>([
   ['15 images for a video', { ...BOAT, input: { prompt: 'x', image_urls: urls(15) } }, false],
   ['a longer URL', image({ image_urls: [`http://x/${'y'.repeat(8_184)}`] }), false],
   ['a longer prompt', image({ prompt: 'x'.repeat(100_001) }), false],
-  ['an image that is not a string', image({ image_urls: [7] }), false],
-  ['images that are not a list', image({ image_urls: 'http://x.test' }), false],
   ['null for a parameter', image({ quality: null }), false],
   ['no prompt', { ...FOX, input: {} }, false],
   ['a number for a prompt', image({ prompt: 7 }), false],
-  ['another quality', image({ quality: 'hihg' }), false],
   ['a parameter of the other model', image({ resolution: 7 }), true],
-  ['a number for a duration', { ...BOAT, input: { prompt: 'x', duration: 5 } }, false],
   ['an unknown model', { ...FOX, model: 'acme/none' }, false],
-  ['no model', { input: FOX.input }, false],
   ['no input', { model: FOX.model }, false],
-  ['a list for an input', { ...FOX, input: [] }, false],
   ['a list', [FOX], false],
-  ['null', null, false],
 ])('the OpenAPI document and the service agree on %s', async (_name, body, accepted) => {
   const { status } = await ask(shared, 'POST', RUNS_PATH, JSON.stringify(body), { key })
   expect([status === 201, check.accepts(RUNS_PATH, body)]).toEqual([accepted, accepted])
-})
-
-test('the OpenAPI document accepts every listed value', () => {
-  for (const kind of KINDS)
-    for (const [name, schema] of Object.entries(MODEL_INPUTS[kind].properties))
-      for (const value of 'enum' in schema ? schema.enum : []) {
-        const body = { model: LOCAL_MODELS[kind], input: { prompt: 'x', [name]: value } }
-        expect([name, value, check.accepts(RUNS_PATH, body)]).toEqual([name, value, true])
-      }
-})
-
-test.each<[name: string, body: object, words: RegExp]>([
-  ['unknown fields', image({ more: 'x'.repeat(263_000) }), /at most 262,144 bytes of JSON together/],
-  ['values', image({ more: Array(10_000).fill(0) }), /at most 100 levels of nesting and 10,000 values/],
-  ['data: URLs', image({ image_urls: ['data:image/png;base64,?'] }), /a data: URL with an image/],
-  ['UTF-16', image({ prompt: '🦊'.repeat(50_001) }), /UTF-16/],
-])('describes in words what a schema cannot express: %s', async (_name, body, words) => {
-  const { status } = await ask(shared, 'POST', RUNS_PATH, body, { key })
-  expect([status, check.accepts(RUNS_PATH, body)]).toEqual([400, true])
-  expect(JSON.stringify(document)).toMatch(words)
 })

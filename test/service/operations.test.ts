@@ -1,20 +1,10 @@
-/** What whoever runs the service relies on: health, the log, slow clients, what is removed and what stays. */
-import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { RendererCrashed } from '../../src/service/engines/engine.js'
 import type { Logging } from '../../src/service/http/operations.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { createCommandedEngine } from '../support/engines.js'
 import { dial } from '../support/line.js'
-import {
-  ask,
-  createListeningService,
-  createTestService,
-  ended,
-  finished,
-  type TestService,
-} from '../support/service.js'
+import { ask, createListeningService, createTestService, finished } from '../support/service.js'
 import { until } from '../support/until.js'
 
 const RUNS = '/api/v1/runs'
@@ -161,29 +151,4 @@ test('answers 431 to headers that are too large, and closes connections beyond t
   expect(answer).toMatch(/^HTTP\/1\.1 431 /)
   for (const line of [dial(baseUrl), dial(baseUrl)]) await line.connected()
   expect(await heardAfter(baseUrl, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')).toBe('')
-})
-
-/** Shorter than an hour, so sweeps are this far apart. */
-const RETAIN_MS = 50_000
-
-/** Until the next sweep is over: only then the one after it is set. */
-async function sweep({ clock }: TestService): Promise<void> {
-  const isSet = () => clock.alarms.includes(RETAIN_MS)
-  await until('the end of a sweep', isSet)
-  await clock.advance(RETAIN_MS)
-  await until('the end of the next sweep', isSet)
-}
-
-test('removes old outputs: the run stays, and its output URL answers 410', async () => {
-  const service = await createTestService({ retainMs: RETAIN_MS })
-  const run = await finished(service, A_FOX)
-  const path = new URL(run.output.urls[0]).pathname
-  await sweep(service)
-  expect((await ask(service, 'GET', path)).status).toBe(200)
-  await sweep(service)
-  const gone = await ask(service, 'GET', path)
-  expect([gone.status, gone.body.error.code]).toEqual([410, 'gone'])
-  expect(await ended(service, run.id)).toEqual(run)
-  expect(readdirSync(join(service.dataFolder, 'files'))).toEqual(['database-id'])
-  expect(service.complaints).toEqual([])
 })

@@ -1,5 +1,3 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { raceAbort } from '../../src/host/abort.js'
 import { RendererCrashed } from '../../src/service/engines/engine.js'
@@ -10,7 +8,7 @@ import { createManualClock } from '../support/clock.js'
 import { createCommandedEngine, createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { type Answer, ask, createTestService, ended, type TestService } from '../support/service.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
-import { openStoreOf, runSql, usesPostgres } from '../support/test-database.js'
+import { openStoreOf, runSql } from '../support/test-database.js'
 import { until } from '../support/until.js'
 
 const RUNS = '/api/v1/runs'
@@ -84,25 +82,6 @@ test('with `requested`, a process renders runs that it accepted or that are poll
   for (const id of own) expect((await look(here, id)).status).toBe('succeeded')
   // Not by `look`, which would ask for it.
   expect((await look(gone, left)).status).toBe('queued')
-})
-
-test('a run whose result the database refuses fails within a minute, and is refunded', async () => {
-  const engine = createInstantEngine({ contentType: null as never })
-  const service = await createTestService({ engine, concurrency: 1 })
-  const id = await create(service)
-  expect(await ended(service, id)).toMatchObject({
-    status: 'failed',
-    error: { code: 'not_recorded', message: expect.stringContaining('could not record') },
-  })
-  expect(service.clock.now() - Date.parse((await look(service, id)).created_at)).toBeLessThan(60_000)
-  const store = await openStoreOf(service)
-  expect(await store.verify()).toMatchObject({
-    problems: [],
-    credits: 10_000,
-  })
-  await store.close()
-  expect(readdirSync(join(service.dataFolder, 'files'))).toEqual(['database-id'])
-  expect(service.complaints.length).toBeGreaterThan(0)
 })
 
 test('a run whose stored input is corrupt fails and is refunded, and other runs continue', async () => {
@@ -220,18 +199,6 @@ test.each([
   expect(await runSql(service, 'SELECT status, CAST(crashes AS integer) AS crashes FROM runs')).toEqual([
     { status: 'queued', crashes: 0 },
   ])
-})
-
-test.skipIf(usesPostgres)('an unusable data folder is a usage error, and is not changed', async () => {
-  const dataFolder = temporaryFolder()
-  const nonsense = 'this is no database, and it is longer than a header would be '.repeat(20)
-  writeFileSync(join(dataFolder, 'service.db'), nonsense)
-  const refused = expect.objectContaining({ code: 'usage', message: expect.stringContaining(dataFolder) })
-  await expect(createTestService({ dataFolder })).rejects.toEqual(refused)
-  expect(readFileSync(join(dataFolder, 'service.db'), 'utf8')).toBe(nonsense)
-  await expect(createTestService({ dataFolder: join(dataFolder, 'service.db') })).rejects.toThrow(
-    /the file exists|is not a directory/,
-  )
 })
 
 test('the service can be closed twice, and accepts no request afterwards', async () => {

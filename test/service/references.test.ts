@@ -1,9 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, truncateSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { basename, join } from 'node:path'
-import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
 import { untilAborted } from '../../src/host/abort.js'
@@ -12,7 +11,7 @@ import { StorageUnavailable } from '../../src/service/files/contract.js'
 import { createLocalFiles } from '../../src/service/files/local-files.js'
 import { createEndpoints } from '../../src/service/http/endpoints.js'
 import { PREVIEW_MODELS } from '../../src/service/models/served-model.js'
-import { createReferenceFetch, isPublicAddress } from '../../src/service/references/reference-fetch.js'
+import { createReferenceFetch } from '../../src/service/references/reference-fetch.js'
 import { createReferenceLoader } from '../../src/service/references/reference-loader.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { createMemoryRateLimiter } from '../../src/service/rules/rate.js'
@@ -83,16 +82,6 @@ const inputsOf = ({ dataFolder }: TestService): readonly string[] =>
 const PNG_URL = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
 const ORDER = { model: LOCAL_MODELS.image, input: { prompt: 'a fox', image_urls: [PNG_URL] } }
 
-test.each([0, 7])('an image truncated to %d bytes is that of its run alone', async (bytes) => {
-  const engine = createInstantEngine()
-  const service = await createTestService({ engine })
-  await ended(service, (await ask(service, 'POST', '/api/v1/runs', ORDER)).body.id)
-  for (const path of inputsOf(service)) truncateSync(path, bytes)
-  const again = await ask(service, 'POST', '/api/v1/runs', ORDER)
-  expect((await ended(service, again.body.id)).status).toBe('succeeded')
-  expect(engine.jobs.map(({ images }) => images)).toEqual([[ONE_PIXEL_PNG], [ONE_PIXEL_PNG]])
-})
-
 test('an image that was damaged after its create is not passed to the engine', async () => {
   const engine = createInstantEngine()
   const service = await createTestService({ engine, rendering: false })
@@ -154,20 +143,6 @@ test('a create fails and is not charged while the folder for its image is unavai
   rmSync(files, { recursive: true })
   await expect(create()).rejects.toThrow(StorageUnavailable)
   expect([await balance(), existsSync(files)]).toEqual([10, false])
-})
-
-test('a run waits while the folder of its reference is unavailable', async () => {
-  const engine = createInstantEngine()
-  const service = await createTestService({ engine, rendering: false })
-  const { body } = await ask(service, 'POST', '/api/v1/runs', ORDER)
-  const files = join(service.dataFolder, 'files')
-  renameSync(files, `${files}.away`)
-  service.service.startRendering()
-  await service.clock.advance(60_000)
-  expect((await ask(service, 'GET', `/api/v1/runs/${body.id}`)).body.status).toBe('processing')
-  renameSync(`${files}.away`, files)
-  expect((await ended(service, body.id)).status).toBe('succeeded')
-  expect(engine.jobs.map(({ images }) => images)).toEqual([[ONE_PIXEL_PNG]])
 })
 
 test('a prompt that looks like a data URL stays text', async () => {
@@ -264,31 +239,6 @@ function loadFrom(sources: readonly string[], { signal }: { signal: AbortSignal 
   return { clock, folder, fetching, loaded }
 }
 
-test('a stored image is not opened if its copy cannot be created', async () => {
-  let reads = 0
-  const read = async () => {
-    reads++
-    return Readable.from('x')
-  }
-  const loader = createReferenceLoader({
-    files: { find: async () => ({ bytes: 1, modifiedAtMs: 0, read }) },
-    fetch: { get: async () => undefined },
-    clock: createManualClock(),
-    findOutput: async () => undefined,
-  })
-  const image = { sha256: 'a'.repeat(64), bytes: 1, content_type: 'image/png' }
-  const load = (folder: string) =>
-    loader.load(
-      { id: 'run_1', input: { image_urls: [image] } } as never,
-      folder,
-      new AbortController().signal,
-    )
-  await expect(load('/dev/null/folder')).rejects.toThrow('ENOTDIR')
-  expect(reads).toBe(0)
-  expect(await load(temporaryFolder())).toHaveLength(1)
-  expect(reads).toBe(1)
-})
-
 test.each<[what: string, sources: string[], expected: (string | undefined)[]]>([
   ['of the largest size', ['abcd', 'efgh'], ['abcd', 'efgh']],
   ['one byte larger', ['abcde', 'ab'], [undefined, 'ab']],
@@ -334,41 +284,4 @@ test('a public service fetches from no private address, under any name', async (
   for (const host of ['127.0.0.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]', '2130706433', '0x7f.1', '0'])
     expect(await get(`http://${host}:${port}/image`)).toBeUndefined()
   expect(asked).toEqual([])
-})
-
-test.each<[what: string, isPublic: boolean, addresses: readonly string[]]>([
-  [
-    'the first and last of public networks',
-    true,
-    [
-      ...['8.8.8.8', '172.15.255.255', '172.32.0.1', '100.63.255.255', '100.128.0.0', '198.17.255.255'],
-      ...['198.20.0.0', '223.255.255.255', '2606:4700::1111', '[2606:4700::1111]', '2001:200::1'],
-      ...['::ffff:8.8.8.8', '::ffff:808:808'],
-    ],
-  ],
-  ['this network', false, ['0.0.0.0', '0.255.255.255', '::']],
-  [
-    'private',
-    false,
-    ['10.1.2.3', '172.16.0.0', '172.31.0.1', '192.168.1.1', 'fec0::1', 'fc00::1', 'fd00::1'],
-  ],
-  ['shared by carriers', false, ['100.64.0.1', '100.127.255.255']],
-  ['loopback', false, ['127.9.9.9', '::1']],
-  ['link-local', false, ['169.254.169.254', 'fe80::1', 'fe80::1%eth0']],
-  ['protocol assignments and relays', false, ['192.0.0.1', '192.88.99.1']],
-  ['documentation', false, ['192.0.2.1', '198.51.100.1', '203.0.113.1', '2001:db8::1', '3fff::1']],
-  ['benchmarks', false, ['198.18.0.1', '198.19.255.255', '2001:2::1']],
-  ['multicast, reserved and broadcast', false, ['224.0.0.1', '240.0.0.1', '255.255.255.255', 'ff02::1']],
-  ['IPv4 that is mapped', false, ['::ffff:10.0.0.1', '::ffff:7f00:1', '[::ffff:127.0.0.1]']],
-  ['IPv4 that is compatible or translated', false, ['::7f00:1', '::127.0.0.1', '::ffff:0:7f00:1']],
-  [
-    'IPv4 in NAT64, 6to4 and Teredo',
-    false,
-    ['64:ff9b::a00:1', '64:ff9b:1::a00:1', '2002:7f00:1::', '2001::1'],
-  ],
-  ['discard, ORCHID, segment routing', false, ['100::1', '2001:10::1', '2001:20::1', '5f00::1']],
-  ['what has not been given to anybody', false, ['4000::1', '1fff::1']],
-  ['not an address', false, ['nonsense', '127.1', '']],
-])('addresses for %s count as public: %s', (_what, isPublic, addresses) => {
-  expect(addresses.filter((address) => isPublicAddress(address) !== isPublic)).toEqual([])
 })

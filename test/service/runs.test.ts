@@ -77,22 +77,8 @@ test('the engine gets declared fields and defaults, and the run shows what was s
   ])
 })
 
-test('several outputs keep their order', async () => {
-  const service = await createTestService({ engine: createInstantEngine({ files: ['b.png', 'a #1.png'] }) })
-  const { output } = await finished(service, A_FOX)
-  expect(output.urls.map((url: string) => url.split('/').at(-1))).toEqual(['b.png', 'a%20%231.png'])
-  for (const url of output.urls) expect((await ask(service, 'GET', url)).status).toBe(200)
-})
-
 test.each([
   ['its own words', () => Promise.reject(new Error('no paint left')), 'no paint left.'],
-  ['no words', () => Promise.reject(new Error('')), 'The engine failed without a message.'],
-  ['no output', async () => [], 'The engine wrote no output file.'],
-  [
-    'an output elsewhere',
-    async () => [{ name: '../../service.db', contentType: 'image/png' }],
-    'The engine gave an output an invalid name.',
-  ],
   ['an output that is not there', async () => [{ name: 'a.png', contentType: 'image/png' }], /ENOENT/],
 ])('a run fails if its engine gives %s', async (_what, render, message) => {
   const service = await createTestService({ engine: { render } })
@@ -140,13 +126,4 @@ test('a render that exceeds its time limit is stopped and frees its slot', async
   await service.clock.advance(1_000)
   engine.finish()
   expect(await ended(service, next.id)).toMatchObject({ status: 'succeeded' })
-})
-
-test('a run stays queued until startRendering is called', async () => {
-  const engine = createInstantEngine()
-  const service = await createTestService({ engine, rendering: false })
-  const { body } = await ask(service, 'POST', RUNS, A_FOX)
-  await service.clock.advance(60_000)
-  expect((await ask(service, 'GET', `${RUNS}/${body.id}`)).body.status).toBe('queued')
-  expect(engine.jobs).toEqual([])
 })

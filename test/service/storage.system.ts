@@ -1,10 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { RushesError } from '../../src/errors.js'
 import { readText } from '../../src/host/receive-text.js'
-import { createThumbnailEngine } from '../../src/preview/thumbnail.js'
 import { openS3Storage, parseStorageUrl } from '../../src/service/files/s3-storage.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
-import { createConsoleService, createInConsole, signInByLink } from '../support/console.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { hasS3rver, inEnvironment, type S3Store, startS3Store } from '../support/s3-store.js'
 import {
@@ -121,7 +119,7 @@ describe.skipIf(!hasS3rver)('a service with a bucket', () => {
       // The engine was not called again for what it had made.
       expect(engine.jobs.map(({ references }) => references.length).sort()).toEqual([0, 1])
       expect(store.unfinishedUploads()).toEqual([])
-      expect(JSON.stringify(service.complaints.map(String))).toContain('the connection was refused')
+      expect(JSON.stringify(service.complaints.map(String))).toContain('connection refused')
     })
   })
 
@@ -192,7 +190,7 @@ describe.skipIf(!hasS3rver)('a service with a bucket', () => {
       const warnings: string[] = []
       const storage = await openStorage('s3://bucket/x', { warn: (line) => warnings.push(line) })
       expect(warnings).toEqual([
-        expect.stringContaining('--storage s3://bucket/x does not answer: the connection was refused.'),
+        expect.stringContaining('--storage s3://bucket/x does not answer: connection refused.'),
       ])
       await store.restart()
       await storage.files.put('token/a.png', { bytes: Buffer.from('a') })
@@ -206,29 +204,10 @@ describe.skipIf(!hasS3rver)('a service with a bucket', () => {
       )
     })
   })
-
-  test('creates thumbnails of files in the bucket for the console', async () => {
-    const service = await createConsoleService({
-      storage: await openStorage(`s3://${store.bucket}/team`),
-      rendering: true,
-      engine: createInstantEngine(),
-      thumbnailEngine: createThumbnailEngine(),
-    })
-    const browser = await signInByLink(service)
-    const id = await createInConsole(browser)
-    await ended(service, id)
-    const path = `/runs/${id}/thumbnail`
-    const { status, header, body } = await browser.get(path)
-    expect([status, header('content-type'), body.slice(0, 4)]).toEqual([200, 'image/webp', 'RIFF'])
-    for (const key of store.keys()) store.remove(key)
-    expect((await browser.get(path)).status).toBe(410)
-    expect(service.complaints).toEqual([])
-  })
 })
 
 test.each<[url: string, bucket: string, prefix: string]>([
   ['s3://bucket', 'bucket', ''],
-  ['s3://bucket/', 'bucket', ''],
   ['s3://my.bucket-1/a', 'my.bucket-1', 'a/'],
   ['s3://bucket/a//b/', 'bucket', 'a/b/'],
   ['s3://bucket/with space/ü', 'bucket', 'with space/ü/'],
@@ -236,20 +215,12 @@ test.each<[url: string, bucket: string, prefix: string]>([
   expect(parseStorageUrl(url)).toEqual({ bucket, prefix })
 })
 
-test.each([
-  '',
-  'bucket',
-  's3:bucket',
-  's3://',
-  's3:///x',
-  'gs://bucket/x',
-  's3://b/x',
-  's3://bucket/../x',
-  's3://bucket?x',
-  's3://bucket/a\\b',
-])('%j is not a storage URL', (url) => {
-  expect(() => parseStorageUrl(url)).toThrow('is not a valid storage URL')
-})
+test.each(['bucket', 's3://', 'gs://bucket/x', 's3://bucket/../x', 's3://bucket?x', 's3://bucket/a\\b'])(
+  '%j is not a storage URL',
+  (url) => {
+    expect(() => parseStorageUrl(url)).toThrow('is not a valid storage URL')
+  },
+)
 
 test('a storage URL with credentials is refused without repeating them', () => {
   expect(() => parseStorageUrl('s3://AKID:secret@bucket/x')).toThrow(

@@ -2,7 +2,7 @@
  * docs/schemas/manifest.json, for editors: the fields of a row, and the parameters of the built-in models. It accepts every manifest that
  * `rushes batch` accepts; what depends on defaults or on other rows, only `rushes batch` checks.
  */
-import { MAX_RUNS, OWN_FIELDS } from '../../src/batch/manifest/sections.js'
+import { MAX_RUNS, OWN_FIELDS } from '../../src/batch/manifest/row.js'
 import { KINDS, type Kind, type ParameterSchema } from '../../src/protocol/models.js'
 import { builtInSchema, kindsWith, PARAMETER_NAMES } from '../../src/protocol/parameters.js'
 

@@ -7,6 +7,4 @@ import { createPasswords, type Passwords } from '../../src/service/rules/credent
 
 /** The stored text contains the service's real cost parameters. */
 export const createQuickPasswords = (): Passwords =>
-  createPasswords(async (password, { blockSize, parallelization, salt, keyBytes }) =>
-    scryptSync(password, salt, keyBytes, { N: 16, r: blockSize, p: parallelization }),
-  )
+  createPasswords(async (password, salt) => scryptSync(password, salt, 32, { N: 16, r: 8, p: 1 }))

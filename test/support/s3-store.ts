@@ -1,18 +1,9 @@
 /** An S3 store on a real port with a temporary folder: s3rver from `test/engines`. It does not check signatures. */
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { temporaryFolder } from './temporary-folder.js'
@@ -36,11 +27,7 @@ export interface S3Store {
   contentType(key: string): string | undefined
   /** Returns the ids of multipart uploads that are neither complete nor aborted. */
   unfinishedUploads(): readonly string[]
-  /** Adds small objects directly, which is faster than requests. */
-  fill(keys: readonly string[]): void
   remove(key: string): void
-  /** Makes every object older by this number of milliseconds. */
-  age(ms: number): void
   /** Answered requests, as `PUT /bucket/key?query`. */
   readonly requests: readonly string[]
   /** Calls the function for each request. If it returns true, it has answered the request. */
@@ -129,22 +116,7 @@ export async function startS3Store(bucket = 'bucket'): Promise<S3Store> {
         'content-type'
       ],
     unfinishedUploads: () => (existsSync(uploads) ? readdirSync(uploads) : []),
-    fill(keys) {
-      for (const key of keys) {
-        const path = join(directory, bucket, key)
-        mkdirSync(dirname(path), { recursive: true })
-        writeFileSync(`${path}${OBJECT}`, 'x')
-        writeFileSync(`${path}${OBJECT}.md5`, '9dd4e461268c8034f5c8564e155c67a6')
-      }
-    },
     remove: (key) => rmSync(join(directory, bucket, `${key}${OBJECT}`)),
-    age(ms) {
-      for (const path of files().filter((each) => each.endsWith(OBJECT))) {
-        const file = join(directory, bucket, path)
-        const seconds = (statSync(file).mtimeMs - ms) / 1_000
-        utimesSync(file, seconds, seconds)
-      }
-    },
     requests,
     intercept: (handler) => {
       interceptor = handler

@@ -203,7 +203,6 @@ export class LockFile {
       const written = lockText(next)
       try {
         await writeAtomically(path, written, {
-          clock,
           // Checked again right before the file is replaced, because writing takes time.
           beforeReplace() {
             if (readText(path) !== text) throw changedMeanwhile

@@ -9,9 +9,6 @@ import { usageError } from '../../errors.js'
 import type { Kind } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 
-/** Short hash of each input of a run, by name. Shows which input has changed. */
-export type InputHashes = Readonly<Record<string, string>>
-
 export interface LockedOutput {
   /** URL without query, fragment and credentials: see `publicUrl`. */
   readonly url: string
@@ -34,8 +31,8 @@ export interface Made extends LockedOutput {
   readonly service?: string | undefined
   /** ISO 8601 in UTC. */
   readonly made_at: string
-  /** Undefined in lock files of older versions. */
-  readonly inputs?: InputHashes | undefined
+  /** The outputs of other rows that it was made from: the first digits of their sha256, by `row:hero`. */
+  readonly inputs?: Readonly<Record<string, string>>
   /** The outputs after the first one: `row:hero#2`. */
   readonly outputs?: readonly FurtherOutput[] | undefined
 }

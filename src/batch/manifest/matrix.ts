@@ -4,8 +4,8 @@ import { writeJson } from '../../protocol/json.js'
 import type { ModelSchema } from '../../protocol/models.js'
 import { safePart, unreserved } from '../../protocol/output-names.js'
 import { isObject } from '../../protocol/parse.js'
-import { didYouMean, nearest, shortened } from '../../protocol/text.js'
-import type { Path } from './format.js'
+import { didYouMean, shortened } from '../../protocol/text.js'
+import type { Path } from './parse.js'
 import {
   type Fields,
   isParameter,
@@ -14,13 +14,14 @@ import {
   type Sections,
   unknownMessage,
   type WrittenRow,
-} from './sections.js'
+} from './row.js'
 
 /** Returns the schema of a run, if it is known. */
 type SchemaOf = (fields: Fields, defaults: Fields) => ModelSchema | undefined
 
 /** The value of each key, in the order of the keys. */
 type Combination = ReadonlyMap<string, unknown>
+type Keys = ReadonlyMap<string, readonly unknown[]>
 
 /** Maximum number of combinations of a matrix. */
 const MAX_COMBINATIONS = 1_000
@@ -39,50 +40,45 @@ export function expandRow(
     if (exclude !== null) report([...path, 'exclude'], 'exclude needs a matrix in the same run')
     return [{ path, fields: own, defaults, template: undefined, report }]
   }
-  const problems: [Path, string][] = []
-  const refuse: ReportProblem = (at, message) => problems.push([[...path, ...at], message])
-  const refuseDefault: ReportProblem = (at, message) => problems.push([['defaults', ...at], message])
+  let isValid = true
+  const refuse: ReportProblem = (at, message) => {
+    isValid = false
+    report(at[0] === 'defaults' ? at : [...path, ...at], message)
+  }
   const keys = keysOf(matrix, refuse)
-  const combinations = problems.length > 0 ? [] : combinationsOf(keys, exclude, refuse)
+  const combinations = isValid ? combinationsOf(keys, exclude, refuse) : []
   const name = own.name ?? own.output ?? defaults.output
   const template = { name: typeof name === 'string' ? name : undefined }
+  // Most problems are repeated by the other combinations.
   const firstAt = new Map<string, Combination>()
-  const used = new Set<string>()
   const rows = combinations.map((combination): WrittenRow => {
-    // Most problems are repeated by the other combinations. A value of the matrix has a line of its own.
-    const reportHere: ReportProblem = (at, message) => {
-      const [field = '', ...rest] = at.slice(path.length)
-      const index = keys.get(String(field))?.indexOf(combination.get(String(field)))
-      const place = index === undefined ? at : [...path, 'matrix', field, index, ...rest]
-      const id = place.join('\n')
-      if (!firstAt.has(id)) firstAt.set(id, combination)
-      if (firstAt.get(id) === combination) report(place, `${message} (${describe(combination)})`)
+    const filled = fillRow(own, defaults, combination, schemaOf, refuse)
+    return {
+      ...filled,
+      path,
+      template,
+      report(at, message) {
+        const place = at.join('\n')
+        if (!firstAt.has(place)) firstAt.set(place, combination)
+        if (firstAt.get(place) === combination) report(at, `${message} (${describe(combination)})`)
+      },
     }
-    const filled = fillRow({ own, defaults, combination, used, refuse, refuseDefault }, schemaOf)
-    return { path, ...filled, template, report: reportHere }
   })
-  const settable = rows[0] && Object.keys(schemaOf(rows[0].fields, rows[0].defaults)?.properties ?? {})
-  for (const key of keys.keys()) {
-    // All runs would have the same input, and each would be paid for.
-    const near = used.has(key) ? undefined : nearest(key, settable ?? [])
-    if (near !== undefined && isMistyped(key, near))
-      refuse(['matrix', key], `no text of the run uses {${key}}. Did you mean "${near}"?`)
-  }
-  for (const [at, message] of problems) report(at, message)
-  return problems.length > 0 ? [] : rows
+  const [first] = rows
+  if (first !== undefined) refuseUnused([...keys.keys()], { ...defaults, ...own }, first, schemaOf, refuse)
+  return isValid ? rows : []
 }
 
 /** Names that an output fills in itself, and of fields that a matrix cannot set. */
 const FORBIDDEN_KEYS: readonly string[] = 'name output count matrix exclude include index ext id'.split(' ')
-const OUTPUT_PLACEHOLDERS: readonly string[] = ['name', 'kind', 'index', 'ext', 'id']
 const VALID_KEY = /^[\p{L}_][\p{L}\p{M}\p{N}_-]*$/u
 
-function keysOf(matrix: unknown, refuse: ReportProblem): ReadonlyMap<string, readonly unknown[]> {
-  const keys = new Map<string, readonly unknown[]>()
+function keysOf(matrix: unknown, refuse: ReportProblem): Keys {
   if (!isObject(matrix) || Object.keys(matrix).length === 0) {
     refuse(['matrix'], 'matrix must be a map of lists, such as {animal: [fox, bear]}')
-    return keys
+    return new Map()
   }
+  const keys = new Map<string, readonly unknown[]>()
   for (const [key, values] of Object.entries(matrix)) {
     const at = ['matrix', key]
     if (FORBIDDEN_KEYS.includes(key) || !VALID_KEY.test(key))
@@ -95,11 +91,7 @@ function keysOf(matrix: unknown, refuse: ReportProblem): ReadonlyMap<string, rea
   return keys
 }
 
-function combinationsOf(
-  keys: ReadonlyMap<string, readonly unknown[]>,
-  exclude: unknown,
-  refuse: ReportProblem,
-): readonly Combination[] {
+function combinationsOf(keys: Keys, exclude: unknown, refuse: ReportProblem): readonly Combination[] {
   const product = [...keys.values()].reduce((count, { length }) => count * length, 1)
   if (product > MAX_PRODUCT) {
     refuse(['matrix'], `the matrix has ${product} combinations before exclude; the limit is ${MAX_PRODUCT}`)
@@ -113,79 +105,73 @@ function combinationsOf(
   for (const [at, entry] of (Array.isArray(exclude) ? exclude : []).entries()) {
     const wanted = isObject(entry) ? Object.entries(entry) : []
     const unknown = wanted.find(([key]) => !keys.has(key))
-    const kept = left.filter(
-      (each) => !wanted.every(([key, value]) => textOf(each.get(key)) === textOf(value)),
-    )
-    if (unknown !== undefined)
-      refuse(['exclude', at, unknown[0]], unknownMessage('unknown key', unknown[0], [...keys.keys()]))
-    else if (wanted.length === 0)
-      refuse(
-        ['exclude', at],
-        'each entry of exclude must be a map with keys of the matrix, such as {animal: bear}',
-      )
+    const kept = left.filter((each) => wanted.some(([key, value]) => textOf(each.get(key)) !== textOf(value)))
+    let problem: string | undefined
+    if (wanted.length === 0)
+      problem = 'each entry of exclude must be a map with keys of the matrix, such as {animal: bear}'
+    else if (unknown !== undefined) problem = unknownMessage('unknown key', unknown[0], [...keys.keys()])
     else if (kept.length === left.length)
-      refuse(
-        ['exclude', at],
-        'this entry of exclude matches no combination that the entries before it have left',
-      )
+      problem = 'this entry of exclude matches no combination that the entries before it have left'
     else left = kept
+    if (problem !== undefined) refuse(['exclude', at], problem)
   }
   if (left.length === 0) refuse(['exclude'], 'exclude leaves out every combination')
-  if (left.length > MAX_COMBINATIONS)
-    refuse(['matrix'], `the matrix has ${left.length} combinations; the limit is ${MAX_COMBINATIONS}`)
-  return left.length > MAX_COMBINATIONS ? [] : left
+  if (left.length <= MAX_COMBINATIONS) return left
+  refuse(['matrix'], `the matrix has ${left.length} combinations; the limit is ${MAX_COMBINATIONS}`)
+  return []
 }
-
-interface FillParts {
-  readonly own: Fields
-  readonly defaults: Fields
-  readonly combination: Combination
-  /** Gets the keys that change the input. */
-  readonly used: Set<string>
-  readonly refuse: ReportProblem
-  readonly refuseDefault: ReportProblem
-}
-
-const NO_INPUT: readonly string[] = ['name', 'output', 'label']
 
 /** Sets the fields that are keys of the matrix, and fills in the others. */
-function fillRow(parts: FillParts, schemaOf: SchemaOf): Pick<WrittenRow, 'fields' | 'defaults'> {
-  const { own, defaults, combination, used, refuse, refuseDefault } = parts
-  const fillField = (field: string, value: unknown, refuseAt: ReportProblem = refuse): unknown => {
-    const put = (word: string): Scalar | undefined => {
-      if (field === 'output' && OUTPUT_PLACEHOLDERS.includes(word) && !combination.has(word)) return undefined
-      const [key = '', ofMap] = word.split(/\.(.*)/s)
-      if (combination.has(key) && !NO_INPUT.includes(field)) used.add(key)
-      const found = lookUp(combination, key, ofMap, word)
-      if (typeof found === 'object') refuseAt([field], found.problem)
-      return typeof found === 'object' ? undefined : found
-    }
+function fillRow(
+  own: Fields,
+  defaults: Fields,
+  combination: Combination,
+  schemaOf: SchemaOf,
+  refuse: ReportProblem,
+): Pick<WrittenRow, 'fields' | 'defaults'> {
+  const fillField = (place: Path, field: string, value: unknown): unknown => {
+    if (field === 'count') return value
+    const put = (word: string) => lookUp(combination, word, (message) => refuse(place, message))
     return field === 'output' && typeof value === 'string' ? fillPath(value, put) : fill(value, put)
   }
-  const filled = (fields: Fields, refuseAt?: ReportProblem): Record<string, unknown> =>
+  const filled = (fields: Fields, ...above: Path): Record<string, unknown> =>
     Object.fromEntries(
-      Object.entries(fields).map(([field, value]) => [
-        field,
-        field === 'count' ? value : fillField(field, value, refuseAt),
-      ]),
+      Object.entries(fields).map(([field, value]) => [field, fillField([...above, field], field, value)]),
     )
+  const inherited = Object.entries(defaults).filter(([name]) => !(name in own) && !combination.has(name))
+  const fields = filled(own)
+  const rest = filled(Object.fromEntries(inherited), 'defaults')
   const set = (key: string) => {
     if ((own[key] ?? null) !== null) refuse([key], `${key} is also a key of the matrix: remove one of them`)
-    used.add(key)
-    return fillField(key, combination.get(key))
+    fields[key] = fillField([key], key, combination.get(key))
   }
-  const isOwn = (name: string) => name in own || combination.has(name)
-  const fields = filled(own)
-  const inherited = Object.fromEntries(Object.entries(defaults).filter(([name]) => !isOwn(name)))
-  const rest = filled(inherited, refuseDefault)
-  for (const key of combination.keys()) if (ROW_FIELDS.includes(key)) fields[key] = set(key)
+  // Kind and model say what the other keys are.
+  for (const key of combination.keys()) if (ROW_FIELDS.includes(key)) set(key)
   const schema = schemaOf(fields, rest)
   for (const [key, value] of combination)
     if (ROW_FIELDS.includes(key)) continue
-    else if (isParameter(schema, key)) fields[key] = set(key)
-    else if (!isText(value) && !(isObject(value) && Object.values(value).every(isText)))
+    else if (isParameter(schema, key)) set(key)
+    else if (![value].flatMap((each) => (isObject(each) ? Object.values(each) : [each])).every(isText))
       refuse(['matrix', key], `each value of ${key} must be a text, a number, or a map of them`)
   return { fields, defaults: rest }
+}
+
+/** A mistyped parameter would make runs of one input, and each would be paid for. */
+function refuseUnused(
+  keys: readonly string[],
+  { name: _name, output: _output, label: _label, ...texts }: Fields,
+  { fields, defaults }: WrittenRow,
+  schemaOf: SchemaOf,
+  refuse: ReportProblem,
+): void {
+  const text = writeJson(texts)
+  const settable = Object.keys(schemaOf(fields, defaults)?.properties ?? {})
+  for (const key of keys) {
+    if (ROW_FIELDS.includes(key) || settable.includes(key)) continue
+    const near = settable.find((each) => isMistyped(key, each))
+    if (near !== undefined && !text.includes(`{${key}}`) && !text.includes(`{${key}.`))
+      refuse(['matrix', key], `no text of the run uses {${key}}. Did you mean "${near}"?`)
+  }
 }
 
 type Scalar = string | number | bigint | boolean
@@ -204,31 +190,34 @@ const textOf = (value: unknown): string => {
 const describe = (combination: Combination): string =>
   [...combination].map(([key, value]) => `${key}: ${shortened(textOf(value), 60)}`).join(', ')
 
-/** Returns undefined for other text in braces, and a problem for a placeholder that has no value. */
+/** Returns the value of `{key}` or `{key.field}`. Undefined for other text in braces. */
 function lookUp(
   combination: Combination,
-  key: string,
-  field: string | undefined,
   word: string,
-): Scalar | { readonly problem: string } | undefined {
-  if (!combination.has(key)) {
-    // The user would pay for a text with a mistyped placeholder in it.
-    const near = word.length > 60 ? undefined : nearest(key.trim(), [...combination.keys()])
-    if (near === undefined || !isMistyped(key.trim(), near)) return undefined
-    const meant = field === undefined ? near : `${near}.${field}`
-    return { problem: `unknown placeholder {${word}}. Did you mean {${meant}}?` }
-  }
+  refuse: (message: string) => void,
+): Scalar | undefined {
+  const [key = '', field] = word.split(/\.(.*)/s)
   const value = combination.get(key)
+  if (value === undefined) {
+    // The user would pay for a text with a mistyped placeholder in it.
+    const near = [...combination.keys()].find((each) => isMistyped(key.trim(), each))
+    if (near !== undefined && !FORBIDDEN_KEYS.includes(key))
+      refuse(`unknown placeholder {${word}}. Did you mean {${[near, field].filter(Boolean).join('.')}}?`)
+    return undefined
+  }
   const found = field === undefined ? namedBy(value) : isObject(value) ? value[field] : undefined
   if (isText(found)) return found
+  const wanted = field ?? 'name'
   const names = isObject(value) ? Object.keys(value) : []
-  return {
-    problem: `{${word}}: the value ${shortened(writeJson(value), 60)} of ${key} has no "${field ?? 'name'}".${didYouMean(field ?? 'name', names)}`,
-  }
+  refuse(
+    `{${word}}: the value ${shortened(writeJson(value), 60)} of ${key} has no "${wanted}".${didYouMean(wanted, names)}`,
+  )
+  return undefined
 }
 
 /** Stricter than for required names: `{b}` in a prompt does not mean the key `a`. */
 const isMistyped = (word: string, key: string): boolean =>
+  word.length < 60 &&
   leven(word.toLowerCase(), key.toLowerCase()) <= Math.floor(Math.min(word.length, key.length) / 3)
 
 type Put = (word: string) => Scalar | undefined
@@ -249,13 +238,12 @@ function fill(value: unknown, put: Put): unknown {
     : value
 }
 
-/** Makes each value safe as a part of a file name. Only at the beginning of a name, a dot or dash is unsafe. */
+/** Makes each value safe as a part of a file name. */
 const fillPath = (text: string, put: Put): string =>
   text.replace(/[^/]+/g, (component) => {
-    const filled = component.replace(BRACES, (whole, word: string, at: number) => {
+    const filled = component.replace(BRACES, (whole, word: string) => {
       const value = put(word)
-      if (value === undefined || value === '') return value ?? whole
-      return at > 0 ? safePart(`_${value}`).slice(1) : safePart(String(value))
+      return value === undefined || value === '' ? (value ?? whole) : safePart(`_${value}`).slice(1)
     })
     return filled === component ? component : unreserved(filled)
   })

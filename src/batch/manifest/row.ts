@@ -1,9 +1,14 @@
-/** Reads one run of the manifest: finds its model, merges the defaults into it, and checks it against the model's schema. */
+/**
+ * Reads the sections of a manifest (models, defaults and runs; a plain list has only runs), and one run: finds its model,
+ * merges the defaults into it, and checks it against the schema of the model.
+ */
 import { asLabel, labelProblem, MAX_LABELS } from '../../protocol/labels.js'
 import { type MediaParameters, mediaParameters } from '../../protocol/media-parameters.js'
 import {
+  isModelName,
   KINDS,
   type Kind,
+  type ModelDocument,
   type ModelInput,
   type ModelSchema,
   type ParameterSchema,
@@ -11,29 +16,65 @@ import {
 import {
   builtInSchema,
   findInexact,
-  kindsWith,
   listedValues,
   PARAMETER_NAMES,
   valueOfText,
 } from '../../protocol/parameters.js'
 import { isObject, parseJson } from '../../protocol/parse.js'
 import { nearest, shortened } from '../../protocol/text.js'
-import { inputProblems, unknownFields } from '../../protocol/validate.js'
-import type { Path } from './format.js'
-import {
-  type Fields,
-  invalidModel,
-  isModel,
-  isParameter,
-  MAX_RUNS,
-  OWN_FIELDS,
-  type ReportProblem,
-  ROW_FIELDS,
-  type RowTemplate,
-  type Sections,
-  unknownMessage,
-  type WrittenRow,
-} from './sections.js'
+import { inputProblems, isKind, unknownFields } from '../../protocol/validate.js'
+import type { ParsedManifest, Path } from './parse.js'
+
+/** Fields of a run that are not parameters. docs/schemas/manifest.json describes them. */
+export const OWN_FIELDS: readonly string[] = [
+  ...['name', 'kind', 'model', 'output', 'count', 'label', 'input', 'matrix', 'exclude'],
+]
+
+export const ROW_FIELDS: readonly string[] = [...OWN_FIELDS, ...PARAMETER_NAMES]
+
+/** Whether the schema has the parameter as a field of a run. Names of other fields are parameters only in `input`. */
+export const isParameter = (schema: ModelSchema | undefined, name: string): boolean =>
+  schema !== undefined && Object.hasOwn(schema.properties, name) && !OWN_FIELDS.includes(name)
+
+/** Maximum number of runs in a manifest, the same as for `rushes run --count`. */
+export const MAX_RUNS = 10_000
+
+export type Models = Readonly<Partial<Record<Kind, string>>>
+
+export type Fields = Readonly<Record<string, unknown>>
+
+/** Records a problem. Reading continues, so that all problems are reported together. */
+export type ReportProblem = (path: Path, message: string) => void
+
+/** What the caller knows of the models. */
+export interface ModelSources {
+  /** Returns the document of a model, if it is known. */
+  documentOf(model: string): ModelDocument | undefined
+  /** Models for kinds without a model in the manifest. */
+  readonly settings: Models
+}
+
+export interface Sections extends ModelSources, ParsedManifest {
+  readonly models: Models
+  readonly defaults: Fields
+  readonly rows: readonly { readonly path: Path; readonly fields: Fields }[]
+}
+
+/** A run with a matrix. All its combinations share this object. */
+export interface RowTemplate {
+  /** Name as written, with its placeholders. The output, if the run has no name. */
+  readonly name: string | undefined
+}
+
+export interface WrittenRow {
+  readonly path: Path
+  /** Without `matrix` and `exclude`. */
+  readonly fields: Fields
+  readonly defaults: Fields
+  /** Undefined for a run without a matrix. */
+  readonly template: RowTemplate | undefined
+  readonly report: ReportProblem
+}
 
 export interface ManifestRow {
   readonly kind: Kind | undefined
@@ -45,61 +86,127 @@ export interface ManifestRow {
   readonly count: number
   /** Without duplicates. */
   readonly labels: readonly string[]
-  /** Whether the run itself has an `input`, which is sent unchanged. */
+  /** Whether the run has an `input`, which is sent unchanged. */
   readonly hasOwnInput: boolean
   /** Input as written: local files are paths. */
   readonly input: ModelInput
-  readonly media: MediaParameters
-  /**
-   * The input that the run had before the document of its model was known. A run that was made with it is not paid again
-   * because a service now describes the model.
-   */
+  /** The input before the document of its model was known. Undefined without a document. */
   readonly undocumentedInput: ModelInput | undefined
+  readonly media: MediaParameters
   readonly template: RowTemplate | undefined
-  readonly path: Path
+  readonly line: number
   /** Reports a problem of the run, or of a value below one of its fields. */
   report(message: string, ...at: Path): void
 }
 
-/** The model of a run, and its fields with those of the defaults that it takes. */
+export const unknownMessage = (what: string, name: string, known: readonly string[]): string => {
+  const near = nearest(name, known)
+  const hint = near === undefined ? `; expected one of: ${known.join(', ')}` : `. Did you mean "${near}"?`
+  return `${what} "${shortened(name, 100)}"${hint}`
+}
+
+export function readSections(parsed: ParsedManifest, sources: ModelSources, report: ReportProblem): Sections {
+  const { value } = parsed
+  const empty: Sections = { ...parsed, ...sources, models: {}, defaults: {}, rows: [] }
+  if (Array.isArray(value)) return { ...empty, rows: rowsOf(value, [], report) }
+  if (!isObject(value)) {
+    report([], 'invalid manifest: expected a list of runs, or a map with models, defaults and runs')
+    return empty
+  }
+  const known = ['models', 'defaults', 'runs']
+  // `$schema` is for editors. Fields with `x-` hold YAML anchors that runs use.
+  for (const name of Object.keys(value))
+    if (!known.includes(name) && name !== '$schema' && !name.startsWith('x-'))
+      report([name], unknownMessage('unknown field', name, known))
+  const { models, defaults } = value
+  for (const [name, map] of Object.entries({ models, defaults }))
+    if (!isObject(map ?? {})) report([name], `${name} must be a map`)
+  return {
+    ...empty,
+    models: isObject(models) ? modelsOf(models, report) : {},
+    defaults: isObject(defaults) ? checkedDefaults(defaults, report) : {},
+    rows: rowsOf(value.runs, ['runs'], report),
+  }
+}
+
+function rowsOf(value: unknown, path: Path, report: ReportProblem): Sections['rows'] {
+  if (!Array.isArray(value)) {
+    report(value === undefined ? [] : path, 'runs must be a list: the runs to create')
+    return []
+  }
+  return value.flatMap((fields: unknown, at) => {
+    const own = [...path, at]
+    if (isObject(fields)) return [{ path: own, fields }]
+    report(own, 'a run must be a map of fields, such as {name: fox, prompt: a fox}')
+    return []
+  })
+}
+
+function modelsOf(models: Fields, report: ReportProblem): Models {
+  const given = Object.entries(models).filter(([, model]) => model !== null)
+  for (const [name, model] of given)
+    if (!isKind(name)) report(['models', name], unknownMessage('unknown kind', name, KINDS))
+    else if (!isModel(model)) report(['models', name], invalidModel(model))
+  return Object.fromEntries(given.filter(([, model]) => isModel(model)))
+}
+
+const isModel = (value: unknown): value is string => typeof value === 'string' && isModelName(value)
+
+const invalidModel = (value: unknown): string =>
+  `${typeof value === 'string' ? `"${value}"` : 'this'} is not a valid model identifier (expected <provider>/<name>)`
+
+function checkedDefaults(defaults: Fields, report: ReportProblem): Fields {
+  for (const name of ['name', 'matrix', 'exclude'])
+    if (name in defaults) report(['defaults', name], `defaults cannot set ${name}: put it in a run`)
+  return defaults
+}
+
+/** The model of a run. */
 interface RowModel {
+  /** Kind and model as written, by the run or by the defaults. */
+  readonly written: { readonly kind?: unknown; readonly model?: unknown }
   readonly kind: Kind | undefined
   readonly model: string | undefined
   /** Undefined if the parameters of the model are not known. */
   readonly schema: ModelSchema | undefined
-  /** Name of the model whose document has the schema. Undefined for the built-in schema of the kind. */
-  readonly documented: string | undefined
+  /** Undefined for the built-in schema of the kind. */
+  readonly document: ModelDocument | undefined
   /** Undefined for a run with its parameters as fields. */
   readonly input: unknown
 }
 
-const isKind = (value: unknown): value is Kind => KINDS.some((kind) => kind === value)
-
 /** A run with its own kind or model takes neither from the defaults, since kind and model belong together. */
-export function modelOf(own: Fields, defaults: Fields, sections: Sections): RowModel {
+export function modelOf(own: Fields, defaults: Fields, { models, settings, documentOf }: Sections): RowModel {
   const isOwn = (own.kind ?? own.model ?? null) !== null
-  const from = isOwn ? own : defaults
-  const model = isModel(from.model) ? from.model : undefined
-  const ofModel = model === undefined ? undefined : sections.documentOf(model)
-  const written =
-    [from.kind, KINDS.find((kind) => model !== undefined && sections.models[kind] === model)].find(isKind) ??
-    (isOwn && model !== undefined && (own.input ?? own.kind ?? null) === null && isKind(defaults.kind)
-      ? defaults.kind
-      : undefined)
-  const kind = ofModel?.kind ?? written
-  const nameOfKind = kind && (sections.models[kind] ?? sections.settings[kind])
-  const document =
-    ofModel ?? (model === undefined && nameOfKind ? sections.documentOf(nameOfKind) : undefined)
-  const isOfKind = document?.kind === kind
+  const written = isOwn ? own : defaults
+  const model = isModel(written.model) ? written.model : undefined
+  const kinds: readonly unknown[] = [
+    written.kind,
+    KINDS.find((each) => model !== undefined && models[each] === model),
+    // Of a model that is not known, beside parameters as fields.
+    isOwn && (own.input ?? own.kind ?? null) === null ? defaults.kind : undefined,
+  ]
+  const named = kinds.find((each): each is Kind => typeof each === 'string' && isKind(each))
+  const ofKind = named && (models[named] ?? settings[named])
+  const document = documentOf(model ?? ofKind ?? '')
+  const kind = document?.kind ?? named
   return {
+    written,
     kind,
-    model: model ?? (kind && sections.models[kind]),
-    schema: isOfKind && document ? document.input : kind && builtInSchema(kind),
-    documented: isOfKind ? document?.name : undefined,
+    model: model ?? (named && models[named]),
+    schema: document?.input ?? (kind && builtInSchema(kind)),
+    document,
     // An `input` of the defaults is for runs that have no kind without the document.
-    input: own.input ?? (written === undefined ? defaults.input : null) ?? undefined,
+    input: own.input ?? (named === undefined ? defaults.input : null) ?? undefined,
   }
 }
+
+/** Names of all fields that the runs may have: the built-in ones, and those of their models' documents. */
+export const knownFields = (schemas: readonly (ModelSchema | undefined)[]): ReadonlySet<string> =>
+  new Set([
+    ...ROW_FIELDS,
+    ...[...new Set(schemas)].flatMap((schema) => Object.keys(schema?.properties ?? {})),
+  ])
 
 /** `known`: names of fields that some run of the manifest has, so that another name is a typing error. */
 export function readRow(row: WrittenRow, sections: Sections, known: ReadonlySet<string>): ManifestRow {
@@ -113,17 +220,18 @@ export function readRow(row: WrittenRow, sections: Sections, known: ReadonlySet<
     row.report(isDefault ? ['defaults', ...at] : [...path, ...at], message)
   }
   const found = modelOf(own, inherited, sections)
-  checkModel(found, { own, inherited, sections, report })
-  const typed = checkNames(own, found, { known, report, isCsv: sections.isCsv, headerReport: row.report })
-  const { kind, model, schema, input, documented } = found
+  const { kind, model, schema, input } = found
+  const problem = modelProblem(found)
+  if (problem !== undefined) report(...problem)
   const all = { ...inherited, ...own }
-  const inputOf = (of: ModelSchema | undefined): ModelInput => parametersOf(all, of, sections.isCsv)
   if (input !== undefined && !isObject(input)) report('input must be a map', 'input')
   const inexact = findInexact(all)
   if (inexact !== undefined)
     report(`${inexact.join('.')} cannot be sent as a number without a change: put it in quotes`, ...inexact)
+  const inputOf = (of: ModelSchema | undefined) => parametersOf(all, of, sections.isCsv)
   const result: ManifestRow = {
-    ...{ kind, model, template, path, report },
+    kind,
+    model,
     name: textOf('name', own.name, report),
     output: textOf('output', all.output, report),
     count: countOf(all.count, report),
@@ -132,126 +240,86 @@ export function readRow(row: WrittenRow, sections: Sections, known: ReadonlySet<
     media: mediaParameters(schema),
     input: input === undefined ? inputOf(schema) : isObject(input) ? input : {},
     undocumentedInput:
-      documented !== undefined && kind !== undefined && input === undefined
+      input === undefined && found.document !== undefined && kind !== undefined
         ? inputOf(builtInSchema(kind))
         : undefined,
+    template,
+    line: sections.lineOf(path),
+    report,
   }
-  if (schema !== undefined) checkInput(result, found, schema, typed)
+  // An unknown column of CSV is a mistake of the header.
+  const reportUnknown = sections.isCsv ? (text: string) => row.report([], text) : report
+  const mistyped = checkNames(own, found, known, { report, reportUnknown })
+  if (problem === undefined) checkInput(result, found, mistyped)
   return result
 }
 
 const withoutNull = (fields: Fields): Fields =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
 
-interface CheckParts {
-  readonly own: Fields
-  readonly inherited: Fields
-  readonly sections: Sections
-  readonly report: ManifestRow['report']
+/** Returns what is wrong, and the field. */
+function modelProblem({ written, kind, document, input }: RowModel): [string, ...Path] | undefined {
+  if (written.kind !== undefined && !(typeof written.kind === 'string' && isKind(written.kind)))
+    return [unknownMessage('unknown kind', String(written.kind), KINDS), 'kind']
+  if (written.model !== undefined && !isModel(written.model)) return [invalidModel(written.model), 'model']
+  if (written.kind !== undefined && document !== undefined && written.kind !== document.kind)
+    return [`the kind of ${document.name} is ${document.kind}, not ${written.kind}`, 'kind']
+  if (kind === undefined && written.model === undefined) return [`kind is missing: ${KINDS.join(' or ')}`]
+  if (kind !== undefined || input !== undefined) return undefined
+  return [
+    `input is missing, and ${unknownParameters(written.model)}. Or give the whole input, or set kind ` +
+      `(${KINDS.join(' or ')}) if it takes the same parameters`,
+  ]
 }
 
-function checkModel(found: RowModel, { own, inherited, sections, report }: CheckParts): void {
-  const { kind, model, documented, schema } = found
-  const isOwn = (own.kind ?? own.model) !== undefined
-  const from = isOwn ? own : inherited
-  if (from.kind !== undefined && !isKind(from.kind))
-    report(unknownMessage('unknown kind', String(from.kind), KINDS), 'kind')
-  if (from.model !== undefined && !isModel(from.model)) report(invalidModel(from.model), 'model')
-  const document = model === undefined ? undefined : sections.documentOf(model)
-  if (document !== undefined && isKind(from.kind) && from.kind !== document.kind)
-    report(`the kind of ${document.name} is ${document.kind}, not ${from.kind}`, 'kind')
-  const ofKind =
-    kind && from.model === undefined ? (sections.models[kind] ?? sections.settings[kind]) : undefined
-  const other = ofKind === undefined ? undefined : sections.documentOf(ofKind)
-  if (other !== undefined && other.kind !== kind)
-    report(`the ${kind} model is ${other.name}, whose kind is ${other.kind}`, 'kind')
-  if (own.input !== undefined && kind !== undefined && from.kind !== undefined && isKind(from.kind))
-    report(
-      isOwn
-        ? `input is only for runs without kind; put the parameters of ${documented ?? kind} directly in the run`
-        : 'input needs a model in the same run',
-      'input',
-    )
-  if (found.input !== undefined)
-    for (const name of Object.keys(own))
-      if (isParameter(schema, name) || PARAMETER_NAMES.includes(name))
-        report(`${name} must be inside input`, name)
-  if (kind !== undefined || from.kind !== undefined || (from.model !== undefined && model === undefined))
-    return
-  if (model === undefined && own.input === undefined) report(`kind is missing: ${KINDS.join(' or ')}`)
-  else if (model === undefined) report('input needs a model in the same run', 'input')
-  else if (found.input === undefined)
-    report(
-      `input is missing, and ${unknownParameters(model)}. Or give the whole input, or set kind (${KINDS.join(' or ')}) ` +
-        'if it takes the same parameters',
-    )
-}
-
-const unknownParameters = (model: string): string =>
+const unknownParameters = (model: unknown): string =>
   `the parameters of ${model} are not known here: \`rushes models --refresh\` asks the service`
 
-interface NameParts {
-  readonly known: ReadonlySet<string>
-  readonly isCsv: boolean
-  readonly report: ManifestRow['report']
-  readonly headerReport: ReportProblem
-}
-
-/** Reports fields that the run cannot have. Returns the names that mistyped ones mean. */
+/** Reports fields that the run cannot have. Returns the names that mistyped ones mean, which are not missing too. */
 function checkNames(
   own: Fields,
   found: RowModel,
-  { known, isCsv, report, headerReport }: NameParts,
+  known: ReadonlySet<string>,
+  { report, reportUnknown }: Readonly<Record<'report' | 'reportUnknown', ManifestRow['report']>>,
 ): ReadonlySet<string> {
-  const { schema, documented, kind, model, input } = found
-  const typed = new Set<string>()
+  const { schema, document, model, input } = found
+  const mistyped = new Set<string>()
+  const names =
+    document === undefined ? ROW_FIELDS : [...OWN_FIELDS, ...Object.keys(document.input.properties)]
   for (const name of Object.keys(own)) {
-    if (OWN_FIELDS.includes(name) || isParameter(schema, name)) continue
-    if (known.has(name)) {
-      // Beside an `input`, and without a kind, the problem of the model names it.
-      if (kind === undefined || input !== undefined) continue
-      const others = kindsWith(name)
-      report(
-        documented === undefined && others.length > 0
-          ? `the ${kind} model has no parameter "${name}"; the ${others.join(' and the ')} model has`
-          : `${documented ?? `the ${kind} model`} has no parameter "${name}"`,
-        name,
-      )
-      continue
-    }
-    const names =
-      documented === undefined ? ROW_FIELDS : [...OWN_FIELDS, ...Object.keys(schema?.properties ?? {})]
+    if (OWN_FIELDS.includes(name)) continue
+    if (input !== undefined && known.has(name)) report(`${name} must be inside input`, name)
+    else if (known.has(name) && schema !== undefined && !isParameter(schema, name))
+      report(`${document?.name ?? `the ${found.kind} model`} has no parameter "${name}"`, name)
+    if (known.has(name)) continue
     const near = nearest(name, names)
-    if (near !== undefined) typed.add(near)
-    const isUnknown = near === undefined && model !== undefined && documented === undefined
+    if (near !== undefined) mistyped.add(near)
+    const isUndocumented = near === undefined && model !== undefined && document === undefined
     // Without a schema and an input, one problem of the run names the model.
-    if (isUnknown && schema === undefined && input === undefined) continue
-    const message = `${unknownMessage('unknown field', name, names)}${isUnknown ? ` (${unknownParameters(model)})` : ''}`
-    if (isCsv) headerReport([], message)
-    else report(message, name)
+    if (isUndocumented && schema === undefined && input === undefined) continue
+    const hint = isUndocumented ? ` (${unknownParameters(model)})` : ''
+    reportUnknown(`${unknownMessage('unknown field', name, names)}${hint}`, name)
   }
-  return typed
+  return mistyped
 }
 
 function parametersOf(fields: Fields, schema: ModelSchema | undefined, isCsv: boolean): ModelInput {
-  const names = Object.keys(schema?.properties ?? {}).filter((name) => isParameter(schema, name))
+  const parameters = Object.entries(schema?.properties ?? {}).filter(
+    ([name]) => isParameter(schema, name) && fields[name] !== undefined,
+  )
   return Object.fromEntries(
-    names.flatMap((name) => {
-      const of = schema?.properties[name]
-      const value = fields[name]
-      return of === undefined || value === undefined
-        ? []
-        : [[name, parameterValue(of, isCsv ? cellOf(of, value) : value)]]
-    }),
+    parameters.map(([name, of]) => [
+      name,
+      parameterValue(of, isCsv ? cellOf(of, String(fields[name])) : fields[name]),
+    ]),
   )
 }
 
 /** Converts a cell of CSV to the type of the schema. Spaces separate the items of a list. */
-function cellOf(schema: ParameterSchema, cell: unknown): unknown {
-  const text = String(cell)
-  if (schema.type === 'array') return text.split(/\s+/).filter(Boolean)
-  const parsed = schema.type === 'other' ? parseJson(text) : undefined
-  return parsed?.ok ? parsed.value : valueOfText(schema, text)
+function cellOf(schema: ParameterSchema, cell: string): unknown {
+  if (schema.type === 'array') return cell.split(/\s+/).filter(Boolean)
+  const parsed = schema.type === 'other' ? parseJson(cell) : undefined
+  return parsed?.ok ? parsed.value : valueOfText(schema, cell)
 }
 
 /** Text needs no quotes, even if the format reads it as a number or a boolean: `duration: 5`, `prompt: 2024`. */
@@ -261,35 +329,30 @@ function parameterValue(schema: ParameterSchema, value: unknown): unknown {
   return listedValues(schema) === undefined ? String(value).replace(/\r?\n$/, '') : String(value)
 }
 
-/** `typed`: parameters whose mistyped names were reported, so that they are not missing too. */
 function checkInput(
-  row: ManifestRow,
+  { input, hasOwnInput, report }: ManifestRow,
   found: RowModel,
-  schema: ModelSchema,
-  typed: ReadonlySet<string>,
+  mistyped: ReadonlySet<string>,
 ): void {
-  const { kind, documented } = found
-  const owner = documented ?? `${kind === 'image' ? 'an' : 'a'} ${kind}`
-  const { input, hasOwnInput, report } = row
+  const { schema, document, kind } = found
+  if (schema === undefined) return
+  const owner = document?.name ?? `${kind === 'image' ? 'an' : 'a'} ${kind}`
+  const place: Path = hasOwnInput ? ['input'] : []
   for (const { parameter, message } of inputProblems(schema, input)) {
     const [name = '', item] = parameter.split('/')
-    const at = [...(hasOwnInput ? ['input'] : []), name, ...(item === undefined ? [] : [Number(item)])]
-    if (message !== 'is missing')
-      report(
-        `${name}${item === undefined ? '' : ` (entry ${Number(item) + 1})`} of ${owner} ${message}`,
-        ...at,
-      )
-    else if (!hasOwnInput && !isParameter(schema, name))
-      report(
-        `${name} of ${owner} is missing: "${name}" is also a field of runs, so give the whole input in input`,
-      )
-    else if (!typed.has(name)) report(`${name} is missing`, ...(hasOwnInput ? ['input'] : []))
+    if (message === 'is missing') {
+      if (!mistyped.has(name)) report(`${name} is missing`, ...place)
+      continue
+    }
+    const entry = item === undefined ? '' : ` (entry ${Number(item) + 1})`
+    const at = item === undefined ? [name] : [name, Number(item)]
+    report(`${name}${entry} of ${owner} ${message}`, ...place, ...at)
   }
   // A whole input may have parameters that the document does not list, but a mistyped one would be paid for.
-  if (hasOwnInput && documented !== undefined)
+  if (hasOwnInput && document !== undefined)
     for (const { name, nearest: near } of unknownFields(schema, input))
       if (near !== undefined && !Object.hasOwn(input, near))
-        report(`${documented} has no parameter "${name}". Did you mean "${near}"?`, 'input', name)
+        report(`${document.name} has no parameter "${name}". Did you mean "${near}"?`, 'input', name)
   if (typeof input.prompt === 'string' && input.prompt.trim() === '') report('prompt is blank', 'prompt')
 }
 
@@ -298,11 +361,13 @@ const MAX_NAME_LENGTH = 1_000
 function textOf(name: string, value: unknown, report: ManifestRow['report']): string | undefined {
   if (value === undefined) return undefined
   const text = typeof value === 'object' ? '' : String(value)
-  if (typeof value === 'object') report(`${name} must be text`, name)
-  else if (text.trim() === '') report(`${name} is blank`, name)
-  else if (/[\u0000-\u001f\u007f-\u009f]/.test(text)) report(`${name} contains a control character`, name)
-  else if (text.length > MAX_NAME_LENGTH) report(`${name} has more than ${MAX_NAME_LENGTH} characters`, name)
-  else return text
+  let problem: string | undefined
+  if (typeof value === 'object') problem = 'must be text'
+  else if (text.trim() === '') problem = 'is blank'
+  else if (/[\u0000-\u001f\u007f-\u009f]/.test(text)) problem = 'contains a control character'
+  else if (text.length > MAX_NAME_LENGTH) problem = `has more than ${MAX_NAME_LENGTH} characters`
+  if (problem === undefined) return text
+  report(`${name} ${problem}`, name)
   return undefined
 }
 
@@ -311,29 +376,20 @@ function countOf(value: unknown, report: ManifestRow['report']): number {
   const text = ['number', 'string'].includes(typeof value) ? String(value) : ''
   const count = /^\d{1,5}$/.test(text) ? Number(text) : 0
   if (count >= 1 && count <= MAX_RUNS) return count
-  const shown = text === '' ? '' : `, not ${shortened(text, 40)}`
-  report(`count must be a whole number from 1 to ${MAX_RUNS}${shown}`, 'count')
+  report(`count must be a whole number from 1 to ${MAX_RUNS}`, 'count')
   return 1
 }
 
 /** Labels are not a part of the input: a changed label does not make a run out of date. */
 function labelsOf(value: unknown, report: ManifestRow['report']): readonly string[] {
-  if (value === undefined) return []
+  const items: readonly unknown[] = Array.isArray(value) ? value : [value ?? []].flat()
   const labels = new Set<string>()
-  for (const item of Array.isArray(value) ? (value as readonly unknown[]) : [value]) {
-    const isText = typeof item !== 'object'
-    const label = isText ? asLabel(String(item)) : ''
-    const problem = isText ? labelProblem(label) : 'label must be a text or a list of texts'
+  for (const item of items) {
+    const label = asLabel(String(item))
+    const problem = typeof item === 'object' ? 'label must be a text or a list of texts' : labelProblem(label)
     if (problem !== undefined) report(problem, 'label')
     labels.add(label)
   }
   if (labels.size > MAX_LABELS) report(`a run must have at most ${MAX_LABELS} labels`, 'label')
   return [...labels]
 }
-
-/** Names of all fields that the runs may have: the built-in ones, and those of their models' documents. */
-export const knownFields = (schemas: readonly (ModelSchema | undefined)[]): ReadonlySet<string> =>
-  new Set([
-    ...ROW_FIELDS,
-    ...[...new Set(schemas)].flatMap((schema) => Object.keys(schema?.properties ?? {})),
-  ])

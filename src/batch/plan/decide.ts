@@ -2,13 +2,8 @@
  * Decides the action of one run of a manifest, in this order: download paid outputs before paying again; do not repeat
  * a create whose outcome is unknown; replace an unknown file only with `--overwrite`. Pure.
  */
-import { identityOf } from '../../protocol/identity.js'
-import { MEDIA_NOUNS, MediaSummary } from '../../protocol/media.js'
-import { type MediaSource, withMedia } from '../../protocol/media-parameters.js'
-import { type InputHashes, type Made, outputsOf } from '../lock/lock.js'
-import type { ManifestEntry, RowReference } from '../manifest/manifest-entry.js'
-import { contentOf } from '../manifest/references.js'
-import type { Flight } from './flights.js'
+import { outputsOf } from '../lock/lock.js'
+import type { Flight, Paired } from './pair.js'
 
 /** State of the path of an output. */
 export type FileFact =
@@ -83,15 +78,11 @@ export interface DownloadAction {
 export interface CreateAction {
   readonly do: 'create'
   readonly why: 'missing' | 'out_of_date' | 'forced' | 'unconfirmed'
-  /** Inputs that changed since the file was made. Empty if the lock file does not list the inputs. */
+  /** What has changed since the file was made, where that is known: `model`, `row:hero`. */
   readonly changed?: readonly string[]
 }
 
-interface RowSituation {
-  /** Hash of model and input. Undefined without a model, or until all outputs that the row uses exist. */
-  readonly hash: string | undefined
-  readonly locked: Made | undefined
-  readonly flight: Flight | undefined
+interface RowSituation extends Pick<Paired, 'hash' | 'locked' | 'flight'> {
   /** Files that a killed batch has given their names. Default: those of `flight`. */
   readonly placed?: Flight['files']
   /** Whether the journal of another state folder knows what is in flight: every row without a result may be. */
@@ -102,12 +93,11 @@ interface RowSituation {
 }
 
 export function decide(situation: RowSituation): RowAction {
-  const { hash, locked, flight, isElsewhere: isUnknown, facts, flags } = situation
+  const { hash, locked, flight, facts, flags } = situation
   const isAsMade = locked !== undefined && locked.hash === hash
   const known = outputsOf(locked)
-  const at = known.findIndex(
-    ({ sha256 }, index) => !isInPlace(facts[index], sha256) || isElsewhere(facts[index]),
-  )
+  const isThere = known.map(({ sha256 }, at) => isInPlace(facts[at], sha256) && !isElsewhere(facts[at]))
+  const at = isThere.indexOf(false)
   const pathConflict = conflictIn(situation, isAsMade)
 
   if (flight?.run !== undefined) {
@@ -115,7 +105,7 @@ export function decide(situation: RowSituation): RowAction {
     if (flags.forcePending) return { do: 'create', why: 'forced' }
     return { do: 'download', why: 'unfinished', run: flight.run, at: 0 }
   }
-  const isUnconfirmed = flight !== undefined || (isUnknown && !isAsMade)
+  const isUnconfirmed = flight !== undefined || (situation.isElsewhere && !isAsMade)
   // Also if the file is at its path: a create with --force may have been paid for.
   if (isUnconfirmed && !flags.resubmitUnconfirmed) return { do: 'unconfirmed', key: flight?.key }
   if (isAsMade && at === -1 && !flags.force && !isUnconfirmed) return { do: 'up_to_date' }
@@ -124,7 +114,9 @@ export function decide(situation: RowSituation): RowAction {
   if (locked === undefined) return { do: 'create', why: 'missing' }
   if (flags.force) return { do: 'create', why: 'forced' }
   if (!isAsMade) return { do: 'create', why: 'out_of_date' }
-  return { do: 'download', why: whyDownload(facts, known), run: locked.run, at }
+  const absent = facts.filter((fact, index) => isThere[index] === false && !isElsewhere(fact))
+  const why = absent.length === 0 ? 'moved' : absent[0]?.is === 'missing' ? 'missing' : 'changed'
+  return { do: 'download', why, run: locked.run, at }
 }
 
 export const isInPlace = (fact: FileFact | undefined, sha256: string | undefined): boolean =>
@@ -138,16 +130,6 @@ const isElsewhere = (fact: FileFact | undefined): boolean =>
 export const isReplaceable = (fact: FileFact): boolean =>
   fact.is === 'file' && fact.known !== undefined && fact.known.of === undefined
 
-function whyDownload(
-  facts: readonly FileFact[],
-  known: readonly { readonly sha256: string }[],
-): DownloadAction['why'] {
-  const absent = known.flatMap(({ sha256 }, index) => (isInPlace(facts[index], sha256) ? [] : facts[index]))
-  const gone = absent.filter((fact) => !isElsewhere(fact))
-  if (gone.length === 0) return 'moved'
-  return gone[0]?.is === 'missing' ? 'missing' : 'changed'
-}
-
 /** Finds the first output whose path has a file that must not be replaced. */
 function conflictIn(
   { facts, locked, flight, placed = flight?.files ?? [], flags }: RowSituation,
@@ -158,120 +140,15 @@ function conflictIn(
     if (fact.is === 'other') return { do: 'conflict', why: fact.what, at, isForeign: false }
     if (fact.is === 'missing') continue
     if ([known[at], ...placed].some((each) => isInPlace(fact, each?.sha256)) || isReplaceable(fact)) continue
-    if (fact.known?.of !== undefined)
-      return {
-        do: 'conflict',
-        why: `the file of "${fact.known.of}", which --only leaves out`,
-        at,
-        isForeign: false,
-      }
+    const keeper = fact.known?.of
+    if (keeper !== undefined) {
+      const why = `the file of "${keeper}", which --only leaves out`
+      return { do: 'conflict', why, at, isForeign: false }
+    }
     if (flags.overwrite) continue
     const isChanged = isAsMade && known[at] !== undefined && fact.elsewhere === undefined
-    return {
-      do: 'conflict',
-      why: isChanged ? 'changed since it was downloaded' : 'not created by this batch',
-      at,
-      isForeign: true,
-    }
+    const why = isChanged ? 'changed since it was downloaded' : 'not created by this batch'
+    return { do: 'conflict', why, at, isForeign: true }
   }
   return undefined
-}
-
-type InputEntry = Pick<ManifestEntry, 'input' | 'identityInput' | 'undocumentedInput' | 'references'>
-
-type ResolvedInput =
-  | ({ readonly ok: true } & Pick<InputEntry, 'identityInput' | 'undocumentedInput'>)
-  /** `why`: reason why a reference cannot be used. */
-  | { readonly ok: false; readonly why: string }
-
-/** Returns the input with outputs of other rows replaced by their summaries. `madeOf`: the last run of each row. */
-export function identityInputOf(
-  entry: InputEntry,
-  madeOf: (name: string) => Made | undefined,
-): ResolvedInput {
-  const { identityInput, undocumentedInput } = entry
-  if (!entry.references.some(({ from }) => from === 'row'))
-    return { ok: true, identityInput, undocumentedInput }
-  const sources: MediaSource[] = []
-  for (const reference of entry.references) {
-    const { place } = reference
-    if (reference.from !== 'row') {
-      sources.push({ ...place, value: contentOf(reference) })
-      continue
-    }
-    const made = madeOf(reference.source)
-    const output = outputsOf(made)[reference.output - 1]
-    if (output === undefined) return { ok: false, why: missingOutput(reference, made) }
-    const { sha256, bytes, content_type } = output
-    const [found] = content_type.split('/')
-    if (reference.type !== 'file' && found !== reference.type)
-      return {
-        ok: false,
-        why: `${reference.text} is not ${MEDIA_NOUNS[reference.type]} (${content_type || 'unknown type'})`,
-      }
-    sources.push({ ...place, value: new MediaSummary(sha256, bytes, content_type) })
-  }
-  return {
-    ok: true,
-    identityInput: withMedia(entry.input, sources),
-    undocumentedInput: undocumentedInput && withMedia(undocumentedInput, sources),
-  }
-}
-
-const missingOutput = ({ text, source, output }: RowReference, made: Made | undefined): string =>
-  made?.inputs === undefined
-    ? `the lock file does not have output ${output} of "${source}"; delete the file of "${source}" to download its outputs again`
-    : `${text}: the run of "${source}" has ${outputCount((made.outputs?.length ?? 0) + 1)}`
-
-const outputCount = (count: number): string => (count === 1 ? 'one output' : `${count} outputs`)
-
-const nameOf = ({ source, output }: RowReference): string =>
-  `row:${source}${output === 1 ? '' : `#${output}`}`
-
-const HASH_DIGITS = 8
-
-/**
- * Returns a short hash of each input. Outputs of other rows are hashed by their bytes. Outputs that do not exist yet
- * are omitted.
- */
-export function inputHashes(
-  { identityInput, references }: InputEntry,
-  madeOf: (name: string) => Made | undefined,
-): InputHashes {
-  const hash = (value: unknown, name: string) => identityOf('', value, name).slice(0, HASH_DIGITS)
-  const rows = references.flatMap((each) => {
-    const sha256 = each.from === 'row' ? outputsOf(madeOf(each.source))[each.output - 1]?.sha256 : undefined
-    return each.from !== 'row' || sha256 === undefined
-      ? []
-      : [[nameOf(each), sha256.slice(0, HASH_DIGITS)] as const]
-  })
-  // The outputs of rows have their own hashes.
-  const own = withMedia(
-    identityInput,
-    references.map((each) => ({ ...each.place, value: each.from === 'row' ? null : contentOf(each) })),
-  )
-  const hashes = [...Object.entries(own).map(([name, value]) => [name, hash(value, name)] as const), ...rows]
-  return Object.fromEntries(hashes.sort(([a], [b]) => (a < b ? -1 : 1)))
-}
-
-/** Returns the names of changed inputs; empty if unknown. `waitsFor`: rows whose outputs will change. */
-export function changedInputs(
-  made: Made,
-  now: { readonly model: string | undefined; readonly inputs: InputHashes },
-  waitsFor: readonly string[],
-): readonly string[] {
-  const { inputs: before } = made
-  const waiting = waitsFor.map((name) => `row:${name}`)
-  const isWaiting = (name: string) => waiting.some((each) => name === each || name.startsWith(`${each}#`))
-  const names = before === undefined ? [] : [...new Set([...Object.keys(now.inputs), ...Object.keys(before)])]
-  const changed = names.filter((name) => !isWaiting(name) && before?.[name] !== now.inputs[name])
-  // A removed or renamed row is reported as a change of `image_urls`.
-  const isNoLongerUsed = (name: string) => name.startsWith('row:') && now.inputs[name] === undefined
-  const stillUsed = changed.filter((name) => !isNoLongerUsed(name))
-  return [
-    ...(made.model === now.model ? [] : ['model']),
-    ...stillUsed,
-    ...(stillUsed.length === 0 && changed.length > 0 && waiting.length === 0 ? ['image_urls'] : []),
-    ...waiting,
-  ]
 }

@@ -1,47 +1,34 @@
 /** The plan of a batch: every run of the manifest with its action. Planning changes nothing. */
+import { resolve } from 'node:path'
 import type { FileSystem } from '../../host/file-system.js'
 import { createSlots } from '../../host/slots.js'
-import { identityOf } from '../../protocol/identity.js'
+import { MEDIA_NOUNS, MediaSummary } from '../../protocol/media.js'
+import { type MediaSource, withMedia } from '../../protocol/media-parameters.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { type Lock, type Made, outputsOf } from '../lock/lock.js'
-import { type Manifest, type ManifestEntry, sourcesOf } from '../manifest/manifest-entry.js'
-import { levelsOf, type RowNode, withSources } from '../manifest/row-order.js'
-import type { Models } from '../manifest/sections.js'
+import type { Manifest, ManifestEntry, Models } from '../manifest/index.js'
+import { contentOf, levelsOf, type RowNode, sourcesOf, withSources } from '../manifest/sources.js'
 import {
   type BlockedAction,
-  changedInputs,
+  type CreateAction,
+  type DownloadAction,
   decide,
-  identityInputOf,
-  inputHashes,
+  isInPlace,
   type RowAction,
   type RowFlags,
 } from './decide.js'
-import { type Disk, diskOf, type PlannedOutput } from './disk.js'
-import type { Flight } from './flights.js'
-import { type LeftRun, leftRunsOf } from './left-runs.js'
-import { type Paired, Pairing } from './pair.js'
+import { Disk, type PlannedOutput } from './disk.js'
+import { type Flight, type Paired, Pairing, type Unpaired } from './pair.js'
 
-interface PlannedRow {
+export interface PlanStep extends Paired {
   readonly entry: ManifestEntry
   /** Names of the rows whose outputs it uses, without duplicates. */
   readonly sources: readonly string[]
   /**
-   * Sources whose output will change first. Until then, hash and identity input are unknown, and the action is `create`. If
-   * the new output has the same bytes, the row may need no create.
+   * Sources whose output will change first. Until then the hash is unknown, and the action is `create`. If the new output
+   * has the same bytes, the row may need no create.
    */
   readonly waitsFor: readonly string[]
-  /** The input with local images and outputs of other rows replaced by their summaries. */
-  readonly identityInput: ModelInput | undefined
-}
-
-export interface PlanStep extends PlannedRow {
-  /** Undefined if manifest, settings and lock file name no model: the run cannot be created. */
-  readonly model: string | undefined
-  /** Hash of model and identity input. Undefined if either is unknown. */
-  readonly hash: string | undefined
-  readonly locked: Made | undefined
-  /** A create of the same model and input that the lock file does not have. */
-  readonly flight: Flight | undefined
   /** At least one output, with what existed at each path when the plan was made. */
   readonly outputs: readonly PlannedOutput[]
   /** File of the output that the action is about: the first one that is not in place, else the first one. */
@@ -51,9 +38,14 @@ export interface PlanStep extends PlannedRow {
   readonly action: RowAction
 }
 
-interface Leftover {
-  readonly name: string
-  readonly file: string
+/** A step that creates or downloads something. */
+export type ActiveStep = PlanStep & { readonly action: DownloadAction | CreateAction }
+
+/** A run in flight that may be paid for, but that no row of the plan uses. The user is warned about it. */
+export interface LeftRun {
+  readonly flight: Flight
+  /** `waiting`: the row has changed, unless the outputs that it uses are created again with the same bytes. */
+  readonly why: 'changed' | 'waiting' | 'forced' | 'removed'
 }
 
 export interface Plan {
@@ -64,17 +56,14 @@ export interface Plan {
    * exists, so that nothing is paid again if the row returns.
    */
   readonly entries: ReadonlyMap<string, Made>
-  /** Entries that are not in the manifest. */
-  readonly leftover: readonly Leftover[]
+  /** Entries that are not in the manifest, and whose files no row is going to replace. */
+  readonly leftover: readonly { readonly name: string; readonly file: string }[]
   readonly renamed: readonly { readonly from: string; readonly to: string }[]
   /** Runs that may have been paid for, and that no row waits for. */
   readonly left: readonly LeftRun[]
   readonly counts: Counts
   readonly disk: Disk
-  /** Takes a run in flight for a row whose hash is known only now. `isMade`: the row has a file of this hash. */
-  takeFlight(name: string, hash: string, isMade: boolean): Flight | undefined
-  /** Numbers of the rows of the journal that rows of the plan have taken so far. */
-  takenRows(): ReadonlySet<number>
+  readonly pairing: Pairing
 }
 
 export interface Counts extends Readonly<Record<RowAction['do'], number>> {
@@ -114,7 +103,7 @@ export async function makePlan(options: PlanOptions): Promise<Plan> {
   const isPart = selected.size < rows.length
   const planning: Planning = {
     options,
-    disk: diskOf({ ...options, ...manifest, keepsFiles: (name) => isPart && !selected.has(name) }),
+    disk: new Disk({ ...options, ...manifest, keepsFiles: (name) => isPart && !selected.has(name) }),
     pairing: new Pairing({
       ...options,
       entries: manifest.entries,
@@ -131,27 +120,10 @@ export async function makePlan(options: PlanOptions): Promise<Plan> {
     const steps = await Promise.all(paired.map((each) => slots.use(() => stepFor(each, planning))))
     for (const step of steps) planning.steps.set(step.entry.name, step)
   }
-  const steps = rows.map(({ name }) => planning.steps.get(name) as PlanStep)
-  const { renamed } = planning.pairing
-  const kept = entriesToKeep(planning.pairing.leftover(), steps, planning.disk)
-  const entries = new Map([
-    ...steps.flatMap(({ entry, locked }) => (locked === undefined ? [] : [[entry.name, locked] as const])),
-    ...kept,
-  ])
-  return {
-    steps,
-    entries,
-    leftover: leftoverOf(kept, steps, planning.disk),
-    renamed,
-    left: leftRunsOf(steps, planning.pairing.leftFlights()),
-    counts: countsOf(steps),
-    disk: planning.disk,
-    takeFlight: (name, hash, isMade) => planning.pairing.takeFlight(name, [hash], isMade ? hash : undefined),
-    takenRows() {
-      const left = new Set(planning.pairing.leftFlights())
-      return new Set(options.flights.flatMap((each) => (left.has(each) ? [] : each.row)))
-    },
-  }
+  return planOf(
+    rows.map(({ name }) => planning.steps.get(name) as PlanStep),
+    planning,
+  )
 }
 
 interface PlanRow extends RowNode {
@@ -170,28 +142,30 @@ interface Planning {
   readonly steps: Map<string, PlanStep>
 }
 
-interface RowInput extends PlannedRow {
-  readonly undocumentedInput: ModelInput | undefined
+interface RowInput extends Unpaired, Pick<PlanStep, 'sources' | 'waitsFor'> {
   readonly blocked: BlockedAction | undefined
 }
 
-function inputOfRow({ entry, sources }: PlanRow, { steps }: Planning): RowInput {
+function inputOfRow({ entry, sources }: PlanRow, { steps, options }: Planning): RowInput {
   const sourceSteps = sources.flatMap((name) => steps.get(name) ?? [])
   const blocking = sourceSteps.find(({ action }) => BLOCKING[action.do] !== undefined)
-  const changing = sourceSteps.filter(isChanging)
-  const isUnknown = blocking !== undefined || changing.length > 0
-  const found = isUnknown ? undefined : identityInputOf(entry, (name) => steps.get(name)?.locked)
-  const { identityInput, undocumentedInput } = found?.ok === true ? found : {}
-  // Older lock files list only one output of a run; a download finds the others.
-  const downloading = sourceSteps.filter(({ action }) => action.do === 'download')
-  const waitsFor = (found?.ok === false ? downloading : changing).map((step) => step.entry.name)
-  let blocked: BlockedAction | undefined
   if (blocking !== undefined) {
     const by = blocking.entry.name
-    blocked = { do: 'blocked', why: `row:${by} ${BLOCKING[blocking.action.do]}`, by }
-  } else if (found?.ok === false && waitsFor.length === 0)
-    blocked = { do: 'blocked', why: found.why, by: undefined }
-  return { entry, sources, waitsFor, identityInput, undocumentedInput, blocked }
+    const blocked: BlockedAction = { do: 'blocked', why: `row:${by} ${BLOCKING[blocking.action.do]}`, by }
+    return { entry, sources, waitsFor: [], identities: [], blocked }
+  }
+  const outputs = new Map(
+    sourceSteps.map((step) => [step.entry.name, outputsAfter(step, options.manifest.folder)]),
+  )
+  const changing = sources.filter((name) => outputs.get(name) === undefined)
+  if (changing.length > 0) return { entry, sources, waitsFor: changing, identities: [], blocked: undefined }
+  const identities = identitiesOf(entry, (name) => outputs.get(name) ?? [])
+  if (typeof identities !== 'string') return { entry, sources, waitsFor: [], identities, blocked: undefined }
+  // Older lock files list only one output of a run; a download finds the others.
+  const waitsFor = sources.filter((name) => steps.get(name)?.action.do === 'download')
+  const blocked: BlockedAction | undefined =
+    waitsFor.length > 0 ? undefined : { do: 'blocked', why: identities, by: undefined }
+  return { entry, sources, waitsFor, identities: [], blocked }
 }
 
 /** Reason for each action after which the output of a row does not exist. */
@@ -201,120 +175,175 @@ const BLOCKING: Readonly<Partial<Record<RowAction['do'], string>>> = {
   blocked: 'is blocked',
 }
 
-/** Whether the row will get a different output from the one in the lock file. */
-const isChanging = ({ action }: PlanStep): boolean =>
-  action.do === 'create' || (action.do === 'download' && action.why === 'unfinished')
+type UsableOutput = Pick<MediaSummary, 'sha256' | 'bytes' | 'content_type'>
 
-type PairedRow = RowInput & Paired
-
-async function stepFor(paired: PairedRow, planning: Planning): Promise<PlanStep> {
-  const { options, disk, matched, selected } = planning
-  const { blocked, undocumentedInput: _, ...row } = paired
-  const { entry, locked, flight } = row
-  const isMatched = matched.has(entry.name)
-  const { force, forcePending, ...others } = options.flags
-  const flags = { ...others, force: force && isMatched, forcePending: forcePending && isMatched }
-  const isSelected = selected.has(entry.name)
-  // A row that waits takes its run when its hash is known.
-  const flights = row.waitsFor.length > 0 ? planning.pairing.flightsOf(entry.name) : []
-  const placed = [flight, ...flights].flatMap((each) => each?.files ?? [])
-  const outputs = isSelected
-    ? await disk.lookAt(entry, locked, flight?.urls.length)
-    : [unselectedOutput(entry)]
-  const action = isSelected
-    ? (blocked ??
-      decide({ ...row, placed, isElsewhere: options.isElsewhere, facts: factsOf(outputs), flags }))
-    : SKIP
-  return { ...row, outputs, flags, ...actionOn(outputs, withChanges(action, paired, planning)) }
-}
-
-const unselectedOutput = ({ output }: ManifestEntry): PlannedOutput => ({
-  file: output,
-  name: output,
-  fact: { is: 'missing' },
-})
-
-const factsOf = (outputs: readonly PlannedOutput[]) => outputs.map(({ fact }) => fact)
-
-function actionOn(outputs: readonly PlannedOutput[], action: RowAction) {
-  const at = action.do === 'download' || action.do === 'conflict' ? action.at : 0
-  return { action, file: outputs[at]?.file ?? '' }
+/** Returns the outputs that a row will have. Undefined if they are not known yet. */
+function outputsAfter(
+  { action, locked, flight, outputs }: PlanStep,
+  folder: string,
+): readonly UsableOutput[] | undefined {
+  if (action.do === 'create') return undefined
+  if (action.do !== 'download' || action.why !== 'unfinished') return outputsOf(locked)
+  // A batch was killed after all of them got their names, and before the lock file had them.
+  const placed = outputs.flatMap(
+    ({ file, fact }) =>
+      flight?.files.findLast((each) => each.path === resolve(folder, file) && isInPlace(fact, each.sha256)) ??
+      [],
+  )
+  return placed.length > 0 && placed.length === flight?.urls.length ? placed : undefined
 }
 
 /**
- * Decides the action of a waiting row again, after the outputs that it uses exist. `lockOf` returns the entry of a row,
- * and `flightOf` a create of this row with this hash.
+ * Returns what identifies the input, with outputs of other rows replaced by their summaries, or why a reference cannot be
+ * used.
  */
+export function identitiesOf(
+  { identityInput, undocumentedInput, references }: ManifestEntry,
+  outputsOfRow: (name: string) => readonly UsableOutput[],
+): readonly ModelInput[] | string {
+  const identities = [identityInput, undocumentedInput].filter((each) => each !== undefined)
+  if (!references.some(({ from }) => from === 'row')) return identities
+  const sources: MediaSource[] = []
+  for (const reference of references) {
+    const { place } = reference
+    if (reference.from !== 'row') {
+      sources.push({ ...place, value: contentOf(reference) })
+      continue
+    }
+    const { text, source, type } = reference
+    const outputs = outputsOfRow(source)
+    const output = outputs[reference.output - 1]
+    if (output === undefined) {
+      const count = outputs.length === 1 ? 'one output' : `${outputs.length} outputs`
+      return `${text}: the run of "${source}" has ${count}`
+    }
+    const { sha256, bytes, content_type } = output
+    if (type !== 'file' && content_type.split('/')[0] !== type)
+      return `${text} is not ${MEDIA_NOUNS[type]} (${content_type || 'unknown type'})`
+    sources.push({ ...place, value: new MediaSummary(sha256, bytes, content_type) })
+  }
+  return identities.map((each) => withMedia(each, sources))
+}
+
+async function stepFor(paired: RowInput & Paired, planning: Planning): Promise<PlanStep> {
+  const { options, disk, matched, selected, pairing } = planning
+  const { blocked, identities: _, ...row } = paired
+  const { entry, locked, flight, waitsFor } = row
+  const isMatched = matched.has(entry.name)
+  const { force, forcePending, ...others } = options.flags
+  const flags = { ...others, force: force && isMatched, forcePending: forcePending && isMatched }
+  if (!selected.has(entry.name)) {
+    const { output } = entry
+    const outputs = [{ file: output, name: output, fact: { is: 'missing' as const } }]
+    return { ...row, outputs, flags, file: output, action: { do: 'skip' } }
+  }
+  // A row that waits takes its run when its hash is known.
+  const flights = waitsFor.length > 0 ? pairing.flightsOf(entry.name) : []
+  const placed = [flight, ...flights].flatMap((each) => each?.files ?? [])
+  const outputs = await disk.lookAt(entry, locked, flight?.urls.length)
+  const step = decided({ ...row, outputs, flags }, options.isElsewhere, placed)
+  if (blocked !== undefined) return { ...step, action: blocked, file: outputs[0]?.file ?? '' }
+  const { action } = step
+  if (action.do !== 'create' || action.why !== 'out_of_date') return step
+  const changed = [
+    ...(locked?.model === row.model ? [] : ['model']),
+    ...waitsFor.map((name) => `row:${name}`),
+  ]
+  return { ...step, action: { ...action, changed } }
+}
+
+function decided(
+  step: Omit<PlanStep, 'action' | 'file'>,
+  isElsewhere: boolean,
+  placed?: Flight['files'],
+): PlanStep {
+  const { outputs } = step
+  const facts = outputs.map(({ fact }) => fact)
+  const action = decide({ ...step, ...(placed && { placed }), isElsewhere, facts })
+  const at = action.do === 'download' || action.do === 'conflict' ? action.at : 0
+  return { ...step, action, file: outputs[at]?.file ?? '' }
+}
+
+/** Decides the action of a waiting row again, after the outputs that it uses exist. `lockOf` returns the entry of a row. */
 export function decideAgain(
   step: PlanStep,
+  { pairing }: Plan,
   lockOf: (name: string) => Made | undefined,
-  flightOf: (hash: string) => Flight | undefined,
   isElsewhere: boolean,
 ): PlanStep {
-  const { entry, model, outputs, flags } = step
-  const found = identityInputOf(entry, lockOf)
-  if (!found.ok) return { ...step, action: { do: 'blocked', why: found.why, by: undefined } }
-  const { identityInput, undocumentedInput } = found
-  const locked = lockOf(entry.name)
-  const hashes =
-    model === undefined
-      ? []
-      : [identityInput, undocumentedInput].flatMap((each) =>
-          each === undefined ? [] : [identityOf(model, each)],
-        )
-  const flight = hashes.map(flightOf).find((each) => each !== undefined)
-  const hash = hashes.find((each) => each === locked?.hash || each === flight?.hash) ?? hashes[0]
-  const action = decide({ hash, locked, flight, isElsewhere, facts: factsOf(outputs), flags })
-  return { ...step, waitsFor: [], identityInput, hash, locked, flight, ...actionOn(outputs, action) }
+  const { entry } = step
+  const identities = identitiesOf(entry, (name) => outputsOf(lockOf(name)))
+  if (typeof identities === 'string')
+    return { ...step, action: { do: 'blocked', why: identities, by: undefined } }
+  const readings = pairing.readingsOf({ entry, identities })
+  const paired = pairing.takeFlight(entry, readings, lockOf(entry.name))
+  return decided({ ...step, ...paired, waitsFor: [] }, isElsewhere)
 }
 
-const SKIP: RowAction = { do: 'skip' }
-
-function withChanges(
-  action: RowAction,
-  { entry, model, identityInput, locked, waitsFor }: PairedRow,
-  planning: Planning,
-): RowAction {
-  if (action.do !== 'create' || action.why !== 'out_of_date' || locked === undefined) return action
-  const known = { ...entry, identityInput: identityInput ?? entry.identityInput }
-  const madeOf = (name: string) => planning.steps.get(name)?.locked
-  const now = { model, inputs: inputHashes(known, madeOf) }
-  return { ...action, changed: changedInputs(locked, now, waitsFor) }
-}
-
-/** Returns the entries of rows that have left the manifest, while their files are there. */
-function entriesToKeep(
-  leftover: ReadonlyMap<string, Made>,
-  steps: readonly PlanStep[],
-  disk: Disk,
-): ReadonlyMap<string, Made> {
+function planOf(steps: readonly PlanStep[], { disk, pairing }: Planning): Plan {
   const files = new Set(steps.flatMap(({ locked }) => outputsOf(locked).map(({ file }) => disk.keyOf(file))))
-  return new Map([...leftover].filter(([, made]) => !files.has(disk.keyOf(made.file)) && disk.has(made)))
+  const kept = [...pairing.leftover()].filter(
+    ([, made]) => !files.has(disk.keyOf(made.file)) && disk.has(made),
+  )
+  const planned = new Set(steps.flatMap(({ outputs }) => outputs.map(({ file }) => disk.keyOf(file))))
+  return {
+    steps,
+    entries: new Map([
+      ...steps.flatMap(({ entry, locked }) => (locked === undefined ? [] : [[entry.name, locked] as const])),
+      ...kept,
+    ]),
+    leftover: kept.flatMap(([name, { file }]) => (planned.has(disk.keyOf(file)) ? [] : [{ name, file }])),
+    renamed: pairing.renamed,
+    left: leftRunsOf(steps, pairing.leftFlights()),
+    counts: countsOf(steps),
+    disk,
+    pairing,
+  }
 }
 
-/** Those whose files no row is going to replace. */
-function leftoverOf(
-  kept: ReadonlyMap<string, Made>,
-  steps: readonly PlanStep[],
-  { keyOf }: Disk,
-): readonly Leftover[] {
-  const files = new Set(steps.flatMap(({ outputs }) => outputs.map(({ file }) => keyOf(file))))
-  return [...kept].flatMap(([name, { file }]) => (files.has(keyOf(file)) ? [] : [{ name, file }]))
+/** `left`: runs in flight that no row has taken. */
+function leftRunsOf(steps: readonly PlanStep[], left: readonly Flight[]): readonly LeftRun[] {
+  const byName = new Map(steps.map((step) => [step.entry.name, step]))
+  const forced = steps.flatMap(({ action, flight }) =>
+    flight !== undefined && action.do === 'create' && action.why === 'forced' ? [flight] : [],
+  )
+  return [
+    ...forced.map((flight): LeftRun => ({ flight, why: 'forced' })),
+    ...left.flatMap((flight): readonly LeftRun[] => {
+      const step = byName.get(flight.name)
+      if (step === undefined) return [{ flight, why: 'removed' }]
+      // Of a row that was made since, the batch that made it has told.
+      if (step.action.do === 'skip' || step.action.do === 'up_to_date') return []
+      return [{ flight, why: step.waitsFor.length > 0 ? 'waiting' : 'changed' }]
+    }),
+  ]
 }
 
-/** Counts the rows by action. Pure. */
-export function countsOf(steps: readonly PlanStep[]): Counts {
-  const counts = {
-    ...{ up_to_date: 0, create: 0, download: 0, unconfirmed: 0, conflict: 0, blocked: 0, skip: 0 },
+function countsOf(steps: readonly PlanStep[]): Counts {
+  const count = (action: RowAction['do']) => steps.filter((step) => step.action.do === action).length
+  const create = count('create')
+  const fetched = steps.filter(({ action }) => action.do === 'download' && action.why !== 'moved').length
+  return {
+    total: steps.length,
+    up_to_date: count('up_to_date'),
+    create,
+    download: count('download'),
+    unconfirmed: count('unconfirmed'),
+    conflict: count('conflict'),
+    blocked: count('blocked'),
+    skip: count('skip'),
+    requests: 2 * create + fetched,
   }
-  let requests = 0
-  for (const { action } of steps) {
-    counts[action.do] += 1
-    if (action.do === 'create') requests += 2
-    if (action.do === 'download' && action.why !== 'moved') requests += 1
-  }
-  return { ...counts, total: steps.length, requests }
 }
+
+export const isActive = (step: PlanStep): step is ActiveStep =>
+  step.action.do === 'create' || step.action.do === 'download'
+
+export const activeSteps = (plan: Plan): readonly ActiveStep[] => plan.steps.filter(isActive)
+
+/** False for a row whose files already exist on this machine. */
+export const needsService = ({ action }: ActiveStep): boolean =>
+  action.do === 'create' || action.why !== 'moved'
 
 export {
   type BlockedAction,
@@ -327,5 +356,4 @@ export {
   type RowFlags,
 } from './decide.js'
 export type { Disk, PlannedOutput } from './disk.js'
-export type { Flight } from './flights.js'
-export type { LeftRun } from './left-runs.js'
+export type { Flight } from './pair.js'

@@ -5,29 +5,57 @@
  * their names: it takes the first free entry of its own model and input, in the order of the lock file, each once.
  */
 import { identityOf } from '../../protocol/identity.js'
-import { writeJson } from '../../protocol/json.js'
 import { addTo } from '../../protocol/lists.js'
+import type { DownloadedFile } from '../../protocol/media.js'
 import { KINDS, type Kind, type ModelInput } from '../../protocol/models.js'
 import type { Lock, Made } from '../lock/lock.js'
-import type { ManifestEntry } from '../manifest/manifest-entry.js'
-import type { Models } from '../manifest/sections.js'
-import type { Flight } from './flights.js'
+import type { ManifestEntry, Models } from '../manifest/index.js'
+import { withoutExtension } from '../manifest/outputs.js'
+
+/** A create or a run that the lock file does not have. Only the journal knows it. */
+export interface Flight {
+  /** Name of the entry. */
+  readonly name: string
+  /** Hash of model and input. */
+  readonly hash: string
+  readonly kind: Kind | undefined
+  readonly model: string
+  /** Address of the service. */
+  readonly address: string | undefined
+  /** Id of the run. Undefined if the outcome of its create is unknown. */
+  readonly run: string | undefined
+  /** Key of its row in the journal, if it has no id. */
+  readonly key: string | undefined
+  /** Number of its row in the journal. */
+  readonly row: number
+  /** Links to the outputs of a run that has succeeded. */
+  readonly urls: readonly string[]
+  /** Files that have their final names, or were about to get them when the batch was killed. */
+  readonly files: readonly DownloadedFile[]
+}
+
+export interface Unpaired {
+  readonly entry: ManifestEntry
+  /**
+   * What identifies its input: now, and before the document of its model was known. Empty until the outputs that the row
+   * uses are known.
+   */
+  readonly identities: readonly ModelInput[]
+}
 
 export interface Paired {
-  readonly entry: ManifestEntry
   readonly locked: Made | undefined
   /** A create of the same model and input that the lock file does not have. */
   readonly flight: Flight | undefined
+  /** Undefined if manifest, settings and lock file name no model: the run cannot be created. */
   readonly model: string | undefined
-  /** Undefined if the model or identity input is unknown. */
+  /** Hash of model and identity. Undefined if either is unknown. */
   readonly hash: string | undefined
 }
 
-interface Unpaired {
-  readonly entry: ManifestEntry
-  /** Undefined until the outputs that the row uses are known. */
-  readonly identityInput: ModelInput | undefined
-  readonly undocumentedInput?: ModelInput | undefined
+interface Reading {
+  readonly model: string
+  readonly hash: string
 }
 
 interface PairOptions {
@@ -41,14 +69,10 @@ interface PairOptions {
   isSelected(entry: ManifestEntry): boolean
 }
 
-interface Reading {
-  readonly model: string
-  readonly hash: string
-}
-
 export class Pairing {
   readonly renamed: { readonly from: string; readonly to: string }[] = []
   readonly #options: PairOptions
+  #recorded: ReadonlyMap<Kind, ReadonlySet<string>> | undefined
   readonly #names: ReadonlySet<string>
   /** Entries that no run has taken. */
   readonly #free: Map<string, Made>
@@ -57,7 +81,7 @@ export class Pairing {
   readonly #flightsByHash = new Map<string, Flight[]>()
   /** Rows whose level is not paired yet. */
   readonly #waiting: Map<string, ManifestEntry>
-  readonly #models: readonly { readonly kind?: Kind | undefined; readonly model: string }[]
+  /** By identity and model. All runs of a row share the objects of their identities. */
   readonly #hashes = new Map<unknown, Map<string, string>>()
 
   constructor(options: PairOptions) {
@@ -67,36 +91,52 @@ export class Pairing {
     this.#free = new Map([...lock.entries].sort(([a], [b]) => byNumber(a, b)))
     this.#flights = new Set(flights)
     this.#waiting = new Map(entries.map((entry) => [entry.name, entry]))
-    this.#models = [...lock.entries.values(), ...flights]
     for (const [name, { hash }] of this.#free) addTo(this.#byHash, hash, name)
     for (const flight of flights) addTo(this.#flightsByHash, flight.hash, flight)
   }
 
   /** Pairs the rows of one level. The levels of the rows that they use must be paired first. */
   pair<Row extends Unpaired>(rows: readonly Row[]): readonly (Row & Paired)[] {
-    const { isSelected } = this.#options
     for (const { entry } of rows) this.#waiting.delete(entry.name)
-    const read = rows.map((row) => ({ row, readings: this.#readingsOf(row) }))
-    const taken = new Map<Row, string>()
-    for (const { row, readings } of read) {
-      const own = this.#free.get(row.entry.name)
-      const isOwn = readings.length === 0 || readings.some(({ hash }) => hash === own?.hash)
-      if (own !== undefined && (isOwn || !isSelected(row.entry))) taken.set(row, row.entry.name)
-    }
+    const read = rows.map((row) => ({ row, readings: this.readingsOf(row) }))
+    const { isSelected } = this.#options
     const found = new Map<Row, Made | undefined>()
     const take = (row: Row, name: string) => {
       found.set(row, this.#free.get(name))
       this.#free.delete(name)
     }
-    for (const [row, name] of taken) take(row, name)
     for (const { row, readings } of read) {
-      const name = taken.has(row) ? undefined : this.#firstFree(row.entry, readings)
+      const own = this.#free.get(row.entry.name)
+      const isOwn = readings.length === 0 || readings.some(({ hash }) => hash === own?.hash)
+      if (own !== undefined && (isOwn || !isSelected(row.entry))) take(row, row.entry.name)
+    }
+    for (const { row, readings } of read) {
+      const name = found.has(row) ? undefined : this.#firstFree(row.entry, readings)
       if (name === undefined) continue
       take(row, name)
       this.renamed.push({ from: name, to: row.entry.name })
     }
-    for (const row of rows) if (!found.has(row)) take(row, row.entry.name)
-    return read.map(({ row, readings }) => this.#paired(row, readings, found.get(row)))
+    return read.map(({ row, readings }) => {
+      if (!found.has(row)) take(row, row.entry.name)
+      return { ...row, ...this.takeFlight(row.entry, readings, found.get(row)) }
+    })
+  }
+
+  /** Returns the models and hashes that a run may have. Empty while its identities are unknown. */
+  readingsOf({ entry, identities }: Unpaired): readonly Reading[] {
+    return this.#modelsOf(entry).flatMap((model) =>
+      identities.map((identity) => ({ model, hash: this.#hashOf(model, identity) })),
+    )
+  }
+
+  /** Without a model in the manifest or the settings: that of its entry, else those of the lock file. */
+  #modelsOf({ name, kind, model }: ManifestEntry): readonly string[] {
+    const { lock, flights, models } = this.#options
+    const chosen = model ?? (kind && models[kind])
+    if (chosen !== undefined || kind === undefined) return chosen === undefined ? [] : [chosen]
+    const own = lock.entries.get(name)
+    this.#recorded ??= modelsByKind([...lock.entries.values(), ...flights])
+    return [...new Set([...(own?.kind === kind ? [own.model] : []), ...(this.#recorded.get(kind) ?? [])])]
   }
 
   /**
@@ -117,29 +157,33 @@ export class Pairing {
     return this.leftFlights().filter((each) => each.name === name || !this.#names.has(each.name))
   }
 
-  /** Returns the models and hashes that the run may have. Empty while its identity input is unknown. */
-  #readingsOf({ entry, identityInput, undocumentedInput }: Unpaired): readonly Reading[] {
-    const inputs = [identityInput, undocumentedInput].filter((each) => each !== undefined)
-    return this.#modelsOf(entry).flatMap((model) =>
-      inputs.map((each) => ({ model, hash: this.#hashOf(model, each) })),
-    )
+  /**
+   * Takes a run in flight with one of these hashes: that of the row, else the oldest whose name has left the manifest. A
+   * row that has a file of its hash takes only its own.
+   */
+  takeFlight(entry: ManifestEntry, readings: readonly Reading[], locked: Made | undefined): Paired {
+    const flight = readings
+      .map(({ hash }) => this.#flightOf(entry.name, hash, locked?.hash === hash))
+      .find((each) => each !== undefined)
+    if (flight !== undefined) this.#flights.delete(flight)
+    const known = readings.find(({ hash }) => hash === locked?.hash || hash === flight?.hash)
+    const models = this.#modelsOf(entry)
+    // Of several models in the lock file, none is that of a new row.
+    const model = known?.model ?? (models.length === 1 ? models[0] : locked?.model)
+    const hash = known?.hash ?? readings.find((each) => each.model === model)?.hash
+    return { locked, flight, model, hash }
   }
 
-  #modelsOf({ name, kind, model }: ManifestEntry): readonly string[] {
-    const chosen = model ?? (kind && this.#options.models[kind])
-    if (chosen !== undefined) return [chosen]
-    const own = this.#options.lock.entries.get(name)
-    const used = [...(own === undefined ? [] : [own]), ...this.#models]
-    return [
-      ...new Set(used.flatMap((each) => (kind !== undefined && each.kind === kind ? [each.model] : []))),
-    ]
+  #flightOf(name: string, hash: string, isMade: boolean): Flight | undefined {
+    const flights = this.#flightsByHash.get(hash)?.filter((each) => this.#flights.has(each)) ?? []
+    const own = flights.find((each) => each.name === name)
+    return own ?? (isMade ? undefined : flights.findLast((each) => !this.#names.has(each.name)))
   }
 
-  /** All runs of a row share the object of their identity input. */
-  #hashOf(model: string, input: unknown): string {
-    const hashes = this.#hashes.get(input) ?? new Map<string, string>()
-    this.#hashes.set(input, hashes)
-    const hash = hashes.get(model) ?? identityOf(model, input)
+  #hashOf(model: string, identity: ModelInput): string {
+    const hashes = this.#hashes.get(identity) ?? new Map<string, string>()
+    this.#hashes.set(identity, hashes)
+    const hash = hashes.get(model) ?? identityOf(model, identity)
     hashes.set(model, hash)
     return hash
   }
@@ -160,71 +204,29 @@ export class Pairing {
     const { isSelected } = this.#options
     if (!isSelected(entry)) return !this.#names.has(name)
     const row = this.#waiting.get(name)
-    return row === undefined || (isSelected(row) && !haveOneText(row, entry))
-  }
-
-  #paired<Row extends Unpaired>(
-    row: Row,
-    readings: readonly Reading[],
-    locked: Made | undefined,
-  ): Row & Paired {
-    const hashes = readings.map((each) => each.hash)
-    const flight = this.takeFlight(row.entry.name, hashes, locked?.hash)
-    const known = [locked?.hash, flight?.hash]
-    const reading = readings.find(({ hash }) => known.includes(hash))
-    if (reading !== undefined) return { ...row, locked, flight, ...reading }
-    const { model } = readings[0] ?? { model: this.#modelsOf(row.entry)[0] }
-    const only = row.entry.model ?? (row.entry.kind && this.#options.models[row.entry.kind])
-    const chosen = only ?? locked?.model ?? (this.#modelsOf(row.entry).length === 1 ? model : undefined)
-    const hash =
-      chosen === undefined || row.identityInput === undefined
-        ? undefined
-        : this.#hashOf(chosen, row.identityInput)
-    return { ...row, locked, flight, model: chosen, hash }
-  }
-
-  /**
-   * Takes a run in flight with one of these hashes: that of the row, else the oldest whose name has left the manifest. A
-   * row that has a file of its hash takes only its own.
-   */
-  takeFlight(name: string, hashes: readonly string[], made: string | undefined): Flight | undefined {
-    for (const hash of hashes) {
-      const flights = this.#flightsByHash.get(hash)?.filter((each) => this.#flights.has(each)) ?? []
-      const found =
-        flights.find((each) => each.name === name) ??
-        (made === hash ? undefined : flights.findLast((each) => !this.#names.has(each.name)))
-      if (found === undefined) continue
-      this.#flights.delete(found)
-      return found
-    }
-    return undefined
+    return row === undefined || (isSelected(row) && row.input.prompt !== entry.input.prompt)
   }
 }
 
-/** Whether two rows differ only in their media. */
-function haveOneText(a: ManifestEntry, b: ManifestEntry): boolean {
-  const textOf = ({ kind, input, media }: ManifestEntry) => {
-    const others = Object.entries(input).filter(([name]) => !media.includes(name))
-    return writeJson([kind, others.sort(([x], [y]) => (x < y ? -1 : 1))])
-  }
-  return textOf(a) === textOf(b)
+interface RecordedRun {
+  readonly kind?: Kind | undefined
+  readonly model: string
+}
+
+function modelsByKind(runs: readonly RecordedRun[]): ReadonlyMap<Kind, ReadonlySet<string>> {
+  const ofKind = (kind: Kind) => runs.flatMap((each) => (each.kind === kind ? [each.model] : []))
+  return new Map(KINDS.map((kind) => [kind, new Set(ofKind(kind))]))
 }
 
 /** Returns the model of each kind for which the lock file has only one model. New rows use it too. */
-export function recordedModels({ entries }: Lock): Models {
-  const found: Partial<Record<Kind, string>> = {}
-  for (const kind of KINDS) {
-    const models = new Set([...entries.values()].flatMap((made) => (made.kind === kind ? [made.model] : [])))
-    const [only] = models
-    if (models.size === 1 && only !== undefined) found[kind] = only
-  }
-  return found
-}
+export const recordedModels = ({ entries }: Lock): Models =>
+  Object.fromEntries(
+    [...modelsByKind([...entries.values()])].flatMap(([kind, models]) =>
+      models.size === 1 ? [...models].map((model) => [kind, model]) : [],
+    ),
+  )
+
+const collator = new Intl.Collator('en', { numeric: true })
 
 /** In the order of the lock file, but `fox.png` before `fox-2.png`, and `fox-2` before `fox-10`. */
-function byNumber(a: string, b: string): number {
-  const [one, other] = [a, b].map((name) => /^(.*?)(?:-(\d+))?(?:\.[^./]*)?$/s.exec(name) ?? [name])
-  const [stem = '', number = 1] = [one?.[1], Number(one?.[2] ?? 1)]
-  const [otherStem = '', otherNumber = 1] = [other?.[1], Number(other?.[2] ?? 1)]
-  return stem === otherStem ? number - otherNumber : stem < otherStem ? -1 : 1
-}
+const byNumber = (a: string, b: string): number => collator.compare(withoutExtension(a), withoutExtension(b))

@@ -12,8 +12,8 @@ import { copyOrLink, removeFile, replaceFile, targetOfTemporary } from '../../ho
 import { describeError } from '../../host/system-error.js'
 import type { LockFile } from '../lock/file.js'
 import { type LockedOutput, type Made, outputsOf, ownerOfParts } from '../lock/lock.js'
-import { withoutExtension } from '../manifest/collisions.js'
-import { isStagedName, OPEN, stagedPath } from '../plan/disk.js'
+import { OPEN, withoutExtension } from '../manifest/outputs.js'
+import { isStagedName, stagedPath } from '../plan/disk.js'
 import { type Disk, isReplaceable, type PlanStep } from '../plan/index.js'
 
 export interface MoveParts {
@@ -41,7 +41,7 @@ interface Move {
  * Moves the files. Returns the steps with their new state. Rejects with `download_failed`, or with the signal's reason.
  */
 export async function moveFiles(steps: readonly PlanStep[], parts: MoveParts): Promise<readonly PlanStep[]> {
-  const { lock, folder, signal, fileSystem } = parts
+  const { disk, lock, folder, signal, fileSystem } = parts
   const moves = steps.flatMap((step) => movesOf(step, parts))
   const at = (file: string) => resolve(folder, file)
   if (moves.length === 0) return steps
@@ -56,9 +56,8 @@ export async function moveFiles(steps: readonly PlanStep[], parts: MoveParts): P
     if (made !== undefined) lock.change(name, withFile(made, index, to))
   }
   await lock.write()
-  const { keyOf } = parts.disk
-  const kept = new Set(lock.files().map(keyOf))
-  for (const { old } of moves) if (!kept.has(keyOf(old))) await removeFile(at(old)).catch(() => {})
+  const kept = new Set(lock.files().map((file) => disk.keyOf(file)))
+  for (const { old } of moves) if (!kept.has(disk.keyOf(old))) await removeFile(at(old)).catch(() => {})
   return steps.map((step) => movedStep(step, moves, lock))
 }
 

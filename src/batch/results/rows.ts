@@ -1,19 +1,7 @@
-/** The active rows of a plan, and their results. Pure. */
+/** The results of the rows of a plan. Pure. */
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import type { Made } from '../lock/lock.js'
-import type { CreateAction, DownloadAction, Plan, PlanStep } from '../plan/index.js'
-
-/** A step that creates or downloads something. */
-export type ActiveStep = PlanStep & { readonly action: DownloadAction | CreateAction }
-
-export const activeSteps = (plan: Plan): readonly ActiveStep[] => plan.steps.filter(isActive)
-
-export const isActive = (step: PlanStep): step is ActiveStep =>
-  step.action.do === 'create' || step.action.do === 'download'
-
-/** False for a row whose files already exist on this machine. */
-export const needsService = ({ action }: ActiveStep): boolean =>
-  action.do === 'create' || action.why !== 'moved'
+import type { ActiveStep, PlanStep } from '../plan/index.js'
 
 export interface RowResult {
   readonly step: PlanStep
@@ -24,23 +12,34 @@ export interface RowResult {
   readonly result: 'created' | 'downloaded' | 'moved' | 'up_to_date' | 'failed' | 'blocked' | 'unconfirmed'
   readonly made?: Made | undefined
   readonly run?: string | undefined
+  /** Key of its row in the journal, if its create has an unknown outcome. */
+  readonly key?: string | undefined
   readonly error?: RushesError | undefined
   /** Name of the row that failed. */
   readonly blockedBy?: string | undefined
   readonly warnings?: readonly string[]
 }
 
-/** One shared error for all unconfirmed rows, so that it is printed once. */
-export const LEFT_ALONE = new RushesError(
+const RESUBMIT = 'If the run does not exist, send it again with --resubmit-unconfirmed.'
+
+/** One shared error for all rows that an earlier batch left unconfirmed, so that it is printed once. */
+const LEFT_ALONE = new RushesError(
   'submission_unknown',
   'The outcome of its last create is unknown, so it was not sent again. A run may exist and cost money.',
-  {
-    exitCode: EXIT.outcomeUnknown,
-    hint:
-      'Check the runs of your account first. If the run does not exist, send it again with ' +
-      '--resubmit-unconfirmed.',
-  },
+  { exitCode: EXIT.outcomeUnknown, hint: `Check the runs of your account first. ${RESUBMIT}` },
 )
+
+/** Result of a row whose create, sent by this batch, has an unknown outcome. */
+export const unconfirmedResult = (
+  step: PlanStep,
+  key: string | undefined,
+  error: RushesError,
+): RowResult => ({
+  step,
+  result: 'unconfirmed',
+  key,
+  error: error.with({ hint: [error.hint, RESUBMIT].filter(Boolean).join(' ') }),
+})
 
 /** Result of a row whose files were renamed. */
 export const movedResult = (step: ActiveStep, made: Made | undefined): RowResult => ({
@@ -53,7 +52,7 @@ export const movedResult = (step: ActiveStep, made: Made | undefined): RowResult
 /** Result of a row that needs no create and no download, or can have none. */
 export function inactiveResult(step: PlanStep): RowResult {
   const { action, file } = step
-  if (action.do === 'unconfirmed') return { step, result: 'unconfirmed', error: LEFT_ALONE }
+  if (action.do === 'unconfirmed') return { step, result: 'unconfirmed', key: action.key, error: LEFT_ALONE }
   if (action.do === 'conflict')
     return {
       step,

@@ -3,8 +3,8 @@ import { existsSync, statSync } from 'node:fs'
 import { dirname, join, posix, relative, resolve, sep, win32 } from 'node:path'
 import { type Command, Option } from 'commander'
 import { withWriteErrors } from '../../download/failures.js'
+import { namesFolder } from '../../download/file-names.js'
 import { obstacleAt } from '../../download/final-files.js'
-import { namesFolder } from '../../download/target.js'
 import { EXIT, usageError } from '../../errors.js'
 import {
   BEGINNING_BYTES,
@@ -20,7 +20,7 @@ import {
 import { isFolder, makeFolders, reasonUnwritable } from '../../host/directories.js'
 import { readBeginning, writeAtomically } from '../../host/files.js'
 import type { Journal, JournalRun, ListFilter } from '../../journal/index.js'
-import { pictureSizeOf } from '../../preview/picture-size.js'
+import { pictureSizeOf } from '../../preview/open-picture.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
 import { isHttpUrl, isObject } from '../../protocol/parse.js'
 import { amountText } from '../../protocol/price.js'

@@ -40,7 +40,7 @@ export async function showCommand(ctx: Context, { name, show = false }: ShowOpti
     out.json(listJson(run, files))
     return EXIT.ok
   }
-  const { pictureSizeOf } = await import('../../preview/picture-size.js')
+  const { pictureSizeOf } = await import('../../preview/open-picture.js')
   const pictures = files.filter((file) => file.content_type.startsWith('image/') && isOnDisk(file))
   const sizes = new Map(
     await Promise.all(pictures.map(async ({ path }) => [path, await pictureSizeOf(path)] as const)),

@@ -6,7 +6,7 @@ import type { Fetch } from '../../host/http.js'
 import type { Interrupts } from '../../host/interrupts.js'
 import type { Limiter } from '../../limiter/index.js'
 import type { AskService, KnownModels } from '../models/known-models.js'
-import type { OpenedEngine } from '../models/local-engine.js'
+import type { OpenedEngine } from '../models/local-models.js'
 import type { Env, Io } from '../process/io.js'
 import { ConfigFile } from '../settings/config-file.js'
 import { foldersOf } from '../settings/folders.js'
@@ -68,7 +68,7 @@ export function openSession(app: App, options: SettingsOptions): Context {
 
   async function clientFor(baseUrl: string, apiKey: string, fetch = app.fetch): Promise<ApiClient> {
     const { clock, out, stateFolder: folder } = app
-    const { createApiClient } = await import('../../client/index.js')
+    const { ApiClient } = await import('../../client/index.js')
     // All processes with this key share its rate limit. Only this process has the key of its local service.
     const opened = globals.local
       ? new (await import('../../limiter/index.js')).Limiter(clock)
@@ -79,7 +79,7 @@ export function openSession(app: App, options: SettingsOptions): Context {
     limiter = opened
     app.onClose(() => opened.close())
     const failureStatuses = settings.setting('failureStatuses')?.split(',') ?? []
-    return createApiClient({
+    return new ApiClient({
       ...{ baseUrl, apiKey, limiter, clock },
       fetch: await fetch(),
       failureStatuses: failureStatuses.filter((word) => word.trim() !== ''),

@@ -1,6 +1,6 @@
 /** Flags for the wait and for the outputs, shared by `run`, `wait` and `download`. */
 import { Option } from 'commander'
-import { parseTarget, type Target } from '../../download/target.js'
+import { parseTarget, type Target } from '../../download/file-names.js'
 import { usageError } from '../../errors.js'
 import { isFolder } from '../../host/directories.js'
 import { parseDuration } from '../../protocol/units.js'

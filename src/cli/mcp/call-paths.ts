@@ -1,7 +1,7 @@
 /** Paths that an agent gives. They are relative to the folder of the server and must be inside it, links resolved. */
 import { statSync } from 'node:fs'
 import { dirname, join, resolve, sep } from 'node:path'
-import { namesFolder } from '../../download/target.js'
+import { namesFolder } from '../../download/file-names.js'
 import { usageError } from '../../errors.js'
 import { followLinks, isFolder, isWithin } from '../../host/directories.js'
 import { shortened } from '../../protocol/text.js'

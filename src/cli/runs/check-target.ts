@@ -43,7 +43,7 @@ export function checkTarget(
       'Choose another path with -o <path>.',
     )
   let ownPaths: ReadonlySet<string> | undefined
-  const paths = knownPaths(target, { count: runs, kind })
+  const paths = knownPaths(target, runs, kind)
   for (const path of sidecar ? paths.flatMap((each) => [each, sidecarOf(each)]) : paths) {
     const obstacle = obstacleAt(path, overwrite)
     if (obstacle === undefined) continue

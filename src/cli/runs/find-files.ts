@@ -1,6 +1,5 @@
 /** Finds the files of runs that are still on the disk. */
 import type { Journal, JournalRun } from '../../journal/index.js'
-import { sortByOutput } from '../../journal/rows.js'
 import { addTo } from '../../protocol/lists.js'
 import type { DownloadedFile } from '../../protocol/media.js'
 import { outputPathOf } from '../../service/data.js'
@@ -14,15 +13,11 @@ export interface FoundFile {
   readonly content_type?: string
 }
 
-export interface FoundFiles {
-  readonly files: readonly FoundFile[]
-  /** Number of files that were not found. */
-  readonly missing: number
-}
-
-/** Finds the files of a run at their download paths or in the data folder of `--local`. */
-export function createFileFinder(journal: Journal, dataFolder: string): (run: JournalRun) => FoundFiles {
-  const everyFile = journal.everyFile()
+/** Finds the files of a run at their download paths or in the data folder of `--local`. `missing`: number of the others. */
+export function createFileFinder(
+  journal: Journal,
+  dataFolder: string,
+): (run: JournalRun) => { readonly files: readonly FoundFile[]; readonly missing: number } {
   // A path that several runs wrote has the file of the last one.
   const writers = journal.lastWriters()
 
@@ -37,7 +32,7 @@ export function createFileFinder(journal: Journal, dataFolder: string): (run: Jo
   return (run) => {
     // Downloads of one output have the same content; its link may change between them.
     const outputs = new Map<string, DownloadedFile[]>()
-    for (const file of sortByOutput(everyFile.get(run.row) ?? [], run)) addTo(outputs, file.sha256, file)
+    for (const file of journal.filesOf(run)) addTo(outputs, file.sha256, file)
     const isLocal = run.address === LOCAL_ADDRESS
     const found = [...outputs.values()].map((copies) => {
       const onDisk = copies.findLast((file) => isOnDisk(file) && writers.get(file.path) === run.row)

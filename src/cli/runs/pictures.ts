@@ -1,6 +1,6 @@
 /** `--show`: draws the results of a command in the terminal, each one below its line. */
 import { tmpdir } from 'node:os'
-import { folderTarget } from '../../download/target.js'
+import { folderTarget } from '../../download/file-names.js'
 import { onAbort, withTimeout } from '../../host/abort.js'
 import type { Fetch } from '../../host/http.js'
 import { makeOwnFolder } from '../../host/own-folder.js'

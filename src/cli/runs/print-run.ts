@@ -1,5 +1,5 @@
 /** Prints runs in order: each one as soon as all earlier ones are printed. */
-import type { Target } from '../../download/target.js'
+import type { Target } from '../../download/file-names.js'
 import { printable } from '../../protocol/text.js'
 import type { KnownRun, Run } from '../../runs/run.js'
 import type { Context } from '../context/context.js'

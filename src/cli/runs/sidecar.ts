@@ -83,7 +83,7 @@ async function writeSidecar(options: SidecarOptions): Promise<void> {
       `${options.file.path} is complete, but its sidecar was not written: ${obstacle.message}`,
       { hint: obstacle.hint },
     )
-  const { pictureSizeOf } = await import('../../preview/picture-size.js')
+  const { pictureSizeOf } = await import('../../preview/open-picture.js')
   const size = options.file.content_type.startsWith('image/')
     ? await pictureSizeOf(options.file.path)
     : undefined

@@ -2,21 +2,11 @@
  * Explains errors of the S3 client. Does not repeat the client's messages and fields: they can contain a signature, a
  * key id or the URL of a file.
  */
+import { describeReason } from '../../host/system-error.js'
 import { StorageUnavailable } from './contract.js'
 
-/** The system's error codes for a storage that is temporarily unreachable, with their reasons. */
-const NETWORK: Readonly<Record<string, string>> = {
-  EAI_AGAIN: 'DNS did not answer',
-  ECONNREFUSED: 'the connection was refused',
-  ECONNRESET: 'the connection was reset',
-  EHOSTDOWN: 'the host is down',
-  EHOSTUNREACH: 'no route to the host',
-  ENETDOWN: 'the network is down',
-  ENETUNREACH: 'the network cannot be reached',
-  ENOTFOUND: 'the host name was not found',
-  EPIPE: 'the connection was closed',
-  ETIMEDOUT: 'no answer in time',
-}
+/** The system's error codes for a storage that is temporarily unreachable. */
+const NETWORK = /^(EAI_AGAIN|ECONN\w+|EHOST\w+|ENET\w+|ENOTFOUND|EPIPE|ETIMEDOUT)$/
 
 const REASONS: Readonly<Record<string, string>> = {
   CredentialsProviderError: 'no credentials were found',
@@ -68,10 +58,10 @@ export function describeProblem(thrown: unknown): StorageProblem {
   // If all addresses of a host fail, the error is an AggregateError.
   if (errors !== undefined && errors.length > 0) return describeProblem(errors[0])
   const status = $metadata?.httpStatusCode
-  const network = typeof code === 'string' ? NETWORK[code] : undefined
-  if (network !== undefined || name === 'TimeoutError' || name === 'AbortError')
+  const isTimeout = name === 'TimeoutError' || name === 'AbortError'
+  if (isTimeout || NETWORK.test(String(code)))
     return {
-      reason: network ?? 'no answer in time',
+      reason: isTimeout ? 'no answer in time' : describeReason(thrown),
       isTemporary: true,
       hint: 'Check AWS_ENDPOINT_URL_S3, AWS_REGION and the network.',
     }

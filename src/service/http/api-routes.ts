@@ -1,5 +1,4 @@
 /** HTTP routes of the API: runs, their outputs, the models, and the OpenAPI document. */
-import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { savedName } from '../../protocol/download-name.js'
 import { CANCEL_PATH, MODELS_PATH, OPENAPI_PATH, RUNS_PATH } from '../../protocol/id.js'
@@ -23,7 +22,7 @@ import { clientAddress } from './connections.js'
 import type { CreatedRun, Endpoints } from './endpoints.js'
 import type { BaseUrl } from './listening.js'
 import { type BodyMemory, bodyOf, readBodies } from './request-body.js'
-import { isKnownTag, sendStoredFile } from './stored-file.js'
+import { sendStoredFile } from './stored-file.js'
 
 interface OutputRoutes {
   readonly files: FileReader
@@ -80,39 +79,17 @@ export async function addRunRoutes(app: FastifyInstance, routes: ApiRoutes): Pro
     return runSeenBy(reply, await endpoints.cancelRun(accountId, request.params.id))
   })
 
-  const list = modelList(routes.models)
-  app.get(MODELS_PATH, (request, reply) => sendTagged(request, reply, list, 'private, no-cache'))
-}
-
-/** The list of the models, which stays the same until the service ends. The documents contain nothing about engines. */
-function modelList(models: readonly ModelDocument[]): TaggedJson {
+  // The list stays the same until the service ends. The documents contain nothing about engines.
+  const { models } = routes
   const listed = models.map((document) =>
     documentJson({ ...document, default: defaultDocument(models, document.kind) === document }),
   )
-  return tagged(writeJson({ models: listed }))
+  const list = writeJson({ models: listed })
+  app.get(MODELS_PATH, (_request, reply) => sendJson(reply, list, 'private, no-cache'))
 }
 
-/** JSON that stays the same, with its strong ETag. */
-interface TaggedJson {
-  readonly bytes: Buffer
-  readonly etag: string
-}
-
-function tagged(text: string): TaggedJson {
-  const bytes = Buffer.from(text)
-  return { bytes, etag: `"${createHash('sha256').update(bytes).digest('hex')}"` }
-}
-
-function sendTagged(
-  { headers }: FastifyRequest,
-  reply: FastifyReply,
-  { bytes, etag }: TaggedJson,
-  cacheControl: string,
-): FastifyReply {
-  reply.headers({ etag, 'cache-control': cacheControl })
-  if (isKnownTag(headers, etag)) return reply.code(304).send()
-  return reply.type('application/json; charset=utf-8').send(bytes)
-}
+const sendJson = (reply: FastifyReply, text: string, cacheControl: string): FastifyReply =>
+  reply.header('cache-control', cacheControl).type('application/json; charset=utf-8').send(text)
 
 /**
  * Returns the Idempotency-Key, with which a client can repeat a create without paying twice. Throws `Refusal` (400) for
@@ -162,16 +139,8 @@ export async function addOutputRoutes(
  * or runs.
  */
 export async function addOpenapiRoute(app: FastifyInstance, { baseUrl }: ApiRoutes): Promise<void> {
-  let rendered: ({ readonly base: string } & TaggedJson) | undefined
-
-  async function render(base: string) {
-    if (rendered?.base === base) return rendered
+  app.get(OPENAPI_PATH, async (request, reply) => {
     const { openapiText } = await import('./openapi.js')
-    rendered = { base, ...tagged(openapiText(base)) }
-    return rendered
-  }
-
-  app.get(OPENAPI_PATH, async (request, reply) =>
-    sendTagged(request, reply, await render(baseUrl(request)), 'no-cache'),
-  )
+    return sendJson(reply, openapiText(baseUrl(request)), 'no-cache')
+  })
 }

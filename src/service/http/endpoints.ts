@@ -80,7 +80,7 @@ interface EndpointsOptions {
 
 export function createEndpoints(options: EndpointsOptions): Endpoints {
   const { store, clock, rateLimiter, worker, findKey, onError } = options
-  const recordUse = createUseRecorder(store.recordKeyUses, clock, onError)
+  const recordUse = createUseRecorder(store, onError)
   return {
     async admit(authorization, ip) {
       const key = bearerKey(authorization)

@@ -2,7 +2,6 @@
  * Keys of a running service: stored keys, and with `--local` one key that exists only in memory. Also records when each
  * key was last used.
  */
-import type { Clock } from '../../host/clock.js'
 import type { KeyRecord } from '../rules/key-checks.js'
 import { newKey } from '../rules/secrets.js'
 import type { Store } from '../store/index.js'
@@ -44,38 +43,20 @@ export async function openKeyLookup(store: Store, nowMs: number, ephemeral: bool
 export const storedKeyId = (keyId: number): number | undefined => (keyId === EPHEMERAL_ID ? undefined : keyId)
 
 const MINUTE_MS = 60_000
-/** Time between two writes, each of which takes the uses of all keys since the one before. */
-const WRITE_EVERY_MS = 1_000
 
 /**
- * Records the minute in which a key was last used, to help users decide which key to disable. Writes at most once a
- * minute for each key, and once a second for all. No request waits for the write or fails because of it.
+ * Records the minute in which a key was last used, once, to help users decide which key to disable. No request waits for the
+ * write or fails because of it.
  */
 export function createUseRecorder(
-  record: (uses: ReadonlyMap<number, number>) => Promise<void>,
-  clock: Clock,
+  { recordKeyUse }: Pick<Store, 'recordKeyUse'>,
   onError: (error: unknown) => void,
 ): (keyId: number, nowMs: number) => void {
   const recorded = new Map<number, number>()
-  let uses = new Map<number, number>()
-  let isPaused = false
-
-  function write(): void {
-    if (isPaused || uses.size === 0) return
-    isPaused = true
-    clock.alarm(WRITE_EVERY_MS, () => {
-      isPaused = false
-      write()
-    })
-    record(uses).catch(onError)
-    uses = new Map()
-  }
-
   return (keyId, nowMs) => {
     const minuteMs = nowMs - (nowMs % MINUTE_MS)
     if (storedKeyId(keyId) === undefined || minuteMs <= (recorded.get(keyId) ?? 0)) return
     recorded.set(keyId, minuteMs)
-    uses.set(keyId, minuteMs)
-    write()
+    recordKeyUse(keyId, minuteMs).catch(onError)
   }
 }

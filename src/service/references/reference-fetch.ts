@@ -1,12 +1,11 @@
 /** Fetches one file over the network, without giving other users access to the service's network. */
 import { lookup as systemLookup } from 'node:dns'
-import { isIP, type LookupFunction } from 'node:net'
-import ipaddr from 'ipaddr.js'
+import type { LookupFunction } from 'node:net'
 import type { Clock } from '../../host/clock.js'
 import { decodedBody } from '../../host/content-encoding.js'
 import { isLoopback, type RequestStream } from '../../host/http.js'
 import type { Network } from '../../host/undici.js'
-import { type IpNetwork, isInNetwork, parseAddress } from '../rules/networks.js'
+import { isPublicAddress, parseAddress } from '../rules/networks.js'
 
 const MAX_REDIRECTS = 5
 
@@ -86,7 +85,7 @@ const isHttp = ({ protocol }: URL): boolean => protocol === 'http:' || protocol 
 /** Checks an IP address in a URL, which is not resolved. `publicLookup` checks the addresses of names. */
 function mayBePublic({ hostname }: URL): boolean {
   const host = hostname.replace(/^\[|\]$/g, '')
-  return isIP(host) === 0 ? !isLoopback(host) : isPublicAddress(host)
+  return parseAddress(host) === undefined ? !isLoopback(host) : isPublicAddress(host)
 }
 
 /** Checks the addresses that the connection uses: a second lookup could return others. */
@@ -99,20 +98,4 @@ const publicLookup: LookupFunction = (hostname, options, callback) => {
     if (options.all || first === undefined) return callback(null, addresses)
     return callback(null, first.address, first.family)
   })
-}
-
-/**
- * The only block of public IPv6 addresses that the IANA assigns. Addresses outside it, such as `::7f00:1`, can contain
- * IPv4 addresses.
- */
-const GLOBAL_UNICAST_IPV6: IpNetwork = [ipaddr.parse('2000::'), 3]
-
-/**
- * Whether an address is public. False for a range with a special purpose (private, loopback, tunnels, documentation …)
- * and for text that is not an address.
- */
-export function isPublicAddress(text: string): boolean {
-  const address = parseAddress(text.replace(/^\[|\]$/g, ''))
-  if (address === undefined || address.range() !== 'unicast') return false
-  return address.kind() === 'ipv4' || isInNetwork(address, GLOBAL_UNICAST_IPV6)
 }

@@ -18,6 +18,8 @@ import { invalidInput, refusalSaying } from './refusal.js'
 
 const SALT_BYTES = 16
 const KEY_BYTES = 32
+/** Node's default of `maxmem` is exactly the need of these parameters, without any reserve. */
+const SCRYPT = { cost: 2 ** 15, blockSize: 8, parallelization: 1, maxmem: 2 ** 26 }
 
 /**
  * Maximum number of derivations at a time. Node's pool has four threads, which also read files. A machine with two
@@ -27,15 +29,8 @@ const MAX_AT_ONCE = Math.min(2, Math.max(1, availableParallelism() - 1))
 /** Maximum number of waiting derivations. On two cores, this is a wait of about ten seconds. */
 const MAX_WAITING = 100
 
-interface Derivation {
-  readonly cost: number
-  readonly blockSize: number
-  readonly parallelization: number
-  readonly salt: Uint8Array
-  readonly keyBytes: number
-}
-
-type Derive = (password: string, derivation: Derivation) => Promise<Uint8Array>
+/** Returns the key of 32 bytes. */
+type Derive = (password: string, salt: Uint8Array) => Promise<Uint8Array>
 
 export interface Passwords {
   /** Returns the text to store. Throws `Refusal`: 503 when too many derivations wait. */
@@ -62,7 +57,7 @@ function problemOf(password: string): string | undefined {
 }
 
 /** Compared for an unknown email and a user without a password, to take the same time. No password matches it. */
-const DUMMY = textOf(newDerivation(new Uint8Array(SALT_BYTES)), new Uint8Array(KEY_BYTES))
+const DUMMY = textOf(new Uint8Array(SALT_BYTES), new Uint8Array(KEY_BYTES))
 
 export function createPasswords(derive: Derive = deriveWithScrypt, atOnce = MAX_AT_ONCE): Passwords {
   const slots = createSlots(atOnce, {
@@ -70,56 +65,36 @@ export function createPasswords(derive: Derive = deriveWithScrypt, atOnce = MAX_
     refusal: () =>
       refusalSaying('overloaded', 'Too many people are signing in at this moment. Try again later.'),
   })
-  const derived = (password: string, derivation: Derivation) =>
-    slots.use(() => derive(normalizedPassword(password), derivation))
+  const derived = (password: string, salt: Uint8Array) =>
+    slots.use(() => derive(normalizedPassword(password), salt))
   return {
     async store(password) {
-      const derivation = newDerivation(randomBytes(SALT_BYTES))
-      return textOf(derivation, await derived(password, derivation))
+      const salt = randomBytes(SALT_BYTES)
+      return textOf(salt, await derived(password, salt))
     },
     async matches(password, stored = DUMMY) {
-      const { derivation, key } = parseStored(stored)
-      const isEqual = timingSafeEqual(await derived(password, derivation), key)
+      const [, salt = '', key] = STORED.exec(stored) ?? []
+      if (key === undefined) throw new Error('a stored password has an unknown form')
+      const own = await derived(password, Buffer.from(salt, 'base64url'))
       // scrypt pads a password with zeros, so it does not distinguish an empty password or zeros at the end.
-      return isEqual && password !== '' && !hasForbiddenCharacter(password)
+      const isPossible = password !== '' && !hasForbiddenCharacter(password)
+      return timingSafeEqual(own, Buffer.from(key, 'base64url')) && isPossible
     },
   }
 }
 
-function newDerivation(salt: Uint8Array): Derivation {
-  return { cost: 2 ** 15, blockSize: 8, parallelization: 1, salt, keyBytes: KEY_BYTES }
-}
+const STORED = /^scrypt\$32768\$8\$1\$([\w-]{22})\$([\w-]{43})$/
 
-function textOf({ cost, blockSize, parallelization, salt }: Derivation, key: Uint8Array): string {
+function textOf(salt: Uint8Array, key: Uint8Array): string {
   const [saltText, keyText] = [salt, key].map((bytes) => Buffer.from(bytes).toString('base64url'))
-  return ['scrypt', cost, blockSize, parallelization, saltText, keyText].join('$')
-}
-
-function parseStored(stored: string): { readonly derivation: Derivation; readonly key: Uint8Array } {
-  const [, cost, blockSize, parallelization, salt = '', written = ''] =
-    /^scrypt\$(\d+)\$(\d+)\$(\d+)\$([\w-]+)\$([\w-]+)$/.exec(stored) ?? []
-  if (cost === undefined) throw new Error('a stored password has an unknown form')
-  const key = Buffer.from(written, 'base64url')
-  const derivation = {
-    cost: Number(cost),
-    blockSize: Number(blockSize),
-    parallelization: Number(parallelization),
-    salt: Buffer.from(salt, 'base64url'),
-    keyBytes: key.byteLength,
-  }
-  return { derivation, key }
-}
-
-function deriveWithScrypt(
-  password: string,
-  { cost, blockSize, parallelization, salt, keyBytes }: Derivation,
-): Promise<Uint8Array> {
-  // Node's default limit is exactly the need of these parameters, without any reserve.
-  const maxmem = 256 * cost * blockSize
-  return scryptOf(password, salt, keyBytes, { cost, blockSize, parallelization, maxmem })
+  return ['scrypt', SCRYPT.cost, SCRYPT.blockSize, SCRYPT.parallelization, saltText, keyText].join('$')
 }
 
 const scryptOf = promisify<string, Uint8Array, number, ScryptOptions, Uint8Array>(scrypt)
+
+function deriveWithScrypt(password: string, salt: Uint8Array): Promise<Uint8Array> {
+  return scryptOf(password, salt, KEY_BYTES, SCRYPT)
+}
 
 /** Maximum length of an email address (the path of RFC 5321). */
 export const MAX_EMAIL_LENGTH = 254

@@ -1,9 +1,9 @@
-/** IP addresses and networks in CIDR notation, IPv4 and IPv6, for the allowed addresses of keys and trusted proxies. */
+/** IP addresses and networks in CIDR notation, and which addresses and hosts are private or public. */
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
 type IpAddress = ipaddr.IPv4 | ipaddr.IPv6
-export type IpNetwork = readonly [address: IpAddress, prefix: number]
+type IpNetwork = readonly [address: IpAddress, prefix: number]
 
 const MAPPED_BITS = 96
 
@@ -28,7 +28,7 @@ export function parseNetwork(text: string): IpNetwork | undefined {
   return prefix >= 0 && prefix <= maxPrefix ? [address, prefix] : undefined
 }
 
-export const isInNetwork = (address: IpAddress, [network, prefix]: IpNetwork): boolean =>
+const isInNetwork = (address: IpAddress, [network, prefix]: IpNetwork): boolean =>
   address.kind() === network.kind() && address.match(network, prefix)
 
 /**
@@ -67,4 +67,20 @@ export function isPrivateHost(hostname: string): boolean {
   const host = hostname.toLowerCase().replace(/^\[|\]$|\.$/g, '')
   const address = parseAddress(host)
   return address === undefined ? PRIVATE_NAME.test(host) : PRIVATE_RANGES.includes(address.range())
+}
+
+/**
+ * The only block of public IPv6 addresses that the IANA assigns. Addresses outside it, such as `::7f00:1`, can contain
+ * IPv4 addresses.
+ */
+const GLOBAL_UNICAST_IPV6: IpNetwork = [ipaddr.parse('2000::'), 3]
+
+/**
+ * Whether an address is public. False for a range with a special purpose (private, loopback, tunnels, documentation …)
+ * and for text that is not an address.
+ */
+export function isPublicAddress(text: string): boolean {
+  const address = parseAddress(text)
+  if (address === undefined || address.range() !== 'unicast') return false
+  return address.kind() === 'ipv4' || isInNetwork(address, GLOBAL_UNICAST_IPV6)
 }

@@ -51,7 +51,7 @@ const FIND_KEY = `
     FROM keys JOIN accounts ON accounts.id = keys.account_id WHERE keys.hash = :hash`
 
 export function createKeyStore(database: Database) {
-  const { transaction, snapshot, get, dialect } = database
+  const { transaction, snapshot, get, run, dialect } = database
 
   /** Locks the account, so that its keys are counted and added, or enabled, one after the other. */
   const lockAccount = (tx: Transaction, id: number) =>
@@ -121,16 +121,11 @@ export function createKeyStore(database: Database) {
         await tx.run(...update('keys', id, termColumns({ ...key, ...changes })))
         return true
       }),
-    /** Times of the last use by key. Never moves a time back, because several nodes record the use of the same key. */
-    recordKeyUses: (uses: ReadonlyMap<number, number>): Promise<void> =>
-      repeatable(database, async (tx) => {
-        const inOrder = [...uses].sort(([one], [other]) => one - other)
-        for (const [id, usedAtMs] of inOrder)
-          await tx.run(
-            `UPDATE keys SET last_used_at = :usedAtMs
-             WHERE id = :id AND coalesce(last_used_at < :usedAtMs, true)`,
-            { id, usedAtMs },
-          )
-      }),
+    /** Never moves the time back, because several nodes record the use of the same key. */
+    recordKeyUse: async (id: number, usedAtMs: number): Promise<void> =>
+      void (await run(
+        'UPDATE keys SET last_used_at = :usedAtMs WHERE id = :id AND coalesce(last_used_at < :usedAtMs, true)',
+        { id, usedAtMs },
+      )),
   }
 }

@@ -6,7 +6,6 @@ import { createWriteStream } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { messageOf } from '../../errors.js'
 import { withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { makeOwnFolder } from '../../host/own-folder.js'
@@ -24,13 +23,6 @@ const MAX_WAITING = 200
 const MAX_BYTES = 64 * 1_048_576
 /** Time limit of one thumbnail. The process has a low priority: on a busy machine it needed more than 10 s. */
 const TIMEOUT_MS = 30_000
-/** Maximum number of failed pictures in memory. */
-const MAX_REMEMBERED = 1_000
-/** Time for which a picture that failed is refused, so that page reloads do not delay other thumbnails. */
-const REFUSED_MS = 600_000
-/** Message of a system error, such as "ENOSPC: no space left on device", which the picture did not cause. */
-const SYSTEM_ERROR = /^E[A-Z0-9]+: /
-
 const noThumbnail = () => refusalSaying('not_found', 'No thumbnail can be made of this picture.')
 const thumbnailFailed = () => refusalSaying('overloaded', 'The thumbnail could not be made at this moment.')
 
@@ -63,25 +55,16 @@ export const pictureOf = (outputs: readonly StoredOutput[]): StoredOutput | unde
   )
 
 export function createThumbnails({ files, engine, clock, onError }: ThumbnailsOptions): Thumbnails {
-  /** Times of failures, by the SHA-256 of the picture. */
-  const failures = new Map<string, number>()
   const slots = createSlots(MAX_AT_ONCE, {
     maxWaiting: MAX_WAITING,
     refusal: () => refusalSaying('overloaded', 'Too many thumbnails are requested at this moment.'),
   })
 
-  const isRefused = ({ sha256 }: StoredOutput): boolean =>
-    clock.monotonic() - (failures.get(sha256) ?? Number.NEGATIVE_INFINITY) < REFUSED_MS
-
-  /** Throws the error to send. */
-  function refuse(error: unknown, { sha256 }: StoredOutput): never {
+  /** Throws the error to send: a picture that cannot be decoded has no thumbnail. */
+  function refuse(error: unknown): never {
     if (error instanceof RendererClosed) throw new Refusal('not_ready')
     if (error instanceof StorageUnavailable || isDiskUnusable(error)) throw error
-    if (SYSTEM_ERROR.test(messageOf(error))) throw thumbnailFailed()
     if (error instanceof RendererCrashed) onError(error)
-    const [oldest] = failures.keys()
-    if (failures.size >= MAX_REMEMBERED && oldest !== undefined) failures.delete(oldest)
-    failures.set(sha256, clock.monotonic())
     throw noThumbnail()
   }
 
@@ -113,15 +96,8 @@ export function createThumbnails({ files, engine, clock, onError }: ThumbnailsOp
       return {
         etag: `"${output.sha256}-thumbnail"`,
         async read(signal) {
-          if (file.bytes > MAX_BYTES || isRefused(output)) throw noThumbnail()
-          return await slots.use(
-            async () => {
-              // Another request for this picture may have failed while this one waited.
-              if (isRefused(output)) throw noThumbnail()
-              return await make(engine, output, file).catch((error) => refuse(error, output))
-            },
-            { signal },
-          )
+          if (file.bytes > MAX_BYTES) throw noThumbnail()
+          return await slots.use(async () => await make(engine, output, file).catch(refuse), { signal })
         },
       }
     },

@@ -366,7 +366,12 @@ function recordersOf(state: WorkerState, { run }: Attempt, signal: AbortSignal):
   const stored = <Value>(write: () => Promise<Value>): Promise<Value> =>
     signal.aborted ? write() : persist(write, { maxRefusals: MAX_REFUSALS, signal })
   return {
-    onProgress: (fraction) => noteProgress(state, run, fraction),
+    onProgress(progress) {
+      const last = state.renderStates.get(run.id)
+      // Not for a value that is not a number.
+      if (progress > (last?.progress ?? 0) && progress <= 1)
+        state.renderStates.set(run.id, { ...last, progress })
+    },
     onPosition: (position) =>
       void state.renderStates.set(run.id, { ...state.renderStates.get(run.id), queue_position: position }),
     onCharged: (cost) => {
@@ -406,16 +411,6 @@ async function saveIntent(
     }
   }
   return leftMs !== undefined
-}
-
-function noteProgress({ renderStates, log }: WorkerState, run: HeldRun, fraction: number): void {
-  const last = renderStates.get(run.id)?.progress ?? 0
-  // Also skips a value that is not a number.
-  if (!(fraction > last && fraction <= 1)) return
-  renderStates.set(run.id, { ...renderStates.get(run.id), progress: fraction })
-  const tens = Math.floor(fraction * 10)
-  const about = { run: run.id, model: run.model, percent: tens * 10 }
-  if (tens > Math.floor(last * 10)) log.debug(about, 'run progress')
 }
 
 const claimed = (state: WorkerState, { id, attempt }: HeldRun): ClaimedRun => ({

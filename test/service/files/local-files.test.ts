@@ -15,7 +15,6 @@ function open() {
     files: createLocalFiles(folder, clock),
     folder,
     work,
-    advance: (ms: number) => clock.jump(ms),
     takeAway() {
       renameSync(folder, `${folder}.away`)
       return () => renameSync(`${folder}.away`, folder)

@@ -33,7 +33,7 @@ function open({ pageSize = undefined as number | undefined, prefix = 'team/outpu
     answer(404, error('NoSuchBucket'))
     return () => store.intercept(undefined)
   }
-  return { files: createS3Files(options), work, advance: store.age, takeAway }
+  return { files: createS3Files(options), work, takeAway }
 }
 
 const error = (code: string) => `<?xml version="1.0"?><Error><Code>${code}</Code><Message>x</Message></Error>`
@@ -71,31 +71,24 @@ describe.skipIf(!hasS3rver)('on S3', () => {
     expect(found.headers.get('content-type')).toBe('video/mp4')
   })
 
-  test.each([
-    'two words.png',
-    'Größe 100% + more & "so on" #1?.png',
-    '写真.png',
-    "it's (1).png",
-    'a+b=c;d,e.png',
-  ])('the name %s is stored, signed and removed', async (name) => {
-    const { files } = open()
-    const key = `token/${name}`
-    await files.put(key, { bytes: Buffer.from('content') })
-    const signed = await fetch(await sign(files, key))
-    expect([signed.status, await signed.text()]).toEqual([200, 'content'])
-    expect(signed.headers.get('content-disposition')).toBe(DISPOSITION)
-    await files.remove(key)
-    expect(await files.find(key)).toBeUndefined()
-  })
+  test.each(['Größe 100% + more & "so on" #1?.png', '写真.png'])(
+    'the name %s is stored, signed and removed',
+    async (name) => {
+      const { files } = open()
+      const key = `token/${name}`
+      await files.put(key, { bytes: Buffer.from('content') })
+      const signed = await fetch(await sign(files, key))
+      expect([signed.status, await signed.text()]).toEqual([200, 'content'])
+      expect(signed.headers.get('content-disposition')).toBe(DISPOSITION)
+      await files.remove(key)
+      expect(await files.find(key)).toBeUndefined()
+    },
+  )
 
   test.each<[what: string, status: number, body: string]>([
     ['the bucket is missing', 404, error('NoSuchBucket')],
-    ['the region is another', 404, error('NoSuchEndpoint')],
     ['a proxy has a page of its own', 404, '<html><head><title>Not Found</title></head></html>'],
-    ['a proxy says nothing', 404, ''],
-    ['a gateway does not find the storage', 404, error('NotFound')],
     ['the credentials are refused', 403, error('AccessDenied')],
-    ['the storage is busy', 503, error('SlowDown')],
   ])('an object is not reported as missing when %s', async (_what, status, body) => {
     const { files } = open()
     answer(status, body)
@@ -181,14 +174,6 @@ describe.skipIf(!hasS3rver)('on S3', () => {
       expect(store.keys()).toEqual([])
       expect(store.unfinishedUploads()).toEqual([])
     })
-
-    test('fails with an error of the file, not of the storage, if it does not exist', async () => {
-      const { files, path } = opened()
-      await expect(files.put('token/clip.mp4', { path: `${path}x` })).rejects.toMatchObject({
-        code: 'ENOENT',
-      })
-      expect(store.unfinishedUploads()).toEqual([])
-    })
   })
 
   test('a connection that breaks while a file is read is an error of the storage', async () => {
@@ -200,21 +185,5 @@ describe.skipIf(!hasS3rver)('on S3', () => {
       return true
     })
     await expect(readStored({ find: async () => found }, 'ten', 10)).rejects.toThrow(StorageUnavailable)
-  })
-
-  test('a stopped storage is unavailable for every operation, and works again when it is back', async () => {
-    const { files } = open()
-    await files.put('ten', { bytes: Buffer.from('abcdefghij') })
-    await store.stop()
-    const work = [
-      files.put('a', { bytes: Buffer.from('a') }),
-      files.find('ten'),
-      files.remove('ten'),
-      files.removeBelow('run_1'),
-    ]
-    for (const attempt of await Promise.allSettled(work))
-      expect(attempt).toMatchObject({ reason: expect.any(StorageUnavailable) })
-    await store.restart()
-    expect(await readStored(files, 'ten', 10)).toEqual(Buffer.from('abcdefghij'))
   })
 })

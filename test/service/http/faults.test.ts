@@ -116,14 +116,3 @@ test('run:fail fails runs, and refunds them', async () => {
   expect(await finished(service, A_FOX)).toMatchObject({ status: 'succeeded' })
   expect(service.struck).toEqual(['run will end as failed'])
 })
-
-test('other requests are left alone', async () => {
-  const service = await serve('create:lose', 'status:reset', 'output:reset', 'latency:1h')
-  for (const [path, status] of [
-    ['/healthz', 200],
-    ['/outputs', 404],
-    [RUNS, 404],
-  ] as const)
-    expect(statusOf((await hear(service, get(service, path))).heard)).toContain(` ${status} `)
-  expect(service.struck).toEqual([])
-})

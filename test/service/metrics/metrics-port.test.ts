@@ -1,5 +1,3 @@
-/** The port of the metrics. */
-import { connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { createMetrics } from '../../../src/service/http/metrics.js'
 import { createManualClock } from '../../support/clock.js'
@@ -38,21 +36,6 @@ test('the port of the service does not serve metrics', async () => {
   expect((await ask(service, 'GET', '/metrics')).status).toBe(404)
 })
 
-test('the metrics port closes with the service, despite open connections', async () => {
-  const { url, service, clock } = await createListening()
-  const { port } = new URL(url)
-  const socket = connect(Number(port), '127.0.0.1')
-  onTestFinished(() => void socket.destroy())
-  const closed = new Promise((resolve) => socket.once('close', resolve))
-  socket.on('error', () => {}).resume()
-  socket.write('GET /metrics HTTP/1.1\r\nHost: x\r\n')
-  await new Promise((resolve) => socket.once('connect', resolve))
-  expect((await fetch(url)).status).toBe(200)
-  await clock.runUntil(service.close())
-  await closed
-  await expect(fetch(url)).rejects.toThrow()
-})
-
 test('a metrics port in use is a usage error that names the flag', async () => {
   const { url } = await createListening()
   const port = Number(new URL(url).port)
@@ -64,12 +47,4 @@ test('a metrics port in use is a usage error that names the flag', async () => {
     message: `Port ${port} on 127.0.0.1 is in use.`,
     hint: 'Choose another one with --metrics-port, or use --metrics-port 0 for a free port.',
   })
-})
-
-test('services in one process have separate counters', async () => {
-  const [one, other] = [await createListening(), await createListening()]
-  await ask(one, 'GET', '/healthz')
-  const requests = async (url: string) =>
-    parseMetrics(await (await fetch(url)).text()).get('rushes_http_requests_total')?.samples.length
-  expect([await requests(one.url), await requests(other.url)]).toEqual([1, 0])
 })

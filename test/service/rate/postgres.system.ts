@@ -115,16 +115,6 @@ describePostgres('on PostgreSQL', () => {
     expect(await takeMany(limiters, 1, LONG)).toBe(0)
   })
 
-  test('a limit of 1,000 requests is exact', async () => {
-    const { limiter, advance } = open()
-    const limit = { requests: 1_000, windowMs: 1_000 }
-    await limiter.take(['shared'], limit)
-    advance(500)
-    expect(await takeMany([limiter], 1_050, limit)).toBe(999)
-    advance(500)
-    expect(await takeMany([limiter], 5, limit)).toBe(1)
-  })
-
   test('removes idle keys', async () => {
     const { limiter, advance, keys } = open()
     await limiter.take(['one'], LIMIT)

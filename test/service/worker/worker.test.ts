@@ -6,7 +6,6 @@ import { createLocalFiles } from '../../../src/service/files/local-files.js'
 import { PREVIEW_MODELS, type ServedModel } from '../../../src/service/models/served-model.js'
 import type { Store } from '../../../src/service/store/index.js'
 import type { ClaimRequest, HeldRun, StoredOutput } from '../../../src/service/store/run.js'
-import { silentLog } from '../../../src/service/worker/log.js'
 import { createWorker } from '../../../src/service/worker/worker.js'
 import { createManualClock } from '../../support/clock.js'
 import { createInstantEngine } from '../../support/engines.js'
@@ -95,11 +94,6 @@ test('a worker removes the outputs of a run that another worker took over', asyn
   const { tokens, left, errors } = await renderOnce(false)
   expect(tokens).toHaveLength(1)
   expect([left, errors]).toEqual([[], []])
-})
-
-test('a worker keeps the outputs of its own run', async () => {
-  const { tokens, left, errors } = await renderOnce(true)
-  expect([left, errors]).toEqual([tokens.map((token) => token.split('.')[0]), []])
 })
 
 test.each([
@@ -335,17 +329,6 @@ test('runs on a model server use no slot of the node, so a dead server blocks no
   await clock.runUntil(worker.close())
 })
 
-test('a worker whose models are all at their limit makes no claims', async () => {
-  const queue = runsOf('acme/one', 'a', 'b')
-  const { worker, clock, asked, isRendering, end } = createShared(queue, { models: [served('acme/one', 1)] })
-  await clock.runUntil(isRendering('a'))
-  await clock.advance(10_000)
-  expect(asked).toHaveLength(1)
-  end('a')
-  await clock.runUntil(isRendering('b'))
-  await clock.runUntil(worker.close())
-})
-
 test('references load within the slots of their model, so slow hosts do not delay others', async () => {
   const slow = runsOf('acme/one', 's1', 's2').map((run) => ({
     ...run,
@@ -389,52 +372,6 @@ test('a worker of requested runs claims only these, and only with a free slot of
   expect(asked.map(({ only }) => only)).not.toContainEqual(expect.arrayContaining(['waits']))
   end('a')
   await clock.runUntil(isRendering('waits'))
-  await clock.runUntil(worker.close())
-})
-
-test('a new run that the worker cannot take now causes no claim', async () => {
-  const { worker, clock, asked, isRendering } = createShared(runsOf('acme/one', 'a'))
-  await clock.runUntil(isRendering('a'))
-  const before = asked.length
-  for (const model of ['acme/one', 'acme/foreign']) {
-    worker.wake({ id: 'waits', model })
-    worker.request({ id: 'waits', model })
-    await clock.advance(1)
-  }
-  expect(asked).toHaveLength(before)
-  worker.wake({ id: 'new', model: 'acme/many' })
-  await clock.advance(1)
-  expect(asked).toHaveLength(before + 1)
-  await clock.runUntil(worker.close())
-})
-
-test('logs the progress of an engine at each further 10 percent', async () => {
-  const instant = createInstantEngine()
-  const logged: unknown[] = []
-  const { worker, clock } = createOne({
-    engine: {
-      ...instant,
-      render(job) {
-        for (const fraction of [0, 0.04, 0.12, 0.19, Number.NaN, 0.5, 0.4, 1, 7]) job.onProgress?.(fraction)
-        return instant.render(job)
-      },
-    },
-    log: {
-      ...silentLog,
-      info: (_, message) => void logged.push(message),
-      debug: (fields) => void logged.push(fields),
-    },
-    store: {
-      claimRun: async () => (logged.length === 0 ? RUN : undefined),
-    },
-  })
-  await clock.runUntil(until('the end', () => logged.includes('run succeeded')))
-  const fields = { run: RUN.id, model: RUN.model }
-  expect(logged).toEqual([
-    'run started',
-    ...[10, 50, 100].map((percent) => ({ ...fields, percent })),
-    'run succeeded',
-  ])
   await clock.runUntil(worker.close())
 })
 

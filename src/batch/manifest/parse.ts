@@ -4,17 +4,7 @@
  */
 import { extname } from 'node:path'
 import { CsvError, parse } from 'csv-parse/sync'
-import {
-  isAlias,
-  isMap,
-  isScalar,
-  isSeq,
-  LineCounter,
-  type Node,
-  visit,
-  type YAMLMap,
-  type YAMLSeq,
-} from 'yaml'
+import { isMap, isNode, isScalar, LineCounter, visit } from 'yaml'
 import { messageOf } from '../../errors.js'
 import { parseYamlDocuments, type YamlDocument } from '../../host/yaml.js'
 import { integerOf, readJson } from '../../protocol/json.js'
@@ -64,8 +54,8 @@ export function parseManifest(path: string, bytes: Uint8Array): ParsedManifest |
       return readJsonLines(text)
     return readYaml(text)
   } catch (error) {
-    if (!(error instanceof Invalid)) throw error
-    return { line: error.line, message: error.message }
+    if (error instanceof Invalid) return { line: error.line, message: error.message }
+    throw error
   }
 }
 
@@ -96,13 +86,17 @@ function readJsonLines(text: string): ParsedManifest {
   const value = text.split('\n').flatMap((line, at) => {
     if (line.trim() === '') return []
     lines.push(at + 1)
-    try {
-      return [readJson(line)]
-    } catch (error) {
-      throw new Invalid(at + 1, `invalid JSON: ${messageOf(error)}`)
-    }
+    return [jsonIn(line, at + 1)]
   })
   return { value, lineOf: ([row = 0]) => lines[Number(row)] ?? 1, isCsv: false }
+}
+
+function jsonIn(text: string, line: number, what = ''): unknown {
+  try {
+    return readJson(text)
+  } catch (error) {
+    throw new Invalid(line, `${what}invalid JSON: ${messageOf(error)}`)
+  }
 }
 
 function readYaml(text: string): ParsedManifest {
@@ -146,7 +140,6 @@ function readYaml(text: string): ParsedManifest {
 /** Keeps the digits of integers of 64 bits. Throws for a field that occurs twice, and for a value that contains itself. */
 function prepare(document: YamlDocument, lineAt: (offset?: number) => number): void {
   const anchors = new Map<string, unknown>()
-  const remember = (node: YAMLMap | YAMLSeq) => node.anchor && anchors.set(node.anchor, node)
   visit(document, {
     Alias(_, node, path) {
       if (path.some((each) => each === anchors.get(node.source)))
@@ -156,39 +149,29 @@ function prepare(document: YamlDocument, lineAt: (offset?: number) => number): v
       if (typeof node.value === 'number' && !Number.isSafeInteger(node.value))
         node.value = integerOf(node.source ?? '') ?? node.value
     },
-    Seq: (_, node) => void remember(node),
-    Map(_, node) {
-      remember(node)
-      const names = new Set<unknown>()
+    Collection(_, node) {
+      if (node.anchor) anchors.set(node.anchor, node)
+      if (!isMap(node)) return
+      const names = new Set<string>()
       for (const { key } of node.items) {
-        if (!isScalar(key) || key.value === null)
-          throw new Invalid(lineAt((key as Node | null)?.range?.[0]), 'invalid field name')
+        const line = lineAt(isNode(key) ? key.range?.[0] : undefined)
+        if (!isScalar(key) || key.value === null) throw new Invalid(line, 'invalid field name')
         const name = String(key.value)
         if (names.has(name) && name !== 'Symbol(<<)')
-          throw new Invalid(lineAt(key.range?.[0]), `the field "${shortened(name, 60)}" occurs twice`)
+          throw new Invalid(line, `the field "${shortened(name, 60)}" occurs twice`)
         names.add(name)
       }
     },
   })
 }
 
-function offsetOf(document: YamlDocument, path: Path): number {
-  let node: unknown = document.contents
-  let offset = document.contents?.range[0] ?? 0
-  for (const step of path) {
-    if (isAlias(node)) node = node.resolve(document)
-    if (isMap(node)) {
-      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step))
-      // A field of a merged map has the line of the map that takes it.
-      if (pair === undefined) break
-      offset = (pair.key as Node).range?.[0] ?? offset
-      node = pair.value
-    } else if (isSeq(node)) {
-      node = node.items[Number(step)]
-      offset = (node as Node | undefined)?.range?.[0] ?? offset
-    } else break
+/** Of a value, or of the innermost value around it that has a place: an alias and a merged field have none. */
+function offsetOf(document: YamlDocument, path: Path): number | undefined {
+  for (let length = path.length; length > 0; length--) {
+    const node = document.getIn(path.slice(0, length), true)
+    if (isNode(node) && node.range) return node.range[0]
   }
-  return offset
+  return document.contents?.range[0]
 }
 
 interface CsvRecord {
@@ -206,13 +189,14 @@ function readCsv(written: string): ParsedManifest {
       ...{ skip_empty_lines: true, skip_records_with_empty_values: true },
     }) as unknown as readonly CsvRecord[]
     const value = records.map(({ record, raw, info }) => {
-      lines.push(info.lines - (raw.trim().match(/\n/g)?.length ?? 0))
+      const line = info.lines - (raw.trim().match(/\n/g)?.length ?? 0)
+      lines.push(line)
       const cells = Object.entries(record).filter(([, cell]) => cell !== '')
       return Object.fromEntries(
-        cells.map(([name, cell]) => [name, name === 'input' ? jsonIn(cell, lines) : cell]),
+        cells.map(([name, cell]) => [name, name === 'input' ? jsonIn(cell, line, 'input: ') : cell]),
       )
     })
-    return { value, lineOf: ([row]) => (row === undefined ? 1 : (lines[Number(row)] ?? 1)), isCsv: true }
+    return { value, lineOf: ([row = -1]) => lines[Number(row)] ?? 1, isCsv: true }
   } catch (error) {
     if (!(error instanceof CsvError)) throw error
     throw new Invalid(
@@ -224,19 +208,7 @@ function readCsv(written: string): ParsedManifest {
 
 function columnsOf(header: readonly string[]): string[] {
   const names = header.map((cell) => cell.trim())
-  for (const [at, name] of names.entries()) {
-    if (name === 'matrix' || name === 'exclude')
-      throw new Invalid(1, `CSV has no ${name}: write the manifest in YAML or JSON`)
-    if (name === '') throw new Invalid(1, `the column ${at + 1} has no name`)
-    if (names.indexOf(name) !== at) throw new Invalid(1, `the column "${name}" occurs twice`)
-  }
+  const twice = names.find((name, at) => name !== '' && names.indexOf(name) !== at)
+  if (twice !== undefined) throw new Invalid(1, `the column "${twice}" occurs twice`)
   return names
-}
-
-function jsonIn(cell: string, lines: readonly number[]): unknown {
-  try {
-    return readJson(cell)
-  } catch (error) {
-    throw new Invalid(lines.at(-1) ?? 1, `input: invalid JSON: ${messageOf(error)}`)
-  }
 }

@@ -1,18 +1,18 @@
-/** Sends one status request, or one request to cancel a run, and classifies its response. */
+/** Sends one status request, one request to cancel a run, or one for the list of models, and classifies its response. */
 import { EXIT, RushesError } from '../errors.js'
 import { HttpFailure } from '../host/http.js'
 import { BodyTooLarge } from '../host/receive-text.js'
 import { retry, retryAfterMs, stepOf } from '../host/retry.js'
-import { cancelUrl, isOfRun, runUrl } from '../protocol/id.js'
+import { cancelUrl, isOfRun, modelsUrl, runUrl } from '../protocol/id.js'
 import { RATE_LIMITED_WAITS_MS } from '../protocol/limits.js'
-import { parseErrorBody, parseJson, parseRun } from '../protocol/parse.js'
+import { isObject, parseErrorBody, parseJson, parseRun } from '../protocol/parse.js'
 import type { RunState } from '../protocol/run-state.js'
 import {
   badResponse,
+  type Engine,
   errorOfAnswer,
   isRateLimited,
   networkError,
-  type RequestParts,
   readAnswer,
   type ServiceAnswer,
 } from './requests.js'
@@ -24,25 +24,20 @@ export type StatusOutcome =
   /** A later request would fail too: after 401, 402, 403, 404, an exhausted quota or any other refusal. */
   | { readonly kind: 'final'; readonly error: RushesError }
 
-export interface StatusEngine extends RequestParts {
-  readonly failureStatuses: readonly string[]
-  readonly runIdField?: string | undefined
-}
-
 const MAX_REDIRECTS = 5
 
 /**
  * Sends one status request. Rejects only with the signal's reason: every response, and a missing response, is an
  * outcome.
  */
-export const fetchStatus = (engine: StatusEngine, id: string, signal?: AbortSignal): Promise<StatusOutcome> =>
+export const fetchStatus = (engine: Engine, id: string, signal?: AbortSignal): Promise<StatusOutcome> =>
   outcomeOfRequest(engine, id, () => follow(engine, 'GET', runUrl(engine.baseUrl, id), signal), signal)
 
 /** The service accepted the cancel, and its response does not contain the run. */
 class Accepted extends Error {}
 
 /** Sends one request to cancel a run. A repeat is harmless. Rejects with `Accepted` for a 204. */
-const sendCancel = (engine: StatusEngine, id: string, signal?: AbortSignal): Promise<StatusOutcome> =>
+const sendCancel = (engine: Engine, id: string, signal?: AbortSignal): Promise<StatusOutcome> =>
   outcomeOfRequest(
     engine,
     id,
@@ -67,7 +62,7 @@ const isUnknownEndpoint = ({ status, text }: ServiceAnswer): boolean =>
   status === 405 || status === 501 || (status === 404 && parseErrorBody(text).code !== 'run_not_found')
 
 async function outcomeOfRequest(
-  engine: StatusEngine,
+  engine: Engine,
   id: string,
   send: () => Promise<ServiceAnswer>,
   signal?: AbortSignal,
@@ -103,7 +98,7 @@ const temporary = (error: RushesError, retryAfter = 0): StatusOutcome => ({
 
 /** Follows redirects only within the same origin, so that the key is not sent elsewhere. */
 async function follow(
-  engine: StatusEngine,
+  engine: Engine,
   method: 'GET' | 'POST',
   url: URL,
   signal: AbortSignal | undefined,
@@ -132,7 +127,7 @@ async function follow(
 function outcomeOf(
   answer: ServiceAnswer,
   id: string,
-  { failureStatuses, runIdField, clock }: StatusEngine,
+  { failureStatuses, runIdField, clock }: Engine,
 ): StatusOutcome {
   const { status } = answer
   if (status >= 200 && status < 300) {
@@ -157,34 +152,32 @@ function outcomeOf(
   )
 }
 
-export type OnState = (state: RunState) => void
-
 /**
  * Resolves with the state of a run. Retries three times, then throws the last error. Retries for a run that succeeded
  * without URLs too: calls `onWithoutUrls` with the first such state, and resolves with the last one.
  */
 export const fetchStatusWithRetry = (
-  engine: StatusEngine,
+  engine: Engine,
   id: string,
   signal?: AbortSignal,
-  onWithoutUrls?: OnState,
+  onWithoutUrls?: (state: RunState) => void,
 ): Promise<RunState> => withRetry(engine, () => fetchStatus(engine, id, signal), signal, onWithoutUrls)
 
 /**
  * Cancels a run, and resolves with its state: of a run that had ended, the state at its end. Retries like
  * `fetchStatusWithRetry`. Throws with exit code 3 if the service cannot cancel runs.
  */
-export const cancelWithRetry = (engine: StatusEngine, id: string, signal?: AbortSignal): Promise<RunState> =>
+export const cancelWithRetry = (engine: Engine, id: string, signal?: AbortSignal): Promise<RunState> =>
   withRetry(engine, () => sendCancel(engine, id, signal), signal).catch((error: unknown) => {
     if (error instanceof Accepted) return fetchStatusWithRetry(engine, id, signal)
     throw error
   })
 
 const withRetry = (
-  { clock }: StatusEngine,
+  { clock }: Engine,
   attempt: () => Promise<StatusOutcome>,
   signal: AbortSignal | undefined,
-  onWithoutUrls?: OnState,
+  onWithoutUrls?: (state: RunState) => void,
 ): Promise<RunState> =>
   retry<StatusOutcome, RunState>({
     clock,
@@ -202,3 +195,40 @@ const withRetry = (
       return { retryInMs: Math.max(stepOf(RATE_LIMITED_WAITS_MS, number), outcome.retryAfterMs) }
     },
   })
+
+export type ModelsOutcome =
+  /** The documents are not checked. */
+  | { readonly kind: 'list'; readonly models: readonly unknown[] }
+  /** The service has no list. */
+  | { readonly kind: 'none'; readonly reason: string }
+  /** It is unknown whether the service has a list: a later request may get one. */
+  | { readonly kind: 'failed'; readonly error: RushesError }
+
+/** Statuses that say nothing about the list. The others, such as 404, mean that there is none. */
+const isUndecided = (status: number): boolean => [401, 403, 408, 429].includes(status) || status >= 500
+
+/** Sends one request. Rejects only with the signal's reason. */
+export async function fetchModels(
+  { baseUrl, send, limiter, clock, redact }: Engine,
+  signal?: AbortSignal,
+): Promise<ModelsOutcome> {
+  const url = modelsUrl(baseUrl)
+  try {
+    const response = await send({ method: 'GET', url, headers: { accept: 'application/json' }, signal })
+    const answer = await readAnswer(response, redact)
+    const { status, text } = answer
+    if (isRateLimited(answer)) limiter.holdBack(Math.max(1_000, retryAfterMs(answer.retryAfter, clock.now())))
+    if (isUndecided(status)) return { kind: 'failed', error: errorOfAnswer(answer) }
+    if (status !== 200) return { kind: 'none', reason: `it answered ${status}` }
+    const parsed = parseJson(text)
+    return parsed.ok && isObject(parsed.value) && Array.isArray(parsed.value.models)
+      ? { kind: 'list', models: parsed.value.models }
+      : { kind: 'none', reason: 'its response is not a list of models' }
+  } catch (error) {
+    if (signal?.aborted) throw signal.reason
+    if (error instanceof BodyTooLarge) return { kind: 'none', reason: error.message }
+    if (error instanceof HttpFailure) return { kind: 'failed', error: networkError(error, url.host) }
+    if (error instanceof RushesError) return { kind: 'failed', error }
+    throw error
+  }
+}

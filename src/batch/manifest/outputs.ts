@@ -1,0 +1,227 @@
+/**
+ * Names and outputs of the runs: fills in placeholders, expands `count`, resolves paths, and finds runs with the same name
+ * or file, and reference images that are outputs of runs.
+ */
+import { basename, dirname, isAbsolute, join, posix, resolve, sep } from 'node:path'
+import { RushesError } from '../../errors.js'
+import { followLinks, isWithin } from '../../host/directories.js'
+import { sameFileKey } from '../../host/file-system.js'
+import { addTo } from '../../protocol/lists.js'
+import type { Kind } from '../../protocol/models.js'
+import { checkPlaceholders, fill, numbered, safePart, unreserved } from '../../protocol/output-names.js'
+import type { ManifestRow } from './row.js'
+
+/** An output of a run. */
+export interface RowOutput extends FileClaim {
+  readonly row: ManifestRow
+  /** Name of the run, in the Unicode form NFC: two forms of a name are one name. */
+  readonly name: string
+  readonly output: string
+}
+
+/** A file that an output may become. */
+export interface FileClaim {
+  /** Absolute path of the file, with links in its folders resolved. */
+  readonly realPath: string
+  readonly kind: Kind | undefined
+}
+
+/** Returns each run that a row makes. If the row has no valid output, reports the problem and returns an empty list. */
+export function outputsOfRow(row: ManifestRow, folder: ManifestFolder): readonly RowOutput[] {
+  const template = row.output ?? defaultOutput(row.name)
+  const problem = templateProblem(row, template)
+  if (problem !== undefined) row.report(problem, ...(row.output === undefined ? [] : ['output']))
+  if (template === undefined || problem !== undefined) return []
+  const { kind } = row
+  const isNumbered = template.includes('{index}')
+  return Array.from({ length: row.count }, (_, at) => {
+    const values = {
+      index: String(at + 1),
+      kind: safePart(kind ?? 'model'),
+      ...(row.name !== undefined && { name: safePart(row.name) }),
+    }
+    const filled = posix.normalize(
+      template.replace(/[^/]+/g, (part) => {
+        const name = fill(part, values)
+        return name === part ? part : unreserved(name)
+      }),
+    )
+    const output = at === 0 || isNumbered ? filled : numbered(filled, at + 1)
+    const own = (row.name ?? output.replace(/\.\{ext\}$/, '')).normalize()
+    const name = row.name === undefined || at === 0 ? own : `${own}-${at + 1}`
+    return { row, kind, name, output, realPath: folder.realPathOf(output) }
+  })
+}
+
+/** Derives the output from the name, which may contain folders. */
+const defaultOutput = (name: string | undefined): string | undefined =>
+  name &&
+  `${name
+    .split('/')
+    .filter((part) => part !== '' && part !== '.')
+    .map((part) => (part === '..' ? part : unreserved(safePart(part))))
+    .join('/')}.{ext}`
+
+function templateProblem({ name }: ManifestRow, template: string | undefined): string | undefined {
+  if (template === undefined) return 'name or output is missing: one of them is needed to name the file'
+  // A backslash would be part of the name on some systems, and a separator on others.
+  if (template.includes('\\')) return 'output contains a backslash; separate folders with /'
+  if (/(^|\/)\.{0,2}$/.test(template)) return 'output is a folder; add the file name'
+  if (template.includes('{id}')) return 'output contains {id}, which is not known before the run is created'
+  if (template.includes('{name}') && name === undefined)
+    return 'output contains {name}, but the run has no name'
+  if (/\{ext\}(?!$)|(^|[^.]|(^|\/)\.)\{ext\}/.test(template))
+    return 'output can contain {ext} only as the extension: fox.{ext}'
+  try {
+    checkPlaceholders(template)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof RushesError)) throw error
+    return [error.message, error.hint].filter(Boolean).join(' ')
+  }
+}
+
+/** Resolves output paths. A manifest from an unknown source must not write outside its own folder, not even through a link. */
+export class ManifestFolder {
+  /** Absolute path. */
+  readonly path: string
+  readonly #real = new Map<string, string>()
+
+  constructor(path: string) {
+    this.path = path
+  }
+
+  /** Absolute path of a file, separated by `/`, with the links in its folders resolved. */
+  realPathOf(output: string): string {
+    const path = resolve(this.path, output)
+    return join(this.#realFolder(dirname(path)), basename(path))
+      .split(sep)
+      .join('/')
+  }
+
+  isInside(output: string): boolean {
+    // Refuse drive letters on every system: the manifest may be used on Windows.
+    if (/^(\/|[A-Za-z]:)/.test(output) || isAbsolute(output)) return false
+    const [root, path] = [this.#realFolder(this.path), resolve(this.realPathOf(output))]
+    return path !== root && isWithin(root, path)
+  }
+
+  #realFolder(path: string): string {
+    const real = this.#real.get(path) ?? followLinks(path, (above) => this.#realFolder(above))
+    this.#real.set(path, real)
+    return real
+  }
+}
+
+/** `reserved`: paths that no output may have, such as the manifest, with a description of each. */
+export function checkOutputs(
+  outputs: readonly RowOutput[],
+  folder: ManifestFolder,
+  {
+    allowOutside,
+    reserved,
+  }: { readonly allowOutside: boolean; readonly reserved: ReadonlyMap<string, string> },
+): void {
+  const names = new Map<string, RowOutput>()
+  const files = new FileIndex<RowOutput>([])
+  for (const each of outputs) {
+    const { row, name, output } = each
+    const report = (problem: string) =>
+      row.report(`the output "${output}" ${problem}`, row.output === undefined ? 'name' : 'output')
+    if (!allowOutside && !folder.isInside(output))
+      report('is outside the folder of the manifest (--allow-outside allows that)')
+    const what = reserved.get(sameFileKey(each.realPath))
+    if (what !== undefined) report(`is ${what}`)
+    const other = files.find(each)
+    files.add(each)
+    const namesake = names.get(name)
+    names.set(name, namesake ?? each)
+    const isNamed = row.name !== undefined || namesake?.row.name !== undefined
+    if (namesake !== undefined && isNamed) row.report(`the name "${name}" ${usedBy(namesake, each)}`, 'name')
+    // Equal names lead to equal outputs: report only the names.
+    if (other !== undefined && !(isNamed && namesake?.realPath === each.realPath)) report(usedBy(other, each))
+  }
+}
+
+const usedBy = (other: RowOutput, { row, output }: RowOutput): string =>
+  row.template !== undefined && other.row.template === row.template
+    ? 'is the same for several combinations of the matrix: write more of its keys in it'
+    : `is already used in line ${other.row.line}${output === other.output ? '' : ` ("${other.output}")`}`
+
+export interface ImageClaim extends FileClaim {
+  /** Name of the run that has the output. */
+  readonly name: string
+  /** Number of the output: 2 or more. Undefined for the first one. */
+  readonly number?: number
+}
+
+/**
+ * Returns why a run with these names cannot use the image at an absolute path. Undefined if it can. The output of
+ * another run cannot be used by its path: it would change while the batch runs, and the run would be created and paid
+ * for again.
+ */
+export function outputImageProblems(
+  claims: readonly ImageClaim[],
+  folder: ManifestFolder,
+): (path: string, writtenPath: string, names: readonly string[]) => string | undefined {
+  const files = new FileIndex(claims.filter(({ kind }) => kind !== 'video'))
+  const seen = new Map<string, ImageClaim | undefined>()
+  const find = (realPath: string) => files.find({ realPath, kind: undefined })
+  return (path, writtenPath, names) => {
+    // A link is compared by the file that it points to.
+    if (!seen.has(path))
+      seen.set(path, find(folder.realPathOf(path)) ?? find(followLinks(path).replaceAll('\\', '/')))
+    const claim = seen.get(path)
+    if (claim === undefined) return undefined
+    const { name, number } = claim
+    const output = `"${writtenPath}" is ${number === undefined ? 'the' : 'an'} output of`
+    if (names.includes(name)) return `${output} this run itself: give the run another output`
+    return `${output} another run: write row:${name}${number === undefined ? '' : `#${number}`}`
+  }
+}
+
+/** Extensions of the files that each kind of model produces. Other models may produce any extension. */
+const EXTENSIONS: Readonly<Record<Kind, readonly string[]>> = {
+  image: 'png jpg jpeg webp gif avif apng tif tiff bmp heic jxl svg exr bin'.split(' '),
+  video: 'mp4 m4v mov webm mkv mpg mpeg avi gif bin'.split(' '),
+}
+
+/** Whether a run with an open extension (`{ext}`) may produce a file with this extension, given without its dot. */
+export const mayBecome = (kind: Kind | undefined, extension: string): boolean =>
+  kind === undefined ? extension !== '' : EXTENSIONS[kind].includes(extension.toLowerCase())
+
+/** End of a name whose extension the first bytes of the output decide. */
+export const OPEN = '.{ext}'
+
+/** Finds the outputs that may become a file. Indexed by stem, because an open extension may become any extension. */
+export class FileIndex<Claim extends FileClaim> {
+  readonly #byStem = new Map<string, Claim[]>()
+
+  constructor(claims: readonly Claim[]) {
+    for (const claim of claims) this.add(claim)
+  }
+
+  add(claim: Claim): void {
+    addTo(this.#byStem, stemKey(claim.realPath), claim)
+  }
+
+  find(file: FileClaim, isCandidate: (claim: Claim) => boolean = () => true): Claim | undefined {
+    const claims = this.#byStem.get(stemKey(file.realPath))
+    return claims?.find((each) => isCandidate(each) && areOneFile(each, file))
+  }
+}
+
+/** Also without an open extension. */
+export const withoutExtension = (path: string): string =>
+  path.slice(0, path.length - posix.extname(path).length)
+
+/** Equal for paths that may become one file once their extensions are known. */
+const stemKey = (realPath: string): string => sameFileKey(withoutExtension(realPath))
+
+/** Whether two outputs of the same stem may become one file. */
+function areOneFile(a: FileClaim, b: FileClaim): boolean {
+  if (a.realPath.endsWith(OPEN) === b.realPath.endsWith(OPEN))
+    return sameFileKey(a.realPath) === sameFileKey(b.realPath)
+  const [open, closed] = a.realPath.endsWith(OPEN) ? [a, b] : [b, a]
+  return mayBecome(open.kind, posix.extname(closed.realPath).slice(1))
+}

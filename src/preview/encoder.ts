@@ -52,12 +52,11 @@ function fastStart(mp4: Uint8Array, interval: number, title: string): Buffer {
   const keyFrames = Array.from({ length: Math.ceil(count / interval) }, (_, at) => at * interval + 1)
   // QuickTime's title: its length in 16 bits, no language, and UTF-8.
   const text = Buffer.from(title)
-  const boxes: readonly (readonly [path: string, added: Buffer])[] = [
-    [`${samples}/stsd/avc1`, box('colr', Buffer.from('nclx\0\x01\0\x01\0\x06\0'))],
-    [samples, box('stss', numbers([0, keyFrames.length, ...keyFrames]))],
-    ['moov', box('udta', box('\xa9nam', numbers([text.length << 16]), text))],
-  ]
-  const movie = boxes.reduce((whole, [path, added]) => append(whole, path, added), boxAt(file, 'moov'))
+  const stss = box('stss', numbers([0, keyFrames.length, ...keyFrames]))
+  const udta = box('udta', box('\xa9nam', numbers([text.length << 16]), text))
+  const colr = box('colr', Buffer.from('nclx\0\x01\0\x01\0\x06\0'))
+  const described = append(boxAt(file, 'moov'), `${samples}/stsd/avc1`, colr)
+  const movie = append(append(described, samples, stss), 'moov', udta)
   for (const name of ['mvhd', 'tkhd', 'mdhd'])
     movie.fill(0, contentOf(movie, name) + 4, contentOf(movie, name) + 12)
   const [offsets, shift] = [contentOf(movie, 'stco'), type.length + movie.length - file.indexOf(data)]

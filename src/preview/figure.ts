@@ -26,41 +26,37 @@ export function repaint(body: string, tint: Oklch | undefined, isPerson = false)
   const [main] = shades
   // A figure that is already close to the colour is not changed: "a red fox" stays orange.
   if (main === undefined || (!isPlain && hueDistance(main, tint) < 0.08)) return body
-  const isMain = (shade: Oklch) => !isKept(shade) && hueDistance(main, shade) < 0.15
-  const lightest = Math.max(...shades.filter(isMain).map(({ l }) => l))
+  const lightest = Math.max(...shades.map(({ l }) => l))
   return body.replace(FILL, (text) => {
     const shade = oklch(text) as Oklch
-    const l = (isPlain ? tint.l : (tint.l + lightest) / 2) - (lightest - shade.l) * 0.6
-    return isMain(shade) ? formatHex({ ...tint, l, c: Math.min(tint.c, shade.c + 0.05) }) : text
+    if (isKept(shade) || hueDistance(main, shade) > 0.15) return text
+    const l = (isPlain ? tint.l : (tint.l + lightest) / 2) + (shade.l - lightest) * 0.6
+    return formatHex({ ...tint, l, c: Math.min(tint.c, shade.c + 0.05) })
   })
 }
 
-/** An actor with its figure. */
-type Placed = Actor & Figure
+/** An actor with its figure, its place in the prompt (0 is the subject), and the height and the centre of a copy. */
+type Placed = Actor & Figure & { readonly index: number; readonly x: number }
 
-/** Draws the actors behind the ground, and those on it. */
-export function drawActors(stage: Stage): readonly [behind: string, onGround: string] {
-  let [behind, onGround] = ['', '']
-  for (const [index, actor] of stage.reading.actors.entries()) {
-    const figure = EMOJI.figures[actor.name]
-    if (figure === undefined) continue
-    const isAloft = /space|underwater/.test(stage.place) && /stand|float|head/.test(figure.stance)
-    const stance = isAloft ? 'fly' : figure.stance
-    const drawing = drawActor(stage, { ...actor, ...figure, stance }, index)
-    // Behind the table, or behind the subject.
-    if (isSeated(stage, stance) || (index > 0 && stance === 'landmark')) behind = drawing + behind
-    else onGround = drawing + onGround
-  }
-  return [behind, onGround]
-}
+/** Draws the actors, the subject in front. */
+export const drawActors = (stage: Stage) =>
+  stage.reading.actors
+    .map((actor, index) => {
+      const figure = EMOJI.figures[actor.name]
+      return figure === undefined ? '' : drawActor(stage, { ...actor, ...figure, index, x: 0 })
+    })
+    .reverse()
+    .join('')
 
-/** Draws an actor, `index` 0 for the subject, as often as the prompt says. */
-function drawActor(stage: Stage, actor: Placed, index: number) {
+/** Draws an actor as often as the prompt says. */
+function drawActor(stage: Stage, actor: Placed) {
   const { width, height, scale, hasReferences, light, place } = stage
-  const { count, stance, isPerson } = actor
+  const { count, index, isPerson } = actor
+  const isAloft = /space|underwater/.test(place) && /stand|float|head/.test(actor.stance)
+  const stance = isAloft ? 'fly' : actor.stance
   const isAlone = count + index === 1
   const grown = height < width ? 1 : isAlone ? 1.25 : 0.85
-  const size = actor.size * scale * 0.8 * grown * (index > 0 ? 0.8 : 1) * (count > 1 ? 0.75 : 1)
+  const size = actor.size * scale * 0.8 * grown * (isAlone ? 1 : 0.8)
   const share = (0.37 + index * 0.36) * (hasReferences && height < width ? 0.6 : 1)
   const isCentral = isAlone && !hasReferences && /studio|table/.test(place)
   const centre = width * (isCentral ? 0.5 : light.side > 0 ? share : 1 - share)
@@ -68,22 +64,16 @@ function drawActor(stage: Stage, actor: Placed, index: number) {
   const body = repaint(actor.body, actor.tint, isPerson)
   return many(count, (at) => {
     const x = centre + (at - (count - 1) / 2) * size * 0.8
-    return drawFigure(stage, { ...actor, body }, `${index}-${at}`, {
-      x: Math.min(width - edge, Math.max(edge, x)),
-      // Every second copy stands further back.
-      foot: footOf(stage, stance, size, index) - (at % 2) * size * (stance === 'fly' ? 0.3 : 0.08),
-      size,
-    })
+    const inside = Math.min(width - edge, Math.max(edge, x))
+    return drawFigure(stage, { ...actor, body, stance, size, x: inside }, at)
   })
 }
 
-/** Whether an actor without feet is behind the table, or at the end of a studio's floor. */
-const isSeated = ({ place }: Stage, stance: string): boolean =>
-  /table (face|head|bust)|studio (face|head)/.test(`${place} ${stance}`)
-
-function footOf(stage: Stage, stance: string, size: number, index: number): number {
+function footOf(stage: Stage, { stance, size, index }: Placed) {
   const { height, horizon, place } = stage
-  if (isSeated(stage, stance)) return height * TABLE_TOP + size * 0.04
+  // At the table, or at the end of a studio's floor.
+  if (/table (face|head|bust)|studio (face|head)/.test(`${place} ${stance}`))
+    return height * TABLE_TOP + size * 0.04
   if (/table|studio/.test(place) && stance === 'thing') return height * TABLE_TOP + 40 + index * 30
   if (stance === 'fly') return (horizon + size) / 2
   // The caption hides the lower edge of a figure without feet.
@@ -91,15 +81,12 @@ function footOf(stage: Stage, stance: string, size: number, index: number): numb
   return below(stage, /landmark|float/.test(stance) ? 0.55 - index * 0.25 : 0.8 - index * 0.08)
 }
 
-/** The centre and the foot of a figure. */
-interface Spot {
-  readonly x: number
-  readonly foot: number
-  readonly size: number
-}
-
-/** Draws a figure in the light of the hour. `name` is the suffix of its ids. */
-function drawFigure(stage: Stage, { body, stance }: Placed, name: string, { x, foot, size }: Spot) {
+/** Draws a copy of a figure in the light of the hour. */
+function drawFigure(stage: Stage, actor: Placed, copy: number) {
+  const { body, stance, size, x, index } = actor
+  const name = `${index}-${copy}`
+  // Every second copy stands further back.
+  const foot = footOf(stage, actor) - (copy % 2) * size * (stance === 'fly' ? 0.3 : 0.08)
   const { palette, place, light, width } = stage
   const isInWater = /sea|beach/.test(place) && stance === 'float'
   // Figures look to the left. Mirror a figure on the left side, so that it looks into the picture.

@@ -47,7 +47,7 @@ interface Rgba extends Size {
 
 async function rgbaOf(picture: Sharp): Promise<Rgba> {
   const { data, info } = await picture.ensureAlpha().raw().toBuffer({ resolveWithObject: true })
-  return { width: info.width, height: info.height, data }
+  return { ...info, data }
 }
 
 /** Copies an opaque picture into a frame. A negative `left` shows a wider picture from there. */

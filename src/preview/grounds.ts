@@ -133,8 +133,7 @@ export function drawSea(stage: Stage): Layers {
   if (place === 'sea') return [back, wave(0.3, 0.05) + wave(0.52, 0.25) + wave(0.86, 0.6)]
   const sand = reading.season === 'winter' ? near : mix('#ecdab2', '#38293a', palette.dark * 1.2)
   const line = ridge(random, below(stage, 0.46), 46 * scale)
-  const foam = fillBelow(stage, (x) => line(x) - 9, palette.paper, 0.75)
-  return [back, wave(0.3, 0.05) + foam + slope(stage, 'sand', line, sand, mix(sand, front, 0.35))]
+  return [back, wave(0.3, 0.05) + slope(stage, 'sand', line, sand, mix(sand, front, 0.35))]
 }
 
 /** Draws a room: a table by a window, or a studio with a stand for a thing. */

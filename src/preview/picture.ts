@@ -53,10 +53,9 @@ export async function layOut(
   })
   // The references are beside the subject, or above it.
   const isTall = size.height > size.width
-  const whole = part(0.12, 0.14, 0.76, 0.66)
   const subject = isTall ? part(0.06, 0.46, 0.88, 0.4) : part(0.04, 0.14, 0.48, 0.66)
   const beside = isTall ? part(0.06, 0.03, 0.88, 0.34) : part(0.55, 0.08, 0.42, 0.66)
-  const room = hasReferences ? subject : whole
+  const room = hasReferences ? subject : part(0.12, 0.14, 0.76, 0.66)
   return {
     setting,
     size,
@@ -65,7 +64,7 @@ export async function layOut(
     overlays: [
       { ...caption, left: 0, top: stageHeight },
       ...(reading.card ? [centred(await drawCard(room, palette, reading.card), room)] : []),
-      ...(await drawReferences(references, (reading.card ?? reading.actors[0]) ? beside : whole, palette)),
+      ...(await drawReferences(references, beside, palette)),
     ],
   }
 }

@@ -24,9 +24,6 @@ const MAX_CHARACTERS = 600
 const INVISIBLE = /[^\P{C}\u200c\u200d]/gu
 /** Letters that Inter does not have. */
 const OTHER_LETTERS = /[^\P{L}\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]/gu
-/** An unassigned character of each plane. Letters without a font are drawn as boxes of the same size. */
-const UNASSIGNED = ['\u0378', '\u{5fffd}']
-
 /** Returns one line of text, with the name of each emoji as in `[fox]`. */
 export const lineOf = (prompt: string): string =>
   replaceEmojis(prompt.slice(0, MAX_CHARACTERS), (name) => ` [${name}] `)
@@ -49,13 +46,14 @@ async function drawText(text: string, room: Partial<Size> & { dpi?: number }): P
   return printOf((await pixels())({ text: { ...markup, ...room } }))
 }
 
-/** Whether Inter or a font of the machine has the letters. Tries the first and the last one of other scripts. */
+/** Whether Inter or a font of the machine has the letters. Tries the first one of other scripts. */
 async function isDrawable(text: string): Promise<boolean> {
-  const letters = text.match(OTHER_LETTERS) ?? []
-  const tried = [...UNASSIGNED, letters[0] ?? 'a', letters.at(-1) ?? 'a']
-  const drawn = await Promise.all(tried.map((letter) => drawText(letter, { dpi: 1200 })))
-  const [one, two, ...sizes] = drawn.map(({ width, height }) => `${width}x${height}`)
-  return text !== '' && sizes.every((size) => size !== one && size !== two)
+  const [letter] = text.match(OTHER_LETTERS) ?? []
+  if (letter === undefined) return text !== ''
+  // Letters without a font are drawn as boxes, and so is an unassigned character. Other planes have wider ones.
+  const unassigned = letter.length > 1 ? '\u{5fffd}' : '\u0378'
+  const [drawn, box] = await Promise.all([letter, unassigned].map((each) => drawText(each, { dpi: 1200 })))
+  return drawn?.width !== box?.width || drawn?.height !== box?.height
 }
 
 /** Draws the caption: the prompt and the mark of the renderer. `unit` is the number of pixels of a unit. */
@@ -76,16 +74,11 @@ export async function drawCaption(
     Math.ceil(((line.length + 18) * 16.5 * unit) / width),
   )
   const print = await drawText(text, { width, height: Math.round(lines * 38 * unit) })
+  const right = frame.width - print.width - edge
   return printOf(
     (await pixels())(print.input)
       .flatten({ background: ink })
-      .extend({
-        top: padding,
-        bottom: padding + (print.height % 2),
-        left: edge,
-        right: frame.width - print.width - edge,
-        background: ink,
-      }),
+      .extend({ top: padding, bottom: padding, left: edge, right, background: ink }),
   )
 }
 

@@ -10,7 +10,7 @@ import {
   joining,
   keysByWord,
   type Meaning,
-  meaningOf,
+  meanings,
   neutral,
   prepositions,
   tints,
@@ -117,7 +117,7 @@ interface Word {
 }
 
 function wordCalled(text: string): Word {
-  const [meaning, tint] = [meaningOf(text), tints.get(text)]
+  const [meaning, tint] = [meanings.get(text), tints.get(text)]
   const isPlain = (tint ?? meaning) !== undefined || neutral.has(text) || ages.has(text)
   return { text, figure: named.get(text), meaning, tint, isPlain }
 }

@@ -22,22 +22,18 @@ import type { Hour, Place } from './words.js'
 export function settingFor(prompt: string, input: unknown, hasReferences = false): Setting {
   const seed = `${prompt}\n${input}`
   const reading = readPrompt(prompt, hasReferences)
-  const random = randomFrom(seed)
-  const place = placeFor(reading, random)
-  return { seed, hasReferences, reading, place, palette: paletteFor(reading, place, random) }
+  const place = placeFor(reading)
+  return { seed, hasReferences, reading, place, palette: paletteFor(reading, place, randomFrom(seed)) }
 }
 
-const ROLLED = ['mountains', 'hills', 'sea', 'forest', 'desert', 'city'] as const
-
-function placeFor(reading: Reading, random: Random): Place {
+function placeFor(reading: Reading): Place {
   const { place, hour, season, weather, sky, view, actors, isElsewhere } = reading
   const { stance = '', home } = EMOJI.figures[actors[0]?.name ?? ''] ?? {}
   if (place === 'sea') return /float|fly|landmark|^$/.test(stance) ? place : 'beach'
-  const isPlain =
-    isElsewhere || (/face|head|bust/.test(stance) && view === 'close') || (stance === 'thing' && !weather)
+  if (place !== undefined) return place
+  const isFace = /face|head|bust/.test(stance) && view === 'close'
   const isNowhere = stance === '' && (hour ?? season ?? weather ?? sky) === undefined
-  if (place !== undefined || isPlain || isNowhere) return place ?? 'studio'
-  if (stance === '') return ROLLED[Math.floor(random() * ROLLED.length)] ?? 'hills'
+  if (isElsewhere || isFace || isNowhere || (stance === 'thing' && !weather)) return 'studio'
   return home ?? (stance === 'float' ? 'sea' : 'hills')
 }
 
@@ -128,8 +124,7 @@ export function composeScene(setting: Setting, { width, height }: Size, view: Vi
   }
   const hasSky = !/underwater|table|studio/.test(place)
   const [back, ground] = (GROUNDS[place] ?? drawLand)(stage)
-  const [behind, onGround] = drawActors(stage)
   const sky = hasSky ? drawSky(stage) : ''
   const weather = hasSky && place !== 'space' ? drawWeather(stage) : ''
-  return sky + back + behind + ground + onGround + weather
+  return sky + back + ground + drawActors(stage) + weather
 }

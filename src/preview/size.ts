@@ -41,7 +41,7 @@ function scaled(ratio: unknown, unitOf: (across: number, down: number) => number
 }
 
 /** Rounds to an even number. */
-export const even = (value: number): number => Math.round(value / 2) * 2
+const even = (value: number): number => Math.round(value / 2) * 2
 
 /** Puts a picture into the middle of an area. */
 export const centred = <Picture extends Size>(
@@ -49,6 +49,6 @@ export const centred = <Picture extends Size>(
   { left, top, width, height }: Area,
 ): Picture & Area => ({
   ...picture,
-  left: even(left + (width - picture.width) / 2),
-  top: even(top + (height - picture.height) / 2),
+  left: Math.round(left + (width - picture.width) / 2),
+  top: Math.round(top + (height - picture.height) / 2),
 })

@@ -147,8 +147,7 @@ export const fillBelow = ({ width, height }: Stage, line: Line, fill: string, op
   svg`<path d="M-20 ${height + 40}${many(161, (at) => svg`L${at * (width / 160 + 0.25) - 20} ${line(at * (width / 160))}`)}V${height + 40}Z"
     fill="${fill}" fill-opacity="${opacity}"/>`
 
-/** Draws land below a line: lit at its edge, and turning into `end` at the bottom. `cap` is snow on peaks. */
+/** Draws land below a line, turning into `end` at the bottom. `cap` is snow on peaks. */
 export const slope = (stage: Stage, name: string, line: Line, shade: string, end: string, cap = shade) =>
   fade(name, cap, mix(cap, shade, 0.7), shade, mix(shade, end, 0.5), end) +
-  fillBelow(stage, line, mix(cap, stage.palette.light, 0.35)) +
-  fillBelow(stage, (x) => line(x) + 2.5 * stage.scale, `url(#${name})`)
+  fillBelow(stage, line, `url(#${name})`)

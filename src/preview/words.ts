@@ -70,13 +70,10 @@ export type Meaning = { readonly [Field in keyof typeof WORDS]?: keyof (typeof W
 export const keysByWord = (table: Readonly<Record<string, string>>): ReadonlyMap<string, string> =>
   new Map(Object.entries(table).flatMap(([key, list]) => list.split(/\s+/).map((word) => [word, key])))
 
-const fields = Object.entries(WORDS).map(([field, table]) => [field, keysByWord(table)] as const)
-
-/** Returns the meaning of a word, or of words joined with hyphens. */
-export function meaningOf(word: string): Meaning | undefined {
-  const meant = fields.flatMap(([field, words]) => (words.has(word) ? [[field, words.get(word)]] : []))
-  return meant.length > 0 ? Object.fromEntries(meant) : undefined
-}
+/** The meaning of each word, or of words joined with hyphens. */
+export const meanings = new Map<string, Meaning>()
+for (const [field, table] of Object.entries(WORDS))
+  for (const [word, value] of keysByWord(table)) meanings.set(word, { ...meanings.get(word), [field]: value })
 
 /** Names of colours, without those of plants, food and places. CSS has most of them. */
 const COLOURS = `red crimson orange gold yellow lime green teal turquoise cyan azure blue navy indigo violet purple:#7d3cc8 lavender

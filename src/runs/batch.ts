@@ -247,8 +247,18 @@ class BatchRow implements Row {
       ...{ hash, kind: entry.kind, model, run: run.id, service: this.#session.address },
       ...first,
       made_at: new Date(this.#session.clock.now()).toISOString(),
+      ...this.#inputs(),
       ...(outputs.length > 0 && { outputs }),
     }
+  }
+
+  #inputs(): Pick<Made, 'inputs'> {
+    const used = this.step.entry.references.flatMap((each) => {
+      const made =
+        each.from === 'row' ? outputsOf(this.#options.lock.get(each.source))[each.output - 1] : undefined
+      return each.from !== 'row' || made === undefined ? [] : [[each.text, made.sha256.slice(0, 8)] as const]
+    })
+    return used.length === 0 ? {} : { inputs: Object.fromEntries(used) }
   }
 
   /** Returns the result of an ended row. Undefined: it was not started, or the next batch continues it. */

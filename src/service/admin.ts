@@ -35,10 +35,6 @@ export interface AdminRunFilter {
   readonly limit?: number | undefined
 }
 
-export interface AdminRun extends ListedRun {
-  readonly account: string
-}
-
 export interface UserWithLink {
   readonly user: UserDetails
   /** Token of a single-use sign-in link, valid for 15 minutes. */
@@ -181,20 +177,15 @@ export class Administration {
     return await this.#store.listEntries(account, limit)
   }
 
-  /** Lists runs of all accounts or of one, newest first, with the names of their accounts. */
+  /** Lists runs of all accounts or of one, newest first. */
   async runs({ account, status, limit = Number.MAX_SAFE_INTEGER }: AdminRunFilter) {
     const accountId = account === undefined ? undefined : (await this.account(account)).id
-    const names = new Map<number, string>()
-    const runs: AdminRun[] = []
+    const runs: ListedRun[] = []
     let before: number | undefined
     do {
       const page = { accountId, status, before, limit: Math.min(MAX_LISTED, limit - runs.length) }
       const found = await this.#store.listRuns(page)
-      for (const run of found.runs) {
-        const name = names.get(run.accountId) ?? (await this.#store.findAccount(run.accountId))?.name ?? ''
-        names.set(run.accountId, name)
-        runs.push({ ...run, account: name })
-      }
+      runs.push(...found.runs)
       before = found.next
     } while (before !== undefined && runs.length < limit)
     return runs
@@ -300,19 +291,13 @@ const explainTooManyKeys = <Changed>(account: string, change: Promise<Changed>):
     )
   })
 
-/** Returns undefined if the email is valid. */
-export const problemOfEmail = (written: string): RushesError | undefined =>
-  isEmail(storedEmail(written))
-    ? undefined
-    : usageError(
-        `"${written}" is not a valid email.`,
-        'Example: ann@example.com. An email has one @, no spaces, and at most 254 characters.',
-      )
-
 function checkedEmail(written: string): string {
-  const problem = problemOfEmail(written)
-  if (problem !== undefined) throw problem
-  return storedEmail(written)
+  const email = storedEmail(written)
+  if (isEmail(email)) return email
+  throw usageError(
+    `"${written}" is not a valid email.`,
+    'Example: ann@example.com. An email has one @, no spaces, and at most 254 characters.',
+  )
 }
 
 export interface Backup {

@@ -47,7 +47,6 @@ import { Sessions, startConsole } from './web/sessions.js'
 import { createThumbnails } from './web/thumbnails.js'
 import { createErrorLog, type Log, silentLog } from './worker/log.js'
 import { Retention } from './worker/retention.js'
-import { removeAbandonedFolders } from './worker/work-folders.js'
 import { CREATE_GRACE_MS, createWorker, type Worker } from './worker/worker.js'
 
 /** Base of output URLs while the service neither listens nor has a public URL. */
@@ -261,12 +260,11 @@ function createRendering(
     references: createReferenceLoader({ files, fetch, clock, findOutput: store.findOutput }),
   })
   const retention = new Retention({
-    ...{ store, storage, clock, retainMs, log: events, onError },
+    ...{ store, storage, clock, retainMs, log: events, work: folders.work, onError },
     onForeign() {
       options.log?.(FOREIGN_FILES)
       events.warn({}, FOREIGN_FILES)
     },
-    removeWorkFolders: () => removeAbandonedFolders({ work: folders.work, store, clock, onError }),
   })
   return {
     worker,

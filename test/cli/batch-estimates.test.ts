@@ -52,14 +52,11 @@ async function createBatch(
 const last = (text: string) => lines(text).at(-1)
 
 describe('the estimate', () => {
-  it('of a plan is that of the rows to create, by model and in all', async () => {
+  it('of a plan is that of the rows to create; --json has it by model', async () => {
     const { run, created } = await createBatch([FOX, HEN, FILM, OTHER as unknown as Row])
     const { code, stderr } = await run(['--dry-run'])
     expect({ code, created: created() }).toEqual({ code: 0, created: [] })
-    expect(lines(stderr)).toEqual([
-      `to create: 2 with ${IMAGE} (0.3 USD), 1 with ${VIDEO} (3 USD), 1 with acme/other (without a price)`,
-      '4 runs: 4 to create. Estimate: 3.3 USD (1 run without a price)',
-    ])
+    expect(lines(stderr)).toEqual(['4 runs: 4 to create. Estimate: 3.3 USD (1 run without a price)'])
     expect(objects((await run(['--check', '--json'])).stdout).at(-1).summary).toMatchObject({
       estimate: 3.3,
       currency: 'USD',

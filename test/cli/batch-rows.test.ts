@@ -21,7 +21,7 @@ import { administer } from '../support/service.js'
 
 describe('rows that use other rows', () => {
   it('wait for their outputs and use them; a second batch costs nothing', async () => {
-    const { run, created, path, engine } = await createFamily()
+    const { run, created, path, lock, engine } = await createFamily()
     const first = await run()
     expect(first).toMatchObject({ code: 0 })
     expect(first.stderr).toMatch(/^4 runs: 4 created \(/m)
@@ -32,6 +32,7 @@ describe('rows that use other rows', () => {
       engine.jobs.find(({ input }) => input.prompt === prompt)?.images?.map((each) => Buffer.from(each ?? []))
     expect(references(RUN.prompt)).toEqual([readFileSync(path('sheet.png'))])
     expect(references(CLIP.prompt)).toEqual([readFileSync(path('run.png'))])
+    expect(lock().run.inputs).toEqual({ 'row:sheet': sha256(path('sheet.png')).slice(0, 8) })
     expect(await run()).toMatchObject({ code: 0, stdout: '' })
     expect(created()).toEqual([])
     expect((await run(['--check'])).code).toBe(0)

@@ -66,7 +66,14 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       const { runs, next } = await store.listRuns({ accountId, limit: 10 })
       expect(next).toBeUndefined()
       const shown = { prompt: 'a fox', aspectRatio: undefined }
-      const account = { accountId, price: 2, isRefunded: false, crashes: 0, isRemoved: false }
+      const account = {
+        accountId,
+        account: 'acme',
+        price: 2,
+        isRefunded: false,
+        crashes: 0,
+        isRemoved: false,
+      }
       const same = { ...shown, ...account, model: 'acme/small', kind: 'image' }
       const times = { createdAtMs: 1, startedAtMs: 5, finishedAtMs: 9 }
       const key = { id: keyId, name: 'ci' }

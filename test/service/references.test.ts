@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, truncateSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { basename, join } from 'node:path'
@@ -143,20 +143,6 @@ test('a create fails and is not charged while the folder for its image is unavai
   rmSync(files, { recursive: true })
   await expect(create()).rejects.toThrow(StorageUnavailable)
   expect([await balance(), existsSync(files)]).toEqual([10, false])
-})
-
-test('a run waits while the folder of its reference is unavailable', async () => {
-  const engine = createInstantEngine()
-  const service = await createTestService({ engine, rendering: false })
-  const { body } = await ask(service, 'POST', '/api/v1/runs', ORDER)
-  const files = join(service.dataFolder, 'files')
-  renameSync(files, `${files}.away`)
-  service.service.startRendering()
-  await service.clock.advance(60_000)
-  expect((await ask(service, 'GET', `/api/v1/runs/${body.id}`)).body.status).toBe('processing')
-  renameSync(`${files}.away`, files)
-  expect((await ended(service, body.id)).status).toBe('succeeded')
-  expect(engine.jobs.map(({ images }) => images)).toEqual([[ONE_PIXEL_PNG]])
 })
 
 test('a prompt that looks like a data URL stays text', async () => {

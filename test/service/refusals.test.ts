@@ -28,23 +28,18 @@ test.each<[name: string, body: unknown, code: string, says?: RegExp]>([
   ['half an object', '{"model":', 'invalid_json'],
   ['bytes that are no UTF-8', Buffer.from([0x22, 0xff, 0x22]), 'invalid_json'],
   ['a list', [], 'missing_model'],
-  ['null', 'null', 'missing_model'],
-  ['a string', '"model"', 'missing_model'],
   ['no model', { input: {} }, 'missing_model'],
   ['a model that is not a string', { model: 7, input: { prompt: 'x' } }, 'missing_model'],
   ['a model in the prototype', '{"__proto__": {"model": "x", "input": {}}}', 'missing_model'],
   ['no input', { model: IMAGE }, 'missing_input'],
   ['no input for an unknown model', { model: 'acme/none' }, 'missing_input'],
   ['an input that is a list', image([]), 'missing_input'],
-  ['an input that is null', image(null), 'missing_input'],
   [
     'an unknown model',
     { model: 'acme/none', input: {} },
     'model_not_found',
     /acme\/none.*rushes\/preview-image/,
   ],
-  ['a name of another form', { model: 'preview', input: {} }, 'model_not_found'],
-  ['an empty name', { model: '', input: {} }, 'model_not_found'],
   ['a name of Object.prototype', { model: 'constructor', input: {} }, 'model_not_found'],
   ['no prompt', image({}), 'invalid_input', /input\.prompt is missing/],
   [
@@ -54,7 +49,6 @@ test.each<[name: string, body: unknown, code: string, says?: RegExp]>([
     /did you mean "high"/,
   ],
   ['a number for a string', video({ prompt: 'x', duration: 5 }), 'invalid_input', /5, 10/],
-  ['an odd object', image({ prompt: 'x', quality: { toString: 1 } }), 'invalid_input'],
   ['too many images', image({ prompt: 'x', image_urls: urls(15) }), 'invalid_input', /at most 14/],
   ...['fox.png', 'file:///etc/passwd', 'http:fox', 'https://', ''].map(
     (url): [string, unknown, string, RegExp] => [
@@ -72,7 +66,6 @@ test.each<[name: string, body: unknown, code: string, says?: RegExp]>([
     /image_urls\/0.*base64/,
   ],
   ['an abyss', raw(`"more": ${deep(50_000)}`), 'invalid_input', /nested more than 100 levels/],
-  ['an abyss for a value', raw(`"quality": ${deep(50_000)}`), 'invalid_input', /nested/],
   ['an endless list that is no JSON', '['.repeat(1_000_000), 'invalid_input', /nested/],
   ['many values', raw(`"more": [${'[],'.repeat(100_000)}0]`), 'invalid_input', /more than 10000 values/],
   [
@@ -99,31 +92,14 @@ test.each<[name: string, body: unknown, code: string, says?: RegExp]>([
     'invalid_input',
     /image_urls\/1 is longer than 8192/,
   ],
-  [
-    'a huge number',
-    raw('"a": 1e999'),
-    'invalid_input',
-    /input\.a is a number outside the range of ±1\.79\d+e\+308/,
-  ],
-  [
-    'a huge number deep inside',
-    raw(`"a": {"b": [1, -${'9'.repeat(400)}]}`),
-    'invalid_input',
-    /input\.a\/b\/1 is a number outside the range/,
-  ],
-  ...[
-    'data:image/png;base64',
-    'data:image/png;base64,####',
-    'data:image/png;base64,abcde',
-    'data:image/png;base64,%4',
-    'data:text/plain,%G0',
-    'data:text/plain,100%',
-  ].map((url): [string, unknown, string, RegExp] => [
-    `a broken data: URL (${url})`,
-    image({ prompt: 'x', image_urls: ['https://example.org/a.png', url] }),
-    'invalid_input',
-    /input\.image_urls\/1 is a data: URL/,
-  ]),
+  ...['data:image/png;base64', 'data:image/png;base64,%4', 'data:text/plain,100%'].map(
+    (url): [string, unknown, string, RegExp] => [
+      `a broken data: URL (${url})`,
+      image({ prompt: 'x', image_urls: ['https://example.org/a.png', url] }),
+      'invalid_input',
+      /input\.image_urls\/1 is a data: URL/,
+    ],
+  ),
 ])('answers 400 to %s', async (_name, body, code, says = /./) => {
   const answer = await ask(shared, 'POST', RUNS, body, { key })
   expect(answer.status).toBe(400)
@@ -133,8 +109,6 @@ test.each<[name: string, body: unknown, code: string, says?: RegExp]>([
 
 test.each<[name: string, asking: Asking, code: string]>([
   ['no header', { authorization: '' }, 'missing_api_key'],
-  ['no scheme', { authorization: 'rk_123' }, 'missing_api_key'],
-  ['another scheme', { authorization: 'Basic cms6' }, 'missing_api_key'],
   ['no key', { authorization: 'Bearer ' }, 'missing_api_key'],
   ['two words', { authorization: 'Bearer a b' }, 'missing_api_key'],
   ['an unknown key', { key: 'rk_unknown' }, 'invalid_api_key'],
@@ -223,10 +197,8 @@ test('each key gets 20 requests in 10 s over both endpoints; refused requests do
 
 test.each([
   ['GET', '/', 404, 'not_found'],
-  ['GET', '/api/v1/run', 404, 'not_found'],
   ['GET', `${RUNS}/a/b`, 404, 'not_found'],
   ['GET', `${RUNS}/%zz`, 404, 'run_not_found'],
-  ['GET', `${RUNS}/%ff`, 404, 'run_not_found'],
   ['GET', '/%zz', 404, 'not_found'],
   ['GET', RUNS, 404, 'not_found'],
   ['POST', `${RUNS}/run_x`, 404, 'not_found'],

@@ -10,7 +10,6 @@ import type { Store } from '../../src/service/store/index.js'
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { silentLog } from '../../src/service/worker/log.js'
 import { Retention, type RetentionOptions } from '../../src/service/worker/retention.js'
-import { removeAbandonedFolders } from '../../src/service/worker/work-folders.js'
 import { createManualClock } from '../support/clock.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { claimRun, held, newRun } from '../support/runs.js'
@@ -37,7 +36,7 @@ async function open() {
   const sweep = (options: Partial<RetentionOptions> = {}) =>
     new Retention({
       ...{ store, storage, clock, retainMs: RETAIN_MS, log: silentLog },
-      removeWorkFolders: async () => {},
+      work: join(root, 'work'),
       onForeign: () => void foreign.push(root),
       onError: (error) => expect.fail(String(error)),
       ...options,
@@ -114,15 +113,14 @@ test('the URL of a removed output responds with 410, and its run stays', async (
 })
 
 test('the work folders of workers without runs are removed after an hour', async () => {
-  const { clock, store } = await open()
+  const { clock, store, sweep } = await open()
   const work = temporaryFolder()
   for (const name of ['me', 'gone', 'new']) mkdirSync(join(work, name))
   await store.addRun(newRun({ id: 'mine' }), () => {})
   await claimRun(store, 'me')
-  const onError = (error: unknown) => expect.fail(String(error))
   const hourAgo = new Date(clock.now() - 3_600_001)
   for (const name of ['me', 'gone']) utimesSync(join(work, name), hourAgo, hourAgo)
   utimesSync(join(work, 'new'), new Date(clock.now()), new Date(clock.now()))
-  await removeAbandonedFolders({ work, store, clock, onError })
+  await sweep({ work })
   expect(readdirSync(work).sort()).toEqual(['me', 'new'])
 })

@@ -31,6 +31,8 @@ export interface Made extends LockedOutput {
   readonly service?: string | undefined
   /** ISO 8601 in UTC. */
   readonly made_at: string
+  /** The outputs of other rows that it was made from: the first digits of their sha256, by `row:hero`. */
+  readonly inputs?: Readonly<Record<string, string>>
   /** The outputs after the first one: `row:hero#2`. */
   readonly outputs?: readonly FurtherOutput[] | undefined
 }

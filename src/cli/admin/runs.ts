@@ -2,7 +2,7 @@
 import { Option } from 'commander'
 import { LOCAL_STATUSES } from '../../protocol/run-state.js'
 import { printable } from '../../protocol/text.js'
-import type { AdminRun } from '../../service/admin.js'
+import type { ListedRun } from '../../service/store/lists.js'
 import type { StoredRun } from '../../service/store/run.js'
 import { printList } from '../terminal/table.js'
 import { type AdminCommand, isoOrNull, isoTime, limitIn, limitOption } from './admin-command.js'
@@ -57,7 +57,7 @@ export const runCommands: readonly AdminCommand[] = [
 
 const HEADER = ['ID', 'ACCOUNT', 'STATUS', 'KIND', 'MODEL', 'PRICE', 'CREATED', 'PROMPT']
 
-const cells = (run: AdminRun): readonly string[] => [
+const cells = (run: ListedRun): readonly string[] => [
   run.id,
   printable(run.account),
   run.status,
@@ -68,7 +68,7 @@ const cells = (run: AdminRun): readonly string[] => [
   printable(run.prompt ?? ''),
 ]
 
-const listedJson = (run: AdminRun) => ({
+const listedJson = (run: ListedRun) => ({
   ...runJson(run),
   account: run.account,
   prompt: run.prompt ?? null,

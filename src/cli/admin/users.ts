@@ -26,7 +26,7 @@ export const userCommands: readonly AdminCommand[] = [
       urlOption(),
     ],
     async work(work, email = '') {
-      const account = work.flags.account ?? (await onlyAccount(work, email))
+      const account = work.flags.account ?? (await onlyAccount(work))
       const base = baseOf(work)
       const added = await work.admin.addUser(email, account)
       printLink(work, base, added)
@@ -70,16 +70,11 @@ export const userCommands: readonly AdminCommand[] = [
   },
 ]
 
-/** Throws `usage` if there are several. The error also names an invalid email, so that the user can fix both at once. */
-async function onlyAccount({ admin }: AdminTask, email: string): Promise<string> {
+/** Throws `usage` if there are several. */
+async function onlyAccount({ admin }: AdminTask): Promise<string> {
   const [account, ...others] = await admin.accounts()
   if (account !== undefined && others.length === 0) return account.name
-  const { problemOfEmail } = await import('../../service/admin.js')
-  const emailProblem = problemOfEmail(email)
-  throw usageError(
-    ['Missing --account.', emailProblem?.message].filter(Boolean).join(' '),
-    ['List the accounts with `rushes admin account list`.', emailProblem?.hint].filter(Boolean).join(' '),
-  )
+  throw usageError('Missing --account.', 'List the accounts with `rushes admin account list`.')
 }
 
 const baseOf = (task: AdminTask): string =>

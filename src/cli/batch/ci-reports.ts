@@ -13,7 +13,7 @@ import type { Context } from '../context/context.js'
 import { EXIT_MEANINGS } from '../process/exit.js'
 import { variable } from '../process/io.js'
 import { plural } from '../terminal/format.js'
-import { stepWords } from './show.js'
+import { stepWords } from './plan-text.js'
 
 interface BatchFiles {
   readonly manifest: Manifest
@@ -138,8 +138,6 @@ const property = (text: string): string => data(printable(text)).replaceAll(':',
 export interface SummaryRow {
   /** Name, action, reason and file. After a batch also result, run and error. */
   readonly cells: readonly string[]
-  /** State under which the row is counted if the table omits it. */
-  readonly state: string
   /** Failed rows are listed first, and rows that are up to date last. */
   readonly importance: 'failed' | 'active' | 'up to date'
 }
@@ -161,8 +159,8 @@ const MAX_CELL = 300
 const ORDER = ['failed', 'active', 'up to date'] as const
 
 /**
- * Writes the plan and its results as a table to the job summary. Counts the rows that it leaves out. Errors are ignored:
- * a batch does not fail because of its summary.
+ * Writes the plan and its results as a table to the job summary. Errors are ignored: a batch does not fail because of its
+ * summary.
  */
 export function writeJobSummary(ctx: Context, summary: JobSummary): void {
   const file = variable(ctx.env, 'GITHUB_STEP_SUMMARY')
@@ -177,55 +175,37 @@ export function writeJobSummary(ctx: Context, summary: JobSummary): void {
 /** Returns the text of the summary. Pure. */
 export function summaryText({ manifest, line, hasResults, rows }: JobSummary): string {
   const sorted = ORDER.flatMap((importance) => rows.filter((row) => row.importance === importance))
-  const [shown, left] = [sorted.slice(0, MAX_ROWS), sorted.slice(MAX_ROWS)]
   const titles = ['name', 'action', 'reason', 'file', ...(hasResults ? ['result', 'run', 'error'] : [])]
-  const table = [titles, titles.map(() => '---')].map(tableRow)
-  for (const { cells } of shown)
-    table.push(tableRow(cells.map((cell) => escapeMarkdown(shortened(cell, MAX_CELL)))))
+  const table = [titles, titles.map(() => '---')]
+  for (const { cells } of sorted.slice(0, MAX_ROWS))
+    table.push(cells.map((cell) => escapeMarkdown(shortened(cell, MAX_CELL))))
+  const left = rows.length - MAX_ROWS
   return [
-    ...[`### ${escapeMarkdown(manifest.path)}`, '', `${escapeMarkdown(line)}.`, ''],
-    ...(shown.length === 0 ? [] : [...table, '']),
-    ...(left.length === 0 ? [] : [`${leftOut(left)}.`, '']),
+    `### ${escapeMarkdown(manifest.path)}\n`,
+    `${escapeMarkdown(line)}.\n`,
+    ...(rows.length === 0 ? [] : [...table.map((cells) => `| ${cells.join(' | ')} |`), '']),
+    ...(left <= 0 ? [] : [`${plural(left, 'more run is', 'more runs are')} not shown.\n`]),
     '',
   ].join('\n')
 }
-
-/** `120 more runs are not shown: 20 created, 100 up to date` */
-function leftOut(rows: readonly SummaryRow[]): string {
-  const counts = new Map<string, number>()
-  for (const { state } of rows) counts.set(state, (counts.get(state) ?? 0) + 1)
-  const parts = [...counts].map(([state, count]) => `${count} ${state}`).join(', ')
-  return `${plural(rows.length, 'more run is', 'more runs are')} not shown: ${parts}`
-}
-
-const tableRow = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
 
 /** Escapes names, paths and messages, so that they contain no Markdown or HTML. */
 const escapeMarkdown = (text: string): string => printable(text).replace(/[\\`*_[\]<>&|~!#]/g, '\\$&')
 
 export function planRow(step: PlanStep): SummaryRow {
   const [action = '', name = '', file = '', reason = ''] = stepWords(step)
-  const isUpToDate = step.action.do === 'up_to_date'
-  return {
-    cells: [name, action, reason, file],
-    state: action === 'create' || action === 'download' ? `to ${action}` : action,
-    importance: isUpToDate ? 'up to date' : 'active',
-  }
+  const importance = step.action.do === 'up_to_date' ? 'up to date' : 'active'
+  return { cells: [name, action, reason, file], importance }
 }
 
 /** `open`: state of a row without a result, which has not started or not finished. */
 export function resultRow(step: PlanStep, row: RowResult | undefined, open: string): SummaryRow {
-  const [action = '', name = '', file = '', reason = ''] = stepWords(step)
+  const { cells, importance } = planRow(step)
+  const [name = '', action = '', reason = '', file = ''] = cells
   const state = row === undefined ? (isActive(step) ? open : action) : row.result.replaceAll('_', ' ')
   const message = row?.error?.message ?? (row?.blockedBy === undefined ? '' : `needs ${row.blockedBy}`)
   return {
     cells: [name, action, reason, row?.made?.file ?? file, state, row?.run ?? '', message],
-    state,
-    importance: importanceOf(state, message),
+    importance: message === '' ? importance : 'failed',
   }
-}
-
-function importanceOf(state: string, message: string): SummaryRow['importance'] {
-  if (message !== '') return 'failed'
-  return state === 'up to date' ? 'up to date' : 'active'
 }

@@ -3,7 +3,7 @@ import { sep } from 'node:path'
 import type { ManifestEntry } from '../../batch/manifest/index.js'
 import { usageError } from '../../errors.js'
 import { quoteWord } from '../../host/shell.js'
-import { nearest, printable } from '../../protocol/text.js'
+import { didYouMean, printable } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
 import { wholeNumber } from '../flags/values.js'
@@ -129,19 +129,10 @@ export async function selectorFor(
   for (const { glob, matches } of matchers)
     if (!entries.some((entry) => matchesEntry(entry, matches))) {
       const names = entries.flatMap(({ name, output }) => [name, output])
-      const near = groupOf(glob, entries) ?? nearest(glob, names)
-      const suggestion = near === undefined ? '' : ` Did you mean "${printable(near)}"?`
       throw usageError(
-        `--only ${glob} does not match the name or output of any run.${suggestion}`,
+        `--only ${glob} does not match the name or output of any run.${printable(didYouMean(glob, names))}`,
         '* matches within one folder, ** across folders.',
       )
     }
   return (entry) => matchers.some(({ matches }) => matchesEntry(entry, matches))
-}
-
-/** Suggests a glob such as `icon*` for a prefix of several names. */
-function groupOf(word: string, entries: readonly ManifestEntry[]): string | undefined {
-  const longer = entries.filter(({ name }) => word !== '' && name.startsWith(word))
-  if (longer.length < 2) return undefined
-  return `${word}${longer.some(({ name }) => name.includes('/', word.length)) ? '**' : '*'}`
 }

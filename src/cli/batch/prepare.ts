@@ -1,5 +1,6 @@
 /** Reads manifest, lock file and journal, makes the plan, and refuses impossible plans. Needs no network and no API key. */
-import { resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { lockFileOf, readLock } from '../../batch/lock/file.js'
 import { claimPathOf, type Lock, lockPathOf, outputsOf } from '../../batch/lock/lock.js'
 import {
@@ -10,12 +11,13 @@ import {
   type Models,
   readManifest,
 } from '../../batch/manifest/index.js'
-import { makePlan, type Plan, type PlanStep } from '../../batch/plan/index.js'
+import { type Flight, makePlan, type Plan, type PlanStep } from '../../batch/plan/index.js'
 import { recordedModels } from '../../batch/plan/pair.js'
 import { type RushesError, usageError } from '../../errors.js'
+import { JOURNAL_FILE } from '../../journal/index.js'
 import { summaryOf } from '../../protocol/identity.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
-import { KINDS } from '../../protocol/models.js'
+import { KINDS, type Kind } from '../../protocol/models.js'
 import type { BatchEvent } from '../../runs/batch.js'
 import type { Context } from '../context/context.js'
 import { readPath, readStdin } from '../process/io.js'
@@ -23,10 +25,8 @@ import { identifyMediaFile } from '../runs/media-files.js'
 import { type Missing, missingError, missingModel, modelsByKind } from '../settings/required-settings.js'
 import { plural } from '../terminal/format.js'
 import { annotate, MAX_LINE_ANNOTATIONS } from './ci-reports.js'
-import { sumPlan } from './estimates.js'
-import { type InFlight, inFlightOf } from './in-flight.js'
-import type { BatchOptions, BatchWords } from './options.js'
-import { selectorFor } from './options.js'
+import { type BatchOptions, type BatchWords, selectorFor } from './options.js'
+import { sumPlan } from './plan-text.js'
 
 /** File name for a manifest from standard input. Its paths are relative to the current folder. */
 const STDIN_NAME = 'rushes'
@@ -148,6 +148,41 @@ export interface PreparedBatch extends BatchWords, LoadedManifest, InFlight {
   readonly observer?: BatchObserver | undefined
   /** Missing models. `ctx.missingError` reports them together with other missing settings. */
   readonly missing: readonly Missing[]
+}
+
+/** What a batch has in flight: only the journal knows. */
+interface InFlight {
+  /** Newest first. */
+  readonly flights: readonly Flight[]
+  /** Whether the journal of another state folder knows what is in flight. */
+  readonly isElsewhere: boolean
+}
+
+/** Reads what is in flight. Writes nothing, and creates no journal. */
+async function inFlightOf(ctx: Context, { batch, working }: Lock, lockPath: string): Promise<InFlight> {
+  const nothing = { flights: [], isElsewhere: working !== undefined }
+  if (!existsSync(join(ctx.stateFolder, JOURNAL_FILE))) return nothing
+  const journal = await ctx.openJournal()
+  const found = journal.tryRead((): InFlight => {
+    const flights = journal.inFlight({ id: batch, lockPath }).map((run): Flight => {
+      const { entry = '', identity: hash, kind, model, address, id, key, row, urls } = run
+      const files = journal.filesOf(run)
+      return {
+        name: entry,
+        hash,
+        kind: kind as Kind | undefined,
+        model,
+        address,
+        run: id,
+        key,
+        row,
+        urls,
+        files,
+      }
+    })
+    return { flights, isElsewhere: working !== undefined && working !== journal.id }
+  })
+  return found ?? nothing
 }
 
 /**

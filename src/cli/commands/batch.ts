@@ -7,9 +7,10 @@ import { EXIT, RushesError, usageError } from '../../errors.js'
 import { asRushesError } from '../../host/interrupts.js'
 import { isSystemError } from '../../host/system-error.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
+import { neverWritable } from '../batch/batch-lock.js'
 import { annotate, annotateExit, beginReport, MAX_LINE_ANNOTATIONS } from '../batch/ci-reports.js'
-import { neverWritable } from '../batch/open-lock.js'
 import { type BatchFlags, batchOptionsOf } from '../batch/options.js'
+import { isAllUpToDate, stepWords } from '../batch/plan-text.js'
 import {
   type BatchObserver,
   loadManifest,
@@ -20,7 +21,6 @@ import {
 } from '../batch/prepare.js'
 import { printPlan } from '../batch/print-plan.js'
 import { runBatch } from '../batch/run-batch.js'
-import { isAllUpToDate, stepWords } from '../batch/show.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { timeoutOption } from '../flags/delivery.js'
 import { repeated } from '../flags/values.js'

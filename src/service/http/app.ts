@@ -12,14 +12,8 @@ import { type ApiRoutes, addOpenapiRoute, addOutputRoutes, addRunRoutes } from '
 import { closeAfter, drain, type HttpLimits } from './connections.js'
 import { refusalOf, sendNoApi, sendNotFound, sendRefusal } from './error-responses.js'
 import { addFaultHooks, type Faults } from './faults.js'
-import {
-  addHealthRoutes,
-  type HttpMetrics,
-  type Logging,
-  loggerOf,
-  logRequests,
-  observeRequests,
-} from './operations.js'
+import type { Metrics } from './metrics.js'
+import { addHealthRoutes, type Logging, loggerOf, logRequests, observeRequests } from './operations.js'
 
 /** Longer than Node's header limit, so that the router handles a long path as an ordinary 404. */
 const MAX_PARAMETER_LENGTH = 65_536
@@ -39,7 +33,7 @@ interface AppOptions {
   readonly trustedProxies?: readonly string[] | undefined
   /** Injects errors into responses (`--fault`). */
   readonly faults?: Faults | undefined
-  readonly metrics?: HttpMetrics | undefined
+  readonly metrics?: Metrics | undefined
   readonly clock: Clock
   /** Whether to drain connections before closing, because other nodes take over: see `drain` in `connections.ts`. */
   isDraining(): boolean

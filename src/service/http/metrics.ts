@@ -3,15 +3,24 @@
  * file imports prom-client, and only `serve` with the flag loads it. Labels are routes, statuses and other closed lists:
  * never an id, a key, a token or a URL.
  */
+import { fastify } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { settlesWithin } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
 import type { Store } from '../store/index.js'
+import { refusalOf, sendNotFound, sendRefusal } from './error-responses.js'
 import { type Address, listenOn } from './listening.js'
-import { createMetricsApp, type HttpMetrics, METRICS_PATH } from './operations.js'
 
-export interface Metrics extends HttpMetrics {
+export interface Metrics {
+  countRequest(request: {
+    readonly method: string
+    /** Pattern of the route, never the URL. Undefined for a request without a route. */
+    readonly route: string | undefined
+    readonly status: number
+    /** Time from the headers to the end of the response. */
+    readonly ms: number
+  }): void
   countCredits(price: number): void
   /** Measures the render of one run. */
   timeRender<Value>(kind: Kind, render: Promise<Value>): Promise<Value>
@@ -29,29 +38,42 @@ const QUEUE_LIMIT_MS = 1_000
 const REQUEST_BUCKETS_S = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30]
 /** Buckets in seconds, from a preview image to the time limit of an engine (30 minutes). */
 const RENDER_BUCKETS_S = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1_800]
+const METRICS_PATH = '/metrics'
 const METHODS = ['GET', 'HEAD', 'POST']
 
 export function createMetrics(clock: Clock): Metrics {
   const registry = new Registry()
   const registers = [registry]
   const requests = new Counter({
-    ...{ name: 'rushes_http_requests_total', help: 'Requests that were answered.', registers },
+    name: 'rushes_http_requests_total',
+    help: 'Requests that were answered.',
+    registers,
     labelNames: ['method', 'route', 'status'],
   })
   const requestSeconds = new Histogram({
-    ...{ name: 'rushes_http_request_duration_seconds', registers, buckets: REQUEST_BUCKETS_S },
-    ...{ help: 'Time from the headers of a request to the end of its response.', labelNames: ['route'] },
+    name: 'rushes_http_request_duration_seconds',
+    help: 'Time from the headers of a request to the end of its response.',
+    labelNames: ['route'],
+    buckets: REQUEST_BUCKETS_S,
+    registers,
   })
   const renderSeconds = new Histogram({
-    ...{ name: 'rushes_render_duration_seconds', registers, buckets: RENDER_BUCKETS_S },
-    ...{ help: 'Time of one render.', labelNames: ['kind', 'outcome'] },
+    name: 'rushes_render_duration_seconds',
+    help: 'Time of one render.',
+    labelNames: ['kind', 'outcome'],
+    buckets: RENDER_BUCKETS_S,
+    registers,
   })
   const credits = new Counter({
-    ...{ name: 'rushes_credits_charged_total', help: 'Credits charged for accepted runs.', registers },
+    name: 'rushes_credits_charged_total',
+    help: 'Credits charged for accepted runs.',
+    registers,
   })
   let queue: Pick<Store, 'queueLengths'> | undefined
   new Gauge({
-    ...{ name: 'rushes_queue_length', registers, labelNames: ['kind'] },
+    name: 'rushes_queue_length',
+    labelNames: ['kind'],
+    registers,
     help: 'Queued runs in the database. Missing while the database cannot be read.',
     async collect() {
       this.reset()
@@ -63,7 +85,12 @@ export function createMetrics(clock: Clock): Metrics {
     },
   })
   const all = Registry.merge([registry, processMetrics()])
-  const app = createMetricsApp(all.contentType, () => all.metrics())
+  // On closing, do not wait for scrapes: the next scrape reaches the next process.
+  const app = fastify({ forceCloseConnections: true })
+  // It needs no key, so the port must be private.
+  app.get(METRICS_PATH, async (_request, reply) => reply.type(all.contentType).send(await all.metrics()))
+  app.setNotFoundHandler(sendNotFound)
+  app.setErrorHandler((error, _request, reply) => sendRefusal(reply, refusalOf(error)))
 
   return {
     countRequest({ method, route = 'none', status, ms }) {

@@ -1,11 +1,11 @@
-/** Operation of the service: the log, request metrics, the metrics port, and health checks. */
-import { type FastifyInstance, type FastifyServerOptions, fastify } from 'fastify'
+/** Operation of the service: the log, request metrics, and health checks. */
+import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import { settlesWithin } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { escapeControls } from '../../protocol/text.js'
 import type { Caller } from '../rules/key-checks.js'
 import { Refusal } from '../rules/refusal.js'
-import { refusalOf, sendNotFound, sendRefusal } from './error-responses.js'
+import type { Metrics } from './metrics.js'
 
 export interface Logging {
   readonly level: 'silent' | 'error' | 'warn' | 'info' | 'debug'
@@ -47,48 +47,13 @@ export function logRequests(app: FastifyInstance, logging: Logging | undefined):
   })
 }
 
-export interface HttpMetrics {
-  countRequest(request: {
-    readonly method: string
-    /** Pattern of the route, never the URL. Undefined for a request without a route. */
-    readonly route: string | undefined
-    readonly status: number
-    /** Time from the headers to the end of the response. */
-    readonly ms: number
-  }): void
-}
-
 /** Reports responses to the metrics. Call it before the routes are registered. */
-export function observeRequests(app: FastifyInstance, metrics: HttpMetrics): void {
+export function observeRequests(app: FastifyInstance, metrics: Metrics): void {
   app.addHook('onResponse', (request, reply, done) => {
     const { method, routeOptions } = request
     metrics.countRequest({ method, route: routeOptions.url, status: reply.statusCode, ms: reply.elapsedTime })
     done()
   })
-}
-
-export const METRICS_PATH = '/metrics'
-
-const MAX_REQUEST_MS = 10_000
-const MAX_IDLE_MS = 120_000
-const MAX_CONNECTIONS = 100
-
-/** `GET /metrics` on a separate port. It needs no key, so the port must be private. */
-export function createMetricsApp(contentType: string, text: () => Promise<string>): FastifyInstance {
-  const app = fastify({
-    connectionTimeout: MAX_IDLE_MS,
-    requestTimeout: MAX_REQUEST_MS,
-    // On closing, do not wait for scrapes: the next scrape reaches the next process.
-    forceCloseConnections: true,
-  })
-  app.server.maxConnections = MAX_CONNECTIONS
-  app.get(METRICS_PATH, async (_request, reply) => {
-    reply.type(contentType)
-    return await text()
-  })
-  app.setNotFoundHandler(sendNotFound)
-  app.setErrorHandler((error, _request, reply) => sendRefusal(reply, refusalOf(error)))
-  return app
 }
 
 const HEALTH_PATH = '/healthz'

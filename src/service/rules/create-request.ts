@@ -172,8 +172,6 @@ function checkInputBounds(document: ModelDocument, input: ModelInput): void {
     if (!/^https?:\/\//i.test(text) || !URL.canParse(text))
       refuse(`input.${placeText(source)} is not an http(s) or data: URL.`)
   }
-  const huge = pathOfHugeNumber(input, 'input')
-  if (huge !== undefined) refuse(`${huge} is a number outside the range of ±${Number.MAX_VALUE}.`)
   const others = Object.entries(input).filter(
     ([name]) => !media.includes(name) && !(hasPrompt && name === 'prompt'),
   )
@@ -183,20 +181,6 @@ function checkInputBounds(document: ModelDocument, input: ModelInput): void {
       `The parameters other than prompt and media have ${bytes} bytes of JSON together; ` +
         `the limit is ${MAX_PARAMETER_BYTES}.`,
     )
-}
-
-/**
- * Returns the path of a number that is too large, such as 1e999. JSON allows numbers of any size: they are parsed as
- * Infinity, and would be stored as null.
- */
-function pathOfHugeNumber(value: unknown, path: string): string | undefined {
-  if (typeof value === 'number') return Number.isFinite(value) ? undefined : path
-  if (typeof value !== 'object' || value === null) return undefined
-  for (const [name, part] of Object.entries(value)) {
-    const found = pathOfHugeNumber(part, `${path}${path === 'input' ? '.' : '/'}${shortened(name)}`)
-    if (found !== undefined) return found
-  }
-  return undefined
 }
 
 /** Replaces data: URLs (RFC 2397) only in media parameters: a prompt that looks like one stays text. */

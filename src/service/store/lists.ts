@@ -21,6 +21,8 @@ export interface ListedRun extends Omit<StoredRun, 'input'> {
   readonly prompt: string | undefined
   readonly aspectRatio: string | undefined
   readonly key: KeyName | undefined
+  /** Name of its account. */
+  readonly account: string
   /** Price in credits. */
   readonly price: number
   readonly isRefunded: boolean
@@ -97,7 +99,7 @@ const MAX_FILTERED = 50_000
  * PostgreSQL may read all refunds.
  */
 const LISTED_COLUMNS = `${STORED_RUN_COLUMNS}, runs.sequence, runs.key_id, prompt, aspect_ratio, price, crashes, failure, files,
-      keys.name AS key_name,
+      keys.name AS key_name, (SELECT name FROM accounts WHERE accounts.id = runs.account_id) AS account,
       (SELECT amount FROM credits WHERE credits.run_id = runs.id AND credits.kind = 'refund') AS refund`
 const JOIN_KEY = 'LEFT JOIN keys ON keys.id = runs.key_id'
 
@@ -172,36 +174,41 @@ function pageOf<Item extends { readonly sequence: number }>(
 const keyNameOf = ({ key_id, key_name }: Row): KeyName | undefined =>
   key_id === null ? undefined : { id: Number(key_id), name: String(key_name) }
 
+async function runsOf({ all, dialect }: Database, rows: readonly Row[]): Promise<readonly ListedRun[]> {
+  const ids = rows.filter(({ status }) => status === 'succeeded').map(({ id }) => String(id))
+  const list = `SELECT ${OUTPUT_COLUMNS} FROM outputs WHERE run_id ${dialect.inList(':ids')} ORDER BY run_id, position`
+  const outputs = ids.length === 0 ? [] : await all(list, { ids })
+  return rows.map(({ key_id, key_name, files, refund, ...row }) => {
+    const own = outputs.filter(({ run_id }) => run_id === row.id)
+    return {
+      ...summaryOf<ListedRun>(row, own),
+      key: keyNameOf({ key_id, key_name }),
+      isRefunded: refund !== null,
+      isRemoved: own.length > 0 && files !== 'kept',
+    }
+  })
+}
+
+/** Finds the newest row that a page does not scan. `count`: maximum number of rows to scan. */
+async function floorOf(
+  { get, dialect }: Database,
+  table: 'runs' | 'credits',
+  filter: Range,
+  count: number | undefined,
+) {
+  if (count === undefined) return undefined
+  const { sql, values } = whereOf(inRange(table, filter))
+  const row = await get(
+    `SELECT sequence FROM ${table}${filter.accountId === undefined ? '' : dialect.index(`${table}_of_account`)} ${sql}
+     ORDER BY sequence DESC LIMIT 1 OFFSET :count`,
+    { ...values, count },
+  )
+  return row && Number(row.sequence)
+}
+
 export function createListStore(database: Database) {
   const { get, all, dialect } = database
   const { index, inList } = dialect
-
-  async function runsOf(rows: readonly Row[]): Promise<readonly ListedRun[]> {
-    const ids = rows.filter(({ status }) => status === 'succeeded').map(({ id }) => String(id))
-    const list = `SELECT ${OUTPUT_COLUMNS} FROM outputs WHERE run_id ${inList(':ids')} ORDER BY run_id, position`
-    const outputs = ids.length === 0 ? [] : await all(list, { ids })
-    return rows.map(({ key_id, key_name, files, refund, ...row }) => {
-      const own = outputs.filter(({ run_id }) => run_id === row.id)
-      return {
-        ...summaryOf<ListedRun>(row, own),
-        key: keyNameOf({ key_id, key_name }),
-        isRefunded: refund !== null,
-        isRemoved: own.length > 0 && files !== 'kept',
-      }
-    })
-  }
-
-  /** Finds the newest row that a page does not scan. `count`: maximum number of rows to scan. */
-  async function floorOf(table: 'runs' | 'credits', filter: Range, count: number | undefined) {
-    if (count === undefined) return undefined
-    const { sql, values } = whereOf(inRange(table, filter))
-    const row = await get(
-      `SELECT sequence FROM ${table}${filter.accountId === undefined ? '' : index(`${table}_of_account`)} ${sql}
-       ORDER BY sequence DESC LIMIT 1 OFFSET :count`,
-      { ...values, count },
-    )
-    return row && Number(row.sequence)
-  }
 
   return {
     async findAccount(
@@ -214,7 +221,7 @@ export function createListStore(database: Database) {
     async listRuns(filter: RunFilter): Promise<FoundRuns> {
       const { model = '', search = '', limit } = filter
       if (hasNul(model, search)) return { runs: [], next: undefined }
-      const floor = await floorOf('runs', filter, maxLookedAt(filter))
+      const floor = await floorOf(database, 'runs', filter, maxLookedAt(filter))
       const { sql, values } = whereOf(runConditions(filter, floor, dialect))
       // Reads one more run to find out whether another page follows.
       const found = await all(
@@ -222,7 +229,7 @@ export function createListStore(database: Database) {
          ${sql} ORDER BY runs.sequence DESC LIMIT :rows`,
         { ...values, rows: limit + 1 },
       )
-      const { items: runs, next } = pageOf(await runsOf(found), limit, floor)
+      const { items: runs, next } = pageOf(await runsOf(database, found), limit, floor)
       return { runs, next }
     },
     /** Returns the runs in any order. Omits runs of other accounts. */
@@ -230,7 +237,7 @@ export function createListStore(database: Database) {
       // `+ 0` keeps PostgreSQL's planner off the index of the account's runs until a new database has statistics.
       const find = `SELECT ${LISTED_COLUMNS} FROM runs ${JOIN_KEY}
         WHERE runs.id ${inList(':ids')} AND runs.account_id + 0 = :accountId`
-      return await runsOf(await all(find, { ids: ids.filter((id) => !hasNul(id)), accountId }))
+      return await runsOf(database, await all(find, { ids: ids.filter((id) => !hasNul(id)), accountId }))
     },
     /** Newest first. */
     async listAccountKeys({ accountId, before = Number.MAX_SAFE_INTEGER, limit }: AccountPage) {
@@ -246,7 +253,7 @@ export function createListStore(database: Database) {
     async listAccountEntries(filter: EntryFilter): Promise<FoundEntries> {
       const { limit, kind, keyId, fromMs, untilMs } = filter
       const count = isAny(kind, keyId, fromMs, untilMs) ? MAX_FILTERED : undefined
-      const floor = await floorOf('credits', filter, count)
+      const floor = await floorOf(database, 'credits', filter, count)
       const { sql, values } = whereOf(entryConditions(filter, floor))
       const found = await all(
         `SELECT ${ENTRY_COLUMNS}, keys.name AS key_name

@@ -4,7 +4,6 @@
  */
 import type { FastifyInstance } from 'fastify'
 import { readBodies } from '../http/request-body.js'
-import { pagePolicy } from '../rules/page-policy.js'
 import { addAccountRoutes } from './account.js'
 import { addAssetRoutes } from './assets.js'
 import { addAuthRoutes } from './auth.js'
@@ -49,4 +48,14 @@ export async function addPages(app: FastifyInstance, options: SiteOptions): Prom
       addAccountRoutes(pages, site)
     })
   })
+}
+
+/** The Content-Security-Policy of the pages. `urls` are sources of pictures and videos other than the service. */
+function pagePolicy(urls: readonly (string | undefined)[]): string {
+  const origins = urls.flatMap((url) => (url === undefined ? [] : new URL(url).origin))
+  const media = ["'self'", 'data:', ...new Set(origins)].join(' ')
+  return (
+    `default-src 'none'; script-src 'self'; style-src 'self'; img-src ${media}; media-src ${media}; ` +
+    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+  )
 }

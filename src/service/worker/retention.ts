@@ -1,9 +1,14 @@
 /**
  * `--retain 7d`: removes the files of runs that ended before. The database says so first, and the rows of the runs remain:
- * the URL of a removed output responds with 410. Nothing is removed from a folder or bucket that names another database.
+ * the URL of a removed output responds with 410. Nothing is removed from a folder or bucket that names another database. Also
+ * removes the work folders of workers that have ended.
  */
+import { lstat, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { Clock, Disarm } from '../../host/clock.js'
+import { removeFolder } from '../../host/own-folder.js'
+import { errorCode } from '../../host/system-error.js'
 import { OWNER_KEY, type Storage } from '../files/contract.js'
 import type { Store } from '../store/index.js'
 import type { Log } from './log.js'
@@ -11,14 +16,14 @@ import type { Log } from './log.js'
 const SWEEP_EVERY_MS = 3_600_000
 
 export interface RetentionOptions {
-  readonly store: Pick<Store, 'databaseId' | 'expireFiles' | 'filesRemoved'>
+  readonly store: Pick<Store, 'databaseId' | 'expireFiles' | 'filesRemoved' | 'findOwners'>
   readonly storage: Storage
   readonly clock: Clock
   /** Maximum age of files, from the end of their run. If undefined, no file is removed. */
   readonly retainMs: number | undefined
   readonly log: Log
-  /** Removes the work folders of workers that have ended. */
-  removeWorkFolders(): Promise<void>
+  /** The folders in which workers render, as `<worker>/<run>`. */
+  readonly work: string
   /** Called once if the files belong to another database, so that nothing is removed. */
   onForeign(): void
   onError(error: unknown): void
@@ -48,8 +53,8 @@ export class Retention {
 
   /** Returns the number of runs whose files it removed. */
   async sweep(): Promise<number> {
-    const { store, storage, clock, retainMs, log, removeWorkFolders } = this.#options
-    await removeWorkFolders()
+    const { store, storage, clock, retainMs, log } = this.#options
+    await removeAbandonedFolders(this.#options)
     // Also without an age: the first service of a folder owns it.
     if (!(await this.#ownsFiles()) || retainMs === undefined) return 0
     let runs = 0
@@ -86,4 +91,29 @@ export class Retention {
     this.#wasForeign = isForeign
     return !isForeign
   }
+}
+
+/** Minimum age of an abandoned folder. A newer folder may belong to a service that uses another database. */
+const ABANDONED_AFTER_MS = 3_600_000
+
+/** Removes the folders of workers without runs, one hour after the last change in the folder. */
+async function removeAbandonedFolders({ work, store, clock, onError }: RetentionOptions): Promise<void> {
+  const entries = await readdir(work, { withFileTypes: true }).catch(() => [])
+  const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
+  if (names.length === 0) return
+  const owners = new Set(await store.findOwners())
+  for (const name of names.filter((each) => !owners.has(each))) {
+    const path = join(work, name)
+    try {
+      if (clock.now() - (await changedAtMs(path)) > ABANDONED_AFTER_MS) await removeFolder(path)
+    } catch (error) {
+      if (errorCode(error) !== 'ENOENT') onError(error)
+    }
+  }
+}
+
+async function changedAtMs(folder: string): Promise<number> {
+  const paths = [folder, ...(await readdir(folder)).map((name) => join(folder, name))]
+  const stats = await Promise.all(paths.map((path) => lstat(path)))
+  return Math.max(...stats.map(({ mtimeMs }) => mtimeMs))
 }

@@ -84,15 +84,10 @@ describePostgres('on PostgreSQL', () => {
     expect(await store.listUsers(0)).toMatchObject([{ email: 'ann@example.com', account: 'acme' }])
   })
 
-  test('a database of another program is refused, unless a schema for rushes was created in it', async () => {
+  test('a database of another program is shared: its tables are left alone', async () => {
     const url = await temporaryDatabase()
     const server = await sharedPostgres()
     await server.query('CREATE TABLE accounts (x integer)', url)
-    await expect(openPostgresStore(url)).rejects.toMatchObject(
-      usage(/another program/, /CREATE SCHEMA rushes/),
-    )
-    expect(await server.query("SELECT nspname FROM pg_namespace WHERE nspname = 'rushes'", url)).toEqual([])
-    await server.query('CREATE SCHEMA rushes', url)
     await (await openTestStore(url)).ensureAccount({ name: 'acme', credits: 5, nowMs: 0 })
     expect(await server.query('SELECT * FROM public.accounts', url)).toEqual([])
   })
@@ -101,7 +96,9 @@ describePostgres('on PostgreSQL', () => {
     const url = await temporaryDatabase()
     const server = await sharedPostgres()
     await server.query('CREATE SCHEMA rushes; CREATE TABLE rushes.runs (x integer)', url)
-    await expect(openPostgresStore(url)).rejects.toMatchObject(usage(/another program/, /other tables/))
+    await expect(openPostgresStore(url)).rejects.toMatchObject(
+      usage(/tables of another program/, /another database/),
+    )
   })
 
   test('a user without rights, a missing database and a read-only one are refused', async () => {

@@ -86,12 +86,10 @@ async function connect(url: string): Promise<Client> {
 async function checkServer(client: Client, url: string): Promise<void> {
   const { rows } = await client.query(`
     SELECT current_setting('server_version_num')::integer / 10000 AS version,
-      current_setting('server_encoding') AS encoding, pg_is_in_recovery() AS "isReplica",
-      current_setting('transaction_read_only') = 'on' AS "isReadOnly"`)
-  const { version, encoding, isReplica, isReadOnly } = rows[0] as {
+      current_setting('server_encoding') AS encoding, current_setting('transaction_read_only') = 'on' AS "isReadOnly"`)
+  const { version, encoding, isReadOnly } = rows[0] as {
     version: number
     encoding: string
-    isReplica: boolean
     isReadOnly: boolean
   }
   if (version < MIN_VERSION)
@@ -104,11 +102,6 @@ async function checkServer(client: Client, url: string): Promise<void> {
       `${nameOf(url)} has the encoding ${encoding}; rushes needs UTF8.`,
       "Create a database for it: `CREATE DATABASE rushes ENCODING 'UTF8' TEMPLATE template0`.",
     )
-  if (isReplica)
-    throw usageError(
-      `${nameOf(url)} is on a read-only replica.`,
-      'Use the address of the primary server (--database).',
-    )
   if (isReadOnly) throw readOnly(url)
 }
 
@@ -118,32 +111,18 @@ const readOnly = (url: string): RushesError =>
     'Use the primary server (--database), or set default_transaction_read_only to off for this database.',
   )
 
-/**
- * Returns the version of the schema, or 0 if the schema can be created. Throws if the database belongs to another
- * program.
- */
+/** Returns the version of the schema, or 0 if it has none yet. Throws if it belongs to another program. */
 async function findVersion(client: Client, url: string): Promise<number> {
   const { rows } = await client.query(`
-    SELECT to_regnamespace('rushes') IS NOT NULL AS "hasSchema", to_regclass('rushes.format') IS NOT NULL AS "hasFormat",
-      (SELECT count(*)::integer FROM pg_class
-       WHERE relkind IN ('r', 'p', 'f', 'm', 'v') AND relnamespace = to_regnamespace('rushes')) AS tables,
-      EXISTS (
-        SELECT 1 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
-        WHERE relkind IN ('r', 'p', 'f', 'm') AND relpersistence <> 't'
-          AND nspname <> 'information_schema' AND nspname NOT LIKE 'pg\\_%'
-          -- Extensions bring tables of their own.
-          AND NOT EXISTS (SELECT 1 FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = pg_class.oid AND deptype = 'e')
-      ) AS "hasTables"`)
-  const found = rows[0] as { hasSchema: boolean; hasFormat: boolean; tables: number; hasTables: boolean }
-  if (found.hasFormat)
-    return Number((await client.query('SELECT version FROM rushes.format')).rows[0]?.version)
-  const isForeign = found.hasSchema ? found.tables > 0 : found.hasTables
-  if (isForeign)
+    SELECT to_regclass('rushes.format') IS NOT NULL AS "hasFormat",
+      EXISTS (SELECT 1 FROM pg_class WHERE relkind IN ('r', 'p', 'f', 'm', 'v') AND relnamespace = to_regnamespace('rushes'))
+        AS "hasTables"`)
+  const { hasFormat, hasTables } = rows[0] as { hasFormat: boolean; hasTables: boolean }
+  if (hasFormat) return Number((await client.query('SELECT version FROM rushes.format')).rows[0]?.version)
+  if (hasTables)
     throw usageError(
-      `${nameOf(url)} is the database of another program, not of a service.`,
-      found.hasSchema
-        ? 'Its schema "rushes" has other tables. Use another database (--database).'
-        : 'Use a database of its own (`CREATE DATABASE rushes`). To share this one, run `CREATE SCHEMA rushes` in it first.',
+      `The schema "rushes" in ${nameOf(url)} has the tables of another program.`,
+      'Use another database (--database).',
     )
   return 0
 }

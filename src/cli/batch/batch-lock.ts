@@ -1,0 +1,167 @@
+/** The lock file of a running batch: with its journal, its words for errors, and what is done at its end. */
+import { basename, resolve } from 'node:path'
+import { LockFile, removeLeftovers } from '../../batch/lock/file.js'
+import { activeSteps, type PlanStep } from '../../batch/plan/index.js'
+import { RushesError, usageError } from '../../errors.js'
+import { asRushesError } from '../../host/interrupts.js'
+import { describeError } from '../../host/system-error.js'
+import type { BatchName, Journal, JournalRun } from '../../journal/index.js'
+import { listNames } from '../../protocol/text.js'
+import type { Context } from '../context/context.js'
+import { batchCommandLine } from './options.js'
+import type { PreparedBatch } from './prepare.js'
+
+export class BatchLock {
+  readonly file: LockFile
+  readonly name: BatchName
+  /** Undefined if nothing is sent: the disk may be read-only. */
+  readonly journal: Journal | undefined
+  /** The first failed write, which stopped further creates. */
+  failure: RushesError | undefined
+  readonly #ctx: Context
+  readonly #prepared: PreparedBatch
+  readonly #continuation: string
+  /** Rows whose entries another program has changed. */
+  readonly #changed = new Set<string>()
+  readonly #stop = new AbortController()
+
+  static async open(ctx: Context, prepared: PreparedBatch, isConnected: boolean): Promise<BatchLock> {
+    const journal = isConnected ? await ctx.journal().catch(throwUnsent) : undefined
+    const lock = new BatchLock(ctx, prepared, journal)
+    // Also where all is up to date: the last write says only that nothing is in flight.
+    await removeLeftovers(prepared.lockPath)
+    return lock
+  }
+
+  private constructor(ctx: Context, prepared: PreparedBatch, journal: Journal | undefined) {
+    const { lock, lockPath, manifest, plan } = prepared
+    this.#ctx = ctx
+    this.#prepared = prepared
+    this.#continuation = `\`${batchCommandLine(ctx.globals, prepared)}\``
+    this.journal = journal
+    this.name = { id: lock.batch, lockPath: resolve(lockPath) }
+    this.file = new LockFile({
+      path: lockPath,
+      manifest: basename(manifest.path),
+      lock,
+      rows: new Set(activeSteps(plan).flatMap(({ entry, sources }) => [entry.name, ...sources])),
+      clock: ctx.clock,
+      keepsWorking: prepared.isElsewhere && plan.steps.some(isLeftOut),
+      onWritten: (entries) => {
+        const made = [...entries].flatMap(([entry, each]) => (each === undefined ? [] : { entry, ...each }))
+        journal?.recorded(this.name, made)
+      },
+      onFailed: (error) => {
+        this.failure ??= this.#errorFor(error)
+        this.#stop.abort()
+      },
+      onChanged: (names) => {
+        for (const each of names) this.#changed.add(each)
+        this.#stop.abort()
+      },
+    })
+    for (const entry of new Set([...lock.entries.keys(), ...plan.entries.keys()]))
+      if (lock.entries.get(entry) !== plan.entries.get(entry))
+        this.file.change(entry, plan.entries.get(entry))
+  }
+
+  /** Aborted when no further create may be sent because of the lock file. */
+  get noCreates(): AbortSignal {
+    return this.#stop.signal
+  }
+
+  /** Throws the error to show for a failed write before a create. */
+  throwFailed(error: unknown): never {
+    this.#stop.abort()
+    throw this.#errorFor(error)
+  }
+
+  /** Writes what is left. Returns the errors that decide the exit code. */
+  async finish(): Promise<readonly RushesError[]> {
+    const { plan, lockPath } = this.#prepared
+    const errors: RushesError[] = []
+    try {
+      await this.file.end(false)
+      if (this.#isDone()) await this.file.end(true)
+    } catch (thrown) {
+      const error = this.#errorFor(thrown)
+      // All selected files are up to date. Only renamed or removed rows were not recorded, so a warning is enough.
+      if (activeSteps(plan).length === 0) this.#ctx.out.warn(error.message)
+      else errors.push(error)
+    }
+    if (this.#changed.size > 0)
+      errors.push(
+        new RushesError(
+          'download_failed',
+          `${lockPath} was changed while this batch was running (${listNames([...this.#changed])}). This batch stopped creating runs.`,
+          {
+            hint: `Continue with ${this.#continuation}: it goes by the lock file as it is now, and nothing is paid twice.`,
+          },
+        ),
+      )
+    return errors
+  }
+
+  /** Whether no row of this plan is in flight any more. */
+  #isDone(): boolean {
+    const { plan, flights, isElsewhere } = this.#prepared
+    if (isElsewhere && plan.steps.some((step) => this.#hasNoResult(step))) return false
+    if (this.journal === undefined)
+      return plan.steps.every(({ flight, action }) => flight === undefined && action.do !== 'unconfirmed')
+    const open = this.journal.tryRead(() => this.journal?.inFlight(this.name))
+    // Those of renamed rows have their earlier names in the journal.
+    const left = new Set(plan.pairing.leftFlights())
+    const taken = new Set(flights.flatMap((each) => (left.has(each) ? [] : each.row)))
+    const hashes = new Map(plan.steps.map(({ entry, hash }) => [entry.name, hash]))
+    const isOpen = ({ entry = '', identity, row }: JournalRun) =>
+      taken.has(row) || (hashes.has(entry) && [undefined, identity].includes(hashes.get(entry)))
+    return open?.some(isOpen) === false
+  }
+
+  /** A row without a result of its model and input may be in flight in another state folder. */
+  #hasNoResult({ entry, hash, locked }: PlanStep): boolean {
+    const made = this.file.get(entry.name)
+    // The hash of a row that waited for others is not in the plan.
+    return hash === undefined ? made?.run === locked?.run : made?.hash !== hash
+  }
+
+  #errorFor(thrown: unknown): RushesError {
+    const { lockPath } = this.#prepared
+    // A bug is not an error of the file.
+    const error = thrown instanceof Error && 'code' in thrown ? thrown : asRushesError(thrown)
+    if (!this.file.hasWritten) return error instanceof RushesError ? error : neverWritable(lockPath, error)
+    if (error instanceof RushesError)
+      return new RushesError(
+        'download_failed',
+        `${error.message} It was changed while this batch was running.`,
+        { hint: error.hint },
+      )
+    return new RushesError(
+      'download_failed',
+      `Cannot write the lock file ${describeError(error, lockPath)}.`,
+      {
+        hint:
+          'Nothing more is created without it. Accepted runs are in `rushes list`. ' +
+          `When the folder is writable again, continue with ${this.#continuation}.`,
+        cause: error,
+      },
+    )
+  }
+}
+
+/** A row without a result that this batch neither creates nor takes over. */
+const isLeftOut = ({ action, flight, hash, locked }: PlanStep): boolean =>
+  action.do !== 'create' && flight === undefined && (hash === undefined || locked?.hash !== hash)
+
+function throwUnsent(error: unknown): never {
+  throw error instanceof RushesError ? error.with({ consequence: 'Nothing was sent.' }) : error
+}
+
+/**
+ * Error for a lock file that cannot be written. No create was sent, because the lock file is written before the first.
+ */
+export const neverWritable = (path: string, error: unknown): RushesError =>
+  usageError(
+    `Cannot write the lock file ${describeError(error, path)}. Nothing was sent.`,
+    'Check that the folder is writable and that the disk has space.',
+  )

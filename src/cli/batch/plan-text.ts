@@ -1,0 +1,137 @@
+/** Formats a plan and its estimate as rows, lines and JSON. Pure. */
+import { extname } from 'node:path'
+import { outputsOf } from '../../batch/lock/lock.js'
+import { isInPlace, type Plan, type PlanStep, type RowAction } from '../../batch/plan/index.js'
+import { amountOf, amountText } from '../../protocol/price.js'
+import { printable } from '../../protocol/text.js'
+import type { Context } from '../context/context.js'
+import type { CostEstimate, Prices } from '../models/prices.js'
+import { plural } from '../terminal/format.js'
+
+/** Whether every selected run is up to date. */
+export const isAllUpToDate = ({ counts }: Plan): boolean => counts.up_to_date + counts.skip === counts.total
+
+function reasonOf(action: RowAction): string {
+  switch (action.do) {
+    case 'up_to_date':
+    case 'skip':
+      return ''
+    case 'unconfirmed':
+      return action.key ?? ''
+    case 'create': {
+      const { changed = [], why } = action
+      return why === 'out_of_date' ? `${changed.join(', ') || 'input'} changed` : why
+    }
+    default:
+      return action.why
+  }
+}
+
+/** Returns action, name, file and reason, with the values of the JSON form. */
+export const stepCells = ({ entry, file, action }: PlanStep): readonly string[] =>
+  [action.do, entry.name, file, reasonOf(action)].map(printable)
+
+/** Returns action, name, file and reason as words for people. */
+export function stepWords(step: PlanStep): readonly string[] {
+  const { action, entry } = step
+  let reason = reasonOf(action)
+  if (action.do === 'create' && action.why === 'missing') reason = 'never created'
+  if (action.do === 'download' && action.why === 'missing') reason = 'file missing'
+  return [action.do.replaceAll('_', ' '), entry.name, expectedFile(step), reason].map(printable)
+}
+
+const USUAL_EXTENSIONS: Readonly<Record<string, string>> = { image: '.png', video: '.mp4' }
+
+/** The file with the extension of the row's last output, or else with the usual one of its kind. */
+function expectedFile({ entry, file, locked }: PlanStep): string {
+  const extension = extname(locked?.file ?? '') || USUAL_EXTENSIONS[entry.kind ?? '']
+  return extension === undefined ? file : file.replaceAll('.{ext}', extension)
+}
+
+/** All keys are always present. Unknown values are null. */
+export const stepJson = ({ entry, model, hash, file, action, sources, locked, outputs }: PlanStep) => ({
+  name: entry.name,
+  action: action.do,
+  reason: reasonOf(action) || null,
+  kind: entry.kind ?? null,
+  model: model ?? null,
+  hash: hash ?? null,
+  file,
+  run: action.do === 'download' ? action.run : null,
+  uses: sources,
+  /** Those in the lock file. */
+  outputs: outputsOf(locked).map(({ file: known, sha256, bytes }, at) => {
+    const fact = outputs[at]?.fact ?? { is: 'missing' }
+    const there = isInPlace(fact, sha256) ? 'in_place' : 'different'
+    return {
+      file: outputs[at]?.file ?? known,
+      sha256,
+      bytes,
+      state: fact.is === 'missing' ? 'missing' : there,
+    }
+  }),
+  line: entry.at.line,
+})
+
+const ACTION_WORDS: readonly (readonly [RowAction['do'], string])[] = [
+  ['up_to_date', 'up to date'],
+  ['download', 'to download'],
+  ['create', 'to create'],
+  ['unconfirmed', 'unconfirmed'],
+  ['conflict', 'with a conflicting file'],
+  ['blocked', 'blocked'],
+  ['skip', 'skipped'],
+]
+
+/** `5 runs: 3 up to date, 2 to create. Estimate: 3 credits` */
+export function planLine({ globals }: Context, plan: Plan, prices: Prices): string {
+  const { counts } = plan
+  const parts = ACTION_WORDS.filter(([action]) => counts[action] > 0).map(
+    ([action, words]) => `${counts[action]} ${words}`,
+  )
+  const runs = [plural(counts.total, 'run'), parts.join(', ')].filter(Boolean).join(': ')
+  return `${runs}${estimateNote(sumPlan(plan, prices), globals)}`
+}
+
+/** Returns the notes to print beside the rows of a plan. */
+export function notesOf({ renamed, leftover }: Plan): readonly string[] {
+  const notes = renamed.map(({ from, to }) => `"${from}" was renamed to "${to}" (same model and input)`)
+  if (leftover.length > 0) {
+    const names = leftover.map(({ name, file }) => `${name} (${file})`)
+    notes.push(`no longer in the manifest, kept in the lock file while the file exists: ${names.join(', ')}`)
+  }
+  return notes
+}
+
+/** All keys are always present. Unknown values are null. */
+export const leftRunsJson = ({ left }: Plan) =>
+  left.map(({ flight: { name, run, key }, why }) => ({ name, run: run ?? null, key: key ?? null, why }))
+
+export const pricedRun = ({ entry: { kind, input }, model }: PlanStep) => ({ model, kind, input })
+
+/** Sums the estimates of all runs that a plan may create. */
+export const sumPlan = ({ steps }: Plan, prices: Prices): CostEstimate =>
+  prices.sum(steps.filter(({ action }) => action.do === 'create').map(pricedRun))
+
+/** Returns the end of a summary line: `. Estimate: 4.8 USD (2 runs without a price)`. Empty without runs. */
+export function estimateNote(
+  { runs, millionths, withoutPrice, currency }: CostEstimate,
+  { local }: { readonly local: boolean },
+): string {
+  if (runs === 0) return ''
+  const unpriced = withoutPrice === 0 ? '' : `${plural(withoutPrice, 'run')} without a price`
+  if (runs === withoutPrice) return `. No estimate: ${unpriced}`
+  const isFree = local && millionths === 0 && withoutPrice === 0
+  const more = isFree ? ', because local runs are free' : unpriced && ` (${unpriced})`
+  return `. Estimate: ${amountText(millionths, currency)}${more}`
+}
+
+/** Keys of the summaries. Null without a price: for a model, and for all runs together. */
+export const estimateJson = ({ runs, millionths, withoutPrice, currency, byModel }: CostEstimate) => ({
+  estimate: runs > 0 && runs === withoutPrice ? null : amountOf(millionths),
+  currency,
+  without_price: withoutPrice,
+  estimates: Object.fromEntries(
+    [...byModel].map(([model, sum]) => [model, sum.withoutPrice > 0 ? null : amountOf(sum.millionths)]),
+  ),
+})

@@ -65,56 +65,35 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       await add('four', { kind: 'video', model: 'acme/large' })
       const { runs, next } = await store.listRuns({ accountId, limit: 10 })
       expect(next).toBeUndefined()
-      const shown = { prompt: 'a fox', aspectRatio: undefined }
-      const account = {
+      expect(
+        runs.map((run) => [run.id, run.status, run.key?.name, run.isRefunded, run.finishedAtMs]),
+      ).toEqual([
+        ['four', 'queued', 'ci', false, undefined],
+        ['three', 'processing', 'ci', false, undefined],
+        ['two', 'failed', undefined, true, 9],
+        ['one', 'succeeded', 'ci', false, 9],
+      ])
+      expect(runs[2]?.failure).toEqual({ ...FAILURE, message: 'no. Its price was refunded.' })
+      expect(runs[3]).toEqual({
+        id: 'one',
+        sequence: expect.any(Number),
         accountId,
-        account: 'acme',
+        key: { id: keyId, name: 'ci' },
+        model: 'acme/small',
+        kind: 'image',
+        prompt: 'a fox',
+        aspectRatio: undefined,
         price: 2,
         isRefunded: false,
+        status: 'succeeded',
+        outputs: OUTPUTS.map((output) => ({ ...output, token: 'of one' })),
+        failure: undefined,
         crashes: 0,
         isRemoved: false,
-      }
-      const same = { ...shown, ...account, model: 'acme/small', kind: 'image' }
-      const times = { createdAtMs: 1, startedAtMs: 5, finishedAtMs: 9 }
-      const key = { id: keyId, name: 'ci' }
-      const unfinished = { outputs: [], failure: undefined, finishedAtMs: undefined }
-      const sequence = expect.any(Number)
-      expect(runs).toEqual([
-        {
-          ...same,
-          ...unfinished,
-          id: 'four',
-          kind: 'video',
-          model: 'acme/large',
-          status: 'queued',
-          key,
-          sequence,
-          createdAtMs: 1,
-          startedAtMs: undefined,
-        },
-        { ...same, ...times, ...unfinished, id: 'three', status: 'processing', key, sequence },
-        {
-          ...same,
-          ...times,
-          id: 'two',
-          status: 'failed',
-          isRefunded: true,
-          outputs: [],
-          failure: { ...FAILURE, message: 'no. Its price was refunded.' },
-          key: undefined,
-          sequence,
-        },
-        {
-          ...same,
-          ...times,
-          id: 'one',
-          status: 'succeeded',
-          outputs: OUTPUTS.map((output) => ({ ...output, token: 'of one' })),
-          failure: undefined,
-          key,
-          sequence,
-        },
-      ])
+        createdAtMs: 1,
+        startedAtMs: 5,
+        finishedAtMs: 9,
+      })
       const found = await store.findRuns(['one', 'three', 'theirs', 'none', 'o\0'], accountId)
       expect([...found].sort((a, b) => b.sequence - a.sequence)).toEqual([runs[1], runs[3]])
       expect(await store.findRuns([], accountId)).toEqual([])

@@ -9,13 +9,13 @@ import {
   bash,
   createPlace,
   filesBelow,
+  ONE_PIXEL_PNG,
   quoted,
   rushes,
   type Service,
   serve,
   start,
-} from '../support/binary.js'
-import { ONE_PIXEL_PNG } from '../support/engines.js'
+} from '../support/index.js'
 
 const MANIFEST = `defaults: { kind: image }
 runs:

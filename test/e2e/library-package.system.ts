@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createPlace, filesBelow, type Place, type Service, serve, start } from '../support/binary.js'
+import { createPlace, filesBelow, type Place, type Service, serve, start } from '../support/index.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const TSC = createRequire(import.meta.url)
@@ -149,7 +149,8 @@ describe('the package', () => {
 function compile(folder: string, modules: Readonly<Record<string, string>>): string {
   mkdirSync(join(project, folder))
   writeFileSync(join(project, folder, 'tsconfig.json'), JSON.stringify(TSCONFIG))
-  for (const [name, text] of Object.entries(modules)) writeFileSync(join(project, folder, `${name}.mts`), text)
+  for (const [name, text] of Object.entries(modules))
+    writeFileSync(join(project, folder, `${name}.mts`), text)
   const words = [TSC, '-p', join(project, folder)]
   return spawnSync(process.execPath, words, { encoding: 'utf8' }).stdout
 }

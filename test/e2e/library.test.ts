@@ -1,7 +1,8 @@
 /** The library as another program imports it. */
 import { pathToFileURL } from 'node:url'
 import { expect, it } from 'vitest'
-import { createPlace, DIST, filesBelow, type Place, start } from '../support/binary.js'
+import { DIST } from '../support/binary.js'
+import { createPlace, filesBelow, type Place, start } from '../support/index.js'
 
 const LIBRARY = new URL('index.js', pathToFileURL(DIST)).href
 

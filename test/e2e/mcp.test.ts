@@ -4,11 +4,17 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { BINARY, type Place, type Service, start } from '../support/binary.js'
-import { rowsOf } from '../support/journal.js'
+import {
+  BINARY,
+  type Place,
+  personAt,
+  rowsOf,
+  type Service,
+  serveQuickly,
+  start,
+  until,
+} from '../support/index.js'
 import { resultOf } from '../support/mcp.js'
-import { personAt, serveQuickly } from '../support/quick-service.js'
-import { until } from '../support/until.js'
 
 const clients: Client[] = []
 afterAll(() => Promise.all(clients.map((client) => client.close())))
@@ -56,7 +62,11 @@ async function askedForVideo(place: Place) {
   await server.prints('stdout', /"id":1/)
   send({ method: 'notifications/initialized' })
   server.stdin.write('not json\n')
-  send({ id: 2, method: 'tools/call', params: { name: 'create_video', arguments: { prompt: 'x', wait: false } } })
+  send({
+    id: 2,
+    method: 'tools/call',
+    params: { name: 'create_video', arguments: { prompt: 'x', wait: false } },
+  })
   return server
 }
 

@@ -4,21 +4,21 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import {
   createPlace,
+  onePixel,
   type Place,
   processesOf,
   rushes,
   type Service,
   serve,
   start,
-} from '../support/binary.js'
+  until,
+} from '../support/index.js'
 import {
   canRestartPostgres,
   describePostgres,
   sharedPostgres,
   temporaryDatabase,
 } from '../support/postgres.js'
-import { onePixel } from '../support/quick-service.js'
-import { until } from '../support/until.js'
 
 const ENGINE = /rushes-engine/
 

@@ -3,8 +3,16 @@ import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { bash, createPlace, type Place, type Running, rushes, serve, start } from '../support/binary.js'
-import { quickEngines } from '../support/quick-service.js'
+import {
+  bash,
+  createPlace,
+  type Place,
+  quickEngines,
+  type Running,
+  rushes,
+  serve,
+  start,
+} from '../support/index.js'
 
 const startServing = (place: Place, words: readonly string[]): Running =>
   start(place, ['serve', '--port', '0', ...words], { stdin: 'ignore' })

@@ -8,16 +8,18 @@ import { createStyle } from '../../src/cli/terminal/style.js'
 import {
   BINARY,
   bash,
+  createCliService,
   createPlace,
   type Environment,
   type Place,
+  personAt,
+  quickEngines,
   quoted,
   type Running,
   type Service,
+  serveQuickly,
   start,
-} from '../support/binary.js'
-import { createCliService } from '../support/cli.js'
-import { personAt, quickEngines, serveQuickly } from '../support/quick-service.js'
+} from '../support/index.js'
 
 const HIDE = '\u001b[?25l'
 const SHOW = '\u001b[?25h'

@@ -26,7 +26,6 @@ const SKIPPED: readonly (readonly [begins: string, why: string])[] = [
   ['rushes run video --local --engine ', 'needs a server of models'],
   ['rushes models import ', 'needs fal or Replicate: cli/imports/import.test.ts'],
   ['rushes run image --local --model fal-ai/', 'needs fal'],
-  ['rushes doctor --models', 'needs servers of models: cli/doctor-models.test.ts'],
   ['rushes admin run ', 'needs a run of another kind: service/jobs.test.ts'],
   ['rushes batch examples/', 'needs a copy of the examples: examples.test.ts'],
   [

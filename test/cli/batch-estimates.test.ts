@@ -265,7 +265,7 @@ describe('the prices of a list that is a day old', () => {
     passDay(undefined)
     const { code, stderr } = await run(['--max-cost', '10'])
     expect({ code, created: created() }).toEqual({ code: 2, created: [] })
-    expect(stderr).toContain("error: The service's list of models could not be read since 2026-01-01")
+    expect(stderr).toContain('error: The prices of the service are more than a day old and could not be read')
     // A plan shows the same row, works offline, and changes nothing.
     expect((await run(['--dry-run'])).stderr).toContain('1 run: 1 to create. Estimate: 1 credit')
     passDay(11)

@@ -32,22 +32,15 @@ function createLines() {
   return { run, preview, clock, file: (name: string) => join(home, name) }
 }
 
-const sizeOfPng = (path: string): string => {
-  const bytes = readFileSync(path)
-  return `${bytes.readUInt32BE(16)}x${bytes.readUInt32BE(20)}`
-}
-
-it('draws with a model server without a document: its name, its own size, and a seed that repeats the picture', async () => {
+it('draws with a model server without a document: its name, and a seed that repeats the picture', async () => {
   const server = await createImagesServer('sdcpp')
   const { run, file, preview } = createLines()
   const engine = `images:${server.url}/v1`
   const made = await run(['run', 'image', '--local', '--engine', engine, 'a red fox', '-o', file('a.png')])
   expect(made).toMatchObject({ code: 0, stdout: `${file('a.png')}\n` })
-  expect(made.stderr).toContain(`Model: 127.0.0.1/sd-cpp-local (images at ${server.url}/v1), 512x512.\n`)
-  expect(sizeOfPng(file('a.png'))).toBe('512x512')
+  expect(made.stderr).toContain(`Model: 127.0.0.1/sd-cpp-local (images at ${server.url}/v1).\n`)
   const wide = ['run', 'image', '--engine', engine, 'a fox', '--aspect-ratio', '16:9', '-o', file('b.png')]
   expect(await run(wide)).toMatchObject({ code: 0 })
-  expect(sizeOfPng(file('b.png'))).toBe('704x384')
 
   const { input } = JSON.parse((await run(['show', '--last', '--local', '--json'])).stdout)
   expect(await run([...wide.slice(0, -1), file('c.png'), '--seed', String(input.seed)])).toMatchObject({
@@ -57,25 +50,25 @@ it('draws with a model server without a document: its name, its own size, and a 
   expect(preview.jobs).toEqual([])
 })
 
-it.each(['images:%/v1', 'sdcpp:%'])(
-  'draws by the own interface of stable-diffusion.cpp where the server has it, with its parameters from the first command on: %s',
-  async (form) => {
-    const server = await createSdcppServer({ modes: ['img_gen', 'vid_gen'] })
-    const { run, file } = createLines()
-    const engine = form.replace('%', server.url)
-    const line = ['run', 'image', '--engine', engine, 'a fox', '--steps', '4', '-o', file('a.png')]
-    const made = await run(line)
-    expect(made).toMatchObject({ code: 0 })
-    expect(made.stderr).toContain(`Model: 127.0.0.1/v1-5 (sdcpp at ${server.url}), 512x512.\n`)
-    expect(server.jobs[0]?.fields).toMatchObject({ width: 512, sample_params: { sample_steps: 4 } })
-    // The server is asked once, although its parameters are flags of the line.
-    expect(server.count('GET /sdcpp/v1/capabilities')).toBe(1)
-    const film = ['run', 'video', '--engine', engine, 'it runs', '-o', file('a.webm')]
-    expect(await run(film)).toMatchObject({ code: 0 })
-    expect(server.jobs[1]).toMatchObject({ kind: 'vid_gen', fields: { width: 832, height: 480 } })
-    expect(await run(['run', 'image', '--engine', engine, 'a', '--steps', '101'])).toMatchObject({ code: 2 })
-  },
-)
+it('draws with stable-diffusion.cpp in its own size, with its parameters from the first command on', async () => {
+  const server = await createSdcppServer({ modes: ['img_gen', 'vid_gen'] })
+  const { run, file } = createLines()
+  const engine = `sdcpp:${server.url}`
+  const line = ['run', 'image', '--engine', engine, 'a fox', '--steps', '4', '-o', file('a.png')]
+  const made = await run(line)
+  expect(made).toMatchObject({ code: 0 })
+  expect(made.stderr).toContain(`Model: 127.0.0.1/v1-5 (sdcpp at ${server.url}), 512x512.\n`)
+  expect(server.jobs[0]?.fields).toMatchObject({ width: 512, sample_params: { sample_steps: 4 } })
+  // The server is asked once, although its parameters are flags of the line.
+  expect(server.count('GET /sdcpp/v1/capabilities')).toBe(1)
+  const wide = ['run', 'image', '--engine', engine, 'a fox', '--aspect-ratio', '16:9', '-o', file('b.png')]
+  expect(await run(wide)).toMatchObject({ code: 0 })
+  expect(server.jobs[1]?.fields).toMatchObject({ width: 704, height: 384 })
+  const film = ['run', 'video', '--engine', engine, 'it runs', '-o', file('a.webm')]
+  expect(await run(film)).toMatchObject({ code: 0 })
+  expect(server.jobs[2]).toMatchObject({ kind: 'vid_gen', fields: { width: 832, height: 480 } })
+  expect(await run(['run', 'image', '--engine', engine, 'a', '--steps', '101'])).toMatchObject({ code: 2 })
+})
 
 it('renders a run that was interrupted with the flag of the hint, and without it', async () => {
   const server = await createImagesServer('sglang')

@@ -178,7 +178,9 @@ runs:
   expect(await batch()).toMatchObject({ code: 0 })
   expect(sent()).toHaveLength(3)
   writeFileSync(file('mask.png'), pictureOf('another'))
-  expect((await run('batch', file('shots.yaml'), '--local', '--dry-run')).stdout).toMatch(/mask_url/)
+  expect((await run('batch', file('shots.yaml'), '--local', '--dry-run')).stdout).toMatch(
+    /film\.png\tinput changed/,
+  )
   expect(await batch()).toMatchObject({ code: 0 })
   expect(sent()).toHaveLength(4)
   expect(sent()[3]?.mask_url).toBe(dataUrl(pictureOf('another')))

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { checkList, findKept } from '../../src/cli/models/kept-list.js'
+import { checkList, findKept } from '../../src/cli/models/model-files.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import { MODELS_PATH } from '../../src/protocol/id.js'
 import { PREVIEW_DOCUMENTS, type ServedModel } from '../../src/service/models/served-model.js'
@@ -61,13 +61,13 @@ async function homeWith(...documents: readonly unknown[]) {
 
 describe('a kept list', () => {
   it('has the documents by their names', () => {
-    const { warning, ...list } = checkList([CINEMA, STILL, { ...CINEMA, name: 'a/"b\\' }])
+    const { warning, models } = checkList([CINEMA, STILL, { ...CINEMA, name: 'a/"b\\' }])
     expect(warning).toBeUndefined()
     for (const name of ['acme/cinema-2', 'acme/still-2', 'a/"b\\'])
-      expect(findKept(list, name)?.name).toBe(name)
+      expect(findKept(models, name)).toMatchObject({ name })
     for (const name of ['acme/still', 'still-2', '__proto__', 'toString'])
-      expect(findKept(list, name)).toBeUndefined()
-    expect(findKept({ invalid: [], documents: { 'a/b': '{"name":' } }, 'a/b')).toBeUndefined()
+      expect(findKept(models, name)).toBeUndefined()
+    expect(findKept({ 'a/b': '{"name":' }, 'a/b')).toBeUndefined()
   })
 
   it('leaves out what is not valid, and says it in one sentence', () => {
@@ -91,19 +91,18 @@ describe('a kept list', () => {
       { name: 'acme/sound', kind: 'audio' },
       STILL,
     ]
-    const { documents, invalid, warning } = checkList([...hostile, STILL])
-    expect(Object.keys(documents)).toEqual(['acme/still-2'])
-    expect(invalid).toEqual(
-      expect.arrayContaining(['acme/many', 'acme/deep', 'acme/contradiction', 'acme/sound']),
-    )
-    expect(warning).toMatch(/^The service's list has 11 invalid models: number 1 \(.*and 8 more/)
+    const { models, warning } = checkList([...hostile, STILL])
+    expect(findKept(models, 'acme/still-2')).toMatchObject({ name: 'acme/still-2' })
+    for (const name of ['acme/many', 'acme/deep', 'acme/contradiction', 'acme/sound'])
+      expect(findKept(models, name)).toBe('invalid')
+    expect(warning).toMatch(/^The service's list has 10 invalid models: number 1 \(/)
     expect(warning).not.toMatch(/[\u0000-\u001f\u202e]/)
     expect(({} as { type?: unknown }).type).toBeUndefined()
   })
 
   it('of 5,000 models is read', () => {
     const models = Array.from({ length: 5_000 }, (_, at) => ({ ...STILL, name: `acme/still-${at}` }))
-    expect(findKept(checkList(models), 'acme/still-4999')?.name).toBe('acme/still-4999')
+    expect(findKept(checkList(models).models, 'acme/still-4999')).toMatchObject({ name: 'acme/still-4999' })
   })
 })
 
@@ -234,7 +233,10 @@ describe('the list of a service', () => {
     }
     for (const [answer, note] of [
       [fetch, ''],
-      [silent, 'The service did not send its list of models. This one is from 2026-01-01.\n'],
+      [
+        silent,
+        'warning: The service did not send its list of models and prices. This one is from 2026-01-01.\n',
+      ],
     ] as const)
       expect(await run(['models'], { env, fetch: answer })).toMatchObject({
         ...{ code: 0, stderr: note, stdout: expect.stringContaining(rows) },

@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { Prices } from '../../src/cli/models/prices.js'
+import { Prices, readPrices } from '../../src/cli/models/prices.js'
 import type { ModelDocument } from '../../src/protocol/models.js'
 import { createCliService, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
 import { createInstantEngine } from '../support/engines.js'
@@ -123,81 +123,63 @@ describe('a price', () => {
   const models = { find: (name: string) => (name === document.name ? document : undefined) }
   const name = document.name
 
-  it.each<[string, unknown, number | undefined, readonly string[]]>([
-    ['of the document, which is in credits', undefined, undefined, []],
-    ['of the document, if the config names others', { 'acme/x': { run: 1 } }, undefined, []],
-    ['of the config', { [name]: { run: 0.5 } }, 500_000, []],
-    ['of the config, of nothing', { [name]: { run: 0 } }, 0, []],
+  /** The prices of a profile, with their problems. */
+  function openOf(prices: unknown, currency = 'USD') {
+    const problems: string[] = []
+    const own = readPrices(prices, (each) => models.find(each)?.input, problems)
+    return { opened: new Prices(models, currency, own), problems }
+  }
+
+  it.each<[string, unknown, number | undefined, string?]>([
+    ['of the document, which is in credits', {}, undefined],
+    ['of the document, if the config names others', { 'acme/x': { run: 1 } }, undefined],
+    ['of the config', { [name]: { run: 0.5 } }, 500_000],
+    ['of the config, of nothing', { [name]: { run: 0 } }, 0],
     [
       'of the config, with the defaults of the document',
       { [name]: { run: 0.5, factors: { steps: { 20: 2 } } } },
       1_000_000,
-      [],
     ],
     [
       'that is not valid',
       { [name]: { run: '0.5', factors: { size: {} } } },
       undefined,
-      [
-        'prices.acme/still-2.run must be a number from 0 to 1000000000 with at most six decimals; ' +
-          'prices.acme/still-2.factors.size is not a property of the input',
-      ],
+      'prices.acme/still-2.run must be a number from 0 to 1000000000 with at most six decimals; ' +
+        'prices.acme/still-2.factors.size is not a property of the input',
     ],
     [
       'with a wrong key',
       { [name]: { run: 1, factor: {} } },
       undefined,
-      ['prices.acme/still-2.factor is not a key of a price: run, factors'],
+      'prices.acme/still-2.factor is not a key of a price: run, factors',
     ],
-    ['of a list', [{ run: 1 }], undefined, ['prices must be an object by name of the model']],
-    [
-      'of a text',
-      '{"acme/still-2": {"run": 1}}',
-      undefined,
-      ['prices must be an object by name of the model'],
-    ],
-  ])('%s', (_, prices, millionths, warnings) => {
-    const warned: string[] = []
-    const opened = new Prices({ currency: 'USD', models, prices, warn: (text) => warned.push(text) })
+    ['of a list', [{ run: 1 }], undefined, 'prices must be an object by name of the model'],
+  ])('%s', (_, prices, millionths, problem) => {
+    const { opened, problems } = openOf(prices)
     const estimate = millionths === undefined ? undefined : { millionths, currency: 'USD' }
-    for (let count = 0; count < 2; count++)
-      expect(opened.estimate({ model: name, kind: 'image', input: {} })).toEqual(estimate)
-    expect(warned).toEqual(warnings)
+    expect(opened.estimate({ model: name, kind: 'image', input: {} })).toEqual(estimate)
+    expect(problems.join('; ')).toBe(problem ?? '')
   })
 
-  it.each([undefined, null, { 'acme/x': { run: 1 } }])('of the document counts in credits: %j', (prices) => {
-    const opened = new Prices({ currency: 'credits', models, prices })
+  it('of the document counts in credits', () => {
+    const { opened } = openOf({ 'acme/x': { run: 1 } }, 'credits')
     expect(opened.estimate({ model: name, kind: 'image', input: {} })).toEqual({
       millionths: 3_000_000,
       currency: 'credits',
     })
   })
 
-  it('of a model without a document is checked against the built-in schema of its kind, until it has one', () => {
-    const warned: string[] = []
-    let known: ModelDocument | undefined
-    const prices = { [name]: { run: 1, factors: { steps: { 20: 3 } } } }
-    const opened = new Prices({
-      ...{ currency: 'USD', models: { find: () => known }, prices, warn: (text) => warned.push(text) },
-    })
-    const estimate = () => opened.estimate({ model: name, kind: 'image', input: {} })?.millionths
-    expect([estimate(), estimate()]).toEqual([undefined, undefined])
-    expect(warned).toEqual(['prices.acme/still-2.factors.steps is not a property of the input'])
-    known = document
-    expect(estimate()).toBe(3_000_000)
-  })
-
   it('of an input that is not known is the highest one', () => {
     const factors = { steps: { 20: 0.5, 30: 4 }, hd: { true: 0.1 } }
-    const opened = new Prices({ currency: 'USD', prices: { 'acme/x': { run: 1, factors } } })
+    const { opened } = openOf({ 'acme/x': { run: 1, factors } })
     expect(opened.estimate({ model: 'acme/x', kind: undefined, input: undefined })?.millionths).toBe(
       4_000_000,
     )
   })
 
-  it('of a model whose kind is not known is not checked', () => {
-    const prices = { 'acme/x': { run: 1, factors: { speed: { fast: 3 } } }, constructor: { run: 9 } }
-    const opened = new Prices({ currency: 'USD', models, prices })
+  it('of a model without a document is not checked against a schema', () => {
+    const prices = { 'acme/x': { run: 1, factors: { speed: { fast: 3 } } } }
+    const { opened } = openOf(prices)
     const estimate = (model: string, input: Readonly<Record<string, unknown>>) =>
       opened.estimate({ model, kind: undefined, input })?.millionths
     expect(estimate('acme/x', { speed: 'fast' })).toBe(3_000_000)

@@ -526,20 +526,24 @@ export function storeContract(open: () => Store | Promise<Store>): void {
           }
         },
       ],
-    ])('stays charged: a run with a create in flight that %s', async (_, end) => {
-      const { store, accountId } = await createStore()
-      await store.addRun(newRun({ id: 'paid', accountId, price: 7 }), () => {})
-      await claimRun(store, 'me')
-      await store.saveJob(held('paid'), { intent: { id: 'i', sentAtMs: 1, endpoint: 'model' } })
-      await end(store)
-      expect(await store.findRun('paid', accountId)).toMatchObject({
-        status: 'failed',
-        failure: {
-          code: 'outcome_unknown',
-          message: expect.stringMatching(/^The provider may have accepted/),
-        },
-      })
-      expect(await store.verify()).toMatchObject({ problems: [], unknown: ['paid'], credits: 93 })
+    ])('stays charged: a run with a create in flight, or with a paid job, that %s', async (_, end) => {
+      const place = { type: 'fal', origin: 'https://queue.fal.run', costs: true }
+      const intent = { id: 'i', sentAtMs: 1, endpoint: 'model' }
+      for (const job of [{ intent }, { handle: { id: 'job_1', place } }]) {
+        const { store, accountId } = await createStore()
+        await store.addRun(newRun({ id: 'paid', accountId, price: 7 }), () => {})
+        await claimRun(store, 'me')
+        await store.saveJob(held('paid'), job)
+        await end(store)
+        expect(await store.findRun('paid', accountId)).toMatchObject({
+          status: 'failed',
+          failure: {
+            code: 'outcome_unknown',
+            message: expect.stringMatching(/^The provider may have accepted/),
+          },
+        })
+        expect(await store.verify()).toMatchObject({ problems: [], unknown: ['paid'], credits: 93 })
+      }
     })
 
     test('accepts a decision of an operator, unlike any other run', async () => {

@@ -2,37 +2,22 @@
 import type { Command } from 'commander'
 import { onOneLine, printable } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
-import { exitCodeFor, type Finding } from '../doctor/finding.js'
+import type { Finding } from '../doctor/checks.js'
 import { wrapWords } from '../terminal/format.js'
 
 export function register(command: Command, { run }: CommandEnvironment, examine = doctorCommand): void {
-  command
-    .option(
-      '--models [path]',
-      'Check only the model servers of this file or folder (default: local.models, else those on this machine)',
-    )
-    .action((options: DoctorOptions) => run(command, (ctx) => examine(ctx, options)))
-}
-
-export interface DoctorOptions {
-  /** True without a path. */
-  readonly models?: string | true
+  command.action(() => run(command, (ctx) => examine(ctx)))
 }
 
 /** Prints each finding as soon as its check is done. */
-export async function doctorCommand(ctx: Context, { models }: DoctorOptions = {}): Promise<number> {
+export async function doctorCommand(ctx: Context): Promise<number> {
+  const { checkAll, exitCodeFor } = await import('../doctor/checks.js')
   const found: Finding[] = []
-  for await (const finding of findingsOf(ctx, models)) {
+  for await (const finding of checkAll(ctx)) {
     found.push(finding)
     print(ctx, finding)
   }
   return exitCodeFor(found)
-}
-
-async function* findingsOf(ctx: Context, models: DoctorOptions['models']): AsyncGenerator<Finding> {
-  if (models === undefined) return yield* (await import('../doctor/checks.js')).checkAll(ctx)
-  const { checkModelServers } = await import('../doctor/model-servers.js')
-  yield* await checkModelServers(ctx, models === true ? undefined : models)
 }
 
 const LABELS = { ok: 'ok', warning: 'warning', failed: 'failed', skipped: '-' } as const

@@ -167,7 +167,12 @@ async function listOf(
   address: string,
   client: ApiClient,
 ): Promise<readonly unknown[] | undefined> {
-  const ask = { clock, signal: interrupts.first, warn: out.warn, models: client.models }
+  const ask = {
+    clock,
+    signal: interrupts.first,
+    warn: out.warn,
+    models: (at: AbortSignal) => client.models(at),
+  }
   const outcome = await new KnownModels({ configFolder, stateFolder, address, ask }).ask()
   return outcome.kind === 'list' ? outcome.models : undefined
 }

@@ -8,8 +8,8 @@ import type { SourceProblem } from '../../service/models/read-documents.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { choiceOption, orList } from '../flags/values.js'
 import type { ImportOptions } from '../imports/import-model.js'
-import { addModel, findAdded, listAdded, removeModel } from '../models/added-models.js'
 import { builtInDocument, type KnownModels } from '../models/known-models.js'
+import { addModel, findAdded, listAdded, removeModel } from '../models/model-files.js'
 import { openPrices } from '../models/prices.js'
 import {
   pricedJson,
@@ -71,11 +71,6 @@ export async function modelsCommand(ctx: Context, { name, refresh }: ModelsOptio
   await askForModels(ctx, models, refresh)
   if (name === undefined) {
     printModels(ctx.out, await shownModels(ctx, models), await openPrices(ctx))
-    const invalid = models.invalid().map(printable)
-    if (invalid.length > 0)
-      ctx.out.warn(
-        `The model files of ${shortened(invalid.join(', '))} are not valid. Use these models with --input.`,
-      )
     return 0
   }
   const kind = KINDS.find((each) => each === name)
@@ -97,14 +92,7 @@ async function askForModels(ctx: Context, models: KnownModels, isRequired: boole
       'Leave out --refresh or --local.',
     )
   const outcome = await models.ask()
-  const { listedAtMs } = models
-  if (!isRequired) {
-    if (outcome.kind === 'failed' && listedAtMs !== undefined)
-      ctx.out.note(
-        `The service did not send its list of models. This one is from ${new Date(listedAtMs).toISOString().slice(0, 10)}.`,
-      )
-    return
-  }
+  if (!isRequired) return
   if (outcome.kind === 'failed') throw outcome.error
   const address = await ctx.address()
   if (outcome.kind === 'none') ctx.out.note(`${address} has no list of models: ${outcome.reason}.`)
@@ -204,7 +192,8 @@ async function readDocumentsOf(
 async function removeCommand(ctx: Context, name: string): Promise<number> {
   const isRemoved = await changing(() => removeModel(ctx.configFolder, name))
   if (!isRemoved) {
-    const names = listAdded(ctx.configFolder).documents.map((document) => document.name)
+    const added = [...listAdded(ctx.configFolder).values()]
+    const names = added.flatMap((document) => (typeof document === 'object' ? [document.name] : []))
     throw usageError(
       `${shortened(printable(name), 200)} is not an added model.${didYouMean(name, names)}`,
       names.length === 0 ? 'Add one with `rushes models add <file>`.' : `Added models: ${names.join(', ')}.`,

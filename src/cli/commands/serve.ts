@@ -131,7 +131,6 @@ async function serveCommand(ctx: Context, options: ServeOptions): Promise<number
   const trustedProxies = networksOf(options.trustProxy)
   const { openModelSet } = await import('../../service/models/model-set.js')
   const models = await openModelSet(modelSources)
-  for (const warning of models.warnings) out.warn(`${warning}.`)
   for (const { document, note } of models.models)
     if (note !== undefined) out.note(`${document.name}: ${printable(note)}.`)
   const { createPreviewProcess, createThumbnailProcess, defaultConcurrency, readConsoleFiles } = await import(

@@ -6,17 +6,14 @@ import { usageError } from '../../errors.js'
 import type { Fetch } from '../../host/http.js'
 import { describeError } from '../../host/system-error.js'
 import type { DownloadedFile } from '../../protocol/media.js'
-import { printable, shortened } from '../../protocol/text.js'
+import { printable } from '../../protocol/text.js'
 import { ANSWER_GRACE_MS } from '../../runs/run.js'
 import type { Engine } from '../../service/engines/engine.js'
 import { createProcessEngine } from '../../service/engines/process.js'
 import { createService } from '../../service/index.js'
-import type { ModelSetEngine } from '../../service/models/model-set.js'
 import type { Service } from '../../service/options.js'
 import { type AssetFiles, readAssets } from '../../service/web/assets.js'
-import { askServer } from '../models/ask-server.js'
-import { type OpenedEngine, openLocalEngine } from '../models/local-engine.js'
-import { openLocalModels } from '../models/local-models.js'
+import { type OpenedEngine, openLocalEngine, openLocalModels } from '../models/local-models.js'
 import { LOCAL_FOLDER } from '../settings/folders.js'
 import type { Settings } from '../settings/settings.js'
 import { GRACE_NOTE } from '../terminal/format.js'
@@ -43,17 +40,10 @@ export const createThumbnailProcess = (): Engine =>
 export const readConsoleFiles = (): Promise<AssetFiles | undefined> =>
   readAssets(fileURLToPath(new URL('./console/', import.meta.url)))
 
-/** Time for the list of models, which a busy server may not send. */
-const ENGINE_TIMEOUT_MS = 5_000
-
 /** Opens the engine of `--engine`: asks its server for the name of the model. */
-export const openLineEngine = (app: App, flag: string): Promise<OpenedEngine> => {
+export const openLineEngine = async (app: App, flag: string): Promise<OpenedEngine> => {
   const { env, clock, interrupts } = app
-  const options = { clock, signal: interrupts.first, timeoutMs: ENGINE_TIMEOUT_MS }
-  return openLocalEngine({
-    ...{ flag, env },
-    ask: async (server) => askServer(server, { ...options, fetch: await app.fetch() }),
-  })
+  return openLocalEngine({ flag, env, clock, signal: interrupts.first, fetch: await app.fetch() })
 }
 
 /** Base of the URLs of its outputs. No host has this name (RFC 2606), so that no request leaves the process. */
@@ -87,7 +77,9 @@ export async function openLocalService(
     if (render && lineEngine.refused !== undefined) throw lineEngine.refused
     const [own] = set.models
     if (all !== undefined && own !== undefined) {
-      noteEngine(app, { ...lineEngine, name: own.document.name }, all)
+      const { name } = own.document
+      const parts = [`${name} (${all.describeEngine(name)})`, lineEngine.size, all.describePayer(name)]
+      out.note(`Model: ${parts.filter((part) => part !== undefined).join(', ')}.`)
       if (own.note !== undefined) out.note(`${printable(own.note)}.`)
     }
   }
@@ -122,22 +114,6 @@ export async function openLocalService(
       )
     },
   }
-}
-
-function noteEngine(
-  { out }: App,
-  { name, engine, others = [], ratio = '' }: OpenedEngine,
-  { describeEngine, describePayer }: ModelSetEngine,
-): void {
-  const sizes = engine.sizes as Readonly<Record<string, string>> | undefined
-  const size = Object.entries(sizes ?? {}).find(([key]) => key.split(' ')[0] === ratio)?.[1]
-  const parts = [`${name} (${describeEngine(name)})`, size, describePayer(name)]
-  out.note(`Model: ${parts.filter((part) => part !== undefined).join(', ')}.`)
-  if (others.length > 0)
-    out.note(
-      `Its server has several models (${shortened(others.map(printable).join(', '), 200)}) and chooses one. ` +
-        `To name one: --engine ${engine.type}:${engine.url}#<model>`,
-    )
 }
 
 async function outputFiles(service: Service, urls: readonly string[]): Promise<readonly DownloadedFile[]> {

@@ -7,10 +7,13 @@ import type { DayLimit, Journal } from '../../journal/index.js'
 import { amountText, parseAmount } from '../../protocol/price.js'
 import { printable } from '../../protocol/text.js'
 import { plural } from '../terminal/format.js'
+import type { Terminal } from '../terminal/output.js'
 import type { KnownModels } from './known-models.js'
 import { type CostEstimate, inCurrency, openPrices, type PriceSources, type Prices } from './prices.js'
 
-interface OpenJournal {
+const DAY_MS = 86_400_000
+
+interface LimitSources extends PriceSources, Pick<Terminal, 'clock'> {
   journal(): Promise<Journal>
 }
 
@@ -21,22 +24,9 @@ interface LimitOptions {
   readonly maxRuns?: number | undefined
 }
 
-interface Limits {
-  /** Millionths of the currency. Undefined: no limit. */
-  readonly maxCost?: number | undefined
-  readonly perDay?: DayLimit | undefined
-  readonly maxRuns?: number | undefined
-}
-
-/** Part of a `CostEstimate`. */
-interface Reserved {
-  readonly runs: number
-  readonly millionths: number
-}
-
 /** Throws `usage` for a limit that is not an amount. */
 export async function openCostLimit(
-  ctx: PriceSources & OpenJournal,
+  ctx: LimitSources,
   { flag, maxRuns }: LimitOptions = {},
 ): Promise<CostLimit> {
   const amountOf = (text: string | undefined) => (text === undefined ? undefined : parseAmount(text))
@@ -44,27 +34,35 @@ export async function openCostLimit(
   const millionths = amountOf(await ctx.setting('maxCostPerDay'))
   const prices = await openPrices(ctx)
   const perDay = millionths === undefined ? undefined : { millionths, currency: prices.currency }
-  return new CostLimit(ctx, prices, await ctx.models(), { maxCost, perDay, maxRuns })
+  return new CostLimit(ctx, await ctx.models(), prices, maxCost, perDay, maxRuns)
 }
 
 export class CostLimit {
   readonly prices: Prices
+  /** Millionths of the currency. Undefined: no limit. */
   readonly maxCost: number | undefined
-  readonly maxRuns: number | undefined
   /** For the intents of the creates: the journal checks it again, directly before each create. */
   readonly perDay: DayLimit | undefined
-  readonly #ctx: OpenJournal
+  readonly maxRuns: number | undefined
+  readonly #ctx: LimitSources
   readonly #models: KnownModels
   #runs = 0
   #millionths = 0
 
-  constructor(ctx: OpenJournal, prices: Prices, models: KnownModels, limits: Limits) {
+  constructor(
+    ctx: LimitSources,
+    models: KnownModels,
+    prices: Prices,
+    maxCost: number | undefined,
+    perDay: DayLimit | undefined,
+    maxRuns: number | undefined,
+  ) {
     this.#ctx = ctx
     this.#models = models
     this.prices = prices
-    this.maxCost = limits.maxCost
-    this.maxRuns = limits.maxRuns
-    this.perDay = limits.perDay
+    this.maxCost = maxCost
+    this.perDay = perDay
+    this.maxRuns = maxRuns
   }
 
   /** What may still be created. Undefined: no limit. */
@@ -84,7 +82,8 @@ export class CostLimit {
     this.checkRuns(before.runs)
     const { maxCost, perDay } = this
     if (before.runs === 0 || (maxCost === undefined && perDay === undefined)) return before
-    await this.#models.ask()
+    const outcome = await this.#models.ask()
+    if (outcome.kind === 'failed') this.#refuseOldPrices()
     const sum = estimate()
     this.#refuseUnpriced(sum)
     this.#checkMaxCost(sum)
@@ -104,7 +103,7 @@ export class CostLimit {
   }
 
   /** Uncounts runs that were reserved and definitely not created. */
-  giveBack({ runs, millionths }: Reserved): void {
+  giveBack({ runs, millionths }: Pick<CostEstimate, 'runs' | 'millionths'>): void {
     this.#runs -= runs
     this.#millionths -= millionths
   }
@@ -119,25 +118,27 @@ export class CostLimit {
     )
   }
 
-  #refuseUnpriced({ withoutPrice, byModel }: CostEstimate): void {
-    const names = (isNamed: (model: string) => boolean) => [...byModel.keys()].filter(isNamed)
-    const limit = this.maxCost === undefined ? 'maxCostPerDay' : '--max-cost'
-    const unpriced = names((model) => (byModel.get(model)?.withoutPrice ?? 0) > 0)
-    if (withoutPrice > 0)
-      throw usageError(
-        `${plural(withoutPrice, 'run has', 'runs have')} no price${inCurrency(this.prices.currency)} ` +
-          `(${unpriced.map(printable).join(', ')}), so ${limit} cannot be checked. Nothing was sent.`,
-        'Set its price (see `rushes config set --help`; with --local, `cost` in its model file), or remove the limit ' +
-          '(--max-cost, RUSHES_MAX_COST, `maxCost`, RUSHES_MAX_COST_PER_DAY or `maxCostPerDay`).',
-      )
+  #refuseOldPrices(): void {
     const { listedAtMs } = this.#models
-    const isOld = (model: string) => this.#models.isOld(model) && this.prices.isOfDocument(model)
-    if (listedAtMs !== undefined && names(isOld).length > 0)
-      throw usageError(
-        `The service's list of models could not be read since ${new Date(listedAtMs).toISOString().slice(0, 10)}, so its ` +
-          `prices may have changed and ${limit} cannot be checked. Nothing was sent.`,
-        'Run `rushes models --refresh` to see why, set the price in the config, or remove the limit.',
-      )
+    // The age is absolute, because the clock may go back.
+    if (listedAtMs === undefined || Math.abs(this.#ctx.clock.now() - listedAtMs) < DAY_MS) return
+    throw usageError(
+      'The prices of the service are more than a day old and could not be read now, so the limit cannot be checked. ' +
+        'Nothing was sent.',
+      'Run `rushes models --refresh` to see why, or remove the limit.',
+    )
+  }
+
+  #refuseUnpriced({ withoutPrice, byModel }: CostEstimate): void {
+    if (withoutPrice === 0) return
+    const unpriced = [...byModel].flatMap(([model, sum]) => (sum.withoutPrice > 0 ? [printable(model)] : []))
+    const limit = this.maxCost === undefined ? 'maxCostPerDay' : '--max-cost'
+    throw usageError(
+      `${plural(withoutPrice, 'run has', 'runs have')} no price${inCurrency(this.prices.currency)} ` +
+        `(${unpriced.join(', ')}), so ${limit} cannot be checked. Nothing was sent.`,
+      'Set its price (see `rushes config set --help`; with --local, `cost` in its model file), or remove the limit ' +
+        '(--max-cost, RUSHES_MAX_COST, `maxCost`, RUSHES_MAX_COST_PER_DAY or `maxCostPerDay`).',
+    )
   }
 
   #checkMaxCost({ millionths, runs }: CostEstimate): void {

@@ -10,9 +10,17 @@ import { asRushesError } from '../../host/interrupts.js'
 import type { Kind, ModelDocument } from '../../protocol/models.js'
 import { builtInSchema } from '../../protocol/parameters.js'
 import { mayCost } from '../../protocol/price.js'
-import { addedModelPath } from '../settings/folders.js'
-import { findAdded, listAdded } from './added-models.js'
-import { checkList, dropKept, findKept, type KeptList, readKept, writeKept } from './kept-list.js'
+import {
+  checkList,
+  dropKept,
+  type FoundDocument,
+  findAdded,
+  findKept,
+  type KeptList,
+  listAdded,
+  readKept,
+  writeKept,
+} from './model-files.js'
 
 export interface KnownModel {
   readonly document: ModelDocument
@@ -39,7 +47,6 @@ export interface AskService {
   models(signal: AbortSignal): Promise<ModelsOutcome>
 }
 
-const DAY_MS = 86_400_000
 /** A command does not wait longer for the list, because it works without it. */
 const TIMEOUT_MS = 2_000
 /** An answer to this process counts for so long. */
@@ -51,9 +58,7 @@ export class KnownModels {
   #kept: KeptList | null | undefined
   #asked: { readonly atMs: number; readonly outcome: Promise<ModelsOutcome> } | undefined
   /** A thousand rows may have the same model, and reading its document takes a file. */
-  readonly #found = new Map<string, ModelDocument | undefined>()
-  /** A warning has named the invalid documents of the list. */
-  #isListReported = false
+  readonly #found = new Map<string, FoundDocument>()
   readonly #warned = new Set<string>()
 
   constructor(options: KnownModelsOptions) {
@@ -62,40 +67,44 @@ export class KnownModels {
 
   /** Returns the document of a model. Undefined if it has none, or an invalid one. */
   find(name: string): ModelDocument | undefined {
-    const { local } = this.#options
+    const found = this.#find(name)
+    return found === 'invalid' ? undefined : found
+  }
+
+  /** Whether the model has a document that is not valid. Its input is then not checked. */
+  isInvalid(name: string): boolean {
+    return this.#find(name) === 'invalid'
+  }
+
+  #find(name: string): FoundDocument {
+    const { local, configFolder } = this.#options
     if (local !== undefined) return local.find((document) => document.name === name)
     if (!this.#found.has(name)) {
-      const added = this.#findAdded(name) ?? findKept(this.#list, name)
-      this.#found.set(name, added === 'invalid' ? undefined : added)
+      const added = findAdded(configFolder, name)
+      if (added === 'invalid') this.#warnDamaged(`The added model file of ${name}`)
+      this.#found.set(name, added ?? findKept(this.#list?.models ?? {}, name))
     }
     return this.#found.get(name)
   }
 
+  #warnDamaged(what: string): void {
+    if (this.#warned.has(what)) return
+    this.#warned.add(what)
+    this.#options.ask?.warn(`${what} is damaged, so its parameters are not checked. Add the model again.`)
+  }
+
   list(): readonly KnownModel[] {
     const { configFolder, local } = this.#options
-    const from = (source: KnownModel['source'], documents: readonly ModelDocument[]) =>
-      documents.map((document): KnownModel => ({ document, source }))
-    if (local !== undefined) return from('local', local)
-    const { documents: added, invalid } = listAdded(configFolder)
-    const names = new Set(added.map(({ name }) => name))
-    const others = Object.keys(this.#list?.documents ?? {})
-      .filter((name) => !names.has(name) && !invalid.includes(addedModelPath(configFolder, name)))
-      .flatMap((name) => findKept(this.#list, name) ?? [])
-    return [...from('added', added), ...from('service', others)]
-  }
-
-  /** Models of the service, and files of added models, whose documents are not valid, unless a warning named them. */
-  invalid(): readonly string[] {
-    const { configFolder, local } = this.#options
-    if (local !== undefined) return []
-    return [...listAdded(configFolder).invalid, ...(this.#isListReported ? [] : (this.#list?.invalid ?? []))]
-  }
-
-  /** Whether the model has a document that is not valid, and no other. */
-  isInvalid(name: string): boolean {
-    if (this.#options.local !== undefined) return false
-    const added = this.#findAdded(name)
-    return added === undefined ? this.#list?.invalid.includes(name) === true : added === 'invalid'
+    if (local !== undefined) return local.map((document) => ({ document, source: 'local' }))
+    const known = new Map<string, KnownModel>()
+    for (const [path, document] of listAdded(configFolder))
+      if (document === 'invalid') this.#warnDamaged(path)
+      else if (document !== undefined) known.set(document.name, { document, source: 'added' })
+    for (const name of Object.keys(this.#list?.models ?? {})) {
+      const document = known.has(name) ? undefined : this.find(name)
+      if (document !== undefined) known.set(name, { document, source: 'service' })
+    }
+    return [...known.values()]
   }
 
   /** When the service sent its list, in milliseconds since the epoch. Undefined if it has none, or was never asked. */
@@ -103,14 +112,10 @@ export class KnownModels {
     return this.#options.local === undefined ? this.#list?.askedAtMs : undefined
   }
 
-  /** Whether the model comes from a list of the service that is older than a day: its price may have changed. */
-  isOld(name: string): boolean {
-    const { configFolder, ask } = this.#options
-    const { listedAtMs } = this
-    if (listedAtMs === undefined || ask === undefined || findAdded(configFolder, name) !== undefined)
-      return false
-    // The age is absolute, because the clock may go back.
-    return Math.abs(ask.clock.now() - listedAtMs) >= DAY_MS && findKept(this.#list, name) !== undefined
+  get #list(): KeptList | undefined {
+    const { stateFolder, address } = this.#options
+    if (this.#kept === undefined && address !== undefined) this.#kept = readKept(stateFolder, address) ?? null
+    return this.#kept ?? undefined
   }
 
   /** With `--local`, the default model of a kind: the one that says so, else the first that costs nothing. */
@@ -155,8 +160,13 @@ export class KnownModels {
     } catch (error) {
       signal.throwIfAborted()
       // A missing key, for example, is reported by the request that needs it.
-      return { kind: 'failed', error: asRushesError(error) }
+      outcome = { kind: 'failed', error: asRushesError(error) }
     }
+    if (outcome.kind === 'failed' && this.listedAtMs !== undefined)
+      warn(
+        'The service did not send its list of models and prices. ' +
+          `This one is from ${new Date(this.listedAtMs).toISOString().slice(0, 10)}.`,
+      )
     if (address === undefined || outcome.kind === 'failed') return outcome
     this.#found.clear()
     if (outcome.kind === 'none') {
@@ -164,30 +174,11 @@ export class KnownModels {
       await dropKept(stateFolder, address)
       return outcome
     }
-    const { warning, ...checked } = checkList(outcome.models)
+    const { warning, models: listed } = checkList(outcome.models)
     if (warning !== undefined) warn(warning)
-    this.#isListReported = true
-    this.#kept = { askedAtMs: clock.now(), ...checked }
-    await writeKept(stateFolder, address, this.#kept)
+    this.#kept = { address, askedAtMs: clock.now(), models: listed }
+    await writeKept(stateFolder, this.#kept)
     return outcome
-  }
-
-  get #list(): KeptList | undefined {
-    const { stateFolder, address } = this.#options
-    if (this.#kept === undefined)
-      this.#kept = (address === undefined ? undefined : readKept(stateFolder, address)) ?? null
-    return this.#kept ?? undefined
-  }
-
-  #findAdded(name: string): ModelDocument | 'invalid' | undefined {
-    const { configFolder, ask } = this.#options
-    const added = findAdded(configFolder, name)
-    if (added === 'invalid' && !this.#warned.has(name)) {
-      this.#warned.add(name)
-      const path = addedModelPath(configFolder, name)
-      ask?.warn(`${path} is damaged, so the parameters of ${name} are not checked. Add the model again.`)
-    }
-    return added
   }
 }
 

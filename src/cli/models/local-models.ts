@@ -1,10 +1,22 @@
-/** The models of the local service of `--local`: that of `--engine`, then those of `local.models`, else its previews. */
-import { resolve } from 'node:path'
-import type { ModelDocument } from '../../protocol/models.js'
-import type { ModelSet } from '../../service/models/model-set.js'
-import { PREVIEW_MODELS } from '../../service/models/served-model.js'
+/**
+ * The models of the local service of `--local`: that of `--engine`, then those of `local.models`, else its previews. The
+ * model of `--engine` is a document without a file, named after its server; its runs carry it.
+ */
+import { existsSync } from 'node:fs'
+import { basename, resolve } from 'node:path'
+import { RushesError, usageError } from '../../errors.js'
+import { withTimeout } from '../../host/abort.js'
+import type { Clock } from '../../host/clock.js'
+import { type Fetch, HttpFailure } from '../../host/http.js'
+import { readText } from '../../host/receive-text.js'
+import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
+import { listedValues } from '../../protocol/parameters.js'
+import { isObject, parseJson } from '../../protocol/parse.js'
+import { PROVIDERS } from '../../service/engines/hosted/providers.js'
+import { type EngineWord, readEngineWord, withKeyVariable } from '../../service/models/engine-word.js'
+import type { AddedModel, ModelSet } from '../../service/models/model-set.js'
+import { PREVIEW_DOCUMENTS, PREVIEW_MODELS } from '../../service/models/served-model.js'
 import type { Env } from '../process/io.js'
-import { addedModel, type LocalEngine } from './local-engine.js'
 
 export interface LocalModelsOptions {
   /** Value of the setting. A relative path, which was written by hand, is relative to the config folder. */
@@ -12,7 +24,7 @@ export interface LocalModelsOptions {
   readonly configFolder: string
   readonly env: Env
   /** The engine of `--engine`. */
-  readonly engine?: LocalEngine | undefined
+  readonly engine?: AddedModel | undefined
 }
 
 /** Throws `usage` with all problems of the documents. Does not need the files and keys of their engines. */
@@ -30,9 +42,166 @@ export async function openLocalModels(
   const { openModelSet } = await import('../../service/models/model-set.js')
   return openModelSet({
     path: path === undefined ? undefined : resolve(configFolder, path),
-    added: engine && addedModel(engine),
+    added: engine,
     env,
     readsEngines,
     isCharged: false,
   })
 }
+
+export interface OpenedEngine extends AddedModel {
+  /** The size of runs without `aspect_ratio`, if the server told it. */
+  readonly size?: string | undefined
+  /** Why the model cannot render now. Reported before a run exists. */
+  readonly refused?: RushesError | undefined
+}
+
+interface OpenEngineOptions {
+  /** Value of `--engine`, with its kind if it is known. */
+  readonly flag: string
+  readonly env: Env
+  readonly fetch: Fetch
+  readonly clock: Clock
+  readonly signal: AbortSignal
+}
+
+/** Asks the server for its model. Throws `usage` for an invalid word, and `no_api_key` if the server wants another key. */
+export async function openLocalEngine(options: OpenEngineOptions): Promise<OpenedEngine> {
+  const { flag, env } = options
+  const [, prefix, typed = ''] = /^(?:(image|video)=)?(.*)$/s.exec(flag) ?? []
+  const read = withKeyVariable(readEngineWord(typed, '--engine '), env)
+  const kind = KINDS.find((each) => each === prefix) ?? (read.type === 'videos' ? 'video' : 'image')
+  checkCommand(read)
+  const word: EngineWord = read.workflow === undefined ? read : { ...read, workflow: resolve(read.workflow) }
+  const { model, sizes, size, ratio, refused } = await askServer(word, kind, options)
+  const hasName = word.type !== 'sdapi' && word.type !== 'sdcpp'
+  const named = word.model ?? model
+  return {
+    document: documentOf(nameOf(word, named), kind, word.type, ratio),
+    engine: { ...word, ...(hasName && word.url && named && { model: named }), ...(sizes && { sizes }) },
+    // Without the rest of the flag, which may be long.
+    flag: `--engine ${word.type === 'command' ? '' : `${word.type}:`}…`,
+    size,
+    refused,
+  }
+}
+
+/** A path that does not exist would only show after the run was created. */
+function checkCommand({ type, command = '' }: EngineWord): void {
+  if (type !== 'command') return
+  const [path = ''] = command.trim().split(/\s/)
+  if (path === '') throw usageError('--engine is empty.', 'Example: --engine images:http://127.0.0.1:1234/v1')
+  if (/^\.{0,2}\//.test(path) && !existsSync(path))
+    throw usageError(`--engine: ${path}: no such file.`, 'Example: --engine ./my-model.sh')
+}
+
+/** For example `127.0.0.1/sd-cpp-local`. */
+function nameOf({ type, url, workflow, command = '', model = '' }: EngineWord, named = ''): string {
+  if (url === undefined && type !== 'command') return model.replace(/:.*$/, '')
+  const program = command.trim().split(/\s/)[0] ?? ''
+  // The title of a checkpoint ends with a hash: `flux1-dev.safetensors [a1b2c3]`.
+  const listed = named.replace(/ \[\w+\]$/, '').replaceAll(/[^\w.:@/-]+/g, '-')
+  const file = basename(workflow ?? program).replace(/\.\w+$/, '')
+  return `${url === undefined ? type : new URL(url).hostname}/${listed.slice(0, 100) || file || type}`
+}
+
+/** A provider publishes the parameters of its models, so here they have a prompt alone. */
+function documentOf(name: string, kind: Kind, type: string, ratio: string | undefined): ModelDocument {
+  const { input } = PREVIEW_DOCUMENTS[kind]
+  const { prompt, aspect_ratio: aspect } = input.properties
+  const properties = Object.hasOwn(PROVIDERS, type)
+    ? { ...(prompt && { prompt }) }
+    : { ...input.properties, ...(ratio && aspect && { aspect_ratio: { ...aspect, default: ratio } }) }
+  return { name, kind, input: { ...input, properties } as ModelDocument['input'], default: true }
+}
+
+/** What a server says of itself, without a run. */
+interface ServerAnswer {
+  /** Its only model. */
+  readonly model?: string | undefined
+  /** The map `sizes` of its engine, with the ratio and the size of a run without `aspect_ratio`. */
+  readonly sizes?: Readonly<Record<string, string>>
+  readonly ratio?: string | undefined
+  readonly size?: string | undefined
+  /** Nothing listens at its address. */
+  readonly refused?: RushesError
+}
+
+/** The path below the engine's URL that each type of server answers. */
+const PATHS: Readonly<Record<string, string>> = {
+  images: 'models',
+  videos: 'models',
+  sdapi: 'sdapi/v1/sd-models',
+  sdcpp: 'sdcpp/v1/capabilities',
+  comfyui: 'system_stats',
+  cog: 'openapi.json',
+}
+
+const TIMEOUT_MS = 5_000
+const MAX_BYTES = 1_048_576
+
+/** A server that sends no answer in time, or another one, may be busy. */
+async function askServer(
+  { type, url = '', key_env: variable }: EngineWord,
+  kind: Kind,
+  { env, fetch, clock, signal }: OpenEngineOptions,
+): Promise<ServerAnswer> {
+  const path = PATHS[type]
+  const key = variable === undefined ? undefined : env[variable]?.trim() || undefined
+  // A key that is not set is reported with the problems of the engine.
+  if (path === undefined || !URL.canParse(url) || (variable !== undefined && key === undefined)) return {}
+  const headers = { accept: 'application/json', ...(key && { authorization: `Bearer ${key}` }) }
+  const request = { method: 'GET', url: new URL(`${url.replace(/\/+$/, '')}/${path}`), headers } as const
+  const limit = { timeoutMs: TIMEOUT_MS, reason: () => new Error('no response'), clock, signal }
+  try {
+    return await withTimeout(async (limited) => {
+      const response = await fetch({ ...request, signal: limited })
+      const body = parseJson(await readText(response, MAX_BYTES))
+      if (response.status === 401) throw unauthorizedError(url, variable)
+      if (response.status !== 200 || !body.ok) return {}
+      return type === 'sdcpp' ? readCapabilities(body.value, kind) : { model: onlyModel(body.value) }
+    }, limit)
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof RushesError) throw error
+    return error instanceof HttpFailure && !error.sent ? { refused: refusedError(url) } : {}
+  }
+}
+
+function onlyModel(answer: unknown): string | undefined {
+  const list = isObject(answer) ? answer.data : answer
+  const [only, ...others] = Array.isArray(list) ? list.filter(isObject) : []
+  const name = others.length === 0 ? (only?.id ?? only?.title) : undefined
+  return typeof name === 'string' ? name : undefined
+}
+
+/** The model and the size that the user of stable-diffusion.cpp has set. */
+async function readCapabilities(answer: unknown, kind: Kind): Promise<ServerAnswer> {
+  const { model, defaults_by_mode: byMode } = isObject(answer) ? answer : {}
+  const found = isObject(byMode) ? byMode[kind === 'image' ? 'img_gen' : 'vid_gen'] : undefined
+  const { width, height } = isObject(found) ? found : {}
+  const named = { model: isObject(model) && typeof model.stem === 'string' ? model.stem : undefined }
+  if (typeof width !== 'number' || typeof height !== 'number' || !(width > 0 && height > 0)) return named
+  const { sizesLike, sizeText } = await import('../../service/engines/sizes.js')
+  const { aspect_ratio: schema } = PREVIEW_DOCUMENTS[kind].input.properties
+  const { ratio, sizes } = sizesLike(kind, { width, height }, (schema && listedValues(schema)) ?? [])
+  const entries = sizes.map((each) => [
+    kind === 'image' ? each.ratio : `${each.ratio} 720p`,
+    sizeText(each.size),
+  ])
+  return { ...named, ratio, sizes: Object.fromEntries(entries), size: sizeText({ width, height }) }
+}
+
+const refusedError = (url: string) =>
+  new RushesError('network', `Nothing listens at ${new URL(url).origin}. No run was created.`, {
+    hint: 'Start the model server, or change its address.',
+  })
+
+/** Thrown before a run exists. */
+const unauthorizedError = (url: string, variable: string | undefined) =>
+  new RushesError('no_api_key', `The server at ${new URL(url).origin} refused access. No run was created.`, {
+    hint:
+      variable === undefined
+        ? 'Set its key in RUSHES_ENGINE_KEY.'
+        : `Check the key in ${variable}, which is sent to the server of --engine.`,
+  })

@@ -96,7 +96,7 @@ export function announce({ out }: Context, announcement: Announcement): void {
 
 const ACCOUNT_TIMEOUT_MS = 10_000
 
-/** Prints which account pays for the runs of each engine that costs money, and its balance where the provider tells it. */
+/** Prints which account pays for the runs of each engine that costs money. */
 export async function printPayers(
   { out, clock, interrupts }: Context,
   models: readonly ServedModel[],

@@ -39,10 +39,10 @@ export function commandEnvironment(
   const secrets = [...urls, ...values].filter((text): text is string => text !== undefined && text !== '')
   const passwords = secrets.flatMap(passwordsOf).filter((password) => password.length >= MIN_SECRET_LENGTH)
   const patterns = passwords.map(passwordPattern)
-  const urlKeys = secrets.filter(isUrl).map(urlKey)
+  // User, password and host, also of a URL with other options.
+  const authorities = secrets.flatMap((text) => /:(\/\/[^/?#]*@[^/?#]*)/.exec(text)?.[1] ?? [])
   const isSecret = (value: string): boolean =>
-    patterns.some((pattern) => pattern.test(value)) ||
-    urlKeys.some((key) => (key.startsWith('//') ? value.includes(key) : urlKey(value) === key))
+    patterns.some((pattern) => pattern.test(value)) || authorities.some((each) => value.includes(each))
   return filtered(env, (name, value) => !SERVICE_NAMES.test(nameOf(name)) && !isSecret(value))
 }
 
@@ -70,15 +70,6 @@ const filtered = (
   isKept: (name: string, value: string) => boolean,
 ): ChildEnvironment =>
   Object.fromEntries(Object.entries(env).filter(([name, value = '']) => isKept(name, value)))
-
-/**
- * Returns a key that is equal for URLs that differ only in their options: user, password and host, or the URL without
- * its query if it has no user.
- */
-function urlKey(text: string): string {
-  const authority = /:(\/\/[^/?#]*@[^/?#]*)/.exec(text)?.[1]
-  return authority ?? text.replace(/[?#].*$/s, '').replace(/\/+$/, '')
-}
 
 const isUrl = (text: string): boolean => text.includes('://')
 

@@ -136,7 +136,7 @@ export interface Engine {
    */
   limitMs?(model: string): number | undefined
   /**
-   * Asks the engine's server for its version and models, for `rushes doctor --models`. Resolves with a few words, such as
+   * Asks the engine's server for its version and models, for the start of `rushes serve`. Resolves with a few words, such as
    * `stable-diffusion.cpp, model sd-cpp-local`; rejects with the problem. Starts no job. Undefined: it has no server.
    */
   check?(signal: AbortSignal): Promise<string>

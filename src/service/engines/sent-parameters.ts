@@ -2,8 +2,8 @@
 import { mediaOfParameter } from '../../protocol/media-parameters.js'
 import type { ModelDocument } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
-import type { EngineSettings } from './read-engine.js'
 import { randomSeed } from './seed.js'
+import type { EngineSettings } from './settings.js'
 
 export interface SentParameters {
   /** Names of the parameters. */

@@ -4,7 +4,7 @@
  */
 import type { Kind, ModelDocument } from '../../protocol/models.js'
 import { listedValues } from '../../protocol/parameters.js'
-import type { EngineSettings } from './read-engine.js'
+import type { EngineSettings } from './settings.js'
 
 /** The parameters that decide the size of a run. */
 const SIZE_PARAMETERS = ['aspect_ratio', 'resolution', 'quality'] as const
@@ -15,9 +15,6 @@ const STANDARD: Readonly<Record<Kind, Readonly<Record<(typeof SIZE_PARAMETERS)[n
   video: { aspect_ratio: '16:9', resolution: '720p', quality: '' },
 }
 
-/** Smallest unit of the models of all servers. */
-const GRID = 8
-
 export interface Size {
   readonly width: number
   readonly height: number
@@ -27,6 +24,12 @@ export interface Sizes {
   /** Parameters that only the size expresses. */
   readonly parameters: readonly string[]
   sizeOf(input: Readonly<Record<string, unknown>>): Size
+}
+
+/** The size of runs with all of these values. */
+interface NamedSize {
+  readonly words: readonly string[]
+  readonly size: Size
 }
 
 /**
@@ -46,58 +49,52 @@ export function readSizes(
     const schema = input.properties[name]
     return (schema && listedValues(schema)) ?? []
   }
-  const named: { readonly words: readonly string[]; readonly size: Size }[] = []
+  const known = parameters.flatMap(valuesOf)
+  const named: NamedSize[] = []
   for (const [key, value] of Object.entries(settings.map('sizes'))) {
     const [, width, height] = /^(\d{2,4})x(\d{2,4})$/.exec(String(value)) ?? []
     const words = key.split(' ')
-    const unknown = words.find((word) => !parameters.some((name) => valuesOf(name).includes(word)))
+    const unknown = words.find((word) => !known.includes(word))
     if (unknown !== undefined)
       settings.report(
         ['sizes', key],
         `"${unknown}" is not a value of ${parameters.join(', ') || 'the input'}`,
       )
     else if (width === undefined) settings.report(['sizes', key], 'must be a size, such as 1344x768')
-    else {
-      if (Number(width) % GRID !== 0 || Number(height) % GRID !== 0)
-        settings.warn(
-          ['sizes', key],
-          `is ${value}: servers round sides that are not multiples of ${GRID}, some of them up and others down`,
-        )
-      named.push({ words, size: { width: Number(width), height: Number(height) } })
-    }
+    else named.push({ words, size: { width: Number(width), height: Number(height) } })
   }
-  const isOwn = own !== undefined && named.length === 0
-  const alike = isOwn ? sizesLike(kind, own, valuesOf('aspect_ratio')) : undefined
-  const lines = valuesOf('resolution').includes(STANDARD.video.resolution) ? [STANDARD.video.resolution] : []
-  for (const { ratio, size } of alike?.sizes ?? []) named.push({ words: [ratio, ...lines], size })
-  const { aspect_ratio: schema } = input.properties
-  if (alike?.ratio !== undefined && schema?.type === 'string')
-    settings.offer('aspect_ratio', { ...schema, default: alike.ratio })
-  const names = named.flatMap(({ words }) => words)
+  if (own !== undefined && named.length === 0) {
+    const { ratio, sizes } = sizesLike(kind, own, valuesOf('aspect_ratio'))
+    const { resolution } = STANDARD[kind]
+    const lines = valuesOf('resolution').includes(resolution) ? [resolution] : []
+    named.push({ words: [], size: own })
+    for (const each of sizes) named.push({ words: [each.ratio, ...lines], size: each.size })
+    const { aspect_ratio: schema } = input.properties
+    if (ratio !== undefined && schema?.type === 'string')
+      settings.offer('aspect_ratio', { ...schema, default: ratio })
+  }
+  const words = named.flatMap((each) => each.words)
   return {
     parameters: parameters.filter((name) =>
-      valuesOf(name).every((value) => names.includes(value) || isInTable(kind, name, value)),
+      valuesOf(name).every((value) => words.includes(value) || isInTable(kind, name, value)),
     ),
     sizeOf(run) {
       const values = parameters.map((name) => {
-        const standard = (name === 'aspect_ratio' && alike?.ratio) || STANDARD[kind][name]
+        const standard = STANDARD[kind][name]
         return String(run[name] ?? (valuesOf(name).includes(standard) ? standard : ''))
       })
       // The key that names most of the run's values.
       const [found] = named
-        .filter(({ words }) => words.every((word) => values.includes(word)))
+        .filter((each) => each.words.every((word) => values.includes(word)))
         .toSorted((one, other) => other.words.length - one.words.length)
-      const base =
-        found?.size ??
-        (isOwn && run.aspect_ratio === undefined
-          ? own
-          : sizeByTable(kind, String(run.aspect_ratio ?? ''), String(run.resolution ?? '')))
+      const { width, height } =
+        found?.size ?? sizeByTable(kind, String(run.aspect_ratio ?? ''), String(run.resolution ?? ''))
       const quality = parameters.includes('quality') ? String(run.quality) : ''
       const isFactor = isInTable(kind, 'quality', quality) && !found?.words.includes(quality)
       const factor = isFactor ? (QUALITY_FACTORS[quality] ?? 1) : 1
       return factor === 1
-        ? base
-        : { width: onGrid(base.width * factor, 64), height: onGrid(base.height * factor, 64) }
+        ? { width, height }
+        : { width: onGrid(width * factor, 64), height: onGrid(height * factor, 64) }
     },
   }
 }

@@ -1,5 +1,5 @@
-/** The operator's side of a model: the map `cost` of its document, prices that follow from it, and servers that charge. */
-import type { Cost, ModelSchema, Price } from '../../protocol/models.js'
+/** The operator's side of a model: the map `cost` of its document, and servers that charge. */
+import type { Cost, ModelSchema } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import { type ReportProblem, readPrice } from '../../protocol/read-price.js'
 import { PROVIDERS } from '../engines/hosted/providers.js'
@@ -30,19 +30,4 @@ export function chargesForRuns(engine: unknown): boolean {
   const { type, url } = isObject(engine) ? engine : {}
   if (typeof type === 'string' && PROVIDERS[type]?.isPaid) return true
   return typeof url === 'string' && URL.canParse(url) && !isPrivateHost(new URL(url).hostname)
-}
-
-/** Returns the price `{ from_cost: 100 }` in credits: so much for each unit of the cost, rounded up for each run. */
-export function priceFromCost(
-  factor: unknown,
-  cost: Cost | 'unknown' | undefined,
-  report: ReportProblem,
-): Price | undefined {
-  const path = ['price', 'from_cost']
-  if (typeof factor !== 'number' || !(factor > 0) || factor > 1e6)
-    report(path, 'must be a number from 0 to 1000000')
-  else if (cost === undefined || cost === 'unknown')
-    report(path, 'needs the key "cost", with "run" and "currency"')
-  else return { run: Number((cost.run * factor).toFixed(6)), factors: cost.factors, round_up: true }
-  return undefined
 }

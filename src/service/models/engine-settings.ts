@@ -1,14 +1,16 @@
-/** Reads the map `engine` of a document, and reports its problems. */
+/** A model with the engine that the map `engine` of its document describes. */
 import { resolve } from 'node:path'
-import { type DocumentPath, MAX_PROPERTIES, type ReportProblem } from '../../protocol/model-document.js'
-import type { ModelDocument, ParameterSchema } from '../../protocol/models.js'
+import { messageOf } from '../../errors.js'
+import { MAX_PROPERTIES } from '../../protocol/model-document.js'
+import type { ModelDocument } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
-import { didYouMean, printable, shortened } from '../../protocol/text.js'
+import { didYouMean } from '../../protocol/text.js'
+import { parseDuration } from '../../protocol/units.js'
 import type { Engine } from '../engines/engine.js'
 import { PROVIDERS } from '../engines/hosted/providers.js'
-import type { CreateEngine, EngineSettings, ReadEngine } from '../engines/read-engine.js'
+import type { CreateEngine, ReadEngine } from '../engines/read-engine.js'
 import { withSeedParameter } from '../engines/seed.js'
-import { readTextFile } from './read-text-file.js'
+import { EngineSettings, isVariableName, type SettingsSource } from '../engines/settings.js'
 import type { ServedModel } from './served-model.js'
 
 export type EngineTypes = Readonly<Record<string, ReadEngine>>
@@ -65,25 +67,38 @@ export function withEngine(
   const { required: needed } = document.input
   const named = [...(source.named ?? []), ...needed]
   const offered = isComplete ? document : withSeedParameter(document, engine, named)
-  const engineSettings = createEngineSettings({ ...source, needed, engine })
-  const { settings, secrets, leftOut, added, required, missingKey, noteOf, reportUnknownKeys } =
-    engineSettings
+  const settings = new EngineSettings({ ...source, needed, engine })
+  const limitMs = type === 'preview' ? undefined : timeLimitOf(settings)
   const created = read(settings, offered)
-  reportUnknownKeys()
-  const problem = missingKey()
-  const createEngine: CreateEngine = problem === undefined ? created : () => failing(problem)
+  settings.reportUnknownKeys()
+  const { missingKey: problem, note, secrets } = settings
   const address = url ?? PROVIDERS[type]?.url
   const keyVariable = engine.key_env ?? PROVIDERS[type]?.keyVariable
   return {
-    document: isComplete ? document : withParameters(withoutParameters(offered, leftOut), added, required),
-    ...{ type, createEngine },
+    ...{ type, secrets, problem, note },
+    document: isComplete ? document : withParameters(offered, settings),
+    createEngine: (parts) => ({
+      ...(problem === undefined ? created(parts) : failing(problem)),
+      ...(limitMs !== undefined && { limitMs: () => limitMs }),
+    }),
     engine: isPath(engine.workflow)
       ? { ...engine, workflow: resolve(source.folder, engine.workflow) }
       : engine,
-    ...{ secrets, problem, note: noteOf() },
     ...(typeof address === 'string' && { url: address }),
     // Anything else may be the key itself.
-    ...(typeof keyVariable === 'string' && /^[A-Z][A-Z0-9_]*$/.test(keyVariable) && { keyVariable }),
+    ...(isVariableName(keyVariable) && { keyVariable }),
+  }
+}
+
+/** The setting `timeout: 45m`, the limit of one run. */
+function timeLimitOf(settings: EngineSettings): number | undefined {
+  const text = settings.text('timeout')
+  try {
+    const ms = text === undefined ? undefined : parseDuration(text, 'timeout')
+    return ms === 0 ? Number.POSITIVE_INFINITY : ms
+  } catch (error) {
+    settings.report(['timeout'], messageOf(error))
+    return undefined
   }
 }
 
@@ -99,203 +114,26 @@ function withOwnFolder(
   return { ...engine, folder: folder === undefined ? resolve('.') : resolve(ofDocument, folder) }
 }
 
-function withoutParameters(document: ModelDocument, names: ReadonlySet<string>): ModelDocument {
-  const { input, price } = document
-  const rest = <Value>(values: Readonly<Record<string, Value>>): Readonly<Record<string, Value>> =>
-    Object.fromEntries(Object.entries(values).filter(([name]) => !names.has(name)))
-  return {
-    ...document,
-    input: {
-      ...input,
-      required: input.required.filter((name) => !names.has(name)),
-      properties: rest(input.properties),
-    },
-    ...(price && { price: { ...price, factors: rest(price.factors) } }),
-  }
-}
-
+/** Returns the document with the parameters that its engine has a place for. */
 function withParameters(
-  document: ModelDocument,
-  added: ReadonlyMap<string, ParameterSchema>,
-  required: readonly string[],
+  { input, price, ...document }: ModelDocument,
+  { leftOut, added, required }: EngineSettings,
 ): ModelDocument {
-  const { input } = document
-  const properties = { ...input.properties }
+  const rest = <Value>(values: Readonly<Record<string, Value>>): Record<string, Value> =>
+    Object.fromEntries(Object.entries(values).filter(([name]) => !leftOut.has(name)))
+  const properties = rest(input.properties)
   for (const [name, schema] of added)
     if (Object.hasOwn(properties, name) || Object.keys(properties).length < MAX_PROPERTIES)
       properties[name] = schema
-  return { ...document, input: { ...input, required: [...input.required, ...required], properties } }
+  const kept = input.required.filter((name) => !leftOut.has(name))
+  return {
+    ...document,
+    input: { ...input, required: [...kept, ...required], properties },
+    ...(price && { price: { ...price, factors: rest(price.factors) } }),
+  }
 }
 
 /** An engine whose runs all fail with the problem. */
 export const failing = (problem: string): Engine => ({
   render: () => Promise.reject(new Error(problem)),
 })
-
-export interface SettingsSource {
-  readonly engine: Readonly<Record<string, unknown>>
-  /** Reports at paths below `engine`. */
-  readonly report: ReportProblem
-  /** Like `report`, for values that are accepted. */
-  readonly warn?: ReportProblem | undefined
-  /** Parameters that the document itself names. */
-  readonly named?: readonly string[]
-  /** Parameters that each run must have. */
-  readonly needed?: readonly string[]
-  /** Whether the document has exactly the parameters that the engine has a place for, as that of a run. */
-  readonly isComplete?: boolean
-  /** Folder that the paths of files are relative to. */
-  readonly folder: string
-  readonly env: Readonly<Record<string, string | undefined>>
-  /**
-   * For `--local`, which uses one of several models: a variable with a key that is not set fails the runs of its model.
-   * Default: it is a problem of the document.
-   */
-  readonly allowsMissingKeys?: boolean
-}
-
-/** Far more than the largest workflow. */
-const MAX_FILE_MIB = 16
-
-/** Problem of the URL of a server. The message does not repeat the URL, which may contain a password. */
-function urlProblem(value: string): string | undefined {
-  const url = URL.canParse(value) ? new URL(value) : undefined
-  if (url === undefined || !/^https?:$/.test(url.protocol)) return 'must be an http or https URL'
-  if (url.username !== '' || url.password !== '')
-    return 'must not contain a user name or a password: use key_env'
-  return /[?#]/.test(value) ? 'must not contain a query or a fragment' : undefined
-}
-
-/** Describes a variable without a value. A text that cannot be a name may be the key itself, which is not printed. */
-const unsetVariable = (variable: string): string =>
-  /^[A-Z][A-Z0-9_]*$/.test(variable)
-    ? `names ${variable}, which is not set in the environment. Set it to the key`
-    : 'names a variable that is not set in the environment. Write the name of a variable, never the key itself'
-
-/**
- * Returns the settings, and what the engine has read and said: the values of `secret`, the parameters that it leaves out
- * and adds, and the added ones that each run must have. `missingKey` describes a key that is not set (`allowsMissingKeys`).
- */
-export function createEngineSettings(source: SettingsSource) {
-  const { engine, report: reportProblem, folder, env, allowsMissingKeys = false } = source
-  const { warn = () => {}, named = [], needed = [], isComplete = false } = source
-  let missing: string | undefined
-  const known = new Set(['type'])
-  const secrets: string[] = []
-  const leftOut = new Set<string>()
-  const added = new Map<string, ParameterSchema>()
-  const required: string[] = []
-  let found: string | undefined
-  const problems: DocumentPath[] = []
-  const report: ReportProblem = (path, message) => {
-    problems.push(path)
-    reportProblem(path, message)
-  }
-
-  function rawValue(name: string): unknown {
-    known.add(name)
-    return Object.hasOwn(engine, name) ? (engine[name] ?? undefined) : undefined
-  }
-
-  function text(name: string): string | undefined {
-    const value = rawValue(name)
-    if (value === undefined || (typeof value === 'string' && value.trim() !== '')) return value
-    report([name], typeof value === 'number' ? 'must be text: put it in quotes' : 'must be text')
-    return undefined
-  }
-
-  function requiredText(name: string, example = ''): string | undefined {
-    const value = text(name)
-    if (value === undefined && !settings.hasProblem([name])) report([name], `is missing${example}`)
-    return value
-  }
-
-  function reportMissingKey(path: DocumentPath, problem: string): void {
-    if (allowsMissingKeys)
-      missing = `The engine${path.length === 0 ? '' : `'s ${path.join('.')}`} ${problem}.`
-    else report(path, problem)
-  }
-
-  const settings: EngineSettings = {
-    text,
-    value: rawValue,
-    number(name) {
-      const value = rawValue(name)
-      if (value === undefined || (typeof value === 'number' && value > 0 && Number.isFinite(value)))
-        return value
-      report([name], 'must be a number greater than 0')
-      return undefined
-    },
-    url(name, standard) {
-      const value =
-        standard === undefined
-          ? requiredText(name, '. Example: http://127.0.0.1:8000/v1')
-          : (text(name) ?? standard)
-      if (value === undefined) return undefined
-      const problem = urlProblem(value)
-      if (problem === undefined) return new URL(value)
-      report([name], problem)
-      return undefined
-    },
-    map(name) {
-      const value = rawValue(name)
-      if (isObject(value)) return value
-      if (value !== undefined) report([name], 'must be a map')
-      return {}
-    },
-    file(name, example) {
-      const path = requiredText(name, example)
-      if (path === undefined) return undefined
-      return readTextFile(resolve(folder, path), MAX_FILE_MIB, (problem) =>
-        report([name], `names "${shortened(printable(path), 200)}", which ${problem}`),
-      )
-    },
-    secret(name, standard, isOptional = false) {
-      const variable = text(name) ?? standard
-      if (variable === undefined) return undefined
-      const value = env[variable]?.trim() ?? ''
-      if (value !== '') {
-        // Of `user:password` also the password alone.
-        secrets.push(value, value.replace(/^[^:]*:/, ''))
-        return value
-      }
-      if (variable !== standard) reportMissingKey([name], unsetVariable(variable))
-      else if (!isOptional)
-        reportMissingKey([], `needs the environment variable ${standard}, which is not set`)
-      return undefined
-    },
-    report,
-    warn,
-    leaveOut(name, path, message, isRequiredToo = false) {
-      if (!named.includes(name) && (isRequiredToo || !needed.includes(name))) leftOut.add(name)
-      else if (!isComplete) report(path, message)
-    },
-    offer(name, schema, isRequired = false) {
-      if (named.includes(name) || needed.includes(name)) return
-      added.set(name, schema)
-      if (isRequired) required.push(name)
-    },
-    note(line) {
-      found = line
-    },
-    hasProblem: (path) => problems.some((each) => path.every((step, index) => each[index] === step)),
-  }
-
-  return {
-    settings,
-    secrets,
-    leftOut,
-    added,
-    required,
-    noteOf: () => found,
-    missingKey: () => missing,
-    reportUnknownKeys() {
-      for (const name of Object.keys(engine))
-        if (!known.has(name)) report([name], unknownKey(name, [...known], `an engine of type ${engine.type}`))
-    },
-  }
-}
-
-/** `"stepz" is not a key of …. Did you mean "steps"?` */
-export const unknownKey = (name: string, known: readonly string[], owner: string): string =>
-  `"${shortened(printable(name), 80)}" is not a key of ${owner}.${didYouMean(name, known)}`

@@ -1,7 +1,5 @@
 /** The types of engines, by the name that a document uses (`engine: { type: images }`). */
-import { messageOf } from '../../errors.js'
 import { defaultsOf } from '../../protocol/price.js'
-import { parseDuration } from '../../protocol/units.js'
 import { valueProblem } from '../../protocol/validate.js'
 import { readComfyui } from '../engines/comfyui/index.js'
 import { readCommand } from '../engines/command/index.js'
@@ -16,27 +14,6 @@ import { readSdapi } from '../engines/sdapi/index.js'
 import { readSdcpp } from '../engines/sdcpp/index.js'
 import { readVideos } from '../engines/videos/index.js'
 import { PREVIEW_DOCUMENTS } from './served-model.js'
-
-/** Adds the setting `timeout: 45m`, the limit of one run. */
-const withTimeLimit =
-  (read: ReadEngine): ReadEngine =>
-  (settings, document) => {
-    const limitMs = timeLimitOf(settings.text('timeout'), (problem) => settings.report(['timeout'], problem))
-    const createEngine = read(settings, document)
-    if (limitMs === undefined) return createEngine
-    return (parts) => ({ ...createEngine(parts), limitMs: () => limitMs })
-  }
-
-function timeLimitOf(text: string | undefined, report: (problem: string) => void): number | undefined {
-  if (text === undefined) return undefined
-  try {
-    const ms = parseDuration(text, 'timeout')
-    return ms === 0 ? Number.POSITIVE_INFINITY : ms
-  } catch (error) {
-    report(messageOf(error))
-    return undefined
-  }
-}
 
 /**
  * The built-in renderer, which draws each model of a kind alike. Sets the values that it needs: a document may leave them
@@ -61,15 +38,15 @@ const readPreview: ReadEngine =
   }
 
 export const ENGINE_TYPES: Readonly<Record<string, ReadEngine>> = {
-  images: withTimeLimit(readImages),
-  comfyui: withTimeLimit(readComfyui),
-  videos: withTimeLimit(readVideos),
-  sdapi: withTimeLimit(readSdapi),
-  sdcpp: withTimeLimit(readSdcpp),
-  fal: withTimeLimit(readHosted('fal', createFalEngine)),
-  replicate: withTimeLimit(readHosted('replicate', createReplicateEngine)),
-  openrouter: withTimeLimit(readHosted('openrouter', createOpenRouterEngine)),
-  cog: withTimeLimit(readHosted('cog', createCogEngine)),
-  command: withTimeLimit(readCommand),
+  images: readImages,
+  comfyui: readComfyui,
+  videos: readVideos,
+  sdapi: readSdapi,
+  sdcpp: readSdcpp,
+  fal: readHosted('fal', createFalEngine),
+  replicate: readHosted('replicate', createReplicateEngine),
+  openrouter: readHosted('openrouter', createOpenRouterEngine),
+  cog: readHosted('cog', createCogEngine),
+  command: readCommand,
   preview: readPreview,
 }

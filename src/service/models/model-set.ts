@@ -9,6 +9,7 @@ import { mayCost } from '../../protocol/price.js'
 import { parseDuration } from '../../protocol/units.js'
 import { type CanceledJob, type Engine, OutcomeUnknown } from '../engines/engine.js'
 import type { EngineParts } from '../engines/read-engine.js'
+import type { SettingsSource } from '../engines/settings.js'
 import { type EngineTypes, failing, type ModelWithEngine, previewOf, withEngine } from './engine-settings.js'
 import { readEngineWord, withKeyVariable } from './engine-word.js'
 import { namedModels, PREVIEW_MODELS, previewDocument, type ServedModel } from './served-model.js'
@@ -16,8 +17,6 @@ import { namedModels, PREVIEW_MODELS, previewDocument, type ServedModel } from '
 export interface ModelSet {
   /** Not empty. Every kind has a model. */
   readonly models: readonly ServedModel[]
-  /** Warnings of documents that are accepted, one line each. */
-  readonly warnings: readonly string[]
   /** Creates the engine that renders all models. Closing it closes their engines. */
   createEngine(parts: EngineParts): ModelSetEngine
 }
@@ -68,7 +67,7 @@ const DEFAULT_TIMEOUT_MS = parseDuration(DEFAULTS.engineTimeout, '--engine-timeo
 /** The models without a setting. */
 export const PREVIEW_SET: ModelSet = createModelSet(
   PREVIEW_MODELS.map(({ document }) => previewOf(document)),
-  { timeoutMs: DEFAULT_TIMEOUT_MS },
+  DEFAULT_TIMEOUT_MS,
 )
 
 /** Throws `usage`, with the problems of all documents. A kind without a document has its command, or its preview. */
@@ -83,19 +82,12 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
     import('./read-models.js'),
     import('./cost.js'),
   ])
-  const warnings: string[] = []
-  const warn = (text: string) => void warnings.push(text)
-  const parts = { types, env, chargesForRuns }
-  const documents = path === undefined ? [] : readModels({ path, env, types, readsEngines, isCharged, warn })
-  const ownName = added && freeName(added.document.name, documents)
-  const own =
-    added &&
-    readEngine(
-      added.engine,
-      { ...added.document, name: ownName ?? '' },
-      { ...parts, allowsMissingKeys: !readsEngines },
-    )
-  if (own !== undefined && own.problems.length > 0) throw engineError(added?.flag ?? '', own.problems)
+  const options = { types, env, allowsMissingKeys: !readsEngines }
+  const pricedFor = (engine: AddedModel['engine'], document: ModelDocument): ModelDocument =>
+    chargesForRuns(engine) ? { ...document, cost: 'unknown' } : document
+  const documents = path === undefined ? [] : readModels({ path, env, types, readsEngines, isCharged })
+  const named = added && { ...added.document, name: freeName(added.document.name, documents) }
+  const own = added && named && modelOf(added.engine, pricedFor(added.engine, named), added.flag, options)
   const others = namedModels(names).flatMap(({ document }) => {
     const { kind } = document
     const flags = { '--engine': engines[kind], '--model-name': names[kind] }
@@ -112,16 +104,23 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
     }
     const word = engines[kind]
     if (word === undefined) return [previewOf(previewDocument(document))]
-    return [engineOf(word, document, { ...parts, readsEngines })]
+    const flag = `--engine ${kind}=`
+    const engine = withKeyVariable(readEngineWord(word, flag), env)
+    const priced = pricedFor(engine, document)
+    if (!readsEngines) {
+      const read = withEngine(priced, { ...options, engine, folder: '.', report: () => {} })
+      return [previewOf(read?.document ?? priced, read?.engine)]
+    }
+    return [modelOf(engine, priced, `${flag}${engine.type === 'command' ? '' : `${engine.type}:`}…`, options)]
   })
-  const models = [...(own?.model === undefined ? [] : [own.model]), ...documents, ...others]
+  const models = [...(own ? [own] : []), ...documents, ...others]
   for (const { document } of others)
     if (models.filter((each) => each.document.name === document.name).length > 1)
       throw usageError(
         `${document.name} is the name of two models.`,
         `Use another name (--model-name ${document.kind}=<provider>/<name>).`,
       )
-  return createModelSet(models, { timeoutMs, warnings })
+  return createModelSet(models, timeoutMs)
 }
 
 /** The name, with a number if a document has it. */
@@ -132,61 +131,28 @@ function freeName(name: string, documents: readonly ServedModel[]): string {
   return free
 }
 
-interface EngineOptions {
-  readonly types: EngineTypes
-  readonly env: ModelSources['env']
-  readonly allowsMissingKeys?: boolean
-  chargesForRuns(engine: unknown): boolean
-}
-
-/** Reads the value of `--engine`. */
-function engineOf(
-  word: string,
-  document: ModelDocument,
-  { readsEngines, ...options }: EngineOptions & { readonly readsEngines: boolean },
-): ModelWithEngine {
-  const engine = withKeyVariable(readEngineWord(word, `--engine ${document.kind}=`), options.env)
-  const { model, priced, problems } = readEngine(engine, document, options)
-  if (!readsEngines) return previewOf(model?.document ?? priced, model?.engine)
-  if (problems.length === 0 && model !== undefined) return model
-  throw engineError(
-    `--engine ${document.kind}=${engine.type === 'command' ? '' : `${engine.type}:`}…`,
-    problems,
-  )
-}
-
-function readEngine(
+/**
+ * Returns the model of a document and an engine that a flag names. Throws `usage`. `flag`: the beginning of its message.
+ */
+function modelOf(
   engine: AddedModel['engine'],
   document: ModelDocument,
-  { chargesForRuns, ...options }: EngineOptions,
-) {
+  flag: string,
+  options: Pick<SettingsSource, 'env' | 'allowsMissingKeys'> & { readonly types: EngineTypes },
+): ModelWithEngine {
   const problems: string[] = []
-  const priced = chargesForRuns(engine) ? { ...document, cost: 'unknown' as const } : document
-  const model = withEngine(priced, {
-    ...{ ...options, engine, folder: '.' },
-    report: (path, message) => void problems.push(problemText(path, message)),
-  })
-  return { model, priced, problems }
+  const report: ReportProblem = (path, message) => void problems.push(problemText(path, message))
+  const model = withEngine(document, { ...options, engine, folder: '.', report })
+  if (problems.length === 0 && model !== undefined) return model
+  throw usageError(`${flag}: ${problems.join('; ').replace(/(?<![.?])$/, '.')}`)
 }
 
 const problemText = (path: DocumentPath, message: string): string =>
   message.startsWith('"') ? message : `${path.join('.')} ${message}`.trimStart()
 
-const engineError = (flag: string, problems: readonly string[]) =>
-  usageError(`${flag}: ${problems.join('; ').replace(/(?<![.?])$/, '.')}`)
-
-interface SetOptions {
-  readonly timeoutMs: number
-  readonly warnings?: readonly string[]
-}
-
-function createModelSet(models: readonly ModelWithEngine[], options: SetOptions): ModelSet {
+function createModelSet(models: readonly ModelWithEngine[], timeoutMs: number): ModelSet {
   const served = models.map(servedModel)
-  return {
-    warnings: options.warnings ?? [],
-    models: served,
-    createEngine: (parts) => createSetEngine(models, served, parts, options),
-  }
+  return { models: served, createEngine: (parts) => createSetEngine(models, served, parts, timeoutMs) }
 }
 
 function servedModel(model: ModelWithEngine): ServedModel {
@@ -214,7 +180,7 @@ function createSetEngine(
   models: readonly ModelWithEngine[],
   served: readonly ServedModel[],
   parts: EngineParts,
-  { timeoutMs }: SetOptions,
+  timeoutMs: number,
 ): ModelSetEngine {
   let preview: Engine | undefined
   const urls = [...parts.urls, ...models.flatMap(({ secrets = [] }) => secrets)]
@@ -289,7 +255,7 @@ async function readCarried(json: string, env: EngineParts['env']): Promise<Model
   const report: ReportProblem = (path, message) => void problems.push(problemText(path, message))
   const value = readJson(json)
   const { engine, concurrency } = value as { readonly engine: unknown; readonly concurrency?: number }
-  const document = readOwnDocument({ value, file: '', report, warn: () => {} })
+  const document = readOwnDocument({ value, file: '', report })
   const read = withEngine(document, {
     ...{ engine, types, env, folder: '.', report },
     ...{ isComplete: true, allowsMissingKeys: true },

@@ -13,8 +13,6 @@ export interface SourceProblem {
   /** Counted from 1. */
   readonly column: number
   readonly message: string
-  /** Whether the document is accepted. */
-  readonly isWarning?: boolean
 }
 
 export interface SourceDocument {
@@ -23,7 +21,6 @@ export interface SourceDocument {
   readonly file: string
   /** Reports a problem at a path of the document, or at the nearest key that the file has. */
   readonly report: ReportProblem
-  readonly warn: ReportProblem
 }
 
 /** Far more than any document needs. A recursive parser overflows the stack only at a far greater depth. */
@@ -58,9 +55,9 @@ export function readDocuments(
   const lines = new LineCounter()
   lines.addNewLine(0)
   for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) lines.addNewLine(at + 1)
-  const reportAt = (offset: number, message: string, isWarning = false) => {
+  const reportAt = (offset: number, message: string) => {
     const { line, col: column } = lines.linePos(offset)
-    problem({ file, line, column, message, ...(isWarning && { isWarning }) })
+    problem({ file, line, column, message })
   }
   // Tabs can begin a line in JSON, and not in YAML.
   const isJson = /^\s*[[{]/.test(text)
@@ -81,13 +78,11 @@ export function readDocuments(
     if (isEmpty(document)) return []
     const value = plainValue(document, reportAt)
     if (value === undefined) return []
-    const source = (own: unknown, start: DocumentPath): SourceDocument => {
-      const reporter =
-        (isWarning: boolean): ReportProblem =>
-        (path, message) =>
-          reportAt(offsetOf(document, [...start, ...path]), `${labelOf(path, message)}${message}`, isWarning)
-      return { value: own, file, report: reporter(false), warn: reporter(true) }
-    }
+    const source = (own: unknown, start: DocumentPath): SourceDocument => ({
+      ...{ value: own, file },
+      report: (path, message) =>
+        reportAt(offsetOf(document, [...start, ...path]), `${labelOf(path, message)}${message}`),
+    })
     return isSeq(contents) && Array.isArray(value)
       ? value.map((each, index) => source(each, [index]))
       : [source(value, [])]

@@ -6,28 +6,15 @@ import { readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { RushesError, usageError } from '../../errors.js'
 import { describeReason } from '../../host/system-error.js'
-import { writeJson } from '../../protocol/json.js'
-import { documentJson, type ReportProblem, readModelDocument } from '../../protocol/model-document.js'
+import { type ReportProblem, readModelDocument } from '../../protocol/model-document.js'
 import type { ModelDocument } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import { creditsOf, dearestInput } from '../../protocol/price.js'
 import { printable, shortened } from '../../protocol/text.js'
-import { priceFromCost, readCost } from './cost.js'
-import {
-  type EngineTypes,
-  type ModelWithEngine,
-  previewOf,
-  unknownKey,
-  withEngine,
-} from './engine-settings.js'
-import {
-  problemsError,
-  problemText,
-  readDocuments,
-  type SourceDocument,
-  type SourceProblem,
-} from './read-documents.js'
-import { readTextFile } from './read-text-file.js'
+import { readTextFile, unknownKey } from '../engines/settings.js'
+import { readCost } from './cost.js'
+import { type EngineTypes, type ModelWithEngine, previewOf, withEngine } from './engine-settings.js'
+import { problemsError, readDocuments, type SourceDocument, type SourceProblem } from './read-documents.js'
 
 export interface ReadModelsOptions {
   /** A YAML or JSON file, or a folder. */
@@ -36,8 +23,6 @@ export interface ReadModelsOptions {
   readonly types: EngineTypes
   /** False for a node that renders nothing: it reads which parameters an engine has, and reports none of its problems. */
   readonly readsEngines?: boolean
-  /** Gets each warning of a document that is accepted. */
-  warn?(text: string): void
   /** False for `--local`, which charges nothing: prices are not rounded up to whole credits. Default: true. */
   readonly isCharged?: boolean | undefined
 }
@@ -45,12 +30,10 @@ export interface ReadModelsOptions {
 /** More than a service can show in one list. */
 const MAX_MODELS = 1_000
 const MAX_FILE_MIB = 4
-/** Clients read no longer answer. */
-const MAX_LIST_BYTES = 8 * 1_048_576
 const MAX_CONCURRENCY = 64
 
 /** Throws `usage` with all problems. Returns at least one model. */
-export function readModels({ path, warn, ...options }: ReadModelsOptions): readonly ModelWithEngine[] {
+export function readModels({ path, ...options }: ReadModelsOptions): readonly ModelWithEngine[] {
   const found: SourceProblem[] = []
   const files = filesAt(path)
   const sources = files.flatMap((file) => {
@@ -64,20 +47,13 @@ export function readModels({ path, warn, ...options }: ReadModelsOptions): reado
   const described = sources.map((source) => ({ source, document: readOwnDocument(source) }))
   checkTogether(described.flatMap(({ source, document }) => (document ? [{ source, document }] : [])))
   const models = described.flatMap(({ source, document }) => readModel(source, document, options) ?? [])
-  const problems = found.filter(({ isWarning }) => !isWarning)
-  if (problems.length > 0) {
+  if (found.length > 0) {
     const order = (one: SourceProblem, other: SourceProblem) =>
       files.indexOf(one.file) - files.indexOf(other.file) ||
       one.line - other.line ||
       one.column - other.column
-    throw problemsError(`The models in ${shownPath(path)} have`, problems.toSorted(order))
+    throw problemsError(`The models in ${shownPath(path)} have`, found.toSorted(order))
   }
-  for (const warning of found) warn?.(problemText(warning))
-  const bytes = Buffer.byteLength(writeJson(models.map(({ document }) => documentJson(document))))
-  if (bytes > MAX_LIST_BYTES)
-    throw usageError(
-      `The models in ${shownPath(path)} have ${Math.ceil(bytes / 1_048_576)} MiB together; the limit is 8 MiB.`,
-    )
   return models
 }
 
@@ -107,7 +83,7 @@ function filesAt(path: string): readonly string[] {
   )
 }
 
-const PRICE_KEYS = ['run', 'factors', 'round_up', 'from_cost']
+const PRICE_KEYS = ['run', 'factors', 'round_up']
 const COST_KEYS = ['run', 'factors', 'currency']
 const KEYS = [
   ...['name', 'kind', 'description', 'engine', 'input', 'price', 'cost', 'concurrency', 'default'],
@@ -117,11 +93,9 @@ const SHOWN_KEYS = ['price_source', 'currency']
 
 /** Returns the document of a user's file, without its engine; undefined after the report of a problem. */
 export function readOwnDocument({ value, report }: SourceDocument): ModelDocument | undefined {
-  // A price that follows from the cost needs the cost first, and the cost needs the input.
-  const isDerived = isObject(value) && isObject(value.price) && value.price.from_cost !== undefined
-  const document = readModelDocument(isDerived ? { ...value, price: undefined } : value, report)
+  const document = readModelDocument(value, report)
   if (!isObject(value)) return undefined
-  const { concurrency, description, price } = value
+  const { concurrency, description } = value
   const checkKeys = (keys: readonly string[], owner: string, at?: string) => {
     const map = at === undefined ? value : value[at]
     for (const name of isObject(map) ? Object.keys(map) : [])
@@ -129,10 +103,9 @@ export function readOwnDocument({ value, report }: SourceDocument): ModelDocumen
         report(at === undefined ? [name] : [at, name], unknownKey(name, keys, owner))
   }
   checkKeys(KEYS, 'a model')
-  checkKeys(isDerived ? ['from_cost'] : PRICE_KEYS, isDerived ? 'a price with from_cost' : 'a price', 'price')
+  checkKeys(PRICE_KEYS, 'a price', 'price')
   checkKeys(COST_KEYS, 'a cost', 'cost')
   const cost = readCost(value, document?.input, report)
-  const derived = isDerived && isObject(price) ? priceFromCost(price.from_cost, cost, report) : undefined
   const isCount = Number.isInteger(concurrency) && Number(concurrency) >= 1
   if (concurrency !== undefined && !(isCount && Number(concurrency) <= MAX_CONCURRENCY))
     report(['concurrency'], `must be a whole number from 1 to ${MAX_CONCURRENCY}`)
@@ -140,7 +113,6 @@ export function readOwnDocument({ value, report }: SourceDocument): ModelDocumen
   return (
     document && {
       ...document,
-      ...(derived && { price: derived }),
       ...(cost && { cost }),
       input: { ...document.input, ...(typeof description === 'string' && { description }) },
     }
@@ -149,21 +121,17 @@ export function readOwnDocument({ value, report }: SourceDocument): ModelDocumen
 
 /** Returns the model, or undefined after the report of a problem. */
 function readModel(
-  { value, file, report, warn }: SourceDocument,
+  { value, file, report }: SourceDocument,
   own: ModelDocument | undefined,
-  { env, types, readsEngines = true, isCharged = true }: Omit<ReadModelsOptions, 'path' | 'warn'>,
+  { env, types, readsEngines = true, isCharged = true }: Omit<ReadModelsOptions, 'path'>,
 ): ModelWithEngine | undefined {
   if (!isObject(value)) return undefined
   const { concurrency, engine } = value
   const described = own && isCharged ? chargedInCredits(own, report) : own
-  const below =
-    (reportProblem: ReportProblem): ReportProblem =>
-    (path, message) =>
-      readsEngines && reportProblem(['engine', ...path], message)
   const read = withEngine(described, {
     ...{ engine, types, env, folder: dirname(file), named: namedIn(value) },
     allowsMissingKeys: !isCharged,
-    ...{ report: below(report), warn: below(warn) },
+    report: (path, message) => readsEngines && report(['engine', ...path], message),
   })
   const preview = described && previewOf(read?.document ?? described, read?.engine)
   const model = readsEngines ? read : preview && { ...preview, problem: read?.problem }

@@ -20,7 +20,6 @@ const KEYS_OF_THE_MODEL = {
 
 const PASSWORD = 'pass/word+1'
 const DATABASE = `postgres://rushes:${encodeURIComponent(PASSWORD)}@db.example.com:5432/rushes`
-const STORAGE = 's3://bucket/prefix'
 const SERVICE = {
   RUSHES_API_KEY: 'rk_0123456789',
   RUSHES_STATE_DIR: '/state',
@@ -47,8 +46,6 @@ describe('the environment of a command', () => {
     ['the database for another library', DATABASE.replace('postgres:', 'postgresql+psycopg2:')],
     ['the password of the database', PASSWORD],
     ['the password of the database as it is in the URL', encodeURIComponent(PASSWORD)],
-    ['the URL of the storage', STORAGE],
-    ['the URL of the storage with a slash', `${STORAGE}/`],
     ['the API key', SERVICE.RUSHES_API_KEY],
     ['PGPASSWORD', SERVICE.PGPASSWORD],
     ['the password of the database in words', `host=db user=rushes password=${PASSWORD} dbname=other`],
@@ -58,7 +55,7 @@ describe('the environment of a command', () => {
     ['the AWS secret key', SERVICE.AWS_SECRET_ACCESS_KEY],
   ])('has no other variable with %s', (_name, value) => {
     const env = { ...KEPT, ...KEYS_OF_THE_MODEL, ...SERVICE, OTHER_NAME: value }
-    expect(commandEnvironment(env, [DATABASE, STORAGE])).toEqual({ ...KEPT, ...KEYS_OF_THE_MODEL })
+    expect(commandEnvironment(env, [DATABASE])).toEqual({ ...KEPT, ...KEYS_OF_THE_MODEL })
   })
 
   test.each([
@@ -88,7 +85,6 @@ describe('the environment of a command', () => {
     ['postgres://rushes:rushes@db/rushes', { USER: 'rushes' }],
     ['postgres://db/rushes', { MODELS: 'postgres://db/models' }],
     ['redis://localhost', { REDIS_URL: 'redis://localhost:6379/2' }],
-    ['s3://bucket', { MODELS: 's3://bucket-of-models/still-1' }],
     [undefined, { EMPTY: '' }],
     ['', { EMPTY: '' }],
   ])('with %s as the URL, %j is kept', (url, env) => {

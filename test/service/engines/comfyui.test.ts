@@ -1,13 +1,13 @@
-/** The engine `comfyui` against a server of each generation, as read in their sources. */
+/** The engine `comfyui` against a server of today and one that ignores ids, as read in their sources. */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { placeIn } from '../../../src/service/engines/comfyui/answers.js'
-import { JobDetached, type RenderJob } from '../../../src/service/engines/engine.js'
+import type { RenderJob } from '../../../src/service/engines/engine.js'
 import { testEngine } from '../../contract/engine.js'
 import { createManualClock } from '../../support/clock.js'
-import { type ComfyOptions, createComfyServer, type Generation } from '../../support/model-servers/comfyui.js'
+import { type ComfyOptions, createComfyServer } from '../../support/model-servers/comfyui.js'
 import {
   createEngineOf,
   type EngineDocument,
@@ -373,7 +373,7 @@ describe('the answer to a workflow', () => {
 })
 
 test('polls survive what a proxy answers, and long answers', async () => {
-  const { server, clock, render } = await open({ generation: 'old', isQuick: false })
+  const { server, clock, render } = await open({ isQuick: false })
   const rendering = render()
   await clock.runUntil(until('the job', () => server.queue().length === 1))
   server.fault('GET /history/', { body: '<html>' }, 5)
@@ -413,23 +413,20 @@ test('the place of a job in the queue is that of its number, and no text of a wo
     expect(() => place(answer)).toThrow('its queue in an unknown format')
 })
 
-test.each<Generation>(['old', 'new'])(
-  'a run shows how many jobs run before its own on a server of the generation %s',
-  async (generation) => {
-    const { server, clock, render } = await open({ generation, isQuick: false })
-    server.addForeign()
-    server.addForeign()
-    const places: number[] = []
-    const rendering = render({ onPosition: (position) => void places.push(position) })
-    await clock.runUntil(until('the place', () => places.length === 1))
-    server.finish({ outputs: {} })
-    await clock.runUntil(until('the next place', () => places.length === 2))
-    server.finish({ outputs: {} })
-    server.finish()
-    expect(await clock.runUntil(rendering)).toHaveLength(1)
-    expect(places).toEqual([1, 0])
-  },
-)
+test('a run shows how many jobs run before its own', async () => {
+  const { server, clock, render } = await open({ isQuick: false })
+  server.addForeign()
+  server.addForeign()
+  const places: number[] = []
+  const rendering = render({ onPosition: (position) => void places.push(position) })
+  await clock.runUntil(until('the place', () => places.length === 1))
+  server.finish({ outputs: {} })
+  await clock.runUntil(until('the next place', () => places.length === 2))
+  server.finish({ outputs: {} })
+  server.finish()
+  expect(await clock.runUntil(rendering)).toHaveLength(1)
+  expect(places).toEqual([1, 0])
+})
 
 describe('a run that another worker takes over', () => {
   test('finds its job, waiting or running', async () => {
@@ -463,22 +460,6 @@ describe('a run that another worker takes over', () => {
     expect(readFileSync(join(job.folder, 'image.png')).byteLength).toBeGreaterThan(0)
   })
 
-  test.each(['running', 'waiting'])('follows the job that a stopped worker has left %s', async (place) => {
-    const { server, clock, render, createEngine } = await open({ isQuick: false })
-    if (place === 'waiting') server.addForeign()
-    const stop = new AbortController()
-    const first = render({ signal: stop.signal })
-    await clock.runUntil(until('the job', () => server.queue().length === (place === 'waiting' ? 2 : 1)))
-    stop.abort(new JobDetached('the service stops'))
-    await expect(clock.runUntil(first)).rejects.toThrow('the service stops')
-    expect([server.interrupted, server.count('POST /')]).toEqual([[], 1])
-    const second = createEngine().render(jobOf())
-    if (place === 'waiting') server.finish({ outputs: {} })
-    server.finish()
-    expect(await clock.runUntil(second)).toHaveLength(1)
-    expect(server.count('POST /prompt')).toBe(1)
-  })
-
   test('fails when the job was cancelled in ComfyUI before', async () => {
     const { clock, render, server } = await open({ isHostile: true })
     await expect(clock.runUntil(render())).rejects.toThrow('The job was canceled in ComfyUI.')
@@ -486,9 +467,9 @@ describe('a run that another worker takes over', () => {
   })
 })
 
-describe.each<Generation>(['new', 'old', 'oldest'])('a server of the %s generation', (generation) => {
+describe.each([false, true])('a server that ignores ids: %s', (isOld) => {
   async function started(isBehindAnother: boolean) {
-    const opened = await open({ generation, isQuick: false })
+    const opened = await open({ isOld, isQuick: false })
     const { server, clock, render } = opened
     const other = isBehindAnother ? server.addForeign() : ''
     const stop = new AbortController()
@@ -504,7 +485,7 @@ describe.each<Generation>(['new', 'old', 'oldest'])('a server of the %s generati
   }
 
   test('renders a run', async () => {
-    const { clock, render } = await open({ generation })
+    const { clock, render } = await open({ isOld })
     expect(await clock.runUntil(render())).toHaveLength(1)
   })
 

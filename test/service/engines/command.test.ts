@@ -89,10 +89,9 @@ test('the environment says what the run is, and holds nothing of the service', a
     AWS_SECRET_ACCESS_KEY: 'aws-secret',
     DATABASE_URL: 'postgres://rushes:db-password@db/rushes?sslmode=require',
     DATABASE_PASSWORD: 'db-password',
-    BUCKET: 's3://bucket/prefix',
   }
   const env = { ...own, CUDA_VISIBLE_DEVICES: '1' }
-  const urls = ['postgres://rushes:db-password@db/rushes', 's3://bucket/prefix']
+  const urls = ['postgres://rushes:db-password@db/rushes']
   await engine('env > "$RUSHES_OUTPUT_DIR/env"', { env, urls }).render(of)
   const told = Object.fromEntries(
     text(of, 'env')

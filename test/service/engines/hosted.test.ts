@@ -159,13 +159,6 @@ describe('fal', () => {
     )
   })
 
-  test('a create whose answer is lost has an unknown outcome, and is sent once', async () => {
-    const { server, run, creates } = await openFal()
-    server.fault('POST /fal-ai', 'lose')
-    await expect(run()).rejects.toBeInstanceOf(OutcomeUnknown)
-    expect([creates(), server.jobs.length]).toEqual([1, 1])
-  })
-
   test('survives a state that nobody knows', async () => {
     const { server, run, creates } = await openFal()
     server.fault('GET /fal-ai/flux/requests/fal_1/status', { body: { status: 'WARMING_UP' } }, 5)
@@ -239,9 +232,8 @@ describe('fal', () => {
         },
       }),
     ],
-    ['a data URI', () => ({ body: { images: [{ url: dataUri(ONE_PIXEL_PNG) }] } })],
     [
-      'a long data URI',
+      'a data URI',
       () => ({ body: { images: [{ url: dataUri(Buffer.concat([ONE_PIXEL_PNG, Buffer.alloc(90_000)])) }] } }),
     ],
     ['twice', (_, url) => ({ body: { image: { url }, images: [{ url }] } })],
@@ -367,17 +359,14 @@ describe('Replicate', () => {
     ])
   })
 
-  const throttled = (fields: object): ServerFault => ({ status: 429, body: { status: 429, ...fields } })
-  test.each<[name: string, fault: ServerFault, waitMs: number]>([
-    ['retry_after in its body', throttled({ detail: 'throttled', retry_after: 9 }), 9_000],
-    ['only a text', throttled({ detail: 'Your rate limit resets in ~12s.' }), 12_000],
-  ])('a create that is refused with 429 and %s is sent again after that time', async (_, fault, waitMs) => {
+  test('a create that is refused with 429 and a time in its body is sent again after that time', async () => {
     const { server, run, creates, clock } = await openReplicate()
-    server.fault('POST /models', fault)
+    const body = { status: 429, detail: 'throttled', retry_after: 9 }
+    server.fault('POST /models', { status: 429, body })
     const startedAt = clock.monotonic()
     expect(await run()).toHaveLength(1)
     expect([creates(), server.predictions.length]).toEqual([2, 1])
-    expect(clock.monotonic() - startedAt).toBeGreaterThanOrEqual(waitMs)
+    expect(clock.monotonic() - startedAt).toBeGreaterThanOrEqual(9_000)
   })
 
   test.each<[status: number, body: object, message: string]>([
@@ -413,17 +402,6 @@ describe('Replicate', () => {
     const { run, creates } = await openReplicate({ states: ['starting', state], ended: () => fields })
     await expect(run()).rejects.toThrow(message)
     expect(creates()).toBe(1)
-  })
-
-  test.each<[name: string, output: (url: string) => unknown]>([
-    ['a text', (url) => url],
-    ['a list', (url) => [url]],
-    ['an object', (url) => ({ image: url, seed: 7 })],
-    ['nested', (url) => ({ steps: [{ images: [url] }] })],
-    ['a data URI', () => dataUri(ONE_PIXEL_PNG)],
-  ])('an output can be %s', async (_, output) => {
-    const { run } = await openReplicate({ ended: (_prediction, url) => ({ output: output(url) }) })
-    expect(await run()).toHaveLength(1)
   })
 
   test('survives unknown states, and links that have expired', async () => {

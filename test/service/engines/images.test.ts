@@ -427,6 +427,6 @@ test('a reference that is not an image fails the run, because some servers skip 
   const { render, server } = await open('sdcpp')
   const path = join(temporaryFolder(), 'reference')
   writeFileSync(path, 'not an image')
-  await expect(render({}, [path])).rejects.toThrow('Reference image 1 is not an image.')
+  await expect(render({}, [path])).rejects.toThrow('Reference image 1 is not an image')
   expect(server.requests).toEqual([])
 })

@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest'
 import { readModelDocument } from '../../../src/protocol/model-document.js'
 import type { Kind } from '../../../src/protocol/models.js'
+import { EngineSettings } from '../../../src/service/engines/settings.js'
 import { readSizes, sizeText } from '../../../src/service/engines/sizes.js'
-import { createEngineSettings } from '../../../src/service/models/engine-settings.js'
 
 function sizesOf(kind: Kind, sizes: Readonly<Record<string, string>> = {}, input: object = {}) {
   const fail = (path: readonly (string | number)[], message: string): never => {
@@ -11,7 +11,7 @@ function sizesOf(kind: Kind, sizes: Readonly<Record<string, string>> = {}, input
   }
   const document = readModelDocument({ name: 'acme/model', kind, input }, fail)
   if (document === undefined) throw new Error('invalid document')
-  const { settings } = createEngineSettings({ engine: { sizes }, report: fail, folder: '.', env: {} })
+  const settings = new EngineSettings({ engine: { sizes }, report: fail, folder: '.', env: {} })
   const read = readSizes(settings, document, [])
   return (...values: readonly (string | undefined)[]) => {
     const [aspect_ratio, other] = values

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { HttpResponse } from '../../../src/host/http.js'
-import { createUntilReady } from '../../../src/service/engines/upstream/until-ready.js'
+import { createUpstream } from '../../../src/service/engines/upstream/index.js'
 import { createManualClock } from '../../support/clock.js'
 
 async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
@@ -15,10 +15,9 @@ test('a request gives up after ten minutes of 503, with the words of the server'
     const body = bytesOf(JSON.stringify({ error: { message: 'Loading model' } }))
     return { status: 503, header: () => undefined, body, discard: () => {} }
   }
-  const { untilReady } = createUntilReady({ clock, fetch }, (text) => text)
-  const url = new URL('http://127.0.0.1/v1/images')
-  const request = { method: 'POST', url, headers: {}, isSlow: true } as const
-  await expect(clock.runUntil(untilReady(request, new AbortController().signal))).rejects.toThrow(
+  const upstream = createUpstream({ url: new URL('http://127.0.0.1/v1'), parts: { clock, fetch } })
+  const request = { method: 'POST', path: 'images' } as const
+  await expect(clock.runUntil(upstream.value(request, new AbortController().signal))).rejects.toThrow(
     "The model's server was not ready within 10 minutes. The model's server answered 503: Loading model",
   )
   expect(clock.monotonic()).toBeGreaterThan(580_000)

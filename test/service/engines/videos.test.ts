@@ -181,12 +181,6 @@ describe('a job', () => {
     expect(seen).toEqual([0.5, 0.7, 1])
   })
 
-  test('whose polls a proxy answers with a page is not given up', async () => {
-    const { server, clock, render } = await open()
-    server.fault('GET /v1/videos/video_1', { body: '<html>' }, 5)
-    expect(await clock.runUntil(render())).toHaveLength(1)
-  })
-
   test.each([404, 409])('survives failed polls, and a film that is not there yet: %i', async (status) => {
     const { server, clock, render } = await open()
     server.fault('GET /v1/videos/video_1/content', { status, body: { detail: 'not ready' } }, 4)
@@ -246,33 +240,15 @@ test('a run that is cancelled while its job is created removes the job when its 
   expect([server.cancelled, server.count('GET')]).toEqual([['video_1'], 0])
 })
 
-test.each([
-  [0, 1, ['video_1']],
-  [1, 2, ['video_1']],
-  [5, 2, []],
-])(
-  'a cancelled run removes its job, and asks once more after a conflict (%i times)',
-  async (conflicts, asked, removed) => {
-    const { server, clock, render } = await open({}, { isQuick: false })
-    const stop = new AbortController()
-    const folder = temporaryFolder()
-    const rendering = render({}, { signal: stop.signal, folder })
-    await clock.runUntil(until('a look', () => (server.jobs[0]?.looks ?? 0) >= 2))
-    server.fault('DELETE', { status: 409, body: { error: { message: 'starting' } } }, conflicts)
-    stop.abort(new Error('stopped by the test'))
-    await expect(clock.runUntil(rendering)).rejects.toThrow('stopped by the test')
-    expect(readdirSync(folder)).toEqual([])
-    expect([server.count('DELETE'), server.cancelled]).toEqual([asked, removed])
-  },
-)
-
-test('says what the server lists, and when the model is not among it', async () => {
-  const check = async (model: string) => {
-    const { engine, clock } = await open({ engine: { model } })
-    return await clock.runUntil(engine.check?.(new AbortController().signal) ?? Promise.resolve(''))
-  }
-  expect(await check('wan')).toContain('wan')
-  await expect(check('van')).rejects.toThrow('The server does not list the model "van".')
+test('a cancelled run removes its job', async () => {
+  const { server, clock, render } = await open({}, { isQuick: false })
+  const stop = new AbortController()
+  const folder = temporaryFolder()
+  const rendering = render({}, { signal: stop.signal, folder })
+  await clock.runUntil(until('a look', () => (server.jobs[0]?.looks ?? 0) >= 2))
+  stop.abort(new Error('stopped by the test'))
+  await expect(clock.runUntil(rendering)).rejects.toThrow('stopped by the test')
+  expect([readdirSync(folder), server.cancelled]).toEqual([[], ['video_1']])
 })
 
 test.each<[name: string, document: Partial<EngineDocument>, problems: readonly string[]]>([

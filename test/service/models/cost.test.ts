@@ -3,7 +3,6 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { RushesError } from '../../../src/errors.js'
-import { priceOf } from '../../../src/protocol/price.js'
 import {
   describeAccount,
   type HostedSettings,
@@ -104,40 +103,6 @@ describe('the cost of a document', () => {
       ...{ types: ENGINE_TYPES, readsEngines: false },
     })
     expect(model?.document.cost).toBe('unknown')
-  })
-})
-
-describe('a price from the cost', () => {
-  const document = (
-    fromCost: unknown,
-    cost: unknown = { run: 0.025, factors: { duration: { 10: 2.5 } }, currency: 'USD' },
-  ) => ({
-    ...{ engine: FAL, cost, price: { from_cost: fromCost } },
-  })
-
-  it.each([
-    [100, '5', 3],
-    [100, '10', 7],
-    [1000, '5', 25],
-    [1, '5', 1],
-  ])('of %j credits for 1 USD, with the duration %j, is %j credits', (fromCost, duration, credits) => {
-    const model = read(document(fromCost))?.document
-    expect(model && priceOf(model, { duration })).toBe(credits)
-  })
-
-  it.each<[unknown, unknown, string]>([
-    [0, undefined, 'price: from_cost must be a number from 0 to 1000000'],
-    ['100', undefined, 'price: from_cost must be a number from 0 to 1000000'],
-    [100, null, 'price: from_cost needs the key "cost", with "run" and "currency"'],
-  ])('%j with the cost %j is a problem', (fromCost, cost, problem) =>
-    expect(problemsOf(document(fromCost, cost), ENV)).toBe(problem),
-  )
-
-  it('has no other keys', () => {
-    const price = { from_cost: 100, run: 1 }
-    expect(problemsOf({ ...document(100), price }, ENV)).toBe(
-      'price: "run" is not a key of a price with from_cost.',
-    )
   })
 })
 
@@ -263,51 +228,45 @@ describe('a hosted engine', () => {
 })
 
 describe('the account of a provider', () => {
-  const ask = (type: 'fal' | 'replicate', ...routes: [string, Answer | string][]) => {
+  const ask = (type: string, ...routes: [string, Answer | string][]) => {
     const apis = createHostedApis(...routes)
     const account = describeAccount(PROVIDERS[type] as never, 'the-key', apis, new AbortController().signal)
     return { account, apis }
   }
-  const BILLING = 'https://api.fal.ai/v1/account/billing?expand=credits'
-
-  it('of fal has a balance', async () => {
-    const body = { username: 'acme', credits: { current_balance: 24.5, currency: 'USD' } }
-    const { account, apis } = ask('fal', [BILLING, { status: 200, body }])
-    expect(await account).toBe('balance 24.5 USD')
-    expect(apis.requests.map(({ url, headers }) => `${url} ${headers.authorization}`)).toEqual([
-      `${BILLING} Key the-key`,
-    ])
-  })
-
-  it('of Replicate has a name', async () => {
-    const body = { type: 'organization', username: 'acme', name: 'Acme' }
-    const { account, apis } = ask('replicate', [
+  it.each<[type: string, url: string, answer: Answer, words: string, key: string]>([
+    [
+      'replicate',
       'https://api.replicate.com/v1/account',
-      { status: 200, body },
-    ])
-    expect(await account).toBe('account acme')
-    expect(apis.requests[0]?.headers.authorization).toBe('Bearer the-key')
+      { status: 200, body: { username: 'acme', name: 'Acme' } },
+      'account acme',
+      'Bearer the-key',
+    ],
+    [
+      'openrouter',
+      'https://openrouter.ai/api/v1/key',
+      { status: 200, body: { data: { label: 'sk-1' } } },
+      'account sk-1',
+      'Bearer the-key',
+    ],
+    [
+      'fal',
+      'https://api.fal.ai/v1/models?limit=1',
+      { status: 200, body: {} },
+      'the key is valid',
+      'Key the-key',
+    ],
+    [
+      'fal',
+      'https://api.fal.ai/v1/models?limit=1',
+      { status: 500 },
+      'the key could not be checked',
+      'Key the-key',
+    ],
+  ])('of %s is asked at %s: %j is "%s"', async (type, url, answer, words, key) => {
+    const { account, apis } = ask(type, [url, answer])
+    expect(await account).toBe(words)
+    expect(apis.requests.map(({ url, headers }) => [`${url}`, headers.authorization])).toEqual([[url, key]])
   })
-
-  it.each<[string, [string, Answer][], string]>([
-    [
-      'a key that may not read it',
-      [[BILLING, { status: 403 }]],
-      'the balance needs a key with the scope ADMIN',
-    ],
-    [
-      'a key that may only run models',
-      [
-        [BILLING, { status: 401 }],
-        ['https://api.fal.ai/v1/models', { status: 200, body: {} }],
-      ],
-      'the balance needs a key with the scope ADMIN',
-    ],
-    ['another answer', [[BILLING, { status: 200, body: '<html>' }]], 'the balance is not known'],
-    ['an error of the provider', [[BILLING, { status: 500 }]], 'the balance is not known'],
-  ])('is not known with %s', async (_, routes, words) =>
-    expect(await ask('fal', ...routes).account).toBe(words),
-  )
 
   it('reports a key that the provider refuses', async () => {
     const refused: [string, Answer][] = [['https://api.', { status: 401 }]]

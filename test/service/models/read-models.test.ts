@@ -246,14 +246,6 @@ describe('the paths', () => {
     ['many.yaml', { 'many.yaml': '- {}\n'.repeat(1_001) }, 'many.yaml has 1001 models; the limit is 1000.'],
   ])('%j', (path, files, message) => expect(problemsOf(files, {}, path)).toEqual([message]))
 
-  it('a list that no client would read', () => {
-    const description = 'x'.repeat(200_000)
-    const files = Object.fromEntries(
-      Array.from({ length: 42 }, (_, at) => [`${at}.yaml`, valid(`a/b${at}`, `description: ${description}`)]),
-    )
-    expect(problemsOf(files)[0]).toMatch(/have 9 MiB together; the limit is 8 MiB\.$/)
-  })
-
   it.skipIf(process.platform === 'win32')('what cannot be read to an end, or at all', () => {
     const folder = folderWith({
       'flow.yaml': `name: a/b\nkind: image\nengine: { type: comfyui, url: http://127.0.0.1:1, workflow: b.yaml }`,
@@ -304,17 +296,6 @@ describe('what is read', () => {
     const [charged] = readModels({ path, env: {}, types: ENGINE_TYPES })
     expect(priceOf(charged?.document as ModelDocument, {})).toBe(1)
     expect(creditsOf(free?.document as ModelDocument, {})).toBe(1)
-  })
-
-  it('a size whose sides servers would round, with one warning', () => {
-    const engine = 'type: sdapi, url: http://127.0.0.1:1, sizes: { "1:1": 500x504, "16:9": 1344x768 }'
-    const path = folderWith({ [ONE]: `name: a/b\nkind: image\nengine: { ${engine} }` })
-    const warnings: string[] = []
-    readModels({ path, env: {}, types: ENGINE_TYPES, warn: (text) => warnings.push(text) })
-    expect(warnings).toEqual([
-      `${join(path, ONE)}:3:58: engine.sizes: 1:1 is 500x504: servers round sides that are not multiples of 8, ` +
-        'some of them up and others down',
-    ])
   })
 
   it('a workflow without a node for images or for the size, whose parameters the model then does not have', () => {

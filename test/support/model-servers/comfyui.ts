@@ -1,13 +1,8 @@
-/**
- * A ComfyUI server that draws nothing, as docs/engines.md describes the interface. `old` is version 0.3.64, `oldest` a
- * version that ignores the ids of a request and of an interrupt, `new` has `/api/jobs` and accepts only UUIDs as ids.
- */
+/** A ComfyUI server that draws nothing, as docs/engines.md describes the interface. It accepts only UUIDs as ids. */
 import { randomUUID } from 'node:crypto'
 import { ONE_PIXEL_PNG } from '../engines.js'
 import { createModelServer, type ModelServer, type ServerAnswer, type ServerRequest } from './http.js'
 import { FILM } from './videos.js'
-
-export type Generation = 'oldest' | 'old' | 'new'
 
 interface Node {
   readonly class_type: string
@@ -39,7 +34,8 @@ export interface ComfyServer extends ModelServer {
 }
 
 export interface ComfyOptions {
-  readonly generation?: Generation
+  /** Whether it ignores the ids of a request and of an interrupt, as versions before July 2025. */
+  readonly isOld?: boolean
   /** Whether a job ends by itself at its second look into the history. Otherwise the test calls `finish`. */
   readonly isQuick?: boolean
   /** Whether each job, also one that it never had, is a cancelled one. */
@@ -74,7 +70,7 @@ const CLASSES = [
 const CANONICAL_UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 export async function createComfyServer({
-  generation = 'new',
+  isOld = false,
   isQuick = true,
   isHostile = false,
   files = {},
@@ -122,7 +118,7 @@ export async function createComfyServer({
 
   function prompt(request: ServerRequest): ServerAnswer {
     const { prompt: graph, client_id: clientId, prompt_id } = request.json()
-    if (generation === 'new' && prompt_id !== undefined && !CANONICAL_UUID.test(prompt_id))
+    if (!isOld && prompt_id !== undefined && !CANONICAL_UUID.test(prompt_id))
       return refused('invalid_prompt_id', 'prompt_id must be a valid UUID', {})
     const errors = nodeErrors(graph, uploads)
     const nodes = Object.keys(graph)
@@ -133,7 +129,7 @@ export async function createComfyServer({
     if (saving.length === 0) return refused('prompt_no_outputs', 'Prompt has no outputs', {})
     if (saving.every((id) => dropped.includes(id)))
       return refused('prompt_outputs_failed_validation', 'Prompt outputs failed validation', errors)
-    const id = generation === 'oldest' ? randomUUID() : (prompt_id ?? randomUUID())
+    const id = isOld ? randomUUID() : (prompt_id ?? randomUUID())
     graphs.push(graph)
     push({ id, graph, clientId })
     return { body: { prompt_id: id, number: graphs.length, node_errors: errors } }
@@ -160,19 +156,10 @@ export async function createComfyServer({
     return { body: entry === undefined ? {} : { [id]: entry } }
   }
 
-  /** Returns a job with its workflow, as one that waits or runs. */
-  function describe(id: string): ServerAnswer {
-    const index = queue.findIndex((job) => job.id === id)
-    if (index < 0 && !history.has(id)) return { status: 404, body: { error: 'Job not found' } }
-    const status = index < 0 ? 'completed' : index === 0 ? 'in_progress' : 'pending'
-    return { body: { id, status, workflow: { prompt: queue[index]?.graph ?? {}, extra_data: {} } } }
-  }
-
   function routes(request: ServerRequest): ServerAnswer | Promise<ServerAnswer> {
     const { method, query } = request
-    const path = request.path.replace(/^\/api(?!\/jobs)/, '')
+    const { path } = request
     const [, , id = ''] = path.split('/')
-    const [, jobId, cancelled] = /^\/api\/jobs\/(?:([^/]+)|([^/]+)\/cancel)$/.exec(path) ?? []
     if (method === 'POST' && path === '/prompt') return prompt(request)
     if (method === 'POST' && path === '/upload/image') return upload(request)
     if (path.startsWith('/history/')) return looked(id)
@@ -187,16 +174,9 @@ export async function createComfyServer({
     }
     if (method === 'POST' && path === '/interrupt') {
       const { prompt_id } = request.body.length > 0 ? request.json() : { prompt_id: undefined }
-      const isMeant = generation === 'oldest' || prompt_id === undefined || queue[0]?.id === prompt_id
+      const isMeant = isOld || prompt_id === undefined || queue[0]?.id === prompt_id
       if (queue.length > 0 && isMeant) interrupt()
       return {}
-    }
-    if (method === 'GET' && jobId !== undefined && generation === 'new') return describe(jobId)
-    if (method === 'POST' && cancelled !== undefined && generation === 'new') {
-      const index = queue.findIndex((job) => job.id === cancelled)
-      if (index === 0) interrupt()
-      else if (index > 0) queue.splice(index, 1)
-      return { body: { cancelled: index >= 0 } }
     }
     if (path === '/view') {
       const extension = query.get('filename')?.split('.').at(-1) ?? ''
@@ -205,7 +185,7 @@ export async function createComfyServer({
     if (path === '/system_stats')
       return {
         body: {
-          system: { comfyui_version: generation === 'new' ? '0.9.2' : '0.3.64' },
+          system: { comfyui_version: '0.9.2' },
           devices: [{ name: 'cuda:0 GPU', type: 'cuda' }],
         },
       }

@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto'
 import { IMAGE_URLS } from '../../../protocol/media-parameters.js'
 import type { ModelDocument, ParameterSchema } from '../../../protocol/models.js'
 import type { RenderJob } from '../engine.js'
-import type { EngineSettings } from '../read-engine.js'
+import type { EngineSettings } from '../settings.js'
 import { readSizes, type Size, type Sizes } from '../sizes.js'
 import { findSlots, frameRateOf, valueAt } from './find-slots.js'
 import { findSlot, type Slot, type SlotValue, slotText, type Workflow } from './workflow.js'
@@ -31,15 +31,10 @@ export function readSlots(
   document: ModelDocument,
   workflow: Workflow | undefined,
 ): ReadSlots {
-  const { report } = settings
   const { properties } = document.input
   const named = Object.entries(settings.map('slots'))
   const isNamed = named.length > 0
   const givenFps = settings.number('fps')
-  if (workflow === undefined && !isNamed) {
-    settings.map('sizes')
-    return { slots: {}, sizeOf: undefined, fps: undefined }
-  }
   const slots = isNamed
     ? namedSlots(named, settings, document, workflow)
     : foundSlots(settings, workflow ?? {})
@@ -47,9 +42,10 @@ export function readSlots(
   const own = isNamed ? undefined : sizeOfWorkflow(workflow ?? {}, slots)
   const sizes = readSizes(settings, document, Object.keys(slots), own)
   const fps = givenFps ?? frameRateOf(workflow ?? {})
-  if (has('width') !== has('height')) report(['slots'], 'needs both "width" and "height", or neither')
+  if (has('width') !== has('height'))
+    settings.report(['slots'], 'needs both "width" and "height", or neither')
   if (has('frames') && !Object.hasOwn(properties, 'frames') && fps === undefined)
-    report(['fps'], 'is missing: the number of frames is the duration times the frames per second')
+    settings.report(['fps'], 'is missing: the number of frames is the duration times the frames per second')
   // The problem of the workflow is reported already.
   if (!isNamed && settings.hasProblem(['workflow'])) return { slots, sizeOf: undefined, fps: undefined }
   const wanted = slots.references?.length ?? 0
@@ -73,7 +69,7 @@ export function readSlots(
 
 function namedSlots(
   entries: readonly (readonly [string, unknown])[],
-  { report }: EngineSettings,
+  settings: EngineSettings,
   { input: { properties } }: ModelDocument,
   workflow: Workflow | undefined,
 ): Slots {
@@ -83,7 +79,7 @@ function namedSlots(
     const isMedia = name === IMAGE_URLS
     if (isMedia || !(Object.hasOwn(properties, name) || DERIVED.some((each) => each === name))) {
       const known = `is neither a property of the input nor one of ${DERIVED.join(', ')}`
-      report(path, isMedia ? 'must be named "references", with one input for each image' : known)
+      settings.report(path, isMedia ? 'must be named "references", with one input for each image' : known)
       continue
     }
     const texts: readonly unknown[] = Array.isArray(value) ? value : [value]
@@ -94,13 +90,13 @@ function namedSlots(
       const other = slot?.ok && Object.keys(slots).find((each) => slots[each]?.some(overlaps(slot.value)))
       if (slot?.ok && !other) return [slot.value]
       const wrong = slot?.ok ? `overlaps the slot "${other}"` : slot?.wrong
-      report(Array.isArray(value) ? [...path, index] : path, wrong ?? WRONG_TYPE)
+      settings.report(Array.isArray(value) ? [...path, index] : path, wrong ?? WRONG_TYPE)
       return []
     })
-    if (texts.length === 0) report(path, WRONG_TYPE)
+    if (texts.length === 0) settings.report(path, WRONG_TYPE)
     // A list would be a link between two nodes.
     if (['array', 'other'].includes(properties[name]?.type ?? ''))
-      report(path, 'needs a property of type string, integer, number or boolean')
+      settings.report(path, 'needs a property of type string, integer, number or boolean')
   }
   return slots
 }
@@ -114,20 +110,20 @@ const overlaps =
 
 const WRONG_TYPE = 'must be an input of the workflow, such as 6.inputs.text, or a list of inputs'
 
-function foundSlots({ report, note, offer }: EngineSettings, workflow: Workflow): Slots {
+function foundSlots(settings: EngineSettings, workflow: Workflow): Slots {
   const { slots, problems, unclear } = findSlots(workflow)
   if (problems.length > 0)
-    report(
+    settings.report(
       ['workflow'],
       `${problems.join(', and ')}. Give the right node a title in ComfyUI, such as prompt or size, ` +
         'or name the inputs in a model file: slots: { prompt: 6.inputs.text, … }',
     )
   const ownValue = (name: string): unknown => slots[name]?.[0] && valueAt(workflow, slots[name][0])
   const [steps, guidance] = [ownValue('steps'), ownValue('guidance')]
-  if (slots.negative_prompt) offer('negative_prompt', NEGATIVE_PROMPT)
-  if (Number.isInteger(steps)) offer('steps', { ...STEPS, ...range(Number(steps), STEPS) })
-  if (typeof guidance === 'number') offer('guidance', { ...GUIDANCE, ...range(guidance, GUIDANCE) })
-  if (problems.length === 0) note(foundText(slots, unclear))
+  if (slots.negative_prompt) settings.offer('negative_prompt', NEGATIVE_PROMPT)
+  if (Number.isInteger(steps)) settings.offer('steps', { ...STEPS, ...range(Number(steps), STEPS) })
+  if (typeof guidance === 'number') settings.offer('guidance', { ...GUIDANCE, ...range(guidance, GUIDANCE) })
+  if (problems.length === 0) settings.note = foundText(slots, unclear)
   return slots
 }
 

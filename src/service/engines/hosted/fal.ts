@@ -1,30 +1,20 @@
 /** The engine `fal`: the queue of fal. A failed job is `COMPLETED` there too: its status or its result has the error. */
-import { retryErrors } from '../../../host/retry.js'
 import { isObject } from '../../../protocol/parse.js'
 import type { JobHandle, RenderJob } from '../engine.js'
 import type { Upstream } from '../upstream/index.js'
 import { acceptedJob, createJobEngine, type JobServer } from '../upstream/jobs.js'
 import type { SourceFile } from '../upstream/request-body.js'
-import {
-  BrokenTransfer,
-  errorTextOf,
-  isTransient,
-  JobEnded,
-  UpstreamError,
-} from '../upstream/upstream-error.js'
+import { errorTextOf, JobEnded, UpstreamError } from '../upstream/upstream-error.js'
 import type { CreateHosted, HostedParts, HostedSettings } from './index.js'
 import { publishResult, type SentFiles, sentInput } from './media.js'
 
 const POLL_STEPS_MS = [1_000, 1_000, 2_000, 3_000, 5_000]
 const MAX_DATA_BYTES = 16_384
-const RESULT_STEP_MS = 2_000
-/** Tries for the result of a job that has ended. */
-const MAX_RESULT_TRIES = 5
 
 export const createFalEngine: CreateHosted = (settings, parts) =>
   createJobEngine(createFalServer(settings, parts), parts.clock)
 
-function createFalServer(settings: HostedSettings, { open, clock }: HostedParts): JobServer<undefined> {
+function createFalServer(settings: HostedSettings, { open }: HostedParts): JobServer<undefined> {
   const { model } = settings
   const upstream = open(settings.url)
   const files = open(settings.uploads)
@@ -63,7 +53,7 @@ function createFalServer(settings: HostedSettings, { open, clock }: HostedParts)
     },
 
     async outputs(_, job, handle) {
-      const answer = await fetchResult(upstream, pathOf(handle, 'response'), job, clock)
+      const answer = await fetchResult(upstream, pathOf(handle, 'response'), job)
       return await publishResult(answer, withoutBlackPictures(answer, job), upstream, job)
     },
 
@@ -89,30 +79,16 @@ function requestsPath(model: string): string {
 }
 
 /** Rejects with status 409 for a result that is not there yet. */
-const fetchResult = (
-  upstream: Upstream,
-  path: string,
-  job: RenderJob,
-  clock: HostedParts['clock'],
-): Promise<unknown> =>
-  retryErrors(
-    async () => {
-      const answer = await upstream.value({ method: 'GET', path }, job.signal).catch((error: unknown) => {
-        if (!(error instanceof UpstreamError)) throw error
-        if (error.status === 400 && /in progress/i.test(error.message)) throw tooEarly()
-        if (error.status === undefined) throw new BrokenTransfer(error.message, { cause: error })
-        throw isOwnRefusal(error) ? new JobEnded(error.message, error) : error
-      })
-      if (isObject(answer) && /^IN_(QUEUE|PROGRESS)$/.test(`${answer.status}`)) throw tooEarly()
-      return answer
-    },
-    {
-      pauseMs: (error, number) =>
-        isTransient(error) && number < MAX_RESULT_TRIES ? RESULT_STEP_MS : undefined,
-      clock,
-      signal: job.signal,
-    },
-  )
+async function fetchResult(upstream: Upstream, path: string, { signal }: RenderJob): Promise<unknown> {
+  const tooEarly = () => new UpstreamError('The result is not ready.', { status: 409 })
+  const answer = await upstream.value({ method: 'GET', path }, signal).catch((error: unknown) => {
+    if (!(error instanceof UpstreamError)) throw error
+    if (error.status === 400 && /in progress/i.test(error.message)) throw tooEarly()
+    throw isOwnRefusal(error) ? new JobEnded(error.message, error) : error
+  })
+  if (isObject(answer) && /^IN_(QUEUE|PROGRESS)$/.test(`${answer.status}`)) throw tooEarly()
+  return answer
+}
 
 /** Whether the result of a failed job is its error, such as a 422. */
 const isOwnRefusal = ({ status = 0, answer }: UpstreamError): boolean =>
@@ -120,8 +96,6 @@ const isOwnRefusal = ({ status = 0, answer }: UpstreamError): boolean =>
   status >= 400 &&
   status < 500 &&
   ![401, 402, 403, 404, 408, 409, 410, 425, 429].includes(status)
-
-const tooEarly = (): UpstreamError => new UpstreamError('The result is not ready.', { status: 409 })
 
 /** Removes the black pictures of the safety filter. Throws if nothing else is left. */
 function withoutBlackPictures(result: unknown, { input }: RenderJob): unknown {

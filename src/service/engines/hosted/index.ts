@@ -10,7 +10,8 @@ import { isObject, parseJson } from '../../../protocol/parse.js'
 import { mayCost } from '../../../protocol/price.js'
 import { printable, shortened } from '../../../protocol/text.js'
 import type { Engine } from '../engine.js'
-import type { EngineParts, EngineSettings, ReadEngine } from '../read-engine.js'
+import type { EngineParts, ReadEngine } from '../read-engine.js'
+import type { EngineSettings } from '../settings.js'
 import { createUpstream, type Upstream } from '../upstream/index.js'
 import { UpstreamError } from '../upstream/upstream-error.js'
 import { PROVIDERS, type Provider } from './providers.js'
@@ -104,30 +105,22 @@ function readReferences(settings: EngineSettings, { input }: ModelDocument): Hos
 const MAX_ACCOUNT_BYTES = 262_144
 
 /**
- * Describes the account that a provider charges, for `rushes doctor --models` and the start of `rushes serve`: resolves
- * with a few words, such as `balance 24.5 USD`. Rejects if the key is refused or the provider cannot be reached. Any other
- * answer tells nothing about the key.
+ * Describes the account that a provider charges, for the start of `rushes serve`. Rejects if the key is refused or the
+ * provider cannot be reached. Any other answer tells nothing about the key.
  */
 export async function describeAccount(
-  { title, api, scheme, account = 'account' }: Provider,
+  { title, api, scheme, account }: Provider,
   key: string,
   { fetch }: Pick<EngineParts, 'fetch'>,
   signal: AbortSignal,
 ): Promise<string> {
-  const get = async (path: string) => {
-    const headers = { accept: 'application/json', authorization: `${scheme} ${key}` }
-    const response = await fetch({ method: 'GET', url: new URL(`${api}/${path}`), headers, signal })
-    const body = parseJson(await readText(response, MAX_ACCOUNT_BYTES))
-    return { status: response.status, body: body.ok && isObject(body.value) ? body.value : {} }
-  }
-  const isFal = scheme === 'Key'
-  const { status, body } = await get(isFal ? 'account/billing?expand=credits' : account)
-  // fal has one status for a wrong key and for a key that may not read the balance.
-  if (status === 401 && (!isFal || (await get('models?limit=1')).status === 401))
-    throw new UpstreamError(`${title} refused the key (401).`, { status })
-  if (isFal && (status === 401 || status === 403)) return 'the balance needs a key with the scope ADMIN'
-  const { current_balance: balance, currency = 'USD' } = isObject(body.credits) ? body.credits : {}
-  if (typeof balance === 'number') return printable(`balance ${balance} ${currency}`)
-  const name = body.username ?? body.name ?? (isObject(body.data) ? body.data.label : undefined)
-  return typeof name === 'string' ? shortened(printable(`account ${name}`), 100) : 'the balance is not known'
+  const headers = { accept: 'application/json', authorization: `${scheme} ${key}` }
+  const response = await fetch({ method: 'GET', url: new URL(`${api}/${account}`), headers, signal })
+  const { status } = response
+  const body = parseJson(await readText(response, MAX_ACCOUNT_BYTES))
+  if (status === 401) throw new UpstreamError(`${title} refused the key (401).`, { status })
+  if (status !== 200) return 'the key could not be checked'
+  const { username, name, data } = body.ok && isObject(body.value) ? body.value : {}
+  const label = username ?? name ?? (isObject(data) ? data.label : undefined)
+  return typeof label === 'string' ? shortened(printable(`account ${label}`), 100) : 'the key is valid'
 }

@@ -6,7 +6,7 @@ export interface Provider {
   readonly url?: string
   /** Base of its other endpoints: models, prices, account. */
   readonly api?: string
-  /** Path of the account below `api`. Default: `account`. */
+  /** Path below `api` that needs a valid key: of its account, where every key may read that. */
   readonly account?: string
   /** Where files are uploaded. */
   readonly uploads?: string
@@ -22,6 +22,7 @@ export const PROVIDERS: Readonly<Record<string, Provider>> = {
     title: 'fal',
     url: 'https://queue.fal.run',
     api: 'https://api.fal.ai/v1',
+    account: 'models?limit=1',
     uploads: 'https://rest.fal.ai',
     keyVariable: 'FAL_KEY',
     scheme: 'Key',
@@ -31,6 +32,7 @@ export const PROVIDERS: Readonly<Record<string, Provider>> = {
     title: 'Replicate',
     url: 'https://api.replicate.com/v1',
     api: 'https://api.replicate.com/v1',
+    account: 'account',
     keyVariable: 'REPLICATE_API_TOKEN',
     scheme: 'Bearer',
     isPaid: true,

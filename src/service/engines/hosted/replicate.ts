@@ -68,9 +68,9 @@ function createReplicateServer(settings: HostedSettings, { open }: HostedParts):
 }
 
 function stateOf(answer: unknown): JobState<undefined> {
-  const { status, error, output, data_removed: isRemoved, logs } = isObject(answer) ? answer : ({} as Json)
+  const { status, error, output, data_removed: isRemoved } = isObject(answer) ? answer : ({} as Json)
   if (status === 'starting') return { state: 'waiting' }
-  if (status === 'processing') return { state: 'running', fraction: fractionIn(logs) }
+  if (status === 'processing') return { state: 'running' }
   if (status === 'failed' || status === 'canceled')
     return { state: 'failed', message: textOf(error) || `Replicate reports the state "${status}".` }
   if (status === 'aborted')
@@ -85,10 +85,6 @@ function stateOf(answer: unknown): JobState<undefined> {
 }
 
 const textOf = (error: unknown): string => (typeof error === 'string' ? error.trim() : '')
-
-/** The last bar of tqdm in the logs: ` 40%|████`. */
-const fractionIn = (logs: unknown): number | undefined =>
-  typeof logs === 'string' ? Number(/.*\b(\d{1,3})%\|/s.exec(logs.slice(-2_000))?.[1] ?? 0) / 100 : undefined
 
 /** Adds the fields that Replicate refuses, and what to do about a model without a version. */
 function describeRefusal(

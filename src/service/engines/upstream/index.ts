@@ -1,24 +1,25 @@
 /**
  * One server of models, as the engines see it: requests with the key, patience with a server that is loading, bounded
- * answers, and errors that a person can read. A request is sent once, unless the server certainly did not accept it:
- * some of these servers cost money.
+ * answers, and errors that a person can read. A request that a server may have accepted is not sent again: some of these
+ * servers cost money.
  */
 import { decodedBody } from '../../../host/content-encoding.js'
-import { HttpFailure, type HttpResponse } from '../../../host/http.js'
-import { BodyTooLarge, readText } from '../../../host/receive-text.js'
-import { retryErrors } from '../../../host/retry.js'
-import { parseJson } from '../../../protocol/parse.js'
+import { HttpFailure, type HttpResponse, type ServerRequest } from '../../../host/http.js'
+import { BodyTooLarge, readText, receiveText } from '../../../host/receive-text.js'
+import { type RetryDecision, retry, retryAfterMs, retryErrors, stepOf } from '../../../host/retry.js'
+import { isObject, parseJson } from '../../../protocol/parse.js'
 import { createReferenceFetch, type ReferenceFetch } from '../../references/reference-fetch.js'
 import { checkStructure } from '../../rules/create-request.js'
 import type { UpstreamJob } from '../engine.js'
 import type { ServerParts } from '../read-engine.js'
 import { MAX_FILE_BYTES, saveFile } from './outputs.js'
 import { type FormField, fileBody, formBody, jsonBody, type SourceFile } from './request-body.js'
-import { createUntilReady, type SendHooks } from './until-ready.js'
 import {
   BrokenTransfer,
   type CleanText,
   createCleanText,
+  failedAnswer,
+  isFinalAnswer,
   isTransient,
   UnusableAnswer,
   UpstreamError,
@@ -38,7 +39,20 @@ export interface UpstreamOptions {
   readonly parts: ServerParts
 }
 
-export interface UpstreamRequest extends SendHooks {
+interface SendOptions {
+  /** Fail at once when the server is not ready. */
+  readonly once?: boolean
+  /** Ends a request that was sent, in place of the usual signal, which then ends only the wait for the server. */
+  readonly sentSignal?: AbortSignal
+  /** Further statuses of a server that is busy: the request is sent again, as after 429. */
+  readonly busy?: readonly number[]
+  /** Called before the request is sent, each time. With it, the request is not repeated after an answer 503. */
+  readonly onSend?: UpstreamJob['onSend'] | undefined
+  /** Called when the server has certainly not accepted the request, before it is sent again. */
+  readonly onRefused?: UpstreamJob['onRefused'] | undefined
+}
+
+export interface UpstreamRequest extends SendOptions {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Below the engine's `url`, without a leading slash; may have a query. Or a whole URL of the same origin. */
   readonly path: string
@@ -50,109 +64,81 @@ export interface UpstreamRequest extends SendHooks {
   readonly file?: SourceFile
   /** The server answers without rendering anything: a minute without an answer is a failure, as it is for a GET. */
   readonly isQuick?: boolean
-  /** Fail at once when the server is not ready. */
-  readonly once?: boolean
-  /** Ends a request that was sent, in place of the usual signal, which then ends only the wait for the server. */
-  readonly sentSignal?: AbortSignal
   /** Maximum number of values in a JSON answer. Default: that of a request to the service. */
   readonly maxValues?: number
 }
+
+/** Time that a server has to become ready. */
+const READY_LIMIT_MS = 600_000
+const READY_STEPS_MS = [1_000, 2_000, 4_000, 8_000, 15_000]
+/** Pauses between the tries for a result whose transfer breaks off. */
+const TRANSFER_STEPS_MS = [1_000, 2_000]
+/** Less than a lease: no other worker takes the run over in this time. */
+const MAX_SAVE_MS = 10_000
+const MAX_REDIRECTS = 5
+const MAX_JSON_BYTES = 64 * 1_048_576
+const MAX_ERROR_BYTES = 65_536
+
+type Attempt =
+  | { readonly response: HttpResponse }
+  | {
+      readonly problem: UpstreamError
+      readonly retryAfter?: string | undefined
+      readonly isFinal: boolean
+    }
+
+export const createUpstream = (options: UpstreamOptions): Upstream => new Upstream(options)
 
 /**
  * Every method rejects with the reason of the signal when it is aborted, else with an `UpstreamError`. Requests are
  * repeated for ten minutes while the server refuses the connection or answers 503 or 429, unless that answer is final; a
  * GET also after a broken connection.
  */
-export interface Upstream {
-  /** Resolves with an answer of status 2xx, whose body must be read or discarded. */
-  send(request: UpstreamRequest, signal: AbortSignal): Promise<HttpResponse>
-  /** Resolves with a JSON answer of at most 64 MiB. */
-  value(request: UpstreamRequest, signal: AbortSignal): Promise<unknown>
-  /** Like `value`, for the request that renders a run. */
-  json(request: UpstreamRequest, job: UpstreamJob): Promise<unknown>
-  /** Gets a file at a path below `url`. Resolves with the path of a hidden file. `maxBytes`: at most 512 MiB. */
-  file(path: string, job: UpstreamJob, maxBytes?: number): Promise<string>
-  /**
-   * Like `file`, for a link in an answer: relative to the server, or absolute. Another host gets no key, and must have a
-   * public address.
-   */
-  download(link: string, job: UpstreamJob, maxBytes?: number): Promise<string>
-  /** Sends a file to a URL of an answer. Another host than the server's gets no key, and must have a public address. */
-  upload(link: string, file: SourceFile, signal: AbortSignal): Promise<void>
+export class Upstream {
   /** Cleans a text of an answer for an error message. */
   readonly clean: CleanText
   readonly origin: string
   /** Whether a run may cost money. */
   readonly costs: boolean
-  /** Closes connections to other hosts. */
-  close(): Promise<void>
-}
+  readonly #base: URL
+  readonly #authorization: string | undefined
+  readonly #parts: ServerParts
+  readonly #otherHosts: ReferenceFetch
 
-/** Pauses between the tries for a result whose transfer breaks off. */
-const TRANSFER_STEPS_MS = [1_000, 2_000]
-const MAX_REDIRECTS = 5
-const MAX_JSON_BYTES = 64 * 1_048_576
-
-/** Parts of a key that are shorter could be words of a message. */
-const MIN_SECRET_LENGTH = 8
-
-/** A server may repeat the key in another form, or a part of it: a key of fal is an id and a secret. */
-function secretsIn(key: string, scheme: UpstreamOptions['scheme']): readonly string[] {
-  const parts = key.split(':').filter(({ length }) => length >= MIN_SECRET_LENGTH)
-  return [key, base64Of(key), ...(scheme === 'basic' ? [key.replace(/^[^:]*:/, '')] : parts)]
-}
-
-export function createUpstream(options: UpstreamOptions): Upstream {
-  const { url: base, key, scheme, otherKey, hasCost = false, parts } = options
-  const { clock } = parts
-  const secrets = [key, otherKey].flatMap((each) => (each === undefined ? [] : secretsIn(each, scheme)))
-  const clean = createCleanText(base, secrets)
-  const otherHosts = createReferenceFetch({ privateAllowed: () => false, clock, env: {} })
-  const { send, get } = createRequests(options, clean, otherHosts)
-
-  /** Translates a body that breaks off, or that is too large. */
-  async function read<Value>(
-    response: HttpResponse,
-    signal: AbortSignal,
-    work: () => Promise<Value>,
-  ): Promise<Value> {
-    try {
-      return await work()
-    } catch (error) {
-      response.discard()
-      signal.throwIfAborted()
-      if (error instanceof HttpFailure)
-        throw new BrokenTransfer(clean(`The response of the model's server broke off: ${error.message}.`), {
-          cause: error,
-        })
-      throw error instanceof BodyTooLarge ? new UnusableAnswer(response.status) : error
-    }
+  constructor({ url, key, otherKey, scheme, hasCost = false, parts }: UpstreamOptions) {
+    const secrets = [key, otherKey].flatMap((each) => (each === undefined ? [] : secretsIn(each, scheme)))
+    this.clean = createCleanText(url, secrets)
+    this.origin = url.origin
+    this.costs = hasCost
+    this.#base = url
+    this.#authorization = key === undefined ? undefined : authorizationOf(key, scheme)
+    this.#parts = parts
+    this.#otherHosts = createReferenceFetch({ privateAllowed: () => false, clock: parts.clock, env: {} })
   }
 
-  /** Repeats a transfer that breaks off: the result was made, and may have been paid for. */
-  const fetchFile = (
-    request: () => Promise<HttpResponse>,
-    { folder, signal }: UpstreamJob,
-    maxBytes = MAX_FILE_BYTES,
-  ): Promise<string> =>
-    retryErrors(
-      async () => {
-        const response = await request()
-        const declared = Number(response.header('content-length') ?? 0)
-        const body = decodedBody(response.header, response.body)
-        return await read(response, signal, () => saveFile(body, folder, maxBytes, declared))
-      },
-      {
-        pauseMs: (error, number) => (isTransient(error) ? TRANSFER_STEPS_MS[number - 1] : undefined),
-        clock,
-        signal,
-      },
+  /** Resolves with an answer of status 2xx, whose body must be read or discarded. */
+  async send(asked: UpstreamRequest, signal: AbortSignal): Promise<HttpResponse> {
+    const { method, path, json, form, file, isQuick, once, sentSignal } = asked
+    const url = new URL(/^https?:/.test(path) ? path : `${this.#base.href.replace(/\/+$/, '')}/${path}`)
+    if (method === 'GET') return await this.#get(url, signal, { ...(once && { once }) })
+    const data = file === undefined ? undefined : fileBody(file)
+    const body = form ? formBody(form) : json === undefined ? data : jsonBody(json)
+    const headers = this.#headersFor(url, body?.contentType)
+    const request = { method, url, headers, fresh: true, isSlow: !isQuick, ...(body && { stream: body }) }
+    const response = await this.#untilReady(request, signal, asked)
+    if (!isRedirect(response)) return await this.#succeeded(response, sentSignal ?? signal)
+    response.discard()
+    throw new UpstreamError(
+      `The model's server redirected the request (${response.status}). The engine's url must be the final address.`,
+      { status: response.status },
     )
+  }
 
-  const value: Upstream['value'] = async (request, signal) => {
-    const response = await send(request, signal)
+  /** Resolves with a JSON answer of at most 64 MiB. */
+  async value(request: UpstreamRequest, signal: AbortSignal): Promise<unknown> {
+    const response = await this.send(request, signal)
     const { status } = response
-    const text = await read(response, signal, () => readText(response, MAX_JSON_BYTES))
+    const text = await this.#read(response, signal, () => readText(response, MAX_JSON_BYTES))
     try {
       checkStructure(Buffer.from(text), request.maxValues)
     } catch {
@@ -165,90 +151,59 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     })
   }
 
-  return {
-    send,
-    value,
-    json: (request, { signal, onSend, onRefused }) => value({ ...request, onSend, onRefused }, signal),
-    file: (path, job, maxBytes) => fetchFile(() => send({ method: 'GET', path }, job.signal), job, maxBytes),
-    async download(link, job, maxBytes) {
-      if (!URL.canParse(link, base)) throw new UpstreamError("The model's server sent an invalid link.")
-      return await fetchFile(() => get(new URL(link, base), job.signal), job, maxBytes)
-    },
-    async upload(link, file, signal) {
-      const url = URL.canParse(link) ? new URL(link) : undefined
-      if (url?.hostname === base.hostname)
-        return (await send({ method: 'PUT', path: link, file }, signal)).discard()
-      const status = url && (await otherHosts.put(url, fileBody(file), signal))
-      if (status === undefined)
-        throw new UpstreamError("The model's server named an address for a file that is not public.")
-      if (status < 200 || status > 299)
-        throw new UpstreamError(`The host for a reference image answered ${status}.`, { status })
-    },
-    clean,
-    origin: base.origin,
-    costs: hasCost,
-    close: () => otherHosts.close(),
-  }
-}
-
-/** Resolves with answers of status 2xx, whose bodies must be read or discarded. */
-interface Requests {
-  send: Upstream['send']
-  /** `start`: of any host. */
-  get(start: URL, signal: AbortSignal, limitMs?: number): Promise<HttpResponse>
-}
-
-function createRequests(
-  { url: base, key, scheme, parts }: UpstreamOptions,
-  clean: CleanText,
-  otherHosts: ReferenceFetch,
-): Requests {
-  const { untilReady, errorOf } = createUntilReady(parts, clean)
-  const word = scheme === 'key' ? 'Key' : 'Bearer'
-  const credentials = scheme === 'basic' ? `Basic ${base64Of(key ?? '')}` : `${word} ${key}`
-
-  const urlOf = (path: string): URL =>
-    new URL(/^https?:/.test(path) ? path : `${base.href.replace(/\/+$/, '')}/${path}`)
-
-  const headersFor = (url: URL, contentType?: string): Record<string, string> => ({
-    accept: '*/*',
-    ...(contentType !== undefined && { 'content-type': contentType }),
-    ...(key !== undefined && url.origin === base.origin && { authorization: credentials }),
-  })
-
-  async function succeeded(response: HttpResponse, signal: AbortSignal): Promise<HttpResponse> {
-    if (response.status >= 200 && response.status <= 299) return response
-    throw await errorOf(response, signal)
+  /** Like `value`, for the request that renders a run. */
+  json(request: UpstreamRequest, { signal, onSend, onRefused }: UpstreamJob): Promise<unknown> {
+    return this.value({ ...request, onSend, onRefused }, signal)
   }
 
-  const send: Upstream['send'] = async (asked, signal) => {
-    const { method, path, json, form, file, isQuick, once, sentSignal } = asked
-    const url = urlOf(path)
-    const limitMs = once ? 0 : undefined
-    if (method === 'GET') return await get(url, signal, limitMs)
-    const data = file === undefined ? undefined : fileBody(file)
-    const body = form ? formBody(form) : json === undefined ? data : jsonBody(json)
-    const headers = headersFor(url, body?.contentType)
-    const stream = body && { stream: body }
-    const request = { method, url, headers, fresh: true, isSlow: !isQuick, signal: sentSignal, ...stream }
-    const response = await untilReady(request, signal, limitMs, asked)
-    if (isRedirect(response)) {
-      response.discard()
-      throw new UpstreamError(
-        `The model's server redirected the request (${response.status}). The engine's url must be the final address.`,
-        { status: response.status },
-      )
+  /** Gets a file at a path below `url`. Resolves with the path of a hidden file. `maxBytes`: at most 512 MiB. */
+  file(path: string, job: UpstreamJob, maxBytes?: number): Promise<string> {
+    return this.#fetchFile(() => this.send({ method: 'GET', path }, job.signal), job, maxBytes)
+  }
+
+  /**
+   * Like `file`, for a link in an answer: relative to the server, or absolute. Another host gets no key, and must have a
+   * public address.
+   */
+  async download(link: string, job: UpstreamJob, maxBytes?: number): Promise<string> {
+    if (!URL.canParse(link, this.#base)) throw new UpstreamError("The model's server sent an invalid link.")
+    return await this.#fetchFile(() => this.#get(new URL(link, this.#base), job.signal), job, maxBytes)
+  }
+
+  /** Sends a file to a URL of an answer. Another host than the server's gets no key, and must have a public address. */
+  async upload(link: string, file: SourceFile, signal: AbortSignal): Promise<void> {
+    const url = URL.canParse(link) ? new URL(link) : undefined
+    if (url?.hostname === this.#base.hostname)
+      return (await this.send({ method: 'PUT', path: link, file }, signal)).discard()
+    const status = url && (await this.#otherHosts.put(url, fileBody(file), signal))
+    if (status === undefined)
+      throw new UpstreamError("The model's server named an address for a file that is not public.")
+    if (status < 200 || status > 299)
+      throw new UpstreamError(`The host for a reference image answered ${status}.`, { status })
+  }
+
+  /** Closes connections to other hosts. */
+  close(): Promise<void> {
+    return this.#otherHosts.close()
+  }
+
+  #headersFor(url: URL, contentType?: string): Record<string, string> {
+    return {
+      accept: '*/*',
+      ...(contentType !== undefined && { 'content-type': contentType }),
+      ...(this.#authorization !== undefined &&
+        url.origin === this.origin && { authorization: this.#authorization }),
     }
-    return await succeeded(response, sentSignal ?? signal)
   }
 
   /** Follows redirects on the server's own host, where only its own origin gets the key. */
-  async function get(start: URL, signal: AbortSignal, limitMs?: number): Promise<HttpResponse> {
+  async #get(start: URL, signal: AbortSignal, options: SendOptions = {}): Promise<HttpResponse> {
     let url = start
     for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
-      if (!isHttp(url) || url.hostname !== base.hostname) return await getElsewhere(url, signal)
-      const response = await untilReady({ method: 'GET', url, headers: headersFor(url) }, signal, limitMs)
-      if (!isRedirect(response)) return await succeeded(response, signal)
+      if (!isHttp(url) || url.hostname !== this.#base.hostname) return await this.#getElsewhere(url, signal)
+      const request = { method: 'GET', url, headers: this.#headersFor(url) } as const
+      const response = await this.#untilReady(request, signal, options)
+      if (!isRedirect(response)) return await this.#succeeded(response, signal)
       response.discard()
       const target = response.header('location') ?? ''
       if (!URL.canParse(target, url)) break
@@ -257,8 +212,8 @@ function createRequests(
     throw new UpstreamError("The model's server redirected the request too often, or to an invalid address.")
   }
 
-  async function getElsewhere(url: URL, signal: AbortSignal): Promise<HttpResponse> {
-    const body = await otherHosts.get(url, signal).catch((cause) => {
+  async #getElsewhere(url: URL, signal: AbortSignal): Promise<HttpResponse> {
+    const body = await this.#otherHosts.get(url, signal).catch((cause) => {
       signal.throwIfAborted()
       throw new BrokenTransfer("A file that the model's server linked to could not be fetched.", { cause })
     })
@@ -271,7 +226,121 @@ function createRequests(
     return { status: 200, header: () => undefined, body, discard: () => {} }
   }
 
-  return { send, get }
+  /** Repeats a transfer that breaks off: the result was made, and may have been paid for. */
+  #fetchFile(
+    request: () => Promise<HttpResponse>,
+    { folder, signal }: UpstreamJob,
+    maxBytes = MAX_FILE_BYTES,
+  ): Promise<string> {
+    const transfer = async (): Promise<string> => {
+      const response = await request()
+      const declared = Number(response.header('content-length') ?? 0)
+      const body = decodedBody(response.header, response.body)
+      return await this.#read(response, signal, () => saveFile(body, folder, maxBytes, declared))
+    }
+    return retryErrors(transfer, {
+      pauseMs: (error, number) => (isTransient(error) ? TRANSFER_STEPS_MS[number - 1] : undefined),
+      clock: this.#parts.clock,
+      signal,
+    })
+  }
+
+  /** Translates a body that breaks off, or that is too large. */
+  async #read<Value>(
+    response: HttpResponse,
+    signal: AbortSignal,
+    work: () => Promise<Value>,
+  ): Promise<Value> {
+    try {
+      return await work()
+    } catch (error) {
+      response.discard()
+      signal.throwIfAborted()
+      if (error instanceof BodyTooLarge) throw new UnusableAnswer(response.status)
+      if (!(error instanceof HttpFailure)) throw error
+      const text = this.clean(`The response of the model's server broke off: ${error.message}.`)
+      throw new BrokenTransfer(text, { cause: error })
+    }
+  }
+
+  async #succeeded(response: HttpResponse, signal: AbortSignal): Promise<HttpResponse> {
+    if (response.status >= 200 && response.status <= 299) return response
+    throw await this.#errorOf(response, signal)
+  }
+
+  async #errorOf(response: HttpResponse, signal: AbortSignal): Promise<UpstreamError> {
+    const { text } = await receiveText(response, MAX_ERROR_BYTES)
+    signal.throwIfAborted()
+    return failedAnswer(response.status, response.header('content-type'), text, this.clean)
+  }
+
+  /** Resolves with any answer but 503, 429 and those of `busy`. */
+  async #untilReady(
+    request: ServerRequest,
+    signal: AbortSignal,
+    options: SendOptions,
+  ): Promise<HttpResponse> {
+    const { clock } = this.#parts
+    const startedAtMs = clock.monotonic()
+    const attempt = async (): Promise<Attempt> => {
+      const outcome = await this.#sendOnce(request, signal, options)
+      if ('problem' in outcome && !outcome.isFinal) await options.onRefused?.()
+      return outcome
+    }
+    const decide = (outcome: Attempt, number: number): RetryDecision<HttpResponse> => {
+      if ('response' in outcome) return { done: outcome.response }
+      const { problem, retryAfter, isFinal } = outcome
+      if (isFinal || options.once) return { fail: problem }
+      const waitMs = Math.max(stepOf(READY_STEPS_MS, number), retryAfterMs(retryAfter, clock.now()))
+      if (clock.monotonic() - startedAtMs + waitMs <= READY_LIMIT_MS) return { retryInMs: waitMs }
+      const waited = `The model's server was not ready within ${READY_LIMIT_MS / 60_000} minutes.`
+      return { fail: new UpstreamError(`${waited} ${problem.message}`, { status: problem.status }) }
+    }
+    return await retry({ attempt, decide, clock, signal })
+  }
+
+  async #sendOnce(
+    request: ServerRequest,
+    signal: AbortSignal,
+    { sentSignal = signal, busy = [], onSend }: SendOptions,
+  ): Promise<Attempt> {
+    const { clock, fetch } = this.#parts
+    const startedSavingAtMs = clock.now()
+    await onSend?.()
+    // While this process was suspended, another worker may have taken the run over. The second call then throws.
+    if (clock.now() - startedSavingAtMs > MAX_SAVE_MS) await onSend?.()
+    try {
+      // The answer may arrive after the abort, and tell that the run was not accepted.
+      const response = await fetch({ ...request, signal: sentSignal })
+      if (![503, 429, ...busy].includes(response.status)) return { response }
+      const problem = await this.#errorOf(response, sentSignal)
+      const retryAfter = response.header('retry-after') ?? retryAfterIn(problem.answer)
+      const isUnclear = response.status === 503 && onSend !== undefined
+      return { problem, retryAfter, isFinal: isUnclear || isFinalAnswer(problem.answer, request) }
+    } catch (error) {
+      sentSignal.throwIfAborted()
+      if (!(error instanceof HttpFailure)) throw error
+      const { message, advice = '' } = error
+      const text = this.clean(`The connection to the model's server failed: ${message}. ${advice}`.trim())
+      return { problem: new UpstreamError(text, { cause: error }), isFinal: !mayRepeat(request, error) }
+    }
+  }
+}
+
+/** Parts of a key that are shorter could be words of a message. */
+const MIN_SECRET_LENGTH = 8
+
+/** A server may repeat the key in another form, or a part of it: a key of fal is an id and a secret. */
+function secretsIn(key: string, scheme: UpstreamOptions['scheme']): readonly string[] {
+  const parts = key.split(':').filter(({ length }) => length >= MIN_SECRET_LENGTH)
+  return [key, base64Of(key), ...(scheme === 'basic' ? [key.replace(/^[^:]*:/, '')] : parts)]
+}
+
+const base64Of = (text: string): string => Buffer.from(text).toString('base64')
+
+function authorizationOf(key: string, scheme: UpstreamOptions['scheme']): string {
+  if (scheme === 'basic') return `Basic ${base64Of(key)}`
+  return `${scheme === 'key' ? 'Key' : 'Bearer'} ${key}`
 }
 
 /** 304 answers only conditional requests. */
@@ -279,4 +348,14 @@ const isRedirect = ({ status }: HttpResponse): boolean => [301, 302, 303, 307, 3
 
 const isHttp = ({ protocol }: URL): boolean => protocol === 'http:' || protocol === 'https:'
 
-const base64Of = (text: string): string => Buffer.from(text).toString('base64')
+/** Replicate writes the seconds into the body: `retry_after: 5`. */
+const retryAfterIn = (answer: unknown): string | undefined =>
+  isObject(answer) && answer.retry_after !== undefined ? String(answer.retry_after) : undefined
+
+/** No byte of the request was sent. A name that is not found may be a container that is starting. */
+const NOT_READY =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTDOWN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/
+
+function mayRepeat({ method }: ServerRequest, { sent, code = '', isInvalidHttp }: HttpFailure): boolean {
+  return sent ? method === 'GET' && !isInvalidHttp : NOT_READY.test(code)
+}

@@ -19,7 +19,7 @@ export async function listModels(
 
 const MAX_LISTED = 8
 
-/** Describes the list for `rushes doctor --models`. Throws when `model` is not in it. */
+/** Describes the list. Throws when `model` is not in it. */
 export async function describeModels(
   upstream: Upstream,
   model: string | undefined,

@@ -39,36 +39,31 @@ export async function referencesOf({ references }: RenderJob): Promise<readonly 
   return await Promise.all(references.map(referenceOf))
 }
 
-export async function referenceOf(path: string | undefined, index: number): Promise<SourceFile> {
-  if (path === undefined) throw new Error(`Reference image ${index + 1} could not be read.`)
-  return await sourceOf(path, index)
-}
+export const referenceOf = (path: string | undefined, index: number): Promise<SourceFile> =>
+  // Some servers skip what they cannot decode, and draw without it.
+  fileOf(path, 'image', `Reference image ${index + 1}`, String(index + 1).padStart(2, '0'))
 
 /** Returns a file of the parameter `name`, which takes this type. */
-export async function mediaFileOf(
+export const mediaFileOf = (
   path: string | undefined,
   name: string,
   type: MediaType,
   index: number,
+): Promise<SourceFile> => fileOf(path, type, `${name}: the file`, `${name}-${index + 1}`)
+
+/** `owner`: the beginning of an error message. `name`: without its extension. */
+async function fileOf(
+  path: string | undefined,
+  type: MediaType,
+  owner: string,
+  name: string,
 ): Promise<SourceFile> {
-  if (path === undefined) throw new Error(`${name}: the file could not be read.`)
+  if (path === undefined) throw new Error(`${owner} could not be read.`)
   const { mime = 'application/octet-stream', ext = 'bin' } = (await fileTypeFromFile(path)) ?? {}
   if (type !== 'file' && !mime.startsWith(`${type}/`))
-    throw new Error(`${name}: the file is not ${MEDIA_NOUNS[type]} (${mime}).`)
-  return await fileOf(path, mime, `${name}-${index + 1}.${ext}`)
+    throw new Error(`${owner} is not ${MEDIA_NOUNS[type]} (${mime}).`)
+  return { [SOURCE]: true, path, bytes: (await stat(path)).size, contentType: mime, name: `${name}.${ext}` }
 }
-
-async function sourceOf(path: string, index: number): Promise<SourceFile> {
-  const type = await fileTypeFromFile(path)
-  // Some servers skip what they cannot decode, and draw without it.
-  if (type === undefined || !type.mime.startsWith('image/'))
-    throw new Error(`Reference image ${index + 1} is not an image.`)
-  return await fileOf(path, type.mime, `${String(index + 1).padStart(2, '0')}.${type.ext}`)
-}
-
-const fileOf = async (path: string, contentType: string, name: string): Promise<SourceFile> => ({
-  ...{ [SOURCE]: true, path, bytes: (await stat(path)).size, contentType, name },
-})
 
 /** What stable-diffusion.cpp and KoboldCpp decode. They skip other formats, and draw without them. */
 const DECODABLE: readonly string[] = ['image/png', 'image/jpeg', 'image/gif', 'image/bmp']
@@ -102,7 +97,7 @@ export async function decodableReferencesOf(
         { cause: error },
       )
     })
-    references.push(await sourceOf(join(folder, file?.name ?? ''), index))
+    references.push(await referenceOf(join(folder, file?.name ?? ''), index))
   }
   return references
 }

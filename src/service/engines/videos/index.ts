@@ -3,7 +3,6 @@
  * a job, which is polled until its video can be fetched.
  */
 
-import type { Clock } from '../../../host/clock.js'
 import { writeJson } from '../../../protocol/json.js'
 import { isObject } from '../../../protocol/parse.js'
 import { mayCost } from '../../../protocol/price.js'
@@ -19,7 +18,6 @@ import { type FormField, referencesOf } from '../upstream/request-body.js'
 import { errorTextOf, UpstreamError } from '../upstream/upstream-error.js'
 
 const POLL_STEPS_MS = [2_000, 3_000, 5_000, 7_000, 10_000]
-const CANCEL_RETRY_MS = 500
 const DEFAULT_FPS = 24
 
 export const readVideos: ReadEngine = (settings, document) => {
@@ -57,7 +55,7 @@ export const readVideos: ReadEngine = (settings, document) => {
   return (parts) => {
     const upstream = createUpstream({ url: url as URL, key, hasCost: mayCost(document), parts })
     return {
-      ...createJobEngine(createVideosServer(upstream, parts.clock, { fieldsOf }), parts.clock),
+      ...createJobEngine(createVideosServer(upstream, { fieldsOf }), parts.clock),
       check: (signal) => describeModels(upstream, model, signal),
       close: () => upstream.close(),
     }
@@ -69,11 +67,7 @@ interface VideosModel {
   fieldsOf(input: RenderJob['input']): readonly FormField[]
 }
 
-function createVideosServer(
-  upstream: Upstream,
-  clock: Clock,
-  { fieldsOf }: VideosModel,
-): JobServer<Completed> {
+function createVideosServer(upstream: Upstream, { fieldsOf }: VideosModel): JobServer<Completed> {
   return {
     type: 'videos',
     upstream,
@@ -112,15 +106,10 @@ function createVideosServer(
       return await publishOutputs(job, [path])
     },
 
-    /** Removes the job, which cancels it where the server can. 409: it is just starting. */
+    /** Removes the job, which cancels it where the server can. */
     async cancel({ id }, signal) {
       const request = { method: 'DELETE', path: pathOf(id), isQuick: true } as const
-      const remove = async () => (await upstream.send(request, signal)).discard()
-      await remove().catch(async (error) => {
-        if (!(error instanceof UpstreamError && error.status === 409)) throw error
-        await clock.sleep(CANCEL_RETRY_MS, signal)
-        await remove()
-      })
+      ;(await upstream.send(request, signal)).discard()
       return 'unknown'
     },
   }

@@ -78,6 +78,7 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
         id: 'one',
         sequence: expect.any(Number),
         accountId,
+        account: 'acme',
         key: { id: keyId, name: 'ci' },
         model: 'acme/small',
         kind: 'image',

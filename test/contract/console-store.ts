@@ -2,7 +2,6 @@
 import { describe, expect, test } from 'vitest'
 import { OUTCOME_UNKNOWN } from '../../src/protocol/run-state.js'
 import type { Store } from '../../src/service/store/index.js'
-import type { NewKey } from '../../src/service/store/keys.js'
 import type { EntryFilter, RunFilter } from '../../src/service/store/lists.js'
 import type { NewRun } from '../../src/service/store/run.js'
 import { claimRun, held, storedOutput } from '../support/runs.js'
@@ -17,8 +16,8 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
     const store = await open()
     const accountId = await store.ensureAccount({ name: 'acme', credits: 1_000, nowMs: 0 })
     const otherId = await store.ensureAccount({ name: 'other', credits: 1_000, nowMs: 0 })
-    const addKey = (name: string, more: Partial<NewKey> = {}) =>
-      store.addKey({ accountId, hash: `h of ${name}`, prefix: 'rk_', name, nowMs: 0, ...more })
+    const addKey = (name: string) =>
+      store.addKey({ accountId, hash: `h of ${name}`, prefix: 'rk_', name, nowMs: 0 })
     const [keyId, secondKeyId] = [await addKey('ci'), await addKey('build')]
     const add = async (id: string, more: Partial<NewRun> = {}, prompt = 'a fox') => {
       const input = { prompt }
@@ -41,16 +40,8 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       (await store.listRuns({ accountId, limit: 100, ...filter })).runs.map(({ id }) => id)
     const entries = async (filter: Partial<EntryFilter> = {}) =>
       (await store.listAccountEntries({ accountId, limit: 100, ...filter })).entries
-    return { store, accountId, otherId, keyId, secondKeyId, addKey, add, claim, finish, fail, ids, entries }
+    return { store, accountId, otherId, keyId, secondKeyId, add, claim, finish, fail, ids, entries }
   }
-
-  test('an account is found by its id', async () => {
-    const { store, accountId } = await createStore()
-    expect(await store.findAccount(accountId)).toEqual({ name: 'acme', balance: 1_000, banned: false })
-    await store.setBanned('acme', true)
-    expect(await store.findAccount(accountId)).toMatchObject({ banned: true })
-    expect(await store.findAccount(99)).toBeUndefined()
-  })
 
   describe('the runs of an account', () => {
     test('appear newest first, without their input and without those of other accounts', async () => {
@@ -297,21 +288,6 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       ['build', false],
     ])
     expect(await store.listUsers(1)).toEqual([])
-  })
-
-  test('the keys of an account are listed newest first, and found only for that account', async () => {
-    const { store, accountId, otherId, keyId, secondKeyId, addKey } = await createStore()
-    const theirs = await addKey('theirs', { accountId: otherId })
-    const page = async (more = {}) =>
-      (await store.listAccountKeys({ accountId, limit: 100, ...more })).map(({ id }) => id)
-    expect(await page()).toEqual([secondKeyId, keyId])
-    expect(await page({ limit: 1 })).toEqual([secondKeyId])
-    expect(await page({ before: secondKeyId })).toEqual([keyId])
-    expect(await store.findAccountKey(theirs, otherId)).toEqual(
-      (await store.listKeys()).find(({ id }) => id === theirs),
-    )
-    expect(await store.findAccountKey(theirs, accountId)).toBeUndefined()
-    expect(await store.findAccountKey(99, accountId)).toBeUndefined()
   })
 
   describe('the ledger of an account', () => {

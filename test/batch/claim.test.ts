@@ -1,11 +1,10 @@
 /** One batch at a time on a manifest, among real processes. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { readdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { claimBatch } from '../../src/batch/lock/claim.js'
-import { claimPathOf } from '../../src/batch/lock/lock.js'
 import { built } from '../support/built.js'
 import { folderWith } from './folder.js'
 
@@ -61,16 +60,6 @@ describe('the claim', () => {
       expect(claimers.filter(({ says }) => says === 'claimed')).toHaveLength(1)
       await Promise.all(claimers.map(({ kill }) => kill()))
     }
-  })
-
-  it('of an earlier version counts while it is written to, and is then replaced', () => {
-    const lockPath = createLock()
-    const path = claimPathOf(lockPath)
-    writeFileSync(path, '{"token":"x","host":"elsewhere"}'.padEnd(200))
-    expect(() => claimBatch(lockPath)).toThrow(/Another batch/)
-    utimesSync(path, 0, 0)
-    claimBatch(lockPath).release()
-    expect(existsSync(path)).toBe(false)
   })
 
   it('cannot be had where the folder is gone', () => {

@@ -129,15 +129,6 @@ describe('three models in one manifest', () => {
     )
     expect(problems.map((each) => each.split(' ')[0]).join(' ')).toBe(places)
   })
-
-  it.each(FORMATS.slice(0, 3))('%s: a mistyped field has the nearest one', async (name, write) => {
-    const row = { name: 'a', model: 'acme/still-2', prompt: 'x', stpes: 3, outptu: 'a.png' }
-    const problems = await problemsOf(write([row]), { name, documents })
-    expect(problems.map((each) => each.replace(/^\S+ /, ''))).toEqual([
-      'unknown field "stpes". Did you mean "steps"?',
-      'unknown field "outptu". Did you mean "output"?',
-    ])
-  })
 })
 
 describe('a CSV file', () => {
@@ -192,19 +183,6 @@ runs: [{name: a, model: acme/still-2, prompt: x}, {name: b, model: acme/cinema-3
     expect(await problemsOf(text.replace('steps', 'stpes'), { documents })).toEqual([
       '1 unknown field "stpes". Did you mean "steps"?',
     ])
-  })
-
-  it('has no unknown field beside an inherited input', async () => {
-    const text = 'defaults: {model: acme/unknown, input: {prompt: x}}\nruns: [{name: a, foo: 3}]'
-    expect((await problemsOf(text, {}))[0]).toContain('2 unknown field "foo"')
-  })
-
-  it('has JSON of any form where the document has another type', async () => {
-    expect(
-      await one('- {name: a, model: acme/still-2, prompt: x, style: {ink: [1, {deep: null}]}}'),
-    ).toMatchObject({
-      input: { style: { ink: [1, { deep: null }] } },
-    })
   })
 
   it.each([
@@ -317,33 +295,6 @@ describe('a matrix', () => {
   ])('%s: %s', async (row, problem) => {
     const [first] = await problemsOf(`- {prompt: x, ${row}}`, { documents })
     expect(first).toContain(problem)
-  })
-})
-
-describe('the published schema', () => {
-  const STILL_ROW = { name: 'a', model: 'acme/still-2', prompt: 'x' }
-  const IMAGE = { name: 'a', kind: 'image', prompt: 'x' }
-
-  it.each([
-    ['a row that names its model', [{ ...STILL_ROW, steps: 5, quality: 'draft' }], true],
-    ['a model without a prompt', [{ name: 'a', model: 'other/upscale', image_urls: [URL], factor: 2 }], true],
-    [
-      'a model in a matrix',
-      [{ ...IMAGE, name: '{seed}', kind: null, matrix: { model: ['acme/still-2'], seed: [1] } }],
-      true,
-    ],
-    [
-      'a model in the defaults',
-      { defaults: { model: 'acme/still-2', steps: 5 }, runs: [{ name: 'a', prompt: 'x', seed: 1 }] },
-      true,
-    ],
-    ['a default of one model', { defaults: { steps: 5 }, runs: [STILL_ROW, { ...IMAGE, name: 'b' }] }, true],
-    ['a row of a kind', [{ ...IMAGE, steps: 5 }], false],
-    ['a row of a kind beside one of a model', [STILL_ROW, { ...IMAGE, name: 'b', quality: 'draft' }], false],
-  ])('agrees with the validator about %s', async (_, manifest, isRight) => {
-    const problems = await problemsOf(JSON.stringify(manifest), { name: 'm.json', documents })
-    expect(problems.length === 0, problems.join()).toBe(isRight)
-    expect(schemaAccepts(manifest), JSON.stringify(schemaAccepts.errors)).toBe(isRight)
   })
 })
 

@@ -2,7 +2,6 @@
 import { describe, expect, it } from 'vitest'
 import { readModelDocument } from '../../src/protocol/model-document.js'
 import { entriesOf, problemsOf, type ReadOptions } from './folder.js'
-import { schemaAccepts } from './manifest-properties.js'
 
 const labelsOf = async (text: string, options?: ReadOptions) =>
   (await entriesOf(text, options)).map(({ name, labels }) => [name, ...labels])
@@ -83,26 +82,5 @@ runs:
     [MANY, '1 a run must have at most 20 labels'],
   ])('%s is an error with its place', async (label, problem) => {
     expect(await problemsOf(`[{ name: fox, kind: image, prompt: x, label: ${label} }]`)).toEqual([problem])
-  })
-
-  it.each<[unknown, boolean]>([
-    ['spring campaign', true],
-    [' ü\n', true],
-    ['👩‍💻', true],
-    [['web', 2024, true], true],
-    [null, true],
-    [[], true],
-    ['', false],
-    ['a\nb', false],
-    [[''], false],
-    [{}, false],
-    [[null], false],
-  ])('the schema of manifests knows that %j is valid: %s', async (label, isValid) => {
-    const row = { name: 'a', kind: 'image', prompt: 'x' }
-    const manifests = [[{ ...row, label }], { defaults: { label }, runs: [row] }]
-    for (const manifest of manifests) {
-      expect(schemaAccepts(manifest)).toBe(isValid)
-      expect((await problemsOf(JSON.stringify(manifest), { name: 'm.json' })).length === 0).toBe(isValid)
-    }
   })
 })

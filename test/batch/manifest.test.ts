@@ -1,12 +1,10 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { inputToSend, type SentReference } from '../../src/batch/manifest/index.js'
 import { fileUrl } from '../../src/cli/batch/source-urls.js'
 import { identityOf } from '../../src/protocol/identity.js'
 import { writeJson } from '../../src/protocol/json.js'
-import { findInexact } from '../../src/protocol/parameters.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { PROOF } from '../support/proof.js'
 import { entriesOf, folderWith, problemsOf, type read } from './folder.js'
@@ -72,18 +70,6 @@ describe('the formats', () => {
   })
 
   it('never end in anything but problems, whatever the text', () => readsAnyText(100 * PROOF))
-
-  it('reads JSON as JSON.parse does', async () => {
-    const folder = folderWith()
-    await fc.assert(
-      fc.asyncProperty(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 5 })), async (input) => {
-        fc.pre(findInexact(input) === undefined)
-        const text = JSON.stringify([{ name: 'a', model: 'acme/x', input }], null, '\t')
-        const [entry] = await entriesOf(text, { name: 'a.json', folder })
-        expect(writeJson(entry?.input)).toBe(writeJson(JSON.parse(text)[0].input))
-      }),
-    )
-  })
 })
 
 describe('YAML', () => {

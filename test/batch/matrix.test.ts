@@ -1,9 +1,4 @@
-/** `matrix` and `exclude`: the runs that come out, and every mistake with its line. */
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { stringify } from 'yaml'
-import { identityOf } from '../../src/protocol/identity.js'
-import { safePart } from '../../src/protocol/output-names.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { expectLinear } from '../support/growth.js'
 import { PROOF } from '../support/proof.js'
@@ -192,18 +187,6 @@ runs:
       { name: 'a', n: 2 },
     ])
   })
-
-  it.each(['shots.json', 'shots.jsonl'])('can be written in %s', async (name) => {
-    const value = {
-      name: '{n}',
-      kind: 'image',
-      prompt: 'x {n}',
-      matrix: { n: [1, 'b'] },
-      exclude: [{ n: 1 }],
-    }
-    const text = name.endsWith('l') ? JSON.stringify(value) : JSON.stringify([value], null, 2)
-    expect(await outline(text, { name })).toEqual(['b → b.{ext}: x b'])
-  })
 })
 
 describe('a mistake in a matrix', () => {
@@ -356,87 +339,6 @@ describe('the limit of combinations', () => {
       `3 the name "a" ${SHARED} (a: 1)`,
       '5 image_urls: 0.png: no such file (a: 0)',
     ])
-  })
-})
-
-describe('a batch of an edited matrix', () => {
-  const word = fc.stringMatching(/^[a-z][a-z0-9 .:-]{0,8}$/)
-  const value = fc.oneof(
-    word,
-    fc.integer({ min: 0, max: 99 }),
-    fc.boolean(),
-    fc.record({ name: word, text: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 10 }) }),
-  )
-  const nameOf = (each: unknown): string =>
-    String(typeof each === 'object' && each !== null && 'name' in each ? each.name : each)
-  /** Names that differ in file names too. */
-  const values = fc.uniqueArray(value, {
-    minLength: 1,
-    maxLength: 4,
-    selector: (each) => fileNameOf(nameOf(each)),
-  })
-  const fileNameOf = (text: string): string => safePart(text).toLowerCase()
-  const matrix = fc.record({ a: values, b: values, quality: fc.constantFrom(['high'], ['basic', 'high']) })
-  type Values = typeof matrix extends fc.Arbitrary<infer Value> ? Value : never
-
-  const rowOf = (of: Values) => ({
-    name: '{a}/{b}/{quality}',
-    kind: 'image',
-    prompt: '{a}, {b}; {c}',
-    image_urls: ['https://a.example/{a}.png'],
-    matrix: of,
-  })
-  const hashesOf = async (text: string, name: string): Promise<Record<string, string>> =>
-    Object.fromEntries(
-      (await entriesOf(text, { name })).map((each) => [each.name, identityOf('acme/x', each.identityInput)]),
-    )
-  const reversed = (each: object) => Object.fromEntries(Object.entries(each).reverse())
-
-  it('creates nothing after a change of keys, layout or format, or when the rows are written out', async () => {
-    await fc.assert(
-      fc.asyncProperty(matrix, async (of) => {
-        const hashes = await hashesOf(JSON.stringify([rowOf(of)]), 'a.json')
-        const { a, b, quality } = of
-        expect(Object.keys(hashes)).toHaveLength(a.length * b.length * quality.length)
-        const others = [
-          [JSON.stringify([reversed({ ...rowOf(of), matrix: reversed(of) })], null, 3), 'a.json'],
-          [JSON.stringify(rowOf({ ...of, a: [...a].reverse() })), 'a.jsonl'],
-          [stringify({ runs: [rowOf(of)] }), 'a.yaml'],
-          [stringify([rowOf(of)], { defaultStringType: 'QUOTE_DOUBLE', collectionStyle: 'flow' }), 'a.yaml'],
-          [JSON.stringify(writtenOut(of)), 'a.json'],
-        ] as const
-        for (const [text, name] of others) expect(await hashesOf(text, name)).toEqual(hashes)
-      }),
-      { numRuns: 12 },
-    )
-  })
-
-  const writtenOut = ({ a, b, quality }: Values) =>
-    a.flatMap((one) =>
-      b.flatMap((other) =>
-        quality.map((each) => ({
-          name: `${nameOf(one)}/${nameOf(other)}/${each}`,
-          kind: 'image',
-          prompt: `${nameOf(one)}, ${nameOf(other)}; {c}`,
-          image_urls: [`https://a.example/${nameOf(one)}.png`],
-          quality: each,
-        })),
-      ),
-    )
-
-  it('creates exactly the rows with a value that changed', async () => {
-    await fc.assert(
-      fc.asyncProperty(matrix, word, fc.nat(), async (of, other, at) => {
-        const changed = of.a[at % of.a.length]
-        fc.pre(!of.a.some((each) => fileNameOf(nameOf(each)) === fileNameOf(other)))
-        const next = { ...of, a: of.a.map((each) => (each === changed ? other : each)) }
-        const before = new Set(Object.values(await hashesOf(JSON.stringify([rowOf(of)]), 'a.json')))
-        const after = await hashesOf(JSON.stringify([rowOf(next)]), 'a.json')
-        for (const [name, hash] of Object.entries(after))
-          expect(before.has(hash), name).toBe(!name.startsWith(`${other}/`))
-      }),
-      { numRuns: 20 },
-    )
   })
 })
 

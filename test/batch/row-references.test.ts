@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Lock, type Made, newLock, outputsOf } from '../../src/batch/lock/lock.js'
 import type { Manifest, ManifestEntry } from '../../src/batch/manifest/index.js'
-import { levelsOf, withSources } from '../../src/batch/manifest/sources.js'
+import { levelsOf } from '../../src/batch/manifest/sources.js'
 import { type Flight, identitiesOf, makePlan } from '../../src/batch/plan/index.js'
 import { identityOf } from '../../src/protocol/identity.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
@@ -90,7 +90,7 @@ describe('a reference to a row', () => {
     [
       'itself',
       '- {name: a, kind: image, prompt: x, image_urls: ["row:a"]}',
-      ['1 the run "a" uses its own output'],
+      ['1 these runs use each other in a cycle: a → a'],
     ],
     [
       'unknown in the input of another model',
@@ -112,25 +112,8 @@ describe('a reference to a row', () => {
 - {name: out, kind: image, prompt: x}`,
       ['4 these runs use each other in a cycle: a → b → c → a'],
     ],
-    [
-      'two cycles, each once',
-      `- {name: a, kind: image, prompt: x, image_urls: ["row:a"]}
-- {name: b, kind: image, prompt: x, image_urls: ["row:b"]}`,
-      ['1 the run "a" uses its own output', '2 the run "b" uses its own output'],
-    ],
   ])('cannot be %s', async (_, text, problems) => {
     expect(await problemsOf(text)).toEqual(problems)
-  })
-
-  it('has the place of its row in CSV, and its own in JSON Lines', async () => {
-    expect(await problemsOf('name,kind,prompt,image_urls\na,image,x,row:b\n', { name: 'shots.csv' })).toEqual(
-      ['2 image_urls: "row:b": the manifest has no run named "b"'],
-    )
-    expect(
-      await problemsOf('{"name":"a","kind":"image","prompt":"x","image_urls":["row:nothing"]}', {
-        name: 'shots.jsonl',
-      }),
-    ).toEqual(['1 image_urls: "row:nothing": the manifest has no run named "nothing"'])
   })
 
   it('of the defaults can be left out by a row', async () => {
@@ -140,17 +123,6 @@ runs:
   - {name: style, prompt: x, image_urls: null}
   - {name: a, prompt: x}`
     expect((await entriesOf(text)).map(referencesOf)).toEqual([[], [['style', 1]]])
-  })
-
-  it('names a long cycle by its ends', async () => {
-    const rows = Array.from({ length: 40 }, (_, at) => ({
-      name: `r${at}`,
-      kind: 'image',
-      prompt: 'x',
-      image_urls: [`row:r${(at + 1) % 40}`],
-    }))
-    const [problem] = await problemsOf(JSON.stringify(rows), { name: 'shots.json' })
-    expect(problem).toContain('r0 → r1 → r2 → r3 → r4 → r5 → r6 → r7 → r8 → … 31 more … → r0')
   })
 })
 
@@ -171,16 +143,6 @@ describe('the order of rows', () => {
         expect(levels.flat()).toHaveLength(rows.length)
         for (const { name, sources } of rows)
           for (const source of sources) expect(level.get(source)).toBeLessThan(level.get(name) ?? -1)
-      }),
-    )
-  })
-
-  it('has with a row all that it needs', () => {
-    fc.assert(
-      fc.property(graph, (rows) => {
-        const needed = withSources(rows, ['r0', `r${rows.length - 1}`])
-        for (const { name, sources } of rows)
-          if (needed.has(name)) for (const source of sources) expect(needed).toContain(source)
       }),
     )
   })
@@ -356,16 +318,6 @@ describe('a local image that is the output of a row', () => {
     expect(await problems('a-bear.png', matrix)).toEqual([write('a-bear.png', 'a-bear')])
   })
 
-  it('in a matrix is named once', async () => {
-    const text = `- ${A}
-- { name: "b-{x}-{y}", kind: image, prompt: "b {y}", image_urls: ["{x}"], matrix: { x: [out/a.png, z.png], y: [1, 2] } }
-`
-    const problems = (await problemsOf(text)).filter((each) => each.includes('row:a'))
-    expect(problems).toEqual([
-      expect.stringMatching(/^2 image_urls: "out\/a\.png" is the output of another run: write row:a/),
-    ])
-  })
-
   it('of the row itself is another error', async () => {
     const text = '- { name: a, kind: image, prompt: a, image_urls: [a.png] }\n'
     expect(await problemsOf(text)).toEqual([
@@ -377,21 +329,5 @@ describe('a local image that is the output of a row', () => {
     const folder = folderWith({ 'a.png': ONE_PIXEL_PNG })
     const text = '- { name: a, kind: video, prompt: a, image_urls: [a.png] }\n'
     expect(await problemsOf(text, { folder })).toEqual([])
-  })
-})
-
-describe('mistakes in references', () => {
-  it('come together with all others', async () => {
-    const text = `- { name: a, kind: image, prompt: "", image_urls: ["row:x"] }
-- { name: b, kind: image, prompt: b, image_urls: ["row:c"] }
-- { name: c, kind: image, prompt: c, image_urls: ["row:b"], quality: wrong }
-`
-    const problems = await problemsOf(text)
-    expect(problems).toEqual([
-      expect.stringMatching(/^1 prompt is blank/),
-      expect.stringMatching(/^1 image_urls: "row:x": the manifest has no run named "x"/),
-      expect.stringMatching(/^3 quality/),
-      expect.stringMatching(/^3 these runs use each other in a cycle: b → c → b/),
-    ])
   })
 })

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
 import { HttpFailure } from '../../src/host/http.js'
-import { asksForList, scriptedList } from '../support/cli.js'
 import { bodyOf, createFamily, FAMILY, lines, objects, type Row } from '../support/family.js'
 import { withJournal } from '../support/journal.js'
 
@@ -218,60 +217,6 @@ describe('--max-cost', () => {
       0.3,
     ])
     expect(await run(['--max-cost', '0.2', '--json'])).toMatchObject({ code: 2, stdout: '' })
-  })
-})
-
-describe('the prices of a list that is a day old', () => {
-  /** A service whose list has one price, or which does not answer. */
-  async function createListed(rows: readonly Row[]) {
-    const batch = await createFamily(rows)
-    const list: { price: number | undefined } = { price: 1 }
-    const fetch: Fetch = (request) => {
-      if (!asksForList(request)) return batch.service.counting(request)
-      const models = [{ name: IMAGE, kind: 'image', price: { run: list.price } }]
-      const answer = list.price === undefined ? { status: 500 } : { status: 200, body: { models } }
-      return scriptedList(answer).fetch(request)
-    }
-    const passDay = (price: number | undefined) => {
-      batch.service.clock.jump(86_400_000)
-      list.price = price
-    }
-    return {
-      ...batch,
-      passDay,
-      run: (words: readonly string[] = [], options: Parameters<typeof batch.run>[1] = {}) =>
-        batch.run(words, { fetch, ...options }),
-    }
-  }
-
-  it('are requested again before a batch or its plan checks --max-cost', async () => {
-    const { run, passDay, created } = await createListed([FOX])
-    expect((await run(['--dry-run', '--max-cost', '1'])).code).toBe(0)
-    passDay(100)
-    for (const flags of [['--dry-run'], []]) {
-      const { code, stderr } = await run(['--max-cost', '10', ...flags])
-      expect({ code, created: created() }).toEqual({ code: 2, created: [] })
-      expect(stderr).toContain('The estimate is 100 credits, but --max-cost allows 10 credits.')
-    }
-    passDay(5)
-    const { code, stderr } = await run(['--max-cost', '10'])
-    expect(code).toBe(0)
-    expect(stderr.match(/Estimate: 5 credits$/gm)).toHaveLength(2)
-  })
-
-  it('refuse --max-cost if they cannot be read', async () => {
-    const { run, passDay, created } = await createListed([FOX])
-    expect((await run(['--dry-run', '--max-cost', '1'])).code).toBe(0)
-    passDay(undefined)
-    const { code, stderr } = await run(['--max-cost', '10'])
-    expect({ code, created: created() }).toEqual({ code: 2, created: [] })
-    expect(stderr).toContain('error: The prices of the service are more than a day old and could not be read')
-    // A plan shows the same row, works offline, and changes nothing.
-    expect((await run(['--dry-run'])).stderr).toContain('1 run: 1 to create. Estimate: 1 credit')
-    passDay(11)
-    expect((await run(['--max-cost', '10'])).stderr).toContain('The estimate is 11 credits, but')
-    expect((await run(['--max-cost', '11'])).code).toBe(0)
-    expect(created()).toEqual(['a fox'])
   })
 })
 

@@ -206,15 +206,6 @@ describe('two Unicode forms of one name', () => {
     expect(await run()).toMatchObject({ code: 0, stderr: expect.not.stringContaining('renamed') })
     expect(created()).toEqual([])
   })
-
-  it('count as one name, which two rows may not share', async () => {
-    const { run } = await start([row({ name: NFC, output: 'a.png' }), row({ name: NFD, output: 'b.png' })])
-    const { code, stderr } = await run()
-    expect([code, stderr]).toEqual([
-      2,
-      expect.stringContaining(`the name "${NFC}" is already used in line 1`),
-    ])
-  })
 })
 
 const filesBelow = (folder: string): readonly string[] =>

@@ -1,5 +1,5 @@
 /** `rushes batch` with rows that use other rows, and with runs of several outputs: what is created again, sent, downloaded and replaced. */
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
 import { type Engine, OutcomeUnknown } from '../../src/service/engines/engine.js'
@@ -203,20 +203,6 @@ describe('a row whose source fails', () => {
     expect((await run()).stderr).toMatch(/4 runs: 2 created, 2 up to date/)
   })
 
-  it('blocks rows through several levels, and its own exit code counts', async () => {
-    const { run, service } = await createFamily()
-    const { fetch } = scripted({
-      status: 400,
-      body: { error: { code: 'invalid_input', message: 'no foxes' } },
-    })
-    const { code, stderr } = await run([], {
-      fetch: (request) => (request.method === 'POST' ? fetch(request) : service.counting(request)),
-    })
-    expect(code).toBe(3)
-    expect(stderr).toMatch(/not created, because they need the output of sheet: run, sit, clip$/m)
-    expect(stderr).toMatch(/^4 runs: 1 failed, 3 blocked/m)
-  })
-
   it('whose create has an unknown outcome blocks until that is known', async () => {
     const { run, created, service } = await createFamily()
     const losing: Fetch = async (request) => {
@@ -233,28 +219,6 @@ describe('a row whose source fails', () => {
     expect(again.stderr).toMatch(/4 runs: 3 blocked, 1 unconfirmed/)
     expect(created()).toEqual([])
     expect((await run(['--resubmit-unconfirmed'])).code).toBe(0)
-  })
-
-  it('after an error of the account nothing more is created', async () => {
-    const { run, service } = await createFamily()
-    const refusing = scripted({
-      status: 402,
-      body: { error: { code: 'insufficient_balance', message: 'no' } },
-    })
-    let creates = 0
-    const fetch: Fetch = (request) => {
-      if (request.method === 'POST') creates++
-      const isOfRun = request.body !== undefined && Buffer.from(request.body).includes(RUN.prompt)
-      return isOfRun ? refusing.fetch(request) : service.counting(request)
-    }
-    const { code, stderr } = await run([], { fetch })
-    expect(code).toBe(5)
-    // The other pose may have been on its way; the clip needs the one that was refused.
-    expect(stderr).toMatch(
-      /4 runs: (2 created, 1 failed, 1 blocked|1 created, 1 failed, 1 blocked, 1 not started)/,
-    )
-    expect(creates).toBeLessThanOrEqual(3)
-    expect((await run()).code).toBe(0)
   })
 })
 
@@ -285,21 +249,6 @@ describe('what is sent for an output', () => {
     const probe = service.requests.find(({ headers }) => headers.range !== undefined)
     expect(probe?.headers).toMatchObject({ range: 'bytes=0-0' })
     expect(probe?.headers).not.toHaveProperty('authorization')
-  })
-})
-
-describe('an older lock file', () => {
-  it('stays valid: nothing is created again, and a change says "input"', async () => {
-    const { run, created, editLock, write } = await createFamily()
-    await run()
-    editLock((runs) => {
-      for (const row of Object.values(runs)) delete row.inputs
-    })
-    created()
-    expect((await run()).stderr).toMatch(/4 runs: 4 up to date/)
-    expect(created()).toEqual([])
-    write([CLIP, RUN, { ...SIT, prompt: 'the fox sleeps' }, SHEET])
-    expect((await run(['--dry-run'])).stdout).toContain('create\tsit\tsit.png\tinput changed\n')
   })
 })
 
@@ -415,21 +364,6 @@ describe('a file that changes while its run renders', () => {
 })
 
 describe('the names of further outputs', () => {
-  it('have numbers, and the paths are printed', async () => {
-    const { run, pictures, lock } = await createFamily([SHEET], { outputs: 3 })
-    const { stdout } = await run()
-    expect(pictures()).toEqual(['sheet-2.png', 'sheet-3.png', 'sheet.png'])
-    expect(lines(stdout).map((path) => path.replace(/.*\//, ''))).toEqual([
-      'sheet.png',
-      'sheet-2.png',
-      'sheet-3.png',
-    ])
-    expect(lock().sheet.outputs.map(({ file }: { file: string }) => file)).toEqual([
-      'sheet-2.png',
-      'sheet-3.png',
-    ])
-  })
-
   it('are others where they are those of another row', async () => {
     const rows = [SHEET, { ...RUN, name: 'sheet-2', image_urls: [] }]
     const { run, pictures, created, path } = await createFamily(rows, { outputs: 2 })
@@ -527,15 +461,6 @@ describe('a further output', () => {
     expect(created()).toEqual([])
     expect((await run(['--overwrite'])).code).toBe(0)
     expect(created()).toHaveLength(1)
-  })
-
-  it('fails the row when a folder has its name, also with --overwrite', async () => {
-    const { run, created, path } = await createFamily([SHEET], { outputs: 2 })
-    mkdirSync(path('sheet-2.png'))
-    expect((await run(['--overwrite'])).code).toBe(12)
-    rmSync(path('sheet-2.png'), { recursive: true })
-    created()
-    expect([(await run()).code, created()]).toEqual([0, []])
   })
 
   it('of a run that had more of them is left and named', async () => {

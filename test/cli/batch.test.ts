@@ -55,12 +55,6 @@ describe('a batch', () => {
     expect(await batch.run(['--check'])).toMatchObject({ code: 0 })
   })
 
-  it('shows the status of the service from the create on', async () => {
-    const batch = await createFamily([FOX])
-    const { stderr } = await batch.run()
-    expect(stderr).toMatch(/^fox \(run_\w+\): queued \(0 s\)\nfox \(run_\w+\): succeeded \(\d s\)$/m)
-  })
-
   it('sends local images, whose content counts', async () => {
     const batch = await createFamily([{ ...FOX, image_urls: ['style.png'] }])
     writeFileSync(batch.path('style.png'), ONE_PIXEL_PNG)
@@ -159,14 +153,6 @@ describe('an error', () => {
     expect(stderr).toMatch(/error: hen \(line 1\): .*no hens/)
   })
 
-  it('of a run ends the creating with --fail-fast', async () => {
-    const batch = await createFamily([{ ...FOX, prompt: 'FAIL' }, ...many(12)])
-    const { code, stderr } = await batch.run(['--fail-fast', '--concurrency', '1'])
-    expect(code).toBe(10)
-    expect(batch.created().length).toBeLessThanOrEqual(5)
-    expect(stderr).toMatch(/^13 runs: .*1 failed, \d+ not started/m)
-  })
-
   it('of several rows is printed once, with the names of the others', async () => {
     const batch = await createFamily([{ ...HEN, count: 14 }])
     const { code, stderr } = await batch.run([], { fetch: refusal(400, 'invalid_input') })
@@ -200,31 +186,6 @@ describe('an error', () => {
     expect(Object.keys(batch.lock())).toEqual(['fox'])
     expect(await batch.run()).toMatchObject({ code: 0 })
     expect(batch.created()).toEqual([FOX.prompt, HEN.prompt])
-  })
-
-  it('of the network is the error of a time limit, where the service never answers', async () => {
-    const batch = await createFamily([FOX])
-    const fetch: Fetch = (request) =>
-      request.method === 'POST'
-        ? batch.service.counting(request)
-        : Promise.reject(new HttpFailure('reset', { sent: true, code: 'ECONNRESET' }))
-    const { code, stderr } = await batch.run(['--timeout', '20s'], { fetch })
-    expect(code).toBe(9)
-    expect(stderr).not.toContain('the run goes on')
-  })
-
-  it('of a replica that does not know the run yet does not make it give the run up', async () => {
-    const batch = await createFamily([FOX])
-    const unknown = scripted({ status: 404, body: '' }).fetch
-    let hidden = 0
-    const fetch: Fetch = (request) => {
-      if (request.method === 'POST' || request.url.pathname.startsWith('/outputs') || hidden === 3)
-        return batch.service.counting(request)
-      hidden++
-      return unknown(request)
-    }
-    expect(await batch.run([], { fetch })).toMatchObject({ code: 0 })
-    expect({ hidden, created: batch.created() }).toEqual({ hidden: 3, created: [FOX.prompt] })
   })
 })
 
@@ -325,13 +286,6 @@ describe('a mistake that shows only while a batch runs', () => {
     expect(batch.created()).toEqual([])
   })
 
-  it('does not hide that a create is unconfirmed', async () => {
-    const batch = await createFamily([FOX, HEN, POSE])
-    const fetch: Fetch = (request) =>
-      creates(request, HEN.prompt) ? refusal(500, 'internal_error')(request) : batch.service.counting(request)
-    expect((await batch.run([], { fetch })).code).toBe(13)
-  })
-
   it('such as an image that has vanished', async () => {
     const batch = await createFamily([FOX, { ...HEN, image_urls: ['ref.png'] }])
     writeFileSync(batch.path('ref.png'), ONE_PIXEL_PNG)
@@ -346,14 +300,11 @@ describe('a mistake that shows only while a batch runs', () => {
 })
 
 describe('a lock file that is a link', () => {
-  it.each([
-    ['to a file', true],
-    ['to a file that does not exist yet', false],
-  ])('%s is written through it, and claimed there', async (_, exists) => {
+  it('is written through it, and claimed there', async () => {
     const batch = await createFamily([FOX])
     const target = join(batch.folder, 'state', 'shots.lock.json')
     mkdirSync(dirname(target))
-    if (exists) writeFileSync(target, '{"version": 1, "runs": {}}')
+    writeFileSync(target, '{"version": 1, "runs": {}}')
     symlinkSync('state/shots.lock.json', batch.lockPath)
     const claims: string[] = []
     const fetch: Fetch = (request) => {
@@ -441,20 +392,6 @@ describe('a lock file that cannot be written', () => {
     renameSync(batch.path('lock.aside'), batch.lockPath)
     expect(await batch.run()).toMatchObject({ code: 0 })
     expect([...created, ...batch.created()].sort()).toEqual([FOX.prompt, HEN.prompt, OWL.prompt].sort())
-  })
-
-  it('for a moment ends with 12 while rows are not started, also where its last write succeeds', async () => {
-    const batch = await createFamily([FOX, HEN, OWL])
-    let downloads = 0
-    const fetch = blocking(
-      batch,
-      (request) => isDownload(request) && ++downloads === 1,
-      (request) => isDownload(request),
-    )
-    const { code, stderr } = await batch.run(['--concurrency', '1'], { fetch })
-    expect({ code, created: batch.created() }).toEqual({ code: 12, created: [FOX.prompt, HEN.prompt] })
-    expect(stderr).toMatch(/^error: Cannot read the lock file .*shots\.lock\.json is a directory/m)
-    expect(batch.lock()).toMatchObject({ fox: { run: expect.any(String) }, hen: { run: expect.any(String) } })
   })
 
   it('for a moment ends with 0 when no row was left', async () => {
@@ -674,17 +611,6 @@ async function createLost() {
   return family
 }
 
-it('a batch whose time limit has passed leaves the run in the journal as the service said', async () => {
-  const { run, service } = await createFamily([SHEET])
-  const fetch: Fetch = (request) => {
-    if (request.method === 'POST') return service.counting(request)
-    const id = request.url.pathname.split('/').at(-1)
-    return scripted({ status: 200, body: { id, status: 'processing' } }).fetch(request)
-  }
-  expect((await run(['--timeout', '30s'], { fetch })).code).toBe(11)
-  expect((await service.run(['list'])).stdout).toMatch(/^run_\w+\tprocessing\t/)
-})
-
 const NO_RUN = { error: { code: 'run_not_found', message: 'no such run' } }
 
 it('a time limit that passes while a replica does not know the new run does not advise to pay again', async () => {
@@ -734,15 +660,6 @@ describe('a run that the service does not have', () => {
     expect([code, created()]).toEqual([0, [SHEET.prompt]])
     expect(stderr).toContain('To get its result: rushes wait -d run_gone')
     expect(flights()).toEqual({})
-  })
-
-  it('is reported once when several rows have the same error', async () => {
-    const family = await createFamily([SHEET, { ...SHEET, name: 'two', prompt: 'two' }], { rendering: false })
-    await family.run(['--timeout', '30s'])
-    family.editJournal(`UPDATE runs SET id = 'run_' || entry`)
-    const { stderr } = await family.run()
-    expect(stderr.match(/To create it again/g)).toHaveLength(1)
-    expect(stderr).toMatch(/1 more run with the same error: (two \(run_two\)|sheet \(run_sheet\))/)
   })
 })
 

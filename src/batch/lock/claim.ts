@@ -24,7 +24,6 @@ const held = new Map<string, SqliteConnection>()
 
 const MAX_TRIES = 20
 const BUSY_MS = 100
-const EARLIER_FRESH_MS = 10_000
 
 /** Throws `usage` if another batch works on the manifest, and the system's error if the folder cannot be written. */
 export function claimBatch(lockPath: string): BatchClaim {
@@ -43,13 +42,8 @@ export function claimBatch(lockPath: string): BatchClaim {
       database.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA journal_mode = OFF; BEGIN EXCLUSIVE`)
     } catch (error) {
       close()
-      const code = errorCode(error)
-      if (code === 'SQLITE_BUSY') break
-      if (code !== 'SQLITE_NOTADB') throw error
-      // The claim of an earlier version, which wrote to it every two seconds.
-      if (Date.now() - statSync(path).mtimeMs < EARLIER_FRESH_MS) break
-      rmSync(path)
-      continue
+      if (errorCode(error) === 'SQLITE_BUSY') break
+      throw error
     }
     const isPinned =
       statSync(path, { throwIfNoEntry: false, bigint: true })?.ino === fstatSync(pin, { bigint: true }).ino

@@ -3,9 +3,9 @@
  * they are on the disk, and a row of this batch that was changed underneath stops it. What has been made is written
  * together, at most once a second and at the end.
  */
-import { existsSync, readFileSync, readlinkSync } from 'node:fs'
+import { existsSync, lstatSync, readFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { usageError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
 import { followLinks } from '../../host/directories.js'
@@ -13,30 +13,11 @@ import { removeFile, targetOfTemporary, writeAtomically } from '../../host/files
 import { describeError, errorCode } from '../../host/system-error.js'
 import { type Lock, lockPathOf, lockText, type Made, newLock, outputsOf, parseLock } from './lock.js'
 
-/** Linux follows at most this many links. */
-const MAX_LINKS = 40
-
-/**
- * Returns the path of a manifest's lock file. Follows links: the target is written and claimed, and the link is kept.
- */
+/** Returns the path of a manifest's lock file. Of a link, the target is written and claimed, and the link is kept. */
 export function lockFileOf(manifest: string): string {
-  let path = lockPathOf(manifest)
-  for (let links = 0; links < MAX_LINKS; links++) {
-    const target = targetOf(path)
-    if (target === undefined) return path
-    // The folder may be reached through a link: `..` is relative to the real folder.
-    path = isAbsolute(target) ? target : join(followLinks(resolve(dirname(path))), target)
-  }
-  throw usageError(`Cannot read the lock file ${path}: its links lead in a circle.`)
-}
-
-/** Returns the target of a link. Undefined for other files. */
-function targetOf(path: string): string | undefined {
-  try {
-    return readlinkSync(path)
-  } catch {
-    return undefined
-  }
+  const path = lockPathOf(manifest)
+  const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
+  return isLink ? followLinks(resolve(path)) : path
 }
 
 /**

@@ -177,7 +177,7 @@ export function resolveRows(
     })
     return { ...entry, references }
   })
-  reportCycles(resolved, [...entries.values()])
+  reportCycle(resolved, [...entries.values()])
   return resolved
 }
 
@@ -213,39 +213,22 @@ export const sourcesOf = ({ references }: ManifestEntry): readonly string[] => [
   ...new Set(references.flatMap((each) => (each.from === 'row' ? [each.source] : []))),
 ]
 
-/** Maximum number of cycles that are reported: each needs another search. */
-const MAX_CYCLES = 20
-
-/** Reports each cycle once: follows the entries that no order contains, and leaves them out of the next one. */
-function reportCycles(entries: readonly ManifestEntry[], rows: readonly ManifestRow[]): void {
-  const rowOf = new Map(entries.map(({ name }, at) => [name, rows[at]]))
-  let left: readonly RowNode[] = entries.map((entry) => ({ name: entry.name, sources: sourcesOf(entry) }))
-  for (let cycles = 0; cycles < MAX_CYCLES; cycles++) {
-    const ordered = new Set(levelsOf(left).flat())
-    left = left.filter((row) => !ordered.has(row))
-    const sources = new Map(left.map((row) => [row.name, row.sources]))
-    const path: string[] = []
-    let name = left[0]?.name
-    if (name === undefined) return
-    for (
-      ;
-      name !== undefined && !path.includes(name);
-      name = sources.get(name)?.find((each) => sources.has(each))
-    )
-      path.push(name)
-    const cycle = path.slice(path.indexOf(name ?? ''))
-    rowOf.get(cycle.at(-1) ?? '')?.report(cycleMessage([...cycle, ...cycle.slice(0, 1)]))
-    left = left.filter((row) => !cycle.includes(row.name))
+/** Reports a cycle: one of the rows that no order contains. */
+function reportCycle(entries: readonly ManifestEntry[], rows: readonly ManifestRow[]): void {
+  const nodes = entries.map((entry, at) => ({ name: entry.name, sources: sourcesOf(entry), row: rows[at] }))
+  const ordered = new Set(levelsOf(nodes).flat())
+  const left = new Map(nodes.flatMap((each) => (ordered.has(each) ? [] : [[each.name, each]])))
+  const path: string[] = []
+  let [name] = left.keys()
+  while (name !== undefined && !path.includes(name)) {
+    path.push(name)
+    name = left.get(name)?.sources.find((source) => left.has(source))
   }
-}
-
-const MAX_SHOWN = 10
-
-function cycleMessage(cycle: readonly string[]): string {
-  if (cycle.length === 2) return `the run "${cycle[0]}" uses its own output`
-  const more = cycle.length - MAX_SHOWN
-  const names = more > 0 ? [...cycle.slice(0, MAX_SHOWN - 1), `… ${more} more …`, ...cycle.slice(-1)] : cycle
-  return `these runs use each other in a cycle: ${names.join(' → ')}`
+  if (name === undefined) return
+  const cycle = path.slice(path.indexOf(name))
+  left
+    .get(cycle.at(-1) ?? '')
+    ?.row?.report(`these runs use each other in a cycle: ${shortened([...cycle, name].join(' → '))}`)
 }
 
 export interface RowNode {

@@ -4,7 +4,7 @@ import { inputToSend, type SentReference } from '../../batch/manifest/index.js'
 import { activeSteps, needsService, type PlanStep } from '../../batch/plan/index.js'
 import { moveFiles, removeRemains } from '../../batch/results/move-files.js'
 import { withExtension } from '../../download/file-names.js'
-import { EXIT, RushesError, usageError } from '../../errors.js'
+import { EXIT, type RushesError, usageError } from '../../errors.js'
 import { reasonUnwritable } from '../../host/directories.js'
 import { asRushesError, Interruption, interrupted } from '../../host/interrupts.js'
 import { progressOf } from '../../protocol/parse.js'
@@ -93,7 +93,14 @@ async function carryOutBatch(
   const { prices } = options.limit
   const lock = await BatchLock.open(ctx, prepared, connection !== undefined)
   await removeRemains(prepared.plan.steps, manifest.folder, lock.file.batch)
-  const plan = { ...prepared.plan, steps: await movedSteps(ctx, prepared, lock) }
+  const steps = await moveFiles(prepared.plan.steps, {
+    disk: prepared.plan.disk,
+    lock: lock.file,
+    folder: manifest.folder,
+    signal: ctx.interrupts.first,
+    fileSystem: ctx.fileSystem,
+  }).catch((error: unknown) => lock.throwFailed(error))
+  const plan = { ...prepared.plan, steps }
   const active = activeSteps(plan)
   const report = new Report(ctx, prepared)
   for (const note of notesOf(plan)) ctx.out.note(note)
@@ -167,22 +174,6 @@ export function stopReasons(
   if (stopped !== undefined) return known.some(({ message }) => message === stopped.message) ? [] : [stopped]
   if (notStarted === 0 || known.length > 0) return []
   return [asRushesError(new Error(`${plural(notStarted, 'run was', 'runs were')} not started`))]
-}
-
-async function movedSteps(
-  { interrupts, out, fileSystem }: Context,
-  { manifest: { folder }, plan: { steps, counts, disk } }: PreparedBatch,
-  { file }: BatchLock,
-): Promise<readonly PlanStep[]> {
-  try {
-    return await moveFiles(steps, { disk, lock: file, folder, signal: interrupts.first, fileSystem })
-  } catch (thrown) {
-    // All files are at their paths. Only the lock file could not be written.
-    const isDone = counts.create + counts.download === 0
-    if (!isDone || !(thrown instanceof RushesError)) throw thrown
-    out.warn(thrown.message)
-    return steps
-  }
 }
 
 /**

@@ -135,7 +135,7 @@ describe('a document', () => {
     [{ ...image, input: { fps: false } }, 'input.fps: is not a built-in property of image models'],
     [
       { ...image, input: { type: 'object', properties: many } },
-      `input: has 10000 properties; the limit is ${MAX_PROPERTIES}`,
+      `input.properties: has 10000 properties; the limit is ${MAX_PROPERTIES}`,
     ],
     [{ ...image, pad: 'x'.repeat(300_000) }, ': is larger than 256 KiB'],
     [

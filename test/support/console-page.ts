@@ -8,7 +8,7 @@ import type { OpenedPage, OpenOptions, Pages } from './browser.js'
 import { createConsoleService, signInByLink } from './console.js'
 import type { TestService, TestServiceOptions } from './service.js'
 
-export interface ServedConsole extends TestService {
+interface ServedConsole extends TestService {
   /** URL without a slash at the end. */
   readonly url: string
 }

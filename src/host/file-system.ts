@@ -1,8 +1,4 @@
-/**
- * What the file system of a folder can do. Differs between systems and between the disks of one system (exFAT, network
- * folders), so each function tries it in the folder itself, directly before a decision that depends on it. Tests replace
- * single functions.
- */
+/** What file systems can do: it differs between systems, and between the disks of one system (exFAT, network folders). */
 import { lstatSync } from 'node:fs'
 import { link } from 'node:fs/promises'
 import { win32 } from 'node:path'
@@ -10,34 +6,13 @@ import { isDeviceName } from '../protocol/output-names.js'
 import { printable } from '../protocol/text.js'
 import { describeReason, errorCode } from './system-error.js'
 
+/** Tests replace it: for a disk without hard links, and for a death directly before a file gets its name. */
 export interface FileSystem {
   /** Creates a hard link. See `hasNoLinks` for its errors. */
   link(from: string, to: string): Promise<void>
-  /**
-   * Whether a path opens a file that its folder lists with other letter case or in another Unicode form. Call it for a
-   * name that the folder does not list.
-   */
-  opensOtherSpelling(path: string): boolean
-  /**
-   * Returns why no file can have this path, because of its names: `file names on Windows cannot contain "?"`. Undefined
-   * if a file can.
-   */
-  nameProblem(path: string): string | undefined
-  /** Whether a file can be removed or replaced while a program has it open. */
-  readonly replacesOpenFiles: boolean
 }
 
-export function fileSystemOf(platform: NodeJS.Platform): FileSystem {
-  const isWindows = platform === 'win32'
-  return {
-    link,
-    opensOtherSpelling: exists,
-    nameProblem: isWindows ? windowsNameProblem : posixNameProblem,
-    replacesOpenFiles: !isWindows,
-  }
-}
-
-export const systemFiles: FileSystem = fileSystemOf(process.platform)
+export const systemFiles: FileSystem = { link }
 
 /** Whether the mode of a file shows who can read it, and a folder can be flushed to disk. */
 export const isPosix = process.platform !== 'win32'
@@ -56,13 +31,21 @@ export const hasNoLinks = (error: unknown): boolean => NO_LINKS.has(errorCode(er
  */
 export const sameFileKey = (path: string): string => path.normalize('NFC').toLowerCase()
 
-function exists(path: string): boolean {
+/** Whether there is a file, a folder or a link at the path, under this or another spelling of its name. */
+export function exists(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined
   } catch {
     return false
   }
 }
+
+/**
+ * Returns why no file can have this path, because of its names: `file names on Windows cannot contain "?"`. Undefined if
+ * a file can.
+ */
+export const nameProblem = (path: string, platform = process.platform): string | undefined =>
+  platform === 'win32' ? windowsNameProblem(path) : posixNameProblem(path)
 
 /** Maximum length of a name: in bytes on common file systems, in characters on NTFS and exFAT. */
 const MAX_NAME = 255

@@ -10,7 +10,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect, createPrivately, type SqliteConnection, sqliteUri, withDatabase } from './database.js'
-import { systemFiles } from './file-system.js'
+import { isPosix } from './file-system.js'
 import { errorCode } from './system-error.js'
 
 interface HeldLock {
@@ -52,7 +52,7 @@ export function takeLock(path: string): HeldLock | undefined {
       removeLock(path)
       release()
       // Windows cannot remove an open file.
-      if (!systemFiles.replacesOpenFiles) removeLock(path)
+      if (!isPosix) removeLock(path)
     },
   }
 }

@@ -9,9 +9,6 @@ export const MAX_CREDITS = 1_000_000_000_000
 /** Maximum number of allowed IP addresses and networks of a key. */
 export const MAX_ALLOWED_IPS = 100
 
-/** Maximum number of keys of an account that are not disabled. */
-export const MAX_ACTIVE_KEYS = 200
-
 export const MIN_PASSWORD_LENGTH = 12
 export const MAX_PASSWORD_LENGTH = 1_000
 

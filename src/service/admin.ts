@@ -11,13 +11,11 @@ import { BUSY_TIMEOUT_MS, sqliteUri, withDatabase } from '../host/database.js'
 import { flush, moveWithoutReplacing, removeFile, temporaryBeside } from '../host/files.js'
 import { quoteWord } from '../host/shell.js'
 import { describeError, errorCode } from '../host/system-error.js'
-import { MAX_ACTIVE_KEYS } from '../protocol/credentials.js'
 import type { LocalStatus } from '../protocol/run-state.js'
 import { printable, shortened } from '../protocol/text.js'
 import { DATABASE_NAME, openData } from './data.js'
 import { isEmail, storedEmail } from './rules/credentials.js'
 import { checkName, type KeyTerms } from './rules/key-terms.js'
-import { Refusal } from './rules/refusal.js'
 import { newKey } from './rules/secrets.js'
 import type { AccountRecord, LedgerEntry } from './store/accounts.js'
 import type { Store } from './store/index.js'
@@ -129,7 +127,7 @@ export class Administration {
     const { id: accountId } = await this.account(account)
     const { apiKey, ...secret } = newKey()
     const key = { name: 'key', ...terms, ...secret, accountId, nowMs: this.#clock.now() }
-    const id = await explainTooManyKeys(account, this.#store.addKey(key))
+    const id = await this.#store.addKey(key)
     return { apiKey, key: await this.#key(String(id)) }
   }
 
@@ -142,8 +140,8 @@ export class Administration {
 
   /** `key` is the key's number, or its name if only one key has that name. Changes only the terms that are present. */
   async changeKey(key: string, terms: Partial<KeyTerms>): Promise<KeyDetails> {
-    const { id, account } = await this.#key(key)
-    await explainTooManyKeys(account, this.#store.changeKey(id, terms))
+    const { id } = await this.#key(key)
+    await this.#store.changeKey(id, terms)
     return await this.#key(String(id))
   }
 
@@ -281,15 +279,6 @@ function checkDecided(id: string, decided: DecidedRun, jobId = ''): void {
       'List the runs that need a decision with `rushes admin verify`.',
     )
 }
-
-const explainTooManyKeys = <Changed>(account: string, change: Promise<Changed>): Promise<Changed> =>
-  change.catch((error) => {
-    if (!(error instanceof Refusal && error.code === 'too_many_keys')) throw error
-    throw usageError(
-      `Account ${account} has ${MAX_ACTIVE_KEYS} active keys, and can have no more.`,
-      'Disable one that is not used any more: `rushes admin key disable <number>`.',
-    )
-  })
 
 function checkedEmail(written: string): string {
   const email = storedEmail(written)

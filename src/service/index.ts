@@ -200,19 +200,27 @@ function createApi(
   })
   const bodyMemory = new BodyMemory(BODIES_IN_FLIGHT * bodyLimitBytes)
   const logPrompts = options.logging?.prompts ?? false
-  const shared = { endpoints, baseUrl, renderStateOf, bodyMemory, logPrompts }
+  const api = {
+    endpoints,
+    baseUrl,
+    renderStateOf,
+    bodyMemory,
+    logPrompts,
+    models,
+    files,
+    findOutput: store.findOutput,
+  }
   const { thumbnailEngine, passwords = createPasswords() } = options
   const site = assets && {
-    ...{ ...shared, assets, store, storage, clock, publicUrl, onError },
+    ...{ ...api, assets, store, storage, clock, publicUrl, onError },
     sessions: new Sessions({ store, clock, passwords, rateLimiter, onError }),
-    thumbnails: createThumbnails({ clock, files, engine: thumbnailEngine, onError }),
-    hasThumbnails: thumbnailEngine !== undefined,
+    thumbnails: thumbnailEngine && createThumbnails({ clock, files, engine: thumbnailEngine, onError }),
     // Images first, as in the form.
     models: models.toSorted((one, other) => KINDS.indexOf(other.kind) - KINDS.indexOf(one.kind)),
     outputsOrigin: createOutputsOrigin(files),
   }
   return {
-    api: { ...shared, models, files, findOutput: store.findOutput },
+    api,
     // Loaded only where there are pages: a command with `--local` has none.
     console: site && (async (app: FastifyInstance) => (await import('./web/index.js')).addPages(app, site)),
   }

@@ -2,9 +2,8 @@
 
 import { describe, expect, it } from 'vitest'
 import { KINDS, MODEL_INPUTS, type ParameterSchema } from '../../src/protocol/models.js'
-import { PROOF } from '../support/proof.js'
 import { problemsOf } from './folder.js'
-import { acceptsMatrices, schemaAccepts } from './manifest-properties.js'
+import { schemaAccepts } from './manifest-properties.js'
 
 const row = (more: object) => [{ name: 'fox', kind: 'image', prompt: 'a fox', ...more }]
 const withDefaults = (defaults: unknown, run: object, more: object = {}) => ({
@@ -173,9 +172,4 @@ describe('the schema of the manifest', () => {
       expect(await problemsOf(JSON.stringify(manifest), { name: 'm.json' })).not.toEqual([])
     },
   )
-
-  it('accepts each matrix that the validator accepts, and neither ever throws', async () => {
-    // About ten of them are accepted; the proof counts them.
-    await acceptsMatrices(100 * PROOF)
-  })
 })

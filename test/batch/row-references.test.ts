@@ -126,31 +126,6 @@ runs:
   })
 })
 
-describe('the order of rows', () => {
-  const graph = fc.array(fc.array(fc.nat(1_000), { maxLength: 4 }), { maxLength: 60 }).map((rows) =>
-    rows.map((uses, at) => ({
-      name: `r${at}`,
-      sources: at === 0 ? [] : [...new Set(uses.map((each) => `r${each % at}`))],
-    })),
-  )
-
-  it('has every row once, after those that it uses', () => {
-    fc.assert(
-      fc.property(graph, fc.nat(), (rows, seed) => {
-        const mixed = [...rows].sort((a, b) => hash(a.name, seed) - hash(b.name, seed))
-        const levels = levelsOf(mixed)
-        const level = new Map(levels.flatMap((each, at) => each.map(({ name }) => [name, at] as const)))
-        expect(levels.flat()).toHaveLength(rows.length)
-        for (const { name, sources } of rows)
-          for (const source of sources) expect(level.get(source)).toBeLessThan(level.get(name) ?? -1)
-      }),
-    )
-  })
-})
-
-const hash = (text: string, seed: number): number =>
-  [...text].reduce((sum, each) => (sum * 31 + each.charCodeAt(0) + seed) % 9973, 7)
-
 describe('a plan', () => {
   const FLAGS = { force: false, forcePending: false, overwrite: true, resubmitUnconfirmed: false }
   const sha = (text: string) => identityOf('', text)

@@ -6,7 +6,7 @@ import { hashOfKey } from '../../src/service/rules/secrets.js'
 import { SQLITE_SCRIPTS } from '../../src/service/store/sqlite/database.js'
 import { createCliService, runCli } from '../support/cli.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
-import { dataWords, openStoreOf, runSql, storedText, usesPostgres } from '../support/test-database.js'
+import { dataWords, runSql, storedText, usesPostgres } from '../support/test-database.js'
 
 /** `rushes admin` on the data folder of a service that runs beside it. */
 async function createAdmin(options = {}) {
@@ -75,25 +75,6 @@ describe('admin, beside a running service', () => {
     expect(await rateOf()).toBe('600/1m')
     await admin('key', 'set', '2', '--rate', 'none')
     expect(await rateOf()).toBe('20/10s')
-  })
-
-  it('refuses a key too many, and says which way out there is', async () => {
-    const { service, admin, key } = await createAdmin()
-    const store = await openStoreOf(service)
-    const many = { accountId: 1, prefix: 'rk_', name: 'many', nowMs: 0 }
-    for (let n = 2; n <= 200; n++) await store.addKey({ ...many, hash: `h${n}` })
-    await store.close()
-    const refused = {
-      code: 2,
-      stdout: '',
-      stderr: expect.stringMatching(
-        /Account default has 200 active keys, and can have no more\.[\s\S]*rushes admin key disable/,
-      ),
-    }
-    expect(await admin('key', 'create', '--account', 'default')).toMatchObject(refused)
-    await admin('key', 'disable', '7')
-    expect(await key('--account', 'default')).toMatch(/^rk_/)
-    expect(await admin('key', 'enable', '7')).toMatchObject(refused)
   })
 
   it('lets a key expire', async () => {
@@ -240,41 +221,19 @@ describe('admin, wrongly used', () => {
     [['account', 'create', 'two\nlines'], /not a valid name for an account/],
     [['account', 'create', 'a\u202eb'], /not a valid name for an account[\s\S]*invisible characters/],
     [['key', 'create', '--account', 'default', '--name', 'c\u200bi'], /not a valid name for a key/],
-    [['key', 'set', 'first', '--name', 'c\u200bi'], /not a valid name for a key/],
-    [['account', 'create', ' x'], /not a valid name for an account/],
-    [['account', 'create', ''], /not a valid name for an account/],
     [['account', 'create', 'x', '--balance', '-1'], /--balance: "-1" is not a whole number from 0/],
-    [['account', 'create', 'x', '--balance', '1.5'], /--balance: "1\.5"/],
     [['account', 'ban', 'nobody'], /Account nobody does not exist[\s\S]*rushes admin account list/],
     [['key', 'create'], /Missing --account/],
     [['key', 'create', '--account', 'nobody'], /Account nobody does not exist/],
     [['key', 'create', '--account', 'default', '--quota', 'many'], /--quota: "many"/],
     [
-      ['key', 'create', '--account', 'default', '--allow-ip', '10.0.0.0/33'],
-      /--allow-ip: "10\.0\.0\.0\/33" is not an IP/,
-    ],
-    [
-      ['key', 'create', '--account', 'default', '--expires', 'soon'],
-      /--expires: "soon" is not a valid duration/,
-    ],
-    [
       ['key', 'create', '--account', 'default', '--expires', '90'],
       /"90" is not a valid duration\.\n {2}Examples: 90d, 12h, 2030-01-31\.\n/,
     ],
-    [['key', 'create', '--account', 'default', '--expires', '0'], /would expire immediately/],
-    [
-      ['key', 'create', '--account', 'default', '--expires', '100000000d'],
-      /--expires: 100000000d is too long; the maximum is 36500d\./,
-    ],
-    [['key', 'set', 'first', '--expires', `${'9'.repeat(400)}d`], /is too long; the maximum is 36500d\./],
     [['key', 'disable', '7'], /Key 7 does not exist/],
     [['key', 'set', 'first'], /Nothing to change/],
     [['key', 'set', 'first', '--allow-ip', 'none', '--allow-ip', '::1'], /"none" is not an IP address/],
     [['key', 'list', '--account', 'nobody'], /Account nobody does not exist/],
-    [['key', 'set', 'first', '--rate', '100'], /"100" is not a valid rate/],
-    [['key', 'set', 'first', '--rate', '0/10s'], /0\/10s is out of range/],
-    [['key', 'set', 'first', '--rate', '5/2h'], /5\/2h is out of range/],
-    [['key', 'set', 'first', '--rate', '5/soon'], /"soon" is not a valid duration/],
     [['credits', 'add', 'nobody', '5'], /Account nobody does not exist/],
     [['credits', 'add', 'default', 'much'], /<n>: "much" is not a whole number/],
     [['credits', 'add', 'default', '0'], /number of credits is 0/],

@@ -222,19 +222,6 @@ describe('a row whose source fails', () => {
   })
 })
 
-describe('a batch that stopped', () => {
-  it('by its time limit continues with the run, and then with the rows that need it', async () => {
-    const { run, created, service } = await createFamily(FAMILY, { rendering: false })
-    const first = await run(['--timeout', '30s'])
-    expect(first.code).toBe(11)
-    expect(first.stderr).toMatch(/4 runs: 1 failed, 3 blocked/)
-    service.service.startRendering()
-    expect((await run(['--dry-run'])).stdout).toContain('create\trun\trun.{ext}\tmissing\n')
-    expect((await run()).stderr).toMatch(/4 runs: 3 created, 1 downloaded/)
-    expect(created().sort()).toEqual(FAMILY.map(({ prompt }) => prompt).sort())
-  })
-})
-
 describe('what is sent for an output', () => {
   it('uses its URL while the service has it, and uploads nothing', async () => {
     const { run, service, write } = await createFamily([SHEET, RUN])

@@ -285,18 +285,6 @@ describe('a mistake that shows only while a batch runs', () => {
     expect((await batch.run()).code).toBe(2)
     expect(batch.created()).toEqual([])
   })
-
-  it('such as an image that has vanished', async () => {
-    const batch = await createFamily([FOX, { ...HEN, image_urls: ['ref.png'] }])
-    writeFileSync(batch.path('ref.png'), ONE_PIXEL_PNG)
-    const fetch: Fetch = (request) => {
-      if (creates(request, FOX.prompt)) rmSync(batch.path('ref.png'))
-      return batch.service.counting(request)
-    }
-    const { code, stderr } = await batch.run(['--concurrency', '1'], { fetch })
-    expect({ code, created: batch.created() }).toEqual({ code: 10, created: [FOX.prompt] })
-    expect(stderr).toMatch(/image_urls of hen: .*ref\.png: no such file/)
-  })
 })
 
 describe('a lock file that is a link', () => {

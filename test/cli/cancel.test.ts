@@ -271,13 +271,4 @@ describe('a canceled run', () => {
         `  Nothing was downloaded. \`rushes show ${id}\` shows its input.\n`,
     )
   })
-
-  it('counts as failed in the sums of spend', async () => {
-    const service = await createCliService({ rendering: false, hasList: true })
-    await service.run(['models'])
-    const [id = ''] = await created(service)
-    await service.run(['cancel', id])
-    const { stdout } = await service.run(['spend', '--json'])
-    expect(JSON.parse(stdout.split('\n')[0] ?? '')).toMatchObject({ succeeded: 0, failed: 1, unfinished: 0 })
-  })
 })

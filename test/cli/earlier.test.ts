@@ -1,5 +1,5 @@
 /** Runs that were created earlier: `wait --last`, `wait --all`, `download`, `run:<id>`, `--sidecar`. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
@@ -53,14 +53,6 @@ describe('wait --last and --all', () => {
     expect(none.stderr).toMatch(/No unfinished runs/)
   })
 
-  it('--all is resumed by --all, also with few runs', async () => {
-    const service = await createCliService({ rendering: false })
-    await created(service, '-n', '2')
-    const { code, stderr } = await service.run(['wait', '--all', '--timeout', '5s'])
-    expect(code).toBe(11)
-    expect(stderr).toContain('2 runs are still running after 5 s.\n  Resume with `rushes wait --all`.')
-  })
-
   it.each(['wait', 'download'])(
     '--last of %s uses the -o of the run until it has a file',
     async (command) => {
@@ -87,6 +79,21 @@ describe('wait --last and --all', () => {
     expect((await service.run(['wait', '--last'])).stdout).toMatch(/^http/)
   })
 
+  it('--last of wait leaves out the -o of a command in a folder with braces in its name', async () => {
+    const service = await createCliService({ rendering: false })
+    const before = process.cwd()
+    try {
+      const folder = join(temporaryFolder(), '{id}')
+      mkdirSync(folder)
+      process.chdir(folder)
+      await service.run([...RUN, '-o', 'whale.png', '--timeout', '1s'])
+      service.service.startRendering()
+      expect((await service.run(['wait', '--last'])).stdout).toMatch(/^http/)
+    } finally {
+      process.chdir(before)
+    }
+  })
+
   it('name what is unconfirmed and leave it; --last is exit 13', async () => {
     const home = temporaryFolder()
     await runCli(RUN, { fetch: scripted({ status: 500 }).fetch, home, env: SET })
@@ -106,21 +113,6 @@ describe('wait --last and --all', () => {
     expect(await service.run(['wait', '--last'], { env })).toMatchObject({ code: 2, stdout: '' })
     expect(await service.run(['wait', '--all'], { env })).toMatchObject({ code: 0, stdout: '' })
   })
-
-  it('name a run of a batch by its row and its id', async () => {
-    const home = temporaryFolder()
-    addRow(home, { id: 'run_1', name: 'whale' })
-    const { fetch } = scripted({ status: 200, body: { status: 'going' } })
-    const { stderr } = await runCli(['wait', '--last', '--timeout', '5s'], { home, env: SET, fetch })
-    expect(stderr).toMatch(/^whale \(run_1\): going \(\d s\)$/m)
-  })
-
-  it.each([[[]], [['--last', '--all']], [['run_1', '--last']], [['run_1', '--all']]])(
-    'take one way to name runs: %j is exit 2',
-    async (words) => {
-      expect((await runCli(['wait', ...words], { env: SET })).code).toBe(2)
-    },
-  )
 
   it('know how long a run took though another command made it', async () => {
     const service = await createCliService({ rendering: false })
@@ -362,14 +354,6 @@ describe('--sidecar', () => {
       finished_at: expect.stringMatching(/Z$/),
       elapsed_ms: expect.any(Number),
     })
-  })
-
-  it('works in a later command too', async () => {
-    const service = await createCliService()
-    const path = join(temporaryFolder(), 'fox.png')
-    await created(service)
-    await service.run(['wait', '--last', '-o', path, '--sidecar'])
-    expect(JSON.parse(readFileSync(`${path}.json`, 'utf8'))).toMatchObject({ input: { prompt: 'a fox' } })
   })
 
   it('in the way is exit 2 before anything is paid for, or replaced with --overwrite', async () => {

@@ -302,11 +302,6 @@ describe('messages on a terminal', () => {
     expect(stderr).toMatch(/`rushes config set baseUrl <url>`/)
   })
 
-  it('break at spaces as notes too', async () => {
-    const { stderr } = await runCli(['logout'], { tty: { stderr: true }, columns: 40 })
-    expect(stderr).toBe('The profile default has no stored API\n  key.\n')
-  })
-
   it('name `npx rushes` when it runs so', async () => {
     const { stderr } = await onTerminal({ npm_command: 'exec', npm_lifecycle_event: 'npx' })
     expect(stderr).toContain('`npx rushes config set baseUrl <url>`')

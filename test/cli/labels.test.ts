@@ -86,17 +86,6 @@ it('shows the labels and the estimate of a run', async () => {
   expect((await run('show', 'plain_done')).stdout).not.toMatch(/label|estimate/)
 })
 
-it('lists labels on a terminal that has room for them, if there are any', async () => {
-  const header = async (columns: number, ...words: string[]) => {
-    const { stdout } = await runCli(['list', ...words], { home, tty: { stdout: true }, columns })
-    return stdout.split('\n')[0]?.split(/ +/).join(' ')
-  }
-  expect(await header(130)).toBe('RUN STATUS KIND MODEL AGE LABELS PROMPT')
-  expect(await header(60)).toBe('RUN STATUS KIND MODEL AGE PROMPT')
-  for (const each of rowsOf(home)) if (each.labels.length > 0) await run('forget', each.id ?? '', '--yes')
-  expect(await header(130)).toBe('RUN STATUS KIND MODEL AGE PROMPT')
-})
-
 it('labels are not sent, and are in the gallery', async () => {
   const service = await createCliService()
   const page = join(temporaryFolder(), 'gallery.html')

@@ -1,5 +1,5 @@
 /** When a command asks for the service's list of models before a create, and what it does with damaged or old documents. */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { defaultsIn } from '../../src/cli/commands/login.js'
@@ -128,29 +128,6 @@ describe('a create', () => {
 })
 
 describe('a kept list', () => {
-  it('survives a command that fails at the same time', async () => {
-    const slow = openHome()
-    const { run, list, home, clock } = slow
-    const fetch: Fetch = async (request) => {
-      const other = scriptedList({ status: 200, body: { models: [STILL] } })
-      expect(
-        (await runCli(['models', '--refresh'], { home, clock, env: SET, fetch: other.fetch })).code,
-      ).toBe(0)
-      return scriptedList(list.answer).fetch(request)
-    }
-    list.answer = { status: 429 }
-    expect((await run(['models', '--refresh'], { fetch })).code).toBe(7)
-    expect((await run(['models'])).stdout).toContain('acme/still-2')
-  })
-
-  it('is asked for again if it was cut off', async () => {
-    const { run, asked, keptFile } = openHome()
-    await run(['models'])
-    writeFileSync(keptFile(), readFileSync(keptFile()).subarray(0, -9))
-    expect((await run(imageWith({ steps: 99 }, '--model', 'acme/still-2', '--steps', '99'))).code).toBe(2)
-    expect(asked()).toBe(2)
-  })
-
   it('is removed when the service has none any more, and stays after a failure', async () => {
     const { run, list, home } = openHome()
     const kept = () => readdirSync(join(home, 'state', 'models'))

@@ -225,20 +225,6 @@ it('a hosted model of --engine has no price in the same command and in later one
   expect((await run(['list', '--local'])).stdout.trim().split('\n')).toEqual([expect.stringContaining(id)])
 })
 
-it('draws in the size that the workflow itself has', async () => {
-  const server = await createComfyServer()
-  const { run, file } = createLines()
-  const workflow = {
-    ...IMAGE_WORKFLOW,
-    5: { class_type: 'EmptyLatentImage', inputs: { width: 768, height: 512 } },
-  }
-  writeFileSync(file('flow.json'), JSON.stringify(workflow))
-  const engine = `comfyui:${server.url}#${file('flow.json')}`
-  const made = await run(['run', 'image', '--engine', engine, 'a fox', '-o', file('a.png')])
-  expect(made).toMatchObject({ code: 0 })
-  expect(server.graphs.at(-1)?.[5]?.inputs).toMatchObject({ width: 768, height: 512 })
-})
-
 test('a server that does not listen ends the command before a run exists, also of the previews', async () => {
   const { run } = createLines()
   const { code, stderr } = await run([

@@ -154,7 +154,7 @@ describe('a command on thousands of runs', () => {
     const { code, stderr, requests } = await expectLinearEnd(['download', '-'], true)
     expect(code).toBe(130)
     expect(stderr).toMatch(
-      /error: Interrupted\. 2(48|49|50)\d runs were not downloaded\.\n {2}Resume with the same command, and the same ids on standard input\.\n/,
+      /error: Interrupted\. 2(48|49|50)\d runs were not downloaded\.\n {2}Resume with the same command\.\n/,
     )
     expect(requests).toBeLessThan(25)
   })

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { raceAbort } from '../../src/host/abort.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import type { Engine } from '../../src/service/engines/engine.js'
-import { type CliService, createCliService, LOOPBACK_URL } from '../support/cli.js'
+import { type CliService, createCliService } from '../support/cli.js'
 import { createCommandedEngine, createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { fillJournal, rowsOf } from '../support/journal.js'
 import { type McpOptions, type McpProcess, openMcp } from '../support/mcp.js'
@@ -208,13 +208,6 @@ describe('a create', () => {
     expect(readFileSync(join(mcp.folder, 'there.png'), 'utf8')).toBe('mine')
   })
 
-  it('uses the global flags', async () => {
-    const service = await createCliService()
-    const env = { RUSHES_BASE_URL: '' }
-    const mcp = await openMcp(service, { env, words: ['--base-url', LOOPBACK_URL, '--profile', 'default'] })
-    expect((await mcp.call('create_image', { prompt: 'a fox' })).isError).toBe(false)
-  })
-
   it('replaces a file, and writes outside, where it is allowed', async () => {
     const { mcp } = await open({ words: ['--allow-outside'] })
     const path = join(temporaryFolder(), 'fox.png')
@@ -248,53 +241,43 @@ describe('without a journal', () => {
   })
 })
 
-/** Every way makes the journal unusable at once, and gives back what makes it usable again. */
-const FAULTS: Readonly<Record<string, (path: string) => () => void>> = {
-  'cannot be written, as on a full disk': fillJournal,
-}
-
-describe('a long session', () => {
-  it.each(Object.entries(FAULTS))(
-    'whose journal %s for a while creates nothing meanwhile, then continues to write it, and pays once for each request_id',
-    async (_, breakJournal) => {
-      const { engine, service, mcp } = await openCommanded()
-      const create = (request_id: string) =>
-        mcp.call('create_image', { prompt: request_id, request_id, wait: false })
-      const idOf = ({ structured }: Awaited<ReturnType<typeof create>>) => structured.runs[0].id
-      const before = idOf(await create('before'))
-      const repair = breakJournal(join(service.home, 'state', 'journal.db'))
-      // Its end cannot be written now.
-      engine.finish()
-      await mcp.call('wait_run', { ids: [before] })
-      for (const _again of [1, 2]) {
-        const { structured, isError } = await create('during')
-        expect(isError).toBe(true)
-        expect(structured.error).toMatchObject({ code: 'usage', exit_code: 2 })
-        expect(structured.error.message).toMatch(/^Cannot use the journal/)
-      }
-      expect(creates(service.requests)).toBe(1)
-      repair()
-      const during = idOf(await create('during'))
-      expect(idOf(await create('during'))).toBe(during)
-      engine.finish()
-      await mcp.call('wait_run', { ids: [during] })
-      const after = idOf(await create('after'))
-      engine.finish()
-      await mcp.call('wait_run', { ids: [after] })
-      expect(idOf(await create('before'))).toBe(before)
-      expect(creates(service.requests)).toBe(3)
-      expect(
-        rowsOf(service.home)
-          .map(({ id, phase, requestId }) => [id, phase, requestId])
-          .reverse(),
-      ).toEqual([
-        [before, 'succeeded', 'before'],
-        [during, 'succeeded', 'during'],
-        [after, 'succeeded', 'after'],
-      ])
-      expect(mcp.stderr().match(/will not be remembered/g)).toHaveLength(1)
-    },
-  )
+it('a session whose journal cannot be written for a while creates nothing meanwhile, and pays once for each request_id', async () => {
+  const { engine, service, mcp } = await openCommanded()
+  const create = (request_id: string) =>
+    mcp.call('create_image', { prompt: request_id, request_id, wait: false })
+  const idOf = ({ structured }: Awaited<ReturnType<typeof create>>) => structured.runs[0].id
+  const before = idOf(await create('before'))
+  const repair = fillJournal(join(service.home, 'state', 'journal.db'))
+  // Its end cannot be written now.
+  engine.finish()
+  await mcp.call('wait_run', { ids: [before] })
+  for (const _again of [1, 2]) {
+    const { structured, isError } = await create('during')
+    expect(isError).toBe(true)
+    expect(structured.error).toMatchObject({ code: 'usage', exit_code: 2 })
+    expect(structured.error.message).toMatch(/^Cannot use the journal/)
+  }
+  expect(creates(service.requests)).toBe(1)
+  repair()
+  const during = idOf(await create('during'))
+  expect(idOf(await create('during'))).toBe(during)
+  engine.finish()
+  await mcp.call('wait_run', { ids: [during] })
+  const after = idOf(await create('after'))
+  engine.finish()
+  await mcp.call('wait_run', { ids: [after] })
+  expect(idOf(await create('before'))).toBe(before)
+  expect(creates(service.requests)).toBe(3)
+  expect(
+    rowsOf(service.home)
+      .map(({ id, phase, requestId }) => [id, phase, requestId])
+      .reverse(),
+  ).toEqual([
+    [before, 'succeeded', 'before'],
+    [during, 'succeeded', 'during'],
+    [after, 'succeeded', 'after'],
+  ])
+  expect(mcp.stderr().match(/will not be remembered/g)).toHaveLength(1)
 })
 
 it('a journal that cannot take the id of a paid run gives the run to the next call with its request_id', async () => {
@@ -612,18 +595,6 @@ describe('a batch', () => {
     expect(creates(service.requests)).toBe(2)
   })
 
-  it('names the call without force that continues a batch with force', async () => {
-    const { engine, service, mcp } = await openCommanded()
-    write(mcp, 'shots.yaml', MANIFEST)
-    const call = () => mcp.call('run_batch', { manifest: 'shots.yaml', force: true })
-    await call()
-    engine.finish()
-    engine.finish()
-    await service.clock.advance(30_000)
-    expect((await call()).text).toContain('Call run_batch again, without force,')
-    expect(creates(service.requests)).toBe(2)
-  })
-
   it('a call right after a cancelled one waits until that has ended, and continues without paying twice', async () => {
     const { engine, service, mcp } = await openCommanded()
     write(mcp, 'shots.yaml', MANIFEST)
@@ -774,18 +745,6 @@ describe('the end of a session', () => {
     expect(JSON.parse(stdout)).toMatchObject({ id, status: 'processing' })
     engine.finish()
     expect((await service.run(['wait', id])).code).toBe(0)
-  })
-
-  it('waits for the answer to a create that was sent', async () => {
-    const { service, mcp, release } = await openSlow(createCommandedEngine())
-    mcp.begin('create_image', { prompt: 'a fox', request_id: 'late' }).catch(() => {})
-    await untilCreated(service)
-    await service.clock.advance(1_000)
-    mcp.stdin.end()
-    await service.clock.advance(4_000)
-    release()
-    expect(await service.clock.runUntil(mcp.ended)).toBe(0)
-    expect(mcp.stderr()).toMatch(/warning: run_\w+ is not finished/)
   })
 
   it.each([

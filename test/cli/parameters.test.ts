@@ -8,7 +8,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { writeJson } from '../../src/protocol/json.js'
 import type { InputOf, ModelDocument, ParameterSchema } from '../../src/protocol/models.js'
 import { builtInSchema, valueOfText } from '../../src/protocol/parameters.js'
-import { createCliService, LOOPBACK_URL, runCli, SET } from '../support/cli.js'
+import { createCliService, runCli, SET } from '../support/cli.js'
 import { createInstantEngine } from '../support/engines.js'
 import { misfits } from '../support/schemas.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
@@ -128,25 +128,15 @@ describe('a flag', () => {
   it.each([
     [['--seed', 'x'], '--seed must be a whole number from 0 to 4294967295, not "x".'],
     [['--seed', '-1'], '--seed must be a whole number from 0 to 4294967295, not -1.'],
-    [['--seed', '4294967296'], '--seed must be a whole number from 0 to 4294967295, not 4294967296.'],
-    [['--guidance', '0.4'], '--guidance must be a number from 0.5, not 0.4.'],
-    [['--strength', '2'], '--strength must be a number up to 1, not 2.'],
     [
       ['--strength', '0.10000000000000001'],
       '--strength must have fewer digits: 0.10000000000000001 would be sent as 0.1.',
     ],
     [
-      ['--seed', '9007199254740993'],
-      '--seed must be a whole number from 0 to 4294967295, not 9007199254740993.',
-    ],
-    [
       ['--seed', '36893488147419103233'],
       '--seed must have fewer digits: 36893488147419103233 would be sent as 36893488147419103000.',
     ],
-    [['--strength', '1e-400'], '--strength must have fewer digits: 1e-400 would be sent as 0.'],
-    [['--strength=-1e400'], '--strength must be a number up to 1, not "-1e400".'],
     [['--steps', '9'], '--steps must be one of 4, 8, not 9.'],
-    [['--steps', 'four'], '--steps must be one of the numbers 4, 8, not "four".'],
   ])('%j is refused: %s', async (flags, message) => {
     expect(await errorOf([...IMAGE, ...flags])).toBe(`error: ${message}`)
   })
@@ -169,11 +159,8 @@ describe('--input', () => {
 
   it.each([
     [{ seed: '7' }, '--seed must be a whole number from 0 to 4294967295, not "7".'],
-    [{ seed: 1.5 }, '--seed must be a whole number from 0 to 4294967295, not 1.5.'],
-    [{ guidance: true }, '--guidance must be a number from 0.5, not true.'],
     [{ transparent: 'yes' }, '--transparent must be true or false, not "yes".'],
     [{ steps: '4' }, '--steps must be one of the numbers 4, 8, not "4" (did you mean 4?).'],
-    [{ avoid: 7 }, '--avoid must be of type string.'],
   ])('%j is refused: %s', async (value, message) => {
     expect(await errorOf([...IMAGE, ...input(value)])).toBe(`error: ${message}`)
   })
@@ -235,11 +222,6 @@ describe('a manifest', () => {
       'a.yaml:1: seed of acme/image must be a whole number from 0 to 4294967295, not "x"',
     ],
     [
-      'a.json',
-      JSON.stringify([{ ...row, seed: '7' }]),
-      'a.json:1: seed of acme/image must be a whole number from 0 to 4294967295, not "7"',
-    ],
-    [
       'a.jsonl',
       `\n${JSON.stringify({ ...row, transparent: 1 })}`,
       'a.jsonl:2: transparent of acme/image must be true or false, not 1',
@@ -248,16 +230,6 @@ describe('a manifest', () => {
       'a.csv',
       csv(['fox', 'image', 'a fox', '7', '0.10000000000000001', 'true', '4', '']),
       'a.csv:2: guidance of acme/image must have fewer digits: 0.10000000000000001 would be sent as 0.1',
-    ],
-    [
-      'a.csv',
-      csv(['fox', 'image', 'a fox', '7', 'much', 'true', '4', '']),
-      'a.csv:2: guidance of acme/image must be a number from 0.5, not "much"',
-    ],
-    [
-      'a.csv',
-      csv(['fox', 'image', 'a fox', '7', '1', 'maybe', '4', '']),
-      'a.csv:2: transparent of acme/image must be true or false, not "maybe"',
     ],
   ])('%s names the place of what is wrong', async (file, text, message) => {
     const folder = temporaryFolder()
@@ -282,25 +254,6 @@ describe('the local service', () => {
     expect(code).toBe(0)
     expect(engine.jobs.map(({ input }) => input)).toEqual([expect.objectContaining(GIVEN)])
     expect(JSON.parse(stdout).service.input).toEqual({ prompt: 'a fox', ...GIVEN })
-  })
-
-  it('refuses what the schema does not allow, in the same words', async () => {
-    const service = await createModelService()
-    const body = { model: 'acme/image', input: { prompt: 'a fox', seed: -1, transparent: 'x' } }
-    const answer = await service.fetch({
-      method: 'POST',
-      url: new URL(`${LOOPBACK_URL}/api/v1/runs`),
-      headers: { authorization: `Bearer ${service.apiKey}`, 'content-type': 'application/json' },
-      body: Buffer.from(JSON.stringify(body)),
-    })
-    let text = ''
-    for await (const chunk of answer.body) text += Buffer.from(chunk)
-    expect(JSON.parse(text).error).toEqual({
-      code: 'invalid_input',
-      message: expect.stringContaining(
-        'input.seed must be a whole number from 0 to 4294967295, not -1; input.transparent must be true or false, not "x".',
-      ),
-    })
   })
 })
 

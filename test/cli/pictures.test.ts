@@ -20,7 +20,7 @@ const PLAIN = {}
 /** Without a width, there is no spinner, which would fail on these streams. Pictures then take 80 columns. */
 const TTY: RunOptions = { tty: { stdout: true, stderr: true }, columns: 0 }
 /** The tests run without colour, and possibly in CI. */
-const COLOUR = { NO_COLOR: '', CI: '', TERM: 'xterm-256color', COLORTERM: 'truecolor', LC_ALL: 'C.UTF-8' }
+const COLOUR = { NO_COLOR: '', CI: '', TERM: 'xterm-256color', COLORTERM: 'truecolor' }
 
 const on = (...env: readonly Readonly<Record<string, string>>[]): RunOptions => ({
   ...TTY,
@@ -82,7 +82,6 @@ describe('no picture', () => {
     ['with NO_COLOR', [], on(KITTY, { NO_COLOR: '1' }), 'colour is off'],
     ['with --no-color', ['--no-color'], on(KITTY), 'colour is off'],
     ['with TERM=dumb', [], on(KITTY, { TERM: 'dumb', FORCE_COLOR: '1' }), 'colour is off'],
-    ['with LC_ALL=C', [], on(PLAIN, { LC_ALL: 'C' }), 'the locale does not use UTF-8'],
     ['with --json', ['--json'], on(KITTY), ''],
     ['with --quiet', ['--quiet'], on(KITTY), ''],
   ])('%s: one note for the flag, none for the setting', async (_, words, options, reason) => {
@@ -138,13 +137,6 @@ describe('no picture', () => {
     const { code, stderr } = await service.run(['run', 'video', 'fox', '--show'], on(PLAIN))
     expect(code).toBe(0)
     expect(stderr).toContain('The result is not drawn: its first frame needs ffmpeg on PATH.')
-  })
-
-  it('and no note, of sound with the setting', async () => {
-    const wav = Buffer.concat([Buffer.from('RIFF\x24\0\0\0WAVEfmt '), Buffer.alloc(40)])
-    const service = await serviceWith(wav, ['sound.wav'], 'audio/wav')
-    const { stderr } = await service.run(['run', 'image', 'fox'], on(PLAIN, { RUSHES_SHOW: 'auto' }))
-    expect(stderr).not.toContain('not drawn')
   })
 })
 

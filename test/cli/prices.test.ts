@@ -5,7 +5,6 @@ import { describe, expect, it } from 'vitest'
 import { Prices, readPrices } from '../../src/cli/models/prices.js'
 import type { ModelDocument } from '../../src/protocol/models.js'
 import { createCliService, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
-import { createInstantEngine } from '../support/engines.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 const PRICES = {
@@ -414,18 +413,6 @@ describe('--max-cost', () => {
     expect((await service.run(line('basic'))).code).toBe(0)
     expect((await service.run(line('high'))).code).toBe(2)
   })
-
-  it('lets every local run pass, whose estimate is 0 credits', async () => {
-    const home = homeWith({ default: { prices: { 'rushes/preview-image': { run: 5 } }, currency: 'USD' } })
-    const run = (...argv: string[]) => runCli(argv, { home, engine: createInstantEngine() })
-    const folder = temporaryFolder()
-    const words = ['run', 'image', 'x', '--local', '--max-cost', '0', '-o', join(folder, 'x.png')]
-    expect((await run(...words)).code).toBe(0)
-    expect(JSON.parse((await run('list', '--json')).stdout)).toMatchObject({
-      estimate: 0,
-      currency: 'credits',
-    })
-  })
 })
 
 describe('what a run records', () => {
@@ -449,13 +436,6 @@ describe('what a run records', () => {
     await priced.run(['models'])
     expect((await priced.run(['run', 'image', 'a fox', '--quality', 'high'])).code).toBe(0)
     expect((await rows(priced))[0]).toMatchObject({ estimate: 2, currency: 'credits', labels: [] })
-  })
-
-  it('has no empty label', async () => {
-    const { code, stderr } = await runCli(['run', 'image', 'x', '--local', '--label', ''])
-    expect({ code, error: firstLine(stderr) }).toEqual({
-      ...{ code: 2, error: 'error: --label: a label must not be empty.' },
-    })
   })
 })
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { stillWaitingLine } from '../../src/cli/terminal/progress.js'
-import { addedRows, type Board, rowsText, spinnerText } from '../../src/cli/terminal/spinner.js'
-import { signsFor, supportsUtf8 } from '../../src/cli/terminal/style.js'
+import { type Board, rowsText, spinnerText } from '../../src/cli/terminal/spinner.js'
 import { columnsOf } from '../../src/cli/terminal/text-width.js'
 import { createCliService } from '../support/cli.js'
 
@@ -40,19 +39,6 @@ describe('what the service says of a render', () => {
     const { stderr } = await service.run(['run', 'image', 'a fox', '--timeout', '90s'])
     expect(stderr).toMatch(/still waiting for 1 of 1 run \(processing, 3 before it, 1 min 0\d s\)/)
     expect(stderr.match(/before it/g)).toHaveLength(1)
-  })
-})
-
-describe('a window that becomes narrower', () => {
-  it.each([
-    ['  a\n  b\n - c', 80, 0],
-    ['', 80, 0],
-    [`  ${'a'.repeat(28)}\n - b`, 30, 0],
-    [`  ${'a'.repeat(29)}\n - b`, 30, 1],
-    [`  ${'狐'.repeat(29)}\n${'b'.repeat(90)}`, 30, 1 + 2],
-    ['abc', 0, 0],
-  ])('%j in %i columns has %i rows more', (text, columns, rows) => {
-    expect(addedRows(text, columns)).toBe(rows)
   })
 })
 
@@ -126,22 +112,5 @@ describe('the line beside the spinner', () => {
     expect(
       columnsOf(rowsText({ live: wide.statuses, runs: 2 }, { columns: 40, rows: 24 }).trimEnd()),
     ).toBeLessThan(40)
-  })
-})
-
-describe('a locale', () => {
-  it.each([
-    [{}, true],
-    [{ LANG: '' }, true],
-    [{ LANG: 'en_US.UTF-8' }, true],
-    [{ LANG: 'C.utf8' }, true],
-    [{ LC_CTYPE: 'UTF-8' }, true],
-    [{ LANG: 'C' }, false],
-    [{ LC_ALL: 'POSIX', LANG: 'en_US.UTF-8' }, false],
-    [{ LC_ALL: 'C.UTF-8', LANG: 'C' }, true],
-    [{ LC_CTYPE: 'de_DE.ISO-8859-1', LANG: 'de_DE.UTF-8' }, false],
-  ])('%j: UTF-8 %s', (env, is) => {
-    expect(supportsUtf8(env)).toBe(is)
-    expect(signsFor(env)('1 · 2…')).toBe(is ? '1 · 2…' : '1 - 2~')
   })
 })

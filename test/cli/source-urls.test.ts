@@ -4,7 +4,7 @@ import { rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Made } from '../../src/batch/lock/lock.js'
-import { createSourceUrls, type SourceUrlsOptions } from '../../src/cli/batch/source-urls.js'
+import { RowOutputs, type RowOutputsOptions } from '../../src/cli/runs/references.js'
 import { RushesError } from '../../src/errors.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import type { RunState } from '../../src/protocol/run-state.js'
@@ -18,7 +18,7 @@ const ADDRESS = 'https://api.example'
 const URLS = ['https://cdn.example/a.png?sig=1', 'https://cdn.example/b.png?sig=1']
 const REFERENCE = { from: 'row', text: 'row:a', source: 'a', output: 1 } as const
 
-function createSources(options: Partial<SourceUrlsOptions> = {}, made: Partial<Made> = {}) {
+function createSources(options: Partial<RowOutputsOptions> = {}, made: Partial<Made> = {}) {
   const folder = temporaryFolder()
   writeFileSync(join(folder, 'a.png'), ONE_PIXEL_PNG)
   const clock = createManualClock()
@@ -37,7 +37,7 @@ function createSources(options: Partial<SourceUrlsOptions> = {}, made: Partial<M
     made_at: '2026-01-01T00:00:00.000Z',
     ...made,
   }
-  const sources = createSourceUrls({
+  const sources = new RowOutputs({
     client: {
       async get(id) {
         asked.push(id)
@@ -88,7 +88,7 @@ describe('an output of another row', () => {
     expect(asked).toEqual(['run_1'])
   })
 
-  it.each<[string, Partial<SourceUrlsOptions>, Partial<Made>]>([
+  it.each<[string, Partial<RowOutputsOptions>, Partial<Made>]>([
     ['the host does not have it', { fetch: scripted({ status: 404 }).fetch }, {}],
     ['the host cannot be reached', { fetch: failing }, {}],
     [

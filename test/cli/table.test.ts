@@ -35,9 +35,9 @@ run_bcd  video  acme/c        a boat
 `)
 })
 
-it('a table that shortens its last column ends it with the sign', () => {
-  expect(printed(60, { cut: '~' })).toContain(
-    '\nrun_a    image  acme/still-1  a red fox in fresh snow under~\n',
+it('a table that shortens its last column ends it with an ellipsis', () => {
+  expect(printed(60, { isCut: true })).toContain(
+    '\nrun_a    image  acme/still-1  a red fox in fresh snow under…\n',
   )
 })
 
@@ -51,7 +51,7 @@ it.each([
   [19, 'ID PROMPT'],
   [18, 'ID'],
 ])('%i columns show %s', (columns, titles) => {
-  const [, header] = printed(columns, { optional: ['MODEL', 'KIND'], cut: '…' }).split('\n')
+  const [, header] = printed(columns, { optional: ['MODEL', 'KIND'], isCut: true }).split('\n')
   expect(header?.split(/ +/).join(' ')).toBe(titles)
 })
 

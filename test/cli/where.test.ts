@@ -49,12 +49,21 @@ describe.each(['status', 'wait', 'download'])('%s', (command) => {
     expect(stderr).toContain(hint)
   })
 
-  it('names the profile whose address it is', async () => {
+  it('names the profile whose address it is, and the address where a variable sets another', async () => {
     const home = await withProfiles(temporaryFolder(), ELSEWHERE)
     addRow(home, { id: 'there', address: ELSEWHERE, profile: 'staging' })
     const { code, stderr } = await runCli([command, 'there'], { home, env: SET })
     expect(code).toBe(2)
-    expect(stderr).toContain('Use --profile staging.')
+    expect(stderr).toContain(`Use --profile staging --base-url ${ELSEWHERE}.`)
+    expect(
+      (
+        await runCli([command, '--profile', 'staging', '--base-url', ELSEWHERE, 'there'], {
+          home,
+          env: SET,
+          fetch: scripted({ status: 404 }).fetch,
+        })
+      ).stderr,
+    ).not.toContain('was created')
   })
 })
 

@@ -58,7 +58,7 @@ describePages('the pages of the console', (pages) => {
     }
     await page.getByRole('searchbox').pressSequentially('zebra', { delay: 20 })
     await page.getByText('No runs match.').waitFor()
-    expect(new URL(page.url()).search).toBe('?search=zebra')
+    expect(new URL(page.url()).search).toBe('?view=grid&search=zebra')
     expect(await page.getByRole('searchbox').inputValue()).toBe('zebra')
   })
 

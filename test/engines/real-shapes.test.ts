@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { createDocument } from '../../src/cli/imports/import-document.js'
+import { createDocument } from '../../src/cli/imports/import-model.js'
 import { kindOf, parseAddress, readPublished } from '../../src/cli/imports/published.js'
 import { readJson } from '../../src/protocol/json.js'
 import { mediaParameters } from '../../src/protocol/media-parameters.js'
@@ -54,7 +54,7 @@ function importedFrom(model: string, schema: unknown): Json {
   const published = readPublished(schema, address)
   if (published === undefined) return { refused: 'no schema' }
   const kind = kindOf(published)
-  const { value, warnings } = createDocument({ address, published, kind: kind === 'video' ? kind : 'image' })
+  const { value, warnings } = createDocument(address, published, kind === 'video' ? kind : 'image')
   const document = readModelDocument({ ...value, kind: value.kind }, (path, message) => {
     throw new Error(`${path.join('.')} ${message}`)
   })

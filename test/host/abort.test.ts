@@ -1,65 +1,11 @@
 /** Many wait for one signal, without a warning of Node. */
-import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { onAbort, raceAbort, untilAborted, withTimeout } from '../../src/host/abort.js'
+import { raceAbort, withTimeout } from '../../src/host/abort.js'
 import { systemClock } from '../../src/host/clock.js'
 import { createManualClock } from '../support/clock.js'
 
 const REASON = new Error('stop')
 const never = new Promise<never>(() => {})
-
-describe('onAbort', () => {
-  it('calls everybody who is still waiting, once, in their order', () => {
-    const controller = new AbortController()
-    const called: number[] = []
-    const offs = Array.from({ length: 20 }, (_, at) => onAbort(controller.signal, () => called.push(at)))
-    for (const off of offs.slice(2, 18)) off()
-    controller.abort()
-    expect(called).toEqual([0, 1, 18, 19])
-    for (const off of offs) off()
-    controller.abort()
-    expect(called).toEqual([0, 1, 18, 19])
-  })
-
-  it('tells two who hand in the same function apart', () => {
-    const controller = new AbortController()
-    let calls = 0
-    const call = () => calls++
-    const off = onAbort(controller.signal, call)
-    onAbort(controller.signal, call)
-    off()
-    controller.abort()
-    expect(calls).toBe(1)
-  })
-
-  it('calls at once when the signal is aborted already', () => {
-    const controller = new AbortController()
-    let calls = 0
-    onAbort(controller.signal, () => calls++)
-    controller.abort()
-    onAbort(controller.signal, () => calls++)
-    onAbort(AbortSignal.abort(), () => calls++)
-    expect(calls).toBe(3)
-  })
-
-  it('calls everybody though one of them fails, which is an uncaught error', async () => {
-    const controller = new AbortController()
-    const called: number[] = []
-    onAbort(controller.signal, () => {
-      throw REASON
-    })
-    onAbort(controller.signal, () => called.push(1))
-    const others = process.rawListeners('uncaughtException')
-    process.removeAllListeners('uncaughtException')
-    const uncaught = once(process, 'uncaughtException')
-    controller.abort()
-    expect(called).toEqual([1])
-    expect((await uncaught)[0]).toBe(REASON)
-    for (const each of others) process.on('uncaughtException', each as NodeJS.UncaughtExceptionListener)
-  })
-
-  it('calls nothing without a signal', () => onAbort(undefined, () => expect.unreachable())())
-})
 
 describe('raceAbort', () => {
   it('has the outcome of the work when that comes first', async () => {
@@ -81,16 +27,6 @@ describe('raceAbort', () => {
     // An unhandled rejection would fail the test.
     failLate(new Error('too late'))
     await expect(raceAbort(never, controller.signal)).rejects.toBe(REASON)
-  })
-})
-
-describe('untilAborted', () => {
-  it('resolves when the signal is aborted, or was', async () => {
-    const controller = new AbortController()
-    const waiting = untilAborted(controller.signal)
-    controller.abort()
-    await waiting
-    await untilAborted(controller.signal)
   })
 })
 

@@ -1,12 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { fileSystemOf, hasNoLinks, systemFiles } from '../../src/host/file-system.js'
+import { exists, hasNoLinks, nameProblem } from '../../src/host/file-system.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 describe('the names of files on Windows', () => {
-  const { nameProblem } = fileSystemOf('win32')
-
   it.each([
     ['q?.png', 'file names on Windows cannot contain "?"'],
     ['out\\a*b.png', 'file names on Windows cannot contain "*"'],
@@ -21,7 +19,7 @@ describe('the names of files on Windows', () => {
     ['fox.png ', 'file names on Windows cannot end with a dot or a space'],
     [`${'x'.repeat(256)}`, 'the name is too long'],
   ])('%j is refused: %s', (path, reason) => {
-    expect(nameProblem(path)).toBe(reason)
+    expect(nameProblem(path, 'win32')).toBe(reason)
   })
 
   it.each([
@@ -37,31 +35,31 @@ describe('the names of files on Windows', () => {
     '{x}.png',
     'x'.repeat(255),
   ])('%j is accepted', (path) => {
-    expect(nameProblem(path)).toBeUndefined()
+    expect(nameProblem(path, 'win32')).toBeUndefined()
   })
 })
 
 describe('the file system of a folder', () => {
   it('accepts a name with the characters that Windows refuses', () => {
     const folder = temporaryFolder()
-    expect(systemFiles.nameProblem(join(folder, 'not/yet/a:b?*"<>|.png'))).toBeUndefined()
-    expect(systemFiles.nameProblem('a:b?.png')).toBeUndefined()
+    expect(nameProblem(join(folder, 'not/yet/a:b?*"<>|.png'))).toBeUndefined()
+    expect(nameProblem('a:b?.png')).toBeUndefined()
   })
 
   it('refuses a name that is too long, in each folder of the path, also of one that does not exist', () => {
     const [folder, long] = [temporaryFolder(), 'x'.repeat(256)]
     for (const path of [join(folder, long), join(folder, 'not/yet', long), join(folder, long, 'fox.png')])
-      expect(systemFiles.nameProblem(path)).toBe('the name is too long')
-    expect(systemFiles.nameProblem(join(folder, 'x'.repeat(255)))).toBeUndefined()
+      expect(nameProblem(path)).toBe('the name is too long')
+    expect(nameProblem(join(folder, 'x'.repeat(255)))).toBeUndefined()
   })
 
   it('tells whether it opens a file under another spelling of its name', () => {
     const folder = temporaryFolder()
     writeFileSync(join(folder, 'Fox.png'), '')
     mkdirSync(join(folder, 'hen.png'))
-    expect(systemFiles.opensOtherSpelling(join(folder, 'Fox.png'))).toBe(true)
-    expect(systemFiles.opensOtherSpelling(join(folder, 'none.png'))).toBe(false)
-    expect(systemFiles.opensOtherSpelling(join(folder, 'Fox.png/below'))).toBe(false)
+    expect(exists(join(folder, 'Fox.png'))).toBe(true)
+    expect(exists(join(folder, 'none.png'))).toBe(false)
+    expect(exists(join(folder, 'Fox.png/below'))).toBe(false)
   })
 })
 

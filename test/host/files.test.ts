@@ -1,15 +1,7 @@
-import {
-  chmodSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { isFolder, makeFolders, platformFolders, reasonUnwritable } from '../../src/host/directories.js'
+import { makeFolders, platformFolders, reasonUnwritable } from '../../src/host/directories.js'
 import {
   copyOrLink,
   moveWithoutReplacing,
@@ -124,31 +116,12 @@ describe('a move that replaces nothing', () => {
   })
 })
 
-it('knows folders, and links to them', () => {
-  symlinkSync(folder, join(folder, 'link'))
-  writeFileSync(join(folder, 'file'), '')
-  expect(['', 'link', 'file', 'none', 'file/x'].map((name) => isFolder(join(folder, name)))).toEqual([
-    true,
-    true,
-    false,
-    false,
-    false,
-  ])
-})
-
 it('makes folders for the user alone, and leaves those that exist as they are', () => {
   makeFolders(join(folder, 'a/b'), 0o700)
   expect([modeOf(join(folder, 'a')), modeOf(join(folder, 'a/b'))]).toEqual([0o700, 0o700])
   chmodSync(join(folder, 'a'), 0o755)
   makeFolders(join(folder, 'a'), 0o700)
   expect(modeOf(join(folder, 'a'))).toBe(0o755)
-})
-
-it('removes a file that may be gone', async () => {
-  writeFileSync(join(folder, 'a'), '')
-  await removeFile(join(folder, 'a'))
-  await removeFile(join(folder, 'a'))
-  expect(readdirSync(folder)).toEqual([])
 })
 
 describe('folders', () => {

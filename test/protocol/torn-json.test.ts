@@ -13,8 +13,8 @@ describe('JSON that broke off', () => {
     ['in a name', '{"id":"a","na', { id: 'a' }],
     ['below an object', '{"run":{"id":"a","x":"b', { run: { id: 'a' } }],
     ['after an object', '{"run":{"x":{}},"id":"a","y":{', { run: { x: {} }, id: 'a', y: {} }],
-    ['in a list', '{"list":[{"id":"x"},"y', { list: [] }],
-    ['after a list', '{"list":[{"id":"x"}],"id":"a",', { list: [], id: 'a' }],
+    ['in a list', '{"list":[{"id":"x"},"y', { list: [{ id: 'x' }] }],
+    ['after a list', '{"list":[{"id":"x"}],"id":"a",', { list: [{ id: 'x' }], id: 'a' }],
     [
       'after a name that objects have anyway',
       '{"__proto__":{"id":"x"},"id":"a",',
@@ -29,10 +29,11 @@ describe('JSON that broke off', () => {
 
   it.each([
     ['a page', '<p data="{" id="a"', undefined],
-    ['a comment', '{/* */"id":"a",', {}],
-    ['a missing comma', '{"x":1 "id":"a",', { x: 1 }],
-    ['a control character', '{"x":1,"id":"a\n",', { x: 1 }],
-  ])('is used up to what is no JSON: %s', (_, text, expected) => {
+    ['a comment', '{/* */"id":"a",', undefined],
+    ['text after the value', '{"id":"a"}, "id":"b"', { id: 'a' }],
+    ['marks in a string', '{"id":"a","message":"{ ] , \\" }', { id: 'a' }],
+    ['a line end in a string', '{"id":"a","message":"x\ny","n":', { id: 'a', message: 'x y' }],
+  ])('is used unless it is no JSON: %s', (_, text, expected) => {
     expect(JSON.stringify(parseTornJson(text))).toBe(JSON.stringify(expected))
   })
 

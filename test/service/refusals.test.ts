@@ -67,6 +67,7 @@ test.each<[name: string, body: unknown, code: string, says?: RegExp]>([
   ],
   ['an abyss', raw(`"more": ${deep(50_000)}`), 'invalid_input', /nested more than 100 levels/],
   ['an endless list that is no JSON', '['.repeat(1_000_000), 'invalid_input', /nested/],
+  ['a huge number', raw('"a": -1e999'), 'invalid_input', /input\.a is a number outside the range/],
   ['many values', raw(`"more": [${'[],'.repeat(100_000)}0]`), 'invalid_input', /more than 10000 values/],
   [
     'a long prompt',

@@ -16,7 +16,7 @@ interface ServedConsole extends TestService {
 /** Starts a service with the clock of the test and the built files. Call it within a test. */
 export async function serveConsole(options: TestServiceOptions = {}): Promise<ServedConsole> {
   const console = await readAssets(fileURLToPath(new URL('../../dist/console/', import.meta.url)))
-  if (console === undefined) throw new Error('The files of the pages are not built: node build.mjs')
+  if (console === undefined) throw new Error('The files of the pages are not built: npm run build')
   const service = await createConsoleService({ console, port: 0, rendering: true, ...options })
   return { ...service, url: service.baseUrl }
 }

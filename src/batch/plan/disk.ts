@@ -2,7 +2,7 @@
 import { lstatSync, type Stats, statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { basename, dirname, extname, posix, resolve } from 'node:path'
-import { type FileSystem, sameFileKey, systemFiles } from '../../host/file-system.js'
+import { exists, sameFileKey } from '../../host/file-system.js'
 import { sha256OfFile } from '../../host/files.js'
 import { describeReason, errorCode } from '../../host/system-error.js'
 import { addTo } from '../../protocol/lists.js'
@@ -39,7 +39,6 @@ interface DiskOptions {
   /** Whether the files of this entry stay at their paths, because `--only` does not select its row. */
   keepsFiles(name: string): boolean
   readonly allowOutside: boolean
-  readonly fileSystem?: FileSystem | undefined
 }
 
 interface KnownOutput {
@@ -148,7 +147,6 @@ export class Disk {
   async #fileAt(name: string, { kind }: ManifestEntry, own: LockedOutput | undefined): Promise<string> {
     if (!name.endsWith(OPEN)) return name
     if (own !== undefined && withExtensionOf(name, own) === own.file) return own.file
-    const { fileSystem = systemFiles } = this.#options
     const folder = resolve(this.#options.folder, dirname(name))
     const stem = basename(name.slice(0, -OPEN.length))
     const names = (await this.#list(folder)).get(sameFileKey(stem)) ?? []
@@ -156,7 +154,7 @@ export class Disk {
       if (!mayBecome(kind, extname(each).slice(1))) return false
       const wanted = `${stem}${extname(each)}`
       if (each === wanted) return true
-      return !names.includes(wanted) && fileSystem.opensOtherSpelling(resolve(folder, wanted))
+      return !names.includes(wanted) && exists(resolve(folder, wanted))
     })
     if (found === undefined) return name
     // A foreign file is named as the folder lists it. An own file is renamed to the spelling of the manifest.

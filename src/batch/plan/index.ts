@@ -1,6 +1,5 @@
 /** The plan of a batch: every run of the manifest with its action. Planning changes nothing. */
 import { resolve } from 'node:path'
-import type { FileSystem } from '../../host/file-system.js'
 import { createSlots } from '../../host/slots.js'
 import { MEDIA_NOUNS, MediaSummary } from '../../protocol/media.js'
 import { type MediaSource, withMedia } from '../../protocol/media-parameters.js'
@@ -87,7 +86,6 @@ export interface PlanOptions {
   selects(entry: ManifestEntry): boolean
   /** Whether files outside the folder of the manifest may be moved. */
   readonly allowOutside: boolean
-  readonly fileSystem?: FileSystem | undefined
 }
 
 /** Maximum number of rows whose files are hashed at once. */

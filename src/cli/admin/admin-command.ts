@@ -95,4 +95,3 @@ export const limitIn = ({ limit = '' }: AdminFlags): number | undefined =>
 /** Text of an empty cell. */
 export const NONE = '-'
 export const isoTime = (ms: number): string => new Date(ms).toISOString()
-export const isoOrNull = (ms: number | undefined): string | null => (ms === undefined ? null : isoTime(ms))

@@ -6,19 +6,13 @@ import { RUNS_LIMIT } from '../../protocol/limits.js'
 import { printable } from '../../protocol/text.js'
 import { type KeyTerms, readKeyTerms } from '../../service/rules/key-terms.js'
 import { formatRate } from '../../service/rules/rate.js'
+import { isoOrNull } from '../../service/rules/times.js'
 import type { KeyDetails } from '../../service/store/keys.js'
 import type { Context } from '../context/context.js'
 import { repeated } from '../flags/values.js'
 import { formatAgo } from '../terminal/format.js'
 import { printList } from '../terminal/table.js'
-import {
-  type AdminCommand,
-  type AdminFlags,
-  type AdminTask,
-  isoOrNull,
-  isoTime,
-  NONE,
-} from './admin-command.js'
+import { type AdminCommand, type AdminFlags, type AdminTask, isoTime, NONE } from './admin-command.js'
 
 const termOptions = (canRemove: boolean): readonly Option[] => {
   const noneHint = canRemove ? ', or none' : ''

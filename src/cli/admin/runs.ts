@@ -2,10 +2,11 @@
 import { Option } from 'commander'
 import { LOCAL_STATUSES } from '../../protocol/run-state.js'
 import { printable } from '../../protocol/text.js'
+import { isoOrNull } from '../../service/rules/times.js'
 import type { ListedRun } from '../../service/store/lists.js'
 import type { StoredRun } from '../../service/store/run.js'
 import { printList } from '../terminal/table.js'
-import { type AdminCommand, isoOrNull, isoTime, limitIn, limitOption } from './admin-command.js'
+import { type AdminCommand, isoTime, limitIn, limitOption } from './admin-command.js'
 
 export const runCommands: readonly AdminCommand[] = [
   {

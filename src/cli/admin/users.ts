@@ -5,11 +5,12 @@ import { Option } from 'commander'
 import { usageError } from '../../errors.js'
 import { printable } from '../../protocol/text.js'
 import type { UserWithLink } from '../../service/admin.js'
+import { isoOrNull } from '../../service/rules/times.js'
 import type { UserDetails } from '../../service/store/users.js'
 import { linkPath } from '../../service/web/sessions.js'
 import { DEFAULT_PUBLIC_URL, publicUrlOf, URL_FILE } from '../serve/flags.js'
 import { printList } from '../terminal/table.js'
-import { type AdminCommand, type AdminTask, isoOrNull, isoTime, NONE } from './admin-command.js'
+import { type AdminCommand, type AdminTask, isoTime, NONE } from './admin-command.js'
 
 const urlOption = () =>
   new Option(

@@ -27,20 +27,14 @@ export interface BatchFlags {
   readonly report?: string
 }
 
+/** The flags with a value that is checked. */
 export interface BatchOptions {
   readonly mode: 'run' | 'check' | 'dry run'
-  /** Globs. Empty selects every run. */
-  readonly only: readonly string[]
-  readonly force: boolean
-  readonly overwrite: boolean
-  readonly resubmitUnconfirmed: boolean
-  readonly allowOutside: boolean
   /** Maximum number of runs. Undefined: no limit. */
   readonly maxRuns: number | undefined
   readonly limit: CostLimit
   /** Maximum number of runs in flight. Undefined: no limit. */
   readonly concurrency: number | undefined
-  readonly failFast: boolean
   /** Timeout of each run, from the response to its create. Undefined: no limit. */
   readonly patienceMs: number | undefined
 }
@@ -61,18 +55,12 @@ export async function batchOptionsOf(
   const timeout = (await ctx.setting('timeout', flags.timeout)) ?? '0'
   return {
     mode: flags.check === true ? 'check' : flags.dryRun === true ? 'dry run' : 'run',
-    only: flags.only ?? [],
-    force: flags.force === true,
-    overwrite: flags.overwrite === true,
-    resubmitUnconfirmed: flags.resubmitUnconfirmed === true,
-    allowOutside: flags.allowOutside === true,
     maxRuns: flags.maxRuns === undefined ? undefined : wholeNumber(flags.maxRuns, '--max-runs', 0, MAX_COUNT),
     limit: limit ?? (await openCostLimit(ctx, { flag: flags.maxCost })),
     concurrency:
       flags.concurrency === undefined
         ? undefined
         : wholeNumber(flags.concurrency, '--concurrency', 1, MAX_COUNT),
-    failFast: flags.failFast === true,
     patienceMs: parseDuration(timeout, '--timeout') || undefined,
   }
 }

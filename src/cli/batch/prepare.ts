@@ -21,7 +21,7 @@ import { KINDS, type Kind } from '../../protocol/models.js'
 import type { BatchEvent } from '../../runs/batch.js'
 import type { Context } from '../context/context.js'
 import { readPath, readStdin } from '../process/io.js'
-import { identifyMediaFile } from '../runs/media-files.js'
+import { identifyMediaFile } from '../runs/references.js'
 import { type Missing, missingError, missingModel, modelsByKind } from '../settings/required-settings.js'
 import { plural } from '../terminal/format.js'
 import { annotate, MAX_LINE_ANNOTATIONS } from './ci-reports.js'
@@ -195,17 +195,17 @@ export async function prepare(
   options: BatchOptions,
   words: BatchWords,
 ): Promise<PreparedBatch> {
+  const { force = false, overwrite = false, resubmitUnconfirmed = false, only = [] } = words.flags
   const lock = readLock(lockPath, manifest.path)
   const inFlight = await inFlightOf(ctx, lock, resolve(lockPath))
   const plan = await makePlan({
     ...inFlight,
     manifest,
     lock,
-    flags: { ...options, forcePending: options.force && options.only.length > 0 },
+    flags: { force, forcePending: force && only.length > 0, overwrite, resubmitUnconfirmed },
     models: await modelsByKind(ctx),
-    allowOutside: options.allowOutside,
-    fileSystem: ctx.fileSystem,
-    selects: await selectorFor(options.only, manifest.entries),
+    allowOutside: words.flags.allowOutside === true,
+    selects: await selectorFor(only, manifest.entries),
   })
   return {
     ...words,

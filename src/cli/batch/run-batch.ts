@@ -6,6 +6,7 @@ import { moveFiles, removeRemains } from '../../batch/results/move-files.js'
 import { withExtension } from '../../download/file-names.js'
 import { EXIT, type RushesError, usageError } from '../../errors.js'
 import { reasonUnwritable } from '../../host/directories.js'
+import { nameProblem } from '../../host/file-system.js'
 import { asRushesError, Interruption, interrupted } from '../../host/interrupts.js'
 import { progressOf } from '../../protocol/parse.js'
 import { type BatchEvent, type BatchOptions, carryOutPlan } from '../../runs/batch.js'
@@ -14,7 +15,7 @@ import { stopsCreating } from '../../runs/schedule.js'
 import type { Connection, Context } from '../context/context.js'
 import { exitCodeOf } from '../process/exit.js'
 import { createRepeatedIds } from '../runs/print-run.js'
-import { withRunOutputs } from '../runs/run-outputs.js'
+import { fileUrl, RowOutputs, withRunOutputs } from '../runs/references.js'
 import { GRACE_NOTE, plural } from '../terminal/format.js'
 import { createProgress, type Progress } from '../terminal/progress.js'
 import { BatchLock } from './batch-lock.js'
@@ -23,14 +24,13 @@ import { notesOf, planLine, pricedRun, sumPlan } from './plan-text.js'
 import type { PreparedBatch } from './prepare.js'
 import { reportPlan, warnOfLeftRuns } from './print-plan.js'
 import { Report } from './report.js'
-import { createSourceUrls, fileUrl } from './source-urls.js'
 
 /** Runs the batch, whose claim is held. Returns the exit code. */
 export async function runBatch(ctx: Context, prepared: PreparedBatch): Promise<number> {
   const { plan, missing, options } = prepared
   const { limit } = options
   const active = activeSteps(plan)
-  refuseUnwritable(ctx, prepared)
+  refuseUnwritable(prepared)
   const isConnected = active.some(needsService)
   if (isConnected && missing.length > 0) throw await ctx.missingError(missing)
   const connection = isConnected ? await ctx.connect({ render: true }) : undefined
@@ -64,7 +64,7 @@ const LONGEST_EXTENSION = 'webp'
  * Throws `usage` if the output of a run cannot be written, before anything is paid for. Not for files that are only
  * renamed.
  */
-function refuseUnwritable({ fileSystem }: Context, { manifest, plan }: PreparedBatch): void {
+function refuseUnwritable({ manifest, plan }: PreparedBatch): void {
   const checked = new Set<string>()
   for (const { entry, outputs } of activeSteps(plan).filter(needsService))
     for (const { file } of outputs) {
@@ -73,7 +73,7 @@ function refuseUnwritable({ fileSystem }: Context, { manifest, plan }: PreparedB
           `Cannot write ${file} (${entry.name}, line ${entry.at.line}): ${reason}. Nothing was sent.`,
           hint,
         )
-      const problem = fileSystem.nameProblem(resolve(manifest.folder, withExtension(file, LONGEST_EXTENSION)))
+      const problem = nameProblem(resolve(manifest.folder, withExtension(file, LONGEST_EXTENSION)))
       if (problem !== undefined) throw refuse(problem, 'Change its output.')
       const folder = relative('.', resolve(manifest.folder, dirname(file))) || '.'
       const reason = checked.has(folder) ? undefined : reasonUnwritable(folder)
@@ -98,7 +98,7 @@ async function carryOutBatch(
     lock: lock.file,
     folder: manifest.folder,
     signal: ctx.interrupts.first,
-    fileSystem: ctx.fileSystem,
+    fileSystem: ctx.parts.fileSystem,
   }).catch((error: unknown) => lock.throwFailed(error))
   const plan = { ...prepared.plan, steps }
   const active = activeSteps(plan)
@@ -208,13 +208,12 @@ async function batchOptions(
     concurrency: options.concurrency,
     timeoutMs: options.patienceMs,
     noCreates: lock.noCreates,
-    isFailFast: options.failFast,
+    isFailFast: flags.failFast,
     stopsCreates: stopsBatch,
   }
   const madeOf = (row: string) => lock.file.get(row)
   const sources =
-    connection &&
-    createSourceUrls({ ...connection, address, clock, folder, madeOf, signal: interrupts.first })
+    connection && new RowOutputs({ ...connection, address, clock, folder, madeOf, signal: interrupts.first })
   return {
     plan,
     lock: lock.file,
@@ -250,7 +249,7 @@ function interruptedBatch(
   const fate = globals.local
     ? 'Unfinished runs stay queued until the batch continues.'
     : 'Created runs continue on the service.'
-  const force = prepared.options.force
+  const force = prepared.flags.force
     ? ' --force is left out, because it would pay again for runs that are done.'
     : ''
   return interrupted(

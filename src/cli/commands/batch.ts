@@ -93,7 +93,8 @@ async function doBatch(
 ): Promise<number> {
   const words = { source: manifest, flags }
   const options = await batchOptionsOf(ctx, flags, limit)
-  const loaded = await loadManifest(ctx, manifest, { ...options, ...(onMedia && { onMedia }) })
+  const allowOutside = flags.allowOutside === true
+  const loaded = await loadManifest(ctx, manifest, { allowOutside, ...(onMedia && { onMedia }) })
   if (options.mode === 'dry run') {
     const prepared = await prepare(ctx, loaded, options, words)
     printPlan(ctx, prepared)

@@ -99,8 +99,6 @@ function checkManifest(journal: Journal, path: string, typed = ''): void {
  * `--overwrite`. Throws `usage` for an invalid path, before anything is written.
  */
 function checkPagePath(output: string, overwrite: boolean): string {
-  if (output === '') throw usageError('The output path is empty.', `Give a file or a folder: -o ${PAGE_NAME}`)
-  if (output.includes('\0')) throw usageError('The output path contains a null character.')
   const path = namesFolder(output) || isFolder(output) ? join(output, PAGE_NAME) : output
   const reason = reasonUnwritable(dirname(resolve(path)))
   if (reason !== undefined)
@@ -109,7 +107,7 @@ function checkPagePath(output: string, overwrite: boolean): string {
   if (obstacle === undefined) return path
   throw usageError(
     `${obstacle.message}${overwrite ? '' : ', and is not a page of `rushes gallery`'}.`,
-    `${overwrite ? 'Choose' : 'Use --overwrite to replace it, or choose'} another path with -o <path>.`,
+    obstacle.hint ?? 'Choose another path with -o <path>.',
   )
 }
 
@@ -134,16 +132,15 @@ interface CollectedRuns {
 async function collectRuns(
   ctx: Context,
   journal: Journal,
-  filter: ListFilter,
+  { limit, ...filter }: ListFilter,
   folder: string,
 ): Promise<CollectedRuns> {
-  const { limit, ...others } = filter
   const findFiles = createFileFinder(journal, join(ctx.stateFolder, LOCAL_FOLDER))
   const runs: GalleryRun[] = []
   let missing = 0
   let notDownloaded = 0
   // The limit counts only shown runs, because most runs of a journal may have no file.
-  for (const run of journal.list(others)) {
+  for (const run of journal.list(filter)) {
     if (runs.length === limit) break
     const found = findFiles(run)
     if (found.files.length > 0) runs.push(await describeRun(run, found.files, folder))
@@ -153,29 +150,23 @@ async function collectRuns(
   return { runs, missing, notDownloaded }
 }
 
-function notesOf({ missing, notDownloaded }: CollectedRuns): readonly string[] {
-  const files = missing === 1 ? 'file' : 'files'
-  const them = notDownloaded === 1 ? 'it' : 'them'
-  return [
-    ...(missing === 0 ? [] : [`Skipped ${plural(missing, 'run')} (${files} missing or changed).`]),
-    ...(notDownloaded === 0
-      ? []
-      : [
-          `Skipped ${plural(notDownloaded, 'run')} without a downloaded file. To download ${them}: \`rushes download <id>\`.`,
-        ]),
-  ]
-}
+const notesOf = ({ missing, notDownloaded }: CollectedRuns): readonly string[] => [
+  ...(missing === 0 ? [] : [`Skipped ${plural(missing, 'run')} (files missing or changed).`]),
+  ...(notDownloaded === 0
+    ? []
+    : [
+        `Skipped ${plural(notDownloaded, 'run')} without a downloaded file. To download one: \`rushes download <id>\`.`,
+      ]),
+]
 
 const promptOf = ({ input }: JournalRun): string =>
   isObject(input) && typeof input.prompt === 'string' ? input.prompt : ''
 
 /** Leaves out URLs, which may be signed, and values that are lists, objects or null. */
 const parametersOf = ({ input }: JournalRun): readonly string[] =>
-  Object.entries(isObject(input) ? input : {}).flatMap(([name, value]) =>
-    name === 'prompt' || !['string', 'number', 'bigint', 'boolean'].includes(typeof value) || isHttpUrl(value)
-      ? []
-      : [shortened(`${name} ${value}`, 200)],
-  )
+  Object.entries(isObject(input) ? input : {})
+    .filter(([name, value]) => name !== 'prompt' && Object(value) !== value && !isHttpUrl(value))
+    .map(([name, value]) => shortened(`${name} ${value}`, 200))
 
 const describeRun = async (
   run: JournalRun,

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { EXIT } from '../../errors.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
-import { listCells } from '../runs/run-cells.js'
+import { listCells, printRuns } from '../runs/run-cells.js'
 import { addFilterOptions, type FilterOptions, filterOf } from '../runs/run-selection.js'
 import { tabRow } from '../terminal/format.js'
 import { listJson } from '../terminal/run-json.js'
@@ -22,9 +22,6 @@ export async function listCommand(ctx: Context, options: FilterOptions): Promise
   if (out.mode.json) for (const run of runs) out.json(listJson(run, journal.filesOf(run)))
   else if (!out.stdoutIsTerminal) for (const run of runs) out.line(tabRow(listCells(run)))
   else if (runs.length === 0) out.note('No runs found.')
-  else {
-    const { printRuns } = await import('../runs/list-table.js')
-    printRuns(ctx, journal, runs)
-  }
+  else printRuns(ctx, journal, runs)
   return EXIT.ok
 }

@@ -159,7 +159,7 @@ async function addCommand(ctx: Context, file: string): Promise<number> {
   return 0
 }
 
-/** Throws `usage` with all problems and their positions. */
+/** Throws `usage` with all problems. */
 async function readDocumentsOf(
   { stdin, interrupts }: Context,
   file: string,

@@ -242,7 +242,7 @@ export async function runCommand(ctx: Context, requested: RequestOptions, flags:
   if (model === undefined || body === undefined) throw await ctx.missingError(request.missing)
   if (wait) {
     const { checkTarget } = await import('../runs/check-target.js')
-    checkTarget(ctx, delivery, { runs: count, kind: request.kind })
+    checkTarget(delivery, { runs: count, kind: request.kind })
   }
   await limit.check(sum)
   if (count > MAX_UNASKED_RUNS && !yes) {

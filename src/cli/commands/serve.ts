@@ -13,7 +13,7 @@ import { parseFault } from '../../service/http/faults.js'
 import { type NodeRole, ROLES } from '../../service/rules/names.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { choiceOption, repeated, wholeNumber } from '../flags/values.js'
-import { announce, printFault, printPayers } from '../serve/announce.js'
+import { announce, printFault } from '../serve/announce.js'
 import {
   databaseOption,
   databaseUrlOf,
@@ -212,7 +212,6 @@ async function serveCommand(ctx: Context, options: ServeOptions): Promise<number
       role: options.role,
       metricsUrl: listening?.url,
     })
-    if (options.role !== 'api') await printPayers(ctx, models.models, engine)
     await untilAborted(interrupts.first)
     out.note('Shutting down: finishing requests, returning unfinished renders to the queue.')
   } finally {

@@ -8,10 +8,10 @@ import { printable } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { labelFilter } from '../flags/labels.js'
 import { choiceOption } from '../flags/values.js'
-import { filterOf, hereOption, type SpendFilter, serviceOption, sinceOption } from '../runs/run-selection.js'
+import { type FilterOptions, filterOf, hereOption, sinceOption } from '../runs/run-selection.js'
 import { printList, printTable } from '../terminal/table.js'
 
-interface SpendOptions extends SpendFilter {
+interface SpendOptions extends Pick<FilterOptions, 'since' | 'label' | 'here'> {
   readonly by: SpendGrouping
 }
 
@@ -25,7 +25,6 @@ export function register(command: Command, { run }: CommandEnvironment): void {
     )
     .addOption(labelFilter())
     .addOption(hereOption())
-    .addOption(serviceOption())
     .action((flags: SpendOptions) => run(command, (ctx) => spendCommand(ctx, flags)))
 }
 

@@ -38,8 +38,6 @@ export interface App extends Terminal {
   readonly config: ConfigFile
   readonly configFolder: string
   readonly stateFolder: string
-  /** What the file systems of output files can do. */
-  readonly fileSystem: FileSystem
   random(): number
   /** Opens the journal. Throws `usage` when the journal cannot be opened. */
   journal(): Promise<Journal>

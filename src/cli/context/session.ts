@@ -1,7 +1,6 @@
 /** Opens the App and its Session. Only this folder creates and connects the engines, when a command first needs them. */
 import type { ApiClient } from '../../client/index.js'
 import { type Clock, systemClock } from '../../host/clock.js'
-import { systemFiles } from '../../host/file-system.js'
 import type { Fetch } from '../../host/http.js'
 import type { Interrupts } from '../../host/interrupts.js'
 import type { Limiter } from '../../limiter/index.js'
@@ -22,7 +21,7 @@ export interface AppOptions extends Io {
 
 export function openApp(options: AppOptions): App & { close(): Promise<void> } {
   const { parts = {}, env, out } = options
-  const { clock = systemClock, random = Math.random, fileSystem = systemFiles } = parts
+  const { clock = systemClock, random = Math.random, fileSystem } = parts
   const { config: configFolder, state: stateFolder } = foldersOf(env)
   const closers: (() => unknown)[] = []
   const openJournal = once(async () => {
@@ -33,7 +32,7 @@ export function openApp(options: AppOptions): App & { close(): Promise<void> } {
   })
   return {
     ...options,
-    ...{ parts, clock, random, fileSystem, configFolder, stateFolder, openJournal },
+    ...{ parts, clock, random, configFolder, stateFolder, openJournal },
     config: new ConfigFile(configFolder),
     journal: async () => (await openJournal()).check(),
     fetch: once(async () => parts.fetch ?? (await openNetwork(env, clock))),

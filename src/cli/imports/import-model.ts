@@ -1,23 +1,25 @@
 /** `rushes models import`: writes the document of a hosted model from its published schema. */
 import { statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { EXIT, usageError } from '../../errors.js'
+import { isScalar, isSeq, visit, Document as YamlDocument } from 'yaml'
+import { EXIT, RushesError, usageError } from '../../errors.js'
 import { makeFolders } from '../../host/directories.js'
 import { writeAtomically } from '../../host/files.js'
 import { quoteWord } from '../../host/shell.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
-import { readJson } from '../../protocol/json.js'
 import { IMAGE_URLS } from '../../protocol/media-parameters.js'
-import { KINDS, type Kind } from '../../protocol/models.js'
-import { isObject } from '../../protocol/parse.js'
+import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
+import { parseJson } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { PROVIDERS, type Provider } from '../../service/engines/hosted/providers.js'
 import { readTextFile } from '../../service/engines/settings.js'
+import { readDocuments, type SourceProblem } from '../../service/models/read-documents.js'
+import { readOwnDocument } from '../../service/models/read-models.js'
 import type { Context } from '../context/context.js'
-import { flagOf } from '../flags/model-flags.js'
+import { flagsOf } from '../flags/model-flags.js'
 import { withValue } from '../settings/config-file.js'
 import { SETTINGS } from '../settings/table.js'
-import { checkText, createDocument, documentText, type ImportedDocument } from './import-document.js'
+import { mapInput } from './map-input.js'
 import {
   addressText,
   fetchPublished,
@@ -42,73 +44,61 @@ export interface ImportOptions {
 }
 
 export async function importCommand(ctx: Context, word: string, options: ImportOptions): Promise<number> {
+  const { out } = ctx
   const address = parseAddress(word)
-  const folder = options.output === undefined ? await modelsFolder(ctx) : undefined
-  const path = options.output ?? join(folder?.path ?? '', fileNameOf(address))
+  const { from, output, overwrite = false } = options
+  const folder = output === undefined ? await modelsFolder(ctx) : undefined
+  const path = output ?? join(folder?.path ?? '', fileNameOf(address))
   const isReplaced = path !== '-' && isFile(path)
-  if (isReplaced && !options.overwrite)
-    throw usageError(`${path} already exists.`, 'To replace it, add --overwrite.')
-  const { value, warnings, text } = await importDocument(ctx, address, options)
-  checkText(text, address.model)
-  for (const warning of warnings) ctx.out.warn(warning)
-  if (value.cost === undefined)
-    ctx.out.note(
+  if (isReplaced && !overwrite) throw usageError(`${path} already exists.`, 'To replace it, add --overwrite.')
+  const published =
+    from === undefined ? await fetchPublished(ctx, address) : await readFrom(ctx, address, from)
+  const kind = options.kind ?? kindOf(published) ?? unknownKind(address, options)
+  if (kind === 'other')
+    throw usageError(`${address.model} creates neither images nor videos, so rushes cannot run it.`)
+  const { value, warnings } = createDocument(address, published, kind)
+  const text = documentText(value, commentOf(ctx, address, published, from))
+  const document = checkText(text, address.model)
+  for (const warning of warnings) out.warn(warning)
+  if (published.cost === undefined)
+    out.note(
       `${address.model} is without a price: for estimates and --max-cost, add its \`cost\` to the file.`,
     )
   if (path === '-') {
-    ctx.out.line(text.trimEnd())
+    out.line(text.trimEnd())
     return EXIT.ok
   }
   await writeDocument(path, text)
   if (folder?.isNew) {
     const { key } = SETTINGS.localModels
     await ctx.config.update(ctx.profileName, (profile) => withValue(profile, key, folder.path))
-    ctx.out.note(`Set ${key} to ${folder.path}: the models of --local.`)
+    out.note(`Set ${key} to ${folder.path}: the models of --local.`)
   }
-  if (ctx.out.mode.json)
-    ctx.out.json({
-      ...{ model: value.name, kind: value.kind, path: resolve(path) },
-      result: isReplaced ? 'replaced' : 'imported',
-    })
-  else {
-    ctx.out.line(printable(path))
-    printNext(ctx, value, path, folder !== undefined)
+  if (out.mode.json) {
+    const result = isReplaced ? 'replaced' : 'imported'
+    out.json({ model: document.name, kind, path: resolve(path), result })
+  } else {
+    out.line(printable(path))
+    const provider = PROVIDERS[address.provider] as Provider
+    if (keyOf(ctx.env, provider) === undefined)
+      out.note(`To run it, set ${provider.keyVariable} to your key of ${provider.title}.`)
+    out.note(
+      folder === undefined
+        ? `To use it: \`rushes serve --models ${quoteWord(path)}\``
+        : `Then: \`${exampleOf(document)}\``,
+    )
   }
   return EXIT.ok
 }
 
-async function importDocument(
-  ctx: Context,
-  address: ModelAddress,
-  { from, output, overwrite, kind: asked }: ImportOptions,
-): Promise<ImportedDocument & { readonly text: string }> {
-  const published =
-    from === undefined ? await fetchPublished(ctx, address) : await readFrom(ctx, address, from)
-  const kind = asked ?? kindOf(published)
-  if (kind === 'other')
-    throw usageError(`${address.model} creates neither images nor videos, so rushes cannot run it.`)
-  if (kind === undefined) {
-    const words = ['rushes models import', addressText(address)]
-    if (from !== undefined) words.push('--from', quoteWord(from))
-    if (output !== undefined) words.push('-o', quoteWord(output))
-    if (overwrite === true) words.push('--overwrite')
-    const commands = KINDS.map((each) => `For ${each}s: \`${[...words, '--kind', each].join(' ')}\`.`)
-    throw usageError(
-      `The schema of ${address.model} does not say what the model creates.`,
-      commands.join('\n'),
-    )
-  }
-  const document = createDocument({ address, published, kind })
-  const { title } = PROVIDERS[address.provider] as Provider
-  const source = from === undefined ? title : isUrl(from) ? from : resolve(from)
-  const version = published.version === undefined ? '' : `, version ${published.version}`
-  const text = documentText(document.value, [
-    `${addressText(address)}${version}, imported from ${source} on ${new Date(ctx.clock.now()).toISOString().slice(0, 10)}.`,
-    published.cost === undefined
-      ? 'For estimates and --max-cost, add what the provider charges for a run: cost: { run: 0.05, currency: USD }'
-      : 'The cost is what the provider lists: it may charge another amount.',
-  ])
-  return { ...document, text }
+/** Throws `usage` with the whole command for each kind. */
+function unknownKind(address: ModelAddress, { from, output, overwrite }: ImportOptions): never {
+  const words = ['rushes models import', addressText(address)]
+  if (from !== undefined) words.push('--from', quoteWord(from))
+  if (output !== undefined) words.push('-o', quoteWord(output))
+  if (overwrite === true) words.push('--overwrite')
+  const commands = KINDS.map((each) => `For ${each}s: \`${[...words, '--kind', each].join(' ')}\`.`)
+  throw usageError(`The schema of ${address.model} does not say what the model creates.`, commands.join('\n'))
 }
 
 const MAX_SCHEMA_MIB = 8
@@ -130,12 +120,77 @@ function readJsonFile(path: string): unknown {
   const text = readTextFile(path, MAX_SCHEMA_MIB, (reason) => {
     problem = reason
   })
-  try {
-    if (text !== undefined) return readJson(text.replace(/^\uFEFF/, ''))
-  } catch {
-    // Reported below.
-  }
+  const json = text === undefined ? undefined : parseJson(text)
+  if (json?.ok) return json.value
   throw usageError(`${shortened(printable(path), 200)} ${problem}.`)
+}
+
+/** The document that is written for a model. */
+export function createDocument(
+  { provider, model, version: asked }: ModelAddress,
+  { version = asked, isOfficial, description, cost, ...published }: Published,
+  kind: Kind,
+): { readonly value: Json; readonly warnings: readonly string[] } {
+  const { input, references, fixed, warnings } = mapInput(published.input, published.root)
+  const isPinned = provider === 'replicate' && version !== undefined && (asked !== undefined || !isOfficial)
+  return {
+    warnings,
+    value: {
+      name: model,
+      kind,
+      ...(description !== undefined && { description: description.slice(0, 300) }),
+      engine: {
+        type: provider,
+        model: isPinned ? `${model}:${version}` : model,
+        ...(references !== undefined && { references }),
+        ...(Object.keys(fixed).length > 0 && { fixed }),
+      },
+      input,
+      ...(cost && { cost }),
+    },
+  }
+}
+
+/** The lines at the beginning of a document. */
+function commentOf(
+  { clock }: Context,
+  address: ModelAddress,
+  { version, cost }: Published,
+  from: string | undefined,
+): readonly string[] {
+  const { title } = PROVIDERS[address.provider] as Provider
+  const source = from === undefined ? title : isUrl(from) ? from : resolve(from)
+  const day = new Date(clock.now()).toISOString().slice(0, 10)
+  return [
+    `${addressText(address)}${version === undefined ? '' : `, version ${version}`}, imported from ${source} on ${day}.`,
+    cost === undefined
+      ? 'For estimates and --max-cost, add what the provider charges for a run: cost: { run: 0.05, currency: USD }'
+      : 'The cost is what the provider lists: it may charge another amount.',
+  ]
+}
+
+function documentText(value: Json, comment: readonly string[]): string {
+  const document = new YamlDocument(value, { aliasDuplicateObjects: false })
+  document.commentBefore = comment.map((line) => ` ${line}`).join('\n')
+  visit(document, {
+    Seq(_, node) {
+      if (isSeq(node) && node.items.every((item) => isScalar(item))) node.flow = true
+    },
+  })
+  return document.toString({ lineWidth: 120 })
+}
+
+/** Reads a text as `serve --models` does. Throws `bad_response` with a problem: the provider published the schema. */
+function checkText(text: string, name: string): ModelDocument {
+  const problems: SourceProblem[] = []
+  const [source] = readDocuments(text, name, (problem) => problems.push(problem))
+  const document = source && readOwnDocument(source)
+  const [problem] = problems
+  if (document !== undefined && problem === undefined) return document
+  throw new RushesError(
+    'bad_response',
+    `The schema of ${name} cannot be used: ${problem?.message ?? 'it is empty'}.`,
+  )
 }
 
 const fileNameOf = ({ model }: ModelAddress): string =>
@@ -166,15 +221,15 @@ async function writeDocument(path: string, text: string): Promise<void> {
   }
 }
 
-function printNext({ out, env }: Context, value: Json, path: string, isLocal: boolean): void {
-  const provider = PROVIDERS[String(isObject(value.engine) ? value.engine.type : '')]
-  if (provider !== undefined && keyOf(env, provider) === undefined)
-    out.note(`To run it, set ${provider.keyVariable} to your key of ${provider.title}.`)
-  const { properties, required } = isObject(value.input) ? value.input : {}
-  const prompt = isObject(properties) && 'prompt' in properties ? ' "a red fox"' : ''
-  const others = (Array.isArray(required) ? required : [])
-    .filter((name) => name !== 'prompt')
-    .map((name) => (name === IMAGE_URLS ? ' -i picture.png' : ` ${flagOf(String(name))} <value>`))
-  const words = `rushes run ${value.kind} --local --model ${value.name}${prompt}${others.join('')}`
-  out.note(isLocal ? `Then: \`${words}\`` : `To use it: \`rushes serve --models ${quoteWord(path)}\``)
+/** A command that runs the model, with all that it requires. */
+function exampleOf({ name: model, kind, input }: ModelDocument): string {
+  const words = ['rushes', 'run', kind, '--local', '--model', model]
+  if (Object.hasOwn(input.properties, 'prompt')) words.push('"a red fox"')
+  const flags = flagsOf(input)
+  for (const name of input.required.filter((each) => each !== 'prompt')) {
+    const flag = flags.get(name)
+    if (name === IMAGE_URLS) words.push('-i picture.png')
+    else words.push(flag === undefined ? `--input '{"${name}": …}'` : `${flag} <value>`)
+  }
+  return words.join(' ')
 }

@@ -63,8 +63,10 @@ function parameterOf(name: string, described: unknown): Json | undefined {
   if (name === 'input_references') return { ...IMAGES, ...(typeof max === 'number' && { maxItems: max }) }
   // One run is one picture.
   if (/^(n|prompt|model|stream)$/.test(name)) return undefined
+  // Its list says only that it takes one.
+  if (name === 'seed') return { type: 'integer', minimum: 0 }
   if (type === 'enum') return choice(values)
-  return type === 'range' ? { type: 'integer', ...bounds } : { type: 'boolean' }
+  return type === 'range' ? { type: 'integer', ...bounds } : {}
 }
 
 /** The names of a price by the second, for one resolution or for all others. */

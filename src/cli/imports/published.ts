@@ -2,9 +2,9 @@
 import { EXIT, messageOf, RushesError, usageError } from '../../errors.js'
 import type { HttpResponse } from '../../host/http.js'
 import { BodyTooLarge, readText } from '../../host/receive-text.js'
-import { readJson, writeJson } from '../../protocol/json.js'
+import { writeJson } from '../../protocol/json.js'
 import type { Kind } from '../../protocol/models.js'
-import { isObject, parseErrorBody } from '../../protocol/parse.js'
+import { isObject, parseErrorBody, parseJson } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { PROVIDERS, type Provider } from '../../service/engines/hosted/providers.js'
 import type { Context } from '../context/context.js'
@@ -64,32 +64,28 @@ export async function getJson(ctx: Context, url: URL): Promise<unknown> {
     throw new RushesError(code, `${url.origin}: ${messageOf(error)}.`, { cause: error })
   }
   const { status } = response
-  const reason = parseErrorBody(text).message ?? ''
-  const words = printable(key === undefined ? reason : reason.replaceAll(key, '[key]'))
-  const shown = `${url.origin} answered ${status}${words === '' ? '' : `: ${shortened(words, 200)}`}`.replace(
-    /\.$/,
-    '',
-  )
-  if (status === 401 || status === 403)
-    throw new RushesError('no_api_key', `${shown}.`, {
-      hint: provider && `${key === undefined ? 'Set' : 'Check'} the key in ${provider.keyVariable}.`,
-      httpStatus: status,
-    })
-  if (status === 429)
-    throw new RushesError('RATE_LIMITED', `${shown}.`, {
-      hint: 'Wait a minute, then run the command again.',
-      ...{ httpStatus: status, exitCode: EXIT.rateLimited },
-    })
-  if (status >= 500) throw new RushesError('service_error', `${shown}.`, { httpStatus: status })
   if (status === 404) return undefined
-  if (status !== 200) throw new RushesError('bad_response', `${shown}.`, { httpStatus: status })
-  try {
-    return readJson(text)
-  } catch {
+  if (status === 200) {
+    const json = parseJson(text)
+    if (json.ok) return json.value
     throw new RushesError('bad_response', `${url.origin} sent a response that is not JSON.`, {
       httpStatus: status,
     })
   }
+  const reason = parseErrorBody(text).message ?? ''
+  const words = shortened(printable(key === undefined ? reason : reason.replaceAll(key, '[key]')), 200)
+  const message = `${url.origin} answered ${status}${words === '' ? '' : `: ${words}`}`.replace(/\.?$/, '.')
+  const about = { httpStatus: status }
+  if (status === 401 || status === 403)
+    throw new RushesError('no_api_key', message, {
+      ...about,
+      hint: provider && `${key === undefined ? 'Set' : 'Check'} the key in ${provider.keyVariable}.`,
+    })
+  if (status !== 429) throw new RushesError(status >= 500 ? 'service_error' : 'bad_response', message, about)
+  throw new RushesError('RATE_LIMITED', message, {
+    ...{ ...about, exitCode: EXIT.rateLimited },
+    hint: 'Wait a minute, then run the command again.',
+  })
 }
 
 /** A published schema. */
@@ -139,28 +135,22 @@ export function readPublished(value: unknown, { provider, model }: ModelAddress)
   }
 }
 
-/** The schemas of the endpoint's own request and result, else those that are named so. */
+/** The schema of the endpoint's own request, else those that are named so. */
 function falSchemas(
   root: Json,
   schemas: Json,
   endpoint: string,
 ): { readonly input: unknown; readonly output: unknown } {
-  const paths = isObject(root.paths) ? Object.entries(root.paths) : []
-  const ofBody = (body: unknown, ...steps: readonly string[]): unknown =>
-    [...steps, 'content', 'application/json', 'schema'].reduce<unknown>(
-      (at, step) => (isObject(at) ? at[step] : undefined),
-      body,
-    )
-  const posts = paths.flatMap(([path, at]) =>
+  const posts = Object.entries(isObject(root.paths) ? root.paths : {}).flatMap(([path, at]) =>
     isObject(at) && at.post !== undefined ? [{ path, post: at.post }] : [],
   )
   const { post } = posts.find(({ path }) => path === `/${endpoint}`) ?? posts[0] ?? {}
-  const result = paths.find(([path]) => /\/requests\/\{request_id\}$/.test(path))?.[1]
+  const input = ['requestBody', 'content', 'application/json', 'schema'].reduce<unknown>(
+    (at, step) => (isObject(at) ? at[step] : undefined),
+    post,
+  )
   const named = (end: string) => Object.entries(schemas).find(([name]) => name.endsWith(end))?.[1]
-  return {
-    input: ofBody(post, 'requestBody') ?? named('Input'),
-    output: ofBody(isObject(result) ? result.get : undefined, 'responses', '200') ?? named('Output'),
-  }
+  return { input: input ?? named('Input'), output: named('Output') }
 }
 
 const VIDEO = /\.(mp4|webm|mov|m4v)(\?|$)/i

@@ -127,7 +127,7 @@ async function createNew(create: Create, request: CompleteRequest, job: Job): Pr
   job.estimate = limit.prices.estimate(request)
   await limit.check(() => limit.prices.sum([request]))
   const checked = await deliveryOf(ctx, { ...delivery, download: true }, { runs: 1 })
-  checkTarget(ctx, checked, { runs: 1, kind: request.kind })
+  checkTarget(checked, { runs: 1, kind: request.kind })
   const connection = await ctx.connect()
   await createRuns(ctx, {
     ...request,

@@ -4,9 +4,9 @@ import { knownPaths } from '../../download/file-names.js'
 import { obstacleAt } from '../../download/final-files.js'
 import { usageError } from '../../errors.js'
 import { reasonUnwritable } from '../../host/directories.js'
+import { nameProblem } from '../../host/file-system.js'
 import { fill } from '../../protocol/output-names.js'
 import { shortened } from '../../protocol/text.js'
-import type { Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
 import { sidecarOf } from './sidecar.js'
 
@@ -22,7 +22,6 @@ const SAMPLES = { id: `run_${'x'.repeat(20)}`, index: '1', kind: 'image', name: 
 
 /** Checks the target. Throws `usage`. */
 export function checkTarget(
-  { fileSystem }: Context,
   { target, overwrite, sidecar }: Delivery,
   { runs, kind, own = () => [] }: CheckTargetOptions,
 ): void {
@@ -36,7 +35,7 @@ export function checkTarget(
       'Choose another path with -o <path>.',
     )
   const path = target.kind === 'folder' ? folder : target.template
-  const problem = fileSystem.nameProblem(fill(path, SAMPLES))
+  const problem = nameProblem(fill(path, SAMPLES))
   if (problem !== undefined)
     throw usageError(
       `Cannot write ${shortened(path)}: ${problem}. Nothing was sent.`,

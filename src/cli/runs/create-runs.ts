@@ -1,17 +1,14 @@
 /** Creates the runs of one `run` command, and carries them out. */
 import { resolve } from 'node:path'
 import { encodeCreate } from '../../client/create.js'
-import { EXIT, type RushesError } from '../../errors.js'
+import { EXIT } from '../../errors.js'
 import { identityOf, withoutData } from '../../protocol/identity.js'
 import type { Kind, ModelInput } from '../../protocol/models.js'
-import type { CreateRequest } from '../../runs/run.js'
 import type { Connection, Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
 import type { CostLimit } from '../models/cost-limit.js'
-import { createErrorGroups } from '../terminal/error-groups.js'
-import { carryOutRuns, type FailedCreate, type Observer } from './carry-out.js'
-import { repeatedCreates } from './folded-errors.js'
-import { withRunOutputs } from './run-outputs.js'
+import { carryOutRuns, type Observer } from './carry-out.js'
+import { withRunOutputs } from './references.js'
 
 interface CreateRunsOptions {
   readonly connection: Connection
@@ -35,109 +32,43 @@ interface CreateRunsOptions {
 
 /** Creates the runs. Returns the exit code. Rejects with errors that occur before the first create. */
 export async function createRuns(ctx: Context, options: CreateRunsOptions): Promise<number> {
-  const { connection, delivery, count, kind, model, wait, labels, limit, media, input: givenInput } = options
+  const { connection, delivery, count, kind, model, wait, labels, limit, media, observer } = options
   connection.checkModel?.(model)
-  const input = await withRunOutputs(ctx, connection, givenInput, media)
-  const priced = { model, kind, input: givenInput }
+  const input = await withRunOutputs(ctx, connection, options.input, media)
+  const priced = { model, kind, input: options.input }
   await limit.reserve(() => limit.prices.sum([priced], count))
   const estimate = limit.prices.estimate(priced)
-  const request: CreateRequest = {
-    body: input === givenInput ? options.body : encodeCreate({ model, input }),
+  const request = {
+    body: input === options.input ? options.body : encodeCreate({ model, input }),
     intent: {
-      ...{ kind, model, input, media, labels, requestId: options.requestId, folder: resolve('.') },
+      kind,
+      model,
+      input,
+      media,
+      labels,
+      estimate,
+      requestId: options.requestId,
+      folder: resolve('.'),
       output: outputOf(delivery, count),
       // Equal for links to one output that differ at each call.
-      identity: identityOf(model, givenInput, undefined, media),
-      ...{ estimate, dayLimit: limit.perDay },
+      identity: identityOf(model, options.input, undefined, media),
+      dayLimit: limit.perDay,
     },
     input: withoutData(input, media),
   }
-  const runs = Array.from({ length: count }, () => ({ request: async () => request }))
   const isFree = ctx.globals.local && estimate?.millionths === 0
-  const goal = { count, isFree }
-  let sent = 0
-  try {
-    const code = await carryOutRuns(ctx, {
-      connection,
-      delivery,
-      runs,
-      isFollowed: wait,
-      many: 'wait --all',
-      observer: options.observer,
-      onSent: () => sent++,
-      createErrors: (failed, created) => createErrors({ ...goal, created, failed }),
-      withRest: (error, created, failed) => withRest({ ...goal, created, failed }, error),
-    })
-    // Exit code 2 means that nothing was sent.
-    return code === EXIT.usage && sent > 0 ? EXIT.runFailed : code
-  } finally {
-    const unsent = count - sent
-    limit.giveBack({ runs: unsent, millionths: unsent * (estimate?.millionths ?? 0) })
-  }
+  const runs = { count, isFree, request }
+  const carryOut = { connection, delivery, runs, isFollowed: wait, many: 'wait --all', observer } as const
+  const { code, sent } = await carryOutRuns(ctx, carryOut)
+  const unsent = count - sent
+  limit.giveBack({ runs: unsent, millionths: unsent * (estimate?.millionths ?? 0) })
+  // Exit code 2 means that nothing was sent.
+  return code === EXIT.usage && sent > 0 ? EXIT.runFailed : code
 }
 
-/** The path of `-o` if it also names the file of one of the runs alone. */
+/** The path of `-o` if it also names the file of one of the runs alone. `wait` fills in braces of the working folder too. */
 function outputOf({ target }: Delivery, runs: number): string | undefined {
   if (target?.kind !== 'template' || (runs > 1 && !target.template.includes('{id}'))) return undefined
+  if (resolve('.').includes('{')) return undefined
   return resolve(target.template)
 }
-
-/** The runs that exist, so that no error advises to pay for them again. */
-interface Tally {
-  readonly count: number
-  readonly isFree: boolean
-  readonly created: number
-  readonly failed: readonly FailedCreate[]
-}
-
-/** Adds how many runs exist, and how to create the others. */
-function withRest(tally: Tally, error: RushesError): RushesError {
-  const { count, created } = tally
-  const unconfirmed = tally.failed.filter(({ is }) => is === 'unconfirmed').length
-  if (count === 1)
-    return error.code === 'interrupted' && unconfirmed === 0
-      ? error.with({ consequence: 'No run was created.' })
-      : error
-  const missing = count - created - unconfirmed
-  const [was, is] = created === 1 ? ['was', 'is'] : ['were', 'are']
-  const paid = created === 0 || tally.isFree ? '' : ` and ${is} paid for`
-  const parts = [
-    `${created} of ${count} runs ${was} created${paid}`,
-    ...(unconfirmed === 0 ? [] : [`${unconfirmed} unconfirmed`]),
-  ]
-  const hint = [
-    withoutRetry(error).hint,
-    missing === 0 || created + unconfirmed === 0 ? undefined : restHint(missing),
-  ]
-  return error.with({
-    consequence: `${parts.join(', ')}.`,
-    hint: hint.filter((each) => each !== undefined).join(' ') || undefined,
-  })
-}
-
-/** Folds equal errors into one, and completes the last one. */
-function createErrors(tally: Tally): readonly RushesError[] {
-  const groups = createErrorGroups<FailedCreate>()
-  const firsts = tally.failed.filter((each) => groups.add(each.error, each)).map(({ error }) => error)
-  // The others are counted by `withRest`; only unconfirmed creates have keys.
-  const repeated = groups.repeated().flatMap(({ error, more }) =>
-    more[0]?.label.is === 'unconfirmed'
-      ? [
-          repeatedCreates(
-            error,
-            more.map(({ label }) => ('key' in label ? label.key : undefined)),
-          ),
-        ]
-      : [],
-  )
-  return [...firsts, ...repeated].map((error, index, all) =>
-    index === all.length - 1 ? withRest(tally, error) : withoutRetry(error),
-  )
-}
-
-/** Some hints end with the advice to try again. The whole command would then create runs that exist once more. */
-const withoutRetry = (error: RushesError): RushesError =>
-  error.with({ hint: error.hint?.replace(/, then try again\.$/, '.') })
-
-const restHint = (missing: number): string =>
-  `To create the ${missing === 1 ? 'missing one' : `other ${missing}`}, run the same command with \`-n ${missing}\`.`

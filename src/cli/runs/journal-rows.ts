@@ -1,16 +1,21 @@
-/** Finds runs in the journal: by id or key, the last one (`--last`), or all unfinished ones (`--all`). */
-
+/**
+ * Finds runs in the journal: by id, key, file or beginning of the id, the last one (`--last`), or all unfinished ones
+ * (`--all`). Also finds the service that has them: a command speaks with one.
+ */
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { EXIT, RushesError, usageError } from '../../errors.js'
+import { quoteWord } from '../../host/shell.js'
 import type { Journal, JournalRun } from '../../journal/index.js'
 import { checkRunId } from '../../protocol/id.js'
 import type { DownloadedFile } from '../../protocol/media.js'
 import { shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { inTurns } from '../process/exit.js'
+import { variable } from '../process/io.js'
+import { settingsOf } from '../settings/config-file.js'
+import type { RunHome } from '../settings/settings.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
-import { addressOr, livesElsewhere, onlyRun } from './where.js'
 
 /** The id of the run, or the key of a row without one. */
 export const nameOfRun = ({ id, key }: JournalRun): string => id ?? key ?? ''
@@ -20,6 +25,19 @@ export const isFree = ({ address, estimate }: JournalRun): boolean =>
   address === LOCAL_ADDRESS && estimate?.millionths === 0
 
 export const isFinished = ({ phase }: JournalRun): boolean => phase === 'succeeded' || phase === 'failed'
+
+/** Returns the size of a file in bytes; undefined if it does not exist, or is a folder, a pipe or a device. */
+export function sizeOf(path: string): number | undefined {
+  try {
+    const found = statSync(path)
+    return found.isFile() ? found.size : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a downloaded file still exists. Compares only the size: hashing a video would take too long. */
+export const isOnDisk = ({ path, bytes }: DownloadedFile): boolean => sizeOf(path) === bytes
 
 /** Minimum length of the beginning of an id that names a run. */
 export const MIN_BEGINNING = 4
@@ -39,24 +57,39 @@ const MAX_LISTED = 10
  */
 export async function findRun(ctx: Context, journal: Journal, name: string): Promise<JournalRun | undefined> {
   const here = await addressOr(ctx)
-  // An address on the command line is used for all ids.
-  const elsewhere = (id: string) =>
-    ctx.globals.baseUrl === undefined ? onlyRun(id, journal) : journal.findAtEveryAddress(id)[0]
-  const byId = (id: string) => (here === undefined ? undefined : journal.find(here, id)) ?? elsewhere(id)
   const known =
-    byId(name) ??
-    journal.findByKey(name) ??
+    runWithId(ctx, journal, name, here) ??
     journal.findByKey(name.startsWith('~') ? name : `~${name}`) ??
     (name.includes('\0') ? undefined : journal.findByFile(resolve(name)))
   if (known !== undefined || name.length < MIN_BEGINNING) return known
   const ids = journal.idsFrom(name)
   const [id, ...others] = ids
   if (id === undefined || ids.some((each) => isOtherId(name, each))) return undefined
-  if (others.length === 0) return byId(id)
+  if (others.length === 0) return runWithId(ctx, journal, id, here)
   throw usageError(
     `${ids.length} runs of the journal begin with ${shortened(name)}: ${ids.slice(0, MAX_LISTED).join(', ')}` +
       `${ids.length > MAX_LISTED ? ', …' : '.'}`,
     'Give more characters of the id.',
+  )
+}
+
+/** Throws `usage` if the run is not at the current address, and there is one with this id at several others. */
+function runWithId(
+  { globals }: Context,
+  journal: Journal,
+  id: string,
+  here: string | undefined,
+): JournalRun | undefined {
+  const run = here === undefined ? undefined : journal.find(here, id)
+  const runs = run === undefined ? journal.findAtEveryAddress(id) : [run]
+  const [first, other] = runs
+  // An address on the command line is used for all ids.
+  if (first === undefined || other === undefined || globals.baseUrl !== undefined) return first
+  const flagOf = ({ address }: JournalRun) =>
+    address === LOCAL_ADDRESS ? '--local' : `--base-url ${quoteWord(address)}`
+  throw usageError(
+    `There is a run ${id} ${placeOf(first)}, and another one ${placeOf(other)}. Nothing was sent.`,
+    `Use ${flagOf(first)} or ${flagOf(other)}.`,
   )
 }
 
@@ -97,19 +130,6 @@ export async function idsNamed(ctx: Context, names: readonly string[]): Promise<
   return [...ids]
 }
 
-/** Returns the size of a file in bytes; undefined if it does not exist, or is a folder, a pipe or a device. */
-export function sizeOf(path: string): number | undefined {
-  try {
-    const found = statSync(path)
-    return found.isFile() ? found.size : undefined
-  } catch {
-    return undefined
-  }
-}
-
-/** Whether a downloaded file still exists. Compares only the size: hashing a video would take too long. */
-export const isOnDisk = ({ path, bytes }: DownloadedFile): boolean => sizeOf(path) === bytes
-
 /**
  * Returns the run created last at the current address, with or without an id; the last of this machine if no service is
  * configured. Throws `usage` if there is none.
@@ -121,13 +141,13 @@ export async function lastRow(ctx: Context): Promise<JournalRun> {
   throw address === undefined
     ? usageError('The journal has no runs.', 'Create one: `rushes run image --local "a red fox"`.')
     : usageError(
-        `The journal has no runs at ${nameOf(address)}.`,
+        `The journal has no runs ${whereIs(address)}.`,
         '`rushes list` shows the runs of all services.',
       )
 }
 
 /** A run of the journal that has an id. */
-export type RunWithId = JournalRun & { readonly id: string }
+type RunWithId = JournalRun & { readonly id: string }
 
 const hasId = (run: JournalRun): run is RunWithId => run.id !== undefined
 
@@ -156,12 +176,14 @@ export async function allUnfinished(ctx: Context, labels: readonly string[]): Pr
     ctx.out.warn(`${describe(run)} This command does not wait for it. ${hintFor(run)}`)
   const runs = journal.unfinished(address).filter(hasLabels).filter(hasId)
   const withLabels = labels.length === 0 ? '' : ` with the label ${labels.join(' and ')}`
-  const where = address === undefined ? 'on this machine' : `at ${nameOf(address)}`
-  if (runs.length === 0) ctx.out.note(`No unfinished runs${withLabels} ${where}.`)
+  if (runs.length === 0) ctx.out.note(`No unfinished runs${withLabels} ${whereIs(address)}.`)
   return [...new Map(runs.map((run) => [JSON.stringify([run.address, run.id]), run])).values()]
 }
 
-const nameOf = (address: string): string => (address === 'local' ? 'the local service' : address)
+function whereIs(address: string | undefined): string {
+  if (address === undefined) return 'on this machine'
+  return `at ${address === LOCAL_ADDRESS ? 'the local service' : address}`
+}
 
 const describe = ({ key, model, phase, createdAtMs }: JournalRun): string =>
   phase === 'sending'
@@ -171,3 +193,113 @@ const describe = ({ key, model, phase, createdAtMs }: JournalRun): string =>
 const hintFor = ({ key, answer }: JournalRun): string =>
   `${answer?.text === undefined ? '' : `See the response with \`rushes show '${key}'\`. `}Check the runs of your ` +
   `account, then remove it from the journal with \`rushes forget '${key}' --yes\`.`
+
+/** Address of this command. Undefined if none is set, or if it is invalid. */
+const addressOr = (ctx: Context): Promise<string | undefined> => ctx.findAddress().catch(() => undefined)
+
+/** Whether no service is configured. Every run is then reached at its own address. */
+const hasNoService = async (ctx: Context): Promise<boolean> =>
+  (await ctx.findAddress().catch(() => 'not valid')) === undefined
+
+/** Returns the flags with which a command reaches the run. Empty if this context already reaches it. */
+async function flagsFor(ctx: Context, { address, profile }: RunHome): Promise<readonly string[]> {
+  const { globals, env, config, profileName } = ctx
+  if (address === LOCAL_ADDRESS) return globals.local ? [] : ['--local']
+  // The settings of a profile that was removed cannot be read.
+  const isKnown = profile === 'default' || config.profiles().includes(profile)
+  const isOther = profile !== profileName && isKnown
+  const given = globals.baseUrl ?? variable(env, 'RUSHES_BASE_URL')
+  const reached = isOther
+    ? (given ?? settingsOf(config.read(profile), ['baseUrl']).baseUrl)
+    : await addressOr(ctx)
+  return [
+    ...(isOther ? ['--profile', quoteWord(profile)] : []),
+    ...(reached === address ? [] : ['--base-url', quoteWord(address)]),
+  ]
+}
+
+/** Returns the flags for a command that asks the run's service, and creates nothing. */
+export const flagsToReach = async (ctx: Context, run: RunHome): Promise<readonly string[]> =>
+  (await hasNoService(ctx)) ? [] : flagsFor(ctx, run)
+
+/** Runs of one service, and the context that speaks with it. */
+export interface SelectedRuns {
+  readonly ctx: Context
+  readonly ids: readonly string[]
+}
+
+/** Where a run is. `home` is undefined for the service of this command, and for a run that the journal does not know. */
+interface FoundRun {
+  readonly id: string
+  readonly home: RunHome | undefined
+}
+
+/** Selects the runs of `--last` and `--all`: those of this command's service, or of the one that has them. */
+export async function selectRows(ctx: Context, runs: readonly RunWithId[]): Promise<SelectedRuns> {
+  const isHere = !(await hasNoService(ctx))
+  return inOneSession(
+    ctx,
+    runs.map((run) => ({ id: run.id, home: isHere ? undefined : run })),
+  )
+}
+
+/**
+ * Selects the runs with these ids. Local ones are found without `--local`; others are at this command's service, or, if
+ * none is configured, at their own. Throws `usage` for a run that is elsewhere, and for runs of several services.
+ */
+export async function selectIds(ctx: Context, ids: readonly string[]): Promise<SelectedRuns> {
+  // An address on the command line is used for all ids: the service may have moved.
+  if (ctx.globals.baseUrl !== undefined) return { ctx, ids }
+  // Without a readable journal, no run is known to be elsewhere. Commands that need the journal report its error.
+  const journal = await ctx.journal().catch(() => undefined)
+  if (journal === undefined) return { ctx, ids }
+  const found: FoundRun[] = []
+  const here = await addressOr(ctx)
+  for await (const id of inTurns(ids, ctx.interrupts.first)) {
+    const run = runWithId(ctx, journal, id, here)
+    const isHere = run === undefined || (await flagsFor(ctx, run)).length === 0
+    const isReached = isHere || run.address === LOCAL_ADDRESS || (await hasNoService(ctx))
+    if (!isReached || (!isHere && ctx.sessionOf === undefined)) throw await livesElsewhere(ctx, id, run)
+    found.push({ id, home: isHere ? undefined : run })
+  }
+  return inOneSession(ctx, found)
+}
+
+/** Throws `usage` if the runs are at several services. */
+async function inOneSession(ctx: Context, runs: readonly FoundRun[]): Promise<SelectedRuns> {
+  const here = { address: (await addressOr(ctx)) ?? '', profile: ctx.profileName }
+  const [first] = runs
+  const { home: one = here } = first ?? {}
+  for (const { id, home = here } of runs)
+    if (home.address !== one.address || home.profile !== one.profile)
+      throw usageError(
+        `${first?.id} was created ${placeOf(one)}, and ${id} ${placeOf(home, one)}.`,
+        'Use a separate command for each of them.',
+      )
+  const own = first?.home === undefined ? undefined : ctx.sessionOf?.(first.home)
+  return { ctx: own ?? ctx, ids: runs.map(({ id }) => id) }
+}
+
+/**
+ * Returns the error for a run that this command cannot reach. It names the run's address or profile, and the flag to
+ * use.
+ */
+export async function livesElsewhere(ctx: Context, id: string, run: RunHome): Promise<RushesError> {
+  const address = await addressOr(ctx)
+  const here = address === undefined ? undefined : { address, profile: ctx.profileName }
+  const flags = (await flagsFor(ctx, run)).join(' ')
+  const instead = ctx.globals.local ? ' instead of --local' : ''
+  const notHere = here === undefined || here.address === run.address ? '' : `, not ${placeOf(here)}`
+  return usageError(
+    `${id} was created ${placeOf(run, here)}${notHere}. Nothing was sent.`,
+    ctx.sessionOf === undefined
+      ? `It needs a server that the user starts with \`rushes mcp ${flags}\`${instead}.`
+      : `Use ${flags}${instead}.`,
+  )
+}
+
+/** `other`: at whose address only the profile is another. */
+function placeOf({ address, profile }: RunHome, other?: RunHome): string {
+  if (address === other?.address) return `with the profile ${profile}`
+  return address === LOCAL_ADDRESS ? 'by the local service' : `at ${address}`
+}

@@ -10,7 +10,6 @@ import type { Context } from '../context/context.js'
 import type { Show } from '../flags/delivery.js'
 import { variable } from '../process/io.js'
 import type { RunRecord } from '../terminal/run-json.js'
-import { supportsUtf8 } from '../terminal/style.js'
 import { formFor } from '../terminal/terminal-graphics.js'
 import { linesOf, type PrintOptions } from './print-run.js'
 
@@ -35,8 +34,7 @@ export interface Pictures {
 function obstacleOf({ out, env, stdout, stderr }: Context): string | undefined {
   if (stdout.isTTY !== true || stderr.isTTY !== true) return 'the output does not go to a terminal'
   if (variable(env, 'CI') !== undefined) return 'CI is set'
-  if (out.style.err.level === 0 || env.TERM === 'dumb') return 'colour is off'
-  return supportsUtf8(env) ? undefined : 'the locale does not use UTF-8'
+  return out.style.err.level === 0 || env.TERM === 'dumb' ? 'colour is off' : undefined
 }
 
 /**

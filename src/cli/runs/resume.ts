@@ -42,127 +42,71 @@ const idArguments = (ids: readonly string[]): readonly string[] => [
 /** Maximum number of ids in the command to resume. */
 const MAX_NAMED = 10
 
-/**
- * How to resume many runs. With explicit ids, the same command: `wait --all` misses finished runs, and runs that are
- * not in the journal. `all`: few runs, too, of a command that names none.
- */
-export type ResumeMany = 'all' | 'wait --all' | 'same command' | 'same ids'
+/** How to resume more runs. `wait --all` misses those that have ended, and those that are not in the journal. */
+export type ResumeMany = 'wait --all' | 'same command'
 
-export const resumeManyOf = ({ ids, all = false, label }: RunChoice): ResumeMany =>
-  all && label === undefined ? 'all' : ids.includes('-') ? 'same ids' : 'same command'
-
-export interface UnfinishedOptions {
-  readonly isLocal: boolean
-  /** `download` if the command does not wait. */
-  readonly verb: 'wait' | 'download'
-  /** Returns the command to resume. `all`: every unfinished run at the address. */
-  resume(verb: ResumeVerb, ids: readonly string[] | 'all'): string
-  /** How to resume with more than `MAX_NAMED` runs. */
-  readonly many: ResumeMany
-  /** Whether `wait --all` finds the run. */
-  isRemembered(id: string): boolean
-  /** Position of the run in the command. */
-  positionOf(id: string): number
-}
+export const resumeManyOf = ({ all = false, label }: RunChoice): ResumeMany =>
+  all && label === undefined ? 'wait --all' : 'same command'
 
 /** Why a command no longer waits for a run. `not finished`: it did not wait. */
 export type Left =
-  | { readonly why: 'not finished'; readonly status: string | undefined }
+  | { readonly why: 'not finished' }
   | { readonly why: 'time limit'; readonly timeoutMs: number }
   | { readonly why: 'signal'; readonly reason: Interruption }
 
-/** The runs that a command no longer waits for. */
-export class UnfinishedRuns {
-  readonly #options: UnfinishedOptions
-  readonly #errors = new Set<RushesError>()
-  readonly #groups = new Map<Left['why'], { readonly left: Left; readonly ids: string[] }>()
-
-  constructor(options: UnfinishedOptions) {
-    this.#options = options
-  }
-
-  /** Returns the error of one run. `report` combines the errors of all. */
-  add(id: string, left: Left): RushesError {
-    const ids = this.#groups.get(left.why)?.ids ?? []
-    ids.push(id)
-    this.#groups.set(left.why, { left, ids })
-    const error = unfinishedError(left, [id], this.#options)
-    this.#errors.add(error)
-    return error
-  }
-
-  /** Whether `add` returned the error. */
-  has(error: RushesError): boolean {
-    return this.#errors.has(error)
-  }
-
-  /** Returns one error for each reason, for all of its runs. */
-  report(): readonly RushesError[] {
-    const { positionOf } = this.#options
-    return (['not finished', 'time limit', 'signal'] as const).flatMap((why) => {
-      const group = this.#groups.get(why)
-      if (group === undefined) return []
-      const ids = group.ids.sort((one, other) => positionOf(one) - positionOf(other))
-      return unfinishedError(group.left, ids, this.#options)
-    })
-  }
+export interface LeftOptions {
+  readonly isLocal: boolean
+  /** `download` if the command does not wait. */
+  readonly verb: 'wait' | 'download'
+  readonly many: ResumeMany
+  resume(verb: ResumeVerb, ids: readonly string[] | 'all'): string
 }
 
-/** Adds the hint how to resume, unless the run has ended or is unknown, or the error already has this hint. */
-export function withResumeHint(
-  error: RushesError,
-  { id, state }: Run,
-  resume: UnfinishedOptions['resume'],
-): RushesError {
-  if (error.code === 'wait_timeout' || error.code === 'interrupted') return error
-  const isOver = error.httpStatus === 404 || (state !== undefined && state.phase !== 'running')
-  const hint = [error.hint, ...(isOver ? [] : [`Resume with \`${resume('wait', [id])}\`.`])]
-    .filter((each) => each !== undefined)
-    .join(' ')
-  return error.with({ hint: hint === '' ? undefined : hint, runId: id })
-}
-
-function unfinishedError(left: Left, runs: readonly string[], options: UnfinishedOptions): RushesError {
+/** Returns one error for runs that are left for one reason. */
+export function leftError(left: Left, runs: readonly Run[], options: LeftOptions): RushesError {
   const { isLocal, verb } = options
-  const [only = ''] = runs
-  const [subject, is, was] = runs.length === 1 ? [only, 'is', 'was'] : [`${runs.length} runs`, 'are', 'were']
-  const runId = runs.length === 1 ? only : undefined
+  const [only] = runs.length === 1 ? runs : []
+  const runId = only?.id
+  const subject = runId ?? `${runs.length} runs`
+  const [is, was] = only === undefined ? ['are', 'were'] : ['is', 'was']
   if (left.why === 'signal') {
     const going = `${is} ${isLocal ? 'not finished' : 'still running'}`
     const state = verb === 'download' ? `${was} not downloaded` : going
-    const hint = [resumeHint(runs, options), ...stopHint(runs, options)].join(' ')
-    return interrupted(left.reason, `Interrupted. ${subject} ${state}.`, hint, runId)
-  }
-  if (left.why === 'not finished') {
-    const status = runs.length > 1 || left.status === undefined ? '' : ` (${left.status})`
-    const message = `${subject} ${is} not finished${status} and ${was} not downloaded.`
-    return new RushesError('wait_timeout', message, {
-      hint: resumeHint(runs, { ...options, verb: 'wait' }),
+    return interrupted(
+      left.reason,
+      `Interrupted. ${subject} ${state}.`,
+      howToGoOn(runs, options, true),
       runId,
-    })
+    )
   }
-  const message = stillRunning(subject, left.timeoutMs, isLocal, is)
-  return new RushesError('wait_timeout', message, { hint: resumeHint(runs, options), runId })
+  if (left.why === 'time limit') {
+    const message = stillRunning(subject, left.timeoutMs, isLocal, is)
+    return new RushesError('wait_timeout', message, { hint: howToGoOn(runs, options), runId })
+  }
+  const status = only?.state === undefined ? '' : ` (${only.state.status})`
+  const message = `${subject} ${is} not finished${status} and ${was} not downloaded.`
+  return new RushesError('wait_timeout', message, {
+    hint: howToGoOn(runs, { ...options, verb: 'wait' }),
+    runId,
+  })
 }
 
-/** Runs that were only to be downloaded have ended. Without a command that names the runs, returns no hint. */
-function stopHint(runs: readonly string[], { verb, resume, many }: UnfinishedOptions): readonly string[] {
-  const isNamed = runs.length <= MAX_NAMED
-  if (verb === 'download' || (!isNamed && many !== 'wait --all' && many !== 'all')) return []
-  return [`Stop ${runs.length === 1 ? 'it' : 'them'} with \`${resume('cancel', isNamed ? runs : 'all')}\`.`]
+/** How to resume, and how to stop the runs. Runs that were only to be downloaded have ended. */
+function howToGoOn(runs: readonly Run[], { verb, many, resume }: LeftOptions, mayStop = false): string {
+  // `wait --all` does not find runs that the journal could not take.
+  const isNamed = runs.length <= MAX_NAMED || (many === 'wait --all' && runs[0]?.known?.row === undefined)
+  if (!isNamed && many === 'same command') return 'Resume with the same command.'
+  const ids = isNamed ? runs.map(({ id }) => id) : 'all'
+  const list = isNamed ? '' : ' `rushes list` shows their ids.'
+  const it = runs.length === 1 ? 'it' : 'them'
+  const stop = mayStop && verb === 'wait' ? ` Stop ${it} with \`${resume('cancel', ids)}\`.` : ''
+  return `Resume with \`${resume(isNamed ? verb : 'wait', ids)}\`.${list}${stop}`
 }
 
-function resumeHint(
-  runs: readonly string[],
-  { verb, resume, many, isRemembered }: UnfinishedOptions,
-): string {
-  const [first = ''] = runs
-  const isNamed = many !== 'all' && runs.length <= MAX_NAMED
-  if (isNamed || (many === 'wait --all' && !isRemembered(first)))
-    return `Resume with \`${resume(verb, runs)}\`.`
-  if (many === 'all' || many === 'wait --all')
-    return `Resume with \`${resume('wait', 'all')}\`. \`rushes list\` shows their ids.`
-  return many === 'same ids'
-    ? 'Resume with the same command, and the same ids on standard input.'
-    : 'Resume with the same command.'
+/** Adds the hint how to resume, unless the run has ended or is unknown, or the error already has this hint. */
+export function withResumeHint(error: RushesError, { id, state }: Run, { resume }: LeftOptions): RushesError {
+  if (error.code === 'wait_timeout' || error.code === 'interrupted') return error
+  const isOver = error.httpStatus === 404 || (state !== undefined && state.phase !== 'running')
+  const hint = [error.hint, isOver ? undefined : `Resume with \`${resume('wait', [id])}\`.`]
+  return error.with({ hint: hint.filter(Boolean).join(' ') || undefined, runId: id })
 }

@@ -40,15 +40,16 @@ export async function revisit(
     const files = rows.flatMap((row) => journal.filesOf(row).map(({ path }) => path))
     return delivery.sidecar ? files.flatMap((each) => [each, sidecarOf(each)]) : files
   }
-  checkTarget(ctx, delivery, { runs: ids.length, own })
-  const runs: { readonly run: KnownRun }[] = []
+  checkTarget(delivery, { runs: ids.length, own })
+  const runs: KnownRun[] = []
   for await (const id of inTurns(ids, ctx.interrupts.first)) {
     const row = find(id)
     // Without the key of its provider, for example, its job could not be followed.
     if (row !== undefined && !isFinished(row) && delivery.patience !== 'once') await connection.checkRun?.(id)
-    runs.push({ run: knownRun(id, row) })
+    runs.push(knownRun(id, row))
   }
-  return carryOutRuns(ctx, { connection, delivery, runs, many, observer })
+  const { code } = await carryOutRuns(ctx, { connection, delivery, runs, isFollowed: true, many, observer })
+  return code
 }
 
 /** The `-o` of the command that created the run; undefined once the run has a file. */

@@ -1,6 +1,5 @@
-/** Formats runs as table cells for `list`, `show` and `status`. */
-
-import type { JournalRun } from '../../journal/index.js'
+/** Formats runs as cells and rows of tables, for `list`, `show` and `status`. */
+import type { Journal, JournalRun } from '../../journal/index.js'
 import { writeJson } from '../../protocol/json.js'
 import type { DownloadedFile } from '../../protocol/media.js'
 import { isObject } from '../../protocol/parse.js'
@@ -8,12 +7,16 @@ import { amountText } from '../../protocol/price.js'
 import type { RunState } from '../../protocol/run-state.js'
 import { printable } from '../../protocol/text.js'
 import { formatBytes } from '../../protocol/units.js'
+import type { Context } from '../context/context.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { formatAgo, formatSeconds } from '../terminal/format.js'
-import { isOnDisk } from './journal-rows.js'
+import type { Style } from '../terminal/style.js'
+import { printTable } from '../terminal/table.js'
+import { cutToColumns } from '../terminal/text-width.js'
+import { isOnDisk, isOtherId, MIN_BEGINNING } from './journal-rows.js'
 
 /** Returns the prompt on one line, or the whole input when it has no prompt. */
-export function promptOf({ input }: JournalRun): string {
+function promptOf({ input }: JournalRun): string {
   const prompt = isObject(input) ? input.prompt : undefined
   return printable(typeof prompt === 'string' ? prompt : writeJson(input))
 }
@@ -106,3 +109,52 @@ function fileText(file: DownloadedFile, sizeOf: DetailsOptions['sizeOf']): strin
 /** Cells: id, status, and the URLs or files separated by spaces. */
 export const statusCells = ({ id, status }: RunState, locations: readonly string[]): readonly string[] =>
   [id, status, locations.join(' ')].map(printable)
+
+const HEADER = ['RUN', 'STATUS', 'NAME', 'KIND', 'MODEL', 'AGE', 'WHERE', 'LABELS', 'PROMPT']
+/** Shown if they fit, the most important one first. */
+const OPTIONAL = ['NAME', 'WHERE', 'MODEL', 'KIND', 'LABELS']
+/** Maximum width of names and labels. */
+const MAX_TEXT_COLUMNS = 24
+
+/** Prints the runs of the journal as a table for a terminal. */
+export function printRuns(ctx: Context, journal: Journal, runs: readonly JournalRun[]): void {
+  const { out, clock } = ctx
+  const length = Math.max(...runs.map(({ id }) => (id === undefined ? 0 : uniqueLength(journal, id))))
+  const cut = (text: string) => cutToColumns(printable(text), MAX_TEXT_COLUMNS)
+  const hasPlaces = new Set(runs.map(({ address }) => address)).size > 1
+  const rows = runs.map((run) => {
+    const { id, key = '', status, kind = '', model, address, name = '', labels, createdAtMs } = run
+    return [
+      printable(id?.slice(0, length) ?? key),
+      colourOf(run, out.style.out)(printable(status)),
+      cut(name),
+      kind,
+      printable(model),
+      formatAgo(clock.now() - createdAtMs).replace(' ago', ''),
+      hasPlaces ? printable(address.replace(/^https?:\/\//, '')) : '',
+      cut(labels.join(', ')),
+      promptOf(run),
+    ]
+  })
+  printTable(out, HEADER, rows, { optional: OPTIONAL, isCut: true })
+}
+
+/**
+ * Length at which the beginning of the id names the run, and begins no other id of the journal. Only the ids beside it can
+ * share more.
+ */
+function uniqueLength(journal: Journal, id: string): number {
+  const lengths = journal.idsBeside(id).map((other) => {
+    let common = 0
+    while (common < id.length && id[common] === other[common]) common++
+    return common + 1
+  })
+  const length = Math.max(MIN_BEGINNING, ...lengths)
+  return isOtherId(id.slice(0, length), id) ? id.length : length
+}
+
+function colourOf({ phase }: JournalRun, style: Style): (text: string) => string {
+  if (phase === 'succeeded') return style.green
+  if (phase === 'failed') return style.red
+  return phase === 'unconfirmed' ? style.yellow : (text) => text
+}

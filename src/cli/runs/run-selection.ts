@@ -11,8 +11,7 @@ import type { Context } from '../context/context.js'
 import { labelFilter, labelsOf } from '../flags/labels.js'
 import { choiceOption, orList } from '../flags/values.js'
 import { readIds } from '../process/io.js'
-import { allUnfinished, idsNamed, lastRun } from './journal-rows.js'
-import { type SelectedRuns, selectIds, selectRows } from './where.js'
+import { allUnfinished, idsNamed, lastRun, type SelectedRuns, selectIds, selectRows } from './journal-rows.js'
 
 export interface RunChoice {
   /** Ids as typed. `-` means that the ids are read from standard input. */
@@ -85,17 +84,13 @@ export async function selectRuns(ctx: Context, choice: RunChoice): Promise<Selec
   return selectRows(ctx, runs)
 }
 
-export interface SpendFilter {
-  /** Whether only runs of the working folder, or only runs of the current service, are selected. */
+export interface FilterOptions {
+  readonly limit: string
+  /** Whether only runs of the working folder are selected. */
   readonly here?: boolean
-  readonly service?: boolean
   /** Duration: selects runs that are not older than it. */
   readonly since?: string
   readonly label?: readonly string[]
-}
-
-export interface FilterOptions extends SpendFilter {
-  readonly limit: string
   /** Path of a manifest. */
   readonly manifest?: string | undefined
   readonly status?: string
@@ -106,7 +101,6 @@ export interface FilterOptions extends SpendFilter {
 }
 
 export const hereOption = (): Option => new Option('--here', 'Only runs of this folder and those below it')
-export const serviceOption = (): Option => new Option('--service', 'Only runs of the current service')
 export const sinceOption = (): Option =>
   new Option('--since <duration>', 'Only runs created within this time: 2d, 12h, 30m')
 
@@ -114,7 +108,6 @@ export function addFilterOptions(command: Command, defaults: { readonly limit: s
   return command
     .addOption(new Option('--limit <n>', 'Show the newest N; 0 for all').default(defaults.limit))
     .addOption(hereOption())
-    .addOption(serviceOption())
     .addOption(new Option('--status <status>', 'Only runs with this status, such as unconfirmed'))
     .addOption(choiceOption('--kind <kind>', 'Only runs of this kind: video, image', KINDS))
     .addOption(new Option('--model <provider/name>', 'Only runs of this model'))
@@ -135,7 +128,7 @@ export async function filterOf(ctx: Context, options: FilterOptions): Promise<Li
   const timeBefore = (text: string | undefined, flag: string): number | undefined =>
     text === undefined ? undefined : clock.now() - parseDuration(text, flag, 'Examples: 2d, 12h, 30m.')
   if (options.status !== undefined) await checkStatus(ctx, options.status)
-  const isCurrentOnly = options.service === true || globals.local || globals.baseUrl !== undefined
+  const isCurrentOnly = globals.local || globals.baseUrl !== undefined
   return {
     limit: limitOf(options.limit),
     address: isCurrentOnly ? await ctx.address() : undefined,

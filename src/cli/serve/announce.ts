@@ -1,13 +1,8 @@
 /** The lines that `rushes serve` prints when it starts to listen. */
-import { messageOf } from '../../errors.js'
-import { withTimeout } from '../../host/abort.js'
 import { quoteWord, variableLine } from '../../host/shell.js'
-import { addTo } from '../../protocol/lists.js'
 import { KINDS, type ModelDocument } from '../../protocol/models.js'
-import { printable } from '../../protocol/text.js'
 import { isOnAllAddresses } from '../../service/http/listening.js'
-import type { ModelSetEngine } from '../../service/models/model-set.js'
-import { defaultDocument, type ServedModel } from '../../service/models/served-model.js'
+import { defaultDocument } from '../../service/models/served-model.js'
 import type { NodeRole } from '../../service/rules/names.js'
 import { nameOf } from '../../service/store/postgres/connection-errors.js'
 import { type ConsoleStart, linkPath } from '../../service/web/sessions.js'
@@ -92,38 +87,6 @@ export function announce({ out }: Context, announcement: Announcement): void {
           `Create a new one with \`rushes admin key create --account default${admin}\`.`
       : 'The API key is shown only once. Then try `rushes run image "a fox"`.',
   )
-}
-
-const ACCOUNT_TIMEOUT_MS = 10_000
-
-/** Prints which account pays for the runs of each engine that costs money. */
-export async function printPayers(
-  { out, clock, interrupts }: Context,
-  models: readonly ServedModel[],
-  engine: ModelSetEngine,
-): Promise<void> {
-  const namesByPayer = new Map<string, string[]>()
-  for (const { document } of models) {
-    const payer = engine.describePayer(document.name)
-    if (payer !== undefined)
-      addTo(namesByPayer, `(${engine.describeEngine(document.name)}): ${payer}`, document.name)
-  }
-  for (const [payer, names] of namesByPayer) {
-    const [first = ''] = names
-    const options = { timeoutMs: ACCOUNT_TIMEOUT_MS, reason: () => new Error('no response'), clock }
-    // Of other servers, the answer is a list of models.
-    const account = /^\((fal|replicate) /.test(payer)
-      ? await withTimeout((signal) => engine.checkModel(first, signal), {
-          ...options,
-          signal: interrupts.first,
-        }).catch(messageOf)
-      : undefined
-    if (interrupts.first.aborted) return
-    const more = names.length > 1 ? ` and ${names.length - 1} more` : ''
-    out.note(
-      `${first}${more} ${payer}${account === undefined ? '' : `: ${printable(account).replace(/\.$/, '')}`}.`,
-    )
-  }
 }
 
 const consoleBase = ({ url, publicUrl }: ConsoleAnnouncement): string => publicUrl ?? url

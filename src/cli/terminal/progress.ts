@@ -10,7 +10,6 @@ import { variable } from '../process/io.js'
 import { plural, statusText } from './format.js'
 import type { Terminal } from './output.js'
 import type { Board, TransferProgress } from './spinner.js'
-import { signsFor, supportsUtf8 } from './style.js'
 
 export interface Progress {
   /** `name`: the name of the run in a manifest. `detail`: how far the run is, for example `40 %`. */
@@ -94,14 +93,13 @@ export function stillWaitingLine(
 }
 
 async function drawSpinner(
-  { clock, out, stderr, env, rateLimitedForMs }: ProgressTerminal,
+  { clock, out, stderr, rateLimitedForMs }: ProgressTerminal,
   board: Board,
 ): Promise<Drawing> {
-  const [{ default: ora }, { addedRows, rowsText, spinnerText }] = await Promise.all([
+  const [{ default: ora }, { rowsText, spinnerText }] = await Promise.all([
     import('ora'),
     import('./spinner.js'),
   ])
-  const terminal = stderr as NodeJS.WriteStream
   const startedAtMs = clock.monotonic()
   const currentText = () => {
     // After a 429, which means that another program uses the same key.
@@ -109,40 +107,23 @@ async function drawSpinner(
     const activity = heldMs > 0 ? `rate limited, retrying in ${Math.ceil(heldMs / 1_000)} s` : board.activity
     return spinnerText({ ...board, activity }, clock.monotonic() - startedAtMs, stderr.columns)
   }
-  let drawn = ''
-  const signs = signsFor(env)
   const spinner = ora({
-    stream: terminal,
+    stream: stderr as NodeJS.WriteStream,
     // Otherwise ora would read standard input, which may contain a prompt.
     discardStdin: false,
     color: out.style.err.level === 0 ? false : 'cyan',
-    ...(supportsUtf8(env) ? {} : { spinner: 'line' }),
     // ora calls this first for each frame, so it also sets the text to fit the current width.
     prefixText() {
-      const { text, time } = currentText()
-      spinner.text = signs(text)
-      const rows = signs(rowsText(board, stderr))
-      drawn = `${rows} - ${spinner.text} ${time}`
-      return rows
+      spinner.text = currentText().text
+      return rowsText(board, stderr)
     },
-    suffixText: () => out.style.err.dim(signs(currentText().time)),
+    suffixText: () => out.style.err.dim(currentText().time),
   })
-  /**
-   * Clears the spinner and its wrapped lines. When the window becomes narrower, drawn lines wrap, and ora clears too
-   * few rows.
-   */
-  const clearWrapped = () => {
-    const rows = addedRows(drawn, stderr.columns)
-    spinner.clear()
-    if (rows > 0) stderr.write(`\u001b[${rows}A\u001b[J`)
-  }
   spinner.start()
-  terminal.on('resize', clearWrapped)
   out.setAside(() => spinner.clear())
   return {
     changed() {},
     end() {
-      terminal.off('resize', clearWrapped)
       out.setAside(() => {})
       spinner.stop()
     },

@@ -76,14 +76,6 @@ export function spinnerText(board: Board, elapsedMs: number, columns = DEFAULT_C
     : { text: cutToColumns(textOf(board), left), time }
 }
 
-/** Returns the number of rows that wrapping adds to the text in a window of `columns`. */
-export function addedRows(text: string, columns = DEFAULT_COLUMNS): number {
-  if (columns < 1) return 0
-  return text
-    .split('\n')
-    .reduce((sum, line) => sum + Math.max(0, Math.ceil(columnsOf(line) / columns) - 1), 0)
-}
-
 function textOf({ statuses, detail, runs, ended, activity, amounts }: Board): string {
   const doing = amounts.size === 0 ? activity : transferText([...amounts.values()])
   const [id = ''] = statuses.keys()

@@ -8,8 +8,8 @@ type Row = readonly string[]
 interface TableOptions {
   /** Titles of the columns that are shown only if they fit, the most important one first. */
   readonly optional?: readonly string[]
-  /** Shortens the last column, and ends it with this sign. Without it, the words of the last column are wrapped. */
-  readonly cut?: string
+  /** Whether the last column is shortened. Without it, its words are wrapped. */
+  readonly isCut?: boolean
 }
 
 /** Format of the rows of a `list` command. */
@@ -53,7 +53,7 @@ function alignedLines(
   header: Row,
   rows: readonly Row[],
   limit: number,
-  { optional = [], cut }: TableOptions,
+  { optional = [], isCut = false }: TableOptions,
 ): readonly string[] {
   const table = header.length === 0 ? rows : [header, ...rows]
   const widths = (table[0] ?? []).map((_, at) => Math.max(...table.map((row) => columnsOf(row[at] ?? ''))))
@@ -68,15 +68,15 @@ function alignedLines(
     if (fits(more, COMFORTABLE_COLUMNS)) shown = more
   }
   const isCramped = !fits(shown, MIN_LAST_COLUMNS)
-  if (isCramped && cut !== undefined) shown = shown.slice(0, -1)
+  if (isCramped && isCut) shown = shown.slice(0, -1)
   const room = isCramped ? Number.POSITIVE_INFINITY : limit - before(shown)
   // Padded rows that wrap are harder to read than rows without columns.
-  const isPadded = !isCramped || cut !== undefined
+  const isPadded = !isCramped || isCut
   const padded = (cell: string, at: number) =>
     cell + ' '.repeat(isPadded ? (widths[at] ?? 0) - columnsOf(cell) : 0)
   return table.flatMap((row) => {
     const last = row[shown.at(-1) ?? 0] ?? ''
-    const lines = cut === undefined ? wrapWords(last, room) : [cutToColumns(last, room, cut)]
+    const lines = isCut ? [cutToColumns(last, room)] : wrapWords(last, room)
     return lines.map((text, line) =>
       [...shown.slice(0, -1).map((at) => padded(line === 0 ? (row[at] ?? '') : '', at)), text]
         .join(' '.repeat(GAP))

@@ -3,8 +3,8 @@ import stringWidth from 'string-width'
 
 export const columnsOf = (text: string): number => stringWidth(text)
 
-/** Shortens a text to `maxColumns`. A shortened text ends with the sign. */
-export function cutToColumns(text: string, maxColumns: number, sign = '…'): string {
+/** Shortens a text to `maxColumns`. A shortened text ends with `…`. */
+export function cutToColumns(text: string, maxColumns: number): string {
   if (columnsOf(text) <= maxColumns) return text
   let kept = ''
   let width = 0
@@ -13,5 +13,5 @@ export function cutToColumns(text: string, maxColumns: number, sign = '…'): st
     if (width > maxColumns - 1) break
     kept += segment
   }
-  return kept + sign
+  return `${kept}…`
 }

@@ -136,8 +136,8 @@ export interface Engine {
    */
   limitMs?(model: string): number | undefined
   /**
-   * Asks the engine's server for its version and models, for the start of `rushes serve`. Resolves with a few words, such as
-   * `stable-diffusion.cpp, model sd-cpp-local`; rejects with the problem. Starts no job. Undefined: it has no server.
+   * Asks the provider whether the key is valid. Resolves with a few words, such as `account acme`; rejects with the problem.
+   * Undefined: the engine has no provider.
    */
   check?(signal: AbortSignal): Promise<string>
   /**

@@ -1,5 +1,5 @@
-/** Reads the documents of a file, YAML or JSON, with the position of every value. */
-import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, visit } from 'yaml'
+/** Reads the documents of a file, YAML or JSON. Problems have the path of their value, and those of the text a line. */
+import { isScalar, type Node, visit } from 'yaml'
 import { type RushesError, usageError } from '../../errors.js'
 import { parseYamlDocuments, type YamlDocument } from '../../host/yaml.js'
 import { integerOf } from '../../protocol/json.js'
@@ -8,10 +8,6 @@ import { printable, shortened } from '../../protocol/text.js'
 
 export interface SourceProblem {
   readonly file: string
-  /** Counted from 1. */
-  readonly line: number
-  /** Counted from 1. */
-  readonly column: number
   readonly message: string
 }
 
@@ -19,7 +15,7 @@ export interface SourceDocument {
   readonly value: unknown
   /** Path of the file, as it is shown. */
   readonly file: string
-  /** Reports a problem at a path of the document, or at the nearest key that the file has. */
+  /** Reports a problem at a path of the document. */
   readonly report: ReportProblem
 }
 
@@ -40,8 +36,7 @@ export function problemsError(has: string, problems: readonly SourceProblem[], e
   )
 }
 
-export const problemText = ({ file, line, column, message }: SourceProblem): string =>
-  `${printable(file)}:${line}:${column}: ${message}`
+const problemText = ({ file, message }: SourceProblem): string => `${printable(file)}: ${message}`
 
 /**
  * Returns the documents of a file: one, a list of them, or several that are separated by `---`. `problem` gets the errors of
@@ -52,18 +47,14 @@ export function readDocuments(
   file: string,
   problem: (problem: SourceProblem) => void,
 ): readonly SourceDocument[] {
-  const lines = new LineCounter()
-  lines.addNewLine(0)
-  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) lines.addNewLine(at + 1)
-  const reportAt = (offset: number, message: string) => {
-    const { line, col: column } = lines.linePos(offset)
-    problem({ file, line, column, message })
-  }
+  const report = (message: string) => problem({ file, message })
+  const reportAt = (offset: number, message: string) =>
+    report(`line ${text.slice(0, offset).split('\n').length}: ${message}`)
   // Tabs can begin a line in JSON, and not in YAML.
   const isJson = /^\s*[[{]/.test(text)
   const parsed = parseYamlDocuments(isJson ? text.replaceAll('\t', ' ') : text, MAX_DEPTH, { merge: true })
   if (parsed === undefined) {
-    reportAt(0, `the file is nested more than ${MAX_DEPTH} levels deep`)
+    report(`the file is nested more than ${MAX_DEPTH} levels deep`)
     return []
   }
   // The first error has led to the others, in all documents of the text.
@@ -73,22 +64,14 @@ export function readDocuments(
     reportAt(pos[0] ?? 0, uncapitalized(message))
     return []
   }
-  const documents = parsed.flatMap((document): readonly SourceDocument[] => {
-    const { contents } = document
-    if (isEmpty(document)) return []
-    const value = plainValue(document, reportAt)
-    if (value === undefined) return []
-    const source = (own: unknown, start: DocumentPath): SourceDocument => ({
-      ...{ value: own, file },
-      report: (path, message) =>
-        reportAt(offsetOf(document, [...start, ...path]), `${labelOf(path, message)}${message}`),
-    })
-    return isSeq(contents) && Array.isArray(value)
-      ? value.map((each, index) => source(each, [index]))
-      : [source(value, [])]
-  })
-  if (parsed.every(isEmpty)) reportAt(0, 'the file has no document')
-  return documents
+  const written = parsed.filter((document) => !isEmpty(document))
+  if (written.length === 0) report('the file has no document')
+  const values = written.flatMap((document) => plainValue(document, reportAt) ?? [])
+  return values.map((value, index) => ({
+    ...{ value, file },
+    report: (path, message) =>
+      report(`${values.length > 1 ? `document ${index + 1}: ` : ''}${labelOf(path, message)}${message}`),
+  }))
 }
 
 const isEmpty = ({ contents }: YamlDocument): boolean =>
@@ -131,27 +114,6 @@ function plainValue(document: YamlDocument, reportAt: (offset: number, message: 
     report(document.range[0], (error as Error).message)
     return undefined
   }
-}
-
-/** Returns where the key of a path is, or the last key of the path that the file has. */
-function offsetOf(document: YamlDocument, path: DocumentPath): number {
-  let node: unknown = document.contents
-  let offset = document.contents?.range?.[0] ?? 0
-  for (const step of path) {
-    if (isAlias(node)) node = node.resolve(document)
-    let key: unknown
-    if (isSeq(node)) {
-      key = node.items[Number(step)]
-      node = key
-    } else if (isMap(node)) {
-      const pair = node.items.find((each) => isScalar(each.key) && String(each.key.value) === String(step))
-      key = pair?.key
-      node = pair?.value
-    }
-    if (key === undefined) break
-    offset = (key as Node).range?.[0] ?? offset
-  }
-  return offset
 }
 
 /**

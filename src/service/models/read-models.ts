@@ -38,7 +38,7 @@ export function readModels({ path, ...options }: ReadModelsOptions): readonly Mo
   const files = filesAt(path)
   const sources = files.flatMap((file) => {
     const text = readTextFile(file, MAX_FILE_MIB, (reason) =>
-      found.push({ file, line: 1, column: 1, message: `the file ${reason}` }),
+      found.push({ file, message: `the file ${reason}` }),
     )
     return text === undefined ? [] : readDocuments(text, file, (problem) => found.push(problem))
   })
@@ -49,9 +49,7 @@ export function readModels({ path, ...options }: ReadModelsOptions): readonly Mo
   const models = described.flatMap(({ source, document }) => readModel(source, document, options) ?? [])
   if (found.length > 0) {
     const order = (one: SourceProblem, other: SourceProblem) =>
-      files.indexOf(one.file) - files.indexOf(other.file) ||
-      one.line - other.line ||
-      one.column - other.column
+      files.indexOf(one.file) - files.indexOf(other.file)
     throw problemsError(`The models in ${shownPath(path)} have`, found.toSorted(order))
   }
   return models

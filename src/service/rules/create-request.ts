@@ -172,6 +172,10 @@ function checkInputBounds(document: ModelDocument, input: ModelInput): void {
     if (!/^https?:\/\//i.test(text) || !URL.canParse(text))
       refuse(`input.${placeText(source)} is not an http(s) or data: URL.`)
   }
+  // JSON allows numbers of any size: 1e999 is parsed as Infinity, and would be stored as null.
+  for (const [name, value] of Object.entries(input))
+    if (value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY)
+      refuse(`input.${shortened(name)} is a number outside the range of ±${Number.MAX_VALUE}.`)
   const others = Object.entries(input).filter(
     ([name]) => !media.includes(name) && !(hasPrompt && name === 'prompt'),
   )

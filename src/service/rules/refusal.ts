@@ -1,5 +1,4 @@
 /** Reasons to refuse a request. The rules throw a `Refusal`, and http/error-responses.ts sends it. */
-import { MAX_ACTIVE_KEYS } from '../../protocol/credentials.js'
 import { PROBLEMS, type ProblemCode } from '../../protocol/problems.js'
 
 /** Errors that the published API does not define, sent in its error format. */
@@ -11,10 +10,6 @@ const FURTHER = {
   foreign_origin: { status: 403, cause: 'The request comes from another website.' },
   https_required: { status: 403, cause: 'Signing in needs HTTPS, except on this machine.' },
   account_banned: { status: 403, cause: 'The account is banned.' },
-  too_many_keys: {
-    status: 409,
-    cause: `The account has ${MAX_ACTIVE_KEYS} active API keys, and can have no more. Disable one that is not used any more.`,
-  },
   not_found: { status: 404, cause: 'Not found.' },
   gone: { status: 410, cause: 'This output was removed.' },
   range_not_satisfiable: { status: 416, cause: 'The requested range is outside the file.' },

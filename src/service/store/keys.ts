@@ -1,8 +1,6 @@
 /** API keys, of which only the SHA-256 (hex) is stored. */
-import { MAX_ACTIVE_KEYS } from '../../protocol/credentials.js'
 import type { KeyRecord } from '../rules/key-checks.js'
 import type { KeyTerms } from '../rules/key-terms.js'
-import { Refusal } from '../rules/refusal.js'
 import { keyOf, termColumns } from './rows.js'
 import {
   checkSession,
@@ -53,36 +51,23 @@ const FIND_KEY = `
 export function createKeyStore(database: Database) {
   const { transaction, snapshot, get, run, dialect } = database
 
-  /** Locks the account, so that its keys are counted and added, or enabled, one after the other. */
-  const lockAccount = (tx: Transaction, id: number) =>
-    tx.get(`SELECT id FROM accounts WHERE id = :id${dialect.lock()}`, { id })
-
-  /** Throws `Refusal` (409) if the account has `MAX_ACTIVE_KEYS` active keys. */
-  async function checkActiveKeys(tx: Transaction, accountId: number): Promise<void> {
-    const active = 'SELECT count(*) AS active FROM keys WHERE account_id = :accountId AND NOT disabled'
-    if (Number((await tx.get(active, { accountId }))?.active) >= MAX_ACTIVE_KEYS)
-      throw new Refusal('too_many_keys')
-  }
-
   async function insertKey(tx: Transaction, { accountId, hash, prefix, nowMs, ...terms }: NewKey) {
     const row = { account_id: accountId, hash, prefix, created_at: nowMs, ...termColumns(terms) }
     return Number((await tx.get(...insert('keys', row, { after: 'RETURNING id' })))?.id)
   }
 
   return {
-    /** Returns the id. Throws `Refusal` (409 `too_many_keys`) if the account has `MAX_ACTIVE_KEYS`. */
+    /** Returns the id. */
     addKey: ({ by, ...key }: NewKey): Promise<number> =>
       transaction(async (tx) => {
         await checkSession(tx, dialect, by)
-        await lockAccount(tx, key.accountId)
-        if (key.disabled !== true) await checkActiveKeys(tx, key.accountId)
         return await insertKey(tx, key)
       }),
     /** Adds the key only if the store has no key. Returns whether the key was added. */
     addFirstKey: (key: NewKey): Promise<boolean> =>
       transaction(async (tx) => {
         // Nodes that start at the same time add the first key of the same account.
-        await lockAccount(tx, key.accountId)
+        await tx.get(`SELECT id FROM accounts WHERE id = :id${dialect.lock()}`, { id: key.accountId })
         if ((await tx.get('SELECT id FROM keys LIMIT 1')) !== undefined) return false
         await insertKey(tx, key)
         return true
@@ -102,23 +87,13 @@ export function createKeyStore(database: Database) {
       const rows = await snapshot((read) => read.all(`${KEYS} ${where} ORDER BY keys.id`, of))
       return rows.map((row) => keyOf<KeyDetails>(row))
     },
-    /**
-     * Sets every term that `terms` contains, even if its value is undefined. Returns false if the key does not exist. Throws
-     * `Refusal` (409) if the account has too many active keys to enable one.
-     */
+    /** Sets every term that `changes` contains, even if its value is undefined. Returns false if the key does not exist. */
     changeKey: (id: number, changes: Partial<KeyTerms>, by?: SessionProof): Promise<boolean> =>
       repeatable(database, async (tx) => {
         await checkSession(tx, dialect, by)
-        const owner = await tx.get('SELECT account_id FROM keys WHERE id = :id', { id })
-        if (owner === undefined) return false
-        const accountId = Number(owner.account_id)
-        // Locks the account before the key, in the same order as creates, to avoid a deadlock.
-        await lockAccount(tx, accountId)
         const row = await tx.get(`${KEYS} WHERE keys.id = :id${dialect.lock('keys')}`, { id })
         if (row === undefined) return false
-        const key = keyOf<KeyDetails>(row)
-        if (key.disabled && changes.disabled === false) await checkActiveKeys(tx, accountId)
-        await tx.run(...update('keys', id, termColumns({ ...key, ...changes })))
+        await tx.run(...update('keys', id, termColumns({ ...keyOf<KeyDetails>(row), ...changes })))
         return true
       }),
     /** Never moves the time back, because several nodes record the use of the same key. */

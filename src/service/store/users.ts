@@ -51,16 +51,12 @@ export interface NewSession extends NewToken {
   readonly userAgent: string | undefined
 }
 
-/** The fields for a response about a session. */
-export interface CurrentSession {
+export interface SessionRecord {
+  readonly id: number
   readonly hash: string
   readonly user: UserRecord
   readonly fromLink: boolean
   readonly expiresAtMs: number
-}
-
-export interface SessionRecord extends CurrentSession {
-  readonly id: number
   readonly address: string | undefined
   readonly userAgent: string | undefined
   readonly createdAtMs: number

@@ -152,7 +152,7 @@ export function addPictureRoutes(app: FastifyInstance, site: Site): void {
     const closed = new AbortController()
     reply.raw.once('close', () => closed.abort(new Refusal('bad_request', 'The connection was closed.')))
     const [run] = await store.findRuns([request.params.id], site.account(request))
-    if (run === undefined) throw new Refusal('run_not_found')
+    if (run === undefined || thumbnails === undefined) throw new Refusal('run_not_found')
     try {
       const { etag, read } = await thumbnails.find(run)
       const bytes = isKnownTag(request.headers, etag) ? undefined : await read(closed.signal)
@@ -217,7 +217,7 @@ function shownRun({ options }: Site, run: ListedRun): ShownRun {
       }),
     })),
     thumbnail:
-      options.hasThumbnails && picture !== undefined && picture === run.outputs[0]
+      options.thumbnails !== undefined && picture !== undefined && picture === run.outputs[0]
         ? `/runs/${run.id}/thumbnail`
         : undefined,
   }

@@ -14,7 +14,7 @@ import { invalidInput, Refusal, refusalSaying } from '../rules/refusal.js'
 import { hashOfKey, newSecret } from '../rules/secrets.js'
 import type { Store } from '../store/index.js'
 import type { SessionProof } from '../store/sql.js'
-import type { CurrentSession, SessionRecord, UserRecord } from '../store/users.js'
+import type { SessionRecord, UserRecord } from '../store/users.js'
 
 export const SESSION_MS = 7 * 24 * 3_600_000
 /** Minimum time between two extensions of a session: every use extends it, but not every request may write. */
@@ -36,7 +36,7 @@ export interface Sender {
 
 export interface BegunSession {
   readonly token: string
-  readonly record: CurrentSession
+  readonly record: SessionRecord
 }
 
 interface FoundSession {
@@ -105,7 +105,7 @@ export class Sessions {
   }
 
   /** Throws `Refusal`: 400, 401, 429, 503. */
-  async setPassword(sender: Sender, password: string, current: string | undefined): Promise<CurrentSession> {
+  async setPassword(sender: Sender, password: string, current: string | undefined): Promise<SessionRecord> {
     const { store, passwords } = this.#options
     const { session } = sender
     // Not by email: strangers who try the email's password must not prevent the user from changing it.
@@ -136,7 +136,7 @@ export class Sessions {
   }
 
   /** The session as the endpoints answer it. */
-  async describe(session: CurrentSession): Promise<object> {
+  async describe(session: SessionRecord): Promise<object> {
     const account = await this.#options.store.findAccount(session.user.accountId)
     // A user's account cannot be removed, so the user and the session were removed.
     if (account === undefined) throw new Refusal('not_signed_in')
@@ -173,11 +173,15 @@ export class Sessions {
     const { store, clock } = this.#options
     const token = newSecret()
     const nowMs = clock.now()
-    const begun = { hash: hashOfKey(token), fromLink, expiresAtMs: nowMs + SESSION_MS }
+    const hash = hashOfKey(token)
     const userAgent = sender.userAgent && shortened(printable(sender.userAgent), MAX_USER_AGENT_LENGTH)
-    await store.addSession({ ...begun, userId: user.id, address: sender.address, userAgent, nowMs })
+    const begun = { hash, userId: user.id, fromLink, nowMs, expiresAtMs: nowMs + SESSION_MS }
+    await store.addSession({ ...begun, address: sender.address, userAgent })
     if (sender.session !== undefined) await store.endSession(sender.session.hash)
-    return { token, record: { ...begun, user } }
+    const record = await store.findSession(hash, nowMs)
+    // The user was removed.
+    if (record === undefined) throw new Refusal('not_signed_in')
+    return { token, record }
   }
 
   /** Does not wait for the write: a database that cannot be written can still be read. */

@@ -3,15 +3,12 @@ import { gzipSync } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Frame, linkTo, MessagePage, renderPage, renderPart } from '../../console/index.js'
 import type { Clock } from '../../host/clock.js'
-import type { ModelDocument } from '../../protocol/models.js'
 import type { Storage } from '../files/contract.js'
-import type { Endpoints } from '../http/endpoints.js'
+import type { ApiRoutes } from '../http/api-routes.js'
 import { refusalOf, sendRefusal } from '../http/error-responses.js'
-import type { BaseUrl } from '../http/listening.js'
-import { type BodyMemory, bodyOf } from '../http/request-body.js'
+import { bodyOf } from '../http/request-body.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
 import type { Store } from '../store/index.js'
-import type { RenderState } from '../store/run.js'
 import type { SessionProof } from '../store/sql.js'
 import type { SessionRecord } from '../store/users.js'
 import { type AssetFiles, acceptsGzip } from './assets.js'
@@ -19,23 +16,15 @@ import type { Sessions } from './sessions.js'
 import type { Thumbnails } from './thumbnails.js'
 import { visitorOf } from './visitor.js'
 
-export interface SiteOptions {
+export interface SiteOptions extends ApiRoutes {
   readonly store: Store
-  readonly endpoints: Endpoints
   readonly storage: Pick<Storage, 'files'>
   readonly sessions: Sessions
-  readonly thumbnails: Thumbnails
-  readonly hasThumbnails: boolean
-  readonly models: readonly ModelDocument[]
+  /** Undefined: the list of runs shows full-size pictures. */
+  readonly thumbnails: Thumbnails | undefined
   readonly assets: AssetFiles
-  readonly bodyMemory: BodyMemory
-  readonly logPrompts: boolean
   readonly clock: Clock
   readonly publicUrl: string | undefined
-  /** Base of all URLs of the service, without a trailing slash. */
-  readonly baseUrl: BaseUrl
-  /** Returns the progress of a run that this process renders, if it reports any. */
-  renderStateOf(id: string): RenderState | undefined
   /** Origin of images and videos if they are in a bucket; undefined if the service sends them. */
   outputsOrigin(): Promise<string | undefined>
   onError(error: unknown): void

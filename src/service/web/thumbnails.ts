@@ -40,8 +40,8 @@ export interface Thumbnails {
 
 interface ThumbnailsOptions {
   readonly files: FileStore
-  /** Makes one file from the picture at `input.path`. If undefined, no run has a thumbnail. */
-  readonly engine: Engine | undefined
+  /** Makes one file from the picture at `input.path`. */
+  readonly engine: Engine
   readonly clock: Clock
   onError(error: unknown): void
 }
@@ -68,7 +68,7 @@ export function createThumbnails({ files, engine, clock, onError }: ThumbnailsOp
     throw noThumbnail()
   }
 
-  async function make(engine: Engine, output: StoredOutput, file: FoundFile): Promise<Uint8Array> {
+  async function make(output: StoredOutput, file: FoundFile): Promise<Uint8Array> {
     const folder = await makeOwnFolder(tmpdir(), 'rushes-thumbnail-')
     const work = async (signal: AbortSignal) => {
       const path =
@@ -89,15 +89,14 @@ export function createThumbnails({ files, engine, clock, onError }: ThumbnailsOp
   return {
     async find({ outputs }) {
       const output = pictureOf(outputs)
-      if (output === undefined || engine === undefined)
-        throw refusalSaying('not_found', 'This run has no picture.')
+      if (output === undefined) throw refusalSaying('not_found', 'This run has no picture.')
       const file = await files.find(outputKey(output))
       if (file === undefined) throw new Refusal('gone')
       return {
         etag: `"${output.sha256}-thumbnail"`,
         async read(signal) {
           if (file.bytes > MAX_BYTES) throw noThumbnail()
-          return await slots.use(async () => await make(engine, output, file).catch(refuse), { signal })
+          return await slots.use(async () => await make(output, file).catch(refuse), { signal })
         },
       }
     },

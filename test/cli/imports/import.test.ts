@@ -54,6 +54,8 @@ describe('an import from OpenRouter', () => {
       resolution: { type: 'enum', values: ['1K', '2K'] },
       n: { type: 'range', min: 1, max: 4 },
       output_compression: { type: 'range', min: 0, max: 100 },
+      // It takes one: a whole number.
+      seed: { type: 'boolean' },
     },
   }
   const lists = (): Parameters<typeof createHostedApis> => [
@@ -143,6 +145,9 @@ describe('an import from OpenRouter', () => {
             type: integer
             minimum: 0
             maximum: 100
+          seed:
+            type: integer
+            minimum: 0
       "
     `)
   })
@@ -227,15 +232,16 @@ describe('an import from OpenRouter', () => {
 })
 
 describe('an import from fal', () => {
-  it('prints a command with all parameters that the model requires', async () => {
+  it.each([
+    ['fal-first-and-last-frame', '-i picture.png --end-image-url <value>'],
+    ['fal-elements-with-pictures', `--input '{"elements": …}'`],
+  ])('prints a command with all parameters that %s requires', async (name, words) => {
     const { home, run } = placeWith()
-    const real = join(import.meta.dirname, '../../engines/real-schemas/fal-first-and-last-frame.json')
+    const real = join(import.meta.dirname, `../../engines/real-schemas/${name}.json`)
     const path = join(home, 'schema.json')
     writeFileSync(path, writeJson((readJson(readFileSync(real, 'utf8')) as { schema: unknown }).schema))
-    const { stderr } = await run(['models', 'import', 'fal:fal-ai/wan-flf2v', '--from', path])
-    expect(stderr).toContain(
-      'Then: `rushes run video --local --model fal-ai/wan-flf2v "a red fox" -i picture.png --end-image-url <value>`',
-    )
+    const { stderr } = await run(['models', 'import', 'fal:acme/film', '--from', path])
+    expect(stderr).toContain(`Then: \`rushes run video --local --model acme/film "a red fox" ${words}\``)
   })
 
   it('writes a document into a new folder of local.models, and prints its path', async () => {

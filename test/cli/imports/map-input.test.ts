@@ -1,13 +1,6 @@
-/** The mapping of published schemas to the input of a document: rule by rule, and for ten schemas as they are published. */
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+/** The mapping of published schemas to the input of a document, rule by rule; whole schemas are in `test/engines/real-schemas`. */
 import { describe, expect, it } from 'vitest'
 import { mapInput } from '../../../src/cli/imports/map-input.js'
-import { kindOf, readPublished } from '../../../src/cli/imports/published.js'
-import { readJson } from '../../../src/protocol/json.js'
-import { readModelDocument } from '../../../src/protocol/model-document.js'
-
-const SCHEMAS = join(import.meta.dirname, 'schemas.json')
 
 const ROOT = {
   components: {
@@ -352,24 +345,4 @@ describe('the order', () => {
     expect(names[0]).toBe('p69')
     expect(warnings).toEqual([expect.stringMatching(/room for 64 .* Left out: p63, p64, /)])
   })
-})
-
-it.each(['fal', 'replicate'] as const)('a schema that %s publishes becomes a valid document', (provider) => {
-  const { [provider]: value } = readJson(readFileSync(SCHEMAS, 'utf8')) as Record<string, unknown>
-  const published = readPublished(value, { provider, model: 'a/b', version: undefined })
-  if (published === undefined) throw new Error(`${provider} has no schema`)
-  const { input, references, fixed, warnings } = mapInput(published.input, published.root)
-  const document = readModelDocument({ name: 'a/b', kind: kindOf(published), input }, (path, message) => {
-    throw new Error(`${path.join('.')} ${message}`)
-  })
-  expect({ names: Object.keys(document?.input.properties ?? {}), references, fixed, warnings }).toEqual(
-    provider === 'fal'
-      ? {
-          names: ['prompt', 'image_size', 'num_inference_steps', 'seed'],
-          references: undefined,
-          fixed: { sync_mode: false, num_images: 1 },
-          warnings: [],
-        }
-      : { names: ['prompt', 'image_urls', 'seed', 'refine'], references: 'image', fixed: {}, warnings: [] },
-  )
 })

@@ -68,7 +68,6 @@ describe('the definitions', () => {
 describe('arguments', () => {
   it.each<[ToolName, object, string | undefined]>([
     ['wait_run', { ids: ['a'] }, undefined],
-    ['wait_run', { ids: [] }, 'ids must NOT have fewer than 1 items.'],
     ['wait_run', { id: 'a' }, 'Unknown parameter "id". Did you mean "ids"?'],
     ['wait_run', { ids: [3] }, 'ids/0 must be string.'],
     [
@@ -81,12 +80,8 @@ describe('arguments', () => {
       { request_id: 'x'.repeat(201) },
       'request_id must NOT have more than 200 characters.',
     ],
-    ['list_runs', { limit: 0 }, 'limit must be >= 1.'],
     ['list_runs', { kind: 'imge' }, 'kind must be one of video, image. Did you mean "image"?'],
-    ['list_runs', { zzzzzzz: 1 }, 'Unknown parameter "zzzzzzz".'],
-    ['create_model_run', { model: 'a/b', input: 'x' }, 'input must be object.'],
     ['create_image', { prompt: 'x', image_urls: 'a.png' }, 'image_urls must be array.'],
-    ['create_image', { prompt: 'x', wait: 'yes' }, 'wait must be boolean.'],
     [
       'create_model_run',
       { request_id: 'x', model: 'a/b', input: { seed: JSON.parse('9007199254740993') } },

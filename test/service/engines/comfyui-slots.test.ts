@@ -1,8 +1,8 @@
-/** The slots that are found in a workflow without a document. */
+/** The slots that are found in a workflow without a document, beside the shapes of test/engines/real-workflows. */
 import { expect, test } from 'vitest'
 import { findSlots, frameRateOf } from '../../../src/service/engines/comfyui/find-slots.js'
 import { slotText } from '../../../src/service/engines/comfyui/workflow.js'
-import { FLUX_WORKFLOW, IMAGE_WORKFLOW, VIDEO_WORKFLOW } from './comfyui-workflows.js'
+import { IMAGE_WORKFLOW, VIDEO_WORKFLOW } from './comfyui-workflows.js'
 
 const found = (workflow: object) => {
   const { slots, problems, unclear } = findSlots(workflow as Parameters<typeof findSlots>[0])
@@ -26,35 +26,6 @@ const refined = (inputs: object) => ({
 })
 
 test.each<[name: string, workflow: object, expected: object]>([
-  ['a picture', IMAGE_WORKFLOW, IMAGE],
-  ['a film', VIDEO_WORKFLOW, { ...IMAGE, frames: ['5.inputs.length'] }],
-  [
-    'a guider, and values in nodes of their own',
-    FLUX_WORKFLOW,
-    {
-      prompt: ['31.inputs.value'],
-      width: ['30.inputs.value'],
-      height: ['27.inputs.height'],
-      seed: ['25.inputs.noise_seed'],
-      guidance: ['26.inputs.guidance'],
-    },
-  ],
-  [
-    'a schedule in a node of its own',
-    {
-      ...FLUX_WORKFLOW,
-      13: { ...FLUX_WORKFLOW[13], inputs: { ...FLUX_WORKFLOW[13].inputs, sigmas: ['17', 0] } },
-      17: { class_type: 'BasicScheduler', inputs: { scheduler: 'simple', steps: 20, model: ['12', 0] } },
-    },
-    {
-      prompt: ['31.inputs.value'],
-      width: ['30.inputs.value'],
-      height: ['27.inputs.height'],
-      seed: ['25.inputs.noise_seed'],
-      steps: ['17.inputs.steps'],
-      guidance: ['26.inputs.guidance'],
-    },
-  ],
   [
     'a negative condition that is made from the prompt',
     {
@@ -62,16 +33,6 @@ test.each<[name: string, workflow: object, expected: object]>([
       7: { class_type: 'ConditioningZeroOut', inputs: { conditioning: ['6', 0] } },
     },
     { prompt: ['6.inputs.text'], ...SIZE, ...SAMPLED },
-  ],
-  [
-    'two samplers with the same values, which get the same new ones',
-    refined({}),
-    {
-      ...IMAGE,
-      seed: ['3.inputs.seed', '11.inputs.seed'],
-      steps: ['3.inputs.steps', '11.inputs.steps'],
-      guidance: ['3.inputs.cfg', '11.inputs.cfg'],
-    },
   ],
   [
     'two samplers with other steps, which keep them',
@@ -114,20 +75,6 @@ test.each<[name: string, workflow: object, expected: object]>([
     },
   ],
   [
-    'a reference',
-    {
-      ...IMAGE_WORKFLOW,
-      9: { class_type: 'SaveImage', inputs: { images: ['8', 0], more: ['10', 0] } },
-      10: { class_type: 'LoadImage', inputs: { image: 'example.png', upload: 'image' } },
-    },
-    { ...IMAGE, references: ['10.inputs.image'] },
-  ],
-  [
-    'an encoder with two texts',
-    { ...IMAGE_WORKFLOW, 6: { class_type: 'CLIPTextEncodeSDXL', inputs: { text_g: 'a', text_l: 'a' } } },
-    { ...IMAGE, prompt: ['6.inputs.text_g', '6.inputs.text_l'] },
-  ],
-  [
     'a node between the sampler and the encoder, with a link in a circle',
     {
       ...IMAGE_WORKFLOW,
@@ -138,44 +85,6 @@ test.each<[name: string, workflow: object, expected: object]>([
       },
     },
     IMAGE,
-  ],
-  [
-    'two encoders',
-    {
-      ...IMAGE_WORKFLOW,
-      3: { ...IMAGE_WORKFLOW[3], inputs: { ...IMAGE_WORKFLOW[3].inputs, positive: ['12', 0] } },
-      12: {
-        class_type: 'ConditioningCombine',
-        inputs: { conditioning_1: ['6', 0], conditioning_2: ['7', 0] },
-      },
-    },
-    {
-      ...SIZE,
-      ...SAMPLED,
-      problems: [
-        'has more than one node for the prompt (candidates: 6 CLIPTextEncode, 7 CLIPTextEncode): each node that must get the prompt needs the title "prompt"',
-      ],
-    },
-  ],
-  [
-    'a text without a sampler, as in a node that calls a provider',
-    { 6: IMAGE_WORKFLOW[6] },
-    { prompt: ['6.inputs.text'] },
-  ],
-  [
-    'two references',
-    {
-      ...IMAGE_WORKFLOW,
-      9: { class_type: 'SaveImage', inputs: { images: ['8', 0], one: ['10', 0], two: ['11', 0] } },
-      10: { class_type: 'LoadImage', inputs: { image: 'a.png' } },
-      11: { class_type: 'LoadImageMask', inputs: { image: 'b.png' } },
-    },
-    {
-      ...IMAGE,
-      problems: [
-        'has more than one node for the reference image (candidates: 10 LoadImage, 11 LoadImageMask)',
-      ],
-    },
   ],
 ])('%s', (_, workflow, expected) => expect(found(workflow)).toEqual(expected))
 

@@ -514,17 +514,6 @@ describe.each([false, true])('a server that ignores ids: %s', (isOld) => {
   })
 })
 
-test('names version and device, and the nodes that are not installed', async () => {
-  const check = async (workflow: object) => {
-    const { engine, clock } = await open({ workflow })
-    return await clock.runUntil(engine.check?.(new AbortController().signal) ?? Promise.resolve(''))
-  }
-  expect(await check(IMAGE_WORKFLOW)).toBe('ComfyUI 0.9.2, cuda:0 GPU')
-  await expect(check({ ...IMAGE_WORKFLOW, 20: { class_type: 'MyNode', inputs: {} } })).rejects.toThrow(
-    'ComfyUI has no node MyNode: install the nodes that the workflow needs.',
-  )
-})
-
 describe('a document', () => {
   const problemsOf = (workflow: unknown, { engine, ...document }: Partial<EngineDocument> = {}) =>
     readEngineOf({

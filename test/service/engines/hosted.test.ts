@@ -542,6 +542,12 @@ describe('OpenRouter', () => {
     await expect(render('video')).rejects.toThrow(message)
   })
 
+  test('a result of too many files is refused before the first is fetched', async () => {
+    const { server, render } = await openRouter({ outputs: 65 })
+    await expect(render('video')).rejects.toThrow('The result has 65 files; a run may have at most 64.')
+    expect(server.count('GET /videos/job-1/content')).toBe(0)
+  })
+
   test('survives a state that nobody knows', async () => {
     const { render } = await openRouter({ states: ['pending', 'dreaming', 'completed'] })
     expect(await render('video')).toHaveLength(1)

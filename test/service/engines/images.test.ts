@@ -109,8 +109,6 @@ const PROXY: ServerAnswer = { status: 502, body: '<html></html>' }
 
 test.each<[name: string, list: ServerAnswer, drawing: ServerAnswer, message: string]>([
   ['404', { status: 404 }, { status: 404 }, 'answered 404 without a message.'],
-  ['a page', { body: '<html></html>' }, { status: 404 }, 'answered 404 without a message.'],
-  ['another value', { body: { status: 'starting' } }, { status: 404 }, 'answered 404 without a message.'],
   ['502 of a proxy', PROXY, PROXY, 'answered 502 with a web page'],
 ])(
   'a server that is starting is asked again after a failed request: %s',
@@ -190,15 +188,6 @@ describe('LocalAI', () => {
     expect(drawings(server).at(-1)?.json().ref_images).toEqual(
       [pngOf(8, 8, 'other'), pngOf(8, 8, 'one')].map((bytes) => bytes.toString('base64')),
     )
-  })
-
-  test('two first runs at once both learn that it has no edits', async () => {
-    const { engine, clock, server } = await open('localai')
-    server.fault('GET /v1/models', { status: 404 })
-    const jobs = ['one', 'other'].map((subject) => jobOf({ references: [referenceOf(subject)] }))
-    await clock.runUntil(Promise.all(jobs.map((job) => engine.render(job))))
-    expect(jobs.map(({ folder }) => sizeOfPng(resultOf(folder)))).toEqual(['1024x1024', '1024x1024'])
-    expect(server.count(GENERATIONS)).toBe(2)
   })
 
   test('an empty 404 of a proxy fails its run, and the references of the next run are used', async () => {
@@ -344,23 +333,10 @@ test.each<[name: string, answer: ServerAnswer]>([
   ['404', { status: 404 }],
   ['a page', { body: '<html></html>' }],
   ['another list', { body: [] }],
-  ['more than 4 MiB', { body: JSON.stringify({ data: [], more: 'x'.repeat(5 * 2 ** 20) }) }],
 ])('a server without a list of models is another server: %s', async (_, answer) => {
   const { render, server } = await open('sglang')
   server.fault('GET /v1/models', answer)
   expect(sizeOfPng(await render())).toBe('1024x1024')
-})
-
-test('says what the server lists, and when the model is not among it', async () => {
-  const check = async (dialect: ImagesDialect, engine: object = {}) => {
-    const { engine: created, clock } = await open(dialect, { engine: { key_env: 'OMNI_KEY', ...engine } })
-    return await clock.runUntil(created.check?.(new AbortController().signal) ?? Promise.resolve(''))
-  }
-  expect(await check('sdcpp')).toBe('models sd-cpp-local')
-  expect(await check('localai')).toBe('models flux.1-dev, sd-3.5')
-  await expect(check('localai', { model: 'flux.1' })).rejects.toThrow(
-    'The server does not list the model "flux.1". Did you mean "flux.1-dev"? It lists flux.1-dev, sd-3.5.',
-  )
 })
 
 test.each<[name: string, document: Partial<EngineDocument>, problems: readonly string[]]>([

@@ -234,16 +234,6 @@ describe('a create that was certainly refused', () => {
     ])
   })
 
-  test('goes out again after a refused connection', async () => {
-    const { server, clock, render, creates } = await open()
-    await server.close()
-    const rendering = render()
-    await until('the engine waits', () => clock.sleepers > 0)
-    await server.reopen()
-    expect(await clock.runUntil(rendering)).toHaveLength(1)
-    expect(creates()).toBe(1)
-  })
-
   test("fails with the server's own answer", async () => {
     const { server, clock, stored, render, creates } = await open()
     server.fault('POST', { status: 422, body: { detail: [{ loc: ['body', 'prompt'], msg: 'too long' }] } })

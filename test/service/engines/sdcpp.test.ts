@@ -175,13 +175,3 @@ test('offers the parameters of the server, with its bounds, unless the document 
     'send: "x" is not sent: add it here, or remove it from the input',
   ])
 })
-
-test('names the kinds that the loaded model draws, and refuses another one', async () => {
-  const { clock, engine } = await open()
-  const { signal } = new AbortController()
-  const check = engine.check?.(signal) ?? Promise.resolve('')
-  expect(await clock.runUntil(check)).toBe('stable-diffusion.cpp, v1-5.safetensors, img_gen')
-  const film = await open({}, { modes: ['vid_gen'] })
-  const other = film.engine.check?.(signal) ?? Promise.resolve('')
-  await expect(film.clock.runUntil(other)).rejects.toThrow('does not support img_gen')
-})

@@ -38,7 +38,7 @@ function problemsOf(document: object, env = {}): string {
     return ''
   } catch (error) {
     if (!(error instanceof RushesError)) throw error
-    return (error.hint ?? error.message).replaceAll(/^\S*:\d+:\d+: /gm, '')
+    return (error.hint ?? error.message).replaceAll(/^\S+: /gm, '')
   }
 }
 

@@ -243,15 +243,6 @@ describe('the engine', () => {
     expect(await limits({})).toEqual([1_800_000, 300_000, undefined])
     expect(await limits({ timeoutMs: 1_000 })).toEqual([1_000, 300_000, undefined])
   })
-
-  it('of a short form asks that server', async () => {
-    const calls: string[] = []
-    const set = await open({ engines: { image: 'images:http://127.0.0.1:1/v1' } })
-    const engine = set.createEngine(previewWith(calls))
-    await expect(engine.checkModel('rushes/preview-image', AbortSignal.timeout(60_000))).rejects.toThrow()
-    expect(await engine.checkModel('rushes/preview-video', AbortSignal.timeout(1))).toBeUndefined()
-    expect(calls).toEqual(['create', expect.stringMatching(/^fetch http:\/\/127\.0\.0\.1:1\//)])
-  })
 })
 
 it.each([

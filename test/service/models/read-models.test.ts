@@ -39,131 +39,131 @@ function problemsOf(files: Files, env?: Record<string, string>, only?: string): 
 
 const ONE = 'a.yaml'
 
-describe('a problem is named with its line and column', () => {
+describe('a problem is named with its file and its path', () => {
   it.each<[name: string, text: string, problem: string]>([
     [
       'a bound',
       valid('a/b', 'input:\n  steps: { type: integer, minimum: 50, maximum: 1 }'),
-      '5:27: input.steps: minimum 50 is greater than the maximum 1',
+      'input.steps: minimum 50 is greater than the maximum 1',
     ],
     [
       'a default',
       valid('a/b', 'input:\n  steps:\n    type: integer\n    maximum: 9\n    default: 10'),
-      '8:5: input.steps: default must be a whole number up to 9, not 10',
+      'input.steps: default must be a whole number up to 9, not 10',
     ],
     [
       'an unknown key',
       valid('a/b', 'concurency: 2'),
-      '4:1: "concurency" is not a key of a model. Did you mean "concurrency"?',
+      '"concurency" is not a key of a model. Did you mean "concurrency"?',
     ],
-    ['a name', valid('flux'), '1:1: name must be a model name of the form <provider>/<name>'],
-    ['a kind', `kind: sound\nname: a/b\n${PREVIEW}`, '1:1: kind must be video or image'],
-    ['a missing kind, at the document', `\n\nname: a/b\n${PREVIEW}`, '3:1: kind must be video or image'],
+    ['a name', valid('flux'), 'name must be a model name of the form <provider>/<name>'],
+    ['a kind', `kind: sound\nname: a/b\n${PREVIEW}`, 'kind must be video or image'],
+    ['a missing kind, at the document', `\n\nname: a/b\n${PREVIEW}`, 'kind must be video or image'],
     [
       'a price',
       valid('a/b', 'price: { run: -1 }'),
-      '4:10: price: run must be a number from 0 to 1000000000 with at most six decimals',
+      'price: run must be a number from 0 to 1000000000 with at most six decimals',
     ],
     [
       'an unknown key of a price',
       valid('a/b', 'price: { run: 1, factor: { quality: { high: 2 } } }'),
-      '4:18: price: "factor" is not a key of a price. Did you mean "factors"?',
+      'price: "factor" is not a key of a price. Did you mean "factors"?',
     ],
     [
       'a factor of no property',
       valid('a/b', 'price:\n  run: 1\n  factors: { steps: { 1: 2 } }'),
-      '6:14: price.factors: steps is not a property of the input',
+      'price.factors: steps is not a property of the input',
     ],
     [
       'a factor of no value',
       valid('a/b', 'price: { run: 1, factors: { quality: { ultra: 2 } } }'),
-      '4:40: price.factors.quality: "ultra" is not one of basic, high',
+      'price.factors.quality: "ultra" is not one of basic, high',
     ],
     [
       'a price that no estimate can be exact for',
       valid('a/b', 'price: { run: 9, factors: { quality: { high: 1000000000 } } }'),
-      '4:1: price leads to more than 1000000000 credits for a run',
+      'price leads to more than 1000000000 credits for a run',
     ],
-    ['concurrency', valid('a/b', 'concurrency: 65'), '4:1: concurrency must be a whole number from 1 to 64'],
+    ['concurrency', valid('a/b', 'concurrency: 65'), 'concurrency must be a whole number from 1 to 64'],
     [
       'a name of a prototype',
       valid('a/b', 'input: { constructor: { type: string } }'),
-      '4:10: input: "constructor" is not a property name',
+      'input: "constructor" is not a property name',
     ],
     [
       'a required property that is not there',
       valid('a/b', 'input:\n  type: object\n  properties: {}\n  required:\n    - seed'),
-      '8:7: input.required: "seed" is not among the properties',
+      'input.required: "seed" is not among the properties',
     ],
-    ['no engine', 'name: a/b\nkind: image', '1:1: engine is missing. Example: engine: { type: preview }'],
+    ['no engine', 'name: a/b\nkind: image', 'engine is missing. Example: engine: { type: preview }'],
     [
       'a type of engine',
       'name: a/b\nkind: image\nengine: { type: image }',
-      `3:11: engine: type must be one of ${Object.keys(ENGINE_TYPES).join(', ')}. Did you mean "images"?`,
+      `engine: type must be one of ${Object.keys(ENGINE_TYPES).join(', ')}. Did you mean "images"?`,
     ],
     [
       'a type of engine that is not text',
       'name: a/b\nkind: image\nengine: { type: { toString: images } }',
-      `3:11: engine: type must be one of ${Object.keys(ENGINE_TYPES).join(', ')}.`,
+      `engine: type must be one of ${Object.keys(ENGINE_TYPES).join(', ')}.`,
     ],
     [
       'a key of an engine',
       'name: a/b\nkind: image\nengine:\n  type: command\n  command: ./a\n  comand: ./b',
-      '6:3: engine: "comand" is not a key of an engine of type command. Did you mean "command"?',
+      'engine: "comand" is not a key of an engine of type command. Did you mean "command"?',
     ],
     [
       'text that is a number',
       'name: a/b\nkind: image\nengine: { type: command, command: 5 }',
-      '3:26: engine: command must be text: put it in quotes',
+      'engine: command must be text: put it in quotes',
     ],
-    ['a duplicate key', valid('a/b', 'name: a/c'), '4:1: the key "name" occurs twice'],
+    ['a duplicate key', valid('a/b', 'name: a/c'), 'line 4: the key "name" occurs twice'],
     [
       'YAML',
       'name: [',
-      '1:8: flow sequence in block collection must be sufficiently indented and end with a ]',
+      'line 1: flow sequence in block collection must be sufficiently indented and end with a ]',
     ],
     [
       'YAML, with one line for an error that leads to others',
       '- a\nb: c\n- d\ne',
-      '2:1: unexpected scalar at node end',
+      'line 2: unexpected scalar at node end',
     ],
     [
       'an alias',
       valid('a/b', 'price: *none'),
-      '1:1: Unresolved alias (the anchor must be set before the alias): none',
+      'line 1: Unresolved alias (the anchor must be set before the alias): none',
     ],
-    ['a key that is a list', `${valid('a/b')}? [x]\n: y`, '4:3: a key must be text'],
-    ['no map', '- 5', '1:3: the document is not a map'],
-    ['nothing', '# later\n---\n', '1:1: the file has no document'],
-    ['nesting', `{a: ${'['.repeat(1_000)}`, '1:1: the file is nested more than 60 levels deep'],
+    ['a key that is a list', `${valid('a/b')}? [x]\n: y`, 'line 4: a key must be text'],
+    ['no map', '- 5', 'the document is not a map'],
+    ['nothing', '# later\n---\n', 'the file has no document'],
+    ['nesting', `{a: ${'['.repeat(1_000)}`, 'the file is nested more than 60 levels deep'],
     [
       'JSON with tabs',
       '{\n\t"name": "a/b",\n\t"kind": "image",\n\t"engine": { "type": "preview" },\n\t"size": 1\n}',
-      '5:2: "size" is not a key of a model.',
+      '"size" is not a key of a model.',
     ],
     [
       'the second document of a list',
       `- { name: a/b, kind: image, ${PREVIEW} }\n- { name: c, kind: image, ${PREVIEW} }`,
-      '2:5: name must be a model name of the form <provider>/<name>',
+      'document 2: name must be a model name of the form <provider>/<name>',
     ],
     [
       'the second document of a file',
       `${valid('a/b')}---\n${valid('c')}`,
-      '5:1: name must be a model name of the form <provider>/<name>',
+      'document 2: name must be a model name of the form <provider>/<name>',
     ],
     [
       'a name that is used twice',
       `${valid('a/b')}---\n${valid('a/b')}`,
-      '5:1: "a/b" is also the name of a model in',
+      'document 2: "a/b" is also the name of a model in',
     ],
     [
       'two defaults',
       `${valid('a/b', 'default: true\n')}---\n${valid('a/c', 'default: true')}`,
-      '9:1: default is also set by a/b: only one image model can be the default',
+      'document 2: default is also set by a/b: only one image model can be the default',
     ],
   ])('%s', (_name, text, problem) => {
     expect(problemsOf({ [ONE]: text }).map((line) => line.replace(/ in \/\S*$/, ' in'))).toEqual([
-      `${ONE}:${problem}`,
+      `${ONE}: ${problem}`,
     ])
   })
 
@@ -180,19 +180,19 @@ describe('a problem is named with its line and column', () => {
     expect(problemsOf({ [ONE]: valid('a/b', `input: { ${input} }\n${price}`) })).toEqual([])
   })
 
-  it('all problems of all files, in their order; other files of the folder are not read', () => {
+  it('all problems of all files; other files of the folder are not read', () => {
     const files = {
       'b.yml': 'kind: x\nname: b',
       'a.yaml': valid('a/b', 'default: 1\nx: 2'),
       'flow.json': '{',
       '.c.yaml': ':',
     }
-    expect(problemsOf(files)).toEqual([
-      'a.yaml:4:1: default must be true or false',
-      'a.yaml:5:1: "x" is not a key of a model.',
-      'b.yml:1:1: kind must be video or image',
-      'b.yml:1:1: engine is missing. Example: engine: { type: preview }',
-      'b.yml:2:1: name must be a model name of the form <provider>/<name>',
+    expect(problemsOf(files).toSorted()).toEqual([
+      'a.yaml: "x" is not a key of a model.',
+      'a.yaml: default must be true or false',
+      'b.yml: engine is missing. Example: engine: { type: preview }',
+      'b.yml: kind must be video or image',
+      'b.yml: name must be a model name of the form <provider>/<name>',
     ])
   })
 
@@ -229,7 +229,7 @@ describe('a problem is named with its line and column', () => {
     const text =
       'name: a/b\nkind: image\nengine:\n  type: comfyui\n  url: http://127.0.0.1:1\n  workflow: none.json'
     expect(problemsOf({ [ONE]: text })[0]).toBe(
-      'a.yaml:6:3: engine: workflow names "none.json", which cannot be read: no such file',
+      'a.yaml: engine: workflow names "none.json", which cannot be read: no such file',
     )
   })
 })
@@ -242,7 +242,7 @@ describe('the paths', () => {
       'Give a file or a folder with --models, or with `rushes config set local.models <path>`.',
     ],
     ['', {}, 'A model is a file that ends with .yaml or .yml. To read a JSON file, name the file itself.'],
-    ['big.yaml', { 'big.yaml': ' '.repeat(4_194_305) }, 'big.yaml:1:1: the file is larger than 4 MiB'],
+    ['big.yaml', { 'big.yaml': ' '.repeat(4_194_305) }, 'big.yaml: the file is larger than 4 MiB'],
     ['many.yaml', { 'many.yaml': '- {}\n'.repeat(1_001) }, 'many.yaml has 1001 models; the limit is 1000.'],
   ])('%j', (path, files, message) => expect(problemsOf(files, {}, path)).toEqual([message]))
 
@@ -256,11 +256,11 @@ describe('the paths', () => {
     symlinkSync('none', join(folder, 'd.yaml'))
     const problems = () => readModels({ path: folder, env: {}, types: ENGINE_TYPES })
     const lines = [
-      'a.yaml:1:1: the file is not a regular file',
-      'b.yaml:1:1: the file is not a regular file',
-      'c.yaml:1:1: the file is not a regular file',
-      'd.yaml:1:1: the file cannot be read: no such file',
-      'flow.yaml:3:51: engine: workflow names "b.yaml", which is not a regular file',
+      'a.yaml: the file is not a regular file',
+      'b.yaml: the file is not a regular file',
+      'c.yaml: the file is not a regular file',
+      'd.yaml: the file cannot be read: no such file',
+      'flow.yaml: engine: workflow names "b.yaml", which is not a regular file',
     ]
     expect(problems).toThrow(
       expect.objectContaining({ hint: lines.map((line) => join(folder, line)).join('\n') }),
@@ -271,7 +271,7 @@ describe('the paths', () => {
     const folder = folderWith({})
     writeFileSync(join(folder, ONE), Buffer.from([0x6e, 0xff]))
     const problems = () => readModels({ path: folder, env: {}, types: ENGINE_TYPES })
-    expect(problems).toThrow(`${join(folder, ONE)}:1:1: the file is not UTF-8 text`)
+    expect(problems).toThrow(`${join(folder, ONE)}: the file is not UTF-8 text`)
   })
 })
 

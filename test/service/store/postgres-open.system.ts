@@ -154,28 +154,4 @@ describePostgres('on PostgreSQL', () => {
       usage(/unknown sslmode "nonsense"/, /verify-full/),
     )
   })
-
-  test('an ordinary user with its own database has enough rights', async () => {
-    const url = await temporaryDatabase()
-    const server = await sharedPostgres()
-    const name = `rushes_test_${process.pid}_owner`
-    await server.query(`DROP ROLE IF EXISTS ${name}; CREATE ROLE ${name} LOGIN PASSWORD 'owner'`)
-    await server.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} OWNER TO ${name}`)
-    const own = Object.assign(new URL(url), { username: name, password: 'owner' }).href
-    const store = await openTestStore(own)
-    await store.checkWritable()
-    await store.close()
-    await server.dropDatabase(url)
-    await server.query(`DROP ROLE ${name}`)
-  })
-
-  test('connections name the program to the server', async () => {
-    const url = await temporaryDatabase()
-    await (await openTestStore(url)).listAccounts()
-    const server = await sharedPostgres()
-    const names = await server.query(
-      `SELECT DISTINCT application_name AS name FROM pg_stat_activity WHERE datname = '${new URL(url).pathname.slice(1)}'`,
-    )
-    expect(names).toEqual([{ name: 'rushes' }])
-  })
 })

@@ -78,12 +78,7 @@ describe('API keys', () => {
 
   test.each<[field: string, value: string, says: RegExp]>([
     ['name', ' ', /1 to 100 characters/],
-    ['name', 'a\u202eb', /without invisible characters/],
-    ['spend_limit', '-1', /is not a whole number from 0 to/],
-    ['quota', '1.5', /is not a whole number from 0 to/],
     ['allowed_ips', '10.0.0.0/33', /not an IP address or CIDR range/],
-    ['expires_at', '2025-12-31', /would expire immediately/],
-    ['expires_at', '2026-02-30', /is not a valid duration/],
   ])('with the %s %j are refused, and the form keeps its texts', async (field, value, says) => {
     const service = await createConsoleService()
     const browser = await signInByLink(service)

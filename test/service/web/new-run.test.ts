@@ -128,9 +128,7 @@ describe('a form that is sent', () => {
 
   test.each([
     ['multipart/form-data', 400],
-    ['multipart/form-data; boundary=b', 400],
     ['application/json', 400],
-    ['', 400],
   ])('as %s without a form is refused', async (type, status) => {
     const { browser } = await createForm()
     expect((await browser.ask('POST', '/runs', 'x', { 'content-type': type })).status).toBe(status)

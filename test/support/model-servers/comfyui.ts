@@ -189,7 +189,6 @@ export async function createComfyServer({
           devices: [{ name: 'cuda:0 GPU', type: 'cuda' }],
         },
       }
-    if (path.startsWith('/object_info/')) return { body: CLASSES.includes(id) ? { [id]: {} } : {} }
     return { status: 404, body: '404: Not Found' }
   }
 

@@ -8,6 +8,8 @@ export interface OpenRouterOptions {
   /** States of a video, one for each poll; the last one stays. */
   readonly states?: readonly string[]
   readonly error?: string
+  /** Number of outputs that a video announces. */
+  readonly outputs?: number
 }
 
 export interface OpenRouterServer extends ModelServer {
@@ -49,6 +51,7 @@ const MODELS = {
 export async function createOpenRouterServer({
   states = ['pending', 'in_progress', 'completed'],
   error,
+  outputs = 1,
 }: OpenRouterOptions = {}): Promise<OpenRouterServer> {
   const bodies: OpenRouterServer['bodies'] = []
   const video = await tinyVideo(4)
@@ -82,7 +85,7 @@ export async function createOpenRouterServer({
     return {
       body: {
         ...{ id, status, polling_url: `/api/v1/videos/${id}` },
-        ...(status === 'completed' && { unsigned_urls: [`${id}/content?index=0`] }),
+        ...(status === 'completed' && { unsigned_urls: Array(outputs).fill('') }),
         ...(/^(completed|failed)$/.test(status) && { usage: { cost: 1.6, is_byok: false } }),
         ...(error !== undefined && { error }),
       },

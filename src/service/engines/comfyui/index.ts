@@ -111,26 +111,6 @@ function createComfyuiEngine(
 
   return {
     ...createJobEngine(jobs, clock),
-
-    async check(signal) {
-      const get = (path: string) => upstream.value({ method: 'GET', path, once: true, isQuick: true }, signal)
-      const stats = await get('system_stats')
-      const { system, devices } = isObject(stats) ? stats : {}
-      if (!isObject(system)) throw new UpstreamError('The server is not ComfyUI.')
-      const missing: string[] = []
-      for (const name of new Set(Object.values(workflow).map((node) => node.class_type))) {
-        const info = await get(`object_info/${encodeURIComponent(name)}`)
-        if (!isObject(info) || !Object.hasOwn(info, name)) missing.push(name)
-      }
-      if (missing.length > 0)
-        throw new UpstreamError(
-          `ComfyUI has no node ${missing.join(', ')}: install the nodes that the workflow needs.`,
-        )
-      const [device] = Array.isArray(devices) ? devices : []
-      const named = isObject(device) && typeof device.name === 'string' ? `, ${device.name}` : ''
-      return upstream.clean(`ComfyUI ${String(system.comfyui_version ?? 'of an unknown version')}${named}`)
-    },
-
     close: () => upstream.close(),
   }
 }

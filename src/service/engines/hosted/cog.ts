@@ -24,12 +24,6 @@ export const createCogEngine: CreateHosted = (settings, { open, clock }) => {
       const text = upstream.clean(errorTextOf(answer) ?? '')
       throw new UpstreamError(text || `The Cog server reports the state "${upstream.clean(`${status}`)}".`)
     },
-    async check(signal) {
-      const answer = await upstream.value({ method: 'GET', path: 'health-check', once: true }, signal)
-      const status = isObject(answer) ? upstream.clean(`${answer.status}`) : ''
-      if (/^(READY|BUSY|STARTING)$/.test(status)) return `Cog, ${status.toLowerCase()}`
-      throw new UpstreamError(`The Cog server is not ready: ${status || 'it has no health check'}.`)
-    },
   }
   return renderedOnce(engine, { costs: upstream.costs, endpoint: 'predictions', clock })
 }

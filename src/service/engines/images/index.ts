@@ -12,7 +12,6 @@ import { nested, readSentParameters } from '../sent-parameters.js'
 import { readSizes, sizeText } from '../sizes.js'
 import { checkLength, withExtraArguments } from '../texts.js'
 import { createUpstream, type Upstream, type UpstreamRequest } from '../upstream/index.js'
-import { describeModels, listModels } from '../upstream/model-list.js'
 import { renderedOnce } from '../upstream/outcome.js'
 import { publishOutputs, saveBase64 } from '../upstream/outputs.js'
 import { decodableReferencesOf, type FormField, type SourceFile } from '../upstream/request-body.js'
@@ -46,7 +45,6 @@ export const readImages: ReadEngine = (settings, document) => {
         const answer = await send([...fields, ...named], references, job)
         return await publishOutputs(job, [await pictureOf(answer, upstream, job)])
       },
-      check: (signal) => describeModels(upstream, model, signal),
       close: () => upstream.close(),
     }
     return renderedOnce(engine, { costs: upstream.costs, endpoint: 'images', clock: parts.clock })
@@ -58,13 +56,15 @@ export const readImages: ReadEngine = (settings, document) => {
  * the same picture. Undefined if a server has no list of models, or hides it.
  */
 async function isSdcppServer(upstream: Upstream, signal: AbortSignal): Promise<boolean | undefined> {
-  const names = await listModels(upstream, {}, signal).catch((error) => {
+  const answer = await upstream.value({ method: 'GET', path: 'models' }, signal).catch((error) => {
     signal.throwIfAborted()
     // The server was never ready.
     if (!(error instanceof UpstreamError) || isUnreachable(error)) throw error
     return undefined
   })
-  return names && names.length === 1 && names[0] === 'sd-cpp-local'
+  const { data } = isObject(answer) ? answer : {}
+  if (!Array.isArray(data)) return undefined
+  return data.length === 1 && isObject(data[0]) && data[0].id === 'sd-cpp-local'
 }
 
 type Fields = readonly (readonly [field: string, value: unknown])[]

@@ -11,7 +11,6 @@ import { nested, readSentParameters } from '../sent-parameters.js'
 import { readSizes } from '../sizes.js'
 import { checkLength } from '../texts.js'
 import { createUpstream } from '../upstream/index.js'
-import { describeModels } from '../upstream/model-list.js'
 import { renderedOnce } from '../upstream/outcome.js'
 import { publishOutputs, saveBase64 } from '../upstream/outputs.js'
 import { decodableReferencesOf } from '../upstream/request-body.js'
@@ -61,7 +60,6 @@ export const readSdapi: ReadEngine = (settings, document) => {
         if (typeof image !== 'string' || image === '') throw missingResult(answer, upstream.clean)
         return await publishOutputs(job, [await saveBase64(image, job)])
       },
-      check: (signal) => describeModels(upstream, model, signal, 'sdapi/v1/sd-models'),
       close: () => upstream.close(),
     }
     return renderedOnce(engine, { costs: upstream.costs, endpoint: 'sdapi', clock: parts.clock })

@@ -16,7 +16,7 @@ import { createUpstream, type Upstream } from '../upstream/index.js'
 import { acceptedJob, createJobEngine, type JobServer, type JobState } from '../upstream/jobs.js'
 import { fetchFiles, publishOutputs, saveBase64 } from '../upstream/outputs.js'
 import { decodableReferencesOf } from '../upstream/request-body.js'
-import { errorTextOf, missingResult, UpstreamError } from '../upstream/upstream-error.js'
+import { errorTextOf, missingResult } from '../upstream/upstream-error.js'
 
 const POLL_STEPS_MS = [500, 1_000, 2_000]
 /** Wan, which draws 4n+1 frames. */
@@ -75,17 +75,6 @@ export const readSdcpp: ReadEngine = (settings, document) => {
     const server = createSdcppServer(upstream, parts, { mode, referenceField, fieldsOf })
     return {
       ...createJobEngine(server, parts.clock),
-      async check(signal) {
-        const request = { method: 'GET', path: 'sdcpp/v1/capabilities', once: true } as const
-        const answer = await upstream.value(request, signal)
-        const { supported_modes: modes, model } = isObject(answer) ? answer : {}
-        if (Array.isArray(modes) && !modes.includes(mode))
-          throw new UpstreamError(`The model that the server has loaded does not support ${mode}.`)
-        const name = isObject(model) && typeof model.name === 'string' ? `, ${model.name}` : ''
-        return upstream.clean(
-          `stable-diffusion.cpp${name}${Array.isArray(modes) ? `, ${modes.join(', ')}` : ''}`,
-        )
-      },
       close: () => upstream.close(),
     }
   }

@@ -28,11 +28,6 @@ export class UpstreamError extends Error {
   }
 }
 
-/** The server is there, but its list does not have the model. It may load it when a run needs it. */
-export class ModelNotListed extends UpstreamError {
-  override readonly name = 'ModelNotListed'
-}
-
 /** The connection broke in the middle of an answer. */
 export class BrokenTransfer extends UpstreamError {
   override readonly name = 'BrokenTransfer'

@@ -12,7 +12,6 @@ import { readSentParameters } from '../sent-parameters.js'
 import { readSizes, sizeText } from '../sizes.js'
 import { createUpstream, type Upstream } from '../upstream/index.js'
 import { acceptedJob, createJobEngine, type JobServer, type JobState } from '../upstream/jobs.js'
-import { describeModels } from '../upstream/model-list.js'
 import { publishOutputs } from '../upstream/outputs.js'
 import { type FormField, referencesOf } from '../upstream/request-body.js'
 import { errorTextOf, UpstreamError } from '../upstream/upstream-error.js'
@@ -56,7 +55,6 @@ export const readVideos: ReadEngine = (settings, document) => {
     const upstream = createUpstream({ url: url as URL, key, hasCost: mayCost(document), parts })
     return {
       ...createJobEngine(createVideosServer(upstream, { fieldsOf }), parts.clock),
-      check: (signal) => describeModels(upstream, model, signal),
       close: () => upstream.close(),
     }
   }

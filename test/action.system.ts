@@ -2,11 +2,10 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { createPlace, filesBelow, serve } from './support/binary.js'
 import { randomOutput } from './support/engines.js'
 import { ACTION, createRepository } from './support/github-action.js'
+import { createPlace, filesBelow, serve, until } from './support/index.js'
 import { read } from './support/project.js'
-import { until } from './support/until.js'
 
 const { inputs, outputs, runs } = ACTION
 const SCRIPTS = runs.steps.flatMap(({ name, run }) => (run === undefined ? [] : [[name, run] as const]))

@@ -1,10 +1,9 @@
 /** `deploy/nginx/nginx.conf` in a real nginx, in front of real nodes on one data folder. Skipped where nginx is not installed. */
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { createPlace, type Place, rushes, type Service, serve } from './support/binary.js'
 import { randomOutput } from './support/engines.js'
+import { createPlace, type Place, rushes, type Service, serve, until } from './support/index.js'
 import { ask, hasNginx, type Nginx, type Reply, startFakeNode, startNginx } from './support/nginx.js'
-import { until } from './support/until.js'
 
 const MIB = 1_048_576
 const RUNS = '/api/v1/runs'
@@ -211,17 +210,5 @@ describe.skipIf(!hasNginx)('nginx in front of nodes that fail', () => {
         status: 503,
         headers: { 'retry-after': '5' },
       })
-  })
-
-  test('passes on a redirect to a signed URL unchanged', async () => {
-    const signed = 'https://s3.test/rushes/outputs/a/b.png?X-Amz-Signature=abc%2Fdef'
-    const redirecting = () =>
-      startFakeNode((socket) =>
-        socket.end(`HTTP/1.1 302 Found\r\nlocation: ${signed}\r\ncontent-length: 0\r\n\r\n`),
-      )
-    const [one, two] = [await redirecting(), await redirecting()]
-    const { port } = await startNginx([one.port, two.port])
-    const answered = await ask(port, { path: '/outputs/a/b.png' })
-    expect(answered).toMatchObject({ status: 302, headers: { location: signed } })
   })
 })

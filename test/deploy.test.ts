@@ -6,7 +6,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { bash, createPlace, rushes, start } from './support/binary.js'
+import { bash, createPlace, rushes, start } from './support/index.js'
 import { ROOT, read } from './support/project.js'
 
 const DOCKERFILE = read('deploy/Dockerfile').replace(/\\\n\s*/g, '')

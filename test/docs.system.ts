@@ -6,10 +6,16 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { bash, createPlace, type Place, type Service, serve } from './support/binary.js'
-import { ONE_PIXEL_PNG } from './support/engines.js'
+import {
+  bash,
+  createPlace,
+  ONE_PIXEL_PNG,
+  type Place,
+  personAt,
+  type Service,
+  serve,
+} from './support/index.js'
 import { pathsBelow, read } from './support/project.js'
-import { personAt } from './support/quick-service.js'
 
 /** Lines that do not run here, with the reason. */
 const SKIPPED: readonly (readonly [begins: string, why: string])[] = [

@@ -9,10 +9,9 @@ import sharp from 'sharp'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { entriesOf } from './batch/folder.js'
-import { createCliService } from './support/cli.js'
-import { createFamilyEngine, ONE_PIXEL_PNG } from './support/engines.js'
+import { createFamilyEngine } from './support/engines.js'
+import { createCliService, ONE_PIXEL_PNG, temporaryFolder } from './support/index.js'
 import { ROOT } from './support/project.js'
-import { temporaryFolder } from './support/temporary-folder.js'
 
 const PAGE = readFileSync(join(ROOT, 'docs', 'examples.md'), 'utf8')
 

@@ -2,9 +2,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { type CreateBody, createClient, type Fetch, type RunState, RushesError } from '../src/index.js'
-import { scripted } from './support/cli.js'
-import { ONE_PIXEL_PNG } from './support/engines.js'
-import { temporaryFolder } from './support/temporary-folder.js'
+import { ONE_PIXEL_PNG, scripted, temporaryFolder } from './support/index.js'
 
 it('the module exports these values', async () => {
   const library = await import('../dist/index.js' as string)

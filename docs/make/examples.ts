@@ -1,5 +1,5 @@
 // The pictures of docs/examples.md: `npm run bench -- examples` runs the manifests of examples/ with --local (after
-// `node build.mjs`) and writes a contact sheet of each into docs/. With names, only these: `… examples sprites shop`.
+// `npm run build`) and writes a contact sheet of each into docs/. With names, only these: `… examples sprites shop`.
 // `… examples product` draws the photo of the shop. For the frames of clips it needs Chromium (CHROMIUM, or on PATH).
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
 /** Runs that were created earlier: `wait --last`, `wait --all`, `download`, `run:<id>`, `--sidecar`. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
@@ -77,6 +77,21 @@ describe('wait --last and --all', () => {
     await service.run([...RUN, '-n', '2', '-o', join(temporaryFolder(), 'a-{index}.png'), '--timeout', '1s'])
     service.service.startRendering()
     expect((await service.run(['wait', '--last'])).stdout).toMatch(/^http/)
+  })
+
+  it('--last of wait leaves out the -o of a command in a folder with braces in its name', async () => {
+    const service = await createCliService({ rendering: false })
+    const before = process.cwd()
+    try {
+      const folder = join(temporaryFolder(), '{id}')
+      mkdirSync(folder)
+      process.chdir(folder)
+      await service.run([...RUN, '-o', 'whale.png', '--timeout', '1s'])
+      service.service.startRendering()
+      expect((await service.run(['wait', '--last'])).stdout).toMatch(/^http/)
+    } finally {
+      process.chdir(before)
+    }
   })
 
   it('name what is unconfirmed and leave it; --last is exit 13', async () => {

@@ -6,6 +6,7 @@ import { createInterrupts } from '../../src/host/interrupts.js'
 import { createCliService, LOOPBACK_URL, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
 import { createCommandedEngine, createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { ROOT } from '../support/project.js'
+import { SCHEMAS } from '../support/schemas.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 const FILE = join(ROOT, 'package.json')
@@ -30,9 +31,7 @@ describe('run against the service', () => {
     const { code, stdout, stderr } = await service.run(words)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const run = JSON.parse(stdout)
-    expect(Object.keys(run).join(' ')).toBe(
-      'id kind model status output files error created_at finished_at elapsed_ms service',
-    )
+    expect(Object.keys(run)).toEqual(SCHEMAS.get('run')?.required)
     expect(run).toMatchObject({
       ...{ kind: 'image', model: 'rushes/preview-image', status: 'succeeded', error: null },
     })

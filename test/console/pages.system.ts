@@ -4,7 +4,8 @@ import { expect, it } from 'vitest'
 import { describePages } from '../support/browser.js'
 import { createByKey, createInConsole, signInByLink } from '../support/console.js'
 import { expectAccessible, openConsole, openSignedIn, serveConsole } from '../support/console-page.js'
-import { createCommandedEngine, createInstantEngine } from '../support/engines.js'
+import { createCommandedEngine } from '../support/engines.js'
+import { createInstantEngine } from '../support/index.js'
 
 const idle = (page: Page) => page.waitForTimeout(300)
 const badge = (page: Page, id: string) => page.locator(`#${id} .badge`)

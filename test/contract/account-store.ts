@@ -294,11 +294,4 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     expect([(await key())?.usedAtMs, (await key(other))?.usedAtMs]).toEqual([60, undefined])
     await store.recordKeyUse(999, 50)
   })
-
-  test('the last use of a key, which is accurate to the minute, is not before its creation', async () => {
-    const { store, key, addKey } = await createStore()
-    const id = await addKey({ nowMs: 70_000 })
-    await store.recordKeyUse(id, 60_000)
-    expect((await key(id))?.usedAtMs).toBe(70_000)
-  })
 }

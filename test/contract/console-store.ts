@@ -2,7 +2,6 @@
 import { describe, expect, test } from 'vitest'
 import { OUTCOME_UNKNOWN } from '../../src/protocol/run-state.js'
 import type { Store } from '../../src/service/store/index.js'
-import type { NewKey } from '../../src/service/store/keys.js'
 import type { EntryFilter, RunFilter } from '../../src/service/store/lists.js'
 import type { NewRun } from '../../src/service/store/run.js'
 import { claimRun, held, storedOutput } from '../support/runs.js'
@@ -17,8 +16,8 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
     const store = await open()
     const accountId = await store.ensureAccount({ name: 'acme', credits: 1_000, nowMs: 0 })
     const otherId = await store.ensureAccount({ name: 'other', credits: 1_000, nowMs: 0 })
-    const addKey = (name: string, more: Partial<NewKey> = {}) =>
-      store.addKey({ accountId, hash: `h of ${name}`, prefix: 'rk_', name, nowMs: 0, ...more })
+    const addKey = (name: string) =>
+      store.addKey({ accountId, hash: `h of ${name}`, prefix: 'rk_', name, nowMs: 0 })
     const [keyId, secondKeyId] = [await addKey('ci'), await addKey('build')]
     const add = async (id: string, more: Partial<NewRun> = {}, prompt = 'a fox') => {
       const input = { prompt }
@@ -41,16 +40,8 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       (await store.listRuns({ accountId, limit: 100, ...filter })).runs.map(({ id }) => id)
     const entries = async (filter: Partial<EntryFilter> = {}) =>
       (await store.listAccountEntries({ accountId, limit: 100, ...filter })).entries
-    return { store, accountId, otherId, keyId, secondKeyId, addKey, add, claim, finish, fail, ids, entries }
+    return { store, accountId, otherId, keyId, secondKeyId, add, claim, finish, fail, ids, entries }
   }
-
-  test('an account is found by its id', async () => {
-    const { store, accountId } = await createStore()
-    expect(await store.findAccount(accountId)).toEqual({ name: 'acme', balance: 1_000, banned: false })
-    await store.setBanned('acme', true)
-    expect(await store.findAccount(accountId)).toMatchObject({ banned: true })
-    expect(await store.findAccount(99)).toBeUndefined()
-  })
 
   describe('the runs of an account', () => {
     test('appear newest first, without their input and without those of other accounts', async () => {
@@ -65,56 +56,36 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       await add('four', { kind: 'video', model: 'acme/large' })
       const { runs, next } = await store.listRuns({ accountId, limit: 10 })
       expect(next).toBeUndefined()
-      const shown = { prompt: 'a fox', aspectRatio: undefined }
-      const account = {
+      expect(
+        runs.map((run) => [run.id, run.status, run.key?.name, run.isRefunded, run.finishedAtMs]),
+      ).toEqual([
+        ['four', 'queued', 'ci', false, undefined],
+        ['three', 'processing', 'ci', false, undefined],
+        ['two', 'failed', undefined, true, 9],
+        ['one', 'succeeded', 'ci', false, 9],
+      ])
+      expect(runs[2]?.failure).toEqual({ ...FAILURE, message: 'no. Its price was refunded.' })
+      expect(runs[3]).toEqual({
+        id: 'one',
+        sequence: expect.any(Number),
         accountId,
         account: 'acme',
+        key: { id: keyId, name: 'ci' },
+        model: 'acme/small',
+        kind: 'image',
+        prompt: 'a fox',
+        aspectRatio: undefined,
         price: 2,
         isRefunded: false,
+        status: 'succeeded',
+        outputs: OUTPUTS.map((output) => ({ ...output, token: 'of one' })),
+        failure: undefined,
         crashes: 0,
         isRemoved: false,
-      }
-      const same = { ...shown, ...account, model: 'acme/small', kind: 'image' }
-      const times = { createdAtMs: 1, startedAtMs: 5, finishedAtMs: 9 }
-      const key = { id: keyId, name: 'ci' }
-      const unfinished = { outputs: [], failure: undefined, finishedAtMs: undefined }
-      const sequence = expect.any(Number)
-      expect(runs).toEqual([
-        {
-          ...same,
-          ...unfinished,
-          id: 'four',
-          kind: 'video',
-          model: 'acme/large',
-          status: 'queued',
-          key,
-          sequence,
-          createdAtMs: 1,
-          startedAtMs: undefined,
-        },
-        { ...same, ...times, ...unfinished, id: 'three', status: 'processing', key, sequence },
-        {
-          ...same,
-          ...times,
-          id: 'two',
-          status: 'failed',
-          isRefunded: true,
-          outputs: [],
-          failure: { ...FAILURE, message: 'no. Its price was refunded.' },
-          key: undefined,
-          sequence,
-        },
-        {
-          ...same,
-          ...times,
-          id: 'one',
-          status: 'succeeded',
-          outputs: OUTPUTS.map((output) => ({ ...output, token: 'of one' })),
-          failure: undefined,
-          key,
-          sequence,
-        },
-      ])
+        createdAtMs: 1,
+        startedAtMs: 5,
+        finishedAtMs: 9,
+      })
       const found = await store.findRuns(['one', 'three', 'theirs', 'none', 'o\0'], accountId)
       expect([...found].sort((a, b) => b.sequence - a.sequence)).toEqual([runs[1], runs[3]])
       expect(await store.findRuns([], accountId)).toEqual([])
@@ -317,21 +288,6 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       ['build', false],
     ])
     expect(await store.listUsers(1)).toEqual([])
-  })
-
-  test('the keys of an account are listed newest first, and found only for that account', async () => {
-    const { store, accountId, otherId, keyId, secondKeyId, addKey } = await createStore()
-    const theirs = await addKey('theirs', { accountId: otherId })
-    const page = async (more = {}) =>
-      (await store.listAccountKeys({ accountId, limit: 100, ...more })).map(({ id }) => id)
-    expect(await page()).toEqual([secondKeyId, keyId])
-    expect(await page({ limit: 1 })).toEqual([secondKeyId])
-    expect(await page({ before: secondKeyId })).toEqual([keyId])
-    expect(await store.findAccountKey(theirs, otherId)).toEqual(
-      (await store.listKeys()).find(({ id }) => id === theirs),
-    )
-    expect(await store.findAccountKey(theirs, accountId)).toBeUndefined()
-    expect(await store.findAccountKey(99, accountId)).toBeUndefined()
   })
 
   describe('the ledger of an account', () => {

@@ -77,11 +77,4 @@ export function rateLimiterContract(
     for (const isFree of [true, true, true, false])
       expect(await limiter.take(['address', 'email'], LIMIT)).toBe(isFree)
   })
-
-  test('a request that names a key twice counts once', async () => {
-    const { limiter } = await open()
-    for (const isFree of [true, true, true, false])
-      expect(await limiter.take(['key', 'key'], LIMIT)).toBe(isFree)
-    expect(await limiter.take([], LIMIT)).toBe(true)
-  })
 }

@@ -9,14 +9,13 @@ import {
   bash,
   createPlace,
   filesBelow,
+  ONE_PIXEL_PNG,
   quoted,
   rushes,
   type Service,
   serve,
   start,
-} from '../support/binary.js'
-import { ONE_PIXEL_PNG } from '../support/engines.js'
-import { until } from '../support/until.js'
+} from '../support/index.js'
 
 const MANIFEST = `defaults: { kind: image }
 runs:
@@ -92,38 +91,7 @@ describe.skipIf(!canMount)('a batch on a read-only disk', () => {
   })
 })
 
-const hasTmux = spawnSync('tmux', ['-V']).status === 0
 const hasScript = /util-linux/.test(spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout ?? '')
-
-describe.skipIf(!hasTmux)('a terminal that becomes narrower', () => {
-  it('shows each run of a batch once', async () => {
-    writeFileSync(hold, '')
-    const rows = Array.from(
-      { length: 4 },
-      (_, at) => `  - { name: quite-a-long-name-${at}, prompt: ${at} }\n`,
-    )
-    const user = createUser(`defaults: { kind: image }\nruns:\n${rows.join('')}`)
-    const tmux = (words: string) =>
-      bash(user, `tmux -S ${quoted(join(user.home, 'tmux'))} -f /dev/null ${words}`)
-    const screen = async () => (await tmux('capture-pane -p')).stdout
-    const named = (text: string) => text.match(/quite-a-long-na/g)?.length
-    try {
-      const line = `${quoted(process.execPath)} ${quoted(BINARY)} batch shots.yaml`
-      await tmux(`new-session -d -x 100 -y 24 ${quoted(line)}`)
-      await until('four runs', async () => named(await screen()) === 4)
-      for (const columns of [50, 32]) {
-        await tmux(`resize-window -x ${columns} -y 24`)
-        // Whatever was wrapped is gone: no row is longer than its line, and no id is left of the wide ones.
-        await until(`the rows in ${columns} columns`, async () => {
-          const text = await screen()
-          return named(text) === 4 && /0 of 4 done/.test(text) && !/^\w*\)/m.test(text)
-        })
-      }
-    } finally {
-      await tmux('kill-server')
-    }
-  })
-})
 
 /** Neither uses the service above, and most of their time is waiting. */
 describe.concurrent('a command that waits', () => {

@@ -68,11 +68,6 @@ const pictures = () =>
 const LOCAL_FOX = ['run', 'image', 'a fox', '--local', '-o']
 
 describe('commands with --local', () => {
-  it('--version prints the version', async () => {
-    const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
-    expect(await run(['--version'])).toMatchObject({ code: 0, stdout: `${version}\n` })
-  })
-
   it('list puts a damaged journal aside', async () => {
     expect(await run(['list'])).toMatchObject({ code: 0 })
     writeFileSync(join(state, 'journal.db'), 'not a database at all')
@@ -115,10 +110,6 @@ describe('commands with --local', () => {
     expect(pictures()).toEqual(['birds/hen.png', 'fox.png', 'made/é fox.png'])
   })
 
-  it('batch has nothing to do again', async () => {
-    expect(await run(['batch', 's.yaml', '--local'])).toMatchObject({ code: 0, stdout: '' })
-  })
-
   it('batch swaps the files of two rows', async () => {
     const read = () => ['fox.png', 'birds/hen.png'].map((name) => readFileSync(join(folder, name)))
     const [fox, hen] = read()
@@ -158,10 +149,6 @@ describe('commands with --local', () => {
       Path: '',
     })
     expect([code, stderr]).toEqual([2, expect.stringContaining('needs the program sh')])
-  })
-
-  it('list prints the runs', async () => {
-    expect((await run(['list'])).stdout.trim().split('\n')).toHaveLength(3)
   })
 
   it('gallery writes a page with relative paths', async () => {
@@ -206,11 +193,5 @@ describe('commands against serve', () => {
       RUSHES_API_KEY_COMMAND: `"${tool}" "a b"`,
     })
     expect([code, stdout]).toEqual([0, 'waited.png\n'])
-  })
-
-  it('doctor finds no failure', async () => {
-    const { stdout } = await run(['doctor'], { RUSHES_API_KEY: key })
-    expect(stdout).toMatch(/^ok/m)
-    expect(stdout).not.toMatch(/^failed/m)
   })
 })

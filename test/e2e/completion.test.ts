@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { createPlace, type Place, start } from '../support/binary.js'
+import { createPlace, type Place, start } from '../support/index.js'
 
 const has = (command: string, words: readonly string[] = ['--version']): boolean => {
   try {

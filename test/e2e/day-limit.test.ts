@@ -1,7 +1,6 @@
 /** The real binary: two commands at once, with room for one of them under `maxCostPerDay`. */
 import { expect, it } from 'vitest'
-import { rushes, start } from '../support/binary.js'
-import { personAt, serveQuickly } from '../support/quick-service.js'
+import { personAt, rushes, serveQuickly, start } from '../support/index.js'
 
 it('only one of two commands that start together creates its run', async () => {
   const service = await serveQuickly()

@@ -3,10 +3,16 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { createPlace, processesOf, rushes, type Service, serve } from '../support/binary.js'
-import { runCli } from '../support/cli.js'
-import { onePixel } from '../support/quick-service.js'
-import { until } from '../support/until.js'
+import {
+  createPlace,
+  onePixel,
+  processesOf,
+  runCli,
+  rushes,
+  type Service,
+  serve,
+  until,
+} from '../support/index.js'
 
 const ENGINE = /rushes-engine/
 

@@ -1,9 +1,17 @@
 /** Disks that are really full: small file systems in memory, mounted in a namespace of the test's own. */
 import { spawnSync } from 'node:child_process'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { bash, createPlace, type Place, quoted, type Service } from '../support/binary.js'
 import { randomOutput } from '../support/engines.js'
-import { personAt, quickEngines, serveQuickly } from '../support/quick-service.js'
+import {
+  bash,
+  createPlace,
+  type Place,
+  personAt,
+  quickEngines,
+  quoted,
+  type Service,
+  serveQuickly,
+} from '../support/index.js'
 
 const canMount =
   spawnSync('unshare', ['-rm', 'sh', '-c', 'mount -t tmpfs -o size=64k tmpfs /mnt']).status === 0

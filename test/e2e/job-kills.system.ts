@@ -6,10 +6,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createPlace, isReady, type Running, rushes, start, urlOf } from '../support/binary.js'
+import { isReady, urlOf } from '../support/binary.js'
+import { createPlace, type Running, rushes, start, until } from '../support/index.js'
 import { createVideosServer } from '../support/model-servers/videos.js'
 import { hasPostgres, temporaryDatabase } from '../support/postgres.js'
-import { until } from '../support/until.js'
 
 interface JobKills {
   readonly kills: number

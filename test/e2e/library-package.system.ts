@@ -2,20 +2,76 @@
  * The library as another project has it: the packed tarball is unpacked into its node_modules, beside what the package
  * says that it needs and nothing else.
  */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createPlace, filesBelow, type Place, type Service, serve, start } from '../support/binary.js'
-import { CONSUMERS, TSCONFIG } from '../support/consumers.js'
+import { createPlace, filesBelow, type Place, type Service, serve, start } from '../support/index.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const TSC = createRequire(import.meta.url)
   .resolve('typescript/package.json')
   .replace(/package\.json$/, 'bin/tsc')
+
+const TSCONFIG = {
+  compilerOptions: {
+    target: 'es2022',
+    module: 'nodenext',
+    moduleResolution: 'nodenext',
+    types: ['node'],
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    // Checks the types of the library too, and that declarations can name them.
+    skipLibCheck: false,
+    declaration: true,
+    rootDir: '.',
+    outDir: 'out',
+  },
+  include: ['*.mts'],
+}
+
+/** A program that uses what the library exports. It prints one line of JSON. */
+const PROGRAM = `
+import { createClient, EXIT, HttpFailure, KINDS, MODEL_INPUTS, OWN_CODES, PROBLEMS, RushesError } from 'rushes'
+import type { Client, CreateClientOptions, Fetch, ImageInput, OwnCode, Phase, ProblemCode, RunState, VideoInput, WaitOptions } from 'rushes'
+export const still = { prompt: 'a fox', aspect_ratio: '16:9', quality: 'high', image_urls: [] } satisfies ImageInput
+export const film: VideoInput = { prompt: 'it runs', duration: '10', resolution: '1080p' }
+export const code: OwnCode | ProblemCode = 'RATE_LIMITED'
+export const values = [EXIT.outcomeUnknown, KINDS, MODEL_INPUTS.image.required, OWN_CODES.usage.exit, PROBLEMS.RATE_LIMITED.status]
+export const broken: Fetch = async () => { throw new HttpFailure('no', { sent: false }) }
+export const made: (options: CreateClientOptions) => Client = createClient
+export const waiting: WaitOptions = { timeoutMs: 60_000, onTrouble: (error) => console.error(error.code) }
+
+const { RUSHES_BASE_URL: baseUrl = '', RUSHES_API_KEY: apiKey = '' } = process.env
+const client = createClient({ baseUrl, apiKey })
+const { id } = await client.create({ model: 'rushes/preview-image', input: { prompt: 'a fox' } })
+const phases: Phase[] = []
+for await (const { phase } of client.states(id)) phases.push(phase)
+const run: RunState = await client.wait(id, waiting)
+const [file] = await client.download(run, { folder: 'made' })
+const refused = await client.get('run_none').catch((error: unknown) => error)
+if (!(refused instanceof RushesError)) throw new Error('no error')
+await client.close()
+console.log(JSON.stringify({ phases, path: file?.path, refused: refused.code, exit: refused.exitCode }))
+`
+
+/** Modules that must not compile, with the expected error. */
+const WRONG: readonly (readonly [string, RegExp])[] = [
+  [
+    `import type { VideoInput } from 'rushes'\nexport const a: VideoInput = { prompt: 'x', duration: '7' }`,
+    /'"7"' is not assignable/,
+  ],
+  [
+    `import type { ImageInput } from 'rushes'\nexport const a: ImageInput = { quality: 'high' }`,
+    /'prompt' is missing/,
+  ],
+  [`import { createClient } from 'rushes'\ncreateClient({ baseUrl: 'x' })`, /'apiKey' is missing/],
+  [`import { createApiClient } from 'rushes'\ncreateApiClient`, /no exported member/],
+  [`import 'rushes/dist/rushes.js'`, /Cannot find module|not exported|side-effect import/],
+]
 
 const project = mkdtempSync(join(tmpdir(), 'rushes-consumer-'))
 const modules = join(project, 'node_modules')
@@ -37,10 +93,6 @@ beforeAll(async () => {
   for (const name of [...Object.keys(dependencies), '@types/node']) {
     mkdirSync(dirname(join(modules, name)), { recursive: true })
     symlinkSync(join(ROOT, 'node_modules', name), join(modules, name))
-  }
-  for (const { file, text } of CONSUMERS) {
-    mkdirSync(dirname(join(project, file)), { recursive: true })
-    writeFileSync(join(project, file), text)
   }
   service = await serve(createPlace())
 })
@@ -93,14 +145,20 @@ describe('the package', () => {
   })
 })
 
-describe.each(CONSUMERS)('$name', ({ folder, compiled, wrong }) => {
-  it('compiles, strictly and with the types of the library checked', () => {
-    writeFileSync(join(project, folder, 'tsconfig.json'), JSON.stringify(TSCONFIG))
-    execFileSync(process.execPath, [TSC, '-p', join(project, folder)], { stdio: 'pipe' })
-  })
+/** Compiles modules, by their names, in a folder of the project. Returns what the compiler says. */
+function compile(folder: string, modules: Readonly<Record<string, string>>): string {
+  mkdirSync(join(project, folder))
+  writeFileSync(join(project, folder, 'tsconfig.json'), JSON.stringify(TSCONFIG))
+  for (const [name, text] of Object.entries(modules))
+    writeFileSync(join(project, folder, `${name}.mts`), text)
+  const words = [TSC, '-p', join(project, folder)]
+  return spawnSync(process.execPath, words, { encoding: 'utf8' }).stdout
+}
 
-  it('creates, watches, waits and downloads', async () => {
-    const { code, stdout, stderr } = await node([join(project, compiled)])
+describe('a TypeScript program', () => {
+  it('compiles strictly, with the types of the library checked, and creates, watches, waits and downloads', async () => {
+    expect(compile('program', { main: PROGRAM })).toBe('')
+    const { code, stdout, stderr } = await node([join(project, 'program/out/main.mjs')])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const said = JSON.parse(stdout)
     expect(said).toMatchObject({
@@ -112,17 +170,8 @@ describe.each(CONSUMERS)('$name', ({ folder, compiled, wrong }) => {
   })
 
   it('gets compile errors for invalid inputs, options and names', () => {
-    for (const [line, said] of wrong) {
-      writeFileSync(join(project, folder, 'wrong.ts'), line)
-      let output = ''
-      try {
-        execFileSync(process.execPath, [TSC, '-p', join(project, folder), '--noEmit'], { stdio: 'pipe' })
-      } catch (error) {
-        output = String((error as { stdout: Buffer }).stdout)
-      }
-      rmSync(join(project, folder, 'wrong.ts'))
-      expect(output).toMatch(said)
-    }
+    for (const [at, [text, error]] of WRONG.entries())
+      expect(compile(`wrong-${at}`, { wrong: text })).toMatch(error)
   })
 })
 
@@ -132,10 +181,5 @@ it('the examples of docs/library.md compile', () => {
   ].map(([, block]) => block)
   expect(second).toContain('client.states(id)')
   const further = `import type { Client } from 'rushes'\nexport async function f(client: Client, id: string) {\n${second}}\n`
-  const folder = join(project, 'examples')
-  mkdirSync(folder)
-  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(TSCONFIG))
-  writeFileSync(join(folder, 'first.mts'), first)
-  writeFileSync(join(folder, 'second.mts'), further)
-  execFileSync(process.execPath, [TSC, '-p', folder], { stdio: 'pipe' })
+  expect(compile('examples', { first, further })).toBe('')
 })

@@ -1,8 +1,8 @@
 /** The library as another program imports it. */
 import { pathToFileURL } from 'node:url'
 import { expect, it } from 'vitest'
-import { createPlace, DIST, filesBelow, type Place, serve, start } from '../support/binary.js'
-import { quickEngines } from '../support/quick-service.js'
+import { DIST } from '../support/binary.js'
+import { createPlace, filesBelow, type Place, start } from '../support/index.js'
 
 const LIBRARY = new URL('index.js', pathToFileURL(DIST)).href
 
@@ -26,22 +26,6 @@ it.concurrent('importing the library prints nothing and creates no file, handle 
   expect(names).toEqual(expect.arrayContaining(['createClient', 'RushesError']))
   expect(handles.filter((name: string) => /Timeout|TCP|Immediate/.test(name))).toEqual([])
   expect([...filesBelow(place.home), ...filesBelow(place.folder)]).toEqual([])
-})
-
-it.concurrent('the library creates, waits and downloads', async () => {
-  const place = await serve(createPlace(), quickEngines())
-  const { code, stdout, stderr } = await script(
-    place,
-    `import { createClient } from ${JSON.stringify(LIBRARY)}
-    const { RUSHES_BASE_URL: baseUrl, RUSHES_API_KEY: apiKey } = process.env
-    const client = createClient({ baseUrl, apiKey })
-    const { id } = await client.create({ model: 'rushes/preview-image', input: { prompt: 'a fox' } })
-    const state = await client.wait(id)
-    console.log(JSON.stringify({ id, status: state.status, urls: state.urls }))
-    await client.close()`,
-  )
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-  expect(JSON.parse(stdout)).toMatchObject({ status: 'succeeded', urls: [expect.stringMatching(/^http/)] })
 })
 
 it.concurrent('the library retries a 404 only for a run that it has just created', async () => {

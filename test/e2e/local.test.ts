@@ -1,12 +1,12 @@
-/** `--local`: the whole way from a prompt to a picture, without a key, a network or a set-up. Films: films.system.ts. */
+/** `--local`: the whole way from a prompt to a picture, without a key, a network or a set-up. */
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { createPlace, filesBelow, processesOf, RENDERER, rushes, start } from '../support/binary.js'
-import { until } from '../support/until.js'
+import { createPlace, filesBelow, processesOf, rushes, start, until } from '../support/index.js'
 
+const RENDERER = /renderer\.cjs/
 const FOX = ['run', 'image', '--local', 'a fox']
 
 describe.concurrent('run image --local', () => {

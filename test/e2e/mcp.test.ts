@@ -1,44 +1,44 @@
 /** `rushes mcp`, the real binary, with the SDK's client over stdio and the real local service: processes that end. Tools: test/cli/mcp.test.ts. */
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { BINARY, createPlace, type Place, type Running, type Service, start } from '../support/binary.js'
-import { rowsOf } from '../support/journal.js'
+import {
+  BINARY,
+  type Place,
+  personAt,
+  rowsOf,
+  type Service,
+  serveQuickly,
+  start,
+  until,
+} from '../support/index.js'
 import { resultOf } from '../support/mcp.js'
-import { personAt, quickEngines, serveQuickly } from '../support/quick-service.js'
-import { until } from '../support/until.js'
 
 const clients: Client[] = []
 afterAll(() => Promise.all(clients.map((client) => client.close())))
 
-let [service, slow]: readonly Service[] = []
+let service: Service
 beforeAll(async () => {
   service = await serveQuickly()
-  slow = await serveQuickly([...quickEngines(), '--fault', 'latency:3s'])
 })
 
 /** With the journal where `rowsOf` looks for it. */
-async function person(at = service): Promise<Place> {
-  const place = at === undefined ? createPlace() : await personAt(at)
+async function person(): Promise<Place> {
+  const place = await personAt(service)
   return place.with({ RUSHES_STATE_DIR: join(place.home, 'state') })
 }
 
-async function connect(place: Place, words: readonly string[] = []) {
+async function connect(place: Place) {
   const transport = new StdioClientTransport({
     command: process.execPath,
-    args: [BINARY, 'mcp', ...words],
+    args: [BINARY, 'mcp'],
     cwd: place.folder,
     env: Object.fromEntries(
       Object.entries(place.env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
     ),
-    stderr: 'pipe',
-  })
-  let said = ''
-  transport.stderr?.on('data', (bytes: Buffer) => {
-    said += bytes.toString()
+    stderr: 'ignore',
   })
   const client = new Client({ name: 'test', version: '1' })
   await client.connect(transport)
@@ -46,13 +46,11 @@ async function connect(place: Place, words: readonly string[] = []) {
   clients.push(client)
   const call = async (name: string, args: Readonly<Record<string, unknown>> = {}) =>
     resultOf((await client.callTool({ name, arguments: args })) as CallToolResult)
-  return { client, call, pid: transport.pid ?? 0, stderr: () => said }
+  return { call, pid: transport.pid ?? 0 }
 }
 
-const PING = '{"jsonrpc":"2.0","id":9,"method":"ping"}\n'
-
 /** A server without the SDK's client, whose streams the test closes itself. It has been asked for a video. */
-async function askedForVideo(place: Place, args: object) {
+async function askedForVideo(place: Place) {
   const server = start(place, ['mcp'])
   const send = (message: object) => server.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
   const clientInfo = { name: 'x', version: '1' }
@@ -64,23 +62,15 @@ async function askedForVideo(place: Place, args: object) {
   await server.prints('stdout', /"id":1/)
   send({ method: 'notifications/initialized' })
   server.stdin.write('not json\n')
-  send({ id: 2, method: 'tools/call', params: { name: 'create_video', arguments: { prompt: 'x', ...args } } })
+  send({
+    id: 2,
+    method: 'tools/call',
+    params: { name: 'create_video', arguments: { prompt: 'x', wait: false } },
+  })
   return server
 }
 
 describe.concurrent('rushes mcp', () => {
-  it('creates runs with --local, and names unfinished runs when the client disconnects', async () => {
-    const place = createPlace()
-    const { call, client, stderr } = await connect(place, ['--local'])
-    const created = await call('create_image', { prompt: 'a fox', output: 'fox.png' })
-    expect(created.isError, created.text).toBe(false)
-    expect(readFileSync(join(place.folder, 'fox.png')).subarray(1, 4).toString()).toBe('PNG')
-    const left = await call('create_video', { prompt: 'a boat', wait: false })
-    await client.close()
-    await until('the last words', () => stderr().includes('is not finished') || undefined)
-    expect(stderr()).toContain(`rushes wait --local ${left.structured.runs[0].id}`)
-  })
-
   it('returns a paid run for its request_id after its server was killed', async () => {
     const place = await person()
     const first = await connect(place)
@@ -110,7 +100,7 @@ describe.concurrent('rushes mcp', () => {
   })
 
   it('ends on SIGTERM with the ids of running runs on standard error', async () => {
-    const server = await askedForVideo(await person(), { wait: false })
+    const server = await askedForVideo(await person())
     const [, id] = await server.prints('stdout', /"id":"(run_\w+)"/)
     server.kill('SIGTERM')
     const ended = await server.ended
@@ -123,35 +113,7 @@ describe.concurrent('rushes mcp', () => {
   it('ends when its output is closed', async () => {
     const server = start(await person(), ['mcp'])
     server.stdout.destroy()
-    server.stdin.write(PING)
+    server.stdin.write('{"jsonrpc":"2.0","id":9,"method":"ping"}\n')
     expect(await server.ended).toMatchObject({ code: 141 })
-  })
-
-  it.each<[string, (server: Running) => void]>([
-    [
-      'the end of its input and the SIGTERM after it',
-      ({ stdin, kill }) => {
-        stdin.end()
-        kill('SIGTERM')
-      },
-    ],
-    [
-      'a client that reads no longer, and the end of its input',
-      ({ stdin, stdout }) => {
-        stdout.destroy()
-        stdin.end(PING)
-      },
-    ],
-  ])('waits for the response to a sent create after %s', async (_, disconnect) => {
-    const place = await person(slow)
-    const server = await askedForVideo(place, { request_id: 'boat' })
-    await until('the create', () => rowsOf(place.home).length > 0 || undefined)
-    disconnect(server)
-    const { stderr } = await server.ended
-    const [row, ...others] = rowsOf(place.home)
-    expect(others).toEqual([])
-    expect(row?.id, stderr).toMatch(/^run_/)
-    expect(row?.requestId).toBe('boat')
-    expect(stderr).toContain(`warning: ${row?.id} is not finished.`)
   })
 })

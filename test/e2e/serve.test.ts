@@ -3,8 +3,16 @@ import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { bash, createPlace, type Place, type Running, rushes, serve, start } from '../support/binary.js'
-import { quickEngines } from '../support/quick-service.js'
+import {
+  bash,
+  createPlace,
+  type Place,
+  quickEngines,
+  type Running,
+  rushes,
+  serve,
+  start,
+} from '../support/index.js'
 
 const startServing = (place: Place, words: readonly string[]): Running =>
   start(place, ['serve', '--port', '0', ...words], { stdin: 'ignore' })
@@ -121,18 +129,9 @@ describe.concurrent('serve', () => {
     expect(await place.process.ended).toMatchObject({ code: 0, stderr: '' })
   })
 
-  it('serves metrics on their own port until it ends, and no console with --no-console', async () => {
-    const place = await serve(createPlace(), ['--metrics-port', '0', '--no-console'])
-    const { metrics_url: url, ...printed } = JSON.parse(place.process.printed.stdout)
-    expect(printed).not.toHaveProperty('console')
+  it('has no console with --no-console', async () => {
+    const place = await serve(createPlace(), ['--no-console'])
+    expect(JSON.parse(place.process.printed.stdout)).not.toHaveProperty('console')
     expect((await fetch(`${place.url}/`)).status).toBe(404)
-    expect((await fetch(`${place.url}/healthz`)).status).toBe(200)
-    const text = await (await fetch(url)).text()
-    expect(text).toContain('rushes_http_requests_total{method="GET",route="/healthz",status="200"} 1\n')
-    expect(text).toContain('rushes_queue_length{kind="image"} 0\n')
-    expect((await fetch(`${place.url}/metrics`)).status).toBe(404)
-    place.process.kill('SIGTERM')
-    expect(await place.process.ended).toMatchObject({ code: 0 })
-    await expect(fetch(url)).rejects.toThrow()
   })
 })

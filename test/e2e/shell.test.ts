@@ -3,8 +3,16 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { bash, createPlace, filesBelow, rushes, type Service, start } from '../support/binary.js'
-import { personAt, serveQuickly } from '../support/quick-service.js'
+import {
+  bash,
+  createPlace,
+  filesBelow,
+  personAt,
+  rushes,
+  type Service,
+  serveQuickly,
+  start,
+} from '../support/index.js'
 
 let service: Service
 beforeAll(async () => {

@@ -1,9 +1,18 @@
 /** A signal ends the program as a shell expects: it dies of it, and says how to pick the run up. Codes: test/cli/exit.test.ts. */
 import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { bash, createPlace, type Place, processesOf, rushes, type Service, start } from '../support/binary.js'
-import { personAt, serveQuickly } from '../support/quick-service.js'
-import { until } from '../support/until.js'
+import {
+  bash,
+  createPlace,
+  type Place,
+  personAt,
+  processesOf,
+  rushes,
+  type Service,
+  serveQuickly,
+  start,
+  until,
+} from '../support/index.js'
 
 const VIDEO = ['run', 'video', 'a fox']
 

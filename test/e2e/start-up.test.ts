@@ -4,7 +4,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { BINARY, createPlace, DIST, type Environment, start } from '../support/binary.js'
+import { DIST } from '../support/binary.js'
+import { BINARY, createPlace, type Environment, start } from '../support/index.js'
 
 /** Each bundled package, and the service, by words that only its own code has. */
 const BUNDLED: Readonly<Record<string, string>> = {

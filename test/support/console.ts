@@ -3,8 +3,6 @@
 import { buffer } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import type { Clock } from '../../src/host/clock.js'
-import type { HttpRequest } from '../../src/host/http.js'
-import { readText } from '../../src/host/receive-text.js'
 import { RUNS_PATH } from '../../src/protocol/id.js'
 import type { Store } from '../../src/service/store/index.js'
 import type { AssetFile, AssetFiles } from '../../src/service/web/assets.js'
@@ -60,7 +58,7 @@ export const createConsoleService = (options: TestServiceOptions = {}): Promise<
     ...options,
   })
 
-export type Method = 'GET' | 'HEAD' | 'POST'
+type Method = 'GET' | 'HEAD' | 'POST'
 
 export interface Browser {
   readonly address: string
@@ -79,7 +77,7 @@ export interface Browser {
   submit(path: string, fields?: FormFields): Promise<Answer>
 }
 
-export type FormFields = Readonly<Record<string, string | readonly string[] | Blob>>
+type FormFields = Readonly<Record<string, string | readonly string[] | Blob>>
 
 let addresses = 0
 const nextAddress = (): string => {
@@ -96,27 +94,17 @@ export function createBrowser(
     address,
     cookie: undefined,
     async ask(method, path, body, headers = {}) {
-      const response = await fetch({
-        method: method as HttpRequest['method'],
-        url: new URL(path, baseUrl),
-        headers: {
-          'x-forwarded-for': address,
-          ...(method !== 'GET' && method !== 'HEAD' && { origin }),
-          ...(browser.cookie !== undefined && { cookie: `rushes_session=${browser.cookie}` }),
-          ...headers,
-        },
-        ...(body !== undefined && {
-          body:
-            body instanceof Uint8Array
-              ? body
-              : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
-        }),
-      })
-      const [, value] = /(?:^|, )rushes_session=([^;]*)/.exec(response.header('set-cookie') ?? '') ?? []
+      const sent = {
+        'x-forwarded-for': address,
+        ...(method !== 'GET' && method !== 'HEAD' && { origin }),
+        ...(browser.cookie !== undefined && { cookie: `rushes_session=${browser.cookie}` }),
+        ...headers,
+      }
+      const service = { fetch, baseUrl, apiKey: '' }
+      const answer = await ask(service, method, path, body, { authorization: '', headers: sent })
+      const [, value] = /(?:^|, )rushes_session=([^;]*)/.exec(answer.header('set-cookie') ?? '') ?? []
       if (value !== undefined) browser.cookie = value === '' ? undefined : value
-      const text = await readText(response, 100_000_000)
-      const isJson = response.header('content-type')?.startsWith('application/json') && text !== ''
-      return { status: response.status, body: isJson ? JSON.parse(text) : text, header: response.header }
+      return answer
     },
     get: (path) => browser.ask('GET', path),
     post: (path, body) => browser.ask('POST', path, body, { 'content-type': 'application/json' }),
@@ -147,7 +135,7 @@ export async function load(
 }
 
 /** Service to which `addUser` adds users. */
-export interface UserTarget extends Pick<TestService, 'dataFolder' | 'databaseUrl'> {
+interface UserTarget extends Pick<TestService, 'dataFolder' | 'databaseUrl'> {
   readonly clock: Clock
 }
 

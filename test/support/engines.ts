@@ -10,12 +10,12 @@ export const ONE_PIXEL_PNG = Buffer.from(
   'base64',
 )
 
-export interface RecordingEngine extends Engine {
+interface RecordingEngine extends Engine {
   /** Every job started, in order. */
   readonly jobs: readonly RecordedJob[]
 }
 
-export interface RecordedJob extends RenderJob {
+interface RecordedJob extends RenderJob {
   /** Contents of the reference files, because the files are removed after the job. */
   readonly images?: readonly (Buffer | undefined)[]
 }
@@ -60,7 +60,7 @@ export function randomOutput(name: `${string}.${'png' | 'mp4'}`, bytes: number):
   return `{ echo ${head.toString('base64')} | base64 -d; ${random}; } > "$RUSHES_OUTPUT_DIR/${name}"`
 }
 
-export interface FamilyEngine extends RecordingEngine {
+interface FamilyEngine extends RecordingEngine {
   /** Number of outputs of each later run. */
   outputs: number
 }
@@ -91,7 +91,7 @@ export function createFamilyEngine({ outputs = 1 } = {}): FamilyEngine {
   }
 }
 
-export interface CommandedEngine extends RecordingEngine {
+interface CommandedEngine extends RecordingEngine {
   /** Number of jobs that wait for `finish` or `fail`. */
   readonly waiting: number
   /** Completes the oldest waiting job with one file. */

@@ -12,6 +12,7 @@ import type { Clock } from '../../src/host/clock.js'
 import { type Fetch, HttpFailure, type HttpResponse } from '../../src/host/http.js'
 import { problemOf } from '../../src/protocol/problems.js'
 import { parseDuration } from '../../src/protocol/units.js'
+import { responseOf } from './responses.js'
 
 type Place = 'create' | 'status' | 'output'
 
@@ -129,7 +130,7 @@ async function answerOf(
   if (/^\d+$/.test(what)) return errorResponse(Number(what), detail)
   switch (what) {
     case 'redirect':
-      return responseOf(307, { location: detail }, '')
+      return textResponse(307, { location: detail }, '')
     case 'reset':
     case 'close':
       return await reset()
@@ -141,8 +142,8 @@ async function answerOf(
     case 'nonsense':
       ;(await ask()).discard()
       return detail === 'empty'
-        ? responseOf(200, { 'content-type': 'application/json' }, '')
-        : responseOf(
+        ? textResponse(200, { 'content-type': 'application/json' }, '')
+        : textResponse(
             place === 'create' ? 201 : 200,
             { 'content-type': 'text/html' },
             '<h1>Please sign in</h1>',
@@ -162,23 +163,17 @@ async function answerOf(
   }
 }
 
-const responseOf = (
+const textResponse = (
   status: number,
   headers: Readonly<Record<string, string>>,
-  text: string,
-): HttpResponse => ({
-  status,
-  header: (name) => ({ ...headers, 'content-length': `${Buffer.byteLength(text)}` })[name.toLowerCase()],
-  body: (async function* () {
-    if (text !== '') yield Buffer.from(text)
-  })(),
-  discard() {},
-})
+  body: string,
+): HttpResponse =>
+  responseOf({ status, headers: { ...headers, 'content-length': `${Buffer.byteLength(body)}` }, body })
 
 function errorResponse(status: number, code = ''): HttpResponse {
   const message = problemOf(code)?.cause ?? STATUS_CODES[status] ?? 'injected'
   const body = { error: { message, ...(code !== '' && { code }) } }
-  return responseOf(status, { 'content-type': 'application/json; charset=utf-8' }, JSON.stringify(body))
+  return textResponse(status, { 'content-type': 'application/json; charset=utf-8' }, JSON.stringify(body))
 }
 
 /** Yields the first `bytes` bytes, or the whole body if it is shorter; then awaits `next()`. */
@@ -224,7 +219,7 @@ function createLastingEffects() {
   }
   const jsonOf = async ({ body }: HttpResponse) => JSON.parse((await buffer(body)).toString())
   const changed = (response: HttpResponse, run: unknown): HttpResponse => {
-    const { body } = responseOf(response.status, {}, JSON.stringify(run))
+    const { body } = textResponse(response.status, {}, JSON.stringify(run))
     return { ...response, body, header: (name) => (/length/i.test(name) ? undefined : response.header(name)) }
   }
   return {

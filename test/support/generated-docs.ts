@@ -5,6 +5,7 @@
 import type { Command, Option } from 'commander'
 import { parse } from 'yaml'
 import { flagOf } from '../../src/cli/flags/model-flags.js'
+import { argumentWords, fullName } from '../../src/cli/help/format-help.js'
 import { EXIT_MEANINGS } from '../../src/cli/process/exit.js'
 import { globalOptions } from '../../src/cli/settings/globals.js'
 import { SETTINGS } from '../../src/cli/settings/table.js'
@@ -35,7 +36,7 @@ const PARTS: Readonly<Record<string, () => string | Promise<string>>> = {
   commands: async () =>
     (await everyCommand())
       .map((command) => {
-        const line = `* ${code([fullName(command), ...argumentsOf(command)].join(' '))}: ${command.description().replace(/\.$/, '')}`
+        const line = `* ${code([fullName(command), ...argumentWords(command)].join(' '))}: ${command.description().replace(/\.$/, '')}`
         const flags = shownOptions(command).map(flagCell).join(', ')
         return `${line}${flags && `. ${flags}`}\n`
       })
@@ -120,16 +121,6 @@ const table = (head: readonly string[], rows: readonly (readonly string[])[]): s
   [head, head.map(() => '---'), ...rows]
     .map((cells) => `| ${cells.join(' | ')} |\n`.replaceAll('|  |', '| |'))
     .join('')
-
-/** The command with its parents, for example `rushes run image`. */
-export const fullName = (command: Command): string =>
-  command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`
-
-const argumentsOf = ({ registeredArguments }: Command): readonly string[] =>
-  registeredArguments.map((each) => {
-    const name = each.variadic ? `${each.name()}...` : each.name()
-    return each.required ? `<${name}>` : `[${name}]`
-  })
 
 const GLOBALS = new Set(globalOptions().map(({ flags }) => flags))
 

@@ -54,7 +54,7 @@ const filled = (values: Values = {}, scope: Scope): Values =>
     ]),
   )
 
-export interface JobResult {
+interface JobResult {
   readonly outputs: Values
   readonly failed: boolean
   /** Names of the steps that ran. */

@@ -8,7 +8,7 @@ export interface Answer {
   readonly body?: unknown
 }
 
-export interface HostedApis {
+interface HostedApis {
   readonly fetch: Fetch
   readonly requests: HttpRequest[]
   /** Answers by the beginning of the URL; the first that fits counts. A string is an error of the connection. */

@@ -3,7 +3,7 @@ import { EventEmitter, once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-export interface Line {
+interface Line {
   readonly socket: Socket
   /** Resolves when the connection is open. */
   connected(): Promise<void>

@@ -1,5 +1,4 @@
 /** Runs `rushes mcp` in process, with the client of the SDK on its standard streams and a manual clock. */
-import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
@@ -8,7 +7,7 @@ import { main } from '../../src/cli/main.js'
 import type { Fetch } from '../../src/host/http.js'
 import { createInterrupts, type InterruptSource } from '../../src/host/interrupts.js'
 import { whenOver } from './after-file.js'
-import { type CliService, LOOPBACK_URL } from './cli.js'
+import { type CliService, homeEnvironment } from './cli.js'
 import { temporaryFolder } from './temporary-folder.js'
 
 export interface McpOptions {
@@ -57,17 +56,7 @@ export async function openMcp(service: CliService, options: McpOptions = {}): Pr
   const interrupts = createInterrupts()
   const ended = main({
     argv: ['mcp', '--folder', folder, ...words],
-    env: {
-      HOME: home,
-      RUSHES_CONFIG_DIR: join(home, 'config'),
-      RUSHES_STATE_DIR: join(home, 'state'),
-      NO_COLOR: '1',
-      RUSHES_BASE_URL: LOOPBACK_URL,
-      RUSHES_API_KEY: service.apiKey,
-      RUSHES_IMAGE_MODEL: 'rushes/preview-image',
-      RUSHES_VIDEO_MODEL: 'rushes/preview-video',
-      ...options.env,
-    },
+    env: { ...homeEnvironment(home), ...service.env, ...options.env },
     stdin: () => stdin,
     stdout,
     stderr,

@@ -1,12 +1,12 @@
 /** Reads Prometheus text format, as prom-client writes it. */
 
-export interface Sample {
+interface Sample {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
   readonly value: number
 }
 
-export interface Family {
+interface Family {
   readonly type: string
   readonly help: string
   readonly samples: readonly Sample[]

@@ -1,13 +1,15 @@
 /** Runs a real nginx with the configuration of `deploy/`, for nodes on free ports of this machine. */
 import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterFile } from './after-file.js'
 import { bash, createPlace, type Ended, start } from './binary.js'
+import { freePort } from './postgres-server.js'
 import { until } from './until.js'
 
 const CONFIGURATION = fileURLToPath(new URL('../../deploy/nginx/nginx.conf', import.meta.url))
@@ -34,7 +36,7 @@ export interface Nginx {
 export async function startNginx(nodes: readonly [number, number]): Promise<Nginx> {
   const place = createPlace()
   const folder = place.folder
-  const [port = 0, tlsPort = 0] = await freePorts(2)
+  const [port, tlsPort] = [await freePort(), await freePort()]
   const tls = join(folder, 'tls')
   mkdirSync(tls)
   await bash(
@@ -87,19 +89,7 @@ export async function startNginx(nodes: readonly [number, number]): Promise<Ngin
   return { port, tlsPort, file, errors: () => readFileSync(errors, 'utf8'), checked }
 }
 
-async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = await Promise.all(Array.from({ length: count }, () => listening(createServer())))
-  const ports = servers.map(portOf)
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
-  return ports
-}
-
-const listening = (server: Server): Promise<Server> =>
-  new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)))
-
-export const portOf = (server: Server): number => (server.address() as AddressInfo).port
-
-export interface FakeNode {
+interface FakeNode {
   readonly port: number
   /** First line of each received request. */
   readonly requests: readonly string[]
@@ -108,20 +98,19 @@ export interface FakeNode {
 /** Starts a node that handles the first bytes of every connection with this function. */
 export async function startFakeNode(answer: (socket: Socket) => void): Promise<FakeNode> {
   const requests: string[] = []
-  const server = await listening(
-    createServer((socket) => {
-      socket.on('error', () => {})
-      socket.once('data', (bytes) => {
-        requests.push(bytes.toString('latin1').split('\r\n')[0] ?? '')
-        answer(socket)
-      })
-    }),
-  )
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', (bytes) => {
+      requests.push(bytes.toString('latin1').split('\r\n')[0] ?? '')
+      answer(socket)
+    })
+  }).listen(0, '127.0.0.1')
   afterFile(() => server.close())
-  return { port: portOf(server), requests }
+  await once(server, 'listening')
+  return { port: (server.address() as AddressInfo).port, requests }
 }
 
-export interface Asked {
+interface Asked {
   readonly path: string
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>

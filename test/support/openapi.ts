@@ -5,19 +5,20 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { REFUSALS, type RefusalCode } from '../../src/service/rules/refusal.js'
 import { openapiDocument } from './openapi-document.js'
+import { closed } from './schemas.js'
 
 interface DocumentedResponse {
   readonly $ref?: string
   readonly content?: Readonly<Record<string, { readonly schema?: object }>>
 }
 
-export interface Operation {
+interface Operation {
   readonly operationId: string
   readonly requestBody?: { readonly content: { readonly 'application/json': { readonly schema: object } } }
   readonly responses: Readonly<Record<string, DocumentedResponse>>
 }
 
-export interface OpenapiDocument {
+interface OpenapiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly components: {
     readonly responses: Readonly<Record<string, DocumentedResponse>>
@@ -36,18 +37,6 @@ export interface Exchange {
 const DOCUMENT = 'https://document.test/'
 const DATE_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
 
-/** Forbids keys that the document does not name, but in a model's input, of which a run keeps every field. */
-function closed(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(closed)
-  if (typeof value !== 'object' || value === null) return value
-  const inner: Record<string, unknown> = Object.fromEntries(
-    Object.entries(value).map(([key, each]) => [key, key.endsWith('Input') ? each : closed(each)]),
-  )
-  return 'properties' in inner && !('additionalProperties' in inner)
-    ? { ...inner, additionalProperties: false }
-    : inner
-}
-
 const pointer = (...words: readonly string[]): string =>
   `${DOCUMENT}#/${words.map((word) => encodeURIComponent(word.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')}`
 
@@ -59,7 +48,9 @@ const createAjv = (document: object) =>
 
 export function createDocumentCheck() {
   const document: OpenapiDocument = openapiDocument()
-  const [open, strict] = [createAjv(document), createAjv(closed(document) as object)]
+  // A run keeps every field of a model's input.
+  const strict = createAjv(closed(document, (name) => name.endsWith('Input')) as object)
+  const open = createAjv(document)
   const metResponses = new Set<string>()
 
   /** Returns the operation for a path, and its position in the document. */

@@ -2,10 +2,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { userInfo } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { onTestFinished } from 'vitest'
+import { freePort } from './postgres-server.js'
 import { temporaryFolder } from './temporary-folder.js'
 
 const PROGRAM = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin']
@@ -18,7 +18,7 @@ export const hasPgBouncer = PROGRAM !== undefined
 const NOBODY = 65_534
 const RUNS_AS = userInfo().uid === 0 ? { uid: NOBODY, gid: NOBODY } : {}
 
-export interface TestPgBouncer {
+interface TestPgBouncer {
   /** URL of the same database, through the pooler. */
   readonly url: string
   stop(): Promise<void>
@@ -60,13 +60,4 @@ default_pool_size = 3
   }
   onTestFinished(stop)
   return { url: Object.assign(new URL(url), { port: String(listenPort) }).href, stop }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' ? (address?.port ?? 0) : 0
 }

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
-export interface PostgresProxy {
+interface PostgresProxy {
   /** URL of the same database, through the proxy. */
   readonly url: string
   /**

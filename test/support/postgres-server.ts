@@ -275,7 +275,7 @@ function startGuard(folder: string): ChildProcess {
   return guard
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()

@@ -37,7 +37,7 @@ export interface S3Store {
   restart(): Promise<void>
 }
 
-export type Interceptor = (request: IncomingMessage, response: ServerResponse) => boolean
+type Interceptor = (request: IncomingMessage, response: ServerResponse) => boolean
 
 /** Starts a store that stops when the test ends. */
 export async function startS3Store(bucket = 'bucket'): Promise<S3Store> {

@@ -17,13 +17,15 @@ export const SCHEMAS: ReadonlyMap<string, Schema> = new Map(
     .map((file) => [file.replace('.json', ''), JSON.parse(readFileSync(new URL(file, FOLDER), 'utf8'))]),
 )
 
-/** Forbids additional keys in objects that list their keys. */
-function closed(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(closed)
+/** Forbids keys that a schema does not list, in the objects that list any. `isOpen`: names of schemas that stay as they are. */
+export function closed(schema: unknown, isOpen = (_name: string): boolean => false): unknown {
+  if (Array.isArray(schema)) return schema.map((each) => closed(each, isOpen))
   if (typeof schema !== 'object' || schema === null) return schema
-  const inner = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, closed(value)]))
-  const isObject = [inner.type].flat().includes('object') && Object.keys(inner.properties ?? {}).length > 0
-  return isObject && inner.additionalProperties === undefined
+  const inner: Readonly<Record<string, unknown>> = Object.fromEntries(
+    Object.entries(schema).map(([name, value]) => [name, isOpen(name) ? value : closed(value, isOpen)]),
+  )
+  const listsKeys = [inner.type].flat().includes('object') && Object.keys(inner.properties ?? {}).length > 0
+  return listsKeys && inner.additionalProperties === undefined
     ? { ...inner, additionalProperties: false }
     : inner
 }

@@ -1,5 +1,5 @@
 /** The real local service in a temporary folder, called without a port, with a manual clock. */
-import type { Fetch } from '../../src/host/http.js'
+import type { Fetch, HttpRequest } from '../../src/host/http.js'
 import { readText } from '../../src/host/receive-text.js'
 import { type Administration, openAdministration } from '../../src/service/admin.js'
 import { createService } from '../../src/service/index.js'
@@ -97,19 +97,19 @@ export interface Asking {
 /** Sends one request. Parses the response body if it is JSON. */
 export async function ask(
   { fetch, apiKey, baseUrl }: Pick<TestService, 'fetch' | 'apiKey' | 'baseUrl'>,
-  method: 'GET' | 'POST',
+  method: 'GET' | 'HEAD' | 'POST',
   path: string,
   body?: unknown,
   { key = apiKey, authorization = `Bearer ${key}`, headers = {} }: Asking = {},
 ): Promise<Answer> {
   const response = await fetch({
-    method,
+    method: method as HttpRequest['method'],
     url: new URL(path, baseUrl),
     headers: { ...(authorization === '' ? {} : { authorization }), ...headers },
     ...(body === undefined ? {} : { body: bytesOf(body) }),
   })
   const text = await readText(response, 100_000_000)
-  const isJson = response.header('content-type')?.startsWith('application/json')
+  const isJson = response.header('content-type')?.startsWith('application/json') && text !== ''
   return { status: response.status, body: isJson ? JSON.parse(text) : text, header: response.header }
 }
 

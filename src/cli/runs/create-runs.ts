@@ -66,8 +66,9 @@ export async function createRuns(ctx: Context, options: CreateRunsOptions): Prom
   return code === EXIT.usage && sent > 0 ? EXIT.runFailed : code
 }
 
-/** The path of `-o` if it also names the file of one of the runs alone. */
+/** The path of `-o` if it also names the file of one of the runs alone. `wait` fills in braces of the working folder too. */
 function outputOf({ target }: Delivery, runs: number): string | undefined {
   if (target?.kind !== 'template' || (runs > 1 && !target.template.includes('{id}'))) return undefined
+  if (resolve('.').includes('{')) return undefined
   return resolve(target.template)
 }

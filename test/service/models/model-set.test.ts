@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { IMAGE_INPUT } from '../../../src/protocol/models.js'
 import type { Engine, RenderJob } from '../../../src/service/engines/engine.js'
 import type { EngineParts } from '../../../src/service/engines/read-engine.js'
 import { type ModelSources, openModelSet } from '../../../src/service/models/model-set.js'
@@ -85,7 +86,7 @@ describe('the models', () => {
       const found = [...size, 'seed', 'negative_prompt', 'steps', 'guidance']
       expect(await parametersOf(`comfyui:http://127.0.0.1:1#${workflow}`)).toEqual(found)
       expect(await parametersOf('images:http://127.0.0.1:1/v1')).toEqual([...size, 'image_urls', 'seed'])
-      expect(await parametersOf('./a.sh')).toEqual([...size, 'image_urls'])
+      expect(await parametersOf('./a.sh')).toEqual(Object.keys(IMAGE_INPUT.properties))
     },
   )
 

@@ -4,6 +4,7 @@ import Database from 'libsql'
 import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../../src/host/database.js'
 import { copyDatabase } from '../../../src/service/admin.js'
+import { FORMAT } from '../../../src/service/store/schema.js'
 import { SQLITE_SCRIPTS } from '../../../src/service/store/sqlite/database.js'
 import { openServiceDatabase, openSqliteStore } from '../../../src/service/store/sqlite/index.js'
 import { accountContract } from '../../contract/account-store.js'
@@ -35,7 +36,7 @@ test('a database of another format is refused', async () => {
   await store.close()
   const later = openDatabase({ path, migrations: [...SQLITE_SCRIPTS, 'CREATE TABLE later (x)'] })
   later.close()
-  expect(() => openSqliteStore(path)).toThrow(/another version of rushes: it has format 5/)
+  expect(() => openSqliteStore(path)).toThrow(`another version of rushes: it has format ${FORMAT + 1}`)
   expect(() => openSqliteStore(path)).toThrow(expect.objectContaining({ code: 'usage', exitCode: 2 }))
 })
 

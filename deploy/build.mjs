@@ -11,14 +11,13 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const root = fileURLToPath(new URL('.', import.meta.url))
+const root = fileURLToPath(new URL('..', import.meta.url))
 
 // `prepare` also runs where the package is installed: `dist` is in it, and the sources and the bundler are not.
 if (!fs.existsSync(join(root, 'src'))) process.exit(0)
 
 /** Modules of one chunk: a chunk takes as long to load as 20 KB of code, and each `run` line needs all of these. */
-const SETTINGS =
-  /src[\\/]cli[\\/](settings[\\/](config-file|folders|quick-settings|required-settings)|models[\\/]model-program)\.ts$/
+const SETTINGS = /src[\\/]cli[\\/]settings[\\/](config-file|folders|required-settings)\.ts$/
 
 /** Written last, and replaced with the folder as a whole. */
 const STAMP = 'inputs.sha256'
@@ -27,7 +26,7 @@ if (readIfThere(join(root, 'dist', STAMP)) === inputs) process.exit(0)
 
 const [{ rolldown }, { emojiAtBuild }] = await Promise.all([
   import('rolldown'),
-  import('./src/preview/emoji.mjs'),
+  import('../src/preview/emoji.mjs'),
 ])
 
 const { resolve } = createRequire(import.meta.url)
@@ -78,7 +77,7 @@ function hashOfInputs() {
   const sources = fs.readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })
   const paths = sources.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
   const others = [
-    'build.mjs',
+    'deploy/build.mjs',
     'docs/openapi.json',
     'package.json',
     'package-lock.json',

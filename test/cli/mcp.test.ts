@@ -155,7 +155,7 @@ describe('a create', () => {
     })
     expect(third.structured.runs[0].state).toBe('succeeded')
     expect(third.structured.warnings).toEqual([
-      'The image model has no parameter "strength". It is sent unchanged.',
+      'The image model has no parameter "strength". It is sent to the service, which may ignore it.',
     ])
   })
 

@@ -176,7 +176,7 @@ describe('an added model', () => {
     const documents = [STILL, { ...STILL, name: 'acme/own' }]
     expect(
       (await run(['models', 'add', '-'], { stdin: JSON.stringify([...documents, STILL]) })).stderr,
-    ).toContain('standard input:1:237: "acme/still-2" occurs twice in the file')
+    ).toContain('standard input: document 3: "acme/still-2" occurs twice in the file')
   })
 })
 

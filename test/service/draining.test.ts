@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { dial } from '../support/line.js'
-import { createListeningService } from '../support/service.js'
+import { createTestService } from '../support/service.js'
 
 const GET = 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n'
 
 describe('a service that drains', () => {
   it('accepts no new connection, and answers requests on open ones before it closes them', async () => {
-    const { service, clock, baseUrl: url } = await createListeningService()
+    const { service, clock, baseUrl: url } = await createTestService({ port: 0 })
     const open = dial(url)
     open.send(GET)
     await open.responses(1)

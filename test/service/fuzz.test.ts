@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { PROOF } from '../support/proof.js'
-import { ask, createListeningService, createTestService, type TestService } from '../support/service.js'
+import { ask, createTestService, type TestService } from '../support/service.js'
 
 const numRuns = 40 * PROOF
 
@@ -127,7 +127,7 @@ test('answers any body, path and key without revealing internal errors', async (
 })
 
 test('many unfinished requests do not delay other clients', async () => {
-  const service = await createListeningService()
+  const service = await createTestService({ port: 0 })
   const { baseUrl, port } = service
   let ended = 0
   const held = Array.from({ length: 200 }, (_, at) => {

@@ -3,21 +3,15 @@ import { beforeAll, expect, test } from 'vitest'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { createInstantEngine } from '../support/engines.js'
 import { dial } from '../support/line.js'
-import {
-  createListeningService,
-  createTestService,
-  ended,
-  finished,
-  type ListeningService,
-} from '../support/service.js'
+import { createTestService, ended, finished, type TestService } from '../support/service.js'
 
 const RUNS = '/api/v1/runs'
 const A_FOX = JSON.stringify({ model: LOCAL_MODELS.image, input: { prompt: 'a fox' } })
 
 /** For requests that leave it as it was. */
-let shared: ListeningService
+let shared: TestService
 beforeAll(async () => {
-  shared = await createListeningService()
+  shared = await createTestService({ port: 0 })
 })
 
 interface Sent {
@@ -50,7 +44,7 @@ const send = (port: number, { method, path, headers = {}, body }: Sent) =>
   )
 
 test('a service on a port works as in process, and its output URLs begin with its address', async () => {
-  const service = await createListeningService()
+  const service = await createTestService({ port: 0 })
   const headers = { authorization: `Bearer ${service.apiKey}` }
   const created = await send(service.port, { method: 'POST', path: RUNS, headers, body: A_FOX })
   expect(created.status).toBe(201)
@@ -101,7 +95,7 @@ test('refuses a request without a key before its body arrives, and closes the co
 })
 
 test('refuses a body that is too large at once, declared or not', async () => {
-  const service = await createListeningService({ bodyLimitBytes: 100_000 })
+  const service = await createTestService({ port: 0, bodyLimitBytes: 100_000 })
   const head = `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\n`
   const declared = dial(service.baseUrl)
   declared.send(`${head}Content-Length: 100001\r\n\r\n`)
@@ -120,7 +114,7 @@ test('refuses a body that is too large at once, declared or not', async () => {
 })
 
 test('limits bodies in flight, and always accepts small ones', async () => {
-  const service = await createListeningService({ bodyLimitBytes: 1_000_000 })
+  const service = await createTestService({ port: 0, bodyLimitBytes: 1_000_000 })
   const upload = (bytes: number) => {
     const line = dial(service.baseUrl)
     line.send(
@@ -149,7 +143,7 @@ test('limits bodies in flight, and always accepts small ones', async () => {
 })
 
 test('reads a body as JSON, whatever its content type', async () => {
-  const { apiKey, port } = await createListeningService()
+  const { apiKey, port } = await createTestService({ port: 0 })
   for (const type of [
     undefined,
     'application/json',
@@ -175,7 +169,7 @@ test('a port in use is a usage error', async () => {
 
 test('closing finishes responses for up to 5 s, and then disconnects clients', async () => {
   const engine = createInstantEngine({ bytes: Buffer.alloc(30_000_000) })
-  const service = await createListeningService({ engine })
+  const service = await createTestService({ port: 0, engine })
   const run = await finished(service, A_FOX)
 
   const idle = dial(service.baseUrl)

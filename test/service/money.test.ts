@@ -11,7 +11,6 @@ import {
   type Asking,
   administer,
   ask,
-  createListeningService,
   createTestService,
   ended,
   type TestService,
@@ -158,7 +157,7 @@ test.each([
   ['whose key is disabled', 401, 'invalid_api_key'],
   ['whose account is banned', 403, 'account_banned'],
 ])('a create %s while its body arrives is refused and not charged', async (_what, status, code) => {
-  const service = await createListeningService()
+  const service = await createTestService({ port: 0 })
   const admin = await administer(service)
   await admin.createAccount('acme', 5)
   const { apiKey, key } = await admin.createKey('acme', {})

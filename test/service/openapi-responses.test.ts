@@ -15,7 +15,6 @@ import {
   addAccount,
   administer,
   ask,
-  createListeningService,
   createTestService,
   ended,
   TEST_BASE_URL,
@@ -222,7 +221,7 @@ const headOf = ({ apiKey }: TestService) =>
   `POST ${RUNS_PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${apiKey}\r\n`
 
 async function meetTooManyBodies(see: (exchange: Exchange) => void): Promise<void> {
-  const service = await createListeningService({ rendering: false, bodyLimitBytes: 1_000_000 })
+  const service = await createTestService({ port: 0, rendering: false, bodyLimitBytes: 1_000_000 })
   const text = `${headOf(service)}Content-Length: 1000000\r\n\r\n${'x'.repeat(999_999)}`
   // Four of them fit; the fifth is refused.
   const refused = await Promise.race(Array.from({ length: 5 }, () => heardAfter(service.baseUrl, text)))

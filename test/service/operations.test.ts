@@ -4,7 +4,7 @@ import type { Logging } from '../../src/service/http/operations.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { createCommandedEngine } from '../support/engines.js'
 import { dial } from '../support/line.js'
-import { ask, createListeningService, createTestService, finished } from '../support/service.js'
+import { ask, createTestService, finished } from '../support/service.js'
 import { until } from '../support/until.js'
 
 const RUNS = '/api/v1/runs'
@@ -30,7 +30,7 @@ test('health checks need no key and count against no limit', async () => {
 })
 
 test('a service that is closing is alive but not ready', async () => {
-  const service = await createListeningService({ engine: createCommandedEngine({ stuck: true }) })
+  const service = await createTestService({ port: 0, engine: createCommandedEngine({ stuck: true }) })
   await ask(service, 'POST', RUNS, A_FOX)
   await service.clock.advance(1_000)
   const line = dial(service.baseUrl)
@@ -126,7 +126,10 @@ test('at its default level the log has only events that need attention', async (
 })
 
 test('closes connections that never finish their headers or send nothing', async () => {
-  const { baseUrl } = await createListeningService({ httpLimits: { headersMs: 200, checkIntervalMs: 50 } })
+  const { baseUrl } = await createTestService({
+    port: 0,
+    httpLimits: { headersMs: 200, checkIntervalMs: 50 },
+  })
   const [slow, silent] = await Promise.all([
     heardAfter(baseUrl, `GET ${RUNS}/x HTTP/1.1\r\nHost: x\r\n`, 'X-A: b\r\n'),
     heardAfter(baseUrl, ''),
@@ -136,7 +139,8 @@ test('closes connections that never finish their headers or send nothing', async
 })
 
 test('refuses a body that arrives too slowly with 408', async () => {
-  const service = await createListeningService({
+  const service = await createTestService({
+    port: 0,
     httpLimits: { headersMs: 100, requestMs: 300, checkIntervalMs: 50 },
   })
   const head = `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\n`
@@ -145,7 +149,7 @@ test('refuses a body that arrives too slowly with 408', async () => {
 })
 
 test('answers 431 to headers that are too large, and closes connections beyond the limit', async () => {
-  const { baseUrl } = await createListeningService({ httpLimits: { connections: 2 } })
+  const { baseUrl } = await createTestService({ port: 0, httpLimits: { connections: 2 } })
   const large = `GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: ${'x'.repeat(20_000)}\r\n\r\n`
   const answer = await heardAfter(baseUrl, large)
   expect(answer).toMatch(/^HTTP\/1\.1 431 /)

@@ -17,9 +17,8 @@ interface ServedConsole extends TestService {
 export async function serveConsole(options: TestServiceOptions = {}): Promise<ServedConsole> {
   const console = await readAssets(fileURLToPath(new URL('../../dist/console/', import.meta.url)))
   if (console === undefined) throw new Error('The files of the pages are not built: npm run build')
-  const service = await createConsoleService({ console, publicUrl: undefined, rendering: true, ...options })
-  const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
-  return { ...service, url, baseUrl: url }
+  const service = await createConsoleService({ console, port: 0, rendering: true, ...options })
+  return { ...service, url: service.baseUrl }
 }
 
 /** Refusals, which the browser logs as errors. */

@@ -52,7 +52,7 @@ const TEST_ASSETS: AssetFiles = new Map(
 export const createConsoleService = (options: TestServiceOptions = {}): Promise<TestService> =>
   createTestService({
     console: TEST_ASSETS,
-    publicUrl: CONSOLE_URL,
+    ...(options.port === undefined && { publicUrl: CONSOLE_URL }),
     trustedProxies: ['127.0.0.1'],
     rendering: false,
     ...options,

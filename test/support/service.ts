@@ -1,4 +1,4 @@
-/** The real local service in a temporary folder, called without a port, with a manual clock. */
+/** The real local service in a temporary folder, called without a port unless a test asks for one, with a manual clock. */
 import type { Fetch, HttpRequest } from '../../src/host/http.js'
 import { readText } from '../../src/host/receive-text.js'
 import { type Administration, openAdministration } from '../../src/service/admin.js'
@@ -21,6 +21,8 @@ export interface TestService {
   readonly fetch: Fetch
   readonly apiKey: string
   readonly baseUrl: string
+  /** 0 if it does not listen. */
+  readonly port: number
   readonly clock: ManualClock
   readonly dataFolder: string
   /** Undefined with SQLite. */
@@ -33,6 +35,8 @@ export interface TestServiceOptions extends Partial<Omit<ServiceOptions, 'clock'
   readonly clock?: ManualClock
   /** Whether to take runs from the queue. Default: true. */
   readonly rendering?: boolean
+  /** Listens on this port, 0 for a free one, with that address as its public URL. */
+  readonly port?: number
 }
 
 /**
@@ -40,13 +44,19 @@ export interface TestServiceOptions extends Partial<Omit<ServiceOptions, 'clock'
  * `beforeAll`.
  */
 export async function createTestService(options: TestServiceOptions = {}): Promise<TestService> {
-  const { rendering = true, clock = createManualClock(), dataFolder = temporaryFolder(), ...rest } = options
+  const {
+    rendering = true,
+    port,
+    clock = createManualClock(),
+    dataFolder = temporaryFolder(),
+    ...rest
+  } = options
   const { databaseUrl = await databaseUrlOf(dataFolder) } = options
   const complaints: (object | string)[] = []
   const service = await createService({
     engine: createInstantEngine(),
     concurrency: 2,
-    publicUrl: TEST_BASE_URL,
+    publicUrl: port === undefined ? TEST_BASE_URL : undefined,
     passwords: createQuickPasswords(),
     log: (line) => complaints.push(line),
     // The PostgreSQL rate limiter uses the clock of the database, but the test controls the time.
@@ -58,27 +68,18 @@ export async function createTestService(options: TestServiceOptions = {}): Promi
   })
   whenOver(() => clock.runUntil(service.close()))
   if (rendering) service.startRendering()
+  const listening = port === undefined ? undefined : await service.listen({ host: '127.0.0.1', port })
   return {
     service,
     fetch: service.fetch,
     apiKey: service.apiKey ?? '',
-    baseUrl: rest.publicUrl ?? TEST_BASE_URL,
+    baseUrl: listening?.url ?? rest.publicUrl ?? TEST_BASE_URL,
+    port: listening === undefined ? 0 : Number(new URL(listening.url).port),
     clock,
     dataFolder,
     databaseUrl,
     complaints,
   }
-}
-
-export interface ListeningService extends TestService {
-  readonly port: number
-}
-
-/** Creates a service on a free port, and uses that address as its public URL. */
-export async function createListeningService(options: TestServiceOptions = {}): Promise<ListeningService> {
-  const service = await createTestService({ ...options, publicUrl: undefined })
-  const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
-  return { ...service, baseUrl: url, port: Number(new URL(url).port) }
 }
 
 export interface Answer {

@@ -108,14 +108,18 @@ const FLAG_NAMES = {
 
 /** The terms that the flags change. The value `none` removes a limit. */
 function termsOf({ clock }: Context, flags: AdminFlags): Partial<KeyTerms> {
-  const orNone = (text: string | undefined) => (text === 'none' ? '' : text)
+  const orNone = (name: keyof typeof FLAG_NAMES, text: string | undefined) => {
+    // A variable of a script that is not set must not remove a limit.
+    if (text !== undefined && /^[\s,]*$/.test(text)) throw usageError(`${FLAG_NAMES[name]} has no value.`)
+    return { [name]: text === 'none' ? '' : text }
+  }
   const texts = {
     name: flags.name,
-    spend_limit: orNone(flags.spendLimit),
-    quota: orNone(flags.quota),
-    allowed_ips: orNone(flags.allowIp?.join(' ')),
-    rate: orNone(flags.rate),
-    expires_at: orNone(flags.expires),
+    ...orNone('spend_limit', flags.spendLimit),
+    ...orNone('quota', flags.quota),
+    ...orNone('allowed_ips', flags.allowIp?.join(' ')),
+    ...orNone('rate', flags.rate),
+    ...orNone('expires_at', flags.expires),
   }
   return readKeyTerms(texts, clock.now(), FLAG_NAMES)
 }

@@ -105,8 +105,8 @@ function startRenderer(
     void ended.then((reason) => reject(new RendererCrashed(`the renderer crashed (${reason})`, stderr.text)))
   })
   const job: RemoteJob = { kind, ...(run && { run }), input, folder, references }
-  // Ignore errors: if the process has ended, its exit event rejects the job.
-  child.send(job, () => {})
+  // Without a free file descriptor there is no channel. Ignore errors: if the process has ended, that rejects the job.
+  if (child.connected) child.send(job, () => {})
   return {
     files,
     async end() {

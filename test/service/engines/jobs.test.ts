@@ -293,6 +293,7 @@ describe('a job', () => {
     ['empty 404 answers', { status: 404 }, 40],
     ['404 answers of the server, three in a row', { status: 404, body: { status: 'NOT_FOUND' } }, 3],
     ['502 pages', { status: 502, body: '<html>' }, 40],
+    ['200 pages of many values', { status: 200, body: `<html>${','.repeat(20_000)}` }, 40],
     ['states that nobody knows', { body: { status: 'PAUSED_FOR_LUNCH' } }, 40],
   ])('survives %s', async (_, fault, times) => {
     const { server, clock, render, creates } = await open()

@@ -1,4 +1,6 @@
+import { ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
@@ -133,6 +135,16 @@ test('a script that is not there is a death with a reason', async () => {
     message: 'the renderer crashed (exit code 1)',
     stderrTail: expect.stringContaining('Cannot find module'),
   })
+})
+
+test('a process that cannot be started without a free file descriptor is a death with a reason', async () => {
+  // Node gives a child that libuv refuses with EMFILE neither a channel nor streams.
+  const handle = Object.getPrototypeOf(Reflect.get(new ChildProcess(), '_handle'))
+  const spawn = vi.spyOn(handle, 'spawn').mockReturnValueOnce(-constants.errno.EMFILE)
+  onTestFinished(() => spawn.mockRestore())
+  const rendering = createEngine().render(job('pid'))
+  await expect(rendering).rejects.toBeInstanceOf(RendererCrashed)
+  await expect(rendering).rejects.toThrow(/^the renderer crashed \(/)
 })
 
 test('an aborted job rejects with the reason, and its process is gone', async () => {

@@ -4,7 +4,7 @@ import { parseFault } from '../../../src/service/http/faults.js'
 import { LOCAL_MODELS } from '../../../src/service/rules/names.js'
 import { createInstantEngine } from '../../support/engines.js'
 import { bodyOf, dial, isWhole } from '../../support/line.js'
-import { createListeningService, finished, type TestService } from '../../support/service.js'
+import { createTestService, finished, type TestService } from '../../support/service.js'
 import { until } from '../../support/until.js'
 
 const RUNS = '/api/v1/runs'
@@ -13,7 +13,8 @@ const A_FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
 async function serve(...faults: readonly string[]) {
   const engine = createInstantEngine()
   const struck: string[] = []
-  const service = await createListeningService({
+  const service = await createTestService({
+    port: 0,
     engine,
     faults: faults.map(parseFault),
     onFault: (words) => struck.push(words),

@@ -315,9 +315,9 @@ describe('a session that ends while a request is under way', () => {
     ['/keys', 'name=late&form_key=k'],
     ['/account/users', 'email=late@example.com'],
   ])('makes %s fail with 401, and nothing is created', async (path, body) => {
-    const service = await createConsoleService({ publicUrl: undefined })
-    const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
-    const browser = await signInByLink({ ...service, baseUrl: url })
+    const service = await createConsoleService({ port: 0 })
+    const url = service.baseUrl
+    const browser = await signInByLink(service)
     await service.clock.advance(60_000)
     const { answer, end } = await openRequest(url, browser, path, body)
     // The service extends the session when the headers have arrived. Then it waits for the body.

@@ -140,7 +140,8 @@ export class Upstream {
     const { status } = response
     const text = await this.#read(response, signal, () => readText(response, MAX_JSON_BYTES))
     try {
-      checkStructure(Buffer.from(text), request.maxValues)
+      // The page of a proxy is not the answer of the server.
+      if (!/^\s*</.test(text)) checkStructure(Buffer.from(text), request.maxValues)
     } catch {
       throw new UnusableAnswer(status)
     }

@@ -288,11 +288,14 @@ describe('a mistake that shows only while a batch runs', () => {
 })
 
 describe('a lock file that is a link', () => {
-  it('is written through it, and claimed there', async () => {
+  it.each([
+    ['to a file', true],
+    ['to a file that does not exist yet', false],
+  ])('%s is written through it, and claimed there', async (_, exists) => {
     const batch = await createFamily([FOX])
     const target = join(batch.folder, 'state', 'shots.lock.json')
     mkdirSync(dirname(target))
-    writeFileSync(target, '{"version": 1, "runs": {}}')
+    if (exists) writeFileSync(target, '{"version": 1, "runs": {}}')
     symlinkSync('state/shots.lock.json', batch.lockPath)
     const claims: string[] = []
     const fetch: Fetch = (request) => {

@@ -595,6 +595,16 @@ describe('a batch', () => {
     expect(creates(service.requests)).toBe(2)
   })
 
+  it('whose call is cancelled before its first create pays for nothing', async () => {
+    const { service, mcp } = await openCommanded()
+    write(mcp, 'shots.yaml', MANIFEST)
+    const { cancel, failed } = cancellable(mcp, 'run_batch', { manifest: 'shots.yaml' })
+    cancel()
+    await failed
+    await service.clock.advance(30_000)
+    expect(creates(service.requests)).toBe(0)
+  })
+
   it('a call right after a cancelled one waits until that has ended, and continues without paying twice', async () => {
     const { engine, service, mcp } = await openCommanded()
     write(mcp, 'shots.yaml', MANIFEST)

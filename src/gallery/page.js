@@ -252,7 +252,7 @@ function show(item) {
 const factsOf = (item, variants) => {
   const { run, name, href, isOpened, width, height, size, output } = item
   return [
-    ['Row', run.row],
+    ['Name', run.row],
     ['Manifest', run.manifest],
     ['Model', run.model],
     ['Parameters', run.parameters.join(', ')],

@@ -134,14 +134,14 @@ function runnable(script: string): string {
 
 let service: Service
 beforeAll(async () => {
-  const names = ['image=acme/still-1', 'video=acme/cinema-1'].flatMap((name) => ['--model-name', name])
-  service = await serve(createPlace(), [
-    ...names,
-    '--engine',
-    `image=${PICTURE}`,
-    '--engine',
-    `video=${FILM}`,
-  ])
+  const place = createPlace()
+  const models = join(place.folder, 'served.yaml')
+  writeFileSync(
+    models,
+    `name: acme/still-1\nkind: image\nprice: { run: 1 }\nengine: { type: command, command: '${PICTURE}' }
+---\nname: acme/cinema-1\nkind: video\nprice: { run: 5 }\nengine: { type: command, command: '${FILM}' }\n`,
+  )
+  service = await serve(place, ['--models', models])
 })
 
 describe.concurrent('the commands of the docs run:', () => {

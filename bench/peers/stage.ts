@@ -1,7 +1,7 @@
 /** A service of its own for each measurement, so that no one inherits another's requests, journal or runs. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type Adapter, startAdapter } from './adapter.js'
@@ -39,11 +39,12 @@ export async function onStage<Result>(
   const root = mkdtempSync(join(tmpdir(), 'rushes-peers-'))
   const [folder, home] = [join(root, 'work'), join(root, 'home')]
   for (const each of [folder, home]) mkdirSync(each)
+  const models = join(root, 'models.json')
+  const model = { name: 'acme/still-1', kind: 'image', engine: { type: 'command', command: ENGINE } }
+  writeFileSync(models, JSON.stringify(model))
   const service = spawn(
     process.execPath,
-    `${RUSHES} serve --port 0 --json --concurrency 20 --model-name image=acme/still-1 --engine`
-      .split(' ')
-      .concat(`image=${ENGINE}`),
+    [RUSHES, 'serve', '--port', '0', '--json', '--concurrency', '20', '--models', models],
     {
       env: { PATH: process.env.PATH, HOME: join(root, 'service'), PICTURE: resolve('docs/previews.jpg') },
       stdio: ['ignore', 'pipe', 'inherit'],

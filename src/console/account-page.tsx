@@ -158,25 +158,18 @@ const Users = ({ frame, nowMs, users, problems = {}, typedEmail }: AccountView) 
           {user.email === frame.user ? (
             <small>you</small>
           ) : (
-            <span class="row">
-              {!user.hasPassword && (
-                <PostButton action={`/account/users/${user.id}/link`} label={`New link for ${user.email}`}>
-                  New link
-                </PostButton>
-              )}
-              <details class="confirm">
-                <summary class="button small" aria-label={`Remove ${user.email}`}>
-                  Remove
-                </summary>
-                <PostButton
-                  action={`/account/users/${user.id}/remove`}
-                  class="button small danger"
-                  label={`Remove ${user.email} for good`}
-                >
-                  Really remove
-                </PostButton>
-              </details>
-            </span>
+            <details class="confirm">
+              <summary class="button small" aria-label={`Remove ${user.email}`}>
+                Remove
+              </summary>
+              <PostButton
+                action={`/account/users/${user.id}/remove`}
+                class="button small danger"
+                label={`Remove ${user.email} for good`}
+              >
+                Really remove
+              </PostButton>
+            </details>
           )}
         </li>
       ))}

@@ -10,7 +10,6 @@ export interface CreditsQuery {
   readonly key: string | undefined
   readonly from: string | undefined
   readonly to: string | undefined
-  readonly days: string | undefined
 }
 
 export interface ShownEntry {
@@ -73,29 +72,14 @@ function topOf(highest: number): number {
   return [1, 2, 5, 10].map((each) => each * power).find((each) => each >= highest) ?? highest
 }
 
-const DAYS = ['7', '30', '90']
-
-function Spend({ query, days }: CreditsView) {
+function Spend({ days }: CreditsView) {
   const top = topOf(Math.max(...days.map(({ credits }) => credits)))
   const spent = days.reduce((sum, day) => sum + day.credits, 0)
   const runs = days.reduce((sum, day) => sum + day.runs, 0)
   const summary = `${credits(spent)} for ${plural(runs, 'run')} in ${days.length} days.`
   return (
     <section class="card details">
-      <div class="row spread">
-        <h2>Spent per day</h2>
-        <div class="switch words">
-          {DAYS.map((each) => (
-            <a
-              key={each}
-              href={linkTo('/credits', { ...query, days: each })}
-              aria-current={Number(each) === days.length ? 'true' : undefined}
-            >
-              {each} days
-            </a>
-          ))}
-        </div>
-      </div>
+      <h2>Spent per day</h2>
       <div class="chart">
         <span class="axis" aria-hidden="true">
           <span>{number(top)}</span>
@@ -158,12 +142,11 @@ function Spend({ query, days }: CreditsView) {
 }
 
 function Ledger({ query, entries, next, keys }: CreditsView) {
-  const { days: _, ...filter } = query
   return (
     <section class="stack" aria-label="Ledger">
       <div class="row spread">
         <h2>Ledger</h2>
-        <a class="button small" href={linkTo('/credits.csv', filter)}>
+        <a class="button small" href={linkTo('/credits.csv', { ...query })}>
           <Icon name="download" size={14} /> Download CSV
         </a>
       </div>

@@ -1,6 +1,4 @@
 /** API keys: a list, the form of one key, and a new key, which is shown once. */
-
-import { variableLine } from '../host/shell.js'
 import { type KeyState, keyStateOf } from '../protocol/credentials.js'
 import { linkTo, number } from './format.js'
 import { type Frame, Page } from './layout.js'
@@ -156,7 +154,6 @@ const Created = ({ secret }: { readonly secret: string | undefined }) =>
       <div class="row">
         <code class="secret wrap">{secret}</code>
         <Copy text={secret}>Copy</Copy>
-        <Copy text={variableLine('RUSHES_API_KEY', secret, 'posix')}>Copy as a variable</Copy>
       </div>
     </Notice>
   )

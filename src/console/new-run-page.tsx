@@ -220,7 +220,6 @@ function Option({ name, schema, value, isRequired, problem }: OptionProps) {
           )}
           {choices.map((each) => (
             <Face key={each} group={name} value={each} isChosen={each === (value || standard)}>
-              {/^\d+:\d+$/.test(each) && <Shape ratio={each} />}{' '}
               {schema.type === 'boolean' ? (each === 'true' ? 'On' : 'Off') : `${each}${unitOf(name)}`}
             </Face>
           ))}
@@ -263,16 +262,6 @@ function hintOf(schema: ParameterSchema, isRequired: boolean): string {
   ]
     .filter(Boolean)
     .join(', ')
-}
-
-function Shape({ ratio }: { readonly ratio: string }) {
-  const [width = 1, height = 1] = ratio.split(':').map(Number)
-  const scale = 18 / Math.max(width, height)
-  return (
-    <svg class="outline" width={width * scale + 2} height={height * scale + 2} aria-hidden="true">
-      <rect x="1" y="1" width={width * scale} height={height * scale} rx="2" />
-    </svg>
-  )
 }
 
 /** The names of the fields for the files of a parameter. */

@@ -47,7 +47,6 @@ export function RunPage(props: RunView) {
       <Commands {...props} />
       {/* Outside the part that is replaced, so that they stay open. */}
       {canCancel(run) && <CancelDialog run={run} />}
-      {run.outputs.length > 0 && !run.isRemoved && <DeleteDialog run={run} />}
     </Page>
   )
 }
@@ -144,18 +143,11 @@ function Result({ run, prompt, document }: RunView) {
           </div>
         )
       return (
-        <>
-          <div class={run.outputs.length > 1 ? 'outputs many' : 'outputs'}>
-            {run.outputs.map((output, at) => (
-              <Output key={output.url} run={run} output={output} index={at} prompt={prompt} />
-            ))}
-          </div>
-          <div class="row">
-            <button type="button" class="button small" popovertarget="delete">
-              <Icon name="trash" size={14} /> Delete {run.outputs.length === 1 ? 'the file' : 'the files'}
-            </button>
-          </div>
-        </>
+        <div class={run.outputs.length > 1 ? 'outputs many' : 'outputs'}>
+          {run.outputs.map((output, at) => (
+            <Output key={output.url} run={run} output={output} index={at} prompt={prompt} />
+          ))}
+        </div>
       )
   }
 }
@@ -366,18 +358,6 @@ const CancelDialog = ({ run }: { readonly run: ShownRun }) => (
         Cancel the run
       </button>
       <CloseButton dialog="cancel">Keep it</CloseButton>
-    </form>
-  </Dialog>
-)
-
-const DeleteDialog = ({ run }: { readonly run: ShownRun }) => (
-  <Dialog id="delete" title="Delete the files of this run?">
-    <p>{plural(run.outputs.length, 'file')} will be deleted for good. The run stays in the list.</p>
-    <form method="post" action={`/runs/${run.id}/delete`} class="row">
-      <button type="submit" class="button danger">
-        Delete
-      </button>
-      <CloseButton dialog="delete">Keep them</CloseButton>
     </form>
   </Dialog>
 )

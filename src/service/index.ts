@@ -199,13 +199,11 @@ function createApi(
     onCharged: options.metrics?.countCredits,
   })
   const bodyMemory = new BodyMemory(BODIES_IN_FLIGHT * bodyLimitBytes)
-  const logPrompts = options.logging?.prompts ?? false
   const api = {
     endpoints,
     baseUrl,
     renderStateOf,
     bodyMemory,
-    logPrompts,
     models,
     files,
     findOutput: store.findOutput,

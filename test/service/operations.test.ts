@@ -47,7 +47,7 @@ test('a service that is closing is alive but not ready', async () => {
 })
 
 /** A service that logs, with a run that succeeded and one whose renderer crashed; what was logged. */
-async function logged(level: Logging['level'], prompts = false): Promise<string> {
+async function logged(level: Logging['level']): Promise<string> {
   let text = ''
   let tries = 0
   const engine = createCommandedEngine()
@@ -64,7 +64,6 @@ async function logged(level: Logging['level'], prompts = false): Promise<string>
     },
     logging: {
       level,
-      prompts,
       write(line) {
         text += line
       },
@@ -103,13 +102,6 @@ test('the log has one JSON line per event, without keys, output URLs and prompts
     account: 1,
     key: 1,
     msg: 'request',
-  })
-})
-
-test('logs prompts only on request', async () => {
-  expect(eventsOf(await logged('info', true)).find(({ msg }) => msg === 'run accepted')).toMatchObject({
-    prompt: 'a secret fox',
-    run: expect.stringMatching(/^run_/),
   })
 })
 

@@ -47,7 +47,6 @@ interface ServeOptions extends EngineFlags {
   readonly retain?: string
   readonly trustProxy?: readonly string[]
   readonly logLevel: LogLevel
-  readonly logPrompts?: boolean
   readonly metricsPort?: string
   readonly role: NodeRole
   /** False with --no-console. */
@@ -107,7 +106,6 @@ export function register(command: Command, { run }: CommandEnvironment): void {
       '--metrics-port <port>',
       'Port for Prometheus metrics at /metrics; 0 for any free port (default: no metrics)',
     ).helpGroup('Server options:'),
-    new Option('--log-prompts', 'Log prompts too, at level info').helpGroup('Server options:'),
   ]
   for (const option of options) command.addOption(option)
   command.action((flags: ServeOptions) =>
@@ -188,7 +186,6 @@ async function serveCommand(ctx: Context, options: ServeOptions): Promise<number
       thumbnailEngine: page && createThumbnailProcess(),
       logging: {
         level: options.logLevel,
-        prompts: options.logPrompts ?? false,
         write: (text: string) => void ctx.stderr.write(text),
       },
     })

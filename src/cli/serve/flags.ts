@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Option } from 'commander'
 import { usageError } from '../../errors.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
-import { isModelName, KINDS, type Kind } from '../../protocol/models.js'
+import { KINDS, type Kind } from '../../protocol/models.js'
 import { shortened } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Storage } from '../../service/files/contract.js'
@@ -37,7 +37,6 @@ export interface EngineFlags {
   readonly models?: string
   readonly engine?: readonly string[]
   readonly engineTimeout: string
-  readonly modelName?: readonly string[]
 }
 
 export const engineOptions = (): readonly Option[] => [
@@ -52,46 +51,35 @@ export const engineOptions = (): readonly Option[] => [
   new Option('--engine-timeout <duration>', 'Time limit for one run, except for previews; 0 for no limit')
     .default(DEFAULTS.engineTimeout)
     .helpGroup('Engine options:'),
-  new Option('--model-name <kind=name>', 'Name of the model of this kind, as provider/name (repeatable)')
-    .argParser(repeated)
-    .helpGroup('Engine options:'),
 ]
 
 /** Returns the sources of the models that a node of this role offers or renders. */
 export function modelSourcesOf(
-  { models, engine = [], engineTimeout, modelName = [] }: EngineFlags,
+  { models, engine = [], engineTimeout }: EngineFlags,
   env: Env,
   role: NodeRole,
 ): ModelSources {
-  const names = byKind('--model-name', modelName)
-  for (const name of Object.values(names))
-    if (!isModelName(name))
-      throw usageError(
-        `--model-name: "${name}" is not a valid model name.`,
-        'A model name has the form <provider>/<name>.',
-      )
   const limitMs = parseDuration(engineTimeout, '--engine-timeout')
   return {
     path: models,
-    engines: byKind('--engine', engine),
-    names,
+    engines: enginesByKind(engine),
     env,
     timeoutMs: limitMs === 0 ? Number.POSITIVE_INFINITY : limitMs,
     readsEngines: role !== 'api',
   }
 }
 
-function byKind(flag: string, words: readonly string[]): Partial<Record<Kind, string>> {
+function enginesByKind(words: readonly string[]): Partial<Record<Kind, string>> {
   const found: Partial<Record<Kind, string>> = {}
   for (const word of words) {
     const [, name = '', value = ''] = /^([^=]*)=(.*)$/s.exec(word) ?? []
     const kind = KINDS.find((each) => each === name)
     if (kind === undefined || value.trim() === '')
       throw usageError(
-        `${flag}: "${word}" must have the form ${KINDS.map((each) => `${each}=<value>`).join(' or ')}.`,
-        `Example: ${flag} video=${flag === '--engine' ? './my-model.sh' : 'acme/my-model'}`,
+        `--engine: "${word}" must have the form ${KINDS.map((each) => `${each}=<value>`).join(' or ')}.`,
+        'Example: --engine video=./my-model.sh',
       )
-    if (found[kind] !== undefined) throw usageError(`${flag} is given twice for ${kind}.`)
+    if (found[kind] !== undefined) throw usageError(`--engine is given twice for ${kind}.`)
     found[kind] = value
   }
   return found

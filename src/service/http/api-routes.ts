@@ -32,7 +32,6 @@ interface OutputRoutes {
 export interface ApiRoutes extends OutputRoutes {
   readonly endpoints: Endpoints
   readonly bodyMemory: BodyMemory
-  readonly logPrompts: boolean
   readonly models: readonly ModelDocument[]
   readonly baseUrl: BaseUrl
   /** Returns the progress of a run that this process renders, if it reports any. */
@@ -63,7 +62,7 @@ export async function addRunRoutes(app: FastifyInstance, routes: ApiRoutes): Pro
     const caller = request.getDecorator<Caller>('caller')
     const key = idempotencyKeyOf(request)
     const created = await endpoints.create(caller, [bodyOf(request)], key)
-    logCreate(app.log, created, { account: caller.accountId, key: caller.keyId }, routes.logPrompts)
+    logCreate(app.log, created, { account: caller.accountId, key: caller.keyId })
     if (created.isRepeated) reply.header('idempotent-replayed', 'true')
     reply.code(201).header('location', `${baseUrl(request)}${RUNS_PATH}/${created.run.id}`)
     return runSeenBy(reply, created.run)
@@ -106,11 +105,8 @@ function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
 }
 
 /** Logs an accepted create. `by` identifies its creator. */
-export const logCreate = (log: Log, { run, isRepeated }: CreatedRun, by: object, logPrompts: boolean): void =>
-  log.info(
-    { run: run.id, kind: run.kind, ...by, ...(logPrompts && { prompt: run.input.prompt }) },
-    isRepeated ? 'create repeated' : 'run accepted',
-  )
+export const logCreate = (log: Log, { run, isRepeated }: CreatedRun, by: object): void =>
+  log.info({ run: run.id, kind: run.kind, ...by }, isRepeated ? 'create repeated' : 'run accepted')
 
 /**
  * Routes of outputs. An output's URL is a secret, so the routes need no key and no rate limit. The URL is only looked

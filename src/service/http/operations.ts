@@ -9,8 +9,6 @@ import type { Metrics } from './metrics.js'
 
 export interface Logging {
   readonly level: 'silent' | 'error' | 'warn' | 'info' | 'debug'
-  /** Whether to log accepted runs with their prompts. */
-  readonly prompts: boolean
   write(line: string): void
 }
 

@@ -4,7 +4,7 @@ import { usageError } from '../../errors.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
 import { readJson, writeJson } from '../../protocol/json.js'
 import { type DocumentPath, documentJson, type ReportProblem } from '../../protocol/model-document.js'
-import type { Kind, ModelDocument } from '../../protocol/models.js'
+import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { mayCost } from '../../protocol/price.js'
 import { parseDuration } from '../../protocol/units.js'
 import { type CanceledJob, type Engine, OutcomeUnknown } from '../engines/engine.js'
@@ -12,7 +12,7 @@ import type { EngineParts } from '../engines/read-engine.js'
 import type { SettingsSource } from '../engines/settings.js'
 import { type EngineTypes, failing, type ModelWithEngine, previewOf, withEngine } from './engine-settings.js'
 import { readEngineWord, withKeyVariable } from './engine-word.js'
-import { namedModels, PREVIEW_MODELS, previewDocument, type ServedModel } from './served-model.js'
+import { PREVIEW_DOCUMENTS, PREVIEW_MODELS, previewDocument, type ServedModel } from './served-model.js'
 
 export interface ModelSet {
   /** Not empty. Every kind has a model. */
@@ -40,8 +40,6 @@ export interface ModelSources {
   readonly path?: string | undefined
   /** By kind: a shell command, or the short form of an engine, such as `images:http://127.0.0.1:1234/v1`. */
   readonly engines?: Partial<Readonly<Record<Kind, string>>>
-  /** Names of the models of kinds without a document. */
-  readonly names?: Partial<Readonly<Record<Kind, string>>>
   /** A model in addition to those of the documents. It gets another name if a document has the same. */
   readonly added?: AddedModel | undefined
   readonly env: Readonly<Record<string, string | undefined>>
@@ -72,10 +70,9 @@ export const PREVIEW_SET: ModelSet = createModelSet(
 
 /** Throws `usage`, with the problems of all documents. A kind without a document has its command, or its preview. */
 export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
-  const { path, engines = {}, names = {}, added, env, timeoutMs = DEFAULT_TIMEOUT_MS } = sources
+  const { path, engines = {}, added, env, timeoutMs = DEFAULT_TIMEOUT_MS } = sources
   const { readsEngines = true, isCharged } = sources
-  const isDefault = Object.keys(engines).length === 0 && Object.keys(names).length === 0
-  if (path === undefined && isDefault && added === undefined) return PREVIEW_SET
+  if (path === undefined && Object.keys(engines).length === 0 && added === undefined) return PREVIEW_SET
   // Loaded only when needed: a `--local` command with the previews starts without them.
   const [{ ENGINE_TYPES: types }, { readModels }, { chargesForRuns }] = await Promise.all([
     import('./engine-table.js'),
@@ -88,21 +85,18 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
   const documents = path === undefined ? [] : readModels({ path, env, types, readsEngines, isCharged })
   const named = added && { ...added.document, name: freeName(added.document.name, documents) }
   const own = added && named && modelOf(added.engine, pricedFor(added.engine, named), added.flag, options)
-  const others = namedModels(names).flatMap(({ document }) => {
-    const { kind } = document
-    const flags = { '--engine': engines[kind], '--model-name': names[kind] }
+  const others = KINDS.flatMap((kind) => {
+    const document = PREVIEW_DOCUMENTS[kind]
+    const word = engines[kind]
     const ofKind = documents.filter((each) => each.document.kind === kind)
     // With `--local`, a model that costs money does not take the place of the preview by itself.
     if (ofKind.some(({ document: own }) => isCharged !== false || own.default || !mayCost(own))) {
-      for (const [flag, value] of Object.entries(flags))
-        if (value !== undefined)
-          throw usageError(
-            `${flag} ${kind}=… cannot be used with the ${kind} models in ${path}.`,
-            'Remove the flag, or write its value into a model file.',
-          )
-      return []
+      if (word === undefined) return []
+      throw usageError(
+        `--engine ${kind}=… cannot be used with the ${kind} models in ${path}.`,
+        'Remove the flag, or write its value into a model file.',
+      )
     }
-    const word = engines[kind]
     if (word === undefined) return [previewOf(previewDocument(document))]
     const flag = `--engine ${kind}=`
     const engine = withKeyVariable(readEngineWord(word, flag), env)
@@ -116,10 +110,7 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
   const models = [...(own ? [own] : []), ...documents, ...others]
   for (const { document } of others)
     if (models.filter((each) => each.document.name === document.name).length > 1)
-      throw usageError(
-        `${document.name} is the name of two models.`,
-        `Use another name (--model-name ${document.kind}=<provider>/<name>).`,
-      )
+      throw usageError(`${document.name} is the name of two models.`, 'Use another name in the model file.')
   return createModelSet(models, timeoutMs)
 }
 

@@ -52,18 +52,12 @@ export const PREVIEW_DOCUMENTS: Readonly<Record<Kind, ModelDocument>> = {
   },
 }
 
-/** Returns the documents of the previews under other names (`--model-name`). */
-export const namedModels = (names: Partial<Readonly<Record<Kind, string>>>): readonly ServedModel[] =>
-  KINDS.map((kind) => ({
-    document: { ...PREVIEW_DOCUMENTS[kind], name: names[kind] ?? PREVIEW_DOCUMENTS[kind].name },
-  }))
-
 /** Returns the document of a model that the preview renderer draws, with its seed. */
 export const previewDocument = (document: ModelDocument): ModelDocument =>
   withSeedParameter(document, { type: 'preview' }, [])
 
-export const PREVIEW_MODELS: readonly ServedModel[] = namedModels({}).map(({ document }) => ({
-  document: previewDocument(document),
+export const PREVIEW_MODELS: readonly ServedModel[] = KINDS.map((kind) => ({
+  document: previewDocument(PREVIEW_DOCUMENTS[kind]),
 }))
 
 export const findDocument = (models: readonly ModelDocument[], name: string): ModelDocument | undefined =>

@@ -260,14 +260,6 @@ export function createFileRecords(database: Database) {
     },
     filesRemoved: async (ids: readonly string[]): Promise<void> =>
       void (await run(`UPDATE runs SET files = 'removed' WHERE id ${inList(':ids')}`, { ids })),
-    /** Marks the files of an ended run of the account in the same way. False if it has none. */
-    removeFiles: (id: string, accountId: number, by: SessionProof): Promise<boolean> =>
-      repeatable(database, async (tx) => {
-        await checkSession(tx, dialect, by)
-        const remove = `
-          UPDATE runs SET files = 'removing' WHERE id = :id AND account_id + 0 = :accountId AND ${expirable}`
-        return (await tx.run(remove, { id, accountId })) > 0
-      }),
     /** Returns the id of this database. A copy of it, restored elsewhere, has another one. */
     databaseId: async (): Promise<string> =>
       String((await get('SELECT database_id FROM format'))?.database_id),

@@ -4,7 +4,7 @@ import { AccountPage, type AccountView } from '../../console/index.js'
 import { idIn } from '../rules/console-requests.js'
 import { isEmail, storedEmail } from '../rules/credentials.js'
 import { Refusal } from '../rules/refusal.js'
-import { MAX_ACCOUNT_USERS, type UserDetails } from '../store/users.js'
+import { MAX_ACCOUNT_USERS } from '../store/users.js'
 import { addLink, INVITATION_MS, linkPath } from './sessions.js'
 import { type ById, fieldOf, type Site } from './site.js'
 
@@ -59,14 +59,6 @@ export function addAccountRoutes(app: FastifyInstance, site: Site): void {
     return site.redirect(reply, '/account')
   })
 
-  const invite = async (request: FastifyRequest, reply: FastifyReply, id: number, email: string) => {
-    const by = site.proof(request)
-    const token = await addLink(store, id, clock.now(), { lifetimeMs: INVITATION_MS, by })
-    reply.header('cache-control', 'no-store')
-    const link = `${site.options.baseUrl(request)}${linkPath(token)}`
-    return await sendAccountPage(site, request, reply, { invitation: { email, link } })
-  }
-
   site.post(app, '/account/users', async (form, request, reply) => {
     const { accountId } = site.session(request).user
     const email = storedEmail(fieldOf(form, 'email'))
@@ -78,34 +70,18 @@ export function addAccountRoutes(app: FastifyInstance, site: Site): void {
     const by = site.proof(request)
     const id = await store.addUser({ email, accountId, nowMs: clock.now(), by })
     if (id === undefined) return await refuse('A user with this email already exists.')
-    return await invite(request, reply, id, email)
-  })
-
-  const userOf = async (request: FastifyRequest): Promise<UserDetails> => {
-    const { accountId } = site.session(request).user
-    const id = idIn((request.params as ById['Params']).id)
-    const user = (await store.listUsers(clock.now(), { accountId: accountId })).find((each) => each.id === id)
-    if (user === undefined) throw new Refusal('not_found')
-    return user
-  }
-
-  site.post(app, '/account/users/:id/link', async (_form, request, reply) => {
-    const { id, email, password } = await userOf(request)
-    // With a link, one user could sign in as the other.
-    if (password !== undefined)
-      return await sendAccountPage(
-        site,
-        request,
-        reply,
-        { problems: { email: `${email} has a password. An administrator can create a link.` } },
-        422,
-      )
-    return await invite(request, reply, id, email)
+    const token = await addLink(store, id, clock.now(), { lifetimeMs: INVITATION_MS, by })
+    reply.header('cache-control', 'no-store')
+    const link = `${site.options.baseUrl(request)}${linkPath(token)}`
+    return await sendAccountPage(site, request, reply, { invitation: { email, link } })
   })
 
   site.post(app, '/account/users/:id/remove', async (_form, request, reply) => {
-    const { id } = await userOf(request)
-    if (!(await store.removeUser(id, site.proof(request)))) throw new Refusal('not_found')
+    const { accountId } = site.session(request).user
+    const id = idIn((request.params as ById['Params']).id)
+    const users = await store.listUsers(clock.now(), { accountId })
+    const isOwn = users.some((user) => user.id === id)
+    if (!isOwn || !(await store.removeUser(id, site.proof(request)))) throw new Refusal('not_found')
     return site.redirect(reply, '/account?done=removed')
   })
 }

@@ -11,8 +11,8 @@ import { keyChoices } from './runs.js'
 import type { Site } from './site.js'
 
 const KINDS = ['added', 'charge', 'refund'] as const
-const DEFAULT_DAYS = 30
-const MAX_DAYS = 366
+/** Number of days in the chart. */
+const DAYS = 30
 const PAGE_SIZE = 100
 /** Maximum number of CSV entries in memory at the same time. */
 const CSV_PAGE = 1_000
@@ -30,11 +30,10 @@ export function addCreditsRoutes(app: FastifyInstance, site: Site): void {
     if (Object.values(query).some((value) => value === ''))
       return site.redirect(reply, linkTo('/credits', query as Readonly<Record<string, string>>))
     const filter = filterOf(accountId, query)
-    const days = numberIn(query, 'days', 1, MAX_DAYS)
     const [frame, { entries, next }, spent, keys] = await Promise.all([
       site.frame(request),
       store.listAccountEntries({ ...filter, before: cursorIn(query, 'before'), limit: PAGE_SIZE }),
-      spentPerDay(store, accountId, clock.now(), days ?? DEFAULT_DAYS),
+      spentPerDay(store, accountId, clock.now()),
       keyChoices(site, accountId),
     ])
     return site.page(reply, CreditsPage, {
@@ -44,7 +43,6 @@ export function addCreditsRoutes(app: FastifyInstance, site: Site): void {
         key: filter.keyId === undefined ? undefined : String(filter.keyId),
         from: textIn(query, 'from'),
         to: textIn(query, 'to'),
-        days: days === undefined ? undefined : String(days),
       },
       entries,
       next,
@@ -68,15 +66,10 @@ async function* prepended(first: string, others: AsyncGenerator<string>): AsyncG
 }
 
 /** All days, oldest first, also those without charges. */
-async function spentPerDay(
-  store: Store,
-  accountId: number,
-  nowMs: number,
-  count: number,
-): Promise<readonly DaySpend[]> {
-  const fromMs = startOfDay(nowMs) - (count - 1) * DAY_MS
+async function spentPerDay(store: Store, accountId: number, nowMs: number): Promise<readonly DaySpend[]> {
+  const fromMs = startOfDay(nowMs) - (DAYS - 1) * DAY_MS
   const spent = new Map((await store.spendPerDay(accountId, fromMs)).map((each) => [each.day, each]))
-  const days = Array.from({ length: count }, (_, at) => dayOf(fromMs + at * DAY_MS))
+  const days = Array.from({ length: DAYS }, (_, at) => dayOf(fromMs + at * DAY_MS))
   return days.map((day) => spent.get(day) ?? { day, credits: 0, runs: 0 })
 }
 

@@ -129,7 +129,7 @@ async function submit(
     }
     return { refused: { ...read, problems }, status }
   }
-  const { endpoints, logPrompts } = site.options
+  const { endpoints } = site.options
   const { id: user, accountId } = site.session(request).user
   const ids: string[] = []
   try {
@@ -148,7 +148,7 @@ async function submit(
     for (let number = 1; number <= count; number++) {
       const by = site.proof(request)
       const created = await endpoints.createWithoutKey(accountId, [body], `${key}.${number}`, by)
-      logCreate(request.log, created, { account: accountId, user }, logPrompts)
+      logCreate(request.log, created, { account: accountId, user })
       ids.push(created.run.id)
     }
     return { ids }

@@ -35,7 +35,7 @@ interface Asked {
 }
 
 export function addRunRoutes(app: FastifyInstance, site: Site): void {
-  const { store, models, endpoints, storage } = site.options
+  const { store, models, endpoints } = site.options
 
   app.get('/', (_request, reply) => site.redirect(reply, '/runs'))
 
@@ -122,15 +122,6 @@ export function addRunRoutes(app: FastifyInstance, site: Site): void {
     const { id } = request.params as ById['Params']
     const { status } = await endpoints.cancelRun(site.account(request), id, site.proof(request))
     return site.redirect(reply, linkTo(`/runs/${id}`, { cancel: status === 'canceled' ? undefined : 'late' }))
-  })
-
-  site.post(app, '/runs/:id/delete', async (_form, request, reply) => {
-    const { id } = request.params as ById['Params']
-    if (await store.removeFiles(id, site.account(request), site.proof(request))) {
-      await storage.files.removeBelow(id)
-      await store.filesRemoved([id])
-    }
-    return site.redirect(reply, `/runs/${id}`)
   })
 }
 

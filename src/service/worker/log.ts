@@ -4,7 +4,7 @@ import { describeReason, errorCode } from '../../host/system-error.js'
 import { RendererCrashed } from '../engines/engine.js'
 import { StorageUnavailable } from '../files/contract.js'
 
-/** Each entry has fields and a message. It never contains a key, and contains prompts only with `--log-prompts`. */
+/** Each entry has fields and a message. It never contains a key or a prompt. */
 export interface Log {
   error(fields: object, message: string): void
   warn(fields: object, message: string): void

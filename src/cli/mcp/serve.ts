@@ -22,7 +22,7 @@ import { planBatch, runBatch } from './batch.js'
 import { createRun } from './create.js'
 import { instructionsFor, type SessionFacts, type Tool, type ToolName, toolsFor } from './definitions.js'
 import { type Call, type Commands, McpSession, type SessionOptions } from './session.js'
-import { askForRuns, listModels, listRuns, showRun, waitRuns } from './tools.js'
+import { cancelRuns, listModels, listRuns, showRun, waitRuns } from './tools.js'
 
 const CALLS: Readonly<Record<ToolName, (session: McpSession, call: Call) => Promise<Answer>>> = {
   list_models: listModels,
@@ -30,8 +30,7 @@ const CALLS: Readonly<Record<ToolName, (session: McpSession, call: Call) => Prom
   create_video: (session, call) => createRun(session, 'video', call),
   create_model_run: (session, call) => createRun(session, undefined, call),
   wait_run: waitRuns,
-  get_run: (session, call) => askForRuns(session, call, 'status'),
-  cancel_run: (session, call) => askForRuns(session, call, 'cancel'),
+  cancel_run: cancelRuns,
   list_runs: listRuns,
   show_run: showRun,
   plan_batch: planBatch,

@@ -152,8 +152,8 @@ describe('--max-cost', () => {
   it('reserves the estimate of a batch while it runs, and gets back what was not created', async () => {
     const engine = createCommandedEngine()
     const { service, mcp } = await open('1.2', { engine })
-    write(mcp, MANIFEST)
-    const batch = () => mcp.call('run_batch', { manifest: 'shots.yaml', concurrency: 1, fail_fast: true })
+    write(mcp, MANIFEST.replace('quality: high', "quality: high, image_urls: ['row:a']"))
+    const batch = () => mcp.call('run_batch', { manifest: 'shots.yaml' })
     expect((await batch()).structured).toMatchObject({
       is_running: true,
       left_in_session: 18,

@@ -167,7 +167,7 @@ describe('--max-cost', () => {
     expect(structured).toMatchObject({
       left_in_session: 19,
       estimate_left_in_session: 0.8,
-      summary: { failed: 1, not_started: 1, estimate: 0.4, currency: 'USD', without_price: 0 },
+      summary: { failed: 1, blocked: 1, estimate: 0.4, currency: 'USD', without_price: 0 },
     })
   })
 

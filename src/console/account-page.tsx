@@ -138,7 +138,7 @@ const Sessions = ({ sessions, nowMs }: AccountView) => (
 const Users = ({ frame, nowMs, users, problems = {}, typedEmail }: AccountView) => (
   <section class="card form stack" id="users">
     <h2>Users</h2>
-    <p class="about">All users of the account may do the same.</p>
+    <p class="about">All users of the account have the same rights.</p>
     <ul class="items">
       {users.map((user) => (
         <li key={user.id} class="row spread">

@@ -280,6 +280,13 @@ describe('the disk', () => {
   })
 })
 
+it('two full disks get one advice', async () => {
+  const full = (path: string) => () => describeSpace(0, path)
+  expect((await check('disk', full('.'), full('state'))).advice).toBe(
+    'Free some space, or download to another disk with -o.',
+  )
+})
+
 describe('the proxy', () => {
   it.each<[string, Record<string, string>, string | undefined]>([
     ['https://a.example', {}, undefined],

@@ -36,6 +36,12 @@ it('the help of run fits 40 lines, and has the rare flags last', async () => {
   }
 })
 
+it('the help of run fits a terminal of 60 columns', async () => {
+  const { stdout } = await runCli(['run', 'image', '--help'], { tty: { stdout: true }, columns: 60 })
+  const lines = stdout.split('\n').filter((line) => !line.startsWith('Example:'))
+  expect(lines.filter((line) => line.length > 60)).toEqual([])
+})
+
 /** The `rushes` of a pipe or a substitution, without redirections. */
 const commandLines = (line: string): readonly string[] =>
   line

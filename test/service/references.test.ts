@@ -145,9 +145,9 @@ test('a create fails and is not charged while the folder for its image is unavai
   expect([await balance(), existsSync(files)]).toEqual([10, false])
 })
 
-test('a prompt that looks like a data URL stays text', async () => {
+test('a prompt that looks like a data URL, or a text like JSON, stays text', async () => {
   const service = await createTestService()
-  const input = { prompt: 'data:;base64,!!', style: 'data:,x' }
+  const input = { prompt: 'data:;base64,!!', style: 'data:,x', more: `"${'['.repeat(200)}\\` }
   const { body } = await ask(service, 'POST', '/api/v1/runs', { model: LOCAL_MODELS.image, input })
   expect((await ended(service, body.id)).input).toMatchObject(input)
 })

@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
+import { checkStructure } from '../../src/service/rules/create-request.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { type Asking, addAccount, ask, createTestService, type TestService } from '../support/service.js'
 import { openStoreOf, runSql, usesPostgres } from '../support/test-database.js'
@@ -69,6 +70,13 @@ test.each<[name: string, body: unknown, code: string, says?: RegExp]>([
   ['an endless list that is no JSON', '['.repeat(1_000_000), 'invalid_input', /nested/],
   ['a huge number', raw('"a": -1e999'), 'invalid_input', /input\.a is a number outside the range/],
   ['many values', raw(`"more": [${'[],'.repeat(100_000)}0]`), 'invalid_input', /more than 10000 values/],
+  ['many texts that are no JSON', '"'.repeat(100_000), 'invalid_input', /more than 10000 values/],
+  [
+    'an abyss behind a text that ends with backslashes',
+    raw(String.raw`"a": "\\\"[\\", "more": ${deep(50_000)}`),
+    'invalid_input',
+    /nested more than 100 levels/,
+  ],
   [
     'a long prompt',
     image({ prompt: 'x'.repeat(100_001) }),
@@ -106,6 +114,17 @@ test.each<[name: string, body: unknown, code: string, says?: RegExp]>([
   expect(answer.status).toBe(400)
   expect(answer.body).toEqual({ error: { message: expect.stringMatching(says), code } })
   expect(shared.complaints).toEqual([])
+})
+
+test('the check of a large body does not look at each byte of a picture', () => {
+  const msFor = (text: string) => {
+    const body = Buffer.from(`["${text.repeat(16 * 1_048_576)}"]`)
+    const startedMs = performance.now()
+    checkStructure(body)
+    return performance.now() - startedMs
+  }
+  // Of a text with an escaped quote, it does.
+  expect(msFor('AA')).toBeLessThan(msFor('\\"') / 2)
 })
 
 test.each<[name: string, asking: Asking, code: string]>([

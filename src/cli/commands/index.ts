@@ -28,7 +28,7 @@ export const COMMANDS: Readonly<Record<string, readonly CommandRow[]>> = {
   'Runs on this machine:': [
     ['list', 'List the runs created on this machine', () => import('./list.js')],
     ['show', 'Show details of a run', () => import('./show.js')],
-    ['open', 'Open the results of runs', () => import('./open.js')],
+    ['open', 'Open the result of a run', () => import('./open.js')],
     ['gallery', 'Build an HTML gallery of your results', () => import('./gallery.js')],
     ['spend', 'Sum the estimates of runs', () => import('./spend.js')],
     ['forget', 'Remove runs from the journal', () => import('./forget.js')],

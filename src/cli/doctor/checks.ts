@@ -57,7 +57,7 @@ export async function check(
     check: name,
     status: failed.length > 0 ? 'failed' : problems.length > 0 ? 'warning' : 'ok',
     message: shown.map(({ message }) => message).join('; '),
-    advice: shown.flatMap(({ advice }) => advice ?? []).join('\n') || undefined,
+    advice: [...new Set(shown.flatMap(({ advice }) => advice ?? []))].join('\n') || undefined,
     ...(failed.length > 0 && { exitCode: exitCodeFor(failed) }),
   }
 }

@@ -24,6 +24,8 @@ export const argumentWords = ({ registeredArguments }: Command): readonly string
 /** The configuration for commander's `configureHelp`. */
 export const HELP_FORMAT: Partial<Help> = {
   formatHelp,
+  // A terminal of 60 columns leaves about 30 beside the flags of `run`; commander's default is 40.
+  minWidthToWrap: 20,
   // Only the command on the line is loaded, so the other commands have no arguments to show.
   subcommandTerm: (command) =>
     [command.name(), ...(command.parent?.parent == null ? [] : argumentWords(command))].join(' '),

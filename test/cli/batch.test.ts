@@ -189,6 +189,15 @@ describe('an error', () => {
   })
 })
 
+it('a batch whose runs the service never answers for ends with the error of the network, not with 11', async () => {
+  const batch = await createFamily([FOX])
+  const fetch: Fetch = (request) =>
+    request.method === 'POST'
+      ? batch.service.counting(request)
+      : Promise.reject(new HttpFailure('reset', { sent: true, code: 'ECONNRESET' }))
+  expect((await batch.run(['--timeout', '20s'], { fetch })).code).toBe(9)
+})
+
 describe('a create whose outcome is unknown', () => {
   it('waits for --resubmit-unconfirmed before it is sent again', async () => {
     const batch = await createFamily([FOX, HEN])
@@ -288,11 +297,14 @@ describe('a mistake that shows only while a batch runs', () => {
 })
 
 describe('a lock file that is a link', () => {
-  it('is written through it, and claimed there', async () => {
+  it.each([
+    ['to a file', true],
+    ['to a file that does not exist yet', false],
+  ])('%s is written through it, and claimed there', async (_, exists) => {
     const batch = await createFamily([FOX])
     const target = join(batch.folder, 'state', 'shots.lock.json')
     mkdirSync(dirname(target))
-    writeFileSync(target, '{"version": 1, "runs": {}}')
+    if (exists) writeFileSync(target, '{"version": 1, "runs": {}}')
     symlinkSync('state/shots.lock.json', batch.lockPath)
     const claims: string[] = []
     const fetch: Fetch = (request) => {
@@ -380,6 +392,20 @@ describe('a lock file that cannot be written', () => {
     renameSync(batch.path('lock.aside'), batch.lockPath)
     expect(await batch.run()).toMatchObject({ code: 0 })
     expect([...created, ...batch.created()].sort()).toEqual([FOX.prompt, HEN.prompt, OWL.prompt].sort())
+  })
+
+  it('for a moment ends with 12 while rows are not started, also where its last write succeeds', async () => {
+    const batch = await createFamily([FOX, HEN, OWL])
+    let downloads = 0
+    const fetch = blocking(
+      batch,
+      (request) => isDownload(request) && ++downloads === 1,
+      (request) => isDownload(request),
+    )
+    const { code, stderr } = await batch.run(['--concurrency', '1'], { fetch })
+    expect({ code, created: batch.created() }).toEqual({ code: 12, created: [FOX.prompt, HEN.prompt] })
+    expect(stderr).toMatch(/^error: Cannot read the lock file .*shots\.lock\.json is a directory/m)
+    expect(batch.lock()).toMatchObject({ fox: { run: expect.any(String) }, hen: { run: expect.any(String) } })
   })
 
   it('for a moment ends with 0 when no row was left', async () => {

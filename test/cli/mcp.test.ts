@@ -154,7 +154,7 @@ describe('a create', () => {
     })
     expect(third.structured.runs[0].state).toBe('succeeded')
     expect(third.structured.warnings).toEqual([
-      'The image model has no parameter "strength". It is sent unchanged.',
+      'The image model has no parameter "strength". It is sent to the service, which may ignore it.',
     ])
   })
 
@@ -596,6 +596,16 @@ describe('a batch', () => {
     expect(text).toContain('This is the result of the batch that an earlier call started.')
     expect(structured.summary).toMatchObject({ created: 1, failed: 1 })
     expect(creates(service.requests)).toBe(2)
+  })
+
+  it('whose call is cancelled before its first create pays for nothing', async () => {
+    const { service, mcp } = await openCommanded()
+    write(mcp, 'shots.yaml', MANIFEST)
+    const { cancel, failed } = cancellable(mcp, 'run_batch', { manifest: 'shots.yaml' })
+    cancel()
+    await failed
+    await service.clock.advance(30_000)
+    expect(creates(service.requests)).toBe(0)
   })
 
   it('a call right after a cancelled one waits until that has ended, and continues without paying twice', async () => {

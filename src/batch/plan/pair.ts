@@ -4,6 +4,7 @@
  * By name, if the entry has the model and input of the run. A run without such an entry was renamed, or rows have swapped
  * their names: it takes the first free entry of its own model and input, in the order of the lock file, each once.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { identityOf } from '../../protocol/identity.js'
 import { addTo } from '../../protocol/lists.js'
 import type { DownloadedFile } from '../../protocol/media.js'
@@ -204,9 +205,14 @@ export class Pairing {
     const { isSelected } = this.#options
     if (!isSelected(entry)) return !this.#names.has(name)
     const row = this.#waiting.get(name)
-    return row === undefined || (isSelected(row) && row.input.prompt !== entry.input.prompt)
+    return (
+      row === undefined || (isSelected(row) && !isDeepStrictEqual(withoutMedia(row), withoutMedia(entry)))
+    )
   }
 }
+
+const withoutMedia = ({ input, media }: ManifestEntry): ModelInput =>
+  Object.fromEntries(Object.entries(input).filter(([name]) => !media.includes(name)))
 
 interface RecordedRun {
   readonly kind?: Kind | undefined

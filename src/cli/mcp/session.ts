@@ -186,14 +186,15 @@ export class Job implements Observer, BatchObserver {
     this.#interrupts.interrupt(by)
   }
 
-  /** After its call was cancelled. A create that was sent is answered first, and another call may join until then. */
+  /** After its call was cancelled. A create of one run is answered first, and another call may join until then. */
   async leave(): Promise<void> {
     if (this.isDone || this.waiters > 0) return
-    this.#stopCreates.abort()
+    if (this.options.key === undefined) this.stop('SIGTERM')
+    else this.#stopCreates.abort()
     await this.known
-    if (this.isDone) return
-    this.#session.ctx.out.note(`The call was canceled. Still running: ${this.ids.join(', ')}.`)
-    if (this.waiters === 0) this.stop('SIGTERM')
+    if (this.ids.length > 0 && !this.isDone)
+      this.#session.ctx.out.note(`The call was canceled. Still running: ${this.ids.join(', ')}.`)
+    if (!this.isDone && !this.isStopped && this.waiters === 0) this.stop('SIGTERM')
   }
 }
 

@@ -194,7 +194,7 @@ function checkInput(
   for (const { name, nearest } of unknownFields(schema, input))
     out.warn(
       `${isBuiltIn(document) ? `The ${kind} model` : model} has no parameter ` +
-        `"${name}"${nearest === undefined ? '.' : `. Did you mean "${nearest}"?`} It is sent unchanged.`,
+        `"${name}"${nearest === undefined ? '.' : `. Did you mean "${nearest}"?`} It is sent to the service, which may ignore it.`,
     )
 }
 

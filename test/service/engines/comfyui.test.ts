@@ -372,7 +372,7 @@ describe('the answer to a workflow', () => {
   })
 })
 
-test('polls survive what a proxy answers, and long answers', async () => {
+test('polls survive what a proxy answers, long answers, and a queue that is too long to be read', async () => {
   const { server, clock, render } = await open({ isQuick: false })
   const rendering = render()
   await clock.runUntil(until('the job', () => server.queue().length === 1))
@@ -384,7 +384,8 @@ test('polls survive what a proxy answers, and long answers', async () => {
     queue_pending: [],
   }
   server.fault('GET /queue', { body: entry })
-  await clock.runUntil(until('the queue', () => server.count('GET /queue') >= 5))
+  server.fault('GET /queue', { body: { queue_running: [], queue_pending: Array(1_000_000).fill(0) } })
+  await clock.runUntil(until('the queue', () => server.count('GET /queue') >= 6))
   server.finish()
   expect(await clock.runUntil(rendering)).toHaveLength(1)
 })

@@ -7,7 +7,7 @@ import { isObject } from '../../../protocol/parse.js'
 import type { Charge, JobHandle, RenderJob } from '../engine.js'
 import type { Upstream } from '../upstream/index.js'
 import type { JobCreate, JobServer } from '../upstream/jobs.js'
-import { JobEnded, type UpstreamError } from '../upstream/upstream-error.js'
+import { JobEnded, UnusableAnswer, type UpstreamError } from '../upstream/upstream-error.js'
 import { type ComfyState, endIn, placeIn, type ServerFile, workflowErrors } from './answers.js'
 import type { Workflow } from './workflow.js'
 
@@ -59,10 +59,15 @@ export function createComfyServer(upstream: Upstream, partnerKey?: string): Comf
     upstream,
     pollStepsMs: [POLL_MS],
     plan: (job, fill) => planOf(job, fill, { upstream, partnerKey, cancel }),
-    poll: async ({ id }, signal, number) =>
-      number % LOOKS_PER_QUEUE === 0
-        ? await find(id, signal)
-        : ((await ended(id, signal)) ?? { state: 'unknown' }),
+    async poll({ id }, signal, number) {
+      const look = number % LOOKS_PER_QUEUE === 0 ? find(id, signal) : ended(id, signal)
+      const found = await look.catch((error) => {
+        // A queue of many large workflows tells nothing. The job is being rendered, and the history will have its end.
+        if (!(error instanceof UnusableAnswer)) throw error
+        return undefined
+      })
+      return found ?? { state: 'unknown' }
+    },
     chosen: {
       handleOf: (runId) => ({ id: jobId(runId) }),
       isKnown: async ({ id }, signal) => (await find(id, signal)).state !== 'missing',

@@ -208,7 +208,7 @@ it('a tool of rushes mcp names the flag for a run of another profile, and prints
   const mcp = await openMcp(service)
   const errors: Error[] = []
   mcp.client.onerror = (error) => void errors.push(error)
-  for (const tool of ['wait_run', 'get_run', 'cancel_run'])
+  for (const tool of ['wait_run', 'cancel_run'])
     for (const [id, flag] of [
       ['staged', '--profile staging'],
       ['there', `--base-url ${ELSEWHERE}`],

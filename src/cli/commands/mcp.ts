@@ -40,14 +40,13 @@ export async function mcpCommand(ctx: Context, options: McpOptions): Promise<num
   const folder = resolve(options.folder)
   if (!isFolder(folder)) throw usageError(`--folder: ${options.folder} is not a folder.`, 'Create it first.')
   // Loaded here because the help does not need it.
-  const [{ serveMcp }, batch, cancel, list, models, show, status] = await Promise.all([
+  const [{ serveMcp }, batch, cancel, list, models, show] = await Promise.all([
     import('../mcp/serve.js'),
     import('./batch.js'),
     import('./cancel.js'),
     import('./list.js'),
     import('./models.js'),
     import('./show.js'),
-    import('./status.js'),
   ])
   const commands: Commands = {
     batch: batch.batchCommand,
@@ -55,7 +54,6 @@ export async function mcpCommand(ctx: Context, options: McpOptions): Promise<num
     list: list.listCommand,
     models: (at, name) => models.modelsCommand(at, { name, refresh: false }),
     show: (at, name) => show.showCommand(at, { name }),
-    status: (at, id, onState) => status.statusCommand(at, { ids: [id], exitStatus: false, onState }),
   }
   return serveMcp(ctx, { ...options, folder, maxRuns, allowOutside: options.allowOutside === true }, commands)
 }

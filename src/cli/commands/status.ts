@@ -18,7 +18,7 @@ import { createErrorGroups } from '../terminal/error-groups.js'
 import { tabRow } from '../terminal/format.js'
 import { type RunRecord, runJson } from '../terminal/run-json.js'
 
-interface StatusOptions extends RunChoice, StatusListener {
+interface StatusOptions extends RunChoice {
   readonly exitStatus: boolean
 }
 
@@ -52,7 +52,7 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
   const { ctx: session, ids } = await selectRuns(ctx, options)
   const ask = ({ client, journal, address }: StatusSource, id: string) =>
     client.get(id, ctx.interrupts.first, (state) => journal.status(address, { state }))
-  const { errors, states } = await showRuns(session, ids, ask, options)
+  const { errors, states } = await showRuns(session, ids, ask)
   const hasFailed = options.exitStatus && states.some(({ phase }) => phase === 'failed')
   return exitCodeOf(errors) || (hasFailed ? EXIT.runFailed : EXIT.ok)
 }

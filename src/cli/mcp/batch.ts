@@ -28,7 +28,6 @@ export async function planBatch(session: McpSession, call: Call): Promise<Answer
 export async function runBatch(session: McpSession, call: Call): Promise<Answer> {
   const { batches } = session
   const limit = await session.limit()
-  const { max_runs, concurrency, fail_fast, overwrite } = call.args
   const manifest = manifestOf(session, call)
   const asked = JSON.stringify(call.args)
   const earlier = batches.get(manifest)
@@ -39,12 +38,7 @@ export async function runBatch(session: McpSession, call: Call): Promise<Answer>
       'Call run_batch with the arguments of that call to wait for it.',
     )
   const isOld = isSame && earlier.isDone
-  const flags = {
-    failFast: fail_fast === true,
-    overwrite: overwrite === true,
-    ...(typeof max_runs === 'number' && { maxRuns: String(max_runs) }),
-    ...(typeof concurrency === 'number' && { concurrency: String(concurrency) }),
-  }
+  const flags = { overwrite: call.args.overwrite === true }
   const job = isSame ? earlier : startBatch(session, call, limit, flags, { asked, after: earlier })
   batches.set(manifest, job)
   const isDone = await session.wait([job], call)

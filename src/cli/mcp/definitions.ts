@@ -55,12 +55,6 @@ const text = (description: string, more: JsonSchema = {}): JsonSchema => ({
 })
 const name = (description: string): JsonSchema => text(description, { minLength: 1 })
 const flag = (description: string): JsonSchema => ({ type: 'boolean', description })
-const count = (description: string, minimum: number, maximum: number): JsonSchema => ({
-  type: 'integer',
-  description,
-  minimum,
-  maximum,
-})
 const list = (description: string, more: JsonSchema = {}): JsonSchema => ({
   type: 'array',
   items: { type: 'string' },
@@ -191,13 +185,6 @@ const RUN_TOOLS = {
     inputSchema: object({ ids: IDS, ...DELIVERY }, ['ids']),
     annotations: WRITES,
   },
-  get_run: {
-    description:
-      'Ask the service for the current status of runs, once. Free; saves nothing. To wait for a result use ' +
-      'wait_run instead of calling this in a loop.',
-    inputSchema: object({ ids: IDS }, ['ids']),
-    annotations: READS,
-  },
   cancel_run: {
     description:
       'Ask the service to cancel runs that have not ended, only if the user wants that. Free. A canceled run has no ' +
@@ -210,7 +197,7 @@ const RUN_TOOLS = {
       'List the runs of this folder, newest first, with shortened prompts. Use it to find a run id ' +
       'that was lost. Free, sends nothing; statuses are those of the last request. Estimates are not bills.',
     inputSchema: object({
-      limit: count('Newest N runs. Default 20', 1, 200),
+      limit: { type: 'integer', description: 'Newest N runs. Default 20', minimum: 1, maximum: 200 },
       status: text('Only runs with this status, such as succeeded, failed or unconfirmed'),
       kind: text('Only runs of this kind', { enum: KINDS }),
       model: text('Only runs of this model'),
@@ -245,9 +232,6 @@ const batchTools = (facts: SessionFacts) => ({
     inputSchema: object(
       {
         ...BATCH,
-        max_runs: count('Create nothing if the plan has more creates than this', 0, 10_000),
-        concurrency: count('Maximum number of runs at the same time. Default: no limit', 1, 1_000),
-        fail_fast: flag('Create no further runs after the first failure. Default false'),
         overwrite: flag('Replace files that the lock file does not list. Default false'),
       },
       ['manifest'],

@@ -13,7 +13,7 @@ import { untilAborted } from '../../host/abort.js'
 import { asRushesError } from '../../host/interrupts.js'
 import { findInexact } from '../../protocol/parameters.js'
 import { amountText } from '../../protocol/price.js'
-import { didYouMean, shortened } from '../../protocol/text.js'
+import { shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { VERSION } from '../process/version.js'
 import { modelsByKind } from '../settings/required-settings.js'
@@ -22,7 +22,7 @@ import { planBatch, runBatch } from './batch.js'
 import { createRun } from './create.js'
 import { instructionsFor, type SessionFacts, type Tool, type ToolName, toolsFor } from './definitions.js'
 import { type Call, type Commands, McpSession, type SessionOptions } from './session.js'
-import { askForRuns, listModels, listRuns, showRun, waitRuns } from './tools.js'
+import { cancelRuns, listModels, listRuns, showRun, waitRuns } from './tools.js'
 
 const CALLS: Readonly<Record<ToolName, (session: McpSession, call: Call) => Promise<Answer>>> = {
   list_models: listModels,
@@ -30,8 +30,7 @@ const CALLS: Readonly<Record<ToolName, (session: McpSession, call: Call) => Prom
   create_video: (session, call) => createRun(session, 'video', call),
   create_model_run: (session, call) => createRun(session, undefined, call),
   wait_run: waitRuns,
-  get_run: (session, call) => askForRuns(session, call, 'status'),
-  cancel_run: (session, call) => askForRuns(session, call, 'cancel'),
+  cancel_run: cancelRuns,
   list_runs: listRuns,
   show_run: showRun,
   plan_batch: planBatch,
@@ -61,11 +60,7 @@ export async function serveMcp(ctx: Context, options: SessionOptions, commands: 
   })
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal }) => {
     const { name, arguments: args = {} } = params
-    if (!isTool(name))
-      throw new McpError(
-        ErrorCode.InvalidParams,
-        `Unknown tool "${shortened(name, 60)}".${didYouMean(name, Object.keys(CALLS))}`,
-      )
+    if (!isTool(name)) throw new McpError(ErrorCode.InvalidParams, `Unknown tool "${shortened(name, 60)}".`)
     return resultOf(await answerOf(session, name, { args, sinceMs: ctx.clock.monotonic(), signal }))
   })
   await server.connect(new StdioServerTransport(stdin, stdout))
@@ -120,22 +115,18 @@ export function checkArguments(name: string, { inputSchema }: Tool, args: Call['
       'Use a smaller number, or a string if the model accepts one.',
     )
   // Not kept: the schemas follow from documents, which change.
-  const isValid = new Ajv({ allErrors: true, strict: false, verbose: true }).compile(inputSchema)
+  const isValid = new Ajv({ allErrors: true, strict: false }).compile(inputSchema)
   if (isValid(args)) return
-  const known = Object.keys(inputSchema.properties)
-  const problems = (isValid.errors ?? []).map((error) => problemOf(error, known))
-  throw usageError(problems.join(' '), `Parameters of ${name}: ${known.join(', ')}.`)
+  const problems = (isValid.errors ?? []).map((error) => problemOf(error, name))
+  throw usageError(
+    problems.join(' '),
+    `Parameters of ${name}: ${Object.keys(inputSchema.properties).join(', ')}.`,
+  )
 }
 
-function problemOf(
-  { keyword, instancePath, message, params, data }: ErrorObject,
-  known: readonly string[],
-): string {
-  const { additionalProperty: unknown, missingProperty: missing, allowedValues: allowed } = params
-  if (keyword === 'additionalProperties')
-    return `Unknown parameter "${shortened(unknown, 60)}".${didYouMean(unknown, known)}`
-  if (keyword === 'required') return `${missing} is missing.`
-  const where = instancePath.slice(1)
-  if (keyword !== 'enum') return `${where} ${message}.`
-  return `${where} must be one of ${allowed.join(', ')}.${didYouMean(String(data), allowed)}`
+/** Ajv names the field, but not the unknown parameter or the allowed values. */
+function problemOf({ instancePath, message, params }: ErrorObject, tool: string): string {
+  const { additionalProperty, allowedValues } = params
+  const detail = additionalProperty ?? allowedValues?.join(', ')
+  return `${instancePath.slice(1) || tool} ${message}${detail === undefined ? '' : `: ${detail}`}.`
 }

@@ -40,7 +40,6 @@ export interface Commands {
   list(ctx: Context, options: FilterOptions): Promise<number>
   models(ctx: Context, name: string | undefined): Promise<number>
   show(ctx: Context, name: string): Promise<number>
-  status(ctx: Context, id: string, onState: (state: RunState) => void): Promise<number>
 }
 
 interface BatchRun {

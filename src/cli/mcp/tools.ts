@@ -46,10 +46,10 @@ function followRun(session: McpSession, id: string, delivery: Delivery): Job {
   })
 }
 
-/** Sends one status request for each run, or one request to cancel it. */
-export async function askForRuns(session: McpSession, call: Call, ask: 'status' | 'cancel'): Promise<Answer> {
+/** Sends one request to cancel for each run. */
+export async function cancelRuns(session: McpSession, call: Call): Promise<Answer> {
   const jobs = (await idsOf(session, call)).map((id) =>
-    session.start({ id }, (job) => session.commands[ask](job.ctx, id, job.onState)),
+    session.start({ id }, (job) => session.commands.cancel(job.ctx, id, job.onState)),
   )
   await session.finish(jobs, call)
   return runsAnswer(jobs)

@@ -152,8 +152,8 @@ describe('--max-cost', () => {
   it('reserves the estimate of a batch while it runs, and gets back what was not created', async () => {
     const engine = createCommandedEngine()
     const { service, mcp } = await open('1.2', { engine })
-    write(mcp, MANIFEST)
-    const batch = () => mcp.call('run_batch', { manifest: 'shots.yaml', concurrency: 1, fail_fast: true })
+    write(mcp, MANIFEST.replace('quality: high', "quality: high, image_urls: ['row:a']"))
+    const batch = () => mcp.call('run_batch', { manifest: 'shots.yaml' })
     expect((await batch()).structured).toMatchObject({
       is_running: true,
       left_in_session: 18,
@@ -167,7 +167,7 @@ describe('--max-cost', () => {
     expect(structured).toMatchObject({
       left_in_session: 19,
       estimate_left_in_session: 0.8,
-      summary: { failed: 1, not_started: 1, estimate: 0.4, currency: 'USD', without_price: 0 },
+      summary: { failed: 1, blocked: 1, estimate: 0.4, currency: 'USD', without_price: 0 },
     })
   })
 

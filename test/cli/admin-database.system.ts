@@ -82,12 +82,12 @@ describePostgres('admin --database', () => {
     [
       'a database that does not exist',
       ({ host }) => `postgres://postgres:s3cr%40t@${host}/nowhere`,
-      /\/nowhere cannot be used: the database does not exist/,
+      /\/nowhere cannot be used: database \\*"nowhere\\*" does not exist/,
     ],
     [
       'an unknown user',
       ({ host }) => `postgres://mallory:s3cr%40t@${host}/postgres`,
-      /cannot be used: the server does not accept this user/,
+      /cannot be used: role \\*"mallory\\*" does not exist/,
     ],
   ])('%s is exit 2', async (_, of, says) => {
     const { url: own } = await sharedPostgres()

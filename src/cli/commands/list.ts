@@ -22,6 +22,6 @@ export async function listCommand(ctx: Context, options: FilterOptions): Promise
   if (out.mode.json) for (const run of runs) out.json(listJson(run, journal.filesOf(run)))
   else if (!out.stdoutIsTerminal) for (const run of runs) out.line(tabRow(listCells(run)))
   else if (runs.length === 0) out.note('No runs found.')
-  else printRuns(ctx, journal, runs)
+  else await printRuns(ctx, journal, runs)
   return EXIT.ok
 }

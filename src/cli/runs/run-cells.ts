@@ -11,8 +11,6 @@ import type { Context } from '../context/context.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { formatAgo, formatSeconds } from '../terminal/format.js'
 import type { Style } from '../terminal/style.js'
-import { printTable } from '../terminal/table.js'
-import { cutToColumns } from '../terminal/text-width.js'
 import { isOnDisk, isOtherId, MIN_BEGINNING } from './journal-rows.js'
 
 /** Returns the prompt on one line, or the whole input when it has no prompt. */
@@ -116,8 +114,10 @@ const OPTIONAL = ['NAME', 'WHERE', 'MODEL', 'KIND', 'LABELS']
 /** Maximum width of names and labels. */
 const MAX_TEXT_COLUMNS = 24
 
-/** Prints the runs of the journal as a table for a terminal. */
-export function printRuns(ctx: Context, journal: Journal, runs: readonly JournalRun[]): void {
+/** Prints the runs of the journal as a table for a terminal, whose widths of characters take time to load. */
+export async function printRuns(ctx: Context, journal: Journal, runs: readonly JournalRun[]): Promise<void> {
+  const { printTable } = await import('../terminal/table.js')
+  const { cutToColumns } = await import('../terminal/text-width.js')
   const { out, clock } = ctx
   const length = Math.max(...runs.map(({ id }) => (id === undefined ? 0 : uniqueLength(journal, id))))
   const cut = (text: string) => cutToColumns(printable(text), MAX_TEXT_COLUMNS)

@@ -89,7 +89,7 @@ async function carryOutBatch(
   connection: Connection | undefined,
   sent: PlanStep[],
 ): Promise<number> {
-  const { options, manifest, observer } = prepared
+  const { options, manifest } = prepared
   const { prices } = options.limit
   const lock = await BatchLock.open(ctx, prepared, connection !== undefined)
   await removeRemains(prepared.plan.steps, manifest.folder, lock.file.batch)
@@ -114,7 +114,6 @@ async function carryOutBatch(
   try {
     const batch = await batchOptions(ctx, { ...prepared, plan }, connection, lock)
     for await (const event of carryOutPlan(batch)) {
-      observer?.see(event)
       if (event.is === 'unanswered') ctx.out.note(GRACE_NOTE)
       else if (event.is === 'sent') sent.push(event.step)
       else if (event.is === 'run') {
@@ -129,9 +128,7 @@ async function carryOutBatch(
     progress.end()
     lockErrors = await lock.finish()
   }
-  // A session of `rushes mcp` renders on.
-  if (ctx.globals.local && observer === undefined && running.size > 0)
-    lock.journal?.queued(await ctx.address(), [...running])
+  if (ctx.globals.local && running.size > 0) lock.journal?.queued(await ctx.address(), [...running])
   const exists = new Set(
     [...sent, ...active.filter(({ action }) => action.do === 'download')].map(({ entry }) => entry.name),
   )

@@ -11,14 +11,7 @@ import { neverWritable } from '../batch/batch-lock.js'
 import { annotate, annotateExit, beginReport, MAX_LINE_ANNOTATIONS } from '../batch/ci-reports.js'
 import { type BatchFlags, batchOptionsOf } from '../batch/options.js'
 import { isAllUpToDate, stepWords } from '../batch/plan-text.js'
-import {
-  type BatchObserver,
-  loadManifest,
-  type PreparedBatch,
-  prepare,
-  refuseImpossible,
-  refusePlan,
-} from '../batch/prepare.js'
+import { loadManifest, type PreparedBatch, prepare, refuseImpossible, refusePlan } from '../batch/prepare.js'
 import { printPlan } from '../batch/print-plan.js'
 import { runBatch } from '../batch/run-batch.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
@@ -34,7 +27,6 @@ export interface BatchRequest {
   readonly onMedia?: (path: string, parameter: string) => void
   /** Of the session that runs the batch. */
   readonly limit?: CostLimit
-  readonly observer?: BatchObserver | undefined
 }
 
 const ROWS: readonly (readonly [string, string])[] = [
@@ -87,10 +79,7 @@ export async function batchCommand(ctx: Context, request: BatchRequest): Promise
   }
 }
 
-async function doBatch(
-  ctx: Context,
-  { manifest, flags, onMedia, limit, observer }: BatchRequest,
-): Promise<number> {
+async function doBatch(ctx: Context, { manifest, flags, onMedia, limit }: BatchRequest): Promise<number> {
   const words = { source: manifest, flags }
   const options = await batchOptionsOf(ctx, flags, limit)
   const allowOutside = flags.allowOutside === true
@@ -111,7 +100,7 @@ async function doBatch(
     refuseImpossible(prepared)
     // Without anything to do, the folder may be read-only.
     if (claim instanceof RushesError && activeSteps(prepared.plan).length > 0) throw claim
-    return await runBatch(ctx, { ...prepared, observer })
+    return await runBatch(ctx, prepared)
   } finally {
     if (!(claim instanceof RushesError)) claim.release()
   }

@@ -17,11 +17,8 @@ import { writeSidecars } from './sidecar.js'
 export interface Observer {
   /** Whether a create may be sent whose intent cannot be written. */
   readonly policy: Policy
-  /** Aborted: no further create is sent. */
-  readonly noCreates: AbortSignal
   /** Called with each event, before it is printed. */
   see(event: RunEvent): void
-  onTransfer(id: string, progress: TransferProgress): void
 }
 
 interface CarryOutOptions {
@@ -55,7 +52,6 @@ export async function carryOutRuns(
     timeoutMs: delivery.patience === 'once' ? undefined : delivery.patience,
     isOnce: delivery.patience === 'once',
     isFollowed,
-    noCreates: observer?.noCreates,
     stopsCreates: (error) => stopsCreating(error) || error.code === 'interrupted',
   }
   const begins = 'request' in runs ? createsOf(runs) : runs.map((run) => ({ is: 'follow', run }) as const)
@@ -65,7 +61,6 @@ export async function carryOutRuns(
     runs: begins.length,
     creates: 'request' in runs ? runs : undefined,
     isFollowed,
-    rendersOn: observer !== undefined,
     many,
     journal,
     address: session.address,
@@ -76,10 +71,7 @@ export async function carryOutRuns(
     delivery.target &&
     (await openDownloads(ctx, options, session, {
       hintFor: (id) => `Download its outputs with \`${printer.downloadCommand(id)}\`.`,
-      onTransfer(id, transfer) {
-        progress.transfer(id, transfer)
-        observer?.onTransfer(id, transfer)
-      },
+      onTransfer: progress.transfer,
     }))
   const rows = begins.map(
     (begin, index): Row => ({

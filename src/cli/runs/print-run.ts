@@ -93,8 +93,6 @@ export interface PrinterOptions {
   /** Runs to create first. Undefined: the runs exist. */
   readonly creates: Creates | undefined
   readonly isFollowed: boolean
-  /** Whether the process renders local runs on after the command. */
-  readonly rendersOn: boolean
   readonly many: ResumeMany
   readonly journal: Journal
   readonly address: string
@@ -248,14 +246,13 @@ export class RunPrinter {
 
   /** Prints the errors that concern several runs, and the summary. Returns the exit code. */
   async end(): Promise<number> {
-    const { progress, journal, address, isFollowed, rendersOn } = this.#options
+    const { progress, journal, address, isFollowed } = this.#options
     const { interrupts, globals } = this.#ctx
     await this.#printed
     this.#open = 0
     this.#printCreateErrors()
     progress.end()
-    const isLeft = globals.local && !rendersOn
-    if (isLeft && this.#queued.length > 0) journal.queued(address, this.#queued)
+    if (globals.local && this.#queued.length > 0) journal.queued(address, this.#queued)
     for (const repeated of this.#groups.repeated()) this.#printError(repeatedRuns(repeated))
     for (const { left, runs } of this.#left.values()) {
       const inTheirOrder = runs.sort((one, other) => one.index - other.index)
@@ -265,7 +262,7 @@ export class RunPrinter {
     if (!first.aborted) this.#printSummary()
     else if (!this.#errors.some(({ code }) => code === 'interrupted'))
       this.#addError(this.#withRest(interrupted(first.reason)))
-    if (isLeft && !isFollowed) this.#noteQueued()
+    if (globals.local && !isFollowed) this.#noteQueued()
     return exitCodeOf(this.#errors)
   }
 

@@ -26,7 +26,7 @@ export function readOpenRouter(value: unknown, model: string) {
   )
   const { description } = found
   return {
-    ...{ root: {}, input: { type: 'object', required: ['prompt'], properties }, output: undefined, cost },
+    ...{ root: {}, input: { type: 'object', required: ['prompt'], properties }, cost },
     ...{ example: undefined, version: undefined, isOfficial: true },
     category: isVideo ? 'text-to-video' : 'text-to-image',
     description: typeof description === 'string' && description !== '' ? description : undefined,

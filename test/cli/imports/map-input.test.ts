@@ -75,25 +75,15 @@ describe('a published property', () => {
       {
         anyOf: [
           { enum: ['a', 'b'], type: 'string' },
-          { const: 'c', type: 'string' },
+          { enum: ['c'], type: 'string' },
         ],
       },
       { type: 'string', enum: ['a', 'b', 'c'] },
     ],
     [
-      'is free text with examples where a union has free text',
-      { anyOf: [{ type: 'string' }, { enum: ['wise', 'calm'], type: 'string' }], description: 'Voice' },
-      { type: 'string', description: 'Voice Examples: wise, calm.' },
-    ],
-    [
-      'names its examples in the description',
-      { type: 'string', description: 'Style.', examples: ['ink', 'oil'] },
-      { type: 'string', description: 'Style. Examples: ink, oil.' },
-    ],
-    [
       'is only for --input with types that have nothing in common',
       { anyOf: [{ type: 'boolean' }, { type: 'integer' }] },
-      { anyOf: [{ type: 'boolean' }, { type: 'integer' }] },
+      {},
     ],
     [
       'has no type for the items of a nullable list that may be texts or several objects',
@@ -141,11 +131,6 @@ describe('a published property', () => {
           },
         },
       },
-    ],
-    [
-      'moves an exclusive bound of an integer',
-      { type: 'integer', minimum: 0, exclusiveMinimum: true, exclusiveMaximum: 10 },
-      { type: 'integer', minimum: 1, maximum: 9 },
     ],
     [
       'keeps the digits of 64 bits',
@@ -233,10 +218,10 @@ describe('a published property', () => {
     expect(mapped({ type: 'integer' }, { name }).properties).toHaveProperty(name)
   })
 
-  it('is a required prompt although the author has an example for it, which the description keeps', () => {
+  it('is a required prompt although the author has an example for it', () => {
     const prompt = { type: 'string', description: 'What to draw.', default: 'an astronaut' }
     expect(mapped(prompt, { name: 'prompt', required: true })).toMatchObject({
-      properties: { prompt: { type: 'string', description: 'What to draw. Example: an astronaut' } },
+      properties: { prompt: { type: 'string', description: 'What to draw.' } },
       required: ['prompt'],
     })
     expect(mapped(prompt, { name: 'prompt', required: true }).properties.prompt).not.toHaveProperty('default')

@@ -14,7 +14,7 @@ const LEASE_MS = 15_000
 /** How long after its lease a run waits for the answer to its create, before its outcome is unknown. */
 const ANSWER_MS = 30_000
 /** No create upstream starts with less lease. */
-const MIN_CREATE_LEASE_MS = 10_000
+export const MIN_CREATE_LEASE_MS = 10_000
 /** Crashes of workers that follow one job: its outputs may be the reason. */
 const MAX_CRASHES_OF_JOB = 20
 

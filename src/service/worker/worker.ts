@@ -27,6 +27,7 @@ import type { ServedModel } from '../models/served-model.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
 import { newWorkerId } from '../rules/secrets.js'
 import type { Store } from '../store/index.js'
+import { MIN_CREATE_LEASE_MS } from '../store/queue.js'
 import type { ClaimedRun, Claims, HeldRun, RenderState, StoredOutput } from '../store/run.js'
 import { type CanceledRuns, createCanceledRuns } from './canceled-runs.js'
 import { isDiskUnusable, type Log, silentLog } from './log.js'
@@ -47,8 +48,6 @@ const POLL_MS = 500
 const RENEW_MS = 5_000
 /** Later than this, the worker was late: its process or the database stood still. */
 const MAX_RENEWAL_MS = RENEW_MS + 1_000
-/** No create upstream starts with less lease. */
-export const MIN_CREATE_LEASE_MS = 10_000
 export const RENDER_DEADLINE_MS = 15 * 60_000
 /** Time that `close` waits for engines, storage and database, after the time for answers to creates. */
 const CLOSE_GRACE_MS = 1_000

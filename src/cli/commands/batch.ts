@@ -86,7 +86,7 @@ async function doBatch(ctx: Context, { manifest, flags, onMedia, limit }: BatchR
   const loaded = await loadManifest(ctx, manifest, { allowOutside, ...(onMedia && { onMedia }) })
   if (options.mode === 'dry run') {
     const prepared = await prepare(ctx, loaded, options, words)
-    printPlan(ctx, prepared)
+    await printPlan(ctx, prepared)
     await refusePlan(prepared)
     return EXIT.ok
   }
@@ -117,9 +117,9 @@ async function claimOrError(lockPath: string): Promise<BatchClaim | RushesError>
   }
 }
 
-function check(ctx: Context, prepared: PreparedBatch): number {
+async function check(ctx: Context, prepared: PreparedBatch): Promise<number> {
   const { plan, manifest } = prepared
-  printPlan(ctx, prepared)
+  await printPlan(ctx, prepared)
   const missing = plan.steps.filter(({ action }) => action.do !== 'up_to_date' && action.do !== 'skip')
   for (const step of missing.slice(0, MAX_LINE_ANNOTATIONS)) {
     const [action, name = '', file, reason] = stepWords(step)

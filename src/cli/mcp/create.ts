@@ -73,7 +73,7 @@ async function payOnce(session: McpSession, command: RunCommand, job: Job): Prom
   if (earlier === undefined) return session.commands.run(job.ctx, { ...command, observer: job })
   const { model = '', input, media } = await buildRequest(job.ctx, request)
   if (earlier.identity !== identityOf(model, input, undefined, media)) throw otherArguments(keyOf(requestId))
-  return revisit(job.ctx, [idOf(earlier, requestId)], flags, { many: 'same command', observer: job })
+  return revisit(job.ctx, [idOf(earlier, requestId)], flags, { observer: job })
 }
 
 /** Throws if the journal cannot be read: the run could then be paid twice. */

@@ -30,7 +30,7 @@ export async function waitRuns(session: McpSession, call: Call): Promise<Answer>
         await active?.done
         const { ctx: at } = await selectIds(job.ctx, [id])
         const delivery = { download: true, output: place, overwrite: overwrite === true }
-        await revisit(at, [id], delivery, { many: 'same command', observer: job })
+        await revisit(at, [id], delivery, { observer: job })
       },
     )
   })

@@ -167,19 +167,18 @@ function* fieldProblems(parameter: string, schema: unknown, value: unknown): Gen
   const known = Object.keys(fields ?? {})
   for (const [field, each] of Object.entries(value)) {
     const own = fields !== undefined && Object.hasOwn(fields, field) ? fields[field] : undefined
+    const isUnknown = fields !== undefined && own === undefined
+    const free = isUnknown ? known.filter((name) => !Object.hasOwn(value, name)) : []
+    const near = nearest(field, free)
     const path = pathIn(field, own, each)
-    if (path !== undefined) yield { parameter, message: `has the field "${field}", which ${onlyUrls(path)}` }
-    else if (fields !== undefined && own === undefined) {
-      const near = nearest(
-        field,
-        known.filter((name) => !Object.hasOwn(value, name)),
-      )
-      if (near !== undefined || additionalProperties === false)
-        yield {
-          parameter,
-          message: `has no field "${shortened(field, 80)}"${near === undefined ? '' : ` (did you mean "${near}"?)`}`,
-        }
-    } else if (each !== null && isObject(own) && SIMPLE.some((type) => type === own.type)) {
+    if (near !== undefined || (isUnknown && additionalProperties === false))
+      yield {
+        parameter,
+        message: `has no field "${shortened(field, 80)}"${near === undefined ? '' : ` (did you mean "${near}"?)`}`,
+      }
+    else if (path !== undefined)
+      yield { parameter, message: `has the field "${field}", which ${onlyUrls(path)}` }
+    else if (each !== null && isObject(own) && SIMPLE.some((type) => type === own.type)) {
       const { type, minimum, maximum } = own
       const bounds = Object.fromEntries(
         Object.entries({ minimum, maximum }).filter(([, bound]) => typeof bound === 'number'),

@@ -679,21 +679,6 @@ describe('cancellation', () => {
     expect(creates(service.requests)).toBe(before)
     expect(service.requests.some(({ body }) => Buffer.from(body ?? []).includes('never'))).toBe(false)
   })
-
-  it('of an unanswered create waits for the answer, so that the id is known', async () => {
-    const { service, mcp, release } = await openSlow(createCommandedEngine())
-    const { cancel, failed } = cancellable(mcp, 'create_image', { prompt: 'a fox' })
-    await untilCreated(service)
-    await service.clock.advance(2_000)
-    cancel()
-    await service.clock.runUntil(failed)
-    await service.clock.advance(8_000)
-    release()
-    await service.clock.advance(1_000)
-    const { structured } = await mcp.call('list_runs')
-    expect(structured.runs[0].id).toMatch(/^run_/)
-    expect(mcp.stderr()).toContain(`${structured.runs[0].id} is still running.`)
-  })
 })
 
 describe('the end of a session', () => {

@@ -79,6 +79,7 @@ it.each([
     'image_size has the field "height", which must be a whole number, not "x"',
   ],
   [{ loras: [{ path: 'a' }, { pth: 'b' }] }, 'loras/1 has no field "pth" (did you mean "path"?)'],
+  [{ elements: [{ imge_url: 'a.png' }] }, 'elements/0 has no field "imge_url" (did you mean "image_url"?)'],
   [{ image_size: { height: 2, colour: 1 } }, undefined],
   [{ image_size: 'square' }, undefined],
   [

@@ -62,10 +62,7 @@ export async function importCommand(ctx: Context, word: string, options: ImportO
   const text = commentOf(ctx, address, published, from) + yaml
   const document = checkText(text, address.model)
   for (const warning of warnings) out.warn(warning)
-  if (published.cost === undefined)
-    out.note(
-      `${address.model} is without a price: for estimates and --max-cost, add its \`cost\` to the file.`,
-    )
+  out.note(`${address.model} is without a price: for estimates and --max-cost, add its \`cost\` to the file.`)
   if (path === '-') {
     out.line(text.trimEnd())
     return EXIT.ok
@@ -76,20 +73,17 @@ export async function importCommand(ctx: Context, word: string, options: ImportO
     await ctx.config.update(ctx.profileName, (profile) => withValue(profile, key, folder.path))
     out.note(`Set ${key} to ${folder.path}: the models of --local.`)
   }
-  if (out.mode.json) {
-    const result = isReplaced ? 'replaced' : 'imported'
-    out.json({ model: document.name, kind, path: resolve(path), result })
-  } else {
-    out.line(printable(path))
-    const provider = PROVIDERS[address.provider] as Provider
-    if (keyOf(ctx.env, provider) === undefined)
-      out.note(`To run it, set ${provider.keyVariable} to your key of ${provider.title}.`)
-    out.note(
-      folder === undefined
-        ? `To use it: \`rushes serve --models ${quoteWord(path)}\``
-        : `Its flags: \`rushes run ${kind} --local --model ${document.name} --help\``,
-    )
-  }
+  const result = isReplaced ? 'replaced' : 'imported'
+  if (out.mode.json) out.json({ model: document.name, kind, path: resolve(path), result })
+  else out.line(printable(path))
+  const provider = PROVIDERS[address.provider] as Provider
+  if (keyOf(ctx.env, provider) === undefined)
+    out.note(`To run it, set ${provider.keyVariable} to your key of ${provider.title}.`)
+  out.note(
+    folder === undefined
+      ? `To use it: \`rushes serve --models ${quoteWord(path)}\``
+      : `Its flags: \`rushes run ${kind} --local --model ${document.name} --help\``,
+  )
   return EXIT.ok
 }
 
@@ -120,7 +114,7 @@ function readJsonFile(path: string): unknown {
 /** The document that is written for a model. */
 export function createDocument(
   { provider, model, version: asked }: ModelAddress,
-  { version = asked, isOfficial, description, cost, ...published }: Published,
+  { version = asked, isOfficial, description, ...published }: Published,
   kind: Kind,
 ): { readonly value: Json; readonly warnings: readonly string[] } {
   const { input, references, fixed, warnings } = mapInput(published.input, published.root)
@@ -138,7 +132,6 @@ export function createDocument(
         ...(Object.keys(fixed).length > 0 && { fixed }),
       },
       input,
-      ...(cost && { cost }),
     },
   }
 }
@@ -147,20 +140,18 @@ export function createDocument(
 function commentOf(
   { clock }: Context,
   address: ModelAddress,
-  { version, cost }: Published,
+  { version }: Published,
   from: string | undefined,
 ): string {
   const { title } = PROVIDERS[address.provider] as Provider
   const source = from === undefined ? title : isUrl(from) ? from : resolve(from)
   const day = new Date(clock.now()).toISOString().slice(0, 10)
-  const about =
-    cost === undefined ? WITHOUT_COST : 'The cost is what the provider lists: it may charge another amount.'
   const what = `${addressText(address)}${version === undefined ? '' : `, version ${version}`}`
-  return `# ${what}, imported from ${source} on ${day}.\n# ${about}\n\n`
+  return (
+    `# ${what}, imported from ${source} on ${day}.\n` +
+    '# For estimates and --max-cost, add what the provider charges for a run: cost: { run: 0.05, currency: USD }\n\n'
+  )
 }
-
-const WITHOUT_COST =
-  'For estimates and --max-cost, add what the provider charges for a run: cost: { run: 0.05, currency: USD }'
 
 /** Reads a text as `serve --models` does. Throws `bad_response` with a problem: the provider published the schema. */
 function checkText(text: string, name: string): ModelDocument {

@@ -7,7 +7,7 @@ import { isObject, parseErrorBody, parseJson } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { PROVIDERS, type Provider } from '../../service/engines/hosted/providers.js'
 import type { Context } from '../context/context.js'
-import { imageCost, readOpenRouter } from './openrouter.js'
+import { readOpenRouter } from './openrouter.js'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -93,8 +93,6 @@ export interface Published {
   readonly isOfficial: boolean
   /** Output of the provider's example. */
   readonly example: unknown
-  /** What a run costs, if the provider publishes that. */
-  readonly cost?: Json | undefined
 }
 
 /**
@@ -166,9 +164,7 @@ export async function fetchPublished(ctx: Context, address: ModelAddress): Promi
   }
   for (const url of urls[provider]) {
     const published = readPublished(await getJson(ctx, new URL(url)), address)
-    if (published === undefined) continue
-    if (!url.endsWith('/images/models')) return published
-    return { ...published, cost: imageCost(await getJson(ctx, new URL(`${url}/${model}/endpoints`))) }
+    if (published !== undefined) return published
   }
   throw usageError(
     `${title} has no schema of ${model}${version === undefined ? '' : ` in version ${version}`}. Is the name complete?`,

@@ -2,7 +2,7 @@
  * What a command, or a session of `rushes mcp`, may create: the limits of its estimates, `--max-cost` and
  * `maxCostPerDay`, and the number of runs of a session.
  */
-import { usageError } from '../../errors.js'
+import { type RushesError, usageError } from '../../errors.js'
 import type { DayLimit, Journal } from '../../journal/index.js'
 import { amountText, parseAmount } from '../../protocol/price.js'
 import { printable } from '../../protocol/text.js'
@@ -83,8 +83,8 @@ export class CostLimit {
     const { maxCost, perDay } = this
     if (before.runs === 0 || (maxCost === undefined && perDay === undefined)) return before
     const outcome = await this.#models.ask()
-    if (outcome.kind === 'failed') this.#refuseOldPrices()
     const sum = estimate()
+    if (outcome.kind === 'failed') this.#refuseUnread(sum, outcome.error)
     this.#refuseUnpriced(sum)
     this.#checkMaxCost(sum)
     if (perDay !== undefined) (await this.#ctx.journal()).checkDay(perDay, sum.millionths)
@@ -118,14 +118,16 @@ export class CostLimit {
     )
   }
 
-  #refuseOldPrices(): void {
+  /** Kept prices count for a day. */
+  #refuseUnread({ withoutPrice }: CostEstimate, { message }: RushesError): void {
     const { listedAtMs } = this.#models
     // The age is absolute, because the clock may go back.
-    if (listedAtMs === undefined || Math.abs(this.#ctx.clock.now() - listedAtMs) < DAY_MS) return
+    const isOld = listedAtMs !== undefined && Math.abs(this.#ctx.clock.now() - listedAtMs) >= DAY_MS
+    if (!isOld && (withoutPrice === 0 || listedAtMs !== undefined)) return
     throw usageError(
-      'The prices of the service are more than a day old and could not be read now, so the limit cannot be checked. ' +
-        'Nothing was sent.',
-      'Run `rushes models --refresh` to see why, or remove the limit.',
+      `The prices in the service's list of models could not be read, so the limit cannot be checked: ${message} Nothing was sent.`,
+      'Run the command again. If that changes nothing, see why with `rushes models --refresh`, set a price (see ' +
+        '`rushes config set --help`), or remove the limit.',
     )
   }
 

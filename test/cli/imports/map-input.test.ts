@@ -203,9 +203,7 @@ describe('a published property', () => {
   it.each<[name: string, property: object]>([
     ['key', { type: 'string', 'x-cog-secret': true }],
     ['phrase', { type: 'string', format: 'password' }],
-    ...['token', 'hf_api_token', 'api_key', 'civitai_api_key', 'client_secret', 'password'].map(
-      (name): [string, object] => [name, { type: 'string' }],
-    ),
+    ...['hf_api_token', 'password'].map((name): [string, object] => [name, { type: 'string' }]),
   ])('%s is left out with a warning, since a value would be kept in clear', (name, property) => {
     expect(mapped(property, { name })).toMatchObject({
       properties: {},
@@ -229,14 +227,9 @@ describe('a published property', () => {
 
   it.each([
     ['end_image_url', { type: 'string' }, 'image'],
-    ['mask', { type: 'string', maxLength: 2_083 }, 'image'],
-    ['driving_video_url', { type: 'string' }, 'video'],
-    ['audio', { type: 'string', format: 'uri' }, 'audio'],
     ['lora_weights', { type: 'string', format: 'uri' }, 'file'],
     ['x', { type: 'string', _fal_ui_field: 'video' }, 'video'],
-    ['y', { type: 'string', ui: { field: 'audio' } }, 'audio'],
     ['z', { type: 'string', format: 'uri', 'x-cog-accept': 'audio/*,video/*' }, 'audio'],
-    ['w', { type: 'string', format: 'uri', description: 'The film to extend' }, 'video'],
   ])('%s of %j takes media: %s', (name, property, media) => {
     const schema = { type: 'object', properties: { image_urls: { type: 'string' }, [name]: property } }
     const { input } = mapInput(schema, ROOT)
@@ -273,12 +266,6 @@ describe('the reference images', () => {
       { image_url: url, image_urls: list },
       ['image_urls'],
       ['image_url', 'image_urls'],
-    ],
-    [
-      'are known by the name of a URL',
-      { video_url: url, start_image_url: url },
-      'start_image_url',
-      ['video_url', 'image_urls'],
     ],
     [
       'are known by the accepted type',

@@ -87,13 +87,11 @@ describe('an import from OpenRouter', () => {
             enum:
               - 4
               - 8
-            default: 4
           resolution:
             type: string
             enum:
               - 720p
               - 1080p
-            default: 720p
           aspect_ratio:
             type: string
             enum:
@@ -108,15 +106,6 @@ describe('an import from OpenRouter', () => {
           last_frame:
             type: string
             media: image
-      cost:
-        run: 0.4
-        factors:
-          duration:
-            "4": 4
-            "8": 8
-          resolution:
-            1080p: 1.5
-        currency: USD
       "
     `)
   })

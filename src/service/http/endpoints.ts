@@ -6,14 +6,14 @@
  *
  * `admit` makes the checks up to the rate limit, before the body is read. `create` makes the others.
  */
-import { createHash } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../../host/clock.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import type { ModelDocument } from '../../protocol/models.js'
 import { creditsOf } from '../../protocol/price.js'
 import { withSeed } from '../engines/seed.js'
 import type { FileWriter } from '../files/contract.js'
-import { type EmbeddedImage, readCreate } from '../rules/create-request.js'
+import { type EmbeddedImage, hashOfRequest, parseCreate, readCreate } from '../rules/create-request.js'
 import { bearerKey, type Caller, checkAccess, checkKey, type KeyRecord } from '../rules/key-checks.js'
 import type { RateLimiter } from '../rules/rate.js'
 import { invalidInput, Refusal } from '../rules/refusal.js'
@@ -30,6 +30,7 @@ import {
 import type { SessionProof } from '../store/sql.js'
 import type { Worker } from '../worker/worker.js'
 import { createUseRecorder, storedKeyId } from './key-lookup.js'
+import { SMALL_BYTES } from './request-body.js'
 
 export interface Endpoints {
   /**
@@ -133,19 +134,22 @@ async function accept(
   const { store, documents, carriedBy, clock, worker, onCharged } = options
   const nowMs = clock.now()
   const bytes = Buffer.concat(body)
+  const parsed = parseCreate(bytes)
+  await otherRequests(bytes)
   const idempotency: Idempotency | undefined =
     idempotencyKey === undefined
       ? undefined
       : {
           key: idempotencyKey,
-          request: createHash('sha256').update(bytes).digest('hex'),
+          request: hashOfRequest(parsed),
           sinceMs: nowMs - IDEMPOTENCY_KEY_MS,
         }
-  // Before the body is checked: the models may have changed since the first create.
+  // Before the input is checked: the models may have changed since the first create.
   const before = idempotency && (await store.findCreated(accountId, idempotency))
   const earlier = before && idOfAdded(before)
   if (earlier !== undefined) return await repeatedRun(store, earlier, accountId)
-  const { document, input, images } = readCreate(bytes, documents)
+  if (idempotency !== undefined) await otherRequests(bytes)
+  const { document, input, images } = readCreate(parsed, documents)
   const { name: model, kind } = document
   const run: StoredRun = {
     id: newRunId(),
@@ -168,6 +172,10 @@ async function accept(
   onCharged?.(price)
   return { run, price, isRepeated: false }
 }
+
+/** Each step of reading a body of 64 MiB takes about 0.3 s, so lets others be answered between two steps. */
+const otherRequests = async ({ byteLength }: Uint8Array): Promise<unknown> =>
+  byteLength > SMALL_BYTES ? await setImmediate() : undefined
 
 async function repeatedRun(
   store: EndpointsOptions['store'],

@@ -62,8 +62,7 @@ export const LinkPage = ({ assets, token, problem }: LinkView) => (
     {problem && <Notice tone="bad" title={problem} />}
     {token === undefined ? (
       <p class="about">
-        <Command text="rushes admin user link <email>" /> prints another link. A user of your account who is
-        signed in can create one too, as long as you have no password.
+        <Command text="rushes admin user link <email>" /> prints another link.
       </p>
     ) : (
       <form method="post" action="/api/auth/link">

@@ -161,35 +161,27 @@ function describe({ description, title }: Json, fields: readonly string[] = []):
 const pick = (schema: Json, names: readonly string[]): Json =>
   Object.fromEntries(names.flatMap((name) => (schema[name] == null ? [] : [[name, schema[name]]])))
 
-/** Fields of objects that lie deeper have no schema: only their names are read. */
-const MAX_NESTING = 2
-
-/** `depth`: of the objects around it. */
-function mapProperty(name: string, schema: Json, root: unknown, depth = 0): Json {
+function mapProperty(name: string, schema: Json, root: unknown): Json {
   const { type, items, orObject } = schema
   const inner = type === 'array' && isObject(items) ? items : schema
   const isObjects = orObject === undefined && isObject(inner.properties)
   const about = describe(schema, isObjects ? Object.keys(inner.properties as object) : [])
-  const standard = depth > 0 || name === 'prompt' ? {} : pick(schema, ['default'])
+  const standard = name === 'prompt' ? {} : pick(schema, ['default'])
   const media = mediaOfParameter(name, schema)
   if (media !== undefined) {
     const list = type === 'array' ? { items: { type: 'string' }, ...pick(schema, ['maxItems']) } : {}
     return { type, ...about, media, ...list, ...standard }
   }
   if (type === 'string' && isObject(orObject))
-    return {
-      anyOf: [{ type, ...pick(schema, ['enum']) }, objectOf(orObject, root, depth)],
-      ...about,
-      ...standard,
-    }
+    return { anyOf: [{ type, ...pick(schema, ['enum']) }, objectOf(orObject, root)], ...about, ...standard }
   if (type === 'array' && inner.type === 'string') {
     const entries = { type: 'string', ...pick(inner, ['enum']) }
     return { type, ...about, items: entries, ...pick(schema, ['maxItems']), ...standard }
   }
   if (isObjects)
     return type === 'array'
-      ? { type, ...about, items: objectOf(inner, root, depth) }
-      : { ...objectOf(inner, root, depth), ...about }
+      ? { type, ...about, items: objectOf(inner, root) }
+      : { ...objectOf(inner, root), ...about }
   const isSimple = SIMPLE.includes(type)
   return {
     ...pick(schema, isSimple ? ['type', 'enum', 'minimum', 'maximum', 'maxLength'] : ['type']),
@@ -200,13 +192,14 @@ function mapProperty(name: string, schema: Json, root: unknown, depth = 0): Json
 
 const SIMPLE: readonly unknown[] = ['string', 'boolean', 'integer', 'number']
 
-function objectOf({ properties, required }: Json, root: unknown, depth: number): Json {
-  if (!isObject(properties) || depth >= MAX_NESTING) return { type: 'object' }
-  const fields = Object.entries(properties).map(([field, each]) => [
-    field,
-    mapProperty(field, resolve(each, root), root, depth + 1),
-  ])
-  return { type: 'object', properties: Object.fromEntries(fields), ...pick({ required }, ['required']) }
+/** An object can only be set with `--input`, and in manifests. Of its fields, only the types and the media are known. */
+function objectOf({ properties }: Json, root: unknown): Json {
+  const fields = Object.entries(isObject(properties) ? properties : {}).map(([field, published]) => {
+    const schema = resolve(published, root)
+    const isMedia = mediaOfParameter(field, schema) !== undefined
+    return [field, isMedia ? mapProperty(field, schema, root) : pick(schema, ['type'])]
+  })
+  return { type: 'object', properties: Object.fromEntries(fields) }
 }
 
 /** Drops keywords that a document cannot have, such as a default outside of the values. Undefined: the property itself. */

@@ -79,7 +79,7 @@ export class CostLimit {
    */
   async check(estimate: () => CostEstimate): Promise<CostEstimate> {
     const before = estimate()
-    this.checkRuns(before.runs)
+    this.#checkRuns(before.runs)
     const { maxCost, perDay } = this
     if (before.runs === 0 || (maxCost === undefined && perDay === undefined)) return before
     const outcome = await this.#models.ask()
@@ -95,7 +95,7 @@ export class CostLimit {
   async reserve(estimate: () => CostEstimate): Promise<CostEstimate> {
     const sum = await this.check(estimate)
     // Another call of the session may have reserved since.
-    this.checkRuns(sum.runs)
+    this.#checkRuns(sum.runs)
     this.#checkMaxCost(sum)
     this.#runs += sum.runs
     this.#millionths += sum.millionths
@@ -109,7 +109,7 @@ export class CostLimit {
   }
 
   /** Throws `usage` if the session may not create so many runs more. */
-  checkRuns(runs: number): void {
+  #checkRuns(runs: number): void {
     const { maxRuns } = this
     if (maxRuns === undefined || this.#runs + runs <= maxRuns) return
     throw usageError(

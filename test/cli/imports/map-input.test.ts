@@ -64,7 +64,7 @@ describe('a published property', () => {
           { type: 'string', enum: ['square'] },
           {
             type: 'object',
-            properties: { width: { type: 'integer', maximum: 9 }, height: { type: 'integer' } },
+            properties: { width: { type: 'integer' }, height: { type: 'integer' } },
           },
         ],
         default: 'square',
@@ -123,11 +123,10 @@ describe('a published property', () => {
         description: 'Fields: image_url, faces, audio.',
         items: {
           type: 'object',
-          required: ['image_url'],
           properties: {
             image_url: { type: 'string', media: 'image' },
-            faces: { type: 'array', media: 'image', items: { type: 'string' } },
-            audio: { type: 'string', description: 'ratio', enum: ['1:1', '16:9'] },
+            faces: { type: 'array', description: 'Photos', media: 'image', items: { type: 'string' } },
+            audio: { type: 'string' },
           },
         },
       },

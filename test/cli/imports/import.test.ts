@@ -200,10 +200,8 @@ describe('an import from fal', () => {
                 properties:
                   width:
                     type: integer
-                    maximum: 14142
                   height:
                     type: integer
-                    maximum: 14142
             default: landscape_4_3
           num_inference_steps:
             type: integer

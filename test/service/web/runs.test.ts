@@ -166,7 +166,7 @@ describe('one run', () => {
     expect(changed.body).not.toContain('hx-trigger')
     const page = await browser.get(`/runs/${id}`)
     expect(wordsOf(page)).toMatch(/Aspect ratio 3:2 .*Price 1 credit/)
-    expect(wordsOf(page)).toContain(`rushes run image 'a fox' --aspect-ratio 3:2`)
+    expect(wordsOf(page)).toContain(`rushes run image 'a fox'`)
     expect(page.body).toMatch(
       /<img src="\/outputs\/[\w.-]+\/[^"]+" alt="Output 1: a fox" width="300" height="200"/,
     )

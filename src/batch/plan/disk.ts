@@ -8,7 +8,7 @@ import { describeReason, errorCode } from '../../host/system-error.js'
 import { addTo } from '../../protocol/lists.js'
 import { numbered } from '../../protocol/output-names.js'
 import { cutToBytes } from '../../protocol/text.js'
-import { type Lock, type LockedOutput, type Made, outputsOf } from '../lock/lock.js'
+import { type Lock, type LockedOutput, type Made, outputsOf, ownerOfParts } from '../lock/lock.js'
 import type { ManifestEntry } from '../manifest/index.js'
 import {
   type FileClaim,
@@ -171,9 +171,9 @@ export class Disk {
 
   /** Returns the absolute path of a locked output, if its file still exists there, or is being moved to `target`. */
   async #elsewhere(own: LockedOutput, target: string): Promise<string | undefined> {
-    for (const file of [own.file, stagedPath(target, own.sha256)]) {
+    for (const file of [own.file, this.stagedPath(target, own.sha256)]) {
       const path = resolve(this.#options.folder, file)
-      const fact = this.#mayRead(file) ? await factOf(path, (bytes) => bytes === own.bytes) : undefined
+      const fact = this.mayUse(file) ? await factOf(path, (bytes) => bytes === own.bytes) : undefined
       if (isInPlace(fact, own.sha256)) return path
     }
     return undefined
@@ -183,7 +183,7 @@ export class Disk {
     if (file.endsWith(OPEN)) return { is: 'missing' }
     const isCandidate = (bytes: number) => bytes === own?.bytes || this.#knownLengths.has(bytes)
     const fact = await factOf(resolve(this.#options.folder, file), isCandidate)
-    if (fact.is !== 'file' || this.#isOwn(file, fact, own) || !this.#mayRead(file)) return fact
+    if (fact.is !== 'file' || this.#isOwn(file, fact, own) || !this.mayUse(file)) return fact
     const holders = this.#holdersOf(file).filter(({ output }) => output.sha256 === fact.sha256)
     if (holders.length === 0) return fact
     return { ...fact, known: { of: holders.find(({ name }) => this.#options.keepsFiles(name))?.name } }
@@ -199,9 +199,16 @@ export class Disk {
     return this.#known.get(this.keyOf(file)) ?? []
   }
 
-  /** A lock file must not make this program read outside the manifest's folder. */
-  #mayRead(file: string): boolean {
+  /** A lock file must not make this program read, move or remove files outside the manifest's folder. */
+  mayUse(file: string): boolean {
     return this.#options.allowOutside || this.#folder.isInside(file)
+  }
+
+  /** Returns the hidden path at which a file waits until all files to be moved have left their places. */
+  stagedPath(to: string, sha256: string): string {
+    const { dir, base } = posix.parse(to)
+    const owner = ownerOfParts(this.#options.lock.batch)
+    return posix.join(dir, `.${cutToBytes(base, MAX_STAGED_NAME_BYTES)}.${owner}${sha256.slice(0, 8)}.move`)
   }
 }
 
@@ -215,16 +222,12 @@ function byStem(names: readonly string[]): ReadonlyMap<string, readonly string[]
 const withExtensionOf = (name: string, { file }: LockedOutput): string =>
   `${name.slice(0, -OPEN.length)}${posix.extname(file)}`
 
-export const isStagedName = (name: string): boolean => /^\..*\.[0-9a-f]{16}\.move$/.test(name)
+/** Whether a batch has given this name to a file that it moves. */
+export const isStagedName = (name: string, batch: string): boolean =>
+  /^\..*\.([0-9a-f]{8})[0-9a-f]{8}\.move$/s.exec(name)?.[1] === ownerOfParts(batch)
 
 /** Leaves room for the rest of the name. */
 const MAX_STAGED_NAME_BYTES = 200
-
-/** Returns the hidden path at which a file waits until all files to be moved have left their places. */
-export function stagedPath(to: string, sha256: string): string {
-  const { dir, base } = posix.parse(to)
-  return posix.join(dir, `.${cutToBytes(base, MAX_STAGED_NAME_BYTES)}.${sha256.slice(0, 16)}.move`)
-}
 
 /** Reads through links: an asset that is a link (git-annex, DVC) counts as its content. */
 async function factOf(path: string, isCandidate: (bytes: number) => boolean): Promise<FileFact> {
@@ -248,6 +251,20 @@ function statOf(path: string): Stats | undefined {
   } catch (error) {
     if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes(errorCode(error) ?? '')) return undefined
     throw error
+  }
+}
+
+/** Returns the hash of a file. Undefined if it is not a regular file, or was changed while it was read. */
+export async function unchangedHash(path: string): Promise<string | undefined> {
+  try {
+    const before = statSync(path, { bigint: true })
+    if (!before.isFile()) return undefined
+    const sha256 = await sha256OfFile(path)
+    const after = statSync(path, { bigint: true })
+    const isSame = before.mtimeNs === after.mtimeNs && before.size === after.size && before.ino === after.ino
+    return isSame ? sha256 : undefined
+  } catch {
+    return undefined
   }
 }
 

@@ -3,17 +3,22 @@
  * the first gets its name, so rows may change places; the links are named by their sha256, so that the next plan finds
  * them if this batch is killed. A picture that is replaced by a move is nobody's any more.
  */
-import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { RushesError } from '../../errors.js'
-import type { FileSystem } from '../../host/file-system.js'
-import { copyOrLink, removeFile, replaceFile, targetOfTemporary } from '../../host/files.js'
+import { exists, type FileSystem } from '../../host/file-system.js'
+import {
+  copyOrLink,
+  moveWithoutReplacing,
+  removeFile,
+  replaceFile,
+  targetOfTemporary,
+} from '../../host/files.js'
 import { describeError } from '../../host/system-error.js'
 import type { LockFile } from '../lock/file.js'
 import { type LockedOutput, type Made, outputsOf, ownerOfParts } from '../lock/lock.js'
 import { OPEN, withoutExtension } from '../manifest/outputs.js'
-import { isStagedName, stagedPath } from '../plan/disk.js'
+import { isStagedName, unchangedHash } from '../plan/disk.js'
 import { type Disk, isReplaceable, type PlanStep } from '../plan/index.js'
 
 export interface MoveParts {
@@ -35,31 +40,55 @@ interface Move {
   readonly old: string
   readonly to: string
   readonly staged: string
+  readonly sha256: string
+  /** What may be replaced at the new path: a file with this hash, any file, or nothing. */
+  readonly replaces: string | 'any file' | undefined
 }
 
 /**
  * Moves the files. Returns the steps with their new state. Rejects with `download_failed`, or with the signal's reason.
  */
 export async function moveFiles(steps: readonly PlanStep[], parts: MoveParts): Promise<readonly PlanStep[]> {
-  const { disk, lock, folder, signal, fileSystem } = parts
+  const { disk, lock, folder, signal } = parts
   const moves = steps.flatMap((step) => movesOf(step, parts))
-  const at = (file: string) => resolve(folder, file)
   if (moves.length === 0) return steps
   signal.throwIfAborted()
-  for (const { from, to, staged } of moves)
-    if (from !== undefined && from !== at(staged) && !existsSync(at(staged)))
-      await copyOrLink(from, at(staged), fileSystem).catch(throwNotMoved(to))
-  for (const { from, to, staged } of moves)
-    if (from !== undefined) await replaceFile(at(staged), at(to)).catch(throwNotMoved(to))
+  for (const move of moves) await stage(move, parts).catch(throwNotMoved(move.to))
+  for (const move of moves) await place(move, parts).catch(throwNotMoved(move.to))
   for (const { name, at: index, to } of moves) {
     const made = lock.get(name)
     if (made !== undefined) lock.change(name, withFile(made, index, to))
   }
   await lock.write()
   const kept = new Set(lock.files().map((file) => disk.keyOf(file)))
-  for (const { old } of moves) if (!kept.has(disk.keyOf(old))) await removeFile(at(old)).catch(() => {})
+  for (const { old, sha256 } of moves) {
+    const path = resolve(folder, old)
+    // Since the move was planned, the user may have put another file there.
+    const isLeft = !kept.has(disk.keyOf(old)) && disk.mayUse(old) && (await unchangedHash(path)) === sha256
+    if (isLeft) await removeFile(path).catch(() => {})
+  }
   return steps.map((step) => movedStep(step, moves, lock))
 }
+
+async function stage({ from, staged, sha256 }: Move, { folder, fileSystem }: MoveParts): Promise<void> {
+  if (from === undefined) return
+  const path = resolve(folder, staged)
+  if (!exists(path)) await copyOrLink(from, path, fileSystem)
+  if ((await unchangedHash(path)) === sha256) return
+  await removeFile(path)
+  throw changedMeanwhile
+}
+
+/** Looks again at what exists at the new path, directly before it is replaced. */
+async function place({ from, staged, to, replaces }: Move, { folder, fileSystem }: MoveParts): Promise<void> {
+  if (from === undefined) return
+  const [source, target] = [staged, to].map((file) => resolve(folder, file)) as [string, string]
+  if (replaces === undefined) return await moveWithoutReplacing(source, target, fileSystem)
+  if (replaces !== 'any file' && (await unchangedHash(target)) !== replaces) throw changedMeanwhile
+  await replaceFile(source, target)
+}
+
+const changedMeanwhile = new Error('a file was changed while this batch was starting')
 
 /**
  * Removes what a killed batch has left beside the outputs: links that no move needs, and parts of downloads. Only the
@@ -89,7 +118,7 @@ export async function removeRemains(
     for (const name of await readdir(each).catch(() => [])) {
       const target = targetOfTemporary(name, owner)
       const isPart = target !== undefined && isTarget(join(each, target))
-      const isLink = isStagedName(name) && !needed.has(join(each, name))
+      const isLink = isStagedName(name, batch) && !needed.has(join(each, name))
       if (isPart || isLink) await removeFile(join(each, name)).catch(() => {})
     }
 }
@@ -99,7 +128,11 @@ function movesOf({ action, outputs, locked, entry, flags }: PlanStep, { disk }: 
   return outputsOf(locked).flatMap((output, at): readonly Move[] => {
     const { file, fact } = outputs[at] ?? { file: output.file, fact: { is: 'missing' } }
     if (fact.is === 'other' || disk.isOnePath(file, output.file)) return []
-    const move = { name: entry.name, at, old: output.file, to: file, staged: stagedPath(file, output.sha256) }
+    const { sha256 } = output
+    const staged = disk.stagedPath(file, sha256)
+    const replaces =
+      fact.is === 'missing' ? undefined : isReplaceable(fact) ? fact.sha256 : ('any file' as const)
+    const move = { name: entry.name, at, old: output.file, to: file, staged, sha256, replaces }
     const isThere = fact.elsewhere === undefined && fact.is === 'file' && fact.sha256 === output.sha256
     const mayReplace =
       fact.is === 'missing' || isReplaceable(fact) || (flags.overwrite && fact.known === undefined)

@@ -2,14 +2,12 @@
  * Chooses the paths of a run's outputs. Checks all of them before the first download, and each one again directly before
  * its file is replaced: hours may have passed since the plan was made.
  */
-import { statSync } from 'node:fs'
 import { posix, relative, resolve, sep } from 'node:path'
 import { RushesError } from '../../errors.js'
-import { sha256OfFile } from '../../host/files.js'
 import type { Destination, DownloadedFile } from '../../protocol/media.js'
 import { numbered } from '../../protocol/output-names.js'
 import { type LockedOutput, outputsOf } from '../lock/lock.js'
-import { statOfLink } from '../plan/disk.js'
+import { statOfLink, unchangedHash } from '../plan/disk.js'
 import { type ActiveStep, isInPlace, isReplaceable, type Plan, type PlannedOutput } from '../plan/index.js'
 
 /** Path of an output. */
@@ -140,20 +138,6 @@ export class Places {
           'With --overwrite, it replaces the changed file. Nothing is paid again.',
       },
     )
-  }
-}
-
-/** Returns the hash of a file. Undefined if it is not a regular file, or was changed while it was read. */
-async function unchangedHash(path: string): Promise<string | undefined> {
-  try {
-    const before = statSync(path, { bigint: true })
-    if (!before.isFile()) return undefined
-    const sha256 = await sha256OfFile(path)
-    const after = statSync(path, { bigint: true })
-    const isSame = before.mtimeNs === after.mtimeNs && before.size === after.size && before.ino === after.ino
-    return isSame ? sha256 : undefined
-  } catch {
-    return undefined
   }
 }
 

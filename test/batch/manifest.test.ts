@@ -270,7 +270,16 @@ describe('names and outputs', () => {
     [['output: "caf\u00e9.png"', 'output: "cafe\u0301.png"'], 'is already used in line 1'],
     [['name: fox', 'name: b, output: fox.png'], 'the output "fox.png" is already used in line 1'],
     [['name: b, output: fox.webp', 'name: fox'], 'the output "fox.{ext}" is already used in line 1'],
+    [
+      ['output: x.png', 'output: x.png/y.png'],
+      '2 the output "x.png/y.png" is inside a folder that is the output of line 1 ("x.png")',
+    ],
+    [
+      ['output: X.png/a/y.png', 'name: x'],
+      '1 the output "X.png/a/y.png" is inside a folder that is the output of line 2 ("x.{ext}")',
+    ],
     [['name: a, output: shots.yaml'], 'is the manifest itself'],
+    [['name: a, output: shots.lock.json/a.png'], 'is inside a folder that is the lock file'],
     [['name: a, output: Shots.lock.json'], 'is the lock file'],
     [['name: a, count: 9000', 'name: b, count: 9000'], 'the manifest has more than 10000 runs'],
   ])('%j is refused', async (texts, problem) => {

@@ -9,6 +9,7 @@ import { sameFileKey } from '../../host/file-system.js'
 import { addTo } from '../../protocol/lists.js'
 import type { Kind } from '../../protocol/models.js'
 import { checkPlaceholders, fill, numbered, safePart, unreserved } from '../../protocol/output-names.js'
+import type { Path } from './parse.js'
 import type { ManifestRow } from './row.js'
 
 /** An output of a run. */
@@ -126,8 +127,7 @@ export function checkOutputs(
   const files = new FileIndex<RowOutput>([])
   for (const each of outputs) {
     const { row, name, output } = each
-    const report = (problem: string) =>
-      row.report(`the output "${output}" ${problem}`, row.output === undefined ? 'name' : 'output')
+    const report = (problem: string) => row.report(`the output "${output}" ${problem}`, ...outputField(each))
     if (!allowOutside && !folder.isInside(output))
       report('is outside the folder of the manifest (--allow-outside allows that)')
     const what = reserved.get(sameFileKey(each.realPath))
@@ -141,6 +141,28 @@ export function checkOutputs(
     // Equal names lead to equal outputs: report only the names.
     if (other !== undefined && !(isNamed && namesake?.realPath === each.realPath)) report(usedBy(other, each))
   }
+  for (const each of outputs) {
+    const above = fileAbove(each.realPath, files, reserved)
+    if (above !== undefined)
+      each.row.report(`the output "${each.output}" is inside a folder that is ${above}`, ...outputField(each))
+  }
+}
+
+const outputField = ({ row }: RowOutput): Path => [row.output === undefined ? 'name' : 'output']
+
+/** Finds the output or reserved file that a folder of the path would have to be. */
+function fileAbove(
+  realPath: string,
+  files: FileIndex<RowOutput>,
+  reserved: ReadonlyMap<string, string>,
+): string | undefined {
+  for (let path = posix.dirname(realPath); path !== posix.dirname(path); path = posix.dirname(path)) {
+    const other = files.find({ realPath: path, kind: undefined })
+    if (other !== undefined) return `the output of line ${other.row.line} ("${other.output}")`
+    const what = reserved.get(sameFileKey(path))
+    if (what !== undefined) return what
+  }
+  return undefined
 }
 
 const usedBy = (other: RowOutput, { row, output }: RowOutput): string =>

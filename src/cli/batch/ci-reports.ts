@@ -32,14 +32,15 @@ export function beginReport(path: string, { manifest, lockPath }: BatchFiles): v
   if ([resolve(manifest.path), resolve(lockPath), ...outputs].includes(resolve(path)))
     throw usageError(`--report: ${path} is a file of the batch.`, 'Give the path of another file.')
   try {
-    if (!canReplace(path))
-      throw usageError(`--report: ${path} exists, and is not a report.`, 'Give the path of another file.')
+    if (!canReplace(path)) throw usageError(notAReport(path), 'Give the path of another file.')
     writeFileSync(path, '')
   } catch (error) {
     if (error instanceof RushesError) throw error
     throw usageError(`--report: cannot write ${describeError(error, path)}.`)
   }
 }
+
+const notAReport = (path: string): string => `--report: ${path} exists, and is not a report.`
 
 /** Whether there is no file at the path, or an empty one, a device, or a report. Links are not followed. */
 function canReplace(path: string): boolean {
@@ -57,7 +58,9 @@ export function writeReport(
 ): void {
   if (path === undefined) return
   try {
-    writeFileSync(path, `${printableJson(report, 2)}\n`)
+    // Hours may have passed since the check at the beginning.
+    if (canReplace(path)) writeFileSync(path, `${printableJson(report, 2)}\n`)
+    else out.warn(notAReport(path))
   } catch (error) {
     out.warn(`--report: cannot write ${describeError(error, path)}.`)
   }

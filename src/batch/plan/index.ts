@@ -6,7 +6,8 @@ import { type MediaSource, withMedia } from '../../protocol/media-parameters.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { type Lock, type Made, outputsOf } from '../lock/lock.js'
 import type { Manifest, ManifestEntry, Models } from '../manifest/index.js'
-import { contentOf, levelsOf, type RowNode, sourcesOf, withSources } from '../manifest/sources.js'
+import { levelsOf, type RowNode, sourcesOf, withSources } from '../manifest/order.js'
+import { contentOf } from '../manifest/sources.js'
 import {
   type BlockedAction,
   type CreateAction,

@@ -1,10 +1,9 @@
 /** `rushes batch` beside files that are not its own: it moves, replaces and removes only files whose sha256 the lock file knows. */
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { link } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { FileSystem } from '../../src/host/file-system.js'
-import type { Fetch } from '../../src/host/http.js'
 import { createFamily, SHEET, sha256 } from '../support/family.js'
 
 const MOVED = { ...SHEET, output: 'img/sheet.png' }
@@ -74,26 +73,4 @@ it('the files that another manifest of the folder is moving stay', async () => {
   for (const each of [staged, `img/${staged}`]) writeFileSync(path(each), 'of another batch')
   expect((await run()).code).toBe(0)
   expect([existsSync(path(staged)), existsSync(path(`img/${staged}`))]).toEqual([true, true])
-})
-
-it.each([
-  ['another file', (report: string) => writeFileSync(report, 'mine')],
-  [
-    'a link to another file',
-    (report: string) => {
-      rmSync(report)
-      writeFileSync(`${report}.mine`, 'mine')
-      symlinkSync(`${report}.mine`, report)
-    },
-  ],
-])('--report does not replace what is %s when the batch ends', async (_, replace) => {
-  const { run, path, service } = await createFamily([SHEET])
-  const report = path('report.json')
-  const fetch: Fetch = (request) => {
-    if (request.method === 'POST') replace(report)
-    return service.fetch(request)
-  }
-  const { code, stderr } = await run(['--report', report], { fetch })
-  expect([code, textOf(report)]).toEqual([0, 'mine'])
-  expect(stderr).toContain(`warning: --report: ${report} exists, and is not a report.`)
 })

@@ -32,15 +32,14 @@ export function beginReport(path: string, { manifest, lockPath }: BatchFiles): v
   if ([resolve(manifest.path), resolve(lockPath), ...outputs].includes(resolve(path)))
     throw usageError(`--report: ${path} is a file of the batch.`, 'Give the path of another file.')
   try {
-    if (!canReplace(path)) throw usageError(notAReport(path), 'Give the path of another file.')
+    if (!canReplace(path))
+      throw usageError(`--report: ${path} exists, and is not a report.`, 'Give the path of another file.')
     writeFileSync(path, '')
   } catch (error) {
     if (error instanceof RushesError) throw error
     throw usageError(`--report: cannot write ${describeError(error, path)}.`)
   }
 }
-
-const notAReport = (path: string): string => `--report: ${path} exists, and is not a report.`
 
 /** Whether there is no file at the path, or an empty one, a device, or a report. Links are not followed. */
 function canReplace(path: string): boolean {
@@ -50,7 +49,10 @@ function canReplace(path: string): boolean {
   return found.size === 0 || readBeginning(path, BEGINNING.length).toString() === BEGINNING
 }
 
-/** Writes what a batch has done, or its plan, as one JSON document. Warns if that fails: the runs are paid for. */
+/**
+ * Writes what a batch has done, or its plan, as one JSON document. Warns if that fails: the runs are paid for. The batch
+ * may have taken hours, so a file that is no report may be there by now.
+ */
 export function writeReport(
   { out }: Context,
   path: string | undefined,
@@ -58,9 +60,8 @@ export function writeReport(
 ): void {
   if (path === undefined) return
   try {
-    // Hours may have passed since the check at the beginning.
     if (canReplace(path)) writeFileSync(path, `${printableJson(report, 2)}\n`)
-    else out.warn(notAReport(path))
+    else out.warn(`--report: ${path} is another file now, so the report was not written.`)
   } catch (error) {
     out.warn(`--report: cannot write ${describeError(error, path)}.`)
   }

@@ -51,7 +51,7 @@ it('draws with a model server without a document: its name, and a seed that repe
 })
 
 it('draws with stable-diffusion.cpp in its own size, with its parameters from the first command on', async () => {
-  const server = await createSdcppServer({ modes: ['img_gen', 'vid_gen'] })
+  const server = await createSdcppServer()
   const { run, file } = createLines()
   const engine = `sdcpp:${server.url}`
   const line = ['run', 'image', '--engine', engine, 'a fox', '--steps', '4', '-o', file('a.png')]
@@ -64,9 +64,6 @@ it('draws with stable-diffusion.cpp in its own size, with its parameters from th
   const wide = ['run', 'image', '--engine', engine, 'a fox', '--aspect-ratio', '16:9', '-o', file('b.png')]
   expect(await run(wide)).toMatchObject({ code: 0 })
   expect(server.jobs[1]?.fields).toMatchObject({ width: 704, height: 384 })
-  const film = ['run', 'video', '--engine', engine, 'it runs', '-o', file('a.webm')]
-  expect(await run(film)).toMatchObject({ code: 0 })
-  expect(server.jobs[2]).toMatchObject({ kind: 'vid_gen', fields: { width: 832, height: 480 } })
   expect(await run(['run', 'image', '--engine', engine, 'a', '--steps', '101'])).toMatchObject({ code: 2 })
 })
 

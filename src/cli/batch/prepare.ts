@@ -79,8 +79,7 @@ export async function loadManifest(
   }
   let read = await readManifest(options)
   // A key of a matrix is sent only if the model has it as a parameter: without its document, the row would be another one.
-  const isUncertain =
-    !read.ok || (isUnknown && read.manifest.entries.some(({ template }) => template !== undefined))
+  const isUncertain = !read.ok || (isUnknown && read.manifest.hasMatrix)
   if (isUncertain && (await models.ask()).kind === 'list') read = await readManifest(options)
   if (!read.ok) {
     for (const { line, message } of read.problems.slice(0, MAX_LINE_ANNOTATIONS))

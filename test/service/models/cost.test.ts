@@ -14,7 +14,7 @@ import { chargesForRuns } from '../../../src/service/models/cost.js'
 import { ENGINE_TYPES } from '../../../src/service/models/engine-table.js'
 import { openModelSet } from '../../../src/service/models/model-set.js'
 import { readModels } from '../../../src/service/models/read-models.js'
-import { type Answer, createHostedApis } from '../../support/hosted-apis.js'
+import { type Answer, createHostedApis } from '../../support/model-servers/hosted-apis.js'
 import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const ENV = { FAL_KEY: 'fal-secret', REPLICATE_API_TOKEN: 'r8_secret' }

@@ -1,5 +1,6 @@
 /** One run: its outputs or what became of it, every field, and the commands that create it again. */
 import type { ComponentChildren } from 'preact'
+import { writeJson } from '../protocol/json.js'
 import { mediaTypeOf } from '../protocol/media.js'
 import { mediaParameters, mediaSources } from '../protocol/media-parameters.js'
 import type { ModelDocument } from '../protocol/models.js'
@@ -276,7 +277,7 @@ function Details({ run, input, prompt, crashes, document }: RunView) {
 /** An image that was sent as data is a small picture. `sent`: the sources of the run, in their order. */
 function valueText(run: ShownRun, name: string, value: unknown, sent: readonly unknown[]): ComponentChildren {
   if (!Array.isArray(value) && !sent.includes(value))
-    return typeof value === 'object' ? JSON.stringify(value) : `${String(value)}${unitOf(name)}`
+    return typeof value === 'object' ? writeJson(value) : `${String(value)}${unitOf(name)}`
   return [value].flat().map((each: unknown, at) =>
     isSentImage(each) && sent.includes(each) ? (
       <SentFile

@@ -1,5 +1,6 @@
 /** The pages of the runs, their live parts, and what can be done with a run. */
 import { createHash } from 'node:crypto'
+import { extname } from 'node:path'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import {
   LiveAnswer,
@@ -11,7 +12,6 @@ import {
   type ShownRun,
   StateAnswer,
 } from '../../console/index.js'
-import { downloadName } from '../../protocol/download-name.js'
 import { mediaParameters, mediaSources } from '../../protocol/media-parameters.js'
 import { isSentImage } from '../../protocol/parameters.js'
 import { defaultsOf } from '../../protocol/price.js'
@@ -195,7 +195,7 @@ function shownRun({ options }: Site, run: ListedRun): ShownRun {
     outputs: run.outputs.map((output, index) => ({
       ...output,
       url: outputUrl('', output),
-      savedName: downloadName({ prompt, runId: run.id, index, fileName: output.name }),
+      savedName: `${run.id}${index === 0 ? '' : `-${index + 1}`}${extname(output.name)}`,
     })),
     hasThumbnail:
       options.makeThumbnail !== undefined && first !== undefined && first === pictureOf(run.outputs),

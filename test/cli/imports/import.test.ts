@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { readJson, writeJson } from '../../../src/protocol/json.js'
 import { type RunOptions, runCli } from '../../support/cli.js'
 import { createInstantEngine } from '../../support/engines.js'
-import { type Answer, createHostedApis } from '../../support/hosted-apis.js'
+import { type Answer, createHostedApis } from '../../support/model-servers/hosted-apis.js'
 import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const FAL_SCHEMA = 'https://fal.ai/api/openapi/queue/openapi.json?endpoint_id='

@@ -3,8 +3,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import { explainConnection } from '../../../src/service/store/postgres/connection-errors.js'
 import { openPostgresStore } from '../../../src/service/store/postgres/index.js'
 import { POSTGRES_SCRIPTS } from '../../../src/service/store/postgres/open-schema.js'
-import { OLD_ROWS } from '../../support/old-rows.js'
 import { describePostgres, openTestStore, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
+import { OLD_ROWS } from './old-rows.js'
 
 const usage = (message: RegExp, hint = /./) => ({
   code: 'usage',

@@ -53,7 +53,7 @@ export interface RenderRecorders extends ModelOfRender {
 }
 
 /** The time limit of the engine. Storing the files is not limited. */
-export interface RenderLimit extends Timeout {
+interface RenderLimit extends Timeout {
   readonly signal: AbortSignal
 }
 

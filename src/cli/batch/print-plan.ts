@@ -2,7 +2,7 @@
 import type { LeftRun, Plan, PlanStep } from '../../batch/plan/index.js'
 import type { Context } from '../context/context.js'
 import { resumeCommand } from '../runs/resume.js'
-import { printTable } from '../terminal/table.js'
+import { tabRow } from '../terminal/format.js'
 import { planRow, writeJobSummary, writeReport } from './ci-reports.js'
 import {
   estimateJson,
@@ -16,13 +16,16 @@ import {
 } from './plan-text.js'
 import type { PreparedBatch } from './prepare.js'
 
-export function printPlan(ctx: Context, prepared: PreparedBatch): void {
+export async function printPlan(ctx: Context, prepared: PreparedBatch): Promise<void> {
   const { out } = ctx
   const { plan, options } = prepared
   reportPlan(ctx, prepared, out.mode.json)
   warnOfLeftRuns(ctx, plan)
   if (out.mode.json) return
-  printTable(out, [], selectedSteps(plan).map(out.stdoutIsTerminal ? stepWords : stepCells))
+  const steps = selectedSteps(plan)
+  // The widths of characters take time to load.
+  if (out.stdoutIsTerminal) (await import('../terminal/table.js')).printTable(out, [], steps.map(stepWords))
+  else for (const step of steps) out.line(tabRow(stepCells(step)))
   for (const note of notesOf(plan)) out.note(note)
   out.note(planLine(ctx, plan, options.limit.prices))
 }
@@ -71,7 +74,7 @@ export function warnOfLeftRuns({ out, globals }: Context, { left }: Plan): void 
       out.warn(
         `${name}: ${run} has not been downloaded, and ${WHY[why]}. This batch does not wait for it` +
           `${why === 'waiting' ? ' unless they have the same bytes as before' : ''}. ` +
-          `To get its result: ${resumeCommand({ globals, delivery: ['-d'] }, 'wait', [run])}`,
+          `To get its result: ${resumeCommand(globals, 'wait', [run], ['-d'])}`,
       )
   }
   const more = left.length - MAX_SHOWN

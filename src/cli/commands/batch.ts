@@ -11,20 +11,14 @@ import { neverWritable } from '../batch/batch-lock.js'
 import { annotate, annotateExit, beginReport, MAX_LINE_ANNOTATIONS } from '../batch/ci-reports.js'
 import { type BatchFlags, batchOptionsOf } from '../batch/options.js'
 import { isAllUpToDate, stepWords } from '../batch/plan-text.js'
-import {
-  type BatchObserver,
-  loadManifest,
-  type PreparedBatch,
-  prepare,
-  refuseImpossible,
-  refusePlan,
-} from '../batch/prepare.js'
+import { loadManifest, type PreparedBatch, prepare, refuseImpossible, refusePlan } from '../batch/prepare.js'
 import { printPlan } from '../batch/print-plan.js'
 import { runBatch } from '../batch/run-batch.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { timeoutOption } from '../flags/delivery.js'
 import { repeated } from '../flags/values.js'
 import type { CostLimit } from '../models/cost-limit.js'
+import type { Observer } from '../runs/carry-out.js'
 
 export interface BatchRequest {
   /** Path of the manifest, or `-` for standard input. */
@@ -34,7 +28,7 @@ export interface BatchRequest {
   readonly onMedia?: (path: string, parameter: string) => void
   /** Of the session that runs the batch. */
   readonly limit?: CostLimit
-  readonly observer?: BatchObserver | undefined
+  readonly observer?: Observer | undefined
 }
 
 const ROWS: readonly (readonly [string, string])[] = [
@@ -97,7 +91,7 @@ async function doBatch(
   const loaded = await loadManifest(ctx, manifest, { allowOutside, ...(onMedia && { onMedia }) })
   if (options.mode === 'dry run') {
     const prepared = await prepare(ctx, loaded, options, words)
-    printPlan(ctx, prepared)
+    await printPlan(ctx, prepared)
     await refusePlan(prepared)
     return EXIT.ok
   }
@@ -128,9 +122,9 @@ async function claimOrError(lockPath: string): Promise<BatchClaim | RushesError>
   }
 }
 
-function check(ctx: Context, prepared: PreparedBatch): number {
+async function check(ctx: Context, prepared: PreparedBatch): Promise<number> {
   const { plan, manifest } = prepared
-  printPlan(ctx, prepared)
+  await printPlan(ctx, prepared)
   const missing = plan.steps.filter(({ action }) => action.do !== 'up_to_date' && action.do !== 'skip')
   for (const step of missing.slice(0, MAX_LINE_ANNOTATIONS)) {
     const [action, name = '', file, reason] = stepWords(step)

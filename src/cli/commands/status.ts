@@ -10,11 +10,11 @@ import type { RunState } from '../../protocol/run-state.js'
 import { knownRun } from '../../runs/run.js'
 import type { CommandEnvironment, Connection, ConnectOptions, Context } from '../context/context.js'
 import { exitCodeOf } from '../process/exit.js'
+import { ErrorGroups } from '../runs/error-groups.js'
 import { isOnDisk } from '../runs/journal-rows.js'
-import { inOrder, repeatedRuns } from '../runs/print-run.js'
+import { InOrder } from '../runs/print-run.js'
 import { statusCells } from '../runs/run-cells.js'
 import { addRunIds, type RunChoice, selectRuns } from '../runs/run-selection.js'
-import { createErrorGroups } from '../terminal/error-groups.js'
 import { tabRow } from '../terminal/format.js'
 import { type RunRecord, runJson } from '../terminal/run-json.js'
 
@@ -74,7 +74,7 @@ export async function showRuns(
   const service = await serviceOf(ctx, options)
   for (const id of ids) await options.check?.(service, id)
   const errors: RushesError[] = []
-  const groups = createErrorGroups()
+  const groups = new ErrorGroups()
   const rows: (readonly string[])[] = []
   const printRow = ({ record, cells }: StatusRow) => {
     if (out.mode.json) out.json(runJson(record))
@@ -82,14 +82,18 @@ export async function showRuns(
     else if (out.stdoutIsTerminal) rows.push(cells)
     else out.line(tabRow(cells))
   }
-  const settle = inOrder<StatusRow | RushesError>((item) => {
+  const print = (item: StatusRow | RushesError) => {
     if (!(item instanceof RushesError)) printRow(item)
     const error = item instanceof RushesError ? item : item.record.error
     // That a run failed is an answer, and an error only with `--exit-status`.
     if (error === undefined || error.code === 'run_failed') return
     errors.push(error)
-    if (groups.add(error, undefined)) out.error(error)
-  })
+    if (groups.add(error)) out.error(error)
+  }
+  const turns = new InOrder<StatusRow | RushesError>()
+  const settle = (index: number, item: StatusRow | RushesError) => {
+    for (const each of turns.add(index, item)) print(each)
+  }
   const states: RunState[] = []
   // Limits the requests in flight to the rate limit. More would only wait for a slot, and each would need its own abort
   // handling.
@@ -114,7 +118,7 @@ export async function showRuns(
     const { printTable } = await import('../terminal/table.js')
     printTable(out, [], rows)
   }
-  for (const repeated of groups.repeated()) out.error(repeatedRuns(repeated))
+  for (const error of groups.repeated()) out.error(error)
   return { errors, states }
 }
 

@@ -3,7 +3,6 @@ import type { Command } from 'commander'
 import { EXIT } from '../../errors.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { type DeliveryOptions, deliveryOptions, timeoutOption } from '../flags/delivery.js'
-import { resumeManyOf } from '../runs/resume.js'
 import { addRunIds, type RunChoice, selectRuns } from '../runs/run-selection.js'
 
 type RevisitFlags = Omit<RunChoice, 'ids'> & DeliveryOptions
@@ -34,5 +33,5 @@ async function revisitCommand(
   const { ctx: service, ids } = await selectRuns(ctx, choice)
   if (ids.length === 0) return EXIT.ok
   const { revisit } = await import('../runs/revisit.js')
-  return revisit(service, ids, flags, { isDownload, many: resumeManyOf(choice), isLast: choice.last })
+  return revisit(service, ids, flags, { isDownload, isLast: choice.last })
 }

@@ -5,14 +5,14 @@ import { isObject } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { labelsOf } from '../flags/labels.js'
-import { idsNamed, selectIds } from '../runs/journal-rows.js'
+import { selectNamed } from '../runs/journal-rows.js'
 import { revisit } from '../runs/revisit.js'
 import { type Answer, leftJson, runsAnswer } from './answers.js'
 import { outputIn } from './call-paths.js'
 import type { Call, Delivery, Job, McpSession } from './session.js'
 
-const idsOf = ({ ctx }: McpSession, { args }: Call): Promise<readonly string[]> =>
-  idsNamed(ctx, args.ids as readonly string[])
+const idsOf = async ({ ctx }: McpSession, { args }: Call): Promise<readonly string[]> =>
+  (await selectNamed(ctx, args.ids as readonly string[])).ids
 
 export async function waitRuns(session: McpSession, call: Call): Promise<Answer> {
   const ids = await idsOf(session, call)
@@ -41,8 +41,7 @@ function followRun(session: McpSession, id: string, delivery: Delivery): Job {
   const isSame = output === delivery.output && overwrite === delivery.overwrite
   if (active !== undefined && isSame && !active.isStopped) return active
   return session.start({ id, delivery, after: active }, async (job) => {
-    const { ctx } = await selectIds(job.ctx, [id])
-    await revisit(ctx, [id], { ...delivery, download: true }, { observer: job })
+    await revisit(job.ctx, [id], { ...delivery, download: true }, { observer: job })
   })
 }
 

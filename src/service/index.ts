@@ -189,7 +189,6 @@ function createApi(
 ) {
   const { clock, bodyLimitBytes = MAX_BODY_BYTES, publicUrl, console: assets } = options
   const { files } = storage
-  const { renderStateOf } = worker
   const served = options.models ?? PREVIEW_MODELS
   const models = served.map(({ document }) => document)
   const rateLimiter = options.rateLimiter ?? store.rateLimiter ?? createMemoryRateLimiter(clock)
@@ -202,7 +201,7 @@ function createApi(
   const api = {
     endpoints,
     baseUrl,
-    renderStateOf,
+    renderStateOf: (id: string) => worker.renderStateOf(id),
     bodyMemory,
     models,
     files,
@@ -212,7 +211,7 @@ function createApi(
   const site = assets && {
     ...{ ...api, assets, store, storage, clock, publicUrl, onError },
     sessions: new Sessions({ store, clock, passwords, rateLimiter, onError }),
-    thumbnails: thumbnailEngine && createThumbnails({ clock, files, engine: thumbnailEngine, onError }),
+    makeThumbnail: thumbnailEngine && createThumbnails({ clock, files, engine: thumbnailEngine, onError }),
     // Images first, as in the form.
     models: models.toSorted((one, other) => KINDS.indexOf(other.kind) - KINDS.indexOf(one.kind)),
     outputsOrigin: createOutputsOrigin(files),

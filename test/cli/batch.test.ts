@@ -470,7 +470,7 @@ describe('a lock file that git changes while a batch runs', () => {
     }
     const { code, stderr } = await batch.run(['--concurrency', '1'], { fetch })
     expect({ code, created: batch.created() }).toEqual({ code: 12, created: [FOX.prompt, HEN.prompt] })
-    expect(stderr).toContain('merge conflict markers. It was changed while this batch was running')
+    expect(stderr).toContain('merge conflict markers. This batch stopped creating runs')
     expect(readFileSync(batch.lockPath, 'utf8')).toMatch(/^<<<<<<</)
     writeFileSync(batch.lockPath, whole)
     expect((await batch.run()).code).toBe(0)

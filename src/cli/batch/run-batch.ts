@@ -20,10 +20,9 @@ import { RunsView } from '../runs/runs-view.js'
 import { plural } from '../terminal/format.js'
 import { BatchLock } from './batch-lock.js'
 import { batchCommandLine } from './options.js'
-import { notesOf, planLine, pricedRun, sumPlan } from './plan-text.js'
 import type { PreparedBatch } from './prepare.js'
-import { reportPlan, warnOfLeftRuns } from './print-plan.js'
-import { Report } from './report.js'
+import { printNotes, Report, reportPlan } from './report.js'
+import { planLine, pricedRun, sumPlan } from './row-text.js'
 
 /** Runs the batch, whose claim is held. Returns the exit code. */
 export async function runBatch(ctx: Context, prepared: PreparedBatch): Promise<number> {
@@ -103,8 +102,7 @@ async function carryOutBatch(
   const plan = { ...prepared.plan, steps }
   const active = activeSteps(plan)
   const report = new Report(ctx, prepared)
-  for (const note of notesOf(plan)) ctx.out.note(note)
-  warnOfLeftRuns(ctx, plan)
+  printNotes(ctx, plan)
   if (plan.counts.create > 0) ctx.out.note(planLine(ctx, plan, prices))
   const view = await RunsView.open(ctx, active.length)
   let lockErrors: readonly RushesError[] = []

@@ -11,8 +11,7 @@ import { findCommand, usageOf } from './help/usage-errors.js'
 import type { Io } from './process/io.js'
 import { createProgram, globalsOfCommand } from './program.js'
 import { commandWord, type Globals, globalsOf, wantsJson } from './settings/globals.js'
-import { createOutput, type Output } from './terminal/output.js'
-import { createStyle } from './terminal/style.js'
+import { createOutput, createStyle, type Output } from './terminal/output.js'
 
 export interface MainOptions extends Io {
   readonly interrupts: Interrupts

@@ -208,7 +208,7 @@ describe('--max-cost', () => {
     const refused = await run(['--max-cost', '0.2', '--report', report], { env })
     expect(refused).toMatchObject({ code: 2, stdout: '' })
     expect(readFileSync(summaryPath, 'utf8')).toMatch(
-      /\n2 runs: 2 to create\. Estimate: 0\.3 USD\.\n[\s\S]*\| fox \| create \|/,
+      /\n2 runs: 2 to create\. Estimate: 0\.3 USD\.\n[\s\S]*\| create \| fox \|/,
     )
     const { runs, summary } = JSON.parse(readFileSync(report, 'utf8'))
     expect([...runs.map(({ action }: { action: string }) => action), summary.estimate]).toEqual([

@@ -4,7 +4,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { createStyle } from '../../src/cli/terminal/style.js'
+import { createStyle } from '../../src/cli/terminal/output.js'
 import {
   BINARY,
   bash,

@@ -67,17 +67,15 @@ function refuseUnwritable({ manifest, plan }: PreparedBatch): void {
   const checked = new Set<string>()
   for (const { entry, outputs } of activeSteps(plan).filter(needsService))
     for (const { file } of outputs) {
-      const refuse = (reason: string, hint: string) =>
-        usageError(
-          `Cannot write ${file} (${entry.name}, line ${entry.at.line}): ${reason}. Nothing was sent.`,
-          hint,
-        )
-      const problem = nameProblem(resolve(manifest.folder, withExtension(file, SAMPLE_EXTENSION)))
-      if (problem !== undefined) throw refuse(problem, 'Change its output.')
-      const folder = relative('.', resolve(manifest.folder, dirname(file))) || '.'
-      const reason = checked.has(folder) ? undefined : reasonUnwritable(folder)
+      const path = resolve(manifest.folder, withExtension(file, SAMPLE_EXTENSION))
+      const folder = relative('.', dirname(path)) || '.'
+      const reason = nameProblem(path) ?? (checked.has(folder) ? undefined : reasonUnwritable(folder))
       checked.add(folder)
-      if (reason !== undefined) throw refuse(reason, 'Make the folder writable, or change its output.')
+      if (reason !== undefined)
+        throw usageError(
+          `Cannot write ${file} (${entry.name}, line ${entry.at.line}): ${reason}. Nothing was sent.`,
+          'Make the folder writable, or change its output.',
+        )
     }
 }
 

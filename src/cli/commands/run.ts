@@ -14,7 +14,7 @@ import { type CreateFlags, MAX_UNASKED_RUNS, runOptions } from '../flags/run-opt
 import { wholeNumber } from '../flags/values.js'
 import { GLOBAL_OPTIONS } from '../help/format-help.js'
 import { unknownFlag, usageOf } from '../help/usage-errors.js'
-import type { CreateRunsOptions } from '../runs/create-runs.js'
+import type { CreateRunsOptions } from '../runs/carry-out.js'
 import type { RequestOptions, RunRequest } from '../runs/request.js'
 import { modelFor, wrongKind } from '../settings/required-settings.js'
 import { plural } from '../terminal/format.js'
@@ -258,17 +258,13 @@ export async function runCommand(
     if (answer === 'not asked') ctx.out.note(`Creating ${count} runs of ${model}. ${estimateText()}`)
   }
   const connection = await ctx.connect({ render: wait })
-  const { createRuns } = await import('../runs/create-runs.js')
+  const { createRuns } = await import('../runs/carry-out.js')
   return createRuns(ctx, {
     ...session,
     connection,
     delivery,
     count,
-    kind: request.kind,
-    model,
-    input: request.input,
-    media: request.media,
-    body,
+    request: { ...request, model, body },
     wait,
     labels,
     limit,

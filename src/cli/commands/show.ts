@@ -6,7 +6,7 @@ import { quoteWord } from '../../host/shell.js'
 import type { Journal, JournalRun } from '../../journal/index.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { SHOW } from '../flags/delivery.js'
-import { flagsToReach, isOnDisk, lastRow, nameOfRun, rowOf } from '../runs/journal-rows.js'
+import { flagsToReach, lastRow, nameOfRun, rowOf } from '../runs/journal-rows.js'
 import { showRows } from '../runs/run-cells.js'
 import { addRunId, type NamedRun, namedRun } from '../runs/run-selection.js'
 import { LOCAL_FOLDER } from '../settings/folders.js'
@@ -39,13 +39,7 @@ export async function showCommand(ctx: Context, { name, show = false }: ShowOpti
     out.json(listJson(run, files))
     return EXIT.ok
   }
-  const { pictureSizeOf } = await import('../../preview/open-picture.js')
-  const pictures = files.filter((file) => file.content_type.startsWith('image/') && isOnDisk(file))
-  const sizes = new Map(
-    await Promise.all(pictures.map(async ({ path }) => [path, await pictureSizeOf(path)] as const)),
-  )
-  const sizeOf = (path: string) => sizes.get(path)
-  const rows = showRows(run, files, { nowMs: clock.now(), isTerminal: out.stdoutIsTerminal, sizeOf })
+  const rows = showRows(run, files, { nowMs: clock.now(), isTerminal: out.stdoutIsTerminal })
   const { printTable } = await import('../terminal/table.js')
   printTable(out, [], rows)
   if (run.phase === 'running')

@@ -11,7 +11,7 @@ import { formatBytes } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { formatAgo, formatSeconds } from '../terminal/format.js'
-import type { Style } from '../terminal/style.js'
+import type { Style } from '../terminal/output.js'
 import { isOnDisk, isOtherId, MIN_BEGINNING } from './journal-rows.js'
 
 /** Returns the prompt on one line, or the whole input when it has no prompt. */
@@ -36,8 +36,6 @@ interface DetailsOptions {
   readonly nowMs: number
   /** Whether relative times are added, as on a terminal. */
   readonly isTerminal: boolean
-  /** Returns the size of a picture that is on disk. */
-  sizeOf(path: string): { readonly width: number; readonly height: number } | undefined
 }
 
 /** Label and value of a row. */
@@ -46,7 +44,7 @@ type Detail = readonly [label: string, value: string]
 export function showRows(
   run: JournalRun,
   files: readonly DownloadedFile[],
-  { nowMs, isTerminal, sizeOf }: DetailsOptions,
+  { nowMs, isTerminal }: DetailsOptions,
 ): readonly Detail[] {
   const timeOf = (ms: number): string =>
     `${new Date(ms).toISOString()}${isTerminal ? ` (${formatAgo(nowMs - ms)})` : ''}`
@@ -67,7 +65,7 @@ export function showRows(
     ['created', timeOf(run.createdAtMs)],
     ['finished', run.finishedAtMs === undefined ? undefined : timeOf(run.finishedAtMs)],
     ['elapsed', elapsedText(run)],
-    ...files.map((file) => ['file', fileText(file, sizeOf)] as const),
+    ...files.map((file) => ['file', fileText(file)] as const),
     // The URLs of a local run stop working when the process that printed them ends.
     ...(isLocal ? [] : run.urls).map((url) => ['url', url] as const),
     ['error', run.error && `${run.error.code}: ${run.error.message}`],
@@ -102,12 +100,8 @@ function valueText(value: unknown): string {
   })
 }
 
-function fileText(file: DownloadedFile, sizeOf: DetailsOptions['sizeOf']): string {
-  if (!isOnDisk(file)) return `${file.path} (moved, changed or deleted)`
-  const size = file.content_type.startsWith('image/') ? sizeOf(file.path) : undefined
-  const pixels = size === undefined ? [] : [`${size.width}x${size.height}`]
-  return `${file.path} (${[formatBytes(file.bytes), file.content_type, ...pixels].join(', ')})`
-}
+const fileText = (file: DownloadedFile): string =>
+  `${file.path} (${isOnDisk(file) ? `${formatBytes(file.bytes)}, ${file.content_type}` : 'moved, changed or deleted'})`
 
 /** Cells: id, status, and the URLs or files separated by spaces. */
 export const statusCells = ({ id, status }: RunState, locations: readonly string[]): readonly string[] =>

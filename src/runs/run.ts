@@ -187,8 +187,6 @@ export class Run {
   finishedAt: string | undefined
   /** Time from sending the create to the end. */
   elapsedMs: number | undefined
-  /** The command sends no further creates because of the outcome of this one. */
-  isLastCreate = false
   /** False: the journal could not take the intent of its create, which was not sent. */
   isRecordable = true
   /** The create was sent and is not answered. */

@@ -231,9 +231,8 @@ class Schedule {
       if (this.#session.isFollowed === false) run.end({ is: 'created' })
     } else if (result !== undefined && 'error' in result && result.error !== undefined) {
       this.#answers.push(result.error)
-      run.isLastCreate =
-        this.#session.stopsCreates(result.error) || isServiceDown(this.#answers) || !run.isRecordable
-      if (run.isLastCreate) this.#stopCreates()
+      if (this.#session.stopsCreates(result.error) || isServiceDown(this.#answers) || !run.isRecordable)
+        this.#stopCreates()
     }
   }
 

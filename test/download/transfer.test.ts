@@ -321,7 +321,7 @@ describe('redirects', () => {
   )
 })
 
-// Which encodings are decoded, and how, is in content-encoding.test.ts.
+// Which encodings are decoded, and how, is in response-body.test.ts.
 describe('an encoded response', () => {
   const served = (encoding: string, body: Uint8Array) =>
     serve((_, response) => response.setHeader('content-encoding', encoding).end(body))

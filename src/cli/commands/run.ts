@@ -8,10 +8,15 @@ import { amountOf, amountText } from '../../protocol/price.js'
 import { printable, shortened } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { deliveryOf, deliveryOptions } from '../flags/delivery.js'
-import { labelsOf } from '../flags/labels.js'
-import { flagsOf, modelOptions, parametersGiven } from '../flags/model-flags.js'
-import { type CreateFlags, MAX_UNASKED_RUNS, runOptions } from '../flags/run-options.js'
-import { wholeNumber } from '../flags/values.js'
+import {
+  type CreateFlags,
+  flagsOf,
+  MAX_UNASKED_RUNS,
+  modelOptions,
+  parametersGiven,
+  runOptions,
+} from '../flags/model-flags.js'
+import { labelsOf, wholeNumber } from '../flags/values.js'
 import { GLOBAL_OPTIONS } from '../help/format-help.js'
 import { unknownFlag, usageOf } from '../help/usage-errors.js'
 import type { CreateRunsOptions } from '../runs/carry-out.js'

@@ -290,7 +290,10 @@ describe('a matrix', () => {
       'model: acme/still-2, matrix: {step: [5]}, name: a',
       '1 no text of the run uses {step}. Did you mean "steps"?',
     ],
-    ['model: acme/still-2, matrix: {tags: [a]}, name: a', '1 tags of acme/still-2 must be a list of strings'],
+    [
+      'model: acme/still-2, matrix: {tags: [a]}, name: a',
+      '1 tags of acme/still-2 must be a list of strings, not "a"',
+    ],
     ['model: acme/still-2, matrix: {frames: [5]}, name: "{frames}", frames: 5', '1 unknown field "frames"'],
   ])('%s: %s', async (row, problem) => {
     const [first] = await problemsOf(`- {prompt: x, ${row}}`, { documents })

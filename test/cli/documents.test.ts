@@ -259,7 +259,7 @@ describe('an MCP server', () => {
     [
       'create_model_run',
       { model: 'acme/upscale', input: { image_urls: 'a', factor: 3 } },
-      'image_urls must be a list of strings. factor must be one of 2, 4, not 3.',
+      'image_urls must be a list of strings, not "a". factor must be one of 2, 4, not 3.',
     ],
   ])('%s %j is refused with the names of its parameters', async (tool, args, message) => {
     const { service, mcp } = await open()

@@ -396,7 +396,7 @@ describe('a flag', () => {
       '{"prompt":"x","steps":0,"output":7}',
     ]
     expect(await errorOf(line, STILL)).toMatch(
-      /input\.steps must be .*, not 0\. input\.output must be of type string\./,
+      /input\.steps must be .*, not 0\. input\.output must be text, not .*\./,
     )
   })
 })

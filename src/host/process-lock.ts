@@ -126,10 +126,12 @@ const UNSEEN_MS = 300_000
  */
 const OLD_MS = 86_400_000
 
-/** Removes the old locks of ended processes. */
+const isLockName = (name: string): boolean => /^[0-9a-f]{16}$/.test(name)
+
+/** Removes the old locks of ended processes. Other files in the folder are not ours. */
 function removeOldLocks(folder: string): void {
   try {
-    for (const name of readdirSync(folder)) {
+    for (const name of readdirSync(folder).filter(isLockName)) {
       const path = join(folder, name)
       const ageMs = Math.abs(Date.now() - statSync(path).mtimeMs)
       if (ageMs > OLD_MS && isLocked(path) === false) removeLock(path)
@@ -141,7 +143,7 @@ function removeOldLocks(folder: string): void {
 
 /** Returns whether the process with this id runs, or undefined if its lock does not show it. */
 export const isRunning = (folder: string, id: string): boolean | undefined =>
-  /^[0-9a-f]{16}$/.test(id) ? isLocked(join(locksFolder(folder), id)) : undefined
+  isLockName(id) ? isLocked(join(locksFolder(folder), id)) : undefined
 
 /**
  * Returns a test that reads each lock only once. Use it for one operation only, because the answers are cached. If a

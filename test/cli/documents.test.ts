@@ -253,7 +253,11 @@ describe('an MCP server', () => {
   })
 
   it.each([
-    ['create_image', { prompt: 'x', stpes: 3 }, 'create_image must NOT have additional properties: stpes.'],
+    [
+      'create_image',
+      { prompt: 'x', stpes: 3 },
+      'create_image has no parameter "stpes". Did you mean "steps"?',
+    ],
     ['create_image', { prompt: 'x', steps: 99 }, 'steps must be <= 50.'],
     ['create_image', { prompt: 'x', model: 'acme/upscale' }, 'image_urls is missing. factor is missing.'],
     [

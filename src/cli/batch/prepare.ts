@@ -18,7 +18,6 @@ import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
 import type { Context } from '../context/context.js'
 import { readPath, readStdin } from '../process/io.js'
-import type { Observer } from '../runs/carry-out.js'
 import { identifyMediaFile } from '../runs/references.js'
 import { type Missing, missingError, missingModel, modelsByKind } from '../settings/required-settings.js'
 import { plural } from '../terminal/format.js'
@@ -116,7 +115,6 @@ export interface PreparedBatch extends BatchWords, LoadedManifest, InFlight {
   readonly lock: Lock
   readonly plan: Plan
   readonly options: BatchOptions
-  readonly observer?: Observer | undefined
   /** Missing models. `ctx.missingError` reports them together with other missing settings. */
   readonly missing: readonly Missing[]
 }

@@ -9,7 +9,7 @@ import { exitCodeOf } from '../process/exit.js'
 import { isFree } from '../runs/journal-rows.js'
 import { addRunIds, type RunChoice, selectRuns } from '../runs/run-selection.js'
 import { confirm } from '../terminal/confirm.js'
-import { type StatusListener, type StatusSource, showRuns } from './status.js'
+import { type StatusSource, showRuns } from './status.js'
 
 /** The service repeats a cancel that a provider does not confirm for two minutes. */
 const MAX_STOPPING_MS = 150_000
@@ -17,7 +17,7 @@ const STOPPING_STEP_MS = 1_000
 const STEPS_BEFORE_NOTE = 3
 const JOB_CONTINUES = { hint: 'It may continue at its provider, and cost money. Repeat the command.' }
 
-interface CancelOptions extends RunChoice, StatusListener {
+interface CancelOptions extends RunChoice {
   readonly yes?: boolean
 }
 
@@ -37,7 +37,6 @@ export async function cancelCommand(ctx: Context, options: CancelOptions): Promi
     throw usageError('Nothing was canceled.')
   const { errors, states } = await showRuns(service, ids, (source, id) => cancelRun(ctx, source, id), {
     render: true,
-    onState: options.onState,
     check: checkJob,
   })
   for (const { id, status, phase } of states)

@@ -40,20 +40,22 @@ export async function mcpCommand(ctx: Context, options: McpOptions): Promise<num
   const folder = resolve(options.folder)
   if (!isFolder(folder)) throw usageError(`--folder: ${options.folder} is not a folder.`, 'Create it first.')
   // Loaded here because the help does not need it.
-  const [{ serveMcp }, batch, cancel, list, models, show] = await Promise.all([
+  const [{ serveMcp }, batch, cancel, list, models, run, show] = await Promise.all([
     import('../mcp/serve.js'),
     import('./batch.js'),
     import('./cancel.js'),
     import('./list.js'),
     import('./models.js'),
+    import('./run.js'),
     import('./show.js'),
   ])
   const commands: Commands = {
     batch: batch.batchCommand,
-    cancel: (at, id, onState) => cancel.cancelCommand(at, { ids: [id], onState }),
+    cancel: cancel.cancelCommand,
     list: list.listCommand,
-    models: (at, name) => models.modelsCommand(at, { name, refresh: false }),
-    show: (at, name) => show.showCommand(at, { name }),
+    models: models.modelsCommand,
+    run: (at, { request, flags, ...session }) => run.runCommand(at, request, flags, session),
+    show: show.showCommand,
   }
   return serveMcp(ctx, { ...options, folder, maxRuns, allowOutside: options.allowOutside === true }, commands)
 }

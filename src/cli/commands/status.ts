@@ -22,11 +22,6 @@ interface StatusOptions extends RunChoice {
   readonly exitStatus: boolean
 }
 
-export interface StatusListener {
-  /** Called with each status received. */
-  readonly onState?: ((state: RunState) => void) | undefined
-}
-
 export function register(command: Command, { run }: CommandEnvironment): void {
   addRunIds(command)
     .addOption(new Option('--exit-status', 'Exit with 10 if a run has failed'))
@@ -57,7 +52,7 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
   return exitCodeOf(errors) || (hasFailed ? EXIT.runFailed : EXIT.ok)
 }
 
-interface ShowRunsOptions extends ConnectOptions, StatusListener {
+interface ShowRunsOptions extends ConnectOptions {
   /** Called for every run before the first request. If it throws, no request is sent. */
   check?(service: StatusSource, id: string): Promise<void>
 }
@@ -104,7 +99,6 @@ export async function showRuns(
         const state = await ask(service, id)
         service.journal.status(service.address, { state })
         states.push(state)
-        options.onState?.(state)
         settle(index, await statusRowOf(state, service, out.stdoutIsTerminal))
       } catch (thrown) {
         if (thrown instanceof Interruption) throw thrown

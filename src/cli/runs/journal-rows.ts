@@ -111,26 +111,6 @@ export async function rowOf(ctx: Context, journal: Journal, name: string): Promi
 }
 
 /**
- * Returns the ids of the runs that the words name. A word that the journal does not know is an id of the service.
- * Throws `usage`, and `submission_unknown` for a row without an id.
- */
-export async function idsNamed(ctx: Context, names: readonly string[]): Promise<readonly string[]> {
-  // Without a readable journal, every word is an id.
-  const journal = await ctx.journal().catch(() => undefined)
-  const here = await addressOr(ctx)
-  const ids = new Set<string>()
-  for await (const name of inTurns(names, ctx.interrupts.first)) {
-    const run = journal && (await findRun(ctx, journal, name))
-    if (run !== undefined && !hasId(run)) throw withoutId('This run', run)
-    // By its id alone, a run of a file would be taken for the one that has this id here.
-    if (run && here !== undefined && run.address !== here && journal?.find(here, run.id))
-      throw await livesElsewhere(ctx, run.id, run)
-    ids.add(run?.id ?? checkRunId(name))
-  }
-  return [...ids]
-}
-
-/**
  * Returns the run created last at the current address, with or without an id; the last of this machine if no service is
  * configured. Throws `usage` if there is none.
  */
@@ -228,56 +208,59 @@ export interface SelectedRuns {
   readonly ids: readonly string[]
 }
 
-/** Where a run is. `home` is undefined for the service of this command, and for a run that the journal does not know. */
-interface FoundRun {
-  readonly id: string
-  readonly home: RunHome | undefined
-}
-
 /** Selects the runs of `--last` and `--all`: those of this command's service, or of the one that has them. */
 export async function selectRows(ctx: Context, runs: readonly RunWithId[]): Promise<SelectedRuns> {
   const isHere = !(await hasNoService(ctx))
-  return inOneSession(
-    ctx,
-    runs.map((run) => ({ id: run.id, home: isHere ? undefined : run })),
-  )
+  return inOneSession(ctx, new Map(runs.map((run) => [run.id, isHere ? undefined : run])))
 }
 
 /**
- * Selects the runs with these ids. Local ones are found without `--local`; others are at this command's service, or, if
- * none is configured, at their own. Throws `usage` for a run that is elsewhere, and for runs of several services.
+ * Selects the runs that the words name. A word that the journal does not know is an id of the service. Local runs are
+ * found without `--local`; others are at this command's service, or, if none is configured, at their own. Throws `usage`
+ * for a run that is elsewhere and for runs of several services, and `submission_unknown` for a row without an id.
  */
-export async function selectIds(ctx: Context, ids: readonly string[]): Promise<SelectedRuns> {
-  // An address on the command line is used for all ids: the service may have moved.
-  if (ctx.globals.baseUrl !== undefined) return { ctx, ids }
-  // Without a readable journal, no run is known to be elsewhere. Commands that need the journal report its error.
+export async function selectNamed(ctx: Context, names: readonly string[]): Promise<SelectedRuns> {
+  // Without a readable journal, every word is an id. Commands that need the journal report its error.
   const journal = await ctx.journal().catch(() => undefined)
-  if (journal === undefined) return { ctx, ids }
-  const found: FoundRun[] = []
-  const here = await addressOr(ctx)
-  for await (const id of inTurns(ids, ctx.interrupts.first)) {
-    const run = runWithId(ctx, journal, id, here)
-    const isHere = run === undefined || (await flagsFor(ctx, run)).length === 0
-    const isReached = isHere || run.address === LOCAL_ADDRESS || (await hasNoService(ctx))
-    if (!isReached || (!isHere && ctx.sessionOf === undefined)) throw await livesElsewhere(ctx, id, run)
-    found.push({ id, home: isHere ? undefined : run })
+  const found = new Map<string, RunHome | undefined>()
+  for await (const name of inTurns(names, ctx.interrupts.first)) {
+    const run = journal && (await findRun(ctx, journal, name))
+    if (journal === undefined || run === undefined) found.set(checkRunId(name), undefined)
+    else if (hasId(run)) found.set(run.id, await homeOf(ctx, journal, run))
+    else throw withoutId('This run', run)
   }
   return inOneSession(ctx, found)
 }
 
-/** Throws `usage` if the runs are at several services. */
-async function inOneSession(ctx: Context, runs: readonly FoundRun[]): Promise<SelectedRuns> {
+/** Returns where a run is; undefined for the service of this command. Throws `usage` for a run that is elsewhere. */
+async function homeOf(ctx: Context, journal: Journal, run: RunWithId): Promise<RunHome | undefined> {
+  const here = await addressOr(ctx)
+  const isOther = here !== undefined && run.address !== here
+  // By its id alone, a run of a file would be taken for the one that has this id here.
+  if (isOther && journal.find(here, run.id) !== undefined) throw await livesElsewhere(ctx, run.id, run)
+  // An address on the command line is used for all ids: the service may have moved.
+  if (ctx.globals.baseUrl !== undefined || (await flagsFor(ctx, run)).length === 0) return undefined
+  const isReached = run.address === LOCAL_ADDRESS || (await hasNoService(ctx))
+  if (!isReached || ctx.sessionOf === undefined) throw await livesElsewhere(ctx, run.id, run)
+  return run
+}
+
+/** `runs`: where each run is, by its id. Throws `usage` if they are at several services. */
+async function inOneSession(
+  ctx: Context,
+  runs: ReadonlyMap<string, RunHome | undefined>,
+): Promise<SelectedRuns> {
   const here = { address: (await addressOr(ctx)) ?? '', profile: ctx.profileName }
-  const [first] = runs
-  const { home: one = here } = first ?? {}
-  for (const { id, home = here } of runs)
-    if (home.address !== one.address || home.profile !== one.profile)
+  const ids = [...runs.keys()]
+  const [first] = runs.values()
+  const { address, profile } = first ?? here
+  for (const [id, home = here] of runs)
+    if (home.address !== address || home.profile !== profile)
       throw usageError(
-        `${first?.id} was created ${placeOf(one)}, and ${id} ${placeOf(home, one)}.`,
+        `${ids[0]} was created ${placeOf({ address, profile })}, and ${id} ${placeOf(home, { address, profile })}.`,
         'Use a separate command for each of them.',
       )
-  const own = first?.home === undefined ? undefined : ctx.sessionOf?.(first.home)
-  return { ctx: own ?? ctx, ids: runs.map(({ id }) => id) }
+  return { ctx: (first && ctx.sessionOf?.(first)) ?? ctx, ids }
 }
 
 /**

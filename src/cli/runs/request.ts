@@ -14,7 +14,7 @@ import { flagsOf, type ParameterValue } from '../flags/model-flags.js'
 import { builtInDocument } from '../models/known-models.js'
 import { checkStdinUsers, decodeUtf8, readPath, readStdin, type Stdin } from '../process/io.js'
 import { type Missing, missingModel, modelFor, wrongKind } from '../settings/required-settings.js'
-import { type FileOf, readMediaSources, withStdin } from './references.js'
+import { type FileOf, readMediaSources, withStdin } from './media-sources.js'
 
 export interface RequestOptions {
   /** Kind of the model. Undefined for `rushes run model`. */

@@ -40,7 +40,7 @@ export function sizeOf(path: string): number | undefined {
 export const isOnDisk = ({ path, bytes }: DownloadedFile): boolean => sizeOf(path) === bytes
 
 /** Minimum length of the beginning of an id that names a run. */
-export const MIN_BEGINNING = 4
+const MIN_BEGINNING = 4
 
 /**
  * Whether the beginning may be the id of another run: of a service that counts, the run 1234 is another one than 12345, and

@@ -16,13 +16,13 @@ import {
 } from './plan-text.js'
 import type { PreparedBatch } from './prepare.js'
 
-export function printPlan(ctx: Context, prepared: PreparedBatch): void {
+export async function printPlan(ctx: Context, prepared: PreparedBatch): Promise<void> {
   const { out } = ctx
   const { plan, options } = prepared
   reportPlan(ctx, prepared, out.mode.json)
   warnOfLeftRuns(ctx, plan)
   if (out.mode.json) return
-  printTable(out, [], selectedSteps(plan).map(out.stdoutIsTerminal ? stepWords : stepCells))
+  await printTable(out, [], selectedSteps(plan).map(out.stdoutIsTerminal ? stepWords : stepCells))
   for (const note of notesOf(plan)) out.note(note)
   out.note(planLine(ctx, plan, options.limit.prices))
 }

@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
+import { HttpFailure } from '../../src/host/http.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
 import { createCliService, LOOPBACK_URL, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
@@ -35,13 +36,25 @@ describe('login', () => {
     expect((await service.run(['run', 'image', 'fox'], { env })).code).toBe(4)
   })
 
-  it('needs the URL of the service without a terminal', async () => {
+  it('needs the URL of the service', async () => {
     const env = { RUSHES_API_KEY: '', RUSHES_BASE_URL: '' }
     const ran = await runCli(['login'], { env, stdin: 'rk_mine\n' })
     expect(ran).toMatchObject({ code: 2, stdout: '' })
-    expect(ran.stderr).toBe(
-      'error: Not set: service URL.\n  Give the URL of the service: `rushes login --base-url <url>`.\n',
+    expect(ran.stderr).toMatch(
+      /^error: Not set: service URL\.\n {2}Set the service URL with --base-url <url>/,
     )
+  })
+
+  it('at a port that refuses says at once what it tries again, and is exit 9 with the address', async () => {
+    const refused = async () => {
+      throw new HttpFailure('the connection was refused', { sent: false, code: 'ECONNREFUSED' })
+    }
+    const { code, stderr } = await runCli(['login'], { env: NO_KEY, stdin: 'rk_mine\n', fetch: refused })
+    expect(code).toBe(9)
+    expect(stderr).toMatch(
+      /^Checking the API key at http:\/\/127\.0\.0\.1:1\. Without an answer, it is tried again/,
+    )
+    expect(stderr).toMatch(/\nerror: .*127\.0\.0\.1:1.* The API key was not stored\./)
   })
 
   it('does not store a key that is refused, unless told to', async () => {

@@ -39,6 +39,8 @@ export interface SettingsOptions {
   readonly globals: Globals
   /** The service of a run, where none is configured. */
   readonly home?: RunHome | undefined
+  /** The API key of the line: no other source of a key is used. */
+  readonly apiKey?: string
   /** Whether the command may create the profile of `--profile`. For other commands the profile must exist. */
   readonly createsProfile?: boolean
   /** Whether the command ignores RUSHES_LOCAL and the setting `local`. */
@@ -82,6 +84,7 @@ export function openSettings(
   const keyCommand = () => settingsOf(profile(), ['apiKeyCommand']).apiKeyCommand
   // Its source may be a pipe, or a command that asks the user.
   const findApiKey = once(async (): Promise<string | undefined> => {
+    if (options.apiKey !== undefined) return options.apiKey
     const { origin } = new URL(findBaseUrl() ?? '')
     const { findKey } = await import('./key.js')
     const stored = storedKeyOf(profile())

@@ -64,8 +64,8 @@ export interface BatchOptions {
   readonly service: { readonly session: RunsSession; readonly downloader: Downloader } | undefined
   /** Command that continues the batch and pays for no run again: it leaves out `--force`. */
   readonly continuation: string
-  /** Returns the command that creates a row again, and pays for it again. */
-  payAgain(row: string): string
+  /** Returns the command that creates a row again, and pays for it again. Without a name it has a placeholder. */
+  payAgain(row?: string): string
   /** Returns the input to send. Rejects if a file or an output that the row uses is not there. */
   inputOf(step: ActiveStep): Promise<ModelInput>
   estimateOf(step: ActiveStep): RunEstimate | undefined
@@ -76,54 +76,29 @@ export interface BatchOptions {
   learn(state: RunState): void
 }
 
-export type BatchEvent =
-  | { readonly is: 'run'; readonly step: ActiveStep; readonly event: RunEvent }
-  /** A create was accepted, or its outcome is unknown. */
-  | { readonly is: 'sent'; readonly step: ActiveStep }
-  | { readonly is: 'unanswered' }
-  | { readonly is: 'row'; readonly result: RowResult }
+export type BatchEvent = RunEvent | { readonly is: 'row'; readonly result: RowResult }
 
-/** Yields what happens to the rows. Rows that were not started have no result. */
+/** Yields what happens to the runs, and the result of each row. Rows that were not started have none. */
 export async function* carryOutPlan(options: BatchOptions): AsyncGenerator<BatchEvent> {
   if (options.service === undefined) {
     for (const step of activeSteps(options.plan))
       yield { is: 'row', result: movedResult(step, options.lock.get(step.entry.name)) }
     return
   }
-  const batch = new Batch(options)
-  for await (const event of carryOut(batch.rows, options.service.session)) {
-    if (event.is === 'unanswered') {
-      yield event
-      continue
-    }
-    const row = batch.rowOf(event.run)
-    yield { is: 'run', step: row.step, event }
-    if (event.is === 'created') yield { is: 'sent', step: row.step }
+  const steps = activeSteps(options.plan)
+  const active = new Set(steps.map(({ entry }) => entry.name))
+  const rows = steps.map((step) => new BatchRow(step, active, options))
+  for await (const event of carryOut(rows, options.service.session)) {
+    yield event
     if (event.is !== 'ended') continue
-    if (event.result.is === 'unconfirmed') yield { is: 'sent', step: row.step }
-    const result = row.resultOf(event.run, event.result)
+    const result = rows[event.run.index]?.resultOf(event.run, event.result)
     if (result !== undefined) yield { is: 'row', result }
-  }
-}
-
-class Batch {
-  readonly rows: readonly BatchRow[]
-  readonly #byName: ReadonlyMap<string, BatchRow>
-
-  constructor(options: BatchOptions) {
-    const steps = activeSteps(options.plan)
-    const active = new Set(steps.map(({ entry }) => entry.name))
-    this.rows = steps.map((step) => new BatchRow(step, active, options))
-    this.#byName = new Map(this.rows.map((row) => [row.name, row]))
-  }
-
-  rowOf({ row }: Run): BatchRow {
-    return this.#byName.get(row.name) as BatchRow
   }
 }
 
 class BatchRow implements Row {
   readonly name: string
+  readonly label: string
   readonly needs: readonly string[]
   step: ActiveStep
   readonly #options: BatchOptions
@@ -137,6 +112,7 @@ class BatchRow implements Row {
   constructor(step: ActiveStep, active: ReadonlySet<string>, options: BatchOptions) {
     this.step = step
     this.name = step.entry.name
+    this.label = this.name
     // A download needs no output of another row.
     this.needs = step.action.do === 'create' ? step.sources.filter((name) => active.has(name)) : []
     this.#options = options
@@ -322,7 +298,7 @@ class BatchRow implements Row {
         service !== undefined && service !== address && this.step.flight === undefined
           ? `It was created at ${service}. To continue there: ${flagFor(service)}.`
           : 'Check the API key: a run is visible only to its account.'
-      return error.with({ hint: `${where} ${payAgain('<name>')}` })
+      return error.with({ hint: `${where} ${payAgain()}` })
     }
     // Nothing helps but another run, which a later batch does not create by itself.
     if (isEnded && (state.withoutUrls !== undefined || isOutcomeUnknown(state)))

@@ -77,6 +77,8 @@ export type Begin =
 export interface Row {
   /** Unique in the command. */
   readonly name: string
+  /** Name to show beside the id. Default: that of the run. */
+  readonly label?: string
   /** Names of rows whose outputs must exist before this one begins. */
   readonly needs?: readonly string[]
   /** Decides what to do, when all rows that it needs have been made. */
@@ -169,8 +171,6 @@ export class Run {
   result: Result | undefined
   /** Undefined until the run exists. */
   known: KnownRun | undefined
-  /** The status in the response to the create. */
-  firstStatus: string | undefined
   /** State from the last status request with a valid response. */
   state: RunState | undefined
   /** Error of the last status request, if it had no valid response. */
@@ -284,7 +284,6 @@ export class Run {
       const { kind, model, name } = meant
       const createdAt = new Date(clock.now()).toISOString()
       this.known = { id, row: intent?.row, kind, model, name, input, service, createdAt }
-      this.firstStatus = statusIn(service)
       const nowMs = clock.monotonic()
       this.#beginFollowing(nowMs, nowMs)
       this.dueAtMs = nowMs + POLL_INTERVAL_MS.min

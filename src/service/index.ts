@@ -189,7 +189,6 @@ function createApi(
 ) {
   const { clock, bodyLimitBytes = MAX_BODY_BYTES, publicUrl, console: assets } = options
   const { files } = storage
-  const { renderStateOf } = worker
   const served = options.models ?? PREVIEW_MODELS
   const models = served.map(({ document }) => document)
   const rateLimiter = options.rateLimiter ?? store.rateLimiter ?? createMemoryRateLimiter(clock)
@@ -202,7 +201,7 @@ function createApi(
   const api = {
     endpoints,
     baseUrl,
-    renderStateOf,
+    renderStateOf: (id: string) => worker.renderStateOf(id),
     bodyMemory,
     models,
     files,

@@ -1,10 +1,12 @@
 /** One batch at a time on a manifest, among real processes. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, symlinkSync } from 'node:fs'
+import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { claimBatch } from '../../src/batch/lock/claim.js'
+import { claimPathOf } from '../../src/batch/lock/lock.js'
+import { EXIT } from '../../src/errors.js'
 import { built } from '../support/built.js'
 import { folderWith } from './folder.js'
 
@@ -61,6 +63,22 @@ describe('the claim', () => {
       await Promise.all(claimers.map(({ kill }) => kill()))
     }
   })
+
+  it.each(['mine', ''.padEnd(4096, 'SQLite format 3\0')])(
+    'refuses a file with content, and keeps it',
+    (content) => {
+      const lockPath = createLock()
+      const path = claimPathOf(lockPath)
+      writeFileSync(path, content)
+      expect(() => claimBatch(lockPath)).toThrow(
+        expect.objectContaining({
+          exitCode: EXIT.usage,
+          hint: expect.stringContaining('Move the file away'),
+        }),
+      )
+      expect(readFileSync(path, 'utf8')).toBe(content)
+    },
+  )
 
   it('cannot be had where the folder is gone', () => {
     expect(() => claimBatch(join(folderWith(), 'gone', 'shots.lock.json'))).toThrow(/ENOENT/)

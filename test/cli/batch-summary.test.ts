@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type JobSummary, type SummaryRow, summaryText } from '../../src/cli/batch/ci-reports.js'
+import type { Fetch } from '../../src/host/http.js'
 import { createCliService, scripted } from '../support/cli.js'
 import { objects } from '../support/family.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
@@ -251,6 +252,18 @@ describe('--report', () => {
       expect(readFileSync(path, 'utf8')).toBe(content)
     },
   )
+
+  it('does not replace a file that somebody has put there meanwhile', async () => {
+    const batch = await createBatch()
+    const path = join(batch.folder, 'report.json')
+    const fetch: Fetch = (request) => {
+      writeFileSync(path, 'mine')
+      return batch.service.counting(request)
+    }
+    const { code, stderr } = await batch.run(['--report', path], { fetch })
+    expect([code, readFileSync(path, 'utf8')]).toEqual([0, 'mine'])
+    expect(stderr).toContain(`warning: --report: ${path} is another file now, so the report was not written.`)
+  })
 
   it('does not follow a link', async () => {
     const batch = await createBatch()

@@ -159,9 +159,10 @@ describe('an error', () => {
     expect(code).toBe(3)
     expect(lines(stderr).filter((line) => line.startsWith('error:'))).toEqual([
       expect.stringMatching(/^error: hen(-\d+)? \(line 1\): /),
-      // In the order in which they failed.
-      expect.stringMatching(/^error: 13 more runs with the same error: (hen(-\d+)?(, )?){10} and 3 more\.$/),
+      expect.stringMatching(/^error: 13 more runs: /),
     ])
+    // In the order in which they failed.
+    expect(stderr).toMatch(/^ {2}Also (hen(-\d+)?(, )?){10} and 3 more\.$/m)
     expect(stderr).toMatch(/^14 runs: 14 failed \(/m)
   })
 
@@ -639,6 +640,15 @@ it('a time limit that passes while a replica does not know the new run does not 
   expect((await service.run(['list'])).stdout).not.toMatch(/not found/i)
   // The next batch continues with the same run.
   expect((await run()).code).toBe(0)
+})
+
+it('the command that pays again for an output that is gone quotes the name of the row', async () => {
+  const { run, service } = await createFamily([{ name: 'a fox', prompt: 'a fox' }])
+  const fetch: Fetch = (request) =>
+    request.url.pathname.startsWith('/outputs')
+      ? scripted({ status: 404 }).fetch(request)
+      : service.counting(request)
+  expect((await run([], { fetch })).stderr).toMatch(/pay again: `rushes batch \S+ --only 'a fox' --force`/)
 })
 
 const CHANGED = { ...SHEET, prompt: 'another sheet' }

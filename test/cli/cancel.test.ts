@@ -97,7 +97,9 @@ describe('rushes cancel', () => {
       const ran = await service.run(['cancel', first, second], { fetch: scripted({ status, body }).fetch })
       expect([ran.code, ran.stdout]).toEqual([3, ''])
       const sentence = 'This service cannot cancel runs; the run continues.'
-      expect(ran.stderr).toBe(`error: ${first}: ${sentence}\nerror: ${second}: ${sentence}\n`)
+      expect(ran.stderr).toBe(
+        `error: ${first}: ${sentence}\nerror: 1 more run: ${sentence}\n  Also ${second}.\n`,
+      )
       expect(rowsOf(service.home)).toEqual(before)
     },
   )

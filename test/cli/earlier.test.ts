@@ -72,12 +72,35 @@ describe('wait --last and --all', () => {
     },
   )
 
-  it('--last of wait leaves out the -o of a command that created several runs under it', async () => {
-    const service = await createCliService({ rendering: false })
-    await service.run([...RUN, '-n', '2', '-o', join(temporaryFolder(), 'a-{index}.png'), '--timeout', '1s'])
-    service.service.startRendering()
-    expect((await service.run(['wait', '--last'])).stdout).toMatch(/^http/)
-  })
+  it.each([
+    ['a.png', ['a.png', 'a-2.png', 'a-3.png']],
+    ['a-{index}.png', ['a-1.png', 'a-2.png', 'a-3.png']],
+  ])(
+    'several runs under one -o %s have its names when they are resumed, also by --last',
+    async (output, names) => {
+      const service = await createCliService({ rendering: false })
+      const folder = temporaryFolder()
+      const path = join(folder, output)
+      const { stderr } = await service.run([...RUN, '-n', '3', '-o', path, '--timeout', '1s'])
+      const ids = rowsOf(service.home)
+        .map(({ id = '' }) => id)
+        .reverse()
+      const [, command = ''] = /`rushes (wait .*)`/.exec(stderr) ?? []
+      expect(command.replaceAll("'", '')).toBe(`wait -o ${path} ${ids.join(' ')}`)
+      service.service.startRendering()
+      expect((await service.run(['wait', '--last'])).stdout).toBe(
+        `${relative('.', join(folder, names[2] ?? ''))}\n`,
+      )
+      // Without the last one, the names of the others are those of the command too.
+      const others = await service.run(['wait', '-o', path, ...ids.slice(0, 2)])
+      expect(others.stdout).toBe(
+        names
+          .slice(0, 2)
+          .map((name) => `${join(folder, name)}\n`)
+          .join(''),
+      )
+    },
+  )
 
   it('--last of wait leaves out the -o of a command in a folder with braces in its name', async () => {
     const service = await createCliService({ rendering: false })

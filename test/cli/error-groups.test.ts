@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createErrorGroups } from '../../src/cli/terminal/error-groups.js'
+import { ErrorGroups } from '../../src/cli/runs/error-groups.js'
 import { EXIT, RushesError } from '../../src/errors.js'
 
 const unconfirmed = (key: string, message = 'no response came') =>
@@ -8,10 +8,12 @@ const unconfirmed = (key: string, message = 'no response came') =>
     hint: `See it with \`rushes show '${key}'\`.`,
   })
 
-it('errors that differ only in the key of the create are one kind', () => {
-  const groups = createErrorGroups<string>()
+it('errors that differ only in the key of the create are one kind, and name all keys', () => {
+  const groups = new ErrorGroups()
   expect(groups.add(unconfirmed('~3f2a'), '~3f2a')).toBe(true)
   expect(groups.add(unconfirmed('~99ab1'), '~99ab1')).toBe(false)
   expect(groups.add(unconfirmed('~1234', 'the connection was reset'), '~1234')).toBe(true)
-  expect(groups.repeated().map(({ more }) => more.map(({ label }) => label))).toEqual([['~99ab1']])
+  expect(groups.repeated('create')).toMatchObject([
+    { message: '1 more create: no response came', hint: 'Also ~99ab1.' },
+  ])
 })

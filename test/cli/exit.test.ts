@@ -233,7 +233,7 @@ describe('a signal', () => {
     })
     expect(code).toBe(130)
     expect(stderr).toMatch(
-      /^error: Interrupted\. (\d\d) runs are still running\. \d\d of 30 runs were created and are paid for\.\n {2}Resume with `rushes wait --all`\. `rushes list` shows their ids\. Stop them with `rushes cancel --all`\. To create the (other \d+|missing one), .* `-n \d+`\.\n$/,
+      /^error: Interrupted\. (\d\d) runs are still running\. \d\d of 30 runs were created and are paid for\.\n {2}Resume with `rushes wait --all`\. Stop them with `rushes cancel --all`\. To create the (other \d+|missing one), .* `-n \d+`\.\n$/,
     )
   })
 

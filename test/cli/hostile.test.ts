@@ -9,6 +9,7 @@ import { describe, expect, it } from 'vitest'
 import { resumeCommand } from '../../src/cli/runs/resume.js'
 import { EXIT, OWN_CODES } from '../../src/errors.js'
 import type { Fetch, HttpRequest } from '../../src/host/http.js'
+import { quoteWord } from '../../src/host/shell.js'
 import { filesBelow } from '../support/binary.js'
 import { LOOPBACK_URL, type Ran, runCli } from '../support/cli.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
@@ -443,9 +444,7 @@ function wordsOf(commands: readonly string[]): readonly (readonly string[])[] {
 describe('a command to be pasted', () => {
   it('has the same words in bash, whatever the id and the folder are', () => {
     const folder = "it's {id}/"
-    const commands = IDS.map((id) =>
-      resumeCommand({ globals: { local: false }, delivery: ['-o', folder] }, 'wait', [id]),
-    )
+    const commands = IDS.map((id) => resumeCommand({ local: false }, 'wait', [id], ['-o', quoteWord(folder)]))
     expect(wordsOf(commands)).toEqual(
       IDS.map((id) => ['wait', '-o', folder, ...(id.startsWith('-') ? ['--'] : []), id]),
     )

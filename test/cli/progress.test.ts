@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest'
 import { stillWaitingLine } from '../../src/cli/terminal/progress.js'
 import { type Board, rowsText, spinnerText } from '../../src/cli/terminal/spinner.js'
 import { columnsOf } from '../../src/cli/terminal/text-width.js'
-import { createCliService } from '../support/cli.js'
+import type { Fetch } from '../../src/host/http.js'
+import { createCliService, scripted } from '../support/cli.js'
 
 const board: Board = {
   statuses: new Map([['run_1', 'processing']]),
   detail: '',
   runs: 1,
   ended: 0,
-  created: 1,
   activity: undefined,
   live: new Map(),
   amounts: new Map(),
@@ -39,6 +39,32 @@ describe('what the service says of a render', () => {
     const { stderr } = await service.run(['run', 'image', 'a fox', '--timeout', '90s'])
     expect(stderr).toMatch(/still waiting for 1 of 1 run \(processing, 3 before it, 1 min 0\d s\)/)
     expect(stderr.match(/before it/g)).toHaveLength(1)
+  })
+})
+
+describe('a service that does not answer about a run', () => {
+  /** The status requests with these numbers get a 500. */
+  const failing = async (numbers: readonly number[], ...words: string[]) => {
+    const service = await createCliService()
+    const { stdout } = await service.run(['run', 'image', 'a fox', '--no-wait'])
+    let polls = 0
+    const fetch: Fetch = (request) =>
+      numbers.includes(++polls) ? scripted({ status: 500 }).fetch(request) : service.counting(request)
+    return (await service.run(['wait', stdout.trim(), ...words], { fetch })).stderr
+  }
+
+  it('is named after two failed requests in a row, and again when it answers', async () => {
+    expect(await failing([1, 2, 3])).toMatch(
+      /^The service .*500.* Still trying\.\nThe service answers again\.\nrun_\w+: succeeded \(7 s\)\n$/,
+    )
+  })
+
+  it.each<[string, readonly number[], readonly string[]]>([
+    ['a single failed request', [1], []],
+    ['--quiet', [1, 2, 3], ['--quiet']],
+    ['--json', [1, 2, 3], ['--json']],
+  ])('is not named after or with %s', async (_, numbers, words) => {
+    expect(await failing(numbers, ...words)).not.toMatch(/Still trying|answers again/)
   })
 })
 

@@ -494,6 +494,19 @@ export function storeContract(open: () => Store | Promise<Store>): void {
       expect(await store.decideUnknown('paid', { adopt: HANDLE, nowMs: 9 })).toBe('done')
     })
 
+    test('keeps the outputs of a job that is named after its files were removed, until these are old', async () => {
+      const { store, accountId } = await unknown()
+      const expire = () => store.expireFiles(Number.MAX_SAFE_INTEGER)
+      expect(await expire()).toEqual(['paid'])
+      await store.decideUnknown('paid', { adopt: HANDLE, nowMs: 9 })
+      // Of a sweep that was removing them meanwhile.
+      await store.filesRemoved(['paid'])
+      await claimRun(store, 'me')
+      await store.finishRun(held('paid'), [OUTPUT])
+      expect(await store.findRuns(['paid'], accountId)).toMatchObject([{ isRemoved: false }])
+      expect(await expire()).toEqual(['paid'])
+    })
+
     test('keeps its outcome unknown if the named job fails without being confirmed', async () => {
       const { store, check, accountId } = await unknown()
       for (const id of ['job_9', 'job_8']) {

@@ -95,6 +95,20 @@ export function userContract(open: () => Store | Promise<Store>): void {
     })
   })
 
+  test('of two password changes at once, the second does not win with its session that has ended', async () => {
+    const { store, userId, addSession, hashes } = await createStore()
+    const changes = ['first', 'second']
+    for (const name of changes) await addSession(name)
+    const ends = await Promise.allSettled(changes.map((name) => store.setPassword(userId, name, name)))
+    const [won] = changes.filter((_, at) => ends[at]?.status === 'fulfilled')
+    expect(ends.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+    expect(ends.find(({ status }) => status === 'rejected')).toMatchObject({
+      reason: { code: 'not_signed_in' },
+    })
+    expect(await store.findUser('ann@example.com')).toMatchObject({ password: won })
+    expect(await hashes()).toEqual([won])
+  })
+
   describe('a sign-in link', () => {
     test('signs its user in once, even with concurrent requests', async () => {
       const { store, userId, addLink } = await createStore()

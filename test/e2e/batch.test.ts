@@ -47,7 +47,7 @@ describe('a batch', () => {
     const user = createUser()
     writeFileSync(hold, '')
     const first = start(user, ['batch', 'shots.yaml'], { stdin: 'ignore' })
-    await first.prints('stderr', /queued/)
+    await first.prints('stderr', /processing/)
     const elsewhere = user.with({ RUSHES_STATE_DIR: join(user.home, 'state-2') })
     const second = await rushes(elsewhere, ['batch', 'shots.yaml'])
     expect(second).toMatchObject({ code: 2, stdout: '' })

@@ -60,7 +60,13 @@ const interrupts = () => ({ first: new AbortController().signal, second: new Abo
   process.exit()
 })()`
 
-async function loadedBy(lines: readonly Line[]): Promise<readonly Loaded[]> {
+interface Note {
+  readonly code: number
+  /** All modules that are loaded after the line. */
+  readonly paths: readonly string[]
+}
+
+async function notesOf(lines: readonly Line[]): Promise<readonly Note[]> {
   const [, main = ''] = /require\("\.\/(main-[^"]+)"\)/.exec(chunks.get('rushes.cjs') ?? '') ?? []
   const { ended } = start(createPlace(), ['-e', RUN_LINES, JSON.stringify([join(DIST, main), lines])], {
     command: process.execPath,
@@ -72,9 +78,14 @@ async function loadedBy(lines: readonly Line[]): Promise<readonly Loaded[]> {
     .split('\n')
     .map((line) => JSON.parse(line))
   expect(notes.length, stderr).toBe(lines.length)
+  return notes
+}
+
+async function loadedBy(lines: readonly Line[]): Promise<readonly Loaded[]> {
+  const notes = await notesOf(lines)
   let known: readonly string[] = []
   return notes.map(({ code, paths }) => {
-    const packages = packagesIn(paths.filter((path: string) => !known.includes(path)))
+    const packages = packagesIn(paths.filter((path) => !known.includes(path)))
     known = paths
     return { code, packages }
   })
@@ -116,6 +127,13 @@ it('commands without network and service load neither', async () => {
     [['completion', 'bash'], 0],
   ]
   expect(await loadedBy(lines)).toEqual(lines.map(([, code]) => ({ code, packages: [] })))
+})
+
+it('the plan of a batch in a pipe loads no widths of characters', async () => {
+  const manifest = '[{"name": "fox", "kind": "image", "model": "acme/still-1", "prompt": "a fox"}]'
+  const [{ code, paths = [] } = {}] = await notesOf([[['batch', '-', '--check'], 10, {}, manifest]])
+  expect(code).toBe(10)
+  expect(paths.filter((path) => /string-width|text-width/.test(path))).toEqual([])
 })
 
 it('the other commands load what they need', async () => {

@@ -1,11 +1,21 @@
 /** `--retain`, and whose files it removes. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { FolderReplaced } from '../../src/host/own-folder.js'
 import { copyDatabase } from '../../src/service/admin.js'
 import { StorageUnavailable } from '../../src/service/files/contract.js'
 import { createLocalStorage } from '../../src/service/files/local-files.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
+import { newWorkerId } from '../../src/service/rules/secrets.js'
 import type { Store } from '../../src/service/store/index.js'
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { silentLog } from '../../src/service/worker/log.js'
@@ -112,15 +122,45 @@ test('the URL of a removed output responds with 410, and its run stays', async (
   expect((await ask(service, 'GET', `/api/v1/runs/${id}`)).body.status).toBe('succeeded')
 })
 
-test('the work folders of workers without runs are removed after an hour', async () => {
+test('a run whose folder cannot be removed keeps no other from being removed, and is tried again', async () => {
+  const { clock, storage, sweep, end, left, folder } = await open()
+  for (const id of ['odd', 'old']) await end(id)
+  clock.jump(RETAIN_MS + 1)
+  const errors: unknown[] = []
+  const removeBelow = async (id: string) => {
+    if (id === 'odd') throw new FolderReplaced(join(folder, id), 'a file')
+    await storage.files.removeBelow(id)
+  }
+  const odd = { ...storage, files: { ...storage.files, removeBelow } }
+  expect(await sweep({ storage: odd, onError: (error) => errors.push(error) })).toBe(1)
+  expect([left(), errors.length]).toEqual([['odd'], 2])
+  expect([await sweep(), left()]).toEqual([1, []])
+})
+
+test('only the work folders of workers without runs are removed, after an hour', async () => {
   const { clock, store, sweep } = await open()
   const work = temporaryFolder()
-  for (const name of ['me', 'gone', 'new']) mkdirSync(join(work, name))
+  const [mine, gone, fresh] = [newWorkerId(), newWorkerId(), newWorkerId()]
+  const names = [mine, gone, fresh, 'photos', `${gone}0`, `x${gone}`]
   await store.addRun(newRun({ id: 'mine' }), () => {})
-  await claimRun(store, 'me')
+  await claimRun(store, mine)
   const hourAgo = new Date(clock.now() - 3_600_001)
-  for (const name of ['me', 'gone']) utimesSync(join(work, name), hourAgo, hourAgo)
-  utimesSync(join(work, 'new'), new Date(clock.now()), new Date(clock.now()))
+  const make = (folder: string) => {
+    for (const name of names) {
+      mkdirSync(join(folder, name))
+      writeFileSync(join(folder, name, 'a.jpg'), 'a')
+      const changed = name === fresh ? new Date(clock.now()) : hourAgo
+      for (const path of [join(folder, name, 'a.jpg'), join(folder, name)]) utimesSync(path, changed, changed)
+    }
+  }
+  make(work)
   await sweep({ work })
-  expect(readdirSync(work).sort()).toEqual(['me', 'new'])
+  expect(readdirSync(work).sort()).toEqual(names.filter((name) => name !== gone).sort())
+  expect(readFileSync(join(work, 'photos', 'a.jpg'), 'utf8')).toBe('a')
+  // A link in place of the folder of all workers.
+  const elsewhere = temporaryFolder()
+  make(elsewhere)
+  symlinkSync(elsewhere, join(work, 'link'))
+  await sweep({ work: join(work, 'link') })
+  expect(readdirSync(elsewhere)).toHaveLength(names.length)
 })

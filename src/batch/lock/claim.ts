@@ -25,12 +25,23 @@ const held = new Map<string, SqliteConnection>()
 const MAX_TRIES = 20
 const BUSY_MS = 100
 
-/** Throws `usage` if another batch works on the manifest, and the system's error if the folder cannot be written. */
+/**
+ * Throws `usage` if another batch works on the manifest, or if the file is not a claim, and the system's error if the
+ * folder cannot be written.
+ */
 export function claimBatch(lockPath: string): BatchClaim {
   const named = claimPathOf(lockPath)
   const path = join(realpathSync(dirname(named)), basename(named))
   for (let tries = 0; tries < MAX_TRIES && !held.has(path); tries++) {
     const pin = openSync(path, 'a', 0o600)
+    // A claim is empty: the lock is on it, and nothing is ever written.
+    if (fstatSync(pin).size > 0) {
+      closeSync(pin)
+      throw usageError(
+        `${path} is not a claim file of rushes: it has content. Nothing was sent.`,
+        'Move the file away, or remove it. Then run the same command again.',
+      )
+    }
     let database: SqliteConnection | undefined
     const close = () => {
       database?.close()

@@ -49,7 +49,10 @@ function canReplace(path: string): boolean {
   return found.size === 0 || readBeginning(path, BEGINNING.length).toString() === BEGINNING
 }
 
-/** Writes what a batch has done, or its plan, as one JSON document. Warns if that fails: the runs are paid for. */
+/**
+ * Writes what a batch has done, or its plan, as one JSON document. Warns if that fails: the runs are paid for. The batch
+ * may have taken hours, so a file that is no report may be there by now.
+ */
 export function writeReport(
   { out }: Context,
   path: string | undefined,
@@ -57,7 +60,8 @@ export function writeReport(
 ): void {
   if (path === undefined) return
   try {
-    writeFileSync(path, `${printableJson(report, 2)}\n`)
+    if (canReplace(path)) writeFileSync(path, `${printableJson(report, 2)}\n`)
+    else out.warn(`--report: ${path} is another file now, so the report was not written.`)
   } catch (error) {
     out.warn(`--report: cannot write ${describeError(error, path)}.`)
   }

@@ -18,9 +18,9 @@ import { JOURNAL_FILE } from '../../journal/index.js'
 import { summaryOf } from '../../protocol/identity.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
-import type { BatchEvent } from '../../runs/batch.js'
 import type { Context } from '../context/context.js'
 import { readPath, readStdin } from '../process/io.js'
+import type { Observer } from '../runs/carry-out.js'
 import { identifyMediaFile } from '../runs/references.js'
 import { type Missing, missingError, missingModel, modelsByKind } from '../settings/required-settings.js'
 import { plural } from '../terminal/format.js'
@@ -134,18 +134,13 @@ function manifestError(name: string, problems: readonly ManifestProblem[]): Rush
   )
 }
 
-/** Sees each event of a batch, before it is printed. */
-export interface BatchObserver {
-  see(event: BatchEvent): void
-}
-
 /** A plan with its manifest, lock and options. */
 export interface PreparedBatch extends BatchWords, LoadedManifest, InFlight {
   /** The lock file, as it was read. */
   readonly lock: Lock
   readonly plan: Plan
   readonly options: BatchOptions
-  readonly observer?: BatchObserver | undefined
+  readonly observer?: Observer | undefined
   /** Missing models. `ctx.missingError` reports them together with other missing settings. */
   readonly missing: readonly Missing[]
 }

@@ -71,7 +71,7 @@ export function warnOfLeftRuns({ out, globals }: Context, { left }: Plan): void 
       out.warn(
         `${name}: ${run} has not been downloaded, and ${WHY[why]}. This batch does not wait for it` +
           `${why === 'waiting' ? ' unless they have the same bytes as before' : ''}. ` +
-          `To get its result: ${resumeCommand({ globals, delivery: ['-d'] }, 'wait', [run])}`,
+          `To get its result: ${resumeCommand(globals, 'wait', [run], ['-d'])}`,
       )
   }
   const more = left.length - MAX_SHOWN

@@ -6,13 +6,13 @@ import { relative, resolve } from 'node:path'
 import { outputsOf } from '../../batch/lock/lock.js'
 import { activeSteps, type Plan } from '../../batch/plan/index.js'
 import { inactiveResult, type RowResult } from '../../batch/results/rows.js'
-import { RushesError } from '../../errors.js'
+import type { RushesError } from '../../errors.js'
 import { addTo } from '../../protocol/lists.js'
 import { listNames, printable } from '../../protocol/text.js'
 import { formatDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
 import type { CostEstimate } from '../models/prices.js'
-import { createErrorGroups, type RepeatedError } from '../terminal/error-groups.js'
+import { ErrorGroups } from '../runs/error-groups.js'
 import { plural } from '../terminal/format.js'
 import { annotate, MAX_LINE_ANNOTATIONS, resultRow, writeJobSummary, writeReport } from './ci-reports.js'
 import { estimateJson, estimateNote, leftRunsJson } from './plan-text.js'
@@ -25,7 +25,7 @@ export class Report {
   readonly #results = new Map<string, RowResult>()
   /** The objects of the rows that were printed. */
   readonly #rows: unknown[] = []
-  readonly #errors = createErrorGroups<string>()
+  readonly #errors = new ErrorGroups()
   /** Names of the blocked rows, for each row that blocks others. */
   readonly #blocked = new Map<string, string[]>()
   #annotations = 0
@@ -80,7 +80,7 @@ export class Report {
     const { manifest, flags } = this.#prepared
     for (const step of plan.steps)
       if (step.action.do === 'unconfirmed' || step.action.do === 'blocked') this.row(inactiveResult(step))
-    if (!out.mode.json) for (const repeated of this.#errors.repeated()) out.error(repeatedError(repeated))
+    if (!out.mode.json) for (const error of this.#errors.repeated()) out.error(error)
     for (const [source, names] of this.#blocked) out.note(blockedNote(source, names))
     const open = activeSteps(plan).filter(({ entry }) => !this.#results.has(entry.name))
     const stillRunning = open.filter(({ entry }) => exists(entry.name)).length
@@ -147,13 +147,6 @@ function summaryLine({ total, ...counts }: Tally, isLocal: boolean): string {
 
 const blockedNote = (source: string, names: readonly string[]): string =>
   `not created, because ${names.length === 1 ? 'it needs' : 'they need'} the output of ${printable(source)}: ${listNames(names)}`
-
-function repeatedError({ error: { code, exitCode }, more }: RepeatedError<string>): RushesError {
-  const names = listNames(more.map(({ label }) => label))
-  return new RushesError(code, `${plural(more.length, 'more run')} with the same error: ${names}.`, {
-    exitCode,
-  })
-}
 
 /** All keys are always present. Unknown values are null. */
 const rowJson = ({ step, result, made, run, error, blockedBy }: RowResult) => ({

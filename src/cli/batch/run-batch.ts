@@ -8,16 +8,16 @@ import { EXIT, type RushesError, usageError } from '../../errors.js'
 import { reasonUnwritable } from '../../host/directories.js'
 import { nameProblem } from '../../host/file-system.js'
 import { asRushesError, Interruption, interrupted } from '../../host/interrupts.js'
-import { progressOf } from '../../protocol/parse.js'
-import { type BatchEvent, type BatchOptions, carryOutPlan } from '../../runs/batch.js'
+import { quoteWord } from '../../host/shell.js'
+import { type BatchOptions, carryOutPlan } from '../../runs/batch.js'
 import type { RunsSession } from '../../runs/run.js'
-import { stopsCreating } from '../../runs/schedule.js'
+import { type RunEvent, stopsCreating } from '../../runs/schedule.js'
 import type { Connection, Context } from '../context/context.js'
 import { exitCodeOf } from '../process/exit.js'
-import { createRepeatedIds } from '../runs/print-run.js'
+import { sessionOf } from '../runs/carry-out.js'
 import { fileUrl, RowOutputs, withRunOutputs } from '../runs/references.js'
-import { GRACE_NOTE, plural } from '../terminal/format.js'
-import { createProgress, type Progress } from '../terminal/progress.js'
+import { RunsView } from '../runs/runs-view.js'
+import { plural } from '../terminal/format.js'
 import { BatchLock } from './batch-lock.js'
 import { batchCommandLine } from './options.js'
 import { notesOf, planLine, pricedRun, sumPlan } from './plan-text.js'
@@ -57,8 +57,8 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch): Promise<n
   }
 }
 
-/** Of the known types of media. */
-const LONGEST_EXTENSION = 'webp'
+/** An extension as long as those of the known types of media. */
+const SAMPLE_EXTENSION = 'webp'
 
 /**
  * Throws `usage` if the output of a run cannot be written, before anything is paid for. Not for files that are only
@@ -73,7 +73,7 @@ function refuseUnwritable({ manifest, plan }: PreparedBatch): void {
           `Cannot write ${file} (${entry.name}, line ${entry.at.line}): ${reason}. Nothing was sent.`,
           hint,
         )
-      const problem = nameProblem(resolve(manifest.folder, withExtension(file, LONGEST_EXTENSION)))
+      const problem = nameProblem(resolve(manifest.folder, withExtension(file, SAMPLE_EXTENSION)))
       if (problem !== undefined) throw refuse(problem, 'Change its output.')
       const folder = relative('.', resolve(manifest.folder, dirname(file))) || '.'
       const reason = checked.has(folder) ? undefined : reasonUnwritable(folder)
@@ -106,32 +106,23 @@ async function carryOutBatch(
   for (const note of notesOf(plan)) ctx.out.note(note)
   warnOfLeftRuns(ctx, plan)
   if (plan.counts.create > 0) ctx.out.note(planLine(ctx, plan, prices))
-  const progress = await createProgress(ctx, active.length)
-  for (const step of active) if (needsService(step)) progress.runBegan()
-  const running = new Set<string>()
-  const warnOfRepeated = createRepeatedIds(ctx)
+  const view = await RunsView.open(ctx, active.length)
   let lockErrors: readonly RushesError[] = []
   try {
     const batch = await batchOptions(ctx, { ...prepared, plan }, connection, lock)
     for await (const event of carryOutPlan(batch)) {
       observer?.see(event)
-      if (event.is === 'unanswered') ctx.out.note(GRACE_NOTE)
-      else if (event.is === 'sent') sent.push(event.step)
-      else if (event.is === 'run') {
-        showRun(event, progress, running)
-        if (event.event.is === 'created') warnOfRepeated(event.event.run)
-      } else {
-        progress.runEnded(event.result.run, event.result.step.entry.name)
-        report.row(event.result)
+      if (event.is === 'row') report.row(event.result)
+      else {
+        view.see(event)
+        sent.push(...sentSteps(event, active))
       }
     }
   } finally {
-    progress.end()
+    const address = connection === undefined ? '' : await ctx.address()
+    view.end({ journal: lock.journal, address }, observer === undefined)
     lockErrors = await lock.finish()
   }
-  // A session of `rushes mcp` renders on.
-  if (ctx.globals.local && observer === undefined && running.size > 0)
-    lock.journal?.queued(await ctx.address(), [...running])
   const exists = new Set(
     [...sent, ...active.filter(({ action }) => action.do === 'download')].map(({ entry }) => entry.name),
   )
@@ -147,19 +138,10 @@ async function carryOutBatch(
   return code === EXIT.usage && sent.length > 0 ? EXIT.runFailed : code
 }
 
-function showRun(
-  { step, event }: Extract<BatchEvent, { is: 'run' }>,
-  progress: Progress,
-  running: Set<string>,
-): void {
-  const { name } = step.entry
-  if (event.is === 'unanswered') return
-  const { id, firstStatus } = event.run
-  if (event.is === 'created') {
-    progress.status(id, firstStatus ?? 'accepted', name)
-    running.add(id)
-  } else if (event.is === 'status') progress.status(id, event.state.status, name, progressOf(event.state))
-  else if (event.is === 'ended' && event.result.is !== 'running') running.delete(id)
+/** The step whose create was accepted with this event, or whose outcome is unknown. */
+function sentSteps(event: RunEvent, active: readonly PlanStep[]): readonly PlanStep[] {
+  const isSent = event.is === 'created' || (event.is === 'ended' && event.result.is === 'unconfirmed')
+  return isSent ? active.slice(event.run.index, event.run.index + 1) : []
 }
 
 /**
@@ -197,14 +179,8 @@ async function batchOptions(
   const { folder } = manifest
   const address = connection === undefined ? '' : await ctx.address()
   const session: RunsSession | undefined = connection && {
-    client: connection.client,
-    journal: lock.journal,
+    ...(await sessionOf(ctx, connection, lock.journal)),
     policy: 'required',
-    address,
-    profile: ctx.profileName,
-    clock,
-    random: ctx.random,
-    interrupts,
     concurrency: options.concurrency,
     timeoutMs: options.patienceMs,
     noCreates: lock.noCreates,
@@ -225,7 +201,7 @@ async function batchOptions(
     continuation: `\`${batchCommandLine(globals, prepared)}\``,
     payAgain(row) {
       const command = batchCommandLine(globals, { source, flags: { ...flags, only: [] } })
-      return `To create it again and pay again: \`${command} --only ${row} --force\``
+      return `To create it again and pay again: \`${command} --only ${row === undefined ? '<name>' : quoteWord(row)} --force\``
     },
     async inputOf({ entry }) {
       if (connection === undefined || sources === undefined) throw new Error('a create needs the service')

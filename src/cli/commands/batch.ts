@@ -11,20 +11,14 @@ import { neverWritable } from '../batch/batch-lock.js'
 import { annotate, annotateExit, beginReport, MAX_LINE_ANNOTATIONS } from '../batch/ci-reports.js'
 import { type BatchFlags, batchOptionsOf } from '../batch/options.js'
 import { isAllUpToDate, stepWords } from '../batch/plan-text.js'
-import {
-  type BatchObserver,
-  loadManifest,
-  type PreparedBatch,
-  prepare,
-  refuseImpossible,
-  refusePlan,
-} from '../batch/prepare.js'
+import { loadManifest, type PreparedBatch, prepare, refuseImpossible, refusePlan } from '../batch/prepare.js'
 import { printPlan } from '../batch/print-plan.js'
 import { runBatch } from '../batch/run-batch.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { timeoutOption } from '../flags/delivery.js'
 import { repeated } from '../flags/values.js'
 import type { CostLimit } from '../models/cost-limit.js'
+import type { Observer } from '../runs/carry-out.js'
 
 export interface BatchRequest {
   /** Path of the manifest, or `-` for standard input. */
@@ -34,7 +28,7 @@ export interface BatchRequest {
   readonly onMedia?: (path: string, parameter: string) => void
   /** Of the session that runs the batch. */
   readonly limit?: CostLimit
-  readonly observer?: BatchObserver | undefined
+  readonly observer?: Observer | undefined
 }
 
 export function register(command: Command, { act }: CommandEnvironment): void {

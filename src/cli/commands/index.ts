@@ -30,7 +30,7 @@ export const COMMANDS: Readonly<Record<string, readonly CommandRow[]>> = {
     ['show', 'Show details of a run', () => import('./show.js')],
     ['open', 'Open the result of a run', () => import('./open.js')],
     ['gallery', 'Build an HTML gallery of your results', () => import('./gallery.js')],
-    ['spend', 'Sum the estimates of runs', () => import('./spend.js')],
+    ['spend', 'Sum the charges of runs, or their estimates', () => import('./spend.js')],
     ['forget', 'Remove runs from the journal', () => import('./forget.js')],
   ],
   'Set up and operate:': [

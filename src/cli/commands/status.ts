@@ -10,11 +10,10 @@ import type { RunState } from '../../protocol/run-state.js'
 import { knownRun } from '../../runs/run.js'
 import type { CommandEnvironment, Connection, ConnectOptions, Context } from '../context/context.js'
 import { exitCodeOf } from '../process/exit.js'
+import { ErrorGroups } from '../runs/error-groups.js'
 import { isOnDisk } from '../runs/journal-rows.js'
-import { repeatedRuns } from '../runs/print-run.js'
 import { statusCells } from '../runs/run-cells.js'
 import { addRunIds, type RunChoice, selectRuns } from '../runs/run-selection.js'
-import { createErrorGroups } from '../terminal/error-groups.js'
 import { tabRow } from '../terminal/format.js'
 import { runJson } from '../terminal/run-json.js'
 import { printTable } from '../terminal/table.js'
@@ -85,7 +84,7 @@ export async function showRuns(
   )
   const states: RunState[] = []
   const errors: RushesError[] = []
-  const groups = createErrorGroups()
+  const groups = new ErrorGroups()
   const rows: (readonly string[])[] = []
   for (const waiting of answers) {
     const answer = await waiting
@@ -99,12 +98,12 @@ export async function showRuns(
     }
     if (error === undefined) continue
     errors.push(error)
-    if (groups.add(error, undefined)) out.error(error)
+    if (groups.add(error)) out.error(error)
   }
   if (rows.length > 0) {
     await printTable(out, [], rows)
   }
-  for (const repeated of groups.repeated()) out.error(repeatedRuns(repeated))
+  for (const error of groups.repeated()) out.error(error)
   return { errors, states }
 }
 

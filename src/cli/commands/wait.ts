@@ -3,7 +3,6 @@ import type { Command } from 'commander'
 import { EXIT } from '../../errors.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { type DeliveryOptions, deliveryOptions, timeoutOption } from '../flags/delivery.js'
-import { resumeManyOf } from '../runs/resume.js'
 import { addRunIds, type RunChoice, selectRuns } from '../runs/run-selection.js'
 
 type RevisitFlags = Omit<RunChoice, 'ids'> & DeliveryOptions
@@ -27,9 +26,8 @@ async function revisitCommand(
   words: readonly string[],
   isDownload: boolean,
 ): Promise<number> {
-  const choice = { ...flags, ids: words }
-  const { ctx: service, ids } = await selectRuns(ctx, choice)
+  const { ctx: service, ids } = await selectRuns(ctx, { ...flags, ids: words })
   if (ids.length === 0) return EXIT.ok
   const { revisit } = await import('../runs/revisit.js')
-  return revisit(service, ids, flags, { isDownload, many: resumeManyOf(choice), isLast: flags.last })
+  return revisit(service, ids, flags, { isDownload, isLast: flags.last })
 }

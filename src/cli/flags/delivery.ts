@@ -3,6 +3,7 @@ import { Option } from 'commander'
 import type { Target } from '../../download/file-names.js'
 import { usageError } from '../../errors.js'
 import { isFolder } from '../../host/directories.js'
+import { quoteWord } from '../../host/shell.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Settings } from '../settings/settings.js'
 import { SETTINGS } from '../settings/table.js'
@@ -49,8 +50,8 @@ export interface Delivery {
   readonly patience: number | 'once' | undefined
   /** Whether to draw the results in the terminal, if it can. */
   readonly show: Show | undefined
-  /** Flags for a later command that delivers the outputs of one run in the same way. */
-  readonly again: readonly string[]
+  /** Returns the flags, quoted, for a later command that delivers the outputs of some runs of this one in the same way. */
+  again(runs: number): readonly string[]
 }
 
 export interface DeliveryNeeds {
@@ -90,7 +91,7 @@ export async function deliveryOf(
     sidecar: options.sidecar === true,
     patience: isDownload && options.timeout === undefined ? 'once' : timeoutOf(ctx, options.timeout),
     show: options.show === true ? 'flag' : ctx.setting('show') === 'off' ? undefined : 'setting',
-    again: flagsAgain(isDownload ? { ...options, download: true } : options, runs),
+    again: (some) => flagsAgain(isDownload ? { ...options, download: true } : options, some === runs),
   }
 }
 
@@ -100,15 +101,19 @@ function timeoutOf(settings: Settings, flag: string | undefined): number | undef
 }
 
 /**
- * Flags for a later command for one run. After several runs, a path is repeated only if it is a folder or contains
- * {id}: a path with {index} would mean another file for a single run.
+ * Flags for a later command. For only some of the runs, a path is repeated only if it is a folder or contains {id}: the
+ * numbers of the others would mean other files.
  */
 function flagsAgain(
   { download, output, overwrite, sidecar, show }: DeliveryOptions,
-  runs: number,
+  isForAll: boolean,
 ): readonly string[] {
-  const isReusable = output !== undefined && (runs === 1 || /[/\\]$/.test(output) || output.includes('{id}'))
-  const target = isReusable ? ['-o', output] : download === true || output !== undefined ? ['-d'] : []
+  const isReusable = output !== undefined && (isForAll || /[/\\]$/.test(output) || output.includes('{id}'))
+  const target = isReusable
+    ? ['-o', quoteWord(output)]
+    : download === true || output !== undefined
+      ? ['-d']
+      : []
   return [
     ...target,
     ...(overwrite === true ? ['--overwrite'] : []),

@@ -155,7 +155,7 @@ async function followEarlier(
   job.estimate = earlier.estimate
   job.addRun(id)
   const options = { ...create.delivery, download: true }
-  await revisit(job.ctx, [id], options, { many: 'same command', observer: job })
+  await revisit(job.ctx, [id], options, { observer: job })
 }
 
 /** Returns the id of an earlier create's run. Throws if it has no id, or none yet. */

@@ -11,7 +11,6 @@ import type { RunState } from '../../protocol/run-state.js'
 import type { BatchEvent } from '../../runs/batch.js'
 import type { RunEvent } from '../../runs/schedule.js'
 import type { BatchFlags } from '../batch/options.js'
-import type { BatchObserver } from '../batch/prepare.js'
 import type { Context } from '../context/context.js'
 import { type CostLimit, openCostLimit } from '../models/cost-limit.js'
 import type { Observer } from '../runs/carry-out.js'
@@ -47,7 +46,7 @@ interface BatchRun {
   readonly flags: BatchFlags
   readonly onMedia: (path: string, parameter: string) => void
   readonly limit: CostLimit
-  readonly observer: BatchObserver
+  readonly observer: Observer
 }
 
 export interface Call {
@@ -78,7 +77,7 @@ interface JobOptions {
 }
 
 /** A command that runs for a tool, with what it has printed. It observes the runs of the command. */
-export class Job implements Observer, BatchObserver {
+export class Job implements Observer {
   readonly options: JobOptions
   readonly ctx: Context
   /** A session repeats creates by request id, so a create without an intent could be paid twice. */
@@ -160,9 +159,8 @@ export class Job implements Observer, BatchObserver {
     return this.#stopCreates.signal
   }
 
-  see(seen: RunEvent | BatchEvent): void {
+  see(event: RunEvent | BatchEvent): void {
     const { ctx, open, deliveries } = this.#session
-    const event = seen.is === 'run' ? seen.event : seen
     if (event.is === 'unanswered') ctx.out.note(GRACE_NOTE)
     if (event.is === 'status') this.onState(event.state)
     if (event.is !== 'created') return
@@ -294,7 +292,7 @@ export class McpSession {
     this.open.clear()
     const { globals, out } = this.ctx
     if (globals.local) (await this.ctx.openJournal()).queued(await this.ctx.address(), ids)
-    const resume = resumeCommand({ globals, delivery: ['-d'] }, 'wait', ids)
+    const resume = resumeCommand(globals, 'wait', ids, ['-d'])
     out.warn(`${ids.join(', ')} ${ids.length === 1 ? 'is' : 'are'} not finished. Resume with \`${resume}\`.`)
   }
 }

@@ -42,7 +42,7 @@ function followRun(session: McpSession, id: string, delivery: Delivery): Job {
   if (active !== undefined && isSame && !active.isStopped) return active
   return session.start({ id, delivery, after: active }, async (job) => {
     const { ctx } = await selectIds(job.ctx, [id])
-    await revisit(ctx, [id], { ...delivery, download: true }, { many: 'same command', observer: job })
+    await revisit(ctx, [id], { ...delivery, download: true }, { observer: job })
   })
 }
 

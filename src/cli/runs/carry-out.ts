@@ -1,38 +1,53 @@
-/** Carries out the runs of `run`, `wait` and `download`: the engine yields, the printer prints. */
+/** Carries out the runs of `run`, `wait` and `download`: the engine yields, the view and the printer show. */
 import { Namer } from '../../download/file-names.js'
-import type { Policy } from '../../journal/index.js'
+import type { Journal, Policy } from '../../journal/index.js'
+import type { BatchEvent } from '../../runs/batch.js'
 import { deliver, deliveryError } from '../../runs/deliver.js'
-import type { CreateRequest, Delivery as Delivered, KnownRun, Row, Run, RunsSession } from '../../runs/run.js'
+import type { Begin, Delivery as Delivered, Row, Run, RunsSession } from '../../runs/run.js'
 import { carryOut, type RunEvent, stopsCreating } from '../../runs/schedule.js'
 import type { Connection, Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
-import { createProgress } from '../terminal/progress.js'
 import type { TransferProgress } from '../terminal/spinner.js'
-import type { Creates } from './create-errors.js'
-import { inOrder, type PrinterOptions, printRun, RunPrinter } from './print-run.js'
-import type { ResumeMany } from './resume.js'
+import { InOrder, type PrinterOptions, printRun, RunPrinter } from './print-run.js'
+import { resumeCommand } from './resume.js'
+import { RunsView } from './runs-view.js'
 import { writeSidecars } from './sidecar.js'
 
-/** What a session of `rushes mcp` adds to a command that it runs. */
+/** What a session of `rushes mcp` adds to a command that it runs. It renders local runs after the command too. */
 export interface Observer {
   /** Whether a create may be sent whose intent cannot be written. */
   readonly policy: Policy
   /** Aborted: no further create is sent. */
   readonly noCreates: AbortSignal
   /** Called with each event, before it is printed. */
-  see(event: RunEvent): void
+  see(event: RunEvent | BatchEvent): void
   onTransfer(id: string, progress: TransferProgress): void
 }
+
+/** What every command of this process tells the engine. */
+export const sessionOf = async (
+  ctx: Context,
+  { client }: Connection,
+  journal: Journal | undefined,
+): Promise<Omit<RunsSession, 'policy' | 'stopsCreates'>> => ({
+  client,
+  journal,
+  address: await ctx.address(),
+  profile: ctx.profileName,
+  clock: ctx.clock,
+  random: ctx.random,
+  interrupts: ctx.interrupts,
+})
 
 interface CarryOutOptions {
   readonly connection: Connection
   readonly delivery: Delivery
-  /** Existing runs, or the create of each new run. */
-  readonly runs: readonly KnownRun[] | (Creates & { readonly request: CreateRequest })
+  /** One for each run: all are creates, or all exist. */
+  readonly begins: readonly Begin[]
+  /** Whether creates cost nothing. */
+  readonly isFree?: boolean
   /** Whether to wait for the runs. If false, they are printed as soon as they exist. */
   readonly isFollowed: boolean
-  /** How to resume when there are many runs. */
-  readonly many: ResumeMany
   readonly observer: Observer | undefined
 }
 
@@ -41,63 +56,40 @@ export async function carryOutRuns(
   ctx: Context,
   options: CarryOutOptions,
 ): Promise<{ readonly code: number; readonly sent: number }> {
-  const { connection, delivery, runs, isFollowed, many, observer } = options
-  const journal = await ctx.openJournal()
+  const { connection, delivery, begins, isFree = false, isFollowed, observer } = options
   const session: RunsSession = {
-    client: connection.client,
-    journal,
+    ...(await sessionOf(ctx, connection, await ctx.openJournal())),
     policy: observer?.policy ?? 'best effort',
-    address: await ctx.address(),
-    profile: ctx.profileName,
-    clock: ctx.clock,
-    random: ctx.random,
-    interrupts: ctx.interrupts,
     timeoutMs: delivery.patience === 'once' ? undefined : delivery.patience,
     isOnce: delivery.patience === 'once',
     isFollowed,
     noCreates: observer?.noCreates,
     stopsCreates: (error) => stopsCreating(error) || error.code === 'interrupted',
   }
-  const begins = 'request' in runs ? createsOf(runs) : runs.map((run) => ({ is: 'follow', run }) as const)
-  const progress = await createProgress(ctx, begins.length)
-  const printer = new RunPrinter(ctx, {
-    delivery,
+  const view = await RunsView.open(ctx, begins.length)
+  const creates = begins[0]?.is === 'create'
+  const printer = new RunPrinter({
+    ...{ ctx, delivery, creates, isFree, isFollowed },
     runs: begins.length,
-    creates: 'request' in runs ? runs : undefined,
-    isFollowed,
-    rendersOn: observer !== undefined,
-    many,
-    journal,
-    address: session.address,
-    progress,
     print: await printOf(ctx, options),
   })
-  const downloads =
-    delivery.target &&
-    (await openDownloads(ctx, options, session, {
-      hintFor: (id) => `Download its outputs with \`${printer.downloadCommand(id)}\`.`,
-      onTransfer(id, transfer) {
-        progress.transfer(id, transfer)
-        observer?.onTransfer(id, transfer)
-      },
-    }))
+  const downloads = delivery.target && (await Downloads.open(ctx, options, session, view))
   const rows = begins.map(
     (begin, index): Row => ({
       name: String(index),
       begin: () => begin,
-      ...(downloads !== undefined && { deliver: downloads.begin }),
+      ...(downloads !== undefined && { deliver: (run) => downloads.begin(run) }),
     }),
   )
   for await (const event of carryOut(rows, session)) {
     observer?.see(event)
     if (event.is === 'ended') downloads?.skip(event.run)
+    view.see(event)
     await printer.see(event)
   }
-  return { code: await printer.end(), sent: printer.sent }
+  view.end(session, observer === undefined)
+  return { code: printer.end(), sent: printer.sent }
 }
-
-const createsOf = ({ count, request }: Creates & { readonly request: CreateRequest }) =>
-  Array.from({ length: count }, () => ({ is: 'create', request: async () => request }) as const)
 
 /** Loads the code for pictures only if they are wanted. */
 async function printOf(
@@ -110,54 +102,68 @@ async function printOf(
   return pictures === undefined ? printRun : (_, record, options) => pictures.printRun(record, options)
 }
 
-interface DownloadHooks {
-  /** How to download the outputs of a run later. */
-  hintFor(id: string): string
-  onTransfer(id: string, progress: TransferProgress): void
-}
-
 /**
- * Downloads of a template start in the order of the runs, because it numbers the outputs of all runs. `skip` a run
- * without a download.
+ * Downloads the outputs of runs. Downloads of a template start in the order of the runs, because it numbers the outputs of
+ * all runs: `skip` a run without a download.
  */
-async function openDownloads(
-  ctx: Context,
-  { connection, delivery }: CarryOutOptions,
-  session: RunsSession,
-  { hintFor, onTransfer }: DownloadHooks,
-) {
-  const { target = { kind: 'folder', folder: '.' }, overwrite, sidecar } = delivery
-  const downloader = await ctx.downloader(connection.fetch)
-  const namer = new Namer(target)
-  const start = inOrder<() => void>((begin) => begin())
+class Downloads {
+  readonly #start = new InOrder<() => void>()
+  readonly #download: (run: Run) => Promise<Delivered>
+  readonly #isNumbered: boolean
 
-  async function download({ known, id, state, finishedAt, elapsedMs }: Run): Promise<Delivered> {
-    if (known === undefined || state === undefined) return { files: [], warnings: [], error: undefined }
-    const hint = hintFor(id)
-    const delivered = await deliver(session, state, {
-      downloader,
-      run: { kind: known.kind },
-      row: known.row,
-      target,
-      hint,
-      stdout: target.kind === 'stdout' ? ctx.stdout : undefined,
-      mayReplace: () => overwrite,
-      namesFor: async (urls, from) =>
-        namer.name(urls.slice(from).map(() => ({ runId: id, kind: known.kind }))),
-      onProgress: (transfer) => onTransfer(id, transfer),
+  static async open(
+    ctx: Context,
+    { connection, delivery, observer }: CarryOutOptions,
+    session: RunsSession,
+    { progress }: RunsView,
+  ): Promise<Downloads> {
+    const { target = { kind: 'folder', folder: '.' }, overwrite, sidecar } = delivery
+    const downloader = await ctx.downloader(connection.fetch)
+    const namer = new Namer(target)
+    return new Downloads(target.kind === 'template', async ({ known, id, state, finishedAt, elapsedMs }) => {
+      if (known === undefined || state === undefined) return { files: [], warnings: [], error: undefined }
+      const command = resumeCommand(ctx.globals, 'download', [id], delivery.again(1))
+      const hint = `Download its outputs with \`${command}\`.`
+      const delivered = await deliver(session, state, {
+        downloader,
+        run: { kind: known.kind },
+        row: known.row,
+        target,
+        hint,
+        stdout: target.kind === 'stdout' ? ctx.stdout : undefined,
+        mayReplace: () => overwrite,
+        namesFor: async (urls, from) =>
+          namer.name(urls.slice(from).map(() => ({ runId: id, kind: known.kind }))),
+        onProgress(transfer) {
+          progress.transfer(id, transfer)
+          observer?.onTransfer(id, transfer)
+        },
+      })
+      const { files, warnings } = delivered
+      if (!sidecar || session.interrupts.first.aborted) return delivered
+      const { address } = session
+      const errors = await writeSidecars(files, { known, state, address, overwrite, finishedAt, elapsedMs })
+      return { files, warnings, error: delivered.error ?? deliveryError(errors, hint, id) }
     })
-    const { files, warnings } = delivered
-    if (!sidecar || session.interrupts.first.aborted) return delivered
-    const { address } = session
-    const errors = await writeSidecars(files, { known, state, address, overwrite, finishedAt, elapsedMs })
-    return { files, warnings, error: delivered.error ?? deliveryError(errors, hint, id) }
   }
 
-  return {
-    begin: (run: Run): Promise<Delivered> =>
-      target.kind === 'template'
-        ? new Promise((resolve, reject) => start(run.index, () => download(run).then(resolve, reject)))
-        : download(run),
-    skip: (run: Run) => start(run.index, undefined),
+  private constructor(isNumbered: boolean, download: (run: Run) => Promise<Delivered>) {
+    this.#isNumbered = isNumbered
+    this.#download = download
+  }
+
+  begin(run: Run): Promise<Delivered> {
+    if (!this.#isNumbered) return this.#download(run)
+    return new Promise((resolve, reject) => {
+      this.#next(run, () => this.#download(run).then(resolve, reject))
+    })
+  }
+
+  skip(run: Run): void {
+    this.#next(run, undefined)
+  }
+
+  #next(run: Run, begin: (() => void) | undefined): void {
+    for (const each of this.#start.add(run.index, begin)) each()
   }
 }

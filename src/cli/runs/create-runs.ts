@@ -1,9 +1,11 @@
 /** Creates the runs of one `run` command, and carries them out. */
-import { resolve } from 'node:path'
+import { resolve, sep } from 'node:path'
 import { encodeCreate } from '../../client/create.js'
 import { EXIT } from '../../errors.js'
 import { identityOf, withoutData } from '../../protocol/identity.js'
 import type { Kind, ModelInput } from '../../protocol/models.js'
+import { fill, holds, numbered } from '../../protocol/output-names.js'
+import type { Begin } from '../../runs/run.js'
 import type { Connection, Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
 import type { CostLimit } from '../models/cost-limit.js'
@@ -40,25 +42,21 @@ export async function createRuns(ctx: Context, options: CreateRunsOptions): Prom
   const estimate = limit.prices.estimate(priced)
   const request = {
     body: input === options.input ? options.body : encodeCreate({ model, input }),
-    intent: {
-      kind,
-      model,
-      input,
-      media,
-      labels,
-      estimate,
-      requestId: options.requestId,
-      folder: resolve('.'),
-      output: outputOf(delivery, count),
-      // Equal for links to one output that differ at each call.
-      identity: identityOf(model, options.input, undefined, media),
-      dayLimit: limit.perDay,
-    },
     input: withoutData(input, media),
   }
+  const intent = {
+    ...{ kind, model, input, media, labels, estimate, requestId: options.requestId },
+    folder: resolve('.'),
+    // Equal for links to one output that differ at each call.
+    identity: identityOf(model, options.input, undefined, media),
+    dayLimit: limit.perDay,
+  }
+  const begins = Array.from({ length: count }, (_, index): Begin => {
+    const output = outputOf(delivery, index)
+    return { is: 'create', request: async () => ({ ...request, intent: { ...intent, output } }) }
+  })
   const isFree = ctx.globals.local && estimate?.millionths === 0
-  const runs = { count, isFree, request }
-  const carryOut = { connection, delivery, runs, isFollowed: wait, many: 'wait --all', observer } as const
+  const carryOut = { connection, delivery, begins, isFree, isFollowed: wait, observer }
   const { code, sent } = await carryOutRuns(ctx, carryOut)
   const unsent = count - sent
   limit.giveBack({ runs: unsent, millionths: unsent * (estimate?.millionths ?? 0) })
@@ -66,9 +64,14 @@ export async function createRuns(ctx: Context, options: CreateRunsOptions): Prom
   return code === EXIT.usage && sent > 0 ? EXIT.runFailed : code
 }
 
-/** The path of `-o` if it also names the file of one of the runs alone. `wait` fills in braces of the working folder too. */
-function outputOf({ target }: Delivery, runs: number): string | undefined {
-  if (target?.kind !== 'template' || (runs > 1 && !target.template.includes('{id}'))) return undefined
-  if (resolve('.').includes('{')) return undefined
-  return resolve(target.template)
+/**
+ * The path of `-o` for the run with this index alone, for `wait --last`: as if each run before it had one output. Undefined
+ * in a folder with braces in its name, which `wait` would fill in too.
+ */
+function outputOf({ target }: Delivery, index: number): string | undefined {
+  if (target?.kind !== 'template' || resolve('.').includes('{')) return undefined
+  const { template } = target
+  const path = fill(template, { index: String(index + 1) })
+  const isOwn = index === 0 || path !== template || holds(path, 'id') || holds(path, 'name')
+  return resolve(isOwn ? path : numbered(path, index + 1, sep))
 }

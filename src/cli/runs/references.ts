@@ -15,6 +15,7 @@ import { RushesError, usageError } from '../../errors.js'
 import { withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import type { Fetch } from '../../host/http.js'
+import { quoteWord } from '../../host/shell.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
 import type { JournalRun } from '../../journal/index.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
@@ -298,7 +299,7 @@ async function urlsOf(
   })
   if (state === undefined) return run.urls
   if (state.phase !== 'succeeded') {
-    const wait = `Wait for it first with \`${resumeCommand({ globals, delivery: [] }, 'wait', [id])}\`.`
+    const wait = `Wait for it first with \`${resumeCommand(globals, 'wait', [id])}\`.`
     throw refused(
       `this run has not succeeded (${state.status})`,
       state.phase === 'running' ? wait : undefined,
@@ -364,7 +365,7 @@ export class RowOutputs {
     if ('url' in onDisk) return onDisk.url
     throw usageError(
       `${text}: the service does not have this output any more, and ${onDisk.why}.`,
-      `Create it again with --only ${source} --force.`,
+      `Create it again with --only ${quoteWord(source)} --force.`,
     )
   }
 

@@ -1,18 +1,15 @@
 /** Common part of `wait` and `download`: follows existing runs and downloads their outputs. */
 import { relative } from 'node:path'
-import { type KnownRun, knownRun } from '../../runs/run.js'
+import { type Begin, knownRun } from '../../runs/run.js'
 import type { Context } from '../context/context.js'
 import { type DeliveryNeeds, type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
 import { inTurns } from '../process/exit.js'
 import { carryOutRuns, type Observer } from './carry-out.js'
 import { checkTarget } from './check-target.js'
 import { isFinished } from './journal-rows.js'
-import type { ResumeMany } from './resume.js'
 import { sidecarOf } from './sidecar.js'
 
 interface RevisitOptions extends Omit<DeliveryNeeds, 'runs'> {
-  /** How to resume when there are many runs. */
-  readonly many: ResumeMany
   readonly observer?: Observer | undefined
   /** Whether the run is that of the last command, whose `-o` counts until the run has a file. */
   readonly isLast?: boolean | undefined
@@ -22,7 +19,7 @@ export async function revisit(
   ctx: Context,
   ids: readonly string[],
   options: DeliveryOptions,
-  { isDownload = false, many, observer, isLast = false }: RevisitOptions,
+  { isDownload = false, observer, isLast = false }: RevisitOptions,
 ): Promise<number> {
   const isNamed = options.download === true || options.output !== undefined
   const [last] = isLast && !isNamed ? ids : []
@@ -41,14 +38,14 @@ export async function revisit(
     return delivery.sidecar ? files.flatMap((each) => [each, sidecarOf(each)]) : files
   }
   checkTarget(delivery, { runs: ids.length, own })
-  const runs: KnownRun[] = []
+  const begins: Begin[] = []
   for await (const id of inTurns(ids, ctx.interrupts.first)) {
     const row = find(id)
     // Without the key of its provider, for example, its job could not be followed.
     if (row !== undefined && !isFinished(row) && delivery.patience !== 'once') await connection.checkRun?.(id)
-    runs.push(knownRun(id, row))
+    begins.push({ is: 'follow', run: knownRun(id, row) })
   }
-  const { code } = await carryOutRuns(ctx, { connection, delivery, runs, isFollowed: true, many, observer })
+  const { code } = await carryOutRuns(ctx, { connection, delivery, begins, isFollowed: true, observer })
   return code
 }
 

@@ -14,11 +14,9 @@ import type { Board, TransferProgress } from './spinner.js'
 export interface Progress {
   /** `name`: the name of the run in a manifest. `detail`: how far the run is, for example `40 %`. */
   status(id: string, status: string, name?: string, detail?: string): void
-  /** Sets the current activity, such as creating the run; undefined clears it. Only the spinner shows it. */
+  /** Sets the current activity; undefined clears it. Only the spinner shows it. */
   activity(text: string | undefined): void
   transfer(id: string, amount: TransferProgress): void
-  /** Records that a run exists. */
-  runBegan(): void
   /** Records that a run has ended. `id` and `name`: as they were passed to `status`. */
   runEnded(id?: string, name?: string): void
   end(): void
@@ -37,7 +35,7 @@ interface Drawing {
 export async function createProgress(ctx: ProgressTerminal, runs: number): Promise<Progress> {
   const board: Board = {
     ...{ runs, statuses: new Map(), live: new Map(), amounts: new Map() },
-    ...{ detail: '', ended: 0, created: 0, activity: undefined },
+    ...{ detail: '', ended: 0, activity: undefined },
   }
   const { statuses, live, amounts } = board
   const labelOf = (id: string, name: string | undefined) => (name === undefined ? id : `${name} (${id})`)
@@ -55,9 +53,6 @@ export async function createProgress(ctx: ProgressTerminal, runs: number): Promi
       board.activity = text
     },
     transfer: (id, amount) => void amounts.set(id, amount),
-    runBegan() {
-      board.created++
-    },
     runEnded(id, name) {
       if (id !== undefined) live.delete(labelOf(id, name))
       board.ended++
@@ -84,11 +79,8 @@ function drawLines({ clock, out }: Terminal, board: Board): Drawing {
   return { changed: (text) => out.note(`${text} (${formatDuration(elapsed())})`), end }
 }
 
-export function stillWaitingLine(
-  { statuses, detail, runs, ended, created }: Board,
-  elapsedMs: number,
-): string {
-  const known = statusText(statuses, runs, detail) || (created > 0 ? 'status unknown' : 'not created yet')
+export function stillWaitingLine({ statuses, detail, runs, ended }: Board, elapsedMs: number): string {
+  const known = statusText(statuses, runs, detail) || 'no status yet'
   return `still waiting for ${runs - ended} of ${plural(runs, 'run')} (${known}, ${formatDuration(elapsedMs)})`
 }
 

@@ -21,9 +21,7 @@ export interface Board {
   /** How far the only run is, for example `40 %`. Empty if unknown, or with several runs. */
   detail: string
   ended: number
-  /** Number of runs that exist, with or without a known status. */
-  created: number
-  /** Current activity that no status shows, for example `creating`. */
+  /** Current activity that no status shows, such as waiting for a service that is down. */
   activity: string | undefined
 }
 

@@ -52,10 +52,10 @@ export function createLocalFiles(folder: string, clock: Clock): FileStore {
       const bytes = await bytesOf(source)
       const found = await find(path)
       // If the source is missing, an earlier attempt moved it there and then failed.
-      const isStored = found !== undefined && (bytes instanceof Error || found.size === bytes)
+      const isStored = found?.isFile() === true && (bytes instanceof Error || found.size === bytes)
       if (bytes instanceof Error && !isStored) throw bytes
       try {
-        // Replaces a file that a crash of the system left incomplete.
+        // Replaces a file that a crash of the system left incomplete, and a link.
         if (!isStored) {
           await moveIntoPlace(path, source)
           // Sets the start of the age, independent of the time at which the source was written.
@@ -94,8 +94,10 @@ export function createLocalFiles(folder: string, clock: Clock): FileStore {
     },
     async removeBelow(runId) {
       const path = pathOf(runId)
-      if ((await find(path)) === undefined) return
-      await removeFolder(path).catch((error) => {
+      const found = await find(path)
+      if (found === undefined) return
+      // Of a link, removes only the link itself.
+      await (found.isSymbolicLink() ? removeFile(path) : removeFolder(path)).catch((error) => {
         throw unavailable(error)
       })
     },

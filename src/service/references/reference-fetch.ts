@@ -44,11 +44,15 @@ export function createReferenceFetch({ privateAllowed, clock, env }: ReferenceFe
     return createNetwork(allowsPrivate ? { env, clock } : { env: {}, clock, lookup: publicLookup })
   }
 
-  const get: ReferenceFetch['get'] = async (start, signal) => {
-    const allowsPrivate = privateAllowed()
+  function networkFor(allowsPrivate: boolean): Promise<Network> {
     const network = networks.get(allowsPrivate) ?? createNetworkFor(allowsPrivate)
     networks.set(allowsPrivate, network)
-    const { fetch } = await network
+    return network
+  }
+
+  const get: ReferenceFetch['get'] = async (start, signal) => {
+    const allowsPrivate = privateAllowed()
+    const { fetch } = await networkFor(allowsPrivate)
     let url = start
     for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
       if (!isHttp(url) || !(allowsPrivate || mayBePublic(url))) return undefined
@@ -66,9 +70,7 @@ export function createReferenceFetch({ privateAllowed, clock, env }: ReferenceFe
     get,
     async put(url, { contentType, ...stream }, signal) {
       if (!isHttp(url) || !mayBePublic(url)) return undefined
-      const network = networks.get(false) ?? createNetworkFor(false)
-      networks.set(false, network)
-      const { fetch } = await network
+      const { fetch } = await networkFor(false)
       const headers = { 'content-type': contentType }
       const answer = await fetch({ method: 'PUT', url, headers, stream, isSlow: true, signal })
       answer.discard()

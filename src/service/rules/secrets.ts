@@ -26,6 +26,8 @@ export const newRunId = (): string =>
 
 export const newWorkerId = (): string => `worker_${randomBytes(12).toString('hex')}`
 
+export const isWorkerId = (name: string): boolean => /^worker_[0-9a-f]{24}$/.test(name)
+
 /** The token of a run's outputs, with 240 random bits: anyone who has an output's URL can read the output. */
 export const newToken = (runId: string): string => `${runId}.${randomBytes(30).toString('base64url')}`
 

@@ -3,7 +3,7 @@
  * the same transaction, so that an account's entries always sum to its balance.
  */
 import { recordOf } from './rows.js'
-import { type Database, insert, type Queries, repeatable, type Transaction, type Values } from './sql.js'
+import { type Database, insert, type Queries, type Transaction, type Values } from './sql.js'
 import { findUnknown, type Verified, verifyLedger } from './verify.js'
 
 export interface NewAccount {
@@ -67,15 +67,14 @@ const ACCOUNTS = `
       (SELECT count(*) FROM runs WHERE account_id = accounts.id) AS runs
     FROM accounts`
 
-export function createAccountStore(database: Database) {
-  const { transaction, snapshot, run, dialect } = database
+export function createAccountStore({ transaction, repeatable, snapshot, run }: Database) {
   const idOf = async (from: Queries, name: string) =>
     (await from.get('SELECT id FROM accounts WHERE name = :name', { name }))?.id as number | undefined
 
   /** Returns undefined if the name is taken. */
   async function insertAccount(tx: Transaction, { name, credits, nowMs }: NewAccount) {
     const after = 'ON CONFLICT (name) DO NOTHING RETURNING id'
-    const row = await tx.get(...insert('accounts', { name, created_at: nowMs }, { after }))
+    const row = await tx.get(...insert('accounts', { name, created_at: nowMs }, after))
     const id = row?.id as number | undefined
     if (id !== undefined && credits !== 0)
       await moveBalance(tx, id, { kind: 'added', amount: credits, created_at: nowMs })
@@ -86,7 +85,6 @@ export function createAccountStore(database: Database) {
     /** Returns the id of the account with this name. Creates the account if it does not exist. */
     ensureAccount: (account: NewAccount): Promise<number> =>
       repeatable(
-        database,
         async (tx) =>
           // Looks first: on PostgreSQL, an INSERT that adds nothing uses up an id.
           (await idOf(tx, account.name)) ??
@@ -123,7 +121,7 @@ export function createAccountStore(database: Database) {
       check: (balance: number) => void,
     ): Promise<number | undefined> =>
       transaction(async (tx) => {
-        const find = `SELECT id, balance FROM accounts WHERE name = :account${dialect.lock()}`
+        const find = 'SELECT id, balance FROM accounts WHERE name = :account {lock}'
         const row = await tx.get(find, { account })
         if (row === undefined) return undefined
         const balance = Number(row.balance) + amount

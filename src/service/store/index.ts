@@ -15,8 +15,20 @@ import { createAttemptStore, createFileRecords, createRunStore } from './runs.js
 import type { Database } from './sql.js'
 import { createSessionStore, createUserStore } from './users.js'
 
-/** `pages`: separate connections for lists and sums, if the database has them. */
-export const createStore = (database: Database, pages: Database = database) => ({
+export interface StoreParts {
+  readonly database: Database
+  /** Connections for lists and sums. */
+  readonly pages: Database
+  /** Returns what tells this database from a copy of it. */
+  identity(): Promise<string>
+  /** Rate limiter that all nodes on the database share. Undefined if the database has none. */
+  readonly rateLimiter?: RateLimiter | undefined
+  /** Called when the service closes: a change that still waits for the database then fails in time for the close. */
+  stopWaiting(): void
+  close(): Promise<void>
+}
+
+export const createStore = ({ database, pages, identity, rateLimiter, stopWaiting, close }: StoreParts) => ({
   ...createAccountStore(database),
   ...createKeyStore(database),
   ...createUserStore(database),
@@ -27,12 +39,15 @@ export const createStore = (database: Database, pages: Database = database) => (
   ...createFileRecords(database),
   ...createClaimStore(database),
   ...createLeaseStore(database),
+  /** Returns the id of this database. A copy of it, restored elsewhere, has another one. */
+  databaseId: async (): Promise<string> =>
+    `${(await database.get('SELECT database_id FROM format'))?.database_id}.${await identity()}`,
+  /** Writes to the database without changing anything. Rejects if a change would fail. */
+  checkWritable: async (): Promise<void> =>
+    void (await database.run('UPDATE format SET checked_at = checked_at + 1')),
+  rateLimiter,
+  stopWaiting,
+  close,
 })
 
-export type Store = ReturnType<typeof createStore> & {
-  /** Rate limiter that all nodes on the database share. Undefined if the database has none. */
-  readonly rateLimiter?: RateLimiter | undefined
-  /** Called when the service closes: a change that still waits for the database then fails in time for the close. */
-  stopWaiting(): void
-  close(): Promise<void>
-}
+export type Store = ReturnType<typeof createStore>

@@ -2,15 +2,7 @@
 import type { KeyRecord } from '../rules/key-checks.js'
 import type { KeyTerms } from '../rules/key-terms.js'
 import { keyOf, termColumns } from './rows.js'
-import {
-  checkSession,
-  type Database,
-  insert,
-  repeatable,
-  type SessionProof,
-  type Transaction,
-  update,
-} from './sql.js'
+import { checkSession, type Database, insert, type SessionProof, type Transaction, update } from './sql.js'
 
 export interface NewKey extends Partial<KeyTerms> {
   readonly accountId: number
@@ -48,26 +40,24 @@ const FIND_KEY = `
       keys.rate_window_ms, accounts.banned
     FROM keys JOIN accounts ON accounts.id = keys.account_id WHERE keys.hash = :hash`
 
-export function createKeyStore(database: Database) {
-  const { transaction, snapshot, get, run, dialect } = database
-
+export function createKeyStore({ transaction, repeatable, snapshot, get, run }: Database) {
   async function insertKey(tx: Transaction, { accountId, hash, prefix, nowMs, ...terms }: NewKey) {
     const row = { account_id: accountId, hash, prefix, created_at: nowMs, ...termColumns(terms) }
-    return Number((await tx.get(...insert('keys', row, { after: 'RETURNING id' })))?.id)
+    return Number((await tx.get(...insert('keys', row, 'RETURNING id')))?.id)
   }
 
   return {
     /** Returns the id. */
     addKey: ({ by, ...key }: NewKey): Promise<number> =>
       transaction(async (tx) => {
-        await checkSession(tx, dialect, by)
+        await checkSession(tx, by)
         return await insertKey(tx, key)
       }),
     /** Adds the key only if the store has no key. Returns whether the key was added. */
     addFirstKey: (key: NewKey): Promise<boolean> =>
       transaction(async (tx) => {
         // Nodes that start at the same time add the first key of the same account.
-        await tx.get(`SELECT id FROM accounts WHERE id = :id${dialect.lock()}`, { id: key.accountId })
+        await tx.get('SELECT id FROM accounts WHERE id = :id {lock}', { id: key.accountId })
         if ((await tx.get('SELECT id FROM keys LIMIT 1')) !== undefined) return false
         await insertKey(tx, key)
         return true
@@ -89,9 +79,9 @@ export function createKeyStore(database: Database) {
     },
     /** Sets every term that `changes` contains, even if its value is undefined. Returns false if the key does not exist. */
     changeKey: (id: number, changes: Partial<KeyTerms>, by?: SessionProof): Promise<boolean> =>
-      repeatable(database, async (tx) => {
-        await checkSession(tx, dialect, by)
-        const row = await tx.get(`${KEYS} WHERE keys.id = :id${dialect.lock('keys')}`, { id })
+      repeatable(async (tx) => {
+        await checkSession(tx, by)
+        const row = await tx.get(`${KEYS} WHERE keys.id = :id {lock OF keys}`, { id })
         if (row === undefined) return false
         await tx.run(...update('keys', id, termColumns({ ...keyOf<KeyDetails>(row), ...changes })))
         return true

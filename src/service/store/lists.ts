@@ -1,12 +1,11 @@
 /** The console's lists. Each function takes a bounded time, even for a large account. */
-import type { Kind } from '../../protocol/models.js'
 import type { LocalStatus } from '../../protocol/run-state.js'
 import { DAY_MS, dayOf } from '../rules/times.js'
 import { ENTRY_COLUMNS, type LedgerEntry, type LedgerEntryKind } from './accounts.js'
 import { KEYS, type KeyDetails } from './keys.js'
 import { keyOf, OUTPUT_COLUMNS, recordOf, STORED_RUN_COLUMNS, summaryOf } from './rows.js'
 import type { StoredRun } from './run.js'
-import { type Database, type Dialect, hasNul, type Row, type Values } from './sql.js'
+import type { Database, Row, Values } from './sql.js'
 
 export interface KeyName {
   readonly id: number
@@ -48,7 +47,6 @@ export interface RunFilter extends Page {
   /** Lists only runs with a larger sequence. */
   readonly after?: number | undefined
   readonly status?: LocalStatus | undefined
-  readonly kind?: Kind | undefined
   readonly model?: string | undefined
   /** Key id, or `console` for runs without a key. */
   readonly key?: number | 'console' | undefined
@@ -103,62 +101,54 @@ const LISTED_COLUMNS = `${STORED_RUN_COLUMNS}, runs.sequence, runs.key_id, promp
       (SELECT amount FROM credits WHERE credits.run_id = runs.id AND credits.kind = 'refund') AS refund`
 const JOIN_KEY = 'LEFT JOIN keys ON keys.id = runs.key_id'
 
-/** The rows of a list: conditions with the values that they name. A condition whose value is undefined is left out. */
-type Conditions = readonly (readonly [sql: string, value: Values[string]])[]
+/** `+ 0` keeps PostgreSQL's planner off the index of the account's runs until a new database has statistics. */
+const FIND_RUNS = `
+  SELECT ${LISTED_COLUMNS} FROM runs ${JOIN_KEY} WHERE runs.id {in :ids} AND runs.account_id + 0 = :accountId`
 
-interface Where {
-  readonly sql: string
-  readonly values: Values
-}
+const LIST_ENTRIES = `
+  SELECT ${ENTRY_COLUMNS}, keys.name AS key_name
+  FROM credits {index credits_of_account} JOIN accounts ON accounts.id = credits.account_id
+    LEFT JOIN keys ON keys.id = credits.key_id`
 
-function whereOf(conditions: Conditions): Where {
-  const given = conditions.filter(([, value]) => value !== undefined)
-  const named = given.map(([sql, value], at) => ({ sql: sql.replace('?', `:value${at}`), value, at }))
+const SPEND_PER_DAY = `
+  SELECT created_at / ${DAY_MS} * ${DAY_MS} AS day, CAST(-sum(amount) AS bigint) AS credits,
+    count(*) FILTER (WHERE amount < 0) AS runs
+  FROM credits WHERE account_id = :accountId AND kind <> 'added' AND created_at >= :fromMs
+  GROUP BY created_at / ${DAY_MS} ORDER BY day`
+
+/** Conditions, with the value of each `?`. One whose value is undefined is left out. */
+type Conditions = Readonly<Record<string, Values[string]>>
+
+function whereOf(conditions: Conditions): { readonly where: string; readonly values: Values } {
+  const given = Object.entries(conditions).filter(([, value]) => value !== undefined)
+  const named = given.map(([condition], at) => condition.replace('?', `:value${at}`))
   return {
-    sql: named.length === 0 ? '' : `WHERE ${named.map(({ sql }) => sql).join(' AND ')}`,
-    values: Object.fromEntries(named.map(({ at, value }) => [`value${at}`, value])),
+    where: named.length === 0 ? '' : `WHERE ${named.join(' AND ')}`,
+    values: Object.fromEntries(given.map(([, value], at) => [`value${at}`, value])),
   }
 }
 
-type Range = Partial<Pick<RunFilter, 'accountId' | 'before' | 'after'>>
+type Table = 'runs' | 'credits'
+type Range = Pick<RunFilter, 'accountId' | 'before' | 'after'>
 
-/** Conditions for the rows to scan: account and sequence. */
-const inRange = (
-  table: 'runs' | 'credits',
-  { accountId, before, after }: Range,
-  floor?: number,
-): Conditions => [
-  [`${table}.account_id = ?`, accountId],
-  [`${table}.sequence < ?`, before],
-  [`${table}.sequence > ?`, after],
-  [`${table}.sequence > ?`, floor],
-]
+/** The rows to scan. `floor`: the newest row that is not scanned. */
+const inRange = (table: Table, { accountId, before, after }: Range, floor = after): Conditions => ({
+  [`${table}.account_id = ?`]: accountId,
+  [`${table}.sequence < ?`]: before,
+  [`${table}.sequence > ?`]: floor && Math.max(floor, after ?? 0),
+})
 
-const runConditions = (filter: RunFilter, floor: number | undefined, { contains }: Dialect): Conditions => [
-  ...inRange('runs', filter, floor),
-  ['runs.status = ?', filter.status],
-  ['runs.kind = ?', filter.kind],
-  ['runs.model = ?', filter.model],
-  filter.key === 'console' ? ['runs.key_id IS NULL', null] : ['runs.key_id = ?', filter.key],
-  [contains('runs.prompt', '?'), filter.search],
-]
-
-const entryConditions = (filter: EntryFilter, floor: number | undefined): Conditions => [
-  ...inRange('credits', filter, floor),
-  ['credits.kind = ?', filter.kind],
-  ['credits.key_id = ?', filter.keyId],
-  ['credits.created_at >= ?', filter.fromMs],
-  ['credits.created_at < ?', filter.untilMs],
-]
-
-const isAny = (...values: readonly unknown[]) => values.some((value) => value !== undefined)
-
-/**
- * Returns the maximum number of runs to scan. Undefined without a filter, because the list then reads only the runs
- * that it shows.
- */
-const maxLookedAt = ({ status, kind, model, key, search }: RunFilter): number | undefined =>
-  search !== undefined ? MAX_SEARCHED : isAny(status, kind, model, key) ? MAX_FILTERED : undefined
+/** Finds the newest row that a page does not scan. `count`: maximum number of rows to scan; undefined: no limit. */
+async function floorOf({ get }: Database, table: Table, filter: Range, count: number | undefined) {
+  if (count === undefined) return undefined
+  const { where, values } = whereOf(inRange(table, filter))
+  const index = filter.accountId === undefined ? '' : `{index ${table}_of_account}`
+  const row = await get(
+    `SELECT sequence FROM ${table} ${index} ${where} ORDER BY sequence DESC LIMIT 1 OFFSET :count`,
+    { ...values, count },
+  )
+  return row && Number(row.sequence)
+}
 
 /** `floor`: sequence of the newest row that this page does not scan. Undefined if the page scans all older rows. */
 function pageOf<Item extends { readonly sequence: number }>(
@@ -171,12 +161,14 @@ function pageOf<Item extends { readonly sequence: number }>(
   return { items, next: floor === undefined ? undefined : floor + 1 }
 }
 
+const isAny = (...values: readonly unknown[]) => values.some((value) => value !== undefined)
+
 const keyNameOf = ({ key_id, key_name }: Row): KeyName | undefined =>
   key_id === null ? undefined : { id: Number(key_id), name: String(key_name) }
 
-async function runsOf({ all, dialect }: Database, rows: readonly Row[]): Promise<readonly ListedRun[]> {
+async function runsOf({ all }: Database, rows: readonly Row[]): Promise<readonly ListedRun[]> {
   const ids = rows.filter(({ status }) => status === 'succeeded').map(({ id }) => String(id))
-  const list = `SELECT ${OUTPUT_COLUMNS} FROM outputs WHERE run_id ${dialect.inList(':ids')} ORDER BY run_id, position`
+  const list = `SELECT ${OUTPUT_COLUMNS} FROM outputs WHERE run_id {in :ids} ORDER BY run_id, position`
   const outputs = ids.length === 0 ? [] : await all(list, { ids })
   return rows.map(({ key_id, key_name, files, refund, ...row }) => {
     const own = outputs.filter(({ run_id }) => run_id === row.id)
@@ -189,27 +181,8 @@ async function runsOf({ all, dialect }: Database, rows: readonly Row[]): Promise
   })
 }
 
-/** Finds the newest row that a page does not scan. `count`: maximum number of rows to scan. */
-async function floorOf(
-  { get, dialect }: Database,
-  table: 'runs' | 'credits',
-  filter: Range,
-  count: number | undefined,
-) {
-  if (count === undefined) return undefined
-  const { sql, values } = whereOf(inRange(table, filter))
-  const row = await get(
-    `SELECT sequence FROM ${table}${filter.accountId === undefined ? '' : dialect.index(`${table}_of_account`)} ${sql}
-     ORDER BY sequence DESC LIMIT 1 OFFSET :count`,
-    { ...values, count },
-  )
-  return row && Number(row.sequence)
-}
-
 export function createListStore(database: Database) {
-  const { get, all, dialect } = database
-  const { index, inList } = dialect
-
+  const { get, all } = database
   return {
     async findAccount(
       id: number,
@@ -219,26 +192,29 @@ export function createListStore(database: Database) {
     },
     /** Newest first. */
     async listRuns(filter: RunFilter): Promise<FoundRuns> {
-      const { model = '', search = '', limit } = filter
-      if (hasNul(model, search)) return { runs: [], next: undefined }
-      const floor = await floorOf(database, 'runs', filter, maxLookedAt(filter))
-      const { sql, values } = whereOf(runConditions(filter, floor, dialect))
+      const { accountId, status, model, key, search, limit } = filter
+      // Without a filter, the list reads only the runs that it shows.
+      const maxFiltered = isAny(status, model, key) ? MAX_FILTERED : undefined
+      const floor = await floorOf(database, 'runs', filter, search === undefined ? maxFiltered : MAX_SEARCHED)
+      const { where, values } = whereOf({
+        ...inRange('runs', filter, floor),
+        'runs.status = ?': status,
+        'runs.model = ?': model,
+        ...(key === 'console' ? { 'runs.key_id IS NULL': null } : { 'runs.key_id = ?': key }),
+        '{position}(lower(runs.prompt {ascii}), lower(? {ascii})) > 0': search,
+      })
+      const index = accountId === undefined ? '' : '{index runs_of_account}'
       // Reads one more run to find out whether another page follows.
       const found = await all(
-        `SELECT ${LISTED_COLUMNS} FROM runs${filter.accountId === undefined ? '' : index('runs_of_account')} ${JOIN_KEY}
-         ${sql} ORDER BY runs.sequence DESC LIMIT :rows`,
+        `SELECT ${LISTED_COLUMNS} FROM runs ${index} ${JOIN_KEY} ${where} ORDER BY runs.sequence DESC LIMIT :rows`,
         { ...values, rows: limit + 1 },
       )
       const { items: runs, next } = pageOf(await runsOf(database, found), limit, floor)
       return { runs, next }
     },
     /** Returns the runs in any order. Omits runs of other accounts. */
-    async findRuns(ids: readonly string[], accountId: number): Promise<readonly ListedRun[]> {
-      // `+ 0` keeps PostgreSQL's planner off the index of the account's runs until a new database has statistics.
-      const find = `SELECT ${LISTED_COLUMNS} FROM runs ${JOIN_KEY}
-        WHERE runs.id ${inList(':ids')} AND runs.account_id + 0 = :accountId`
-      return await runsOf(database, await all(find, { ids: ids.filter((id) => !hasNul(id)), accountId }))
-    },
+    findRuns: async (ids: readonly string[], accountId: number): Promise<readonly ListedRun[]> =>
+      runsOf(database, await all(FIND_RUNS, { ids, accountId })),
     /** Newest first. */
     async listAccountKeys({ accountId, before = Number.MAX_SAFE_INTEGER, limit }: AccountPage) {
       const list = `${KEYS} WHERE keys.account_id = :accountId AND keys.id < :before ORDER BY keys.id DESC LIMIT :limit`
@@ -254,15 +230,15 @@ export function createListStore(database: Database) {
       const { limit, kind, keyId, fromMs, untilMs } = filter
       const count = isAny(kind, keyId, fromMs, untilMs) ? MAX_FILTERED : undefined
       const floor = await floorOf(database, 'credits', filter, count)
-      const { sql, values } = whereOf(entryConditions(filter, floor))
-      const found = await all(
-        `SELECT ${ENTRY_COLUMNS}, keys.name AS key_name
-         FROM credits${index('credits_of_account')} JOIN accounts ON accounts.id = credits.account_id
-           LEFT JOIN keys ON keys.id = credits.key_id
-         ${sql} ORDER BY credits.sequence DESC LIMIT :rows`,
-        { ...values, rows: limit + 1 },
-      )
-      const listed = found.map(({ key_name, ...row }) => ({
+      const { where, values } = whereOf({
+        ...inRange('credits', filter, floor),
+        'credits.kind = ?': kind,
+        'credits.key_id = ?': keyId,
+        'credits.created_at >= ?': fromMs,
+        'credits.created_at < ?': untilMs,
+      })
+      const list = `${LIST_ENTRIES} ${where} ORDER BY credits.sequence DESC LIMIT :rows`
+      const listed = (await all(list, { ...values, rows: limit + 1 })).map(({ key_name, ...row }) => ({
         ...recordOf<LedgerEntry>(row),
         key: keyNameOf({ key_name, key_id: row.key_id }),
       }))
@@ -271,13 +247,7 @@ export function createListStore(database: Database) {
     },
     /** Oldest day first. Omits days without entries. */
     async spendPerDay(accountId: number, fromMs: number): Promise<readonly DaySpend[]> {
-      const rows = await all(
-        `SELECT created_at / ${DAY_MS} * ${DAY_MS} AS day, CAST(-sum(amount) AS bigint) AS credits,
-           count(*) FILTER (WHERE amount < 0) AS runs
-         FROM credits WHERE account_id = :accountId AND kind <> 'added' AND created_at >= :fromMs
-         GROUP BY created_at / ${DAY_MS} ORDER BY day`,
-        { accountId, fromMs },
-      )
+      const rows = await all(SPEND_PER_DAY, { accountId, fromMs })
       return rows.map((row) => ({ ...recordOf<DaySpend>(row), day: dayOf(Number(row.day)) }))
     },
   }

@@ -63,20 +63,17 @@ const CORRUPT_INPUT: RunFailure = {
 /** Maximum number of prompt characters in the column `prompt`. A search covers only these. */
 const MAX_PROMPT_CHARACTERS = 1_000
 
-/** Removes NUL and unpaired surrogates, which neither PostgreSQL nor the SQLite driver can store. */
-const storable = (text: string): string => text.replace(/\0|\p{Surrogate}/gu, '')
-
 /** Returns the first characters of the prompt. Null if the prompt is not a string. */
-export const promptOf = ({ prompt }: ModelInput): string | null =>
+const promptOf = ({ prompt }: ModelInput): string | null =>
   typeof prompt === 'string'
-    ? [...storable(prompt.slice(0, 4 * MAX_PROMPT_CHARACTERS))].slice(0, MAX_PROMPT_CHARACTERS).join('')
+    ? [...prompt.slice(0, 4 * MAX_PROMPT_CHARACTERS)].slice(0, MAX_PROMPT_CHARACTERS).join('')
     : null
 
 /** Longer than any real aspect ratio. Needed because a model may accept any text. */
 const MAX_RATIO_CHARACTERS = 100
 
-export const aspectRatioOf = ({ aspect_ratio }: ModelInput): string | null =>
-  typeof aspect_ratio === 'string' ? storable(aspect_ratio.slice(0, MAX_RATIO_CHARACTERS)) : null
+const aspectRatioOf = ({ aspect_ratio }: ModelInput): string | null =>
+  typeof aspect_ratio === 'string' ? aspect_ratio.slice(0, MAX_RATIO_CHARACTERS) : null
 
 /** The columns of a new run, without its input. */
 export const newRunColumns = (run: NewRun) => ({

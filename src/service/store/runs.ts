@@ -39,32 +39,66 @@ import {
 import {
   checkSession,
   type Database,
-  type Dialect,
-  hasNul,
   insert,
   type Row,
-  repeatable,
   type SessionProof,
   type Transaction,
-  type Values,
+  update,
 } from './sql.js'
 
 /** The run with this claim. */
 export const MINE = 'id = :id AND owner = :owner AND attempt = :attempt'
 export const mine = ({ id, owner, attempt }: ClaimedRun) => ({ id, owner, attempt })
 
-/** A run that comes back goes to the head of the queue of its model: its own turn may be far from the others. */
-export const backInQueue = ({ index }: Dialect): string => `
-      status = 'queued', owner = '', started_at = NULL, lease_until = 0, turn = coalesce((
-        SELECT min(head.turn) FROM runs AS head${index('runs_turn')}
-        WHERE head.status = 'queued' AND head.model = runs.model), 0)`
-
-/** Maximum number of runs whose files one call marks. */
-export const MAX_EXPIRED = 100
+/**
+ * A run that comes back goes to the head of the queue of its model: its own turn may be far from the others. Its files, which
+ * may have been removed when it had ended, are kept again.
+ */
+export const BACK_IN_QUEUE = `
+  status = 'queued', owner = '', started_at = NULL, lease_until = 0, files = 'kept', turn = coalesce((
+    SELECT min(head.turn) FROM runs AS head {index runs_turn}
+    WHERE head.status = 'queued' AND head.model = runs.model), 0)`
 
 const CREATED_BEFORE = `
-    SELECT id, request FROM runs
-    WHERE account_id = :accountId AND idempotency_key = :key AND created_at > :sinceMs ORDER BY sequence DESC LIMIT 1`
+  SELECT id, request FROM runs
+  WHERE account_id = :accountId AND idempotency_key = :key AND created_at > :sinceMs ORDER BY sequence DESC LIMIT 1`
+
+/** Locks the account, and an update of it waits until the run is charged. */
+const LOCK_ACCOUNT = `
+  SELECT 0 AS spent, NULL AS spend_limit, 0 AS used, NULL AS quota, false AS disabled, NULL AS expires_at, balance, banned
+  FROM accounts WHERE id = :accountId {lock}`
+
+/** The same for the account and then its key. */
+const LOCK_KEY = `
+  SELECT keys.spent, keys.spend_limit, keys.used, keys.quota, keys.disabled, keys.expires_at, accounts.balance, accounts.banned
+  FROM accounts JOIN keys ON keys.account_id = accounts.id WHERE accounts.id = :accountId AND keys.id = :keyId {lock}`
+
+/**
+ * Fair queueing: behind the last queued run of the account, else level with the head of the queue. The account is locked, so
+ * nobody else numbers its runs.
+ */
+const TURN = `coalesce(
+  (SELECT max(turn) + 1 FROM runs {index runs_queued}
+   WHERE status = 'queued' AND model = :model AND account_id = :account_id),
+  (SELECT min(turn) FROM runs {index runs_turn} WHERE status = 'queued' AND model = :model), 0)`
+
+const LOCK_RUN = `
+  SELECT id, account_id, key_id, price, status, stopping, failure, job FROM runs WHERE id = :id {lock}`
+
+/** The job of a run that has ended is read for its cost. An account that pays a price is not told what its run cost. */
+const FIND_RUN = `
+  SELECT ${RUN_COLUMNS}, CASE WHEN price = 0 AND finished_at IS NOT NULL THEN job END AS job
+  FROM runs WHERE id = :id AND account_id + 0 = :accountId`
+
+/** Maximum number of runs whose files one call marks. */
+const MAX_EXPIRED = 100
+const EXPIRE_FILES = `
+  UPDATE runs SET files = 'removing'
+  WHERE sequence IN (
+    SELECT sequence FROM runs {index runs_with_files}
+    WHERE finished_at IS NOT NULL AND files <> 'removed' AND finished_at < :beforeMs
+    ORDER BY finished_at LIMIT ${MAX_EXPIRED})
+  RETURNING id`
 
 const repeatedRun = (before: Row | undefined, idempotency: Idempotency | undefined): AddedRun | undefined =>
   before && (before.request === idempotency?.request ? { id: String(before.id) } : { refused: 'key_reused' })
@@ -76,20 +110,7 @@ const moveSpend = (tx: Transaction, keyId: number, price: number, used: number) 
     used,
   })
 
-const explain = (tx: Transaction, id: string, failure: RunFailure, more: Values = {}) => {
-  const columns = { failure: JSON.stringify(failure), ...more }
-  const set = Object.keys(columns).map((name) => `${name} = :${name}`)
-  return tx.run(`UPDATE runs SET ${set} WHERE id = :id`, { ...columns, id })
-}
-
-/** The job of a run that has ended. An account that pays a price is not told what its run cost. */
-const JOB_OF_FREE = 'CASE WHEN price = 0 AND finished_at IS NOT NULL THEN job END'
-
-const keepJob = (tx: Transaction, id: string, job: string | null, key: string | null) =>
-  tx.run('UPDATE runs SET job = :job, job_key = :key WHERE id = :id', { id, job, key })
-
-export function createRunStore(database: Database) {
-  const { get, all, dialect } = database
+export function createRunStore({ repeatable, get, all }: Database) {
   return {
     /**
      * Adds the run, charges its price and counts it against its key, atomically. `check` receives the current state of
@@ -101,9 +122,9 @@ export function createRunStore(database: Database) {
       run: NewRun,
       check = (account: AccountState) => checkBudget(account, run.price, run.createdAtMs),
     ): Promise<AddedRun> =>
-      repeatable(database, async (tx) => {
-        await checkSession(tx, dialect, run.by)
-        return await addRun(tx, dialect, run, check)
+      repeatable(async (tx) => {
+        await checkSession(tx, run.by)
+        return await addRun(tx, run, check)
       }),
     /** Returns the run that this same request has created, or the refusal if another request has used its key. */
     async findCreated(accountId: number, idempotency: Idempotency): Promise<AddedRun | undefined> {
@@ -111,17 +132,14 @@ export function createRunStore(database: Database) {
       return repeatedRun(await get(CREATED_BEFORE, { accountId, key, sinceMs }), idempotency)
     },
     async findRun(id: string, accountId: number): Promise<StoredRun | undefined> {
-      if (hasNul(id)) return undefined
-      // `+ 0` keeps PostgreSQL's planner off the index of the account's runs until a new database has statistics.
-      const find = `SELECT ${RUN_COLUMNS}, ${JOB_OF_FREE} AS job FROM runs WHERE id = :id AND account_id + 0 = :accountId`
+      const row = await get(FIND_RUN, { id, accountId })
       const outputs = `SELECT ${OUTPUT_COLUMNS} FROM outputs WHERE run_id = :id ORDER BY position`
-      const row = await get(find, { id, accountId })
       return row && runOf(row, row.status === 'succeeded' ? await all(outputs, { id }) : [])
     },
     async findOutput(token: string, name: string): Promise<StoredOutput | undefined> {
       const find = `
         SELECT token, name, content_type, bytes, sha256 FROM outputs WHERE token = :token AND name = :name`
-      const row = hasNul(token, name) ? undefined : await get(find, { token, name })
+      const row = await get(find, { token, name })
       return row && recordOf(row)
     },
     /**
@@ -129,36 +147,32 @@ export function createRunStore(database: Database) {
      * for it; the job of a canceled run is then canceled. A repeat of the same decision changes nothing.
      */
     decideUnknown: (id: string, decision: UnknownDecision): Promise<DecidedRun> =>
-      repeatable(database, async (tx) => {
-        const row = hasNul(id) ? undefined : await lockRun(tx, dialect, id)
-        return row === undefined ? 'missing' : await decideUnknown(tx, dialect, row, decision)
+      repeatable(async (tx) => {
+        const row = await tx.get(LOCK_RUN, { id })
+        return row === undefined ? 'missing' : await decideUnknown(tx, row, decision)
       }),
     /**
      * Cancels a run, and refunds it if it is queued. A run in processing is canceled at once, and then stopped and settled by
      * a worker. A run that has ended stays as it is. Returns undefined if the account, or any without `accountId`, has no
      * such run.
      */
-    cancelRun: async (
+    cancelRun: (
       id: string,
       nowMs: number,
       accountId?: number,
       by?: SessionProof,
     ): Promise<CanceledRun | undefined> =>
-      hasNul(id)
-        ? undefined
-        : await repeatable(database, async (tx) => {
-            await checkSession(tx, dialect, by)
-            const row = await lockRun(tx, dialect, id)
-            const isOfAccount = accountId === undefined || accountId === Number(row?.account_id)
-            return row && isOfAccount ? await cancelRun(tx, row, nowMs) : undefined
-          }),
+      repeatable(async (tx) => {
+        await checkSession(tx, by)
+        const row = await tx.get(LOCK_RUN, { id })
+        const isOfAccount = accountId === undefined || accountId === Number(row?.account_id)
+        return row && isOfAccount ? await cancelRun(tx, row, nowMs) : undefined
+      }),
   }
 }
 
 /** What a worker stores about the runs that it has claimed. */
-export function createAttemptStore(database: Database) {
-  const { all, run, dialect } = database
-  const { inList, lock, index, now } = dialect
+export function createAttemptStore({ repeatable, all, run }: Database) {
   return {
     /**
      * Stores the job of the run, in place of an earlier one. Returns false if the change is refused. A job is true whoever has
@@ -178,12 +192,12 @@ export function createAttemptStore(database: Database) {
       )) > 0,
     /** A repeat with the same outputs returns true again. */
     finishRun: (claimed: ClaimedRun, outputs: readonly StoredOutput[]): Promise<boolean> =>
-      repeatable(database, async (tx) => {
+      repeatable(async (tx) => {
         const finish = `
           UPDATE runs SET status = 'succeeded', finished_at = :nowMs WHERE ${MINE} AND status = 'processing'`
         if ((await tx.run(finish, { ...mine(claimed), nowMs: claimed.nowMs })) === 0) {
           // Each render has its own token: these outputs are there only if an earlier call was committed.
-          const find = `SELECT 1 FROM outputs WHERE run_id = :id AND token ${inList(':tokens')}`
+          const find = 'SELECT 1 FROM outputs WHERE run_id = :id AND token {in :tokens}'
           const tokens = outputs.map(({ token }) => token)
           return (await tx.get(find, { id: claimed.id, tokens })) !== undefined
         }
@@ -198,17 +212,15 @@ export function createAttemptStore(database: Database) {
      * is refused.
      */
     failRun: (claimed: ClaimedRun, failure: RunFailure): Promise<FailedRuns | undefined> =>
-      repeatable(database, async (tx) => {
-        const lockMine = `
-          SELECT id, account_id, key_id, price, job FROM runs WHERE ${MINE} AND status = 'processing'${lock()}`
-        const row = await tx.get(lockMine, mine(claimed))
+      repeatable(async (tx) => {
+        const row = await lockMine(tx, claimed)
         return row && (await failRuns(tx, [row], failure, claimed.nowMs))
       }),
     /** Finds the canceled runs that must be stopped: the runs of this worker, and those whose lease ran out. */
     findStopping: async (worker: string): Promise<readonly StoppingRun[]> => {
       const find = `
-        SELECT id, model, owner, job, finished_at AS canceled_at, ${DOCUMENT} FROM runs${index('runs_stopping')}
-        WHERE stopping AND (owner = :worker OR lease_until <= ${now})`
+        SELECT id, model, owner, job, finished_at AS canceled_at, ${DOCUMENT} FROM runs {index runs_stopping}
+        WHERE stopping AND (owner = :worker OR lease_until <= {now})`
       return (await all(find, { worker })).map(({ job, ...row }) => ({
         ...recordOf<StoppingRun>(row),
         stored: jobOf(job),
@@ -224,106 +236,73 @@ export function createAttemptStore(database: Database) {
       nowMs: number,
       stored?: StoredJob | undefined,
     ): Promise<FailedRuns | undefined> =>
-      repeatable(database, async (tx) => {
-        const row = await lockRun(tx, dialect, id)
+      repeatable(async (tx) => {
+        const row = await tx.get(LOCK_RUN, { id })
         // A worker that still renders the run may have sent it in between.
         if (!row?.stopping || JSON.stringify(jobOf(row.job)) !== JSON.stringify(stored)) return undefined
-        if (end === 'resumed')
+        if (end === 'resumed') await requeue(tx, id)
+        else
           await tx.run(
-            `UPDATE runs SET ${backInQueue(dialect)}, stopping = false, finished_at = NULL, failure = NULL WHERE id = :id`,
-            { id },
+            ...update('runs', id, { ...failureColumn(canceled(end, Number(row.price))), stopping: false }),
           )
-        else await explain(tx, id, canceled(end, Number(row.price)), { stopping: false })
         return { runs: 1, refunded: end === 'refunded' ? await refundRun(tx, row, nowMs) : 0 }
       }),
   }
 }
 
-/** The files of ended runs, and the database itself. */
-export function createFileRecords(database: Database) {
-  const { get, all, run, dialect } = database
-  const { inList, index } = dialect
-  const expirable = `finished_at IS NOT NULL AND files <> 'removed'`
-  return {
-    /**
-     * Marks runs that ended before `beforeMs` as having no files, and returns their ids, at most `MAX_EXPIRED`. Returns them
-     * again until `filesRemoved`.
-     */
-    expireFiles: async (beforeMs: number): Promise<readonly string[]> => {
-      const expire = `
-        UPDATE runs SET files = 'removing'
-        WHERE sequence IN (
-          SELECT sequence FROM runs${index('runs_with_files')}
-          WHERE ${expirable} AND finished_at < :beforeMs ORDER BY finished_at LIMIT ${MAX_EXPIRED})
-        RETURNING id`
-      return (await all(expire, { beforeMs })).map(({ id }) => String(id))
-    },
-    filesRemoved: async (ids: readonly string[]): Promise<void> =>
-      void (await run(`UPDATE runs SET files = 'removed' WHERE id ${inList(':ids')}`, { ids })),
-    /** Returns the id of this database. A copy of it, restored elsewhere, has another one. */
-    databaseId: async (): Promise<string> =>
-      String((await get('SELECT database_id FROM format'))?.database_id),
-    /** Writes to the database without changing anything. Rejects if a change would fail. */
-    checkWritable: async (): Promise<void> =>
-      void (await run('UPDATE format SET checked_at = checked_at + 1')),
-  }
-}
+/** The files of ended runs. */
+export const createFileRecords = ({ all, run }: Database) => ({
+  /**
+   * Marks runs that ended before `beforeMs` as having no files, and returns their ids, at most `MAX_EXPIRED`. Returns them
+   * again until `filesRemoved`.
+   */
+  expireFiles: async (beforeMs: number): Promise<readonly string[]> =>
+    (await all(EXPIRE_FILES, { beforeMs })).map(({ id }) => String(id)),
+  filesRemoved: async (ids: readonly string[]): Promise<void> =>
+    void (await run(`UPDATE runs SET files = 'removed' WHERE id {in :ids} AND files = 'removing'`, { ids })),
+})
 
-const lockRun = (tx: Transaction, { lock }: Dialect, id: string) =>
+/** Locks the run of a claim that is still processing. */
+export const lockMine = (tx: Transaction, claimed: ClaimedRun): Promise<Row | undefined> =>
   tx.get(
-    `SELECT id, account_id, key_id, price, status, stopping, failure, job FROM runs WHERE id = :id${lock()}`,
+    `SELECT id, account_id, key_id, price, crashes, job FROM runs WHERE ${MINE} AND status = 'processing' {lock}`,
+    mine(claimed),
+  )
+
+const failureColumn = (failure: RunFailure) => ({ failure: JSON.stringify(failure) })
+
+/** Returns an ended run to the queue, where its job is followed. */
+const requeue = (tx: Transaction, id: string) =>
+  tx.run(
+    `UPDATE runs SET ${BACK_IN_QUEUE}, stopping = false, finished_at = NULL, failure = NULL WHERE id = :id`,
     { id },
   )
 
 async function addRun(
   tx: Transaction,
-  { lock, index }: Dialect,
   run: NewRun,
   check: (account: AccountState) => void,
 ): Promise<AddedRun> {
   const { id, accountId, keyId, price, carried, idempotency, createdAtMs } = run
-  // Locks the account and then its key, until the run is charged.
-  const state =
-    keyId === undefined
-      ? `SELECT 0 AS spent, NULL AS spend_limit, 0 AS used, NULL AS quota, false AS disabled, NULL AS expires_at, balance, banned
-         FROM accounts WHERE id = :accountId${lock()}`
-      : `SELECT keys.spent, keys.spend_limit, keys.used, keys.quota, keys.disabled, keys.expires_at, accounts.balance,
-           accounts.banned
-         FROM accounts JOIN keys ON keys.account_id = accounts.id
-         WHERE accounts.id = :accountId AND keys.id = :keyId${lock()}`
   // Sends the statements at once. The first one locks the account, so a commit in progress has ended before the others
   // look for its runs.
   const [account, existing, before] = await Promise.all([
-    tx.get(state, { accountId, keyId }),
+    tx.get(keyId === undefined ? LOCK_ACCOUNT : LOCK_KEY, { accountId, keyId }),
     tx.mayHaveCommitted ? tx.get('SELECT id FROM runs WHERE id = :id', { id }) : undefined,
     idempotency && tx.get(CREATED_BEFORE, { accountId, key: idempotency.key, sinceMs: idempotency.sinceMs }),
   ])
   if (existing !== undefined) return { id }
   const repeated = repeatedRun(before, idempotency)
   if (repeated !== undefined) return repeated
-  if (account === undefined)
-    throw new Error(
-      keyId === undefined ? `Account ${accountId} does not exist.` : `Key ${keyId} does not exist.`,
-    )
+  if (account === undefined) throw new Error(`Account ${accountId} or its key ${keyId} does not exist.`)
   if (keyId !== undefined || price > 0) check(recordOf(account))
   if (run.onlyCheck) return { isAcceptable: true }
-  // Fair queueing: behind the last queued run of the account, else level with the head of the queue. The account is locked,
-  // so nobody else numbers its runs.
-  const turn = `coalesce(
-      (SELECT max(turn) + 1 FROM runs${index('runs_queued')} WHERE status = 'queued' AND model = :model AND account_id = :account_id),
-      (SELECT min(turn) FROM runs${index('runs_turn')} WHERE status = 'queued' AND model = :model), 0)`
   const columns = { ...newRunColumns(run), status: 'queued', input: writeJson(run.input) }
+  const document = carried && { hash: carried.hash, document: carried.json }
   const charge = { run_id: id, key_id: keyId, created_at: createdAtMs }
   await Promise.all([
-    carried &&
-      tx.run(
-        ...insert(
-          'documents',
-          { hash: carried.hash, document: carried.json },
-          { after: 'ON CONFLICT DO NOTHING' },
-        ),
-      ),
-    tx.run(...insert('runs', columns, { more: { turn } })),
+    document && tx.run(...insert('documents', document, 'ON CONFLICT DO NOTHING')),
+    tx.run(...insert('runs', columns, '', { turn: TURN })),
     keyId !== undefined && moveSpend(tx, keyId, price, 1),
     price > 0 && moveBalance(tx, accountId, { kind: 'charge', amount: -price, ...charge }),
   ])
@@ -332,13 +311,13 @@ async function addRun(
 
 async function cancelRun(tx: Transaction, row: Row, nowMs: number): Promise<CanceledRun> {
   const accountId = Number(row.account_id)
-  // A queued run can have a job that an earlier attempt left to its followers.
-  const isQueued = row.status === 'queued' && !hasJob(row.job)
   if (row.status !== 'queued' && row.status !== 'processing')
     return { accountId, isCanceled: false, refunded: 0 }
+  // A queued run can have a job that an earlier attempt left to its followers.
+  const isQueued = row.status === 'queued' && !hasJob(row.job)
   const failure = canceled(isQueued ? 'refunded' : 'undecided', Number(row.price))
   const end = { status: 'canceled', finished_at: nowMs, stopping: !isQueued }
-  await explain(tx, String(row.id), failure, end)
+  await tx.run(...update('runs', String(row.id), { ...failureColumn(failure), ...end }))
   return { accountId, isCanceled: true, refunded: isQueued ? await refundRun(tx, row, nowMs) : 0 }
 }
 
@@ -355,7 +334,6 @@ export async function failRuns(
   let refunded = 0
   // Locks accounts before keys, as `addRun` does, and accounts in their order.
   for (const row of rows.toSorted((one, other) => Number(one.account_id) - Number(other.account_id))) {
-    const id = String(row.id)
     const { intent, handle, end, isNamed = false } = jobOf(row.job) ?? {}
     // Also a paid job that the provider has not ended.
     const mayContinue = handle !== undefined && handle.place?.costs !== false && end !== 'over'
@@ -363,15 +341,16 @@ export async function failRuns(
     const cause = isInFlight ? unknown(failure.message) : failure
     const isRefunded = cause.code !== OUTCOME_UNKNOWN
     const recorded = Number(row.price) > 0 ? withRefund(cause, isRefunded ? 'refunded' : 'kept') : cause
+    const columns = { ...failureColumn(recorded), status: 'failed', finished_at: nowMs }
+    // Without a job that an operator has named, and that did not end well.
     const before: StoredJob = intent === undefined ? {} : { intent }
-    await Promise.all([
-      explain(tx, id, recorded, { status: 'failed', finished_at: nowMs }),
-      isNamed && keepJob(tx, id, JSON.stringify(before), jobKeyOf(before)),
-    ])
+    await tx.run(...update('runs', String(row.id), { ...columns, ...(isNamed && jobColumns(before)) }))
     if (isRefunded) refunded += await refundRun(tx, row, nowMs)
   }
   return { runs: rows.length, refunded }
 }
+
+const jobColumns = (job: StoredJob) => ({ job: JSON.stringify(job), job_key: jobKeyOf(job) })
 
 const unknown = (reason: string): RunFailure => ({
   code: OUTCOME_UNKNOWN,
@@ -380,60 +359,45 @@ const unknown = (reason: string): RunFailure => ({
 
 /** Gives back the price of a run that the transaction has locked, and returns it. */
 async function refundRun(tx: Transaction, row: Row, nowMs: number): Promise<number> {
+  const { id, account_id, key_id } = row
   const price = Number(row.price)
   if (price === 0) return 0
-  const keyId = row.key_id === null ? undefined : Number(row.key_id)
+  const entry = { kind: 'refund', amount: price, run_id: String(id), created_at: nowMs } as const
   await Promise.all([
-    moveBalance(tx, Number(row.account_id), {
-      kind: 'refund',
-      amount: price,
-      run_id: String(row.id),
-      key_id: keyId,
-      created_at: nowMs,
-    }),
-    keyId !== undefined && moveSpend(tx, keyId, -price, 0),
+    moveBalance(tx, Number(account_id), { ...entry, key_id: key_id as number | null }),
+    key_id !== null && moveSpend(tx, Number(key_id), -price, 0),
   ])
   return price
 }
 
 async function decideUnknown(
   tx: Transaction,
-  dialect: Dialect,
   row: Row,
   { adopt, nowMs }: UnknownDecision,
 ): Promise<DecidedRun> {
   const id = String(row.id)
   const stored = jobOf(row.job)
-  const named = adopt && {
-    ...(stored?.intent && { intent: stored.intent }),
-    ...adopt,
-    isNamed: true as const,
-  }
-  const isFollowed = adopt !== undefined && stored?.handle?.id === adopt.handle?.id
   const failure = failureOf(row.failure)
   const refund = `SELECT 1 FROM credits WHERE run_id = :id AND kind = 'refund'`
   const isRefunded = failure?.code === REFUNDED || (await tx.get(refund, { id })) !== undefined
-  if (isRefunded) return named === undefined ? 'done' : 'other'
+  if (isRefunded) return adopt === undefined ? 'done' : 'other'
   const isEnded = (row.status === 'failed' || row.status === 'canceled') && !row.stopping
+  const isFollowed = adopt !== undefined && stored?.handle?.id === adopt.handle?.id
   if (!isEnded) return isFollowed ? 'done' : 'other'
   if (failure?.code !== OUTCOME_UNKNOWN) return 'other'
-  if (named === undefined) {
+  if (adopt === undefined) {
     await refundRun(tx, row, nowMs)
     const decided = { code: REFUNDED, message: failure.message }
-    await explain(tx, id, Number(row.price) > 0 ? withRefund(decided, 'refunded') : decided)
-    // A job that is found later may be that of another run.
-    await keepJob(tx, id, row.job as string | null, null)
+    const recorded = Number(row.price) > 0 ? withRefund(decided, 'refunded') : decided
+    // Without the key: a job that is found later may be that of another run.
+    await tx.run(...update('runs', id, { ...failureColumn(recorded), job_key: null }))
     return 'done'
   }
-  const key = jobKeyOf(named)
-  const ofOthers = `SELECT job FROM runs WHERE job_key ${dialect.inList(':keys')} AND id <> :id`
-  if ((await tx.get(ofOthers, { keys: [`${key}`], id })) !== undefined) return 'taken'
-  await keepJob(tx, id, JSON.stringify(named), key)
-  if (row.status === 'failed')
-    await tx.run(
-      `UPDATE runs SET ${backInQueue(dialect)}, finished_at = NULL, failure = NULL WHERE id = :id`,
-      { id },
-    )
-  else await explain(tx, id, canceled('undecided'), { stopping: true, finished_at: nowMs })
+  const named = jobColumns({ ...(stored?.intent && { intent: stored.intent }), ...adopt, isNamed: true })
+  const ofOthers = 'SELECT 1 FROM runs WHERE job_key = :key AND id <> :id'
+  if ((await tx.get(ofOthers, { key: named.job_key, id })) !== undefined) return 'taken'
+  const stopping = { ...failureColumn(canceled('undecided')), stopping: true, finished_at: nowMs }
+  await tx.run(...update('runs', id, { ...named, ...(row.status === 'canceled' && stopping) }))
+  if (row.status === 'failed') await requeue(tx, id)
   return 'done'
 }

@@ -4,17 +4,7 @@
  */
 import { Refusal } from '../rules/refusal.js'
 import { recordOf } from './rows.js'
-import {
-  checkSession,
-  type Database,
-  type Dialect,
-  hasNul,
-  insert,
-  type Row,
-  repeatable,
-  type SessionProof,
-  type Transaction,
-} from './sql.js'
+import { checkSession, type Database, insert, type Row, type SessionProof, type Transaction } from './sql.js'
 
 export interface UserRecord {
   readonly id: number
@@ -105,28 +95,31 @@ const findUserById = async (tx: Transaction, id: number): Promise<UserRecord | u
 
 async function addToken(
   tx: Transaction,
-  { lockFree }: Dialect,
   kind: 'session' | 'link',
   { hash, userId, nowMs, expiresAtMs, ...from }: NewToken & Partial<NewSession>,
 ): Promise<void> {
   await tx.run(
     `DELETE FROM tokens WHERE id IN (
-      SELECT id FROM tokens WHERE expires_at <= :nowMs ORDER BY expires_at LIMIT ${MAX_EXPIRED}${lockFree})`,
+      SELECT id FROM tokens WHERE expires_at <= :nowMs ORDER BY expires_at LIMIT ${MAX_EXPIRED} {lock_free})`,
     { nowMs },
   )
   // The user was removed before.
   if ((await findUserById(tx, userId)) === undefined) return
   const row = {
-    ...{ user_id: userId, kind, hash, created_at: nowMs, used_at: nowMs, expires_at: expiresAtMs },
+    user_id: userId,
+    kind,
+    hash,
+    created_at: nowMs,
+    used_at: nowMs,
+    expires_at: expiresAtMs,
     from_link: from.fromLink ?? false,
     address: from.address,
     user_agent: from.userAgent,
   }
-  await tx.run(...insert('tokens', row, { after: 'ON CONFLICT (kind, hash) DO NOTHING' }))
+  await tx.run(...insert('tokens', row, 'ON CONFLICT (kind, hash) DO NOTHING'))
 }
 
-export function createUserStore(database: Database) {
-  const { transaction, get, all, dialect } = database
+export function createUserStore({ transaction, repeatable, get, all }: Database) {
   return {
     /** Returns the id, or undefined if the email is taken. Throws if the account does not exist. */
     addUser: (user: {
@@ -137,18 +130,18 @@ export function createUserStore(database: Database) {
       readonly by?: SessionProof | undefined
     }): Promise<number | undefined> =>
       transaction(async (tx) => {
-        await checkSession(tx, dialect, user.by)
+        await checkSession(tx, user.by)
         const row = {
           email: user.email.toLowerCase(),
           account_id: user.accountId,
           created_at: user.nowMs,
         }
         const after = 'ON CONFLICT (email) DO NOTHING RETURNING id'
-        return (await tx.get(...insert('users', row, { after })))?.id as number | undefined
+        return (await tx.get(...insert('users', row, after)))?.id as number | undefined
       }),
     async findUser(email: string): Promise<UserRecord | undefined> {
       const find = `SELECT ${USER_COLUMNS} FROM ${USERS} WHERE users.email = :email`
-      const row = hasNul(email) ? undefined : await get(find, { email: email.toLowerCase() })
+      const row = await get(find, { email: email.toLowerCase() })
       return row && recordOf(row)
     },
     /** Oldest first. All users, one user, or at most `MAX_ACCOUNT_USERS` of an account. */
@@ -173,7 +166,7 @@ export function createUserStore(database: Database) {
       transaction(async (tx) => {
         const user = await findUserById(tx, id)
         if (user === undefined) return false
-        const { userId, accountId = user.accountId } = (await checkSession(tx, dialect, by)) ?? {}
+        const { userId, accountId = user.accountId } = (await checkSession(tx, by)) ?? {}
         if (id === userId || user.accountId !== accountId) return false
         // Locks sessions before the user, in the same order as `extendSession`, to avoid a deadlock.
         await endTokens(tx, id)
@@ -184,7 +177,7 @@ export function createUserStore(database: Database) {
      * with a password. Throws `Refusal` (401) if that session has ended.
      */
     setPassword: (userId: number, password: string, kept: string): Promise<void> =>
-      repeatable(database, async (tx) => {
+      repeatable(async (tx) => {
         // Locks sessions before the user, in the same order as `extendSession`, to avoid a deadlock.
         await endTokens(tx, userId, kept)
         const keep = `UPDATE tokens SET from_link = false WHERE user_id = :userId AND kind = 'session' AND hash = :kept`
@@ -195,13 +188,13 @@ export function createUserStore(database: Database) {
 }
 
 export function createSessionStore(database: Database) {
-  const { transaction, get, all, run, dialect } = database
+  const { transaction, repeatable, get, all, run } = database
   return {
     /** Adds a link, and removes expired links of all users. */
     addLink: (link: NewToken, by?: SessionProof): Promise<void> =>
-      repeatable(database, async (tx) => {
-        await checkSession(tx, dialect, by)
-        await addToken(tx, dialect, 'link', link)
+      repeatable(async (tx) => {
+        await checkSession(tx, by)
+        await addToken(tx, 'link', link)
       }),
     /**
      * Removes the link and returns its user. Returns undefined if the link does not exist, or if a concurrent call has
@@ -217,8 +210,8 @@ export function createSessionStore(database: Database) {
 
     /** Adds a session, and removes expired sessions of all users. */
     addSession: (session: NewSession): Promise<void> =>
-      repeatable(database, async (tx) => {
-        await addToken(tx, dialect, 'session', session)
+      repeatable(async (tx) => {
+        await addToken(tx, 'session', session)
         await recordSeen(tx, session.userId, session.nowMs)
       }),
     async findSession(hash: string, nowMs: number): Promise<SessionRecord | undefined> {
@@ -230,7 +223,7 @@ export function createSessionStore(database: Database) {
       hash: string,
       { usedAtMs, expiresAtMs }: { readonly usedAtMs: number; readonly expiresAtMs: number },
     ): Promise<void> =>
-      repeatable(database, async (tx) => {
+      repeatable(async (tx) => {
         const row = await tx.get(
           `UPDATE tokens SET used_at = CASE WHEN used_at < :usedAtMs THEN :usedAtMs ELSE used_at END,
              expires_at = CASE WHEN expires_at < :expiresAtMs THEN :expiresAtMs ELSE expires_at END

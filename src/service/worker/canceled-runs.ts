@@ -2,7 +2,7 @@
  * Stops canceled runs: the render is aborted, the job at the provider canceled, and then the refund decided. Until then, the
  * run still counts as processing. The database tells the worker which runs to stop, so any node can cancel a run.
  */
-import { onAbort, settlesWithin } from '../../host/abort.js'
+import { settlesWithin } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { stepOf } from '../../host/retry.js'
 import { type CancelEnd, type Engine, RunCanceled } from '../engines/engine.js'
@@ -30,14 +30,9 @@ export interface CanceledRunsOptions {
   readonly closing: AbortSignal
   /** Resolves when the claims in progress have ended: a run can be canceled before the response to its claim arrives. */
   claimsEnded(): Promise<void> | undefined
+  /** The runs that the worker renders. */
+  readonly held: ReadonlyMap<string, { readonly stop: AbortController }>
   onError(error: unknown): void
-}
-
-export interface CanceledRuns {
-  /** Runs `work` with a signal that is aborted with `RunCanceled` when the run is canceled, or with `signal`. */
-  hold<Value>(id: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<Value>): Promise<Value>
-  /** Aborts the held runs that were canceled, and settles the others. */
-  stop(): Promise<void>
 }
 
 /** The tries to stop one run. */
@@ -49,41 +44,10 @@ interface Tries {
   decided?: { readonly end: CanceledEnd; readonly job: string }
 }
 
-export function createCanceledRuns(options: CanceledRunsOptions): CanceledRuns {
-  const { store, clock, engine, modelOf, worker, closing, claimsEnded } = options
-  const onError = (error: unknown) => void (closing.aborted || options.onError(error))
-  const held = new Map<string, AbortController>()
+/** Returns a function that aborts the renders of canceled runs, and settles the canceled runs that are not rendered. */
+export function createStopCanceled(options: CanceledRunsOptions): () => Promise<void> {
+  const { store, clock, worker, closing, claimsEnded, held } = options
   const triesOf = new Map<string, Tries>()
-
-  async function cancelJob(run: StoppingRun): Promise<CancelEnd | undefined> {
-    const hasJob = run.stored?.handle !== undefined
-    try {
-      const canceling = engine.cancel?.(run)
-      if (canceling === undefined) return hasJob ? 'not canceled' : undefined
-      if (await settlesWithin(MAX_CANCEL_MS, canceling, clock))
-        return (await canceling) ?? (hasJob ? 'not canceled' : undefined)
-    } catch (error) {
-      closing.throwIfAborted()
-      onError(error)
-    }
-    return 'not canceled'
-  }
-
-  /** Returns undefined while the job may continue. */
-  async function decide(run: StoppingRun): Promise<CanceledEnd | undefined> {
-    const model = await modelOf(run)
-    const isWithin = (ms: number) => clock.now() - run.canceledAtMs < ms
-    if (model === undefined || model.problem !== undefined)
-      return isWithin(ABANDONED_AFTER_MS) ? undefined : 'unknown'
-    const { handle, intent } = run.stored ?? {}
-    const costs = model.mayCost || (handle ?? intent)?.place?.costs === true
-    const end = await cancelJob(run)
-    if (end === 'not canceled' && isWithin(costs ? MAX_STOPPING_MS : MAX_FREE_STOPPING_MS)) return undefined
-    // Refunded only if the provider certainly did not charge for it.
-    if (!costs || end === 'not charged') return 'refunded'
-    if (end === 'not canceled') return 'unknown'
-    return end === 'succeeded' ? 'resumed' : 'kept'
-  }
 
   async function settle(run: StoppingRun): Promise<void> {
     const tries = triesOf.get(run.id) ?? { number: 0, nextAtMs: 0, isRunning: false }
@@ -93,7 +57,7 @@ export function createCanceledRuns(options: CanceledRunsOptions): CanceledRuns {
     try {
       const job = JSON.stringify(run.stored ?? {})
       // A worker that still renders the run may have sent it since.
-      const end = tries.decided?.job === job ? tries.decided.end : await decide(run)
+      const end = tries.decided?.job === job ? tries.decided.end : await decide(options, run)
       tries.nextAtMs = clock.monotonic() + stepOf(CANCEL_STEPS_MS, ++tries.number)
       if (end === undefined) return
       tries.decided = { end, job }
@@ -101,36 +65,54 @@ export function createCanceledRuns(options: CanceledRunsOptions): CanceledRuns {
       triesOf.delete(run.id)
     } catch (error) {
       tries.nextAtMs = 0
-      throw error
+      if (!closing.aborted) options.onError(error)
     } finally {
       tries.isRunning = false
     }
   }
 
-  async function stop(): Promise<void> {
+  return async () => {
     const runs = await store.findStopping(worker)
     for (const id of triesOf.keys()) if (!runs.some((run) => run.id === id)) triesOf.delete(id)
     if (runs.length > 0) await claimsEnded()
     for (const run of runs) {
-      const controller = held.get(run.id)
-      if (controller === undefined) settle(run).catch(onError)
-      else controller.abort(new RunCanceled())
+      const rendering = held.get(run.id)
+      if (rendering === undefined) void settle(run)
+      else rendering.stop.abort(new RunCanceled())
     }
   }
+}
 
-  return {
-    stop,
-    async hold(id, signal, work) {
-      const controller = new AbortController()
-      const forget = onAbort(signal, () => controller.abort(signal.reason))
-      held.set(id, controller)
-      try {
-        return await work(controller.signal)
-      } finally {
-        forget()
-        held.delete(id)
-        if (controller.signal.reason instanceof RunCanceled) stop().catch(onError)
-      }
-    },
+/** Returns undefined while the job may continue. */
+async function decide(options: CanceledRunsOptions, run: StoppingRun): Promise<CanceledEnd | undefined> {
+  const { clock, modelOf } = options
+  const model = await modelOf(run)
+  const isWithin = (ms: number) => clock.now() - run.canceledAtMs < ms
+  if (model === undefined || model.problem !== undefined)
+    return isWithin(ABANDONED_AFTER_MS) ? undefined : 'unknown'
+  const { handle, intent } = run.stored ?? {}
+  const costs = model.mayCost || (handle ?? intent)?.place?.costs === true
+  const end = await cancelJob(options, run)
+  if (end === 'not canceled' && isWithin(costs ? MAX_STOPPING_MS : MAX_FREE_STOPPING_MS)) return undefined
+  // Refunded only if the provider certainly did not charge for it.
+  if (!costs || end === 'not charged') return 'refunded'
+  if (end === 'not canceled') return 'unknown'
+  return end === 'succeeded' ? 'resumed' : 'kept'
+}
+
+/** Returns undefined if there is no job to cancel. */
+async function cancelJob(
+  { engine, clock, closing, onError }: CanceledRunsOptions,
+  run: StoppingRun,
+): Promise<CancelEnd | undefined> {
+  const unanswered = run.stored?.handle === undefined ? undefined : 'not canceled'
+  try {
+    const canceling = engine.cancel?.(run)
+    if (canceling === undefined) return unanswered
+    if (await settlesWithin(MAX_CANCEL_MS, canceling, clock)) return (await canceling) ?? unanswered
+  } catch (error) {
+    closing.throwIfAborted()
+    onError(error)
   }
+  return 'not canceled'
 }

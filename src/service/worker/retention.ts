@@ -7,9 +7,10 @@ import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { Clock, Disarm } from '../../host/clock.js'
-import { removeFolder } from '../../host/own-folder.js'
+import { FolderNotRemoved, FolderReplaced, removeFolder } from '../../host/own-folder.js'
 import { errorCode } from '../../host/system-error.js'
 import { OWNER_KEY, type Storage } from '../files/contract.js'
+import { isWorkerId } from '../rules/secrets.js'
 import type { Store } from '../store/index.js'
 import type { Log } from './log.js'
 
@@ -53,20 +54,34 @@ export class Retention {
 
   /** Returns the number of runs whose files it removed. */
   async sweep(): Promise<number> {
-    const { store, storage, clock, retainMs, log } = this.#options
+    const { store, clock, retainMs, log } = this.#options
     await removeAbandonedFolders(this.#options)
     // Also without an age: the first service of a folder owns it.
     if (!(await this.#ownsFiles()) || retainMs === undefined) return 0
     let runs = 0
     for (;;) {
       const ids = this.#isClosed ? [] : await store.expireFiles(clock.now() - retainMs)
-      for (const id of ids) await storage.files.removeBelow(id)
-      if (ids.length === 0) break
-      await store.filesRemoved(ids)
-      runs += ids.length
+      const removed: string[] = []
+      for (const id of ids) if (await this.#removeFiles(id)) removed.push(id)
+      if (removed.length === 0) break
+      await store.filesRemoved(removed)
+      runs += removed.length
     }
     if (runs > 0) log.info({ runs }, 'files of old runs removed')
     return runs
+  }
+
+  /** Returns false if the folder of the run cannot be removed: the next sweep tries again. */
+  async #removeFiles(id: string): Promise<boolean> {
+    const { storage, onError } = this.#options
+    try {
+      await storage.files.removeBelow(id)
+      return true
+    } catch (error) {
+      if (!(error instanceof FolderReplaced || error instanceof FolderNotRemoved)) throw error
+      onError(error)
+      return false
+    }
   }
 
   /** Waits for a sweep in progress, and starts no other. */
@@ -96,13 +111,18 @@ export class Retention {
 /** Minimum age of an abandoned folder. A newer folder may belong to a service that uses another database. */
 const ABANDONED_AFTER_MS = 3_600_000
 
-/** Removes the folders of workers without runs, one hour after the last change in the folder. */
+/**
+ * Removes the folders of workers without runs, one hour after the last change in the folder. Only folders with the name of a
+ * worker, and nothing behind a link: the data folder may be one that its user chose, with other folders beside.
+ */
 async function removeAbandonedFolders({ work, store, clock, onError }: RetentionOptions): Promise<void> {
-  const entries = await readdir(work, { withFileTypes: true }).catch(() => [])
-  const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
+  const parent = await lstat(work).catch(() => undefined)
+  if (!parent?.isDirectory()) return
+  const entries = await readdir(work, { withFileTypes: true })
+  const names = entries.filter((entry) => entry.isDirectory() && isWorkerId(entry.name))
   if (names.length === 0) return
   const owners = new Set(await store.findOwners())
-  for (const name of names.filter((each) => !owners.has(each))) {
+  for (const { name } of names.filter((each) => !owners.has(each.name))) {
     const path = join(work, name)
     try {
       if (clock.now() - (await changedAtMs(path)) > ABANDONED_AFTER_MS) await removeFolder(path)

@@ -77,7 +77,7 @@ export const NOT_RECORDED: RunFailure = {
 }
 
 /** Refused writes before a run fails with `NOT_RECORDED`. All attempts together take half a minute. */
-export const MAX_REFUSALS = 10
+const MAX_REFUSALS = 10
 
 /**
  * Whether the database refuses the write itself. False for a full disk and for a locked or unreachable database: the
@@ -88,29 +88,31 @@ const isRefusal = (error: unknown): boolean =>
 
 const RECORD_STEPS_MS = [250, 500, 1_000, 2_000, 5_000] as const
 
-interface PersistLimits {
-  readonly maxRefusals: number
+interface PersistOptions {
+  /** Default: 10. */
+  readonly maxRefusals?: number
   readonly signal: AbortSignal
+  readonly clock: Clock
+  onError(error: unknown): void
 }
 
-export type Persist = <Value>(write: () => Promise<Value>, limits: PersistLimits) => Promise<Value>
-
 /**
- * Returns a function that retries a write after any error, because the run must not stay in `processing`. It rejects after
- * the database has refused the write `maxRefusals` times, or when the signal is aborted. If the service closes first, the
- * run returns to the queue when the lease is released.
+ * Retries a write after any error, because the run must not stay in `processing`. Rejects after the database has refused the
+ * write `maxRefusals` times, or when the signal is aborted. If the service closes first, the run returns to the queue when the
+ * lease is released.
  */
-export const createPersist =
-  (clock: Clock, onError: (error: unknown) => void): Persist =>
-  (write, { maxRefusals, signal }) => {
-    let refusals = 0
-    return retryErrors(write, {
-      pauseMs(error, number) {
-        if (isRefusal(error)) refusals++
-        return refusals < maxRefusals ? stepOf(RECORD_STEPS_MS, number) : undefined
-      },
-      onRetry: onError,
-      clock,
-      signal,
-    })
-  }
+export function persist<Value>(
+  write: () => Promise<Value>,
+  { maxRefusals = MAX_REFUSALS, signal, clock, onError }: PersistOptions,
+): Promise<Value> {
+  let refusals = 0
+  return retryErrors(write, {
+    pauseMs(error, number) {
+      if (isRefusal(error)) refusals++
+      return refusals < maxRefusals ? stepOf(RECORD_STEPS_MS, number) : undefined
+    },
+    onRetry: onError,
+    clock,
+    signal,
+  })
+}

@@ -1,4 +1,13 @@
-import { mkdirSync, readdirSync, renameSync, statSync, symlinkSync } from 'node:fs'
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createLocalFiles } from '../../../src/service/files/local-files.js'
@@ -40,12 +49,25 @@ test('a name that the file system refuses is an error of the file, not of the st
   expect(await files.find(key)).toBeUndefined()
 })
 
-test('the files of a run are removed together, and links in its folder are not followed', async () => {
+test('the files of a run are removed together, and links in or instead of its folder are not followed', async () => {
   const { files, folder } = open()
   for (const name of ['run_1/inputs/a1', 'run_1/x/b.png', 'run_2/x/b.png'])
     await files.put(name, { bytes: Buffer.from('x') })
   symlinkSync(join(folder, 'run_2'), join(folder, 'run_1', 'link'))
-  await files.removeBelow('run_1')
-  await files.removeBelow('run_1')
+  symlinkSync(join(folder, 'run_2'), join(folder, 'run_3'))
+  for (const run of ['run_1', 'run_1', 'run_3']) await files.removeBelow(run)
   expect(readdirSync(folder, { recursive: true }).sort()).toEqual(['run_2', 'run_2/x', 'run_2/x/b.png'])
+})
+
+test('a link in place of an output does not count as the file, even if it is as long', async () => {
+  const { files, folder } = open()
+  writeFileSync(join(folder, 'other'), 'not ours')
+  mkdirSync(join(folder, 'run_1'))
+  symlinkSync('../other', join(folder, 'run_1', 'a.png'))
+  const bytes = Buffer.from('12345678')
+  expect(bytes.byteLength).toBe(lstatSync(join(folder, 'run_1', 'a.png')).size)
+  expect(await files.find('run_1/a.png')).toBeUndefined()
+  await files.put('run_1/a.png', { bytes })
+  expect(readFileSync(join(folder, 'run_1', 'a.png'), 'utf8')).toBe('12345678')
+  expect(readFileSync(join(folder, 'other'), 'utf8')).toBe('not ours')
 })

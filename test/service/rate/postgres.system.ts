@@ -50,8 +50,7 @@ describePostgres('on PostgreSQL', () => {
       {
         ...database,
         ...onClock(database),
-        transaction: (work, options) =>
-          database.transaction((queries) => work({ ...queries, ...onClock(queries) }), options),
+        repeatable: (work) => database.repeatable((queries) => work({ ...queries, ...onClock(queries) })),
       },
       { ...systemClock, monotonic: () => monotonicMs },
     )

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { CancelEnd, StoredJob } from '../../../src/service/engines/engine.js'
 import { PREVIEW_DOCUMENTS } from '../../../src/service/models/served-model.js'
 import { LOCAL_MODELS } from '../../../src/service/rules/names.js'
-import { createCanceledRuns } from '../../../src/service/worker/canceled-runs.js'
+import { createStopCanceled } from '../../../src/service/worker/canceled-runs.js'
 import { createManualClock } from '../../support/clock.js'
 
 const SENT: StoredJob = { intent: { id: 'i', sentAtMs: 1, endpoint: 'create' } }
@@ -17,9 +17,10 @@ test.each<[what: string, before: StoredJob | undefined, after: StoredJob | undef
     const settled: string[] = []
     const failures: unknown[] = []
     let stored = before
-    const canceled = createCanceledRuns({
+    const stopCanceled = createStopCanceled({
       modelOf: async () => ({ document: PREVIEW_DOCUMENTS.image, mayCost: true }),
       worker: 'w1',
+      held: new Map(),
       closing: new AbortController().signal,
       clock: createManualClock(),
       claimsEnded: () => undefined,
@@ -44,7 +45,7 @@ test.each<[what: string, before: StoredJob | undefined, after: StoredJob | undef
       },
     })
     for (const expected of [0, 1]) {
-      await canceled.stop()
+      await stopCanceled()
       await new Promise((resolve) => setImmediate(resolve))
       expect([failures.length, settled.length]).toEqual([1, expected])
     }

@@ -375,6 +375,39 @@ test('a worker of requested runs claims only these, and only with a free slot of
   await clock.runUntil(worker.close())
 })
 
+test('a run that comes back to its own worker ends the first attempt, and the second can be canceled', async () => {
+  const events: string[] = []
+  let attempts = 0
+  let renders = 0
+  let isCanceled = false
+  const { worker, clock } = createOne({
+    concurrency: 2,
+    engine: {
+      render: ({ signal }) =>
+        new Promise((_, reject) => {
+          renders++
+          signal.addEventListener('abort', () => {
+            events.push(signal.reason.name)
+            reject(signal.reason)
+          })
+        }),
+    },
+    store: {
+      claimRun: async () =>
+        attempts === renders && attempts < 2 ? { ...RUN, attempt: ++attempts } : undefined,
+      renewRuns: async () => new Map([[RUN.id, 2]]),
+      findStopping: async () =>
+        isCanceled ? [{ id: RUN.id, model: RUN.model, owner: 'w1', canceledAtMs: 0 }] : [],
+    },
+  })
+  await clock.advance(1_000)
+  expect(events).toEqual(['JobDetached'])
+  isCanceled = true
+  await clock.advance(1_000)
+  expect(events).toEqual(['JobDetached', 'RunCanceled'])
+  await clock.runUntil(worker.close())
+})
+
 test('does not start the engine of a run that is canceled before its claim is answered', async () => {
   const events: string[] = []
   let answerClaim = () => {}

@@ -4,9 +4,8 @@
  */
 import { DatabaseRetry, DatabaseUnavailable } from '../retry.js'
 import {
+  createCompiler,
   type Database,
-  type Dialect,
-  numbered,
   type Queries,
   type Row,
   type Transaction,
@@ -83,11 +82,11 @@ export function createDatabase({
   }
 
   return {
-    dialect: POSTGRES,
     all: (sql, values) => transact((tx) => tx.all(sql, values)),
     get: (sql, values) => transact((tx) => tx.get(sql, values)),
     run: (sql, values) => transact((tx) => tx.run(sql, values)),
-    transaction: (work, { repeatable = false } = {}) => transact(work, { repeatable }),
+    transaction: (work) => transact(work, { repeatable: false }),
+    repeatable: transact,
     snapshot: (work) => transact(work, { beginning: BEGIN_SNAPSHOT, timeoutMs: MAX_SLOW_MS }),
     async close() {
       retry.stop()
@@ -126,9 +125,9 @@ async function onConnection<Result>(
 
 function queriesOn(client: PoolClient, query_timeout: number | undefined): Queries {
   const send = (sql: string, given: Values = {}) => {
-    const { text, list: values } = numbered(sql, given, '$')
+    const { text, list: values } = compiled(sql, given)
     // `query_timeout` is missing from the types.
-    const query = { text, values: [...values], ...(query_timeout && { query_timeout }) }
+    const query = { text, values, ...(query_timeout && { query_timeout }) }
     return client.query<Row>(query)
   }
   return {
@@ -138,16 +137,19 @@ function queriesOn(client: PoolClient, query_timeout: number | undefined): Queri
   }
 }
 
-export const POSTGRES: Dialect = {
-  // Not now(), which is the start of the transaction, before it waited for a lock.
-  now: '(extract(epoch FROM clock_timestamp()) * 1000)::bigint',
-  lock: (table) => ` FOR NO KEY UPDATE${table === undefined ? '' : ` OF ${table}`}`,
-  lockFree: ' FOR UPDATE SKIP LOCKED',
-  lockShared: ' FOR KEY SHARE',
-  // A list is one value, which the planner cannot inspect. Otherwise it would plan every call again.
-  inList: (parameter) => `= ANY (${parameter}::text[])`,
-  list: (parameter, alias) => `unnest(${parameter}::text[]) AS ${alias} (value)`,
-  index: () => '',
-  // With the collation "C", `lower` changes only ASCII letters.
-  contains: (text, part) => `position(lower(${part} COLLATE "C") IN lower(${text} COLLATE "C")) > 0`,
-}
+const compiled = createCompiler({
+  sign: '$',
+  words: {
+    // Not now(), which is the start of the transaction, before it waited for a lock.
+    now: '(extract(epoch FROM clock_timestamp()) * 1000)::bigint',
+    lock: 'FOR NO KEY UPDATE ?',
+    lock_free: 'FOR UPDATE SKIP LOCKED',
+    lock_shared: 'FOR KEY SHARE',
+    // A list is one value, which the planner cannot inspect. Otherwise it would plan every call again.
+    in: '= ANY (?::text[])',
+    list: 'unnest(?::text[]) AS list (value)',
+    index: '',
+    position: 'strpos',
+    ascii: 'COLLATE "C"',
+  },
+})

@@ -33,30 +33,27 @@ export interface PostgresOptions {
  * Throws `RushesError` (usage) if the database cannot be reached or used, or was written by another version of
  * `rushes`.
  */
-export async function openPostgresStore(url: string, options: PostgresOptions = {}): Promise<Store> {
-  const { make = true, ...others } = options
+export async function openPostgresStore(
+  url: string,
+  { make = true, maxConnections = MAX_CONNECTIONS, clock }: PostgresOptions = {},
+): Promise<Store> {
   await openSchema(url, { make })
-  return storeAt(url, others)
-}
-
-function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: PostgresOptions): Store {
   const retry = new DatabaseRetry(clock)
   const database = createDatabase({ url, maxConnections, retry })
-  const pages = createDatabase({
-    ...{ url, retry, maxConnections: PAGE_CONNECTIONS, statementTimeoutMs: PAGE_TIMEOUT_MS },
-  })
-  const store = createStore(database, pages)
-  return {
-    ...store,
+  const limits = { maxConnections: PAGE_CONNECTIONS, statementTimeoutMs: PAGE_TIMEOUT_MS }
+  const pages = createDatabase({ url, retry, ...limits })
+  return createStore({
+    database,
+    pages,
     // A restored dump is another database.
-    databaseId: async () => `${await store.databaseId()}.${(await database.get(IDENTITY))?.identity}`,
+    identity: async () => String((await database.get(IDENTITY))?.identity),
     rateLimiter: createPostgresRateLimiter(database, clock),
     stopWaiting: () => retry.stop(),
     async close() {
       retry.stop()
       await Promise.all([pages.close(), database.close()])
     },
-  }
+  })
 }
 
 const IDENTITY = `

@@ -41,7 +41,7 @@ const MARK_EVERY_MS = 1_000
 class Refused extends Error {}
 
 export function createPostgresRateLimiter(
-  { run, transaction }: Database,
+  { run, repeatable }: Database,
   clock: Clock = systemClock,
 ): RateLimiter {
   /** Returns a function that runs the statement if it was not run for this time. If it fails, a later call runs it again. */
@@ -57,17 +57,14 @@ export function createPostgresRateLimiter(
   const markComplete = atMostEvery(MARK_EVERY_MS, MARK_COMPLETE)
 
   const takeAll = (keys: readonly string[], { requests, windowMs }: RateLimit): Promise<boolean> =>
-    transaction(
-      async (tx) => {
-        // Use the same order for all requests, so that two requests do not wait for each other's rows.
-        for (const key of [...new Set(keys)].sort()) {
-          const values = { key, requests, windowUs: Math.round(windowMs * 1_000) }
-          if ((await tx.run(TAKE, values)) === 0) throw new Refused()
-        }
-        return true
-      },
-      { repeatable: true },
-    ).catch((error: unknown) => {
+    repeatable(async (tx) => {
+      // Use the same order for all requests, so that two requests do not wait for each other's rows.
+      for (const key of [...new Set(keys)].sort()) {
+        const values = { key, requests, windowUs: Math.round(windowMs * 1_000) }
+        if ((await tx.run(TAKE, values)) === 0) throw new Refused()
+      }
+      return true
+    }).catch((error: unknown) => {
       if (error instanceof Refused) return false
       throw error
     })

@@ -4,19 +4,16 @@ import { type OpenDatabase, ReplacedFile, type SqlValue as SqliteValue } from '.
 import { errorCode, isBusy } from '../../../host/system-error.js'
 import { DatabaseRetry } from '../retry.js'
 import { scriptsOf } from '../schema.js'
-import { type Database, type Dialect, numbered, type Queries, type SqlValue, type Values } from '../sql.js'
+import { createCompiler, type Database, type Queries, type SqlValue, type Values } from '../sql.js'
 
 const REFUSED = "'the ledger of credits is only ever added to'"
-
-/** Expression for the id of a database. */
-export const SQLITE_RANDOM_ID = 'lower(hex(randomblob(16)))'
 
 /** `INTEGER PRIMARY KEY AUTOINCREMENT`: no number is given again, also that of a removed row. */
 export const SQLITE_SCRIPTS = scriptsOf({
   sequence: 'INTEGER PRIMARY KEY AUTOINCREMENT',
   integer: 'INTEGER',
   boolean: 'INTEGER',
-  randomId: SQLITE_RANDOM_ID,
+  randomId: 'lower(hex(randomblob(16)))',
   options: ' STRICT',
   changing: ' STRICT',
   more: `
@@ -25,17 +22,21 @@ CREATE TRIGGER credits_remain BEFORE DELETE ON credits BEGIN SELECT RAISE(ABORT,
 `,
 })
 
-const DIALECT: Dialect = {
-  // The time of this process, which is bound to each statement: it and the file are on one machine.
-  now: ':now',
-  lock: () => '',
-  lockFree: '',
-  lockShared: '',
-  inList: (parameter) => `IN (SELECT value FROM json_each(${parameter}))`,
-  list: (parameter, alias) => `json_each(${parameter}) AS ${alias}`,
-  index: (name) => ` INDEXED BY ${name}`,
-  contains: (text, part) => `instr(lower(${text}), lower(${part})) > 0`,
-}
+const compiled = createCompiler({
+  sign: '?',
+  words: {
+    // The time of this process, which is bound to each statement: it and the file are on one machine.
+    now: ':now',
+    lock: '',
+    lock_free: '',
+    lock_shared: '',
+    in: 'IN (SELECT value FROM json_each(?))',
+    list: 'json_each(?) AS list',
+    index: 'INDEXED BY ?',
+    position: 'instr',
+    ascii: '',
+  },
+})
 
 /**
  * The last call of this thread. Calls run one after the other, also those of several connections: a statement must not
@@ -63,7 +64,7 @@ export function createSqliteDatabase(open: OpenDatabase, clock: Pick<Clock, 'now
   const retry = new DatabaseRetry()
   const read = <Result>(work: () => Result | Promise<Result>) => retry.run(() => inTurn(work), isBusy)
   const bound = (sql: string, values: Values = {}): readonly [string, ...SqliteValue[]] => {
-    const { text, list } = numbered(sql, { ...values, now: clock.now() }, '?')
+    const { text, list } = compiled(sql, { ...values, now: clock.now() })
     return [text, ...list.map(encode)]
   }
   const queries: Queries = {
@@ -80,12 +81,14 @@ export function createSqliteDatabase(open: OpenDatabase, clock: Pick<Clock, 'now
   }
   const writes = new SharedTransactions(open)
   const write = <Result>(work: () => Promise<Result>) => retry.run(() => writes.add(work), isBusy)
+  const transaction: Database['transaction'] = (work) =>
+    write(() => work({ ...queries, mayHaveCommitted: false }))
   return {
-    dialect: DIALECT,
     all: (sql, values) => (WRITES.test(sql) ? write : read)(() => queries.all(sql, values)),
     get: (sql, values) => (WRITES.test(sql) ? write : read)(() => queries.get(sql, values)),
     run: (sql, values) => write(() => queries.run(sql, values)),
-    transaction: (work) => write(() => work({ ...queries, mayHaveCommitted: false })),
+    transaction,
+    repeatable: transaction,
     snapshot: (work) => read(() => open.snapshot(() => work(queries))),
     stopWaiting: () => retry.stop(),
     close: () => inTurn(() => open.close()),

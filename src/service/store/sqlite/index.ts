@@ -18,8 +18,19 @@ import type { Row } from '../sql.js'
 import { createSqliteDatabase, SQLITE_SCRIPTS } from './database.js'
 
 /** Throws `RushesError` (usage) if the file cannot be used or was written by another version of `rushes`. */
-export const openSqliteStore = (path: string, clock?: Pick<Clock, 'now'>): Store =>
-  storeOf(openServiceDatabase(path), clock)
+export function openSqliteStore(path: string, clock: Pick<Clock, 'now'> = systemClock): Store {
+  const open = openServiceDatabase(path)
+  const database = createSqliteDatabase(open, clock)
+  const { stopWaiting, close } = database
+  // The copy of a file is another file.
+  return createStore({
+    database,
+    pages: database,
+    identity: async () => String(open.inode),
+    stopWaiting,
+    close,
+  })
+}
 
 /** Ending of a database whose data `rushes admin migrate` has moved. */
 export const MOVED = '.moved'
@@ -73,18 +84,6 @@ function refuseLost(path: string): void {
       'Restore a backup (docs/operations.md). ' +
         'To start with new data, remove its files (service.db*), or use another data folder (--data).',
     )
-}
-
-function storeOf(open: OpenDatabase, clock: Pick<Clock, 'now'> = systemClock): Store {
-  const database = createSqliteDatabase(open, clock)
-  const store = createStore(database)
-  return {
-    ...store,
-    stopWaiting: database.stopWaiting,
-    // The copy of a file is another file.
-    databaseId: async () => `${await store.databaseId()}.${open.inode}`,
-    close: database.close,
-  }
 }
 
 /** Explains an error of the database. Returns undefined for other errors. */

@@ -1,0 +1,44 @@
+/** Folds equal errors of many runs: the first of each kind is printed in full, the others together, with their number. */
+import type { RushesError } from '../../errors.js'
+import { listNames } from '../../protocol/text.js'
+import { plural } from '../terminal/format.js'
+
+interface Group {
+  readonly first: RushesError
+  /** Names of the further runs, rows or creates with this error. */
+  readonly others: string[]
+}
+
+export class ErrorGroups {
+  readonly #groups = new Map<string, Group>()
+
+  /** Returns whether the error is the first of its kind. `name`: of its run, row or create. */
+  add(error: RushesError, name = error.runId): boolean {
+    const group = this.#groups.get(kindOf(error))
+    if (group === undefined) this.#groups.set(kindOf(error), { first: error, others: [] })
+    else if (name !== undefined) group.others.push(name)
+    return group === undefined
+  }
+
+  /** Returns one error for the others of each kind. `noun`: what their names name. */
+  repeated(noun = 'run'): readonly RushesError[] {
+    return [...this.#groups.values()]
+      .filter(({ others }) => others.length > 0)
+      .map(({ first, others }) =>
+        first.with({
+          message: `${plural(others.length, `more ${noun}`)}: ${first.message}`,
+          hint: `Also ${listNames(others)}.`,
+          runId: undefined,
+        }),
+      )
+  }
+}
+
+/** Key of a row of the journal without a run id, as it is printed. */
+const JOURNAL_KEY = /~[0-9a-f]{4,}/g
+
+/** Key of the error's kind. Equal for errors that differ only in the run id, or in the key of the create. */
+const kindOf = ({ code, message, hint, runId = '' }: RushesError): string => {
+  const named = runId === '' ? hint : hint?.replaceAll(runId, '')
+  return JSON.stringify([code, message, named?.replace(JOURNAL_KEY, '')])
+}

@@ -1,0 +1,233 @@
+/**
+ * One claimed run: renders it, and records how it ended. An attempt that is aborted records nothing: its run returns to the
+ * queue when the worker releases it, is another worker's, or was canceled.
+ */
+import { retryErrors, stepOf } from '../../host/retry.js'
+import { describeReason, isSystemError } from '../../host/system-error.js'
+import {
+  JobDetached,
+  type JobIntent,
+  RendererCrashed,
+  RunCanceled,
+  type StoredJob,
+} from '../engines/engine.js'
+import { StorageUnavailable } from '../files/contract.js'
+import type { ServedModel } from '../models/served-model.js'
+import type { ReferenceLoader } from '../references/reference-loader.js'
+import type { Store } from '../store/index.js'
+import { MIN_CREATE_LEASE_MS } from '../store/queue.js'
+import type { ClaimedRun, HeldRun, RenderState, StoredOutput } from '../store/run.js'
+import { isDiskUnusable, type Log } from './log.js'
+import { type RenderParts, type RenderRecorders, removeOutputs, render, withReferences } from './render.js'
+import { crashLimitFor, DeadlinePassed, failureOf, NOT_RECORDED, persist } from './run-failure.js'
+
+const RENDER_DEADLINE_MS = 15 * 60_000
+/** Pauses between the tries to store a result on a disk that is full or damaged. */
+const DISK_STEPS_MS = [1_000, 2_000, 5_000, 10_000, 30_000, 60_000]
+
+export interface AttemptOptions extends RenderParts {
+  readonly references: ReferenceLoader
+  readonly store: Store
+  /** Measures the render of one run. */
+  readonly timeRender?: (<Value>(kind: HeldRun['kind'], render: Promise<Value>) => Promise<Value>) | undefined
+  /** Default: renders into files. */
+  readonly renderRun?: typeof render
+}
+
+/** The worker that has the run. */
+export interface AttemptHost {
+  readonly id: string
+  readonly log: Log
+  /** Aborted when the worker stops. */
+  readonly closing: AbortSignal
+  /** Renews the leases of its runs. */
+  renew(): Promise<void>
+  /** Called when a slot is free. */
+  fillSlots(): void
+}
+
+export class Attempt {
+  readonly run: HeldRun
+  readonly isRemote: boolean
+  /** Aborted when the worker stops, or when the run is canceled or no longer its own. */
+  readonly stop = new AbortController()
+  /** Whether it uses a slot. Not while its end cannot be recorded. */
+  hasSlot = true
+  /** Whether its end is being recorded, so that a renewal may not find it. */
+  isEnding = false
+  state: RenderState = {}
+  readonly #host: AttemptHost
+  readonly #options: AttemptOptions
+
+  constructor(run: HeldRun, isRemote: boolean, host: AttemptHost, options: AttemptOptions) {
+    this.run = run
+    this.isRemote = isRemote
+    this.#host = host
+    this.#options = options
+  }
+
+  /** Renders the run with the model that it carries. */
+  async process(model: ServedModel | undefined): Promise<void> {
+    const { run } = this
+    const { closing, log } = this.#host
+    const { signal } = this.stop
+    const { clock } = this.#options
+    const startedAtMs = clock.monotonic()
+    const fields = { run: run.id, kind: run.kind, model: run.model }
+    log.info(fields, 'run started')
+    try {
+      // The stored input of this run is corrupt.
+      if (run.failure !== undefined) throw new Error(run.failure.message)
+      const outputs = await this.#render(model)
+      if (await this.#finish(outputs))
+        log.info({ ...fields, ms: Math.round(clock.monotonic() - startedAtMs) }, 'run succeeded')
+    } catch (error) {
+      if (!signal.aborted) await this.#fail(error)
+      else if (signal.reason instanceof RunCanceled) log.info(fields, 'run canceled')
+      else if (!closing.aborted) log.info(fields, 'run left to another worker')
+    }
+  }
+
+  #render(model: ServedModel | undefined): Promise<readonly StoredOutput[]> {
+    const { run } = this
+    const { signal } = this.stop
+    const { engine, clock, timeRender = (_kind, rendering) => rendering, renderRun = render } = this.#options
+    const timeoutMs = model?.limitMs ?? engine.limitMs?.(run.model) ?? RENDER_DEADLINE_MS
+    const limit = { timeoutMs, reason: () => new DeadlinePassed(timeoutMs), clock, signal }
+    const options = { ...this.#options, schema: model?.document.input }
+    const renderOnce = () =>
+      withReferences(run, options, signal, (references) =>
+        timeRender(run.kind, renderRun(run, references, { ...options, ...this.#recorders() }, limit)),
+      )
+    // The server still has the result of its job, which may have been paid for.
+    return retryErrors(renderOnce, {
+      pauseMs: (error, number) =>
+        run.job?.handle !== undefined && isDiskUnusable(error) ? stepOf(DISK_STEPS_MS, number) : undefined,
+      onRetry: (cause) =>
+        options.onError(
+          new StorageUnavailable(
+            `The result of ${run.id} cannot be stored: ${describeReason(cause)}. Trying again.`,
+            { cause },
+          ),
+        ),
+      clock,
+      signal,
+    })
+  }
+
+  /** What a render tells and stores before its run has ended. */
+  #recorders(): RenderRecorders {
+    const { run } = this
+    return {
+      onProgress: (progress) => {
+        // Not for a value that is not a number.
+        if (progress > (this.state.progress ?? 0) && progress <= 1) this.state = { ...this.state, progress }
+      },
+      onPosition: (position) => {
+        this.state = { ...this.state, queue_position: position }
+      },
+      onCharged: (cost) => {
+        run.cost = cost
+      },
+      saveJob: async (job) => {
+        const { intent, handle } = job
+        const isCreate = intent !== undefined && handle === undefined
+        if (!(await (isCreate ? this.#saveIntent(intent) : this.#saveJob(job, run.job?.intent))))
+          throw new JobDetached('Another worker has taken the run over.')
+        run.job = job
+      },
+    }
+  }
+
+  /** Saves the intent of a create, which may then be sent: at least 10 s of lease are left. */
+  async #saveIntent(intent: JobIntent): Promise<boolean> {
+    const { store, clock } = this.#options
+    for (let tries = 1; tries <= 2; tries++) {
+      // The lease may have run out while the database, or this process, stood still.
+      if (tries > 1) await this.#host.renew()
+      const startedMs = clock.monotonic()
+      const leftMs = await this.#persist(() => store.saveIntent(this.#claimed(), intent))
+      // The lease counts from before the question.
+      if (leftMs !== undefined && leftMs - (clock.monotonic() - startedMs) >= MIN_CREATE_LEASE_MS) return true
+      if (leftMs !== undefined && !(await this.#saveJob({}, intent))) return false
+    }
+    return false
+  }
+
+  #saveJob(job: StoredJob, intent?: JobIntent): Promise<boolean> {
+    return this.#persist(() => this.#options.store.saveJob(this.#claimed(), job, intent))
+  }
+
+  /** After an abort, there is time for one try. */
+  #persist<Value>(write: () => Promise<Value>): Promise<Value> {
+    const { signal } = this.stop
+    return signal.aborted ? write() : persist(write, { ...this.#options, signal })
+  }
+
+  #claimed(): ClaimedRun {
+    const { id, attempt } = this.run
+    return { id, attempt, owner: this.#host.id, nowMs: this.#options.clock.now() }
+  }
+
+  /**
+   * Records how the run ended. If the database refuses that, fails the run with `NOT_RECORDED`. Returns undefined when the run
+   * no longer belongs to this worker.
+   */
+  async #record<Value>(write: () => Promise<Value>): Promise<Value | 'not_recorded' | undefined> {
+    const { run, stop } = this
+    const { closing, log, fillSlots } = this.#host
+    const { store, onError } = this.#options
+    this.isEnding = true
+    try {
+      return await persist(write, { ...this.#options, signal: closing })
+    } catch (error) {
+      closing.throwIfAborted()
+      onError(error)
+    }
+    // Until its end is recorded, which may take long, the run uses no slot.
+    this.hasSlot = false
+    fillSlots()
+    const fail = () => store.failRun(this.#claimed(), NOT_RECORDED)
+    const limits = { maxRefusals: Number.POSITIVE_INFINITY, signal: stop.signal }
+    if (!(await persist(fail, { ...this.#options, ...limits }))) return undefined
+    log.info({ run: run.id, kind: run.kind, code: NOT_RECORDED.code }, 'run failed')
+    return 'not_recorded'
+  }
+
+  /** Stores what the provider charged with the job, before the run ends. */
+  async #keepCost(): Promise<void> {
+    const { cost, job } = this.run
+    if (cost !== undefined) await this.#options.store.saveJob(this.#claimed(), { ...job, cost })
+  }
+
+  /** Returns whether the run was recorded as succeeded. */
+  async #finish(outputs: readonly StoredOutput[]): Promise<boolean> {
+    const { store, outputs: files } = this.#options
+    const isRecorded = await this.#record(async () => {
+      await this.#keepCost()
+      return await store.finishRun(this.#claimed(), outputs)
+    })
+    // False: the lease had run out, and another worker took over the run. The outputs of that worker are used.
+    if (isRecorded === false || isRecorded === 'not_recorded') await removeOutputs(outputs, files)
+    return isRecorded === true
+  }
+
+  async #fail(error: unknown): Promise<void> {
+    const { store, onError } = this.#options
+    const { id, kind } = this.run
+    if (error instanceof RendererCrashed) {
+      onError(error)
+      await this.#record(() => store.recordCrash(this.#claimed(), crashLimitFor(error)))
+      return
+    }
+    const failure = failureOf(error)
+    const ended = await this.#record(async () => {
+      await this.#keepCost()
+      return await store.failRun(this.#claimed(), failure)
+    })
+    // Undefined: another worker has taken over the run and deleted its folder, which may have caused this error.
+    if (ended === undefined || ended === 'not_recorded') return
+    this.#host.log.info({ run: id, kind, code: failure.code }, 'run failed')
+    if (isSystemError(error)) onError(error)
+  }
+}

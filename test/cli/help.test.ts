@@ -73,7 +73,7 @@ it('each command has one example, which can be parsed and fits a terminal', asyn
       .sort(),
   )
   for (const command of commands) {
-    const { example = '' } = HELP[fullName(command)] ?? {}
+    const [example = ''] = HELP[fullName(command)] ?? []
     expect(await parseErrors(commandLines(example))).toEqual([])
     expect(example.length).toBeLessThanOrEqual(80 - 'Example: '.length)
     if (example !== '') expect(command.helpInformation()).toContain(`\nExample: ${example}\n`)

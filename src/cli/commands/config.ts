@@ -7,7 +7,7 @@ import { printable } from '../../protocol/text.js'
 import type { CommandEnvironment, CommandNeeds, Context } from '../context/context.js'
 import { readJsonArgument } from '../flags/json-argument.js'
 import { priceProblems } from '../models/prices.js'
-import { type RawProfile, settingsOf, withValue } from '../settings/config-file.js'
+import { type RawProfile, settingOf, withValue } from '../settings/config-file.js'
 import { modelsByKind } from '../settings/required-settings.js'
 import { CONFIG_KEYS, SETTINGS, settingOfKey } from '../settings/table.js'
 
@@ -28,41 +28,35 @@ export function register(command: Command, { act }: CommandEnvironment): void {
 
 const PRICES = SETTINGS.prices.key
 
-/** The settings for JSON: prices are an object, and not its text. */
-const jsonOf = (
-  { prices }: RawProfile,
-  settings: Readonly<Record<string, string>>,
-): Readonly<Record<string, unknown>> => ({
-  ...settings,
-  ...(PRICES in settings && isObject(prices) && { [PRICES]: prices }),
-})
+/** Prices are an object, and not its text. */
+const jsonOf = (profile: RawProfile, key: string): unknown =>
+  key === PRICES && isObject(profile[key]) ? profile[key] : settingOf(profile, key)
 
 async function list(ctx: Context): Promise<number> {
   const { out, config, profileName } = ctx
   const profile = ctx.profile()
-  const settings = settingsOf(profile, CONFIG_KEYS)
-  if (out.mode.json) out.json(jsonOf(profile, settings))
-  else for (const [key, value] of Object.entries(settings)) out.line(`${key}=${printable(value)}`)
+  const keys = CONFIG_KEYS.filter((key) => settingOf(profile, key) !== undefined)
+  if (out.mode.json) out.json(Object.fromEntries(keys.map((key) => [key, jsonOf(profile, key)])))
+  else for (const key of keys) out.line(printable(`${key}=${settingOf(profile, key)}`))
   const others = config.profiles().filter((name) => name !== profileName)
   out.note(
-    `Profile: ${profileName}${Object.keys(settings).length === 0 ? ', without settings' : ''}. ` +
+    `Profile: ${profileName}${keys.length === 0 ? ', without settings' : ''}. ` +
       `Others: ${others.join(', ') || 'none'}.`,
   )
   return EXIT.ok
 }
 
-async function get(ctx: Context, _flags: object, key = ''): Promise<number> {
+async function get({ out, ...ctx }: Context, _flags: object, key = ''): Promise<number> {
   settingOfKey(key)
   const profile = ctx.profile()
-  const settings = settingsOf(profile, [key])
-  const value = settings[key]
+  const value = settingOf(profile, key)
   if (value === undefined)
     throw usageError(
       `${key} is not set in the profile ${ctx.profileName}.`,
       `Set it with \`rushes config set ${key} <value>\`.`,
     )
-  if (ctx.out.mode.json) ctx.out.json(jsonOf(profile, settings)[key])
-  else ctx.out.line(printable(value))
+  if (out.mode.json) out.json(jsonOf(profile, key))
+  else out.line(printable(value))
   return EXIT.ok
 }
 

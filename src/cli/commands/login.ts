@@ -12,7 +12,7 @@ import { KINDS, type Kind } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { emptyStdin, variable } from '../process/io.js'
-import { type RawProfile, settingsOf, storedKeyOf, withValue } from '../settings/config-file.js'
+import { type RawProfile, settingOf, storedKeyOf, withValue } from '../settings/config-file.js'
 import { MAX_LINE_BYTES } from '../settings/key.js'
 import { MODEL_SETTINGS } from '../settings/required-settings.js'
 import { KEY_VARIABLES, SETTINGS } from '../settings/table.js'
@@ -127,7 +127,7 @@ function newModels(profile: RawProfile, offered: ServiceModels, origin: string):
   const isOther = before !== undefined && before.origin !== origin
   return KINDS.flatMap((kind): readonly ModelSetting[] => {
     const { key } = SETTINGS[MODEL_SETTINGS[kind]]
-    const set = settingsOf(profile, [key])[key]
+    const set = settingOf(profile, key)
     const model = offered[kind]
     return model === undefined || model === set || (set !== undefined && !isOther) ? [] : [[key, model]]
   })

@@ -15,7 +15,7 @@ import type { Engine } from '../../service/engines/engine.js'
 import type { KnownModels } from '../models/known-models.js'
 import type { Env } from '../process/io.js'
 import type { ConfigFile } from '../settings/config-file.js'
-import type { RunHome, Settings, SettingsOptions } from '../settings/settings.js'
+import type { Settings, SettingsOptions } from '../settings/settings.js'
 import type { Terminal } from '../terminal/output.js'
 
 /** Parts that tests can replace. */
@@ -60,8 +60,8 @@ export interface Session extends Settings {
   withKey(apiKey: string): Context
   /** Remaining time in ms that requests are held back after a 429. Returns 0 when they are not held back. */
   rateLimitedForMs(): number
-  /** Opens the session of a run's service. Undefined in a session of `rushes mcp`, which speaks with one service. */
-  readonly sessionOf: ((home: RunHome) => Context) | undefined
+  /** Opens a session of the local service. Undefined in a session of `rushes mcp`, which speaks with one service. */
+  readonly localSession: (() => Context) | undefined
 }
 
 export interface Context extends App, Session {}
@@ -91,7 +91,7 @@ export interface ConnectOptions {
 }
 
 /** Options of a command for its settings. */
-export type CommandNeeds = Omit<SettingsOptions, 'globals' | 'home' | 'apiKey'>
+export type CommandNeeds = Omit<SettingsOptions, 'globals' | 'apiKey'>
 
 /** Passed to a command's `register`, together with its commander object. */
 export interface CommandEnvironment {

@@ -114,7 +114,7 @@ export function openSession(app: App, options: SettingsOptions): Context {
     connect: connectOnce,
     withKey: (apiKey) => openSession(app, { ...options, apiKey }),
     rateLimitedForMs: () => limiter?.heldBackMs() ?? 0,
-    sessionOf: (home) => openSession(app, { ...options, home }),
+    localSession: () => openSession(app, { ...options, globals: { ...options.globals, local: true } }),
   }
 }
 

@@ -13,8 +13,7 @@ import { shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { inTurns } from '../process/exit.js'
 import { variable } from '../process/io.js'
-import { settingsOf } from '../settings/config-file.js'
-import type { RunHome } from '../settings/settings.js'
+import { settingOf } from '../settings/config-file.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 
 /** The id of the run, or the key of a row without one. */
@@ -197,30 +196,26 @@ const hintFor = ({ key, answer }: JournalRun): string =>
 /** Address of this command. Undefined if none is set, or if it is invalid. */
 const addressOr = (ctx: Context): Promise<string | undefined> => ctx.findAddress().catch(() => undefined)
 
-/** Whether no service is configured. Every run is then reached at its own address. */
-const hasNoService = async (ctx: Context): Promise<boolean> =>
-  (await ctx.findAddress().catch(() => 'not valid')) === undefined
+/** Where a run of the journal lives. The address is a URL, or `local`. */
+export interface RunHome {
+  readonly address: string
+  readonly profile: string
+}
 
 /** Returns the flags with which a command reaches the run. Empty if this context already reaches it. */
-async function flagsFor(ctx: Context, { address, profile }: RunHome): Promise<readonly string[]> {
+export async function flagsToReach(ctx: Context, { address, profile }: RunHome): Promise<readonly string[]> {
   const { globals, env, config, profileName } = ctx
   if (address === LOCAL_ADDRESS) return globals.local ? [] : ['--local']
   // The settings of a profile that was removed cannot be read.
   const isKnown = profile === 'default' || config.profiles().includes(profile)
   const isOther = profile !== profileName && isKnown
   const given = globals.baseUrl ?? variable(env, 'RUSHES_BASE_URL')
-  const reached = isOther
-    ? (given ?? settingsOf(config.read(profile), ['baseUrl']).baseUrl)
-    : await addressOr(ctx)
+  const reached = isOther ? (given ?? settingOf(config.read(profile), 'baseUrl')) : await addressOr(ctx)
   return [
     ...(isOther ? ['--profile', quoteWord(profile)] : []),
     ...(reached === address ? [] : ['--base-url', quoteWord(address)]),
   ]
 }
-
-/** Returns the flags for a command that asks the run's service, and creates nothing. */
-export const flagsToReach = async (ctx: Context, run: RunHome): Promise<readonly string[]> =>
-  (await hasNoService(ctx)) ? [] : flagsFor(ctx, run)
 
 /** Runs of one service, and the context that speaks with it. */
 export interface SelectedRuns {
@@ -228,24 +223,9 @@ export interface SelectedRuns {
   readonly ids: readonly string[]
 }
 
-/** Where a run is. `home` is undefined for the service of this command, and for a run that the journal does not know. */
-interface FoundRun {
-  readonly id: string
-  readonly home: RunHome | undefined
-}
-
-/** Selects the runs of `--last` and `--all`: those of this command's service, or of the one that has them. */
-export async function selectRows(ctx: Context, runs: readonly RunWithId[]): Promise<SelectedRuns> {
-  const isHere = !(await hasNoService(ctx))
-  return inOneSession(
-    ctx,
-    runs.map((run) => ({ id: run.id, home: isHere ? undefined : run })),
-  )
-}
-
 /**
- * Selects the runs with these ids. Local ones are found without `--local`; others are at this command's service, or, if
- * none is configured, at their own. Throws `usage` for a run that is elsewhere, and for runs of several services.
+ * Selects the runs with these ids. Local ones are found without `--local`; others are at this command's service. Throws
+ * `usage` for a run that is elsewhere, and for local runs together with others.
  */
 export async function selectIds(ctx: Context, ids: readonly string[]): Promise<SelectedRuns> {
   // An address on the command line is used for all ids: the service may have moved.
@@ -253,31 +233,22 @@ export async function selectIds(ctx: Context, ids: readonly string[]): Promise<S
   // Without a readable journal, no run is known to be elsewhere. Commands that need the journal report its error.
   const journal = await ctx.journal().catch(() => undefined)
   if (journal === undefined) return { ctx, ids }
-  const found: FoundRun[] = []
   const here = await addressOr(ctx)
+  const [local, others]: [string[], string[]] = [[], []]
   for await (const id of inTurns(ids, ctx.interrupts.first)) {
     const run = runWithId(ctx, journal, id, here)
-    const isHere = run === undefined || (await flagsFor(ctx, run)).length === 0
-    const isReached = isHere || run.address === LOCAL_ADDRESS || (await hasNoService(ctx))
-    if (!isReached || (!isHere && ctx.sessionOf === undefined)) throw await livesElsewhere(ctx, id, run)
-    found.push({ id, home: isHere ? undefined : run })
+    const isLocal = run?.address === LOCAL_ADDRESS && !ctx.globals.local
+    if (isLocal && ctx.localSession !== undefined) local.push(id)
+    else if (run === undefined || (await flagsToReach(ctx, run)).length === 0) others.push(id)
+    else throw await livesElsewhere(ctx, id, run)
   }
-  return inOneSession(ctx, found)
-}
-
-/** Throws `usage` if the runs are at several services. */
-async function inOneSession(ctx: Context, runs: readonly FoundRun[]): Promise<SelectedRuns> {
-  const here = { address: (await addressOr(ctx)) ?? '', profile: ctx.profileName }
-  const [first] = runs
-  const { home: one = here } = first ?? {}
-  for (const { id, home = here } of runs)
-    if (home.address !== one.address || home.profile !== one.profile)
-      throw usageError(
-        `${first?.id} was created ${placeOf(one)}, and ${id} ${placeOf(home, one)}.`,
-        'Use a separate command for each of them.',
-      )
-  const own = first?.home === undefined ? undefined : ctx.sessionOf?.(first.home)
-  return { ctx: own ?? ctx, ids: runs.map(({ id }) => id) }
+  const [first] = local
+  if (first === undefined || ctx.localSession === undefined) return { ctx, ids }
+  if (others.length === 0) return { ctx: ctx.localSession(), ids }
+  throw usageError(
+    `${first} was created by the local service, and ${others[0]} was not.`,
+    'Use a separate command for each of them.',
+  )
 }
 
 /**
@@ -287,12 +258,12 @@ async function inOneSession(ctx: Context, runs: readonly FoundRun[]): Promise<Se
 export async function livesElsewhere(ctx: Context, id: string, run: RunHome): Promise<RushesError> {
   const address = await addressOr(ctx)
   const here = address === undefined ? undefined : { address, profile: ctx.profileName }
-  const flags = (await flagsFor(ctx, run)).join(' ')
+  const flags = (await flagsToReach(ctx, run)).join(' ')
   const instead = ctx.globals.local ? ' instead of --local' : ''
   const notHere = here === undefined || here.address === run.address ? '' : `, not ${placeOf(here)}`
   return usageError(
     `${id} was created ${placeOf(run, here)}${notHere}. Nothing was sent.`,
-    ctx.sessionOf === undefined
+    ctx.localSession === undefined
       ? `It needs a server that the user starts with \`rushes mcp ${flags}\`${instead}.`
       : `Use ${flags}${instead}.`,
   )

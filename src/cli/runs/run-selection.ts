@@ -19,7 +19,6 @@ import {
   rowOf,
   type SelectedRuns,
   selectIds,
-  selectRows,
 } from './journal-rows.js'
 
 export interface RunChoice {
@@ -92,7 +91,9 @@ export async function selectRuns(ctx: Context, choice: RunChoice): Promise<Selec
     return selectIds(ctx, await idsNamed(ctx, names))
   }
   const runs = choice.last === true ? [await lastRun(ctx)] : await allUnfinished(ctx, labelsOf(choice.label))
-  return selectRows(ctx, runs)
+  const ids = runs.map(({ id }) => id)
+  // Without a service, they are those of this machine.
+  return (await ctx.findAddress()) === undefined ? selectIds(ctx, ids) : { ctx, ids }
 }
 
 export interface FilterOptions {

@@ -2,9 +2,13 @@
  * The public library. Importing it has no side effects.
  *
  * ```ts
- * import { createClient } from 'rushes' const client = createClient({ baseUrl: 'https://api.example.com', apiKey })
- * const { id } = await client.create({ model: 'acme/still-1', input: { prompt: 'a fox' } }) const run = await
- * client.wait(id, { timeoutMs: 600_000 }) await client.download(run, { folder: 'out' }) await client.close()
+ * import { createClient } from 'rushes'
+ *
+ * const client = createClient({ baseUrl: 'https://api.example.com', apiKey })
+ * const { id } = await client.create({ model: 'acme/still-1', input: { prompt: 'a fox' } })
+ * const run = await client.wait(id, { timeoutMs: 600_000 })
+ * await client.download(run, { folder: 'out' })
+ * await client.close()
  * ```
  *
  * This file is the whole public interface; docs/library.md shows how to use it.

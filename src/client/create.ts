@@ -7,7 +7,7 @@ import { HttpFailure, type HttpResponse } from '../host/http.js'
 import { BodyTooLarge } from '../host/receive-text.js'
 import { type RetryDecision, retry, retryAfterMs, stepOf } from '../host/retry.js'
 import { createRunUrl, findRunId } from '../protocol/id.js'
-import { writeJson } from '../protocol/json.js'
+import { readTornJson, writeJson } from '../protocol/json.js'
 import { MAX_BODY_BYTES, RATE_LIMITED_WAITS_MS } from '../protocol/limits.js'
 import { isModelName, type ModelInput } from '../protocol/models.js'
 import { isObject, parseErrorBody, parseJson } from '../protocol/parse.js'
@@ -120,19 +120,11 @@ async function sendOnce(engine: Engine, body: Uint8Array, signal?: AbortSignal):
     return { kind: 'unknown', why, cause: error }
   }
   const { answer, failure } = await receiveAnswer(response, engine.redact)
-  const tornBody = answer.status === 201 ? await tornBodyOf(answer.text) : undefined
-  const outcome = outcomeOfAnswer(answer, engine.runIdField, tornBody, failure)
+  const outcome = outcomeOfAnswer(answer, engine.runIdField, failure)
   // Throw the reason of an abort, unless the run is already known.
   if (failure === undefined || outcome.kind === 'accepted' || isBroken(failure) || !signal?.aborted)
     return outcome
   throw failure
-}
-
-/** Resolves with the readable values of an incomplete body; undefined if the body is complete. */
-async function tornBodyOf(text: string): Promise<unknown> {
-  if (parseJson(text).ok) return undefined
-  const { parseTornJson } = await import('../protocol/torn-json.js')
-  return parseTornJson(text)
 }
 
 const isBroken = (failure: unknown): boolean =>
@@ -172,18 +164,18 @@ export type CreateOutcome =
 
 /**
  * Returns the outcome for a response. A 4xx status is enough to show a refusal, except 408; a 201 needs an id to count as
- * accepted. `tornBody`: the values that arrived completely, and `failure`: why the body is incomplete.
+ * accepted. `failure`: why the body is incomplete.
  */
 function outcomeOfAnswer(
   answer: ServiceAnswer,
   runIdField: string | undefined,
-  tornBody: unknown,
   failure: unknown,
 ): CreateOutcome {
   const { status, text, location } = answer
   if (status === 201) {
     const parsed = parseJson(text)
-    const id = findRunId({ body: parsed.ok ? parsed.value : tornBody, location, runIdField })
+    const body = parsed.ok ? parsed.value : readTornJson(text)
+    const id = findRunId({ body, location, runIdField })
     // A redacted id does not identify the run: the user must look it up.
     return id === undefined || id.includes(REDACTED)
       ? { kind: 'nameless', text: wholeBody(answer), unreadable: answer.unreadable, failure }

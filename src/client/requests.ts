@@ -1,7 +1,7 @@
 /**
  * Wrappers of `Fetch` through which every API request passes. Also reads responses, and converts failures to errors.
  */
-import { messageOf, OWN_CODES, RushesError, type RushesErrorOptions } from '../errors.js'
+import { EXIT, messageOf, OWN_CODES, RushesError, type RushesErrorOptions } from '../errors.js'
 import type { Clock } from '../host/clock.js'
 import { type Fetch, HttpFailure, type HttpRequest, type HttpResponse, isLoopback } from '../host/http.js'
 import { receiveText } from '../host/receive-text.js'
@@ -177,7 +177,7 @@ function problemOfAnswer({ status, text }: ServiceAnswer): Problem | undefined {
  * quota) is a refusal.
  */
 export const isRateLimited = (answer: ServiceAnswer): boolean =>
-  answer.status === 429 && (problemOfAnswer(answer)?.retryable ?? true)
+  answer.status === 429 && problemOfAnswer(answer)?.exit !== EXIT.account
 
 const bodyText = ({ text, unreadable }: ServiceAnswer): string => {
   if (unreadable !== undefined) return unreadable

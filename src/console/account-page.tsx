@@ -1,7 +1,7 @@
 /** The account: password, sessions, and the users, who may all do the same. */
 import { MIN_PASSWORD_LENGTH } from '../protocol/credentials.js'
 import { type Frame, Page } from './layout.js'
-import { Command, Copy, Field, invalid, Notice, PostButton, Time } from './parts.js'
+import { Command, Copy, Input, Notice, PostButton, Time } from './parts.js'
 
 export interface ShownSession {
   readonly id: number
@@ -79,25 +79,23 @@ const PasswordForm = ({ frame, canSetPassword, hasPassword, problems = {} }: Acc
       aria-hidden="true"
     />
     {!canSetPassword && (
-      <Field id="current" label="Current password">
-        <input id="current" name="current" type="password" autocomplete="current-password" required />
-      </Field>
+      <Input
+        name="current"
+        label="Current password"
+        type="password"
+        autocomplete="current-password"
+        required
+      />
     )}
-    <Field
-      id="password"
+    <Input
+      name="password"
       label="New password"
       hint={`At least ${MIN_PASSWORD_LENGTH} characters. All other sessions end.`}
-    >
-      <input
-        id="password"
-        name="password"
-        type="password"
-        autocomplete="new-password"
-        minLength={MIN_PASSWORD_LENGTH}
-        required
-        {...invalid('password', problems.password)}
-      />
-    </Field>
+      type="password"
+      autocomplete="new-password"
+      minLength={MIN_PASSWORD_LENGTH}
+      required
+    />
     <div class="row">
       <button type="submit" class="button primary">
         Save
@@ -174,29 +172,24 @@ const Users = ({ frame, nowMs, users, problems = {}, typedEmail }: AccountView) 
         </li>
       ))}
     </ul>
-    <form method="post" action="/account/users" class="row">
-      <input
+    <form method="post" action="/account/users" class="stack">
+      <Input
         name="email"
-        class="wide"
-        type="text"
+        label="Email of a new user"
+        problem={problems.email}
         inputMode="email"
         autocomplete="off"
         autocapitalize="none"
         placeholder="ann@example.com"
-        aria-label="Email of a new user"
         value={typedEmail}
         required
-        {...invalid('email', problems.email)}
       />
-      <button type="submit" class="button">
-        Add a user
-      </button>
+      <div class="row">
+        <button type="submit" class="button">
+          Add a user
+        </button>
+      </div>
     </form>
-    {problems.email && (
-      <p id="problem-email" class="problem">
-        {problems.email}
-      </p>
-    )}
     <p class="about">
       A user who lost the password gets a link from <Command text="rushes admin user link <email>" />.
     </p>

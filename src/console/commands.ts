@@ -3,7 +3,7 @@ import { quoteWord } from '../host/shell.js'
 import { RUNS_PATH } from '../protocol/id.js'
 import { type MediaSource, mediaParameters, mediaSources, withMedia } from '../protocol/media-parameters.js'
 import type { Kind, ModelDocument } from '../protocol/models.js'
-import { builtInSchema, isSentImage, type SentImage } from '../protocol/parameters.js'
+import { isSentImage, type SentImage } from '../protocol/parameters.js'
 import { printable, printableJson } from '../protocol/text.js'
 
 interface CommandRun {
@@ -50,25 +50,13 @@ const missingNotes = ({ sources }: MediaRun): readonly string[] =>
       : [],
   )
 
-/**
- * The prompt is a word of the command, unless it could be read as a flag, or act on the terminal where it is pasted. The choices of the
- * built-in parameters are flags, everything else is in `--input`.
- */
+/** The prompt is a word of the command, unless it could be read as a flag, or act on the terminal where it is pasted. */
 function rushesCommand(run: MediaRun, baseUrl: string): string {
   const { prompt, ...others } = withFiles(run, (name) => name)
   const isWord = typeof prompt === 'string' && /^[^\s-]/.test(prompt) && printable(prompt) === prompt
-  const { properties } = builtInSchema(run.kind)
-  const isChoice = (name: string, value: unknown) => {
-    const schema = properties[name]
-    return schema !== undefined && 'enum' in schema && typeof value === 'string' && /^[\w:.]+$/.test(value)
-  }
-  const choices = Object.entries(others)
-    .filter(([name, value]) => isChoice(name, value))
-    .map(([name, value]) => `--${name.replaceAll('_', '-')} ${value}`)
-  const rest = Object.fromEntries(Object.entries(others).filter(([name, value]) => !isChoice(name, value)))
-  const input = isWord || prompt === undefined ? rest : { prompt, ...rest }
+  const input = isWord || prompt === undefined ? others : { prompt, ...others }
   const parts = [
-    ['rushes run', run.kind, ...(isWord ? [quoteWord(prompt, 'posix')] : []), ...choices].join(' '),
+    `rushes run ${run.kind}${isWord ? ` ${quoteWord(prompt, 'posix')}` : ''}`,
     ...(Object.keys(input).length > 0 ? [`--input ${quoteWord(printableJson(input), 'posix')}`] : []),
     `--model ${quoteWord(run.model, 'posix')}`,
     `--base-url ${quoteWord(baseUrl, 'posix')}`,

@@ -1,7 +1,7 @@
 /** Credits: the balance, what was spent per day, and the ledger. */
 import { amount, credits, linkTo, number, plural } from './format.js'
 import { type Frame, Page } from './layout.js'
-import { Command, Icon, Select, Time } from './parts.js'
+import { Command, Icon, Select, Table, Time } from './parts.js'
 import type { KeyChoice } from './views.js'
 
 /** The fields of the URL. */
@@ -66,14 +66,8 @@ export const CreditsPage = (props: CreditsView) => (
   </Page>
 )
 
-/** A round number that is not below the highest bar: 1, 2 or 5, times a power of ten. */
-function topOf(highest: number): number {
-  const power = 10 ** Math.floor(Math.log10(Math.max(1, highest)))
-  return [1, 2, 5, 10].map((each) => each * power).find((each) => each >= highest) ?? highest
-}
-
 function Spend({ days }: CreditsView) {
-  const top = topOf(Math.max(...days.map(({ credits }) => credits)))
+  const top = Math.max(1, ...days.map((day) => day.credits))
   const spent = days.reduce((sum, day) => sum + day.credits, 0)
   const runs = days.reduce((sum, day) => sum + day.runs, 0)
   const summary = `${credits(spent)} for ${plural(runs, 'run')} in ${days.length} days.`
@@ -81,11 +75,7 @@ function Spend({ days }: CreditsView) {
     <section class="card details">
       <h2>Spent per day</h2>
       <div class="chart">
-        <span class="axis" aria-hidden="true">
-          <span>{number(top)}</span>
-          <span>{top > 1 ? number(top / 2) : ''}</span>
-          <span>0</span>
-        </span>
+        <small>{`The highest bar is ${credits(top)}.`}</small>
         <svg
           class="bars"
           viewBox={`0 0 ${days.length} 100`}
@@ -93,9 +83,6 @@ function Spend({ days }: CreditsView) {
           role="img"
           aria-label={`Spent per day. ${summary} The figures are in the table below.`}
         >
-          {[0, 50, 100].map((y) => (
-            <line key={y} x1="0" x2={days.length} y1={y} y2={y} />
-          ))}
           {days.map((day, at) => {
             const height = Math.max(0, (100 * day.credits) / top)
             return (
@@ -112,30 +99,19 @@ function Spend({ days }: CreditsView) {
       </div>
       <details>
         <summary>{summary}</summary>
-        <div class="scroll tall" tabIndex={0} role="region" aria-label="Spent per day">
-          <table class="plain">
-            <thead>
-              <tr>
-                <th>Day (UTC)</th>
-                <th class="right">Credits</th>
-                <th class="right">Runs</th>
-              </tr>
-            </thead>
-            <tbody>
-              {days.toReversed().map((day) => (
-                <tr key={day.day}>
-                  <td>{day.day}</td>
-                  <td class="right" data-name="Credits">
-                    {number(day.credits)}
-                  </td>
-                  <td class="right" data-name="Runs">
-                    {number(day.runs)}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table label="Spent per day" head={['Day (UTC)', 'Credits', 'Runs']} right={['Credits', 'Runs']}>
+          {days.toReversed().map((day) => (
+            <tr key={day.day}>
+              <td>{day.day}</td>
+              <td class="right" data-name="Credits">
+                {number(day.credits)}
+              </td>
+              <td class="right" data-name="Runs">
+                {number(day.runs)}
+              </td>
+            </tr>
+          ))}
+        </Table>
       </details>
     </section>
   )
@@ -178,38 +154,23 @@ function Ledger({ query, entries, next, keys }: CreditsView) {
           <p>{next === undefined ? 'No entries match.' : 'No match in the newest entries.'}</p>
         </div>
       ) : (
-        <div class="card scroll" tabIndex={0} role="region" aria-label="Entries">
-          <table class="plain">
-            <thead>
-              <tr>
-                <th>Time</th>
-                <th>Kind</th>
-                <th>Run</th>
-                <th>Key</th>
-                <th class="right">Credits</th>
-              </tr>
-            </thead>
-            <tbody>
-              {entries.map((entry) => (
-                <tr key={entry.sequence}>
-                  <td>
-                    <Time ms={entry.createdAtMs} />
-                  </td>
-                  <td>
-                    <span class={`badge ${TONES[entry.kind]}`}>{KINDS[entry.kind]}</span>
-                  </td>
-                  <td>
-                    {entry.runId === undefined ? '' : <a href={`/runs/${entry.runId}`}>{entry.runId}</a>}
-                  </td>
-                  <td class="key">{entry.key?.name ?? (entry.runId === undefined ? '' : 'Console')}</td>
-                  <td class={entry.amount > 0 ? 'right good' : 'right'} data-name="Credits">
-                    {amount(entry.amount)}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table label="Entries" head={['Time', 'Kind', 'Run', 'Key', 'Credits']} right={['Credits']}>
+          {entries.map((entry) => (
+            <tr key={entry.sequence}>
+              <td>
+                <Time ms={entry.createdAtMs} />
+              </td>
+              <td>
+                <span class={`badge ${TONES[entry.kind]}`}>{KINDS[entry.kind]}</span>
+              </td>
+              <td>{entry.runId && <a href={`/runs/${entry.runId}`}>{entry.runId}</a>}</td>
+              <td class="key">{entry.key?.name ?? (entry.runId && 'Console')}</td>
+              <td class={entry.amount > 0 ? 'right good' : 'right'} data-name="Credits">
+                {amount(entry.amount)}
+              </td>
+            </tr>
+          ))}
+        </Table>
       )}
       {next !== undefined && (
         <a class="button" href={linkTo('/credits', { ...query, before: next })}>

@@ -2,7 +2,7 @@
 import { type KeyState, keyStateOf } from '../protocol/credentials.js'
 import { linkTo, number } from './format.js'
 import { type Frame, Page } from './layout.js'
-import { Command, Copy, Field, Icon, invalid, Notice, PostButton, Time } from './parts.js'
+import { Command, Copy, Field, Icon, Input, invalid, Notice, PostButton, Table, Time } from './parts.js'
 
 export interface ShownKey {
   readonly id: number
@@ -59,28 +59,15 @@ export const KeysPage = ({ frame, nowMs, keys, next, created }: KeysView) => (
         </p>
       </div>
     ) : (
-      <div class="card scroll" tabIndex={0} role="region" aria-label="Keys">
-        <table class="plain">
-          <thead>
-            <tr>
-              <th>Key</th>
-              <th>State</th>
-              <th class="right">Spent</th>
-              <th class="right">Runs</th>
-              <th>Last used</th>
-              <th>Created</th>
-              <th>
-                <span class="hidden">Change</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {keys.map((key) => (
-              <KeyRow key={key.id} of={key} nowMs={nowMs} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        label="Keys"
+        head={['Key', 'State', 'Spent', 'Runs', 'Last used', 'Created', 'Change']}
+        right={['Spent', 'Runs', 'Change']}
+      >
+        {keys.map((key) => (
+          <KeyRow key={key.id} of={key} nowMs={nowMs} />
+        ))}
+      </Table>
     )}
     {next !== undefined && (
       <a class="button" href={linkTo('/keys', { before: next })}>
@@ -175,12 +162,10 @@ export interface KeyFormView {
 
 /** A problem names the field that it is about. */
 export const KeyFormPage = ({ frame, id, values, problem, formKey }: KeyFormView) => {
-  const field = (name: keyof KeyValues, more: object) => ({
-    id: name,
+  const field = (name: keyof KeyValues) => ({
     name,
     value: values[name],
     ...invalid(name, problem?.startsWith(name) ? problem : undefined),
-    ...more,
   })
   const title = id === undefined ? 'New key' : 'Edit key'
   return (
@@ -188,15 +173,21 @@ export const KeyFormPage = ({ frame, id, values, problem, formKey }: KeyFormView
       {problem && <Notice tone="bad" title={problem} />}
       <form method="post" action={id === undefined ? '/keys' : `/keys/${id}`} class="card form stack">
         <input type="hidden" name="form_key" value={formKey} />
-        <Field id="name" label="Name">
-          <input {...field('name', { required: true, maxLength: 100, placeholder: 'CI nightly' })} />
-        </Field>
-        <Field id="spend_limit" label="Lifetime limit, in credits" hint="0 or more. Empty: no limit.">
-          <input {...field('spend_limit', { class: 'narrow', inputMode: 'numeric' })} />
-        </Field>
-        <Field id="quota" label="Lifetime limit, in runs" hint="0 or more. Empty: no limit.">
-          <input {...field('quota', { class: 'narrow', inputMode: 'numeric' })} />
-        </Field>
+        <Input {...field('name')} label="Name" required maxLength={100} placeholder="CI nightly" />
+        <Input
+          {...field('spend_limit')}
+          label="Lifetime limit, in credits"
+          hint="0 or more. Empty: no limit."
+          class="narrow"
+          inputMode="numeric"
+        />
+        <Input
+          {...field('quota')}
+          label="Lifetime limit, in runs"
+          hint="0 or more. Empty: no limit."
+          class="narrow"
+          inputMode="numeric"
+        />
         <Field
           id="allowed_ips"
           label="Allowed addresses"
@@ -206,9 +197,13 @@ export const KeyFormPage = ({ frame, id, values, problem, formKey }: KeyFormView
             {`\n${values.allowed_ips}`}
           </textarea>
         </Field>
-        <Field id="expires_at" label="Expires" hint="At the end of this day, in UTC. Empty: never.">
-          <input {...field('expires_at', { class: 'narrow', type: 'date' })} />
-        </Field>
+        <Input
+          {...field('expires_at')}
+          label="Expires"
+          hint="At the end of this day, in UTC. Empty: never."
+          class="narrow"
+          type="date"
+        />
         <div class="row">
           <button type="submit" class="button primary" disabled={id === undefined && frame.isBanned}>
             {id === undefined ? 'Create key' : 'Save'}

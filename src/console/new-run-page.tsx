@@ -4,9 +4,10 @@
  */
 import type { ComponentChildren } from 'preact'
 import { IMAGE_TYPES, MEDIA_NOUNS, type MediaType } from '../protocol/media.js'
-import { firstPicture, mediaParameters } from '../protocol/media-parameters.js'
+import { mediaParameters } from '../protocol/media-parameters.js'
 import type { ModelDocument, ParameterSchema } from '../protocol/models.js'
 import { listedValues } from '../protocol/parameters.js'
+import { percentDecoded } from '../protocol/text.js'
 import { capitalized, credits, labelOf, unitOf } from './format.js'
 import { hx } from './hx.js'
 import { type Frame, Page } from './layout.js'
@@ -18,20 +19,13 @@ export const MAX_COUNT = 20
 /** Texts of the fields. */
 export type Values = Readonly<Record<string, string>>
 
-export interface Reference {
-  /** Names the file in the form. */
-  readonly value: string
-  readonly url: string
-  readonly name: string
-}
-
 export interface NewRunView {
   readonly frame: Frame
   readonly models: readonly ModelDocument[]
   readonly model: ModelDocument
   readonly values: Values
-  /** By parameter. */
-  readonly references: Readonly<Record<string, readonly Reference[]>>
+  /** Paths of files of the service, by parameter. */
+  readonly references: Readonly<Record<string, readonly string[]>>
   /** By parameter; '' for the whole form. */
   readonly problems: Readonly<Record<string, string>>
   readonly price: number
@@ -64,7 +58,6 @@ function NewRunForm(props: NewRunView) {
         Create
       </button>
       <input type="hidden" name="form_key" value={formKey} />
-      <input type="hidden" name="shown_model" value={model.name} />
       <div class="columns even">
         <div class="stack">
           {properties.prompt && (
@@ -203,50 +196,55 @@ interface OptionProps {
   readonly problem: string | undefined
 }
 
+/** The default is the empty value, which is not sent: another model has its own. */
 function Option({ name, schema, value, isRequired, problem }: OptionProps) {
   const standard = 'default' in schema && schema.default !== undefined ? String(schema.default) : ''
-  const choices = schema.type === 'boolean' ? ['true', 'false'] : listedValues(schema)
+  const listed = schema.type === 'boolean' ? ['true', 'false'] : listedValues(schema)
   const id = `f-${name}`
   const hint = hintOf(schema, isRequired)
-  if (choices !== undefined && choices.length <= 10)
-    return (
-      <fieldset>
-        <legend>{labelOf(name)}</legend>
-        <div class="faces">
-          {!isRequired && standard === '' && (
-            <Face group={name} value="" isChosen={!value}>
-              Default
-            </Face>
-          )}
-          {choices.map((each) => (
-            <Face key={each} group={name} value={each} isChosen={each === (value || standard)}>
-              {schema.type === 'boolean' ? (each === 'true' ? 'On' : 'Off') : `${each}${unitOf(name)}`}
-            </Face>
-          ))}
-        </div>
-        <small>{hint}</small>
-        <Problem id={id} text={problem} />
-      </fieldset>
-    )
   const common = { id, name, required: isRequired, placeholder: standard, ...invalid(id, problem) }
-  return (
-    <Field id={id} label={labelOf(name)} hint={hint} problem={problem}>
-      {choices !== undefined ? (
+  if (listed === undefined)
+    return (
+      <Field id={id} label={labelOf(name)} hint={hint} problem={problem}>
+        {schema.type === 'integer' || schema.type === 'number' ? (
+          // Not of type `number`, which drops the digits of large ones.
+          <input class="narrow" inputMode="decimal" value={value} {...common} />
+        ) : (
+          <textarea rows={schema.type === 'array' ? 3 : 2} {...common}>{`\n${value ?? ''}`}</textarea>
+        )}
+      </Field>
+    )
+  const choices = listed.map((each) => ({
+    value: each === standard ? '' : each,
+    label: schema.type === 'boolean' ? (each === 'true' ? 'On' : 'Off') : `${each}${unitOf(name)}`,
+  }))
+  if (!isRequired && standard === '') choices.unshift({ value: '', label: 'Default' })
+  const chosen = value === standard ? '' : (value ?? '')
+  if (choices.length > 10)
+    return (
+      <Field id={id} label={labelOf(name)} hint={hint} problem={problem}>
         <select {...common}>
-          {!isRequired && standard === '' && <option value="">Default</option>}
           {choices.map((each) => (
-            <option key={each} selected={each === (value || standard)}>
-              {each}
+            <option key={each.value} value={each.value} selected={each.value === chosen}>
+              {each.label}
             </option>
           ))}
         </select>
-      ) : schema.type === 'integer' || schema.type === 'number' ? (
-        // Not of type `number`, which drops the digits of large ones.
-        <input class="narrow" inputMode="decimal" value={value} {...common} />
-      ) : (
-        <textarea rows={schema.type === 'array' ? 3 : 2} {...common}>{`\n${value ?? ''}`}</textarea>
-      )}
-    </Field>
+      </Field>
+    )
+  return (
+    <fieldset>
+      <legend>{labelOf(name)}</legend>
+      <div class="faces">
+        {choices.map((each) => (
+          <Face key={each.value} group={name} value={each.value} isChosen={each.value === chosen}>
+            {each.label}
+          </Face>
+        ))}
+      </div>
+      <small>{hint}</small>
+      <Problem id={id} text={problem} />
+    </fieldset>
   )
 }
 
@@ -264,12 +262,6 @@ function hintOf(schema: ParameterSchema, isRequired: boolean): string {
     .join(', ')
 }
 
-/** The names of the fields for the files of a parameter. */
-export function mediaFields({ input }: ModelDocument, name: string) {
-  const end = name === firstPicture(input) ? '' : `.${name}`
-  return { files: `files${end}`, reference: `reference${end}` }
-}
-
 const ACCEPT = { image: IMAGE_TYPES.join(','), video: 'video/*', audio: 'audio/*', file: undefined }
 
 interface FilesProps extends NewRunView {
@@ -282,7 +274,6 @@ function Files({ model, name, type, values, references, problems }: FilesProps) 
   const schema = model.input.properties[name]
   const isList = schema?.type === 'array'
   const about = schema?.description || labelOf(name)
-  const fields = mediaFields(model, name)
   const own = references[name] ?? []
   const id = `f-${name}`
   const limits = [
@@ -297,19 +288,8 @@ function Files({ model, name, type, values, references, problems }: FilesProps) 
       </legend>
       {own.length > 0 && (
         <ul class="references">
-          {own.map(({ value, url, name: file }) => (
-            <li key={value}>
-              <label>
-                <input
-                  type="checkbox"
-                  name={fields.reference}
-                  value={value}
-                  checked
-                  aria-label={`Keep ${file}`}
-                />
-                {type === 'image' ? <img src={url} alt={file} width="96" height="64" /> : file}
-              </label>
-            </li>
+          {own.map((path) => (
+            <Kept key={path} field={`reference.${name}`} path={path} type={type} />
           ))}
         </ul>
       )}
@@ -320,9 +300,9 @@ function Files({ model, name, type, values, references, problems }: FilesProps) 
           {type === 'image' && ': PNG, JPEG, WebP, GIF or AVIF'}
         </p>
         <input
-          id={fields.files}
+          id={`files.${name}`}
           type="file"
-          name={fields.files}
+          name={`files.${name}`}
           multiple={isList}
           accept={ACCEPT[type]}
           aria-label={about}
@@ -341,5 +321,23 @@ function Files({ model, name, type, values, references, problems }: FilesProps) 
       </textarea>
       <Problem id={id} text={problems[name]} />
     </fieldset>
+  )
+}
+
+interface KeptProps {
+  readonly field: string
+  readonly path: string
+  readonly type: MediaType
+}
+/** A file that the service has, with a box to leave it out. */
+function Kept({ field, path, type }: KeptProps) {
+  const name = percentDecoded(path.split('/').at(-1) ?? '')
+  return (
+    <li>
+      <label>
+        <input type="checkbox" name={field} value={path} checked aria-label={`Keep ${name}`} />
+        {type === 'image' ? <img src={path} alt={name} width="96" height="64" /> : name}
+      </label>
+    </li>
   )
 }

@@ -129,6 +129,17 @@ export const Field = ({ id, label, hint, problem, children }: FieldProps) => (
   </div>
 )
 
+type InputProps = Omit<FieldProps, 'id' | 'children'> & {
+  readonly name: string
+  readonly [attribute: string]: unknown
+}
+/** A field for one line of text. */
+export const Input = ({ name, label, hint, problem, ...attributes }: InputProps) => (
+  <Field id={name} label={label} hint={hint} problem={problem}>
+    <input id={name} name={name} {...invalid(name, problem)} {...attributes} />
+  </Field>
+)
+
 /** Attributes of a field with a problem. */
 export const invalid = (id: string, problem: string | undefined) =>
   problem === undefined ? {} : { 'aria-invalid': true, 'aria-describedby': `problem-${id}` }
@@ -140,23 +151,30 @@ export const Problem = ({ id, text }: { readonly id: string; readonly text: stri
     </p>
   )
 
-interface DialogProps {
-  readonly id: string
-  readonly title: string
+interface TableProps {
+  readonly label: string
+  readonly head: readonly string[]
+  /** Names of the columns with numbers. */
+  readonly right: readonly string[]
+  /** The rows. */
   readonly children: ComponentChildren
 }
-/** Opened by a button with `popovertarget`, also without a script. */
-export const Dialog = ({ id, title, children }: DialogProps) => (
-  <div id={id} popover="auto" role="dialog" aria-labelledby={`${id}-title`} class="card dialog">
-    <h2 id={`${id}-title`}>{title}</h2>
-    {children}
+/** With a name and a focus, since it can scroll. */
+export const Table = ({ label, head, right, children }: TableProps) => (
+  <div class="card scroll" tabIndex={0} role="region" aria-label={label}>
+    <table class="plain">
+      <thead>
+        <tr>
+          {head.map((name) => (
+            <th key={name} class={right.includes(name) ? 'right' : undefined}>
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>{children}</tbody>
+    </table>
   </div>
-)
-
-export const CloseButton = ({ dialog, children }: { readonly dialog: string; readonly children: string }) => (
-  <button type="button" class="button" popovertarget={dialog} popovertargetaction="hide">
-    {children}
-  </button>
 )
 
 interface PostButtonProps {

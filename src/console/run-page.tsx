@@ -1,5 +1,6 @@
 /** One run: its outputs or what became of it, every field, and the commands that create it again. */
 import type { ComponentChildren } from 'preact'
+import { writeJson } from '../protocol/json.js'
 import { mediaTypeOf } from '../protocol/media.js'
 import { mediaParameters, mediaSources } from '../protocol/media-parameters.js'
 import type { ModelDocument } from '../protocol/models.js'
@@ -9,7 +10,7 @@ import { commandsOf } from './commands.js'
 import { capitalized, credits, cut, duration, labelOf, linkTo, plural, unitOf } from './format.js'
 import { hx } from './hx.js'
 import { type Frame, Page } from './layout.js'
-import { Badge, CloseButton, Copy, Dialog, Icon, Notice, Time } from './parts.js'
+import { Badge, Copy, Icon, Notice, Time } from './parts.js'
 import { canCancel, isUnderWay, type ShownOutput, type ShownRun } from './views.js'
 
 export interface RunView {
@@ -276,7 +277,7 @@ function Details({ run, input, prompt, crashes, document }: RunView) {
 /** An image that was sent as data is a small picture. `sent`: the sources of the run, in their order. */
 function valueText(run: ShownRun, name: string, value: unknown, sent: readonly unknown[]): ComponentChildren {
   if (!Array.isArray(value) && !sent.includes(value))
-    return typeof value === 'object' ? JSON.stringify(value) : `${String(value)}${unitOf(name)}`
+    return typeof value === 'object' ? writeJson(value) : `${String(value)}${unitOf(name)}`
   return [value].flat().map((each: unknown, at) =>
     isSentImage(each) && sent.includes(each) ? (
       <SentFile
@@ -347,8 +348,10 @@ const Commands = ({ run, input, document, baseUrl }: RunView) => (
   </section>
 )
 
+/** Opened by a button with `popovertarget`, also without a script. */
 const CancelDialog = ({ run }: { readonly run: ShownRun }) => (
-  <Dialog id="cancel" title="Cancel this run?">
+  <div id="cancel" popover="auto" role="dialog" aria-labelledby="cancel-title" class="card dialog">
+    <h2 id="cancel-title">Cancel this run?</h2>
     <p>
       If it has not started by then, its price of {credits(run.price)} is refunded. The page says afterwards
       what happened.
@@ -357,7 +360,9 @@ const CancelDialog = ({ run }: { readonly run: ShownRun }) => (
       <button type="submit" class="button danger">
         Cancel the run
       </button>
-      <CloseButton dialog="cancel">Keep it</CloseButton>
+      <button type="button" class="button" popovertarget="cancel" popovertargetaction="hide">
+        Keep it
+      </button>
     </form>
-  </Dialog>
+  </div>
 )

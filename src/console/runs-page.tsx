@@ -1,6 +1,6 @@
 /** The runs of the account, as a list or a grid. Rows under way are live; older runs come on scrolling, or by a link. */
 import { LOCAL_STATUSES } from '../protocol/run-state.js'
-import { linkTo, number, plural } from './format.js'
+import { cut, linkTo, number, plural } from './format.js'
 import { hx } from './hx.js'
 import { type Frame, Page } from './layout.js'
 import { Badge, Command, Icon, Select, Time } from './parts.js'
@@ -253,7 +253,7 @@ const Tile = ({ run, nowMs }: ItemProps) => (
 /** With an id: htmx gives the focus back to it when the row is replaced. */
 const RunLink = ({ run }: { readonly run: ShownRun }) => (
   <a id={`link-${run.id}`} href={`/runs/${run.id}`}>
-    <bdi>{run.prompt.trim() || 'No prompt'}</bdi>
+    <bdi>{cut(run.prompt.trim(), 300) || 'No prompt'}</bdi>
   </a>
 )
 
@@ -288,7 +288,13 @@ function Thumbnail({ run }: { readonly run: ShownRun }) {
           height={height}
         />
       ) : (
-        <img src={run.thumbnail ?? output.url} alt="" loading="lazy" width={width} height={height} />
+        <img
+          src={run.hasThumbnail ? `/runs/${run.id}/thumbnail` : output.url}
+          alt=""
+          loading="lazy"
+          width={width}
+          height={height}
+        />
       )}
       {isFilm && (
         <span class="play">
@@ -315,7 +321,7 @@ const Live = ({ query, layout, newest, runs }: RunsView) => (
       sync: 'this:drop',
     })}
   >
-    <input type="hidden" name="newest" value={newest} />
+    {newest !== undefined && <input type="hidden" name="newest" value={newest} />}
     {runs.length === 0 && <input type="hidden" name="empty" value="1" />}
   </form>
 )
@@ -349,7 +355,7 @@ export function LiveAnswer({ nowMs, layout, changed, created, newest, balance }:
         </hx-partial>
       )}
       <hx-partial {...hx({ target: '#live', swap: 'innerHTML' })}>
-        <input type="hidden" name="newest" value={newest} />
+        {newest !== undefined && <input type="hidden" name="newest" value={newest} />}
       </hx-partial>
       <hx-partial {...hx({ target: '#balance', swap: 'textContent' })}>{number(balance)}</hx-partial>
       {ended.length > 0 && (

@@ -1,6 +1,6 @@
 /** Sign-in with a password or a link, and the page of an error. */
 import { type Assets, PlainPage } from './layout.js'
-import { Command, Field, Notice } from './parts.js'
+import { Command, Input, Notice } from './parts.js'
 
 export interface SignInView {
   readonly assets: Assets
@@ -15,29 +15,24 @@ export const SignInPage = ({ assets, next, email, problem }: SignInView) => (
     {problem && <Notice tone="bad" title={problem} />}
     <form method="post" action="/api/auth/sign-in" class="card form stack">
       <input type="hidden" name="next" value={next} />
-      <Field id="email" label="Email">
-        <input
-          id="email"
-          name="email"
-          type="text"
-          inputMode="email"
-          autocomplete="username"
-          autocapitalize="none"
-          value={email}
-          required
-          autofocus={email === ''}
-        />
-      </Field>
-      <Field id="password" label="Password">
-        <input
-          id="password"
-          name="password"
-          type="password"
-          autocomplete="current-password"
-          required
-          autofocus={email !== ''}
-        />
-      </Field>
+      <Input
+        name="email"
+        label="Email"
+        inputMode="email"
+        autocomplete="username"
+        autocapitalize="none"
+        value={email}
+        required
+        autofocus={email === ''}
+      />
+      <Input
+        name="password"
+        label="Password"
+        type="password"
+        autocomplete="current-password"
+        required
+        autofocus={email !== ''}
+      />
       <button type="submit" class="button primary">
         Sign in
       </button>
@@ -51,28 +46,18 @@ export const SignInPage = ({ assets, next, email, problem }: SignInView) => (
 
 export interface LinkView {
   readonly assets: Assets
-  /** Undefined if it cannot be used again. */
-  readonly token: string | undefined
-  readonly problem?: string | undefined
+  readonly token: string
 }
 
 /** The link itself signs nobody in: programs that preview links would use it up. */
-export const LinkPage = ({ assets, token, problem }: LinkView) => (
-  <PlainPage assets={assets} title="Sign in" about={token && 'This link signs in once.'}>
-    {problem && <Notice tone="bad" title={problem} />}
-    {token === undefined ? (
-      <p class="about">
-        <Command text="rushes admin user link <email>" /> prints another link. A user of your account who is
-        signed in can create one too, as long as you have no password.
-      </p>
-    ) : (
-      <form method="post" action="/api/auth/link">
-        <input type="hidden" name="token" value={token} />
-        <button type="submit" class="button primary">
-          Sign in with this link
-        </button>
-      </form>
-    )}
+export const LinkPage = ({ assets, token }: LinkView) => (
+  <PlainPage assets={assets} title="Sign in" about="This link signs in once.">
+    <form method="post" action="/api/auth/link">
+      <input type="hidden" name="token" value={token} />
+      <button type="submit" class="button primary">
+        Sign in with this link
+      </button>
+    </form>
     <p class="about">
       <a href="/sign-in">Sign in with a password</a>
     </p>

@@ -19,7 +19,7 @@ export interface ShownRun {
   readonly status: LocalStatus
   /** Changes with everything of the run that a row shows. */
   readonly version: string
-  /** The beginning of the prompt. */
+  /** Its first 1,000 characters. */
   readonly prompt: string
   /** Width and height of its outputs, as they were asked for. */
   readonly ratio: readonly [number, number]
@@ -35,8 +35,8 @@ export interface ShownRun {
   readonly outputs: readonly ShownOutput[]
   /** Whether the files of its outputs were deleted. */
   readonly isRemoved: boolean
-  /** Path of a small picture. Undefined if the service makes none of this run. */
-  readonly thumbnail: string | undefined
+  /** Whether the service makes a small picture of the first output. */
+  readonly hasThumbnail: boolean
   readonly createdAtMs: number
   readonly startedAtMs: number | undefined
   readonly finishedAtMs: number | undefined

@@ -10,7 +10,7 @@ import { isFolder, makeFolders } from '../host/directories.js'
 import type { FileSystem } from '../host/file-system.js'
 import { flush, removeFile, temporaryBeside, writeFully } from '../host/files.js'
 import { type Fetch, HttpFailure } from '../host/http.js'
-import { retry } from '../host/retry.js'
+import { retryErrors } from '../host/retry.js'
 import type { DownloadedFile } from '../protocol/media.js'
 import {
   AttemptFailed,
@@ -26,20 +26,12 @@ import { refuseObstacle } from './final-files.js'
 import {
   checked,
   decoded,
-  type OutputRequest,
   type OutputResponse,
   parseOutputUrl,
   printableUrl,
   sendRequest,
 } from './output-request.js'
-import {
-  continuationOf,
-  declaredLength,
-  metadataOf,
-  type PartMetadata,
-  resumePlan,
-  totalOf,
-} from './resume-plan.js'
+import { continuationOf, declaredLength, type FileVersion, versionOf } from './resume-plan.js'
 
 export interface DownloaderOptions {
   readonly fetch: Fetch
@@ -106,23 +98,28 @@ export class OutputDownload {
   }
 
   /** Throws `download_failed` or the signal's reason. */
-  fetch(): Promise<FetchedOutput> {
+  async fetch(): Promise<FetchedOutput> {
     const { clock, random } = this.#options
-    return retry<FetchedOutput | AttemptFailed, FetchedOutput>({
-      clock,
-      signal: this.#job.signal,
-      attempt: async () => {
-        const outcome = await this.#tryOnce()
-        const isExpired = outcome instanceof AttemptFailed && mayHaveExpired(outcome)
-        return isExpired && this.#freshUrl !== undefined ? this.#tryWithFreshUrl(outcome) : outcome
-      },
-      decide: (outcome, tries) => {
-        if (!(outcome instanceof AttemptFailed)) return { done: outcome }
-        this.#countFailure()
-        const retryInMs = waitAfter(outcome, this.#failures, random())
-        return retryInMs === undefined ? { fail: this.#finalError(outcome, tries) } : { retryInMs }
-      },
-    })
+    let tries = 0
+    try {
+      return await retryErrors(
+        (number) => {
+          tries = number
+          return this.#tryOnce()
+        },
+        {
+          clock,
+          signal: this.#job.signal,
+          pauseMs: (error) => {
+            if (!(error instanceof AttemptFailed)) return undefined
+            this.#countFailure()
+            return waitAfter(error, this.#failures, random())
+          },
+        },
+      )
+    } catch (error) {
+      throw error instanceof AttemptFailed ? this.#finalError(error, tries) : error
+    }
   }
 
   /** Removes the part, if it was not moved. Never throws. */
@@ -135,8 +132,7 @@ export class OutputDownload {
    * that breaks every hundred megabytes. Bytes that are downloaded a second time are no progress.
    */
   #countFailure(): void {
-    const { metadata, bytes = 0 } = this.#part ?? {}
-    const usefulBytes = resumePlan(metadata, bytes).kind === 'restart' ? 0 : bytes
+    const usefulBytes = this.#part?.resumable?.bytes ?? 0
     const hasProgress = usefulBytes >= this.#furthestBytes + PROGRESS_BYTES
     this.#failures = hasProgress ? 1 : this.#failures + 1
     if (!hasProgress) return
@@ -144,36 +140,23 @@ export class OutputDownload {
     this.#freshUrl = this.#job.source.freshUrl
   }
 
-  async #tryOnce(): Promise<FetchedOutput | AttemptFailed> {
-    const { fetch, clock } = this.#options
-    const { signal } = this.#job
-    const url = parseOutputUrl(this.#url)
-    if (url === undefined)
-      return new AttemptFailed('the URL is not an http or https URL', { isRetryable: false })
+  /** Makes one attempt, and one more with a fresh link if the link may have expired. */
+  async #tryOnce(): Promise<FetchedOutput> {
     try {
-      return await this.#transfer({ fetch, url, signal, nowMs: clock.now() })
+      return await this.#transfer()
     } catch (error) {
-      signal?.throwIfAborted()
-      if (error instanceof AttemptFailed) return error
-      throw error
+      const freshUrl = this.#freshUrl
+      if (freshUrl === undefined || !(error instanceof AttemptFailed && mayHaveExpired(error))) throw error
+      this.#freshUrl = undefined
+      const fresh = await freshUrl().catch((cause: unknown) => {
+        const { message, status } = error
+        const why = `${message}, and the service gave no new link: ${messageOf(cause)}`
+        throw new AttemptFailed(why, { isRetryable: false, status, cause })
+      })
+      if (fresh === undefined || fresh === this.#url) throw error
+      this.#url = fresh
+      return this.#transfer()
     }
-  }
-
-  async #tryWithFreshUrl(failure: AttemptFailed): Promise<FetchedOutput | AttemptFailed> {
-    const askOnce = this.#freshUrl
-    this.#freshUrl = undefined
-    let fresh: string | undefined
-    try {
-      fresh = await askOnce?.()
-    } catch (error) {
-      this.#job.signal?.throwIfAborted()
-      const { message, status } = failure
-      const why = `${message}, and the service gave no new link: ${messageOf(error)}`
-      return new AttemptFailed(why, { isRetryable: false, status, cause: error })
-    }
-    if (fresh === undefined || fresh === this.#url) return failure
-    this.#url = fresh
-    return this.#tryOnce()
   }
 
   #finalError(failure: AttemptFailed, tries: number): Error {
@@ -186,22 +169,29 @@ export class OutputDownload {
   }
 
   /**
-   * Makes one attempt, from the request to a complete, checked part. Received bytes are kept in the part. Throws
-   * `AttemptFailed` for the network, `RushesError` for the disk, and the signal's reason.
+   * Sends the request, and receives a complete, checked part. Received bytes are kept in the part. Throws `AttemptFailed`
+   * for the network, `RushesError` for the disk, and the signal's reason.
    */
-  async #transfer(request: OutputRequest): Promise<FetchedOutput> {
+  async #transfer(): Promise<FetchedOutput> {
+    const { fetch, clock } = this.#options
+    const { signal, meter } = this.#job
+    const url = parseOutputUrl(this.#url)
+    if (url === undefined)
+      throw new AttemptFailed('the URL is not an http or https URL', { isRetryable: false })
+    const request = { fetch, url, signal, nowMs: clock.now() }
     const part = this.#part
-    const plan = resumePlan(part?.metadata, part?.bytes ?? 0)
-    this.#job.meter.restart()
-    if (part === undefined || plan.kind === 'restart') return this.#receiveAll(await sendRequest(request))
-    const answer = await sendRequest({ ...request, from: plan })
+    const begun = part?.resumable
+    meter.restart()
+    if (part === undefined || begun === undefined) return this.#receiveAll(await sendRequest(request))
+    const { version, bytes } = begun
+    const answer = await sendRequest({ ...request, from: { bytes, ifRange: version.etag } })
     const { response } = answer
-    const continuation = continuationOf(plan, response)
+    const continuation = continuationOf(version, bytes, response)
     if (continuation === 'restart') return this.#receiveAll(answer)
-    if (continuation === 'append') return this.#receiveRest(answer, part)
+    if (continuation === 'append') return this.#receiveRest(answer, part, version.totalBytes)
     response.discard()
     await this.#onDisk(() => part.restart(undefined))
-    return this.#transfer(request)
+    return this.#transfer()
   }
 
   /** Receives the file from its first byte. */
@@ -227,14 +217,13 @@ export class OutputDownload {
   }
 
   /** Receives the bytes that are missing in the part. */
-  async #receiveRest({ response }: OutputResponse, part: Part): Promise<FetchedOutput> {
+  async #receiveRest({ response }: OutputResponse, part: Part, totalBytes: number): Promise<FetchedOutput> {
     const { meter, signal } = this.#job
     try {
-      const totalBytes = part.metadata?.totalBytes ?? totalOf(response.header)
       meter.receive(part.bytes)
       meter.expect(totalBytes)
       for await (const chunk of checked(response, meter.receive, signal)) await this.#write(part, chunk)
-      return await this.#sealed(part, totalBytes)
+      return await this.#sealed(part)
     } finally {
       response.discard()
     }
@@ -252,17 +241,15 @@ export class OutputDownload {
     this.#kind = kind
     const part = this.#part ?? (await this.#onDisk(() => createPart(path, owner)))
     this.#part = part
-    await this.#onDisk(() => part.restart(metadataOf(header)))
+    await this.#onDisk(() => part.restart(versionOf(header)))
     await this.#write(part, head)
     return part
   }
 
-  async #sealed(part: Part, totalBytes = part.metadata?.totalBytes): Promise<FetchedOutput> {
-    const { bytes } = part
-    if (totalBytes !== undefined && bytes !== totalBytes) {
-      // If bytes are missing, the download can be resumed. If there are too many, it must restart.
-      if (bytes > totalBytes) await this.#onDisk(() => part.restart(undefined))
-      const why = `the parts of the file have ${bytes} bytes instead of ${totalBytes}`
+  async #sealed(part: Part): Promise<FetchedOutput> {
+    const { bytes, version } = part
+    if (version !== undefined && bytes !== version.totalBytes) {
+      const why = `the parts of the file have ${bytes} bytes instead of ${version.totalBytes}`
       throw new AttemptFailed(why, { isRetryable: true })
     }
     const sha256 = await this.#onDisk(() => part.seal())
@@ -299,8 +286,8 @@ function refuseWebPage({ extension }: FileKind, expectedKind: string | undefined
 export class Part {
   readonly path: string
   bytes = 0
-  /** Version of the file that the bytes belong to. Undefined: the download cannot be resumed. */
-  metadata: PartMetadata | undefined
+  /** The file that the bytes belong to. Undefined: the download cannot be resumed. */
+  version: FileVersion | undefined
   readonly #handle: FileHandle
   #hash = createHash('sha256')
 
@@ -310,12 +297,18 @@ export class Part {
     this.#handle = handle
   }
 
-  /** Empties the part for a new download of a file with this metadata. */
-  async restart(metadata: PartMetadata | undefined): Promise<void> {
+  /** What a request for the missing bytes needs. Undefined: all bytes must be requested. */
+  get resumable(): { readonly version: FileVersion; readonly bytes: number } | undefined {
+    const { version, bytes } = this
+    return version !== undefined && bytes > 0 && bytes < version.totalBytes ? { version, bytes } : undefined
+  }
+
+  /** Empties the part for a new download of this version. */
+  async restart(version: FileVersion | undefined): Promise<void> {
     if (this.bytes > 0) await this.#handle.truncate(0)
     this.#hash = createHash('sha256')
     this.bytes = 0
-    this.metadata = metadata
+    this.version = version
   }
 
   async write(bytes: Uint8Array): Promise<void> {

@@ -1,16 +1,6 @@
 /** SQLite databases in private files (0600), with numbered migrations. Several processes can use a file at once. */
 import { randomBytes } from 'node:crypto'
-import {
-  closeSync,
-  existsSync,
-  fstatSync,
-  linkSync,
-  openSync,
-  readSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs'
+import { closeSync, existsSync, linkSync, openSync, readSync, renameSync, rmSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -400,18 +390,12 @@ const quarantineName = (path: string): string =>
 const WAL_OFFSET = 18
 
 /**
- * Open descriptors by device and inode. They are never closed: when a process closes any descriptor of a file, the
- * system releases all locks of that process on the file, including SQLite's.
+ * Leaves the file open: when a process closes any descriptor of a file, the system releases all locks of that process on
+ * the file, including SQLite's.
  */
-const descriptors = new Map<string, number>()
-
 function isInWalMode(path: string): boolean {
-  const known = statSync(path, { bigint: true })
-  const descriptor = descriptors.get(`${known.dev}:${known.ino}`) ?? openSync(path, 'r')
-  const { dev, ino } = fstatSync(descriptor, { bigint: true })
-  descriptors.set(`${dev}:${ino}`, descriptor)
   const header = Buffer.alloc(1)
-  readSync(descriptor, header, 0, 1, WAL_OFFSET)
+  readSync(openSync(path, 'r'), header, 0, 1, WAL_OFFSET)
   return header[0] !== 1
 }
 

@@ -235,7 +235,7 @@ function asHttpFailure(thrown: unknown, sent: boolean): HttpFailure {
     // Names no host: messages of model servers are shown to other users, and `rushes doctor` shows the proxy.
     const message = `${thrown.message} (${typeof error === 'number' ? error : describe(error, code)})`
     const advice = 'Check the proxy in HTTPS_PROXY or HTTP_PROXY (`rushes doctor` shows it), or set NO_PROXY.'
-    return new HttpFailure(message, { sent: false, code, advice, cause: thrown })
+    return new HttpFailure(message, { sent, code, advice, cause: thrown })
   }
   const isInvalidHttp = isInvalid(error)
   const advice = certificateAdvice(code)

@@ -5,19 +5,8 @@
  */
 import { randomBytes } from 'node:crypto'
 import { constants, createReadStream, createWriteStream } from 'node:fs'
-import {
-  chmod,
-  type FileHandle,
-  lstat,
-  mkdir,
-  mkdtemp,
-  open,
-  readdir,
-  rename,
-  rm,
-  stat,
-} from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { chmod, type FileHandle, lstat, mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { describeReason, errorCode } from './system-error.js'
 
@@ -49,7 +38,7 @@ export class FolderNotRemoved extends Error {
   }
 }
 
-/** Returns device and inode of a folder of this user, or of the owner of its parent. Throws `FolderReplaced`. */
+/** Returns device and inode of a folder. Throws `FolderReplaced`. */
 async function identityOf(path: string): Promise<string> {
   const found = await lstat(path, { bigint: true }).catch((error) => {
     if (errorCode(error) === 'ENOENT') throw new FolderReplaced(path, 'nothing')
@@ -57,14 +46,6 @@ async function identityOf(path: string): Promise<string> {
   })
   if (found.isSymbolicLink()) throw new FolderReplaced(path, 'a link')
   if (!found.isDirectory()) throw new FolderReplaced(path, 'a file')
-  // Undefined on Windows.
-  const user = process.geteuid?.()
-  if (
-    user !== undefined &&
-    Number(found.uid) !== user &&
-    Number(found.uid) !== (await stat(dirname(path))).uid
-  )
-    throw new FolderReplaced(path, 'a folder of another user')
   return `${found.dev}:${found.ino}`
 }
 
@@ -106,9 +87,9 @@ export class OwnFolder {
     const path = this.entry(name)
     const file = await lstat(path)
     if (!file.isFile()) return undefined
-    const isOwn = file.uid === (process.geteuid?.() ?? file.uid)
-    if (file.nlink > 1 && !isOwn) throw new Error(`${name} is a hard link to a file of another user.`)
-    if (file.nlink === 1 && isOwn) await chmod(path, 0o600)
+    // Undefined on Windows.
+    const user = process.geteuid?.() ?? file.uid
+    if (file.nlink === 1 && file.uid === user) await chmod(path, 0o600)
     else {
       const copy = this.entry(`.${randomBytes(8).toString('hex')}`)
       // Not `copyFile`, which in later versions of Node.js gives the copy the owner of the original.
@@ -148,8 +129,8 @@ export const holdFolder = async (path: string): Promise<OwnFolder> =>
 
 /**
  * Removes a folder and its contents. This or an earlier process of the program must have created it at `path`. Does
- * nothing if the path does not exist. Throws `FolderReplaced` unless it is a plain folder of this user (or of the owner
- * of its parent), and `FolderNotRemoved` if something in it cannot be removed.
+ * nothing if the path does not exist. Throws `FolderReplaced` unless it is a plain folder, and `FolderNotRemoved` if
+ * something in it cannot be removed.
  */
 export async function removeFolder(path: string, identity?: string): Promise<void> {
   try {

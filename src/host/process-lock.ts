@@ -7,7 +7,7 @@
  * other code may open a lock file: closing it would release all locks of this process on that file.
  */
 import { randomBytes } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect, createPrivately, type SqliteConnection, sqliteUri, withDatabase } from './database.js'
 import { isPosix } from './file-system.js'
@@ -126,10 +126,12 @@ const UNSEEN_MS = 300_000
  */
 const OLD_MS = 86_400_000
 
-/** Removes the old locks of ended processes. */
+const isLockName = (name: string): boolean => /^[0-9a-f]{16}$/.test(name)
+
+/** Removes the old locks of ended processes. Other files in the folder are not ours. */
 function removeOldLocks(folder: string): void {
   try {
-    for (const name of readdirSync(folder)) {
+    for (const name of readdirSync(folder).filter(isLockName)) {
       const path = join(folder, name)
       const ageMs = Math.abs(Date.now() - statSync(path).mtimeMs)
       if (ageMs > OLD_MS && isLocked(path) === false) removeLock(path)
@@ -141,7 +143,7 @@ function removeOldLocks(folder: string): void {
 
 /** Returns whether the process with this id runs, or undefined if its lock does not show it. */
 export const isRunning = (folder: string, id: string): boolean | undefined =>
-  /^[0-9a-f]{16}$/.test(id) ? isLocked(join(locksFolder(folder), id)) : undefined
+  isLockName(id) ? isLocked(join(locksFolder(folder), id)) : undefined
 
 /**
  * Returns a test that reads each lock only once. Use it for one operation only, because the answers are cached. If a
@@ -168,49 +170,12 @@ export const ownerText = (id: string): string => `@${id}`
 export const ownerOf = (text: unknown): string | undefined =>
   typeof text === 'string' ? /^@([0-9a-f]{16})$/.exec(text)?.[1] : undefined
 
-/**
- * Returns whether a process group has a running member. Zombies do not count if /proc shows them: in a container
- * without an init, no process may ever reap them.
- */
+/** Returns whether a process group has a member. A member that has ended counts until its parent reaps it. */
 export function groupIsAlive(leader: number): boolean {
   try {
-    process.kill(-leader, 0)
+    return process.kill(-leader, 0)
   } catch {
-    // The group has no members. macOS reports EPERM for a group of zombies.
+    // The group has no members. macOS reports EPERM for a group of ended members.
     return false
-  }
-  const members = pidsInProc()
-    ?.flatMap((pid) => statOf(pid) ?? [])
-    .filter(({ group }) => group === leader)
-  return members === undefined || members.some(({ state }) => !/^[ZX]/.test(state))
-}
-
-/**
- * Returns undefined without /proc, or if /proc shows another process namespace: a container may see the /proc of its
- * host.
- */
-function pidsInProc(): readonly number[] | undefined {
-  try {
-    if (readlinkSync('/proc/self') !== String(process.pid)) return undefined
-    return readdirSync('/proc').map(Number).filter(Number.isInteger)
-  } catch {
-    return undefined
-  }
-}
-
-interface Stat {
-  readonly state: string
-  readonly group: number
-}
-
-/** Reads /proc/<pid>/stat. The command's name may contain spaces and brackets, so it ends at the last `)`. */
-function statOf(pid: number): Stat | undefined {
-  try {
-    const [state = '', , group] = readFileSync(`/proc/${pid}/stat`, 'latin1')
-      .replace(/^.*\) /s, '')
-      .split(' ')
-    return { state, group: Number(group) }
-  } catch {
-    return undefined
   }
 }

@@ -26,7 +26,6 @@ import { isObject } from '../protocol/parse.js'
 import { inMillionths, readRunCost } from '../protocol/price.js'
 import { isOutcomeUnknown, OUTCOME_UNKNOWN, type RunState } from '../protocol/run-state.js'
 import {
-  ADDRESSES,
   FIND,
   fileOfRow,
   insertRow,
@@ -219,21 +218,12 @@ export class Journal {
     } catch (error) {
       // What the change itself has refused, and not why the journal could not be opened.
       if (error instanceof RushesError && error !== this.#failure) throw error
-      if (this.#database?.isCurrent() === false) this.#forgetFile(error)
       const unusable = this.#unusable(error)
       if (policy === 'required') throw unusable.with({ consequence: 'Nothing was sent.' })
       if (repeats) this.#missed.push(change)
       this.#warnOnce(unusable)
       return undefined
     }
-  }
-
-  /** It was removed or replaced while it was in use: what was in it is not known here any more. */
-  #forgetFile(error: unknown): void {
-    this.#database?.close()
-    this.#database = undefined
-    this.#missed = []
-    this.#failure = error
   }
 
   /** Reads for a command that goes on without the journal: undefined, after one warning, if it cannot be read. */
@@ -483,9 +473,11 @@ export class Journal {
 
   /** Returns the newest run with this id at each address, newest first. */
   findAtEveryAddress(id: string): readonly JournalRun[] {
-    return this.#read((db) => db.all(ADDRESSES))
-      .flatMap(({ address }) => this.find(String(address), id) ?? [])
-      .sort((one, other) => other.row - one.row)
+    return this.#runs(
+      `SELECT * FROM runs WHERE row IN (SELECT max(row) FROM runs WHERE id = ? GROUP BY address)
+       ORDER BY row DESC`,
+      id,
+    )
   }
 
   /** Returns the ids that begin with the text, newest first. */
@@ -494,20 +486,10 @@ export class Journal {
     return this.#read((db) => db.all(sql, beginning)).map(({ id }) => String(id))
   }
 
-  /** Returns the ids directly before and after this one in alphabetical order, at each address. */
+  /** Returns the ids directly before and after this one in alphabetical order. */
   idsBeside(id: string): readonly string[] {
-    return this.#read((db) =>
-      db
-        .all(ADDRESSES)
-        .flatMap(({ address }) =>
-          [
-            'max(id) AS id FROM runs WHERE address = ? AND id < ?',
-            'min(id) AS id FROM runs WHERE address = ? AND id > ?',
-          ]
-            .map((sql) => db.get(`SELECT ${sql}`, String(address), id)?.id)
-            .filter((each) => typeof each === 'string'),
-        ),
-    )
+    const sql = `SELECT max(id) AS id FROM runs WHERE id < ? UNION ALL SELECT min(id) FROM runs WHERE id > ?`
+    return this.#read((db) => db.all(sql, id, id)).flatMap((row) => (row.id === null ? [] : String(row.id)))
   }
 
   /** Returns the run whose file was written last to this absolute path. */

@@ -145,6 +145,11 @@ export const JOURNAL_MIGRATIONS: readonly string[] = [
   ALTER TABLE runs ADD COLUMN charged INTEGER;
   ALTER TABLE runs ADD COLUMN charged_currency TEXT;
   `,
+  `
+  -- Finds an id at every address too.
+  DROP INDEX IF EXISTS runs_by_id;
+  CREATE INDEX runs_by_id ON runs (id, address) WHERE id IS NOT NULL;
+  `,
 ]
 
 /**
@@ -323,19 +328,6 @@ export function sortByOutput(
 /** Returns the position of each link among the outputs, from 0. Of equal links, the first one counts. */
 export const positionsOf = (urls: readonly string[]): ReadonlyMap<string, number> =>
   new Map(urls.map((url, position) => [url, position] as const).reverse())
-
-/**
- * Lists all addresses by jumping from one address to the next in the index. Fast, because a machine has many runs but
- * few addresses.
- */
-export const ADDRESSES = `
-  WITH RECURSIVE places (address) AS (
-    SELECT min(address) FROM runs
-    UNION ALL
-    SELECT (SELECT min(address) FROM runs WHERE runs.address > places.address)
-    FROM places WHERE places.address IS NOT NULL
-  )
-  SELECT address FROM places WHERE address IS NOT NULL`
 
 export interface ListFilter {
   readonly address?: string | undefined

@@ -3,7 +3,7 @@
  * the estimates of 24 hours, of all processes together. Amounts in several currencies are never added.
  */
 import { RushesError } from '../errors.js'
-import type { OpenDatabase, Row, SqlValue } from '../host/database.js'
+import type { OpenDatabase, Row } from '../host/database.js'
 import { addTo } from '../protocol/lists.js'
 import { amountText } from '../protocol/price.js'
 import { OUTCOME_UNKNOWN } from '../protocol/run-state.js'
@@ -33,84 +33,54 @@ export interface Spend {
   readonly total: readonly SpendSum[]
 }
 
-interface Grouping {
-  readonly column: string
-  /** Tables, and their values. */
-  readonly from?: string
-  readonly values?: readonly SqlValue[]
-  /** Names of the groups of a value of the column. */
-  namesOf(value: unknown): readonly string[]
+/** Returns the names of the groups that a run is in. */
+const NAMES: Readonly<Record<SpendGrouping, (run: Row) => readonly string[]>> = {
+  model: ({ model }) => [String(model)],
+  label: ({ labels }) => [...new Set(labelsOfColumn(labels))],
+  day: ({ created_at }) => [dayOf(new Date(Number(created_at)))],
 }
 
-const RUNS = 'runs INDEXED BY runs_by_time'
-
-const GROUPINGS: Readonly<Record<SpendGrouping, (db: OpenDatabase) => Grouping>> = {
-  model: () => ({ column: 'model', namesOf: (model) => [String(model)] }),
-  label: () => ({ column: 'labels', namesOf: (labels) => [...new Set(labelsOfColumn(labels))] }),
-  // SQLite's 'localtime' needs the time zone files of the system, which small images do not have.
-  day: (db) => ({
-    column: 'midnight',
-    from: `(SELECT value AS midnight, lead(value, 1, ${Number.MAX_SAFE_INTEGER}) OVER (ORDER BY value) AS next
-       FROM json_each(?)) CROSS JOIN ${RUNS} ON created_at >= midnight AND created_at < next`,
-    values: [JSON.stringify(midnightsOf(db))],
-    namesOf: (midnight) => [dayOf(new Date(Number(midnight)))],
-  }),
-}
-
-/** Returns the beginnings of all local days from the first run to the last, in milliseconds since the epoch. */
-function midnightsOf(db: OpenDatabase): readonly number[] {
-  const { first, last } = db.get('SELECT min(created_at) AS first, max(created_at) AS last FROM runs') ?? {}
-  const midnights: number[] = []
-  const day = new Date(Number(first))
-  day.setHours(0, 0, 0, 0)
-  for (; first !== null && day.getTime() <= Number(last); day.setHours(24, 0, 0, 0))
-    midnights.push(day.getTime())
-  return midnights
-}
-
+/** In local time. */
 function dayOf(date: Date): string {
   const two = (value: number) => String(value).padStart(2, '0')
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
 }
 
 export function sumSpend(db: OpenDatabase, filter: ListFilter, by: SpendGrouping): Spend {
-  const { where, values: filtered } = whereOf(filter)
-  // Units and millionths apart: a sum of large estimates in millionths could exceed 2^53.
-  const [rows, namesOf] = db.snapshot(() => {
-    const { column, from = RUNS, values = [], namesOf } = GROUPINGS[by](db)
-    const amount = 'coalesce(charged, estimate)'
-    const sql = `SELECT ${column} AS name, coalesce(charged_currency, currency) AS currency, count(*) AS runs,
-         CASE WHEN phase IN ('sending', 'going') THEN 'unfinished'
-           WHEN error_code = '${OUTCOME_UNKNOWN}' THEN 'unconfirmed' ELSE phase END AS outcome,
-         sum(${amount} / 1000000) AS units, sum(${amount} % 1000000) AS millionths
-       FROM ${from} ${where}GROUP BY 1, 2, outcome`
-    return [db.all(sql, ...values, ...filtered), namesOf]
-  })
+  const { where, values } = whereOf(filter)
+  const runs = db.all(
+    `SELECT model, labels, created_at, coalesce(charged, estimate) AS amount,
+       coalesce(charged_currency, currency) AS currency,
+       CASE WHEN phase IN ('sending', 'going') THEN 'unfinished'
+         WHEN error_code = '${OUTCOME_UNKNOWN}' THEN 'unconfirmed' ELSE phase END AS outcome
+     FROM runs INDEXED BY runs_by_time ${where}`,
+    ...values,
+  )
   const byName = new Map<string | undefined, Row[]>()
-  for (const row of rows) {
-    const names = namesOf(row.name)
-    for (const name of names.length === 0 ? [undefined] : names) addTo(byName, name, row)
+  for (const run of runs) {
+    const names = NAMES[by](run)
+    for (const name of names.length === 0 ? [undefined] : names) addTo(byName, name, run)
   }
   const names = [...byName.keys()].sort()
   return {
     groups: names.flatMap((name) => sumsOf(name, byName.get(name) ?? [])),
-    total: sumsOf(undefined, rows),
+    total: sumsOf(undefined, runs),
   }
 }
 
-function sumsOf(name: string | undefined, rows: readonly Row[]): readonly SpendSum[] {
-  const countOf = (counted: readonly Row[]) => counted.reduce((sum, { runs }) => sum + Number(runs), 0)
-  const currencies = [
-    ...new Set(rows.flatMap(({ currency }) => (currency === null ? [] : [String(currency)]))),
-  ]
-  return (currencies.length === 0 ? [undefined] : currencies.sort()).map((currency, at) => {
-    const priced = rows.filter((row) => row.currency !== null && row.currency === currency)
-    const withoutPrice = at > 0 ? 0 : countOf(rows.filter((row) => row.currency === null))
+function sumsOf(name: string | undefined, runs: readonly Row[]): readonly SpendSum[] {
+  const byCurrency = new Map<string | undefined, Row[]>()
+  for (const run of runs) addTo(byCurrency, run.currency === null ? undefined : String(run.currency), run)
+  const withoutPrice = byCurrency.get(undefined)?.length ?? 0
+  byCurrency.delete(undefined)
+  const currencies = byCurrency.size === 0 ? [undefined] : [...byCurrency.keys()].sort()
+  return currencies.map((currency, at) => {
+    const priced = byCurrency.get(currency) ?? []
+    const unpriced = at > 0 ? 0 : withoutPrice
     const amounts = { succeeded: 0n, failed: 0n, unfinished: 0n, unconfirmed: 0n }
-    for (const { outcome, units, millionths } of priced)
-      amounts[outcome as keyof typeof amounts] +=
-        BigInt(Number(units)) * 1_000_000n + BigInt(Number(millionths))
-    return { name, currency, runs: countOf(priced) + withoutPrice, withoutPrice, amounts }
+    for (const { outcome, amount } of priced)
+      amounts[outcome as keyof typeof amounts] += BigInt(Number(amount))
+    return { name, currency, runs: priced.length + unpriced, withoutPrice: unpriced, amounts }
   })
 }
 

@@ -7,7 +7,7 @@
 // A job without a prompt, which no run is, converts its reference image to PNG for the server of another engine.
 //
 // Limits: the renderer knows about 1,500 English words of figures, and writes any other subject on a card. Captions are in
-// Latin, Greek and Cyrillic script, and in others if the machine has a font; see prints.ts.
+// Latin, Greek and Cyrillic script, and in others if the machine has a font; see overlays.ts.
 import type { Engine } from '../service/engines/engine.js'
 
 export const createPreviewEngine = (): Engine => ({

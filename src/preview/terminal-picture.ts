@@ -17,15 +17,13 @@ export interface PictureRequest extends Size {
   readonly path: string
   readonly isVideo: boolean
   readonly protocol: Protocol
-  /** Whether half blocks have 24 bits of colour, else the nearest of 256 colours. */
-  readonly isTrueColour: boolean
 }
 
 const MAX_BYTES = 64 * 1_048_576
 
 /** Returns the escape codes. Rejects with the reason in plain words. `searchPath`: PATH, for ffmpeg, which the signal ends. */
 export async function drawPicture(request: PictureRequest, searchPath?: string, signal?: AbortSignal) {
-  const { path, isVideo, protocol, isTrueColour, width, height } = request
+  const { path, isVideo, protocol, width, height } = request
   if (!isVideo && (await stat(path)).size > MAX_BYTES) throw new Error('it is larger than 64 MiB')
   const bytes = isVideo ? await firstFrame(request, searchPath, signal) : await readFile(path)
   const { picture } = await openPicture(bytes)
@@ -42,7 +40,7 @@ export async function drawPicture(request: PictureRequest, searchPath?: string, 
     return `\u001b]1337;File=inline=1;size=${png.length}:${png.toString('base64')}\u0007\n`
   const plain = (await pixels())(png).flatten().toColourspace('srgb').raw()
   const { data, info } = await plain.toBuffer({ resolveWithObject: true })
-  return halfBlocks({ ...info, data }, isTrueColour)
+  return halfBlocks({ ...info, data })
 }
 
 /** Reads the first frame as a PNG of at most this size. */
@@ -88,17 +86,9 @@ export function kittyCodes(png: Buffer): string {
 }
 
 /** `data`: three bytes for each pixel, in rows. Writes codes only where a colour changes. */
-export function halfBlocks(
-  { width, height, data }: Size & { readonly data: Uint8Array },
-  isTrueColour: boolean,
-): string {
-  /** The nearest of the six values that xterm's colours have. */
-  const level = (part: number) => Math.max(0, Math.round((part - 55) / 40))
-  const colourAt = (x: number, y: number): string => {
-    const [red = 0, green = 0, blue = 0] = data.subarray(3 * (y * width + x))
-    if (isTrueColour) return `8;2;${red};${green};${blue}`
-    return `8;5;${16 + 36 * level(red) + 6 * level(green) + level(blue)}`
-  }
+export function halfBlocks({ width, height, data }: Size & { readonly data: Uint8Array }): string {
+  const colourAt = (x: number, y: number): string =>
+    `8;2;${data.subarray(3 * (y * width + x), 3 * (y * width + x + 1)).join(';')}`
   let text = ''
   for (let y = 0; y < height; y += 2) {
     let last = ''

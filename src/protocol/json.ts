@@ -2,6 +2,7 @@
  * Reads and writes JSON without changing integers of 64 bits, such as seeds: an integer that a number cannot hold is a
  * BigInt. Other numbers are read as `JSON.parse` reads them.
  */
+import { randomBytes } from 'node:crypto'
 
 /** Integers of 64 bits, signed or unsigned. */
 const [MIN, MAX] = [-(2n ** 63n), 2n ** 64n - 1n]
@@ -18,61 +19,31 @@ export function integerOf(text: string): number | bigint | undefined {
   return integer >= MIN && integer <= MAX ? integer : undefined
 }
 
-/**
- * An integer that may be too long for a number, and the character before it. No lookbehind: older
- * browsers would not load the console.
- */
-const LONG_INTEGER = /(^|[^\w.+-])(-?[1-9]\d{15,19})(?![\w.+-])/g
+/** Begins the strings that stand for long integers. Random, so that no other string begins with it. */
+const MARK = randomBytes(12).toString('hex')
+const MARKED = new RegExp(`"${MARK}(-?\\d+)"`, 'g')
 
-/** A string cannot begin so in JSON, except with the escape below: JSON has no control characters. */
-const MARK = '\u0001'
-const ESCAPED_MARK = '\\u0001'
+const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
 
 /** Like `JSON.parse`. Throws its errors. */
 export function readJson(text: string): unknown {
   const value: unknown = JSON.parse(text)
-  if (text.search(LONG_INTEGER) === -1) return value
-  const marked = markIntegers(text)
-  if (marked === text) return value
+  if (!/\d{16}/.test(text)) return value
+  let hasLongIntegers = false
+  const marked = text.replace(STRING_OR_NUMBER, (token) => {
+    if (token.startsWith('"') || typeof integerOf(token) !== 'bigint') return token
+    hasLongIntegers = true
+    return `"${MARK}${token}"`
+  })
+  if (!hasLongIntegers) return value
   try {
-    return JSON.parse(marked, (_, each: unknown) => {
-      if (typeof each !== 'string' || !each.startsWith(MARK)) return each
-      return each.startsWith(MARK, 1) ? each.slice(1) : integerOf(each.slice(1))
-    })
+    return JSON.parse(marked, (_, each: unknown) =>
+      typeof each === 'string' && each.startsWith(MARK) ? BigInt(each.slice(MARK.length)) : each,
+    )
   } catch (error) {
     // The reviver is recursive, and `JSON.parse` alone reads any depth.
     if (error instanceof RangeError) return value
     throw error
-  }
-}
-
-/** Replaces long integers of valid JSON by strings that begin with the mark, and doubles the mark of other strings. */
-function markIntegers(text: string): string {
-  const parts: string[] = []
-  for (let at = 0; at < text.length; ) {
-    const quote = text.indexOf('"', at)
-    const outside = text.slice(at, quote === -1 ? text.length : quote)
-    parts.push(
-      outside.replace(LONG_INTEGER, (written, before: string, digits: string) =>
-        typeof integerOf(digits) === 'bigint' ? `${before}"${ESCAPED_MARK}${digits}"` : written,
-      ),
-    )
-    if (quote === -1) break
-    at = endOfString(text, quote)
-    const string = text.slice(quote, at)
-    // Names of fields are not revived.
-    const isMarked = string.startsWith(`"${ESCAPED_MARK}`) && !/^\s*:/.test(text.slice(at, at + 100))
-    parts.push(isMarked ? `"${ESCAPED_MARK}${string.slice(1)}` : string)
-  }
-  return parts.join('')
-}
-
-/** Returns the offset after the string that begins at `start`. */
-function endOfString(text: string, start: number): number {
-  for (let at = text.indexOf('"', start + 1); ; at = text.indexOf('"', at + 1)) {
-    let escapes = 0
-    while (text.charAt(at - 1 - escapes) === '\\') escapes++
-    if (escapes % 2 === 0) return at + 1
   }
 }
 
@@ -84,32 +55,48 @@ interface WriteOptions {
 }
 
 /** Like `JSON.stringify`, but writes a BigInt as its digits. */
-export function writeJson(value: unknown, options: WriteOptions = {}): string {
-  const { indent = 0, replace = (each: unknown) => each } = options
-  try {
-    return JSON.stringify(value, (_, each: unknown) => replace(each), indent) ?? 'null'
-  } catch (error) {
-    if (!(error instanceof TypeError) || !error.message.includes('BigInt')) throw error
-    return createWriter(indent, replace)(value, '\n')
+export function writeJson(value: unknown, { indent = 0, replace }: WriteOptions = {}): string {
+  let hasLongIntegers = false
+  const write = (_: string, given: unknown): unknown => {
+    const each = replace === undefined ? given : replace(given)
+    if (typeof each !== 'bigint') return each
+    hasLongIntegers = true
+    return `${MARK}${each}`
   }
+  const json = JSON.stringify(value, write, indent) ?? 'null'
+  return hasLongIntegers ? json.replace(MARKED, '$1') : json
 }
 
-function createWriter(indent: number, replace: (value: unknown) => unknown) {
-  /** `lineStart`: the line end before the value, and the spaces of its line. */
-  return function write(given: unknown, lineStart: string): string {
-    const value = replace(given)
-    if (typeof value === 'bigint') return String(value)
-    if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
-    const [before, after, colon] =
-      indent === 0 ? ['', '', ':'] : [`${lineStart}${' '.repeat(indent)}`, lineStart, ': ']
-    const parts = Array.isArray(value)
-      ? value.map((each) => write(each, before))
-      : Object.entries(value).flatMap(([name, each]) =>
-          each === undefined ? [] : [`${JSON.stringify(name)}${colon}${write(each, before)}`],
-        )
-    const [open, close] = Array.isArray(value) ? '[]' : '{}'
-    return parts.length === 0
-      ? `${open}${close}`
-      : `${open}${before}${parts.join(`,${before}`)}${after}${close}`
+/** A string, also one that the end of the text cuts, and the marks around values. */
+const STRING_OR_MARK = /"[^"\\]*(?:\\[\s\S][^"\\]*)*("|\\?$)|[{}[\],]/g
+
+/**
+ * Reads JSON from a connection that broke: the values that arrived completely, up to the last mark or the last string.
+ * Undefined if there is none, and for text that is not JSON. Control characters in strings, which some services do not
+ * escape, become spaces.
+ */
+export function readTornJson(torn: string): unknown {
+  const text = torn.replace(/^\uFEFF/, '').replace(/[\u0000-\u001f]/g, ' ')
+  /** Closing marks of the open values. */
+  const open: string[] = []
+  let endOfMark = 0
+  let endOfString = 0
+  for (const { 0: token, 1: quote, index } of text.matchAll(STRING_OR_MARK)) {
+    if (quote === '"') endOfString = index + token.length
+    else if (quote !== undefined) break
+    else {
+      endOfMark = token === ',' ? index : index + 1
+      if (token === '{') open.push('}')
+      else if (token === '[') open.push(']')
+      else if (token !== ',') open.pop()
+      if (open.length === 0) break
+    }
   }
+  const closing = open.reverse().join('')
+  // The last string may be the name of a field.
+  for (const end of endOfString > endOfMark ? [endOfString, endOfMark] : [endOfMark])
+    try {
+      return readJson(text.slice(0, end) + closing)
+    } catch {}
+  return undefined
 }

@@ -16,18 +16,16 @@ import {
 } from './models.js'
 import { parameterJson, stringOrObject } from './parameters.js'
 import { isObject } from './parse.js'
-import { type DocumentPath, type ReportProblem, readPrice } from './read-price.js'
+import { type DocumentPath, type ReportProblem, readPrice } from './price.js'
 import { printable, shortened } from './text.js'
 import { valueProblem } from './validate.js'
 
-export const MAX_DOCUMENT_BYTES = 262_144
+const MAX_DOCUMENT_BYTES = 262_144
 export const MAX_PROPERTIES = 64
-/** Parameters that an engine may add, and that a document may remove. */
-const OFFERED: readonly string[] = ['seed', 'steps', 'guidance', 'negative_prompt']
 const MAX_NAME_CHARACTERS = 200
 const MAX_VALUES = 1_000
 
-export type { DocumentPath, ReportProblem } from './read-price.js'
+export type { DocumentPath, ReportProblem } from './price.js'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -50,18 +48,19 @@ export function readModelDocument(value: unknown, report: ReportProblem): ModelD
     problem([], `is larger than ${MAX_DOCUMENT_BYTES / 1_024} KiB`)
     return undefined
   }
-  const { name, kind, input = {}, price, default: isDefault } = value
-  if (!isUsableName(name)) problem(['name'], 'must be a model name of the form <provider>/<name>')
-  const known = KINDS.find((each) => each === kind)
-  if (known === undefined) problem(['kind'], `must be ${KINDS.join(' or ')}`)
+  const { name, input = {}, price, default: isDefault } = value
+  const kind = KINDS.find((each) => each === value.kind)
+  const isNamed = isUsableName(name)
+  if (!isNamed) problem(['name'], 'must be a model name of the form <provider>/<name>')
+  if (kind === undefined) problem(['kind'], `must be ${KINDS.join(' or ')}`)
   if (isDefault !== undefined && typeof isDefault !== 'boolean') problem(['default'], 'must be true or false')
-  if (!isUsableName(name) || known === undefined) return undefined
-  const schema = readInput(input, known, problem)
+  if (!isNamed || kind === undefined) return undefined
+  const schema = readInput(input, kind, problem)
   const priced = price === undefined || price === null ? undefined : readPrice(price, schema, problem)
   if (!isValid || schema === undefined) return undefined
   return {
     name,
-    kind: known,
+    kind,
     input: schema,
     ...(priced && { price: priced }),
     ...(isDefault === true && { default: true }),
@@ -72,16 +71,14 @@ export function readModelDocument(value: unknown, report: ReportProblem): ModelD
 export const documentJson = ({ name, kind, input, price, default: isDefault }: ModelDocument): Json => ({
   name,
   kind,
-  input: schemaJson(input),
+  input: {
+    ...input,
+    properties: Object.fromEntries(
+      Object.entries(input.properties).map(([property, each]) => [property, parameterJson(each)]),
+    ),
+  },
   ...(price && { price }),
   ...(isDefault && { default: true }),
-})
-
-export const schemaJson = (schema: ModelSchema): Json => ({
-  ...schema,
-  properties: Object.fromEntries(
-    Object.entries(schema.properties).map(([name, each]) => [name, parameterJson(each)]),
-  ),
 })
 
 /** Whether a name is a model's, and safe to print. */
@@ -94,48 +91,38 @@ export const isUsableName = (name: unknown): name is string =>
 /** Infinity for a value that is nested too deeply to be written as JSON. */
 function sizeOf(value: unknown): number {
   try {
-    return new TextEncoder().encode(writeJson(value)).length
+    return Buffer.byteLength(writeJson(value))
   } catch {
     return Number.POSITIVE_INFINITY
   }
 }
 
+const quoted = (name: string): string => `"${shortened(printable(name), 80)}"`
+
 function readInput(input: unknown, kind: Kind, problem: ReportProblem): ModelSchema | undefined {
-  if (!isObject(input)) {
-    problem(['input'], 'must be a map')
-    return undefined
-  }
-  const isSchema = input.type === 'object'
+  const isSchema = isObject(input) && input.type === 'object'
   const at: DocumentPath = isSchema ? ['input', 'properties'] : ['input']
-  const { properties: own = {} } = isSchema ? input : { properties: input }
+  const own = isSchema ? (input.properties ?? {}) : input
   if (!isObject(own)) {
     problem(at, 'must be a map')
     return undefined
   }
   if (!isSchema && isObject(own.properties) && typeof own.properties.type !== 'string') {
-    problem(
-      [...at, 'properties'],
-      'needs "type: object" beside it. Without that, write its entries directly below "input"',
-    )
+    problem(at, 'needs "type: object" beside "properties"')
     return undefined
   }
   const builtIn: ModelSchema = MODEL_INPUTS[kind]
   const properties = new Map<string, ParameterSchema>(isSchema ? [] : Object.entries(builtIn.properties))
   const required = new Set<string>(isSchema ? [] : builtIn.required)
-  const { description = isSchema ? '' : builtIn.description } = isSchema ? input : {}
   for (const [name, schema] of Object.entries(own)) {
     const path = [...at, name]
     if (schema === false) {
-      if (!isSchema && !properties.has(name) && !OFFERED.includes(name))
-        problem(path, `is not a built-in property of ${kind} models`)
       properties.delete(name)
       required.delete(name)
-    } else if (!isPropertyName(name))
-      problem(path, `"${shortened(printable(name), 80)}" is not a property name`)
+    } else if (!isPropertyName(name)) problem(path, `${quoted(name)} is not a property name`)
     else {
       const read = readProperty(schema, path, problem)
-      if (read === undefined) continue
-      properties.set(name, read)
+      if (read !== undefined) properties.set(name, read)
       const isRequired = isObject(schema) ? schema.required : undefined
       if (isRequired === true) required.add(name)
       else if (isRequired === false) required.delete(name)
@@ -145,23 +132,19 @@ function readInput(input: unknown, kind: Kind, problem: ReportProblem): ModelSch
   }
   if (properties.size > MAX_PROPERTIES)
     problem(at, `has ${properties.size} properties; the limit is ${MAX_PROPERTIES}`)
-  if (isSchema) {
-    const { required: names = [] } = input
-    if (!isListOf(names, 'string')) problem(['input', 'required'], 'must be a list of strings')
-    else
-      for (const [index, name] of names.entries()) {
-        if (properties.has(name)) required.add(name)
-        else
-          problem(
-            ['input', 'required', index],
-            `"${shortened(printable(name), 80)}" is not among the properties`,
-          )
-      }
-  }
-  if ((properties.get('prompt')?.type ?? 'string') !== 'string')
-    problem([...at, 'prompt'], 'must be a string')
-  if ((properties.get('image_urls')?.type ?? 'array') !== 'array')
-    problem([...at, 'image_urls'], 'must be a list of strings')
+  const names = isSchema ? (input.required ?? []) : []
+  if (!isTexts(names)) problem(['input', 'required'], 'must be a list of strings')
+  else
+    for (const [index, name] of names.entries()) {
+      if (properties.has(name)) required.add(name)
+      else problem(['input', 'required', index], `${quoted(name)} is not among the properties`)
+    }
+  for (const [name, type, words] of [
+    ['prompt', 'string', 'must be a string'],
+    ['image_urls', 'array', 'must be a list of strings'],
+  ] as const)
+    if ((properties.get(name)?.type ?? type) !== type) problem([...at, name], words)
+  const description = isSchema ? input.description : builtIn.description
   return {
     type: 'object',
     title: kind,
@@ -170,6 +153,9 @@ function readInput(input: unknown, kind: Kind, problem: ReportProblem): ModelSch
     properties: Object.fromEntries(properties),
   }
 }
+
+const isTexts = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every((each) => typeof each === 'string')
 
 /** Not a name of `Object.prototype`: options of a command line are properties of a plain object. */
 const isPropertyName = (name: string): boolean =>
@@ -180,84 +166,77 @@ function readProperty(
   path: DocumentPath,
   problem: ReportProblem,
 ): ParameterSchema | undefined {
+  if (schema === true) return { type: 'other', description: '', json: true }
   if (!isObject(schema)) {
-    if (schema === true) return { type: 'other', description: '', json: true }
     problem(path, 'must be a map')
     return undefined
   }
   // `required: true` is this program's short form; in JSON Schema, `required` is a list.
   const { required, ...others } = schema
-  const json: Json = stringOrObject(Array.isArray(required) ? schema : others)
-  const { type } = json
-  if (typeof type === 'string' && !TYPES.includes(type)) {
+  const json = stringOrObject(Array.isArray(required) ? schema : others)
+  const description = typeof json.description === 'string' ? json.description : ''
+  if (typeof json.type === 'string' && !TYPES.includes(json.type)) {
     problem([...path, 'type'], `must be one of ${TYPES.join(', ')}`)
     return undefined
   }
-  const description = typeof json.description === 'string' ? json.description : ''
   if (!isSimple(json)) return { type: 'other', description, json }
-  let isValid = true
-  const report: ReportProblem = (at, message) => {
-    isValid = false
-    problem([...path, ...at], message)
-  }
-  const read = { ...json, ...readItems(json), description } as unknown as ParameterSchema
-  checkKeywords(json, report)
-  if (!isValid) return undefined
-  const { default: standard } = json
-  const isOtherForm = read.type === 'string' && isObject(standard)
+  const problems = Object.entries(KEYWORD_PROBLEMS).flatMap(([keyword, problemOf]) => {
+    const message = json[keyword] === undefined ? undefined : problemOf(json[keyword], json)
+    return message === undefined ? [] : [[keyword, message] as const]
+  })
+  const read = { ...json, description } as unknown as ParameterSchema
   const wrong =
-    standard === undefined ? undefined : isOtherForm ? 'must be text' : valueProblem(read, standard)
-  if (wrong !== undefined) report(['default'], wrong)
-  return isValid ? read : undefined
+    problems.length > 0 || json.default === undefined ? undefined : valueProblem(read, json.default)
+  if (wrong !== undefined) problems.push(['default', wrong])
+  for (const [keyword, message] of problems) problem([...path, keyword], message)
+  return problems.length === 0 ? read : undefined
 }
 
 const SIMPLE: readonly unknown[] = ['string', 'integer', 'number', 'boolean']
 const TYPES = [...SIMPLE, 'array', 'object', 'null']
 
+/** Whether a property can be a flag. */
 const isSimple = ({ type, items }: Json): boolean =>
-  SIMPLE.includes(type) || (type === 'array' && isObject(items) && items.type === 'string')
+  type === 'array'
+    ? isObject(items) && items.type === 'string' && (items.enum === undefined || isTextList(items.enum))
+    : SIMPLE.includes(type)
 
-/** Without a list of values that cannot be used: the rest of the document is still worth checking. */
-function readItems({ items }: Json): object {
-  if (!isObject(items) || items.enum === undefined) return {}
-  const { enum: values, ...others } = items
-  const isUsable =
-    Array.isArray(values) &&
-    values.length > 0 &&
-    values.length <= MAX_VALUES &&
-    values.every((value) => typeof value === 'string' && value !== '')
-  return isUsable ? {} : { items: others }
-}
+const isList = (value: unknown): value is readonly unknown[] =>
+  Array.isArray(value) && value.length > 0 && value.length <= MAX_VALUES
+
+const isTextList = (value: unknown): boolean => isList(value) && isTexts(value) && !value.includes('')
 
 const isNumeric = (value: unknown): value is number | bigint =>
   typeof value === 'bigint' || Number.isFinite(value)
 
-/** Checks the keywords that are used. Other keywords are kept and ignored. */
-function checkKeywords(
-  { type, enum: values, minimum, maximum, maxLength, maxItems, media }: Json,
-  report: ReportProblem,
-) {
-  if (media !== undefined && media !== false && !MEDIA_TYPES.some((each) => each === media))
-    report(['media'], `must be ${MEDIA_TYPES.join(', ')} or false`)
-  const isNumber = type === 'integer' || type === 'number'
-  const fits = (value: unknown) =>
-    isNumber
-      ? isNumeric(value) && (type === 'number' || typeof value === 'bigint' || Number.isInteger(value))
-      : typeof value === 'string' && value !== ''
-  if (values !== undefined) {
-    const isList = Array.isArray(values) && values.length > 0 && values.length <= MAX_VALUES
-    const quotes = isList && type === 'string' ? ' (put numbers, true and false in quotes)' : ''
-    if (!isList || !values.every(fits) || !(isNumber || type === 'string'))
-      report(['enum'], `must be a list of 1 to ${MAX_VALUES} values of type ${String(type)}${quotes}`)
-  }
-  for (const [name, bound] of Object.entries({ minimum, maximum }))
-    if (bound !== undefined && !isNumeric(bound)) report([name], 'must be a number')
-  for (const [name, bound] of Object.entries({ maxLength, maxItems }))
-    if (bound !== undefined && !(Number.isSafeInteger(bound) && (bound as number) >= 0))
-      report([name], 'must be a whole number from 0')
-  if (isNumeric(minimum) && isNumeric(maximum) && minimum > maximum)
-    report(['minimum'], `${minimum} is greater than the maximum ${maximum}`)
-}
+const isWhole = (value: unknown): boolean => typeof value === 'bigint' || Number.isInteger(value)
 
-const isListOf = (value: unknown, type: 'string'): value is readonly string[] =>
-  Array.isArray(value) && value.every((each) => typeof each === type)
+const boundProblem = (bound: unknown): string | undefined =>
+  isNumeric(bound) ? undefined : 'must be a number'
+
+const countProblem = (count: unknown): string | undefined =>
+  Number.isSafeInteger(count) && Number(count) >= 0 ? undefined : 'must be a whole number from 0'
+
+/** The keywords that are used. Others are kept and ignored. */
+const KEYWORD_PROBLEMS: Readonly<Record<string, (value: unknown, schema: Json) => string | undefined>> = {
+  media: (value) =>
+    value === false || MEDIA_TYPES.some((each) => each === value)
+      ? undefined
+      : `must be ${MEDIA_TYPES.join(', ')} or false`,
+  enum(values, { type }) {
+    const isNumber = type === 'integer' || type === 'number'
+    const fits = isNumber
+      ? isList(values) && values.every(type === 'integer' ? isWhole : isNumeric)
+      : type === 'string' && isTextList(values)
+    const quotes = type === 'string' ? ' (put numbers, true and false in quotes)' : ''
+    return fits ? undefined : `must be a list of 1 to ${MAX_VALUES} values of type ${type}${quotes}`
+  },
+  minimum: (minimum, { maximum }) =>
+    isNumeric(minimum) && isNumeric(maximum) && minimum > maximum
+      ? `${minimum} is greater than the maximum ${maximum}`
+      : boundProblem(minimum),
+  maximum: boundProblem,
+  maxLength: countProblem,
+  maxItems: countProblem,
+  default: (value, { type }) => (type === 'string' && isObject(value) ? 'must be text' : undefined),
+}

@@ -34,6 +34,13 @@ export const fill = (
   values: Readonly<Partial<Record<OutputPlaceholder, string>>>,
 ): string => template.replace(KNOWN, (whole, word: OutputPlaceholder) => values[word] ?? whole)
 
+/** Fills in each part of a path. A part that would become the name of a device of Windows begins with `_`. */
+export const fillParts = (path: string, fillPart: (part: string) => string): string =>
+  path.replace(/[^/]+/g, (part) => {
+    const filled = fillPart(part)
+    return filled === part ? part : unreserved(filled)
+  })
+
 const DEVICE = /^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)\s*(\.|$)/i
 
 /** Whether Windows reserves the name for a device. */

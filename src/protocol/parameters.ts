@@ -11,9 +11,6 @@ export const PARAMETER_NAMES: readonly string[] = [
 /** The built-in schema of a kind. */
 export const builtInSchema = (kind: Kind): ModelSchema => MODEL_INPUTS[kind]
 
-export const kindsWith = (name: string): readonly Kind[] =>
-  KINDS.filter((kind) => Object.hasOwn(MODEL_INPUTS[kind].properties, name))
-
 /** Returns the allowed values of a schema as text; undefined without a list. */
 export const listedValues = (schema: ParameterSchema): readonly string[] | undefined =>
   'enum' in schema && schema.enum !== undefined ? schema.enum.map(String) : undefined
@@ -56,28 +53,19 @@ function describeBounds({ minimum, maximum }: Bounds): string {
 }
 
 const WHOLE_NUMBER = /^-?\d+$/
-/** The numbers that `valueOfText` accepts. */
-export const NUMBER = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i
+const NUMBER = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i
 
 /**
- * Converts the text of a flag or CSV cell to the type of the schema. Returns the text unchanged if it is invalid or
- * would lose digits: validation then reports it with the same message as an invalid value in `--input`.
+ * Converts the text of a flag or CSV cell to the type of the schema. Returns the text unchanged if it is invalid, or an
+ * integer beyond 64 bits, which would lose digits: validation then reports it with the same message as an invalid value in
+ * `--input`.
  */
 export function valueOfText({ type }: ParameterSchema, text: string): string | number | bigint | boolean {
-  switch (type) {
-    case 'boolean':
-      return /^true$/i.test(text) ? true : /^false$/i.test(text) ? false : text
-    case 'integer':
-      return WHOLE_NUMBER.test(text) ? exactNumber(text) : text
-    case 'number':
-      return NUMBER.test(text) ? exactNumber(text) : text
-    default:
-      return text
-  }
+  if (type === 'boolean') return /^true$/i.test(text) ? true : /^false$/i.test(text) ? false : text
+  if (type !== 'integer' && type !== 'number') return text
+  if (WHOLE_NUMBER.test(text)) return integerOf(text) ?? text
+  return type === 'number' && NUMBER.test(text) && Number.isFinite(Number(text)) ? Number(text) : text
 }
-
-const exactNumber = (text: string): string | number | bigint =>
-  integerOf(text) ?? (isExact(text, Number(text)) ? Number(text) : text)
 
 /** Summary that replaces an image which was sent as a data: URL. */
 export interface SentImage {
@@ -91,35 +79,6 @@ export const isSentImage = (value: unknown): value is SentImage =>
   typeof value.sha256 === 'string' &&
   typeof value.bytes === 'number' &&
   typeof value.content_type === 'string'
-
-/**
- * Returns whether JSON sends the same number that was written as `text`. JSON numbers are doubles, which keep about 16
- * digits. True for `1.0`, which is sent as 1. False for 9007199254740993, which would be sent as 9007199254740992, for
- * `1e400`, and for `.inf` of YAML.
- */
-export const isExact = (text: string, value: number): boolean =>
-  Number.isFinite(value) && decimalOf(text) === decimalOf(String(value))
-
-/** Describes how a number that is not exact would be sent: `9007199254740993 would be sent as 9007199254740992`. */
-export const describeLoss = (text: string, value: number): string =>
-  Number.isFinite(value) ? `${text} would be sent as ${value}` : `${text} cannot be sent as a number`
-
-const DECIMAL = /^([+-]?)(\d*)\.?(\d*)(?:e([+-]?\d+))?$/i
-
-/** Returns the same text for equal numbers, however they are written; undefined if the text is not a number. */
-function decimalOf(text: string): string | undefined {
-  // YAML allows hexadecimal and octal numbers.
-  if (/^0(x[\da-f]+|o[0-7]+)$/i.test(text)) return decimalOf(String(BigInt(text)))
-  const [, sign = '', whole = '', fraction = '', exponent = '0'] = DECIMAL.exec(text) ?? []
-  const digits = `${whole}${fraction}`.replace(/^0+/, '')
-  if (whole === '' && fraction === '') return undefined
-  if (digits === '') return '0'
-  // Do not use a regular expression, which takes quadratic time with many zeros.
-  let end = digits.length
-  while (digits.charAt(end - 1) === '0') end -= 1
-  const power = Number(exponent) - fraction.length + digits.length - end
-  return `${sign === '-' ? '-' : ''}${digits.slice(0, end)}e${power}`
-}
 
 /**
  * Returns the path (names, and positions in lists) of the first number that a JSON parser may have changed; undefined

@@ -3,7 +3,7 @@ import { writeJson } from './json.js'
 import { sourceFormOf } from './media.js'
 import { mediaOfParameter } from './media-parameters.js'
 import { KINDS, type Kind, type ModelInput, type ModelSchema, type ParameterSchema } from './models.js'
-import { describeLoss, describeType, isExact, listedValues, NUMBER } from './parameters.js'
+import { describeType, listedValues } from './parameters.js'
 import { isObject } from './parse.js'
 import { nearest, shortened } from './text.js'
 
@@ -23,24 +23,17 @@ const shownValue = (data: unknown): string =>
 /** A document may list 1,000 long values. */
 const MAX_LISTED = 1_000
 
-function notListed(allowed: readonly string[], data: unknown, { type }: ParameterSchema, form = ''): string {
+function notListed(allowed: readonly string[], data: unknown, { type }: ParameterSchema): string {
   const value = shownValue(data)
   const typed = value.replace(/^"|"$/g, '')
-  const found = nearest(typed, allowed)
   // Another number is not a misspelled one.
-  const near = found !== undefined && NUMBER.test(found) && found !== typed ? undefined : found
+  const near = type === 'string' ? nearest(typed, allowed) : allowed.find((each) => each === typed)
   const suggestion = type === 'string' ? `"${near}"` : near
+  // The right words in the wrong type.
+  const types = allowed.includes(typed) ? `the ${type === 'string' ? type : 'number'}s ` : ''
   const listed = shortened(allowed.join(', '), MAX_LISTED)
-  return `must be one of ${form}${listed}, not ${value}${near === undefined ? '' : ` (did you mean ${suggestion}?)`}`
+  return `must be one of ${types}${listed}, not ${value}${near === undefined ? '' : ` (did you mean ${suggestion}?)`}`
 }
-
-/** Whether the value is a number from a flag or a CSV cell that was left as text because it would lose digits. */
-const isLossy = ({ type }: ParameterSchema, data: unknown): data is string =>
-  (type === 'integer' || type === 'number') &&
-  typeof data === 'string' &&
-  NUMBER.test(data) &&
-  Number.isFinite(Number(data)) &&
-  !isExact(data, Number(data))
 
 /**
  * Describes the problem of a parameter's value; undefined without one. For an entry of a list, see `inputProblems`. Checks
@@ -49,34 +42,21 @@ const isLossy = ({ type }: ParameterSchema, data: unknown): data is string =>
 export function valueProblem(schema: ParameterSchema, value: unknown): string | undefined {
   if (schema.type === 'string' && schema.orObject !== undefined && isObject(value)) return undefined
   const listed = listedValues(schema)
-  if (!hasType(schema, value)) {
-    if (listed !== undefined)
-      return notListed(listed, value, schema, `the ${schema.type === 'string' ? 'string' : 'number'}s `)
-    if (schema.type === 'string') return 'must be of type string'
-    if (schema.type === 'array') return 'must be a list of strings'
-    if (isLossy(schema, value))
-      return `must have fewer digits: ${describeLoss(shortened(value, 100), Number(value))}`
+  const isTyped = hasType(schema, value)
+  if (listed !== undefined)
+    return isTyped && listed.includes(String(value)) ? undefined : notListed(listed, value, schema)
+  if (!isTyped || !isWithinBounds(schema, value))
     return `must be ${describeType(schema)}, not ${shownValue(value)}`
-  }
-  if (listed !== undefined && !listed.includes(String(value))) return notListed(listed, value, schema)
-  switch (schema.type) {
-    case 'integer':
-    case 'number': {
-      const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = schema
-      const isWithin = (value as number) >= minimum && (value as number) <= maximum
-      return isWithin ? undefined : `must be ${describeType(schema)}, not ${shownValue(value)}`
-    }
-    case 'string':
-      return lengthProblem(value as string, schema.maxLength)
-    case 'array': {
-      const { length } = value as readonly unknown[]
-      return length <= (schema.maxItems ?? length)
-        ? undefined
-        : `takes at most ${schema.maxItems}, not ${length}`
-    }
-    default:
-      return undefined
-  }
+  if (schema.type === 'string') return lengthProblem(value as string, schema.maxLength)
+  if (schema.type !== 'array') return undefined
+  const { length } = value as readonly unknown[]
+  return length <= (schema.maxItems ?? length) ? undefined : `takes at most ${schema.maxItems}, not ${length}`
+}
+
+function isWithinBounds(schema: ParameterSchema, value: unknown): boolean {
+  if (schema.type !== 'integer' && schema.type !== 'number') return true
+  const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = schema
+  return (value as number) >= minimum && (value as number) <= maximum
 }
 
 /** JSON Schema counts code points. */
@@ -88,19 +68,12 @@ function lengthProblem(text: string, maxLength: number | undefined): string | un
 }
 
 function hasType({ type }: ParameterSchema, value: unknown): boolean {
-  switch (type) {
-    case 'integer':
-      return Number.isInteger(value) || typeof value === 'bigint'
-    // `1e999` in JSON is parsed as Infinity.
-    case 'number':
-      return typeof value === 'number' || typeof value === 'bigint'
-    case 'array':
-      return Array.isArray(value)
-    case 'other':
-      return true
-    default:
-      return typeof value === type
-  }
+  if (type === 'other') return true
+  if (type === 'array') return Array.isArray(value)
+  if (type === 'integer') return Number.isInteger(value) || typeof value === 'bigint'
+  // `1e999` in JSON is parsed as Infinity.
+  if (type === 'number') return typeof value === 'number' || typeof value === 'bigint'
+  return typeof value === type
 }
 
 /** A check ends after this number of problems, unless its caller wants fewer: its work then has a bound. */
@@ -154,43 +127,18 @@ function* entryProblems(
   }
 }
 
-/**
- * Checks the names, the simple types and the media of the fields of an object, or of each object in a list. A document may
- * name no fields.
- */
+/** Checks the media in the fields of an object, or of each object in a list. A document may name no fields. */
 function* fieldProblems(parameter: string, schema: unknown, value: unknown): Generator<InputProblem> {
-  const { items, properties, required, additionalProperties } = isObject(schema) ? schema : {}
+  const { items, properties } = isObject(schema) ? schema : {}
   if (Array.isArray(value))
     for (const [index, each] of value.entries()) yield* fieldProblems(`${parameter}/${index}`, items, each)
   if (!isObject(value)) return
-  const fields = isObject(properties) ? properties : undefined
-  const known = Object.keys(fields ?? {})
   for (const [field, each] of Object.entries(value)) {
-    const own = fields !== undefined && Object.hasOwn(fields, field) ? fields[field] : undefined
+    const own = isObject(properties) && Object.hasOwn(properties, field) ? properties[field] : undefined
     const path = pathIn(field, own, each)
     if (path !== undefined) yield { parameter, message: `has the field "${field}", which ${onlyUrls(path)}` }
-    else if (fields !== undefined && own === undefined) {
-      const near = nearest(
-        field,
-        known.filter((name) => !Object.hasOwn(value, name)),
-      )
-      if (near !== undefined || additionalProperties === false)
-        yield {
-          parameter,
-          message: `has no field "${shortened(field, 80)}"${near === undefined ? '' : ` (did you mean "${near}"?)`}`,
-        }
-    } else if (each !== null && isObject(own) && SIMPLE.some((type) => type === own.type)) {
-      const { type, minimum, maximum } = own
-      const bounds = Object.fromEntries(
-        Object.entries({ minimum, maximum }).filter(([, bound]) => typeof bound === 'number'),
-      )
-      const message = valueProblem({ type, ...bounds, description: '' } as ParameterSchema, each)
-      if (message !== undefined) yield { parameter, message: `has the field "${field}", which ${message}` }
-    }
     yield* fieldProblems(parameter, own, each)
   }
-  for (const field of Array.isArray(required) ? required : [])
-    if (!Object.hasOwn(value, String(field))) yield { parameter, message: `needs the field "${field}"` }
 }
 
 /**
@@ -214,8 +162,6 @@ export function pathProblem(input: ModelInput): string | undefined {
 const isUrlOrBlank = (text: string): boolean => ['url', 'data', 'blank'].includes(sourceFormOf(text))
 
 const onlyUrls = (path: string): string => `takes an http(s) or data: URL, not ${shownValue(path)}`
-
-const SIMPLE = ['string', 'integer', 'number', 'boolean']
 
 /**
  * Returns the fields that the schema does not define. They are sent anyway; the caller warns, because a name may be

@@ -211,7 +211,7 @@ function createApi(
   const site = assets && {
     ...{ ...api, assets, store, storage, clock, publicUrl, onError },
     sessions: new Sessions({ store, clock, passwords, rateLimiter, onError }),
-    thumbnails: thumbnailEngine && createThumbnails({ clock, files, engine: thumbnailEngine, onError }),
+    makeThumbnail: thumbnailEngine && createThumbnails({ clock, files, engine: thumbnailEngine, onError }),
     // Images first, as in the form.
     models: models.toSorted((one, other) => KINDS.indexOf(other.kind) - KINDS.indexOf(one.kind)),
     outputsOrigin: createOutputsOrigin(files),

@@ -1,7 +1,8 @@
 /** What is to be done for one run of a manifest, by what the lock file knows of it and what exists at its path. */
 import { expect, it } from 'vitest'
 import type { Made } from '../../src/batch/lock/lock.js'
-import { decide, type FileFact, type RowAction, type RowFlags } from '../../src/batch/plan/decide.js'
+import { decide, type RowAction, type RowFlags } from '../../src/batch/plan/decide.js'
+import type { FileFact } from '../../src/batch/plan/disk.js'
 import type { Flight } from '../../src/batch/plan/index.js'
 
 const FLAGS: RowFlags = { force: false, forcePending: false, overwrite: false, resubmitUnconfirmed: false }
@@ -36,7 +37,7 @@ it.each<[string, FileFact, Partial<RowFlags>, RowAction]>([
 ])('an accepted run with %s', (_, fact, flags, action) => {
   expect(
     decide({
-      ...{ hash: 'a', locked: undefined, flight: FLIGHT, isElsewhere: false, facts: [fact] },
+      ...{ hash: 'a', locked: undefined, flight: FLIGHT, isElsewhere: false, outputs: [{ fact }] },
       flags: { ...FLAGS, ...flags },
     }),
   ).toEqual(action)
@@ -57,7 +58,7 @@ const again = (why: 'missing' | 'changed' | 'moved'): RowAction => ({
   at: 0,
 })
 
-it.each<[string, FileFact, { hash?: string; flight?: Flight }, Partial<RowFlags>, RowAction]>([
+it.each<[string, FileFact, { hash?: string; flight?: Flight; from?: string }, Partial<RowFlags>, RowAction]>([
   ['at its path is up to date', IN_PLACE, {}, {}, UP_TO_DATE],
   ['at its path is created again with --force', IN_PLACE, {}, { force: true }, CREATED],
   [
@@ -75,11 +76,11 @@ it.each<[string, FileFact, { hash?: string; flight?: Flight }, Partial<RowFlags>
     { overwrite: true },
     again('changed'),
   ],
-  ['at its old path is moved', { is: 'missing', elsewhere: '/old/fox.png' }, {}, {}, again('moved')],
+  ['at its old path is moved', MISSING, { from: '/old/fox.png' }, {}, again('moved')],
   [
     'at its old path is moved to the place of a file with the same bytes',
-    { ...IN_PLACE, elsewhere: '/old/fox.png' },
-    {},
+    { ...IN_PLACE, isFree: true },
+    { from: '/old/fox.png' },
     {},
     again('moved'),
   ],
@@ -98,9 +99,9 @@ it.each<[string, FileFact, { hash?: string; flight?: Flight }, Partial<RowFlags>
     { do: 'create', why: 'unconfirmed' },
   ],
   ['whose second run is accepted is downloaded', IN_PLACE, { flight: FLIGHT }, {}, CONTINUED],
-])('a file %s', (_, fact, { hash = 'a', flight }, flags, action) => {
-  const facts = [fact]
+])('a file %s', (_, fact, { hash = 'a', flight, from }, flags, action) => {
+  const outputs = [{ fact, from }]
   expect(
-    decide({ hash, locked: MADE, flight, isElsewhere: false, facts, flags: { ...FLAGS, ...flags } }),
+    decide({ hash, locked: MADE, flight, isElsewhere: false, outputs, flags: { ...FLAGS, ...flags } }),
   ).toEqual(action)
 })

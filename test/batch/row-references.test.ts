@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Lock, type Made, newLock, outputsOf } from '../../src/batch/lock/lock.js'
 import type { Manifest, ManifestEntry } from '../../src/batch/manifest/index.js'
-import { levelsOf } from '../../src/batch/manifest/sources.js'
+import { levelsOf } from '../../src/batch/manifest/order.js'
 import { type Flight, identitiesOf, makePlan } from '../../src/batch/plan/index.js'
 import { identityOf } from '../../src/protocol/identity.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
@@ -95,7 +95,7 @@ describe('a reference to a row', () => {
     [
       'unknown in the input of another model',
       '- {name: a, model: acme/x, input: {image_urls: ["row:b", https://a.example/x.png]}}',
-      ['1 image_urls: "row:b": the manifest has no run named "b"'],
+      ['1 image_urls: "row:b": the manifest has no run named "b". Did you mean "row:a"?'],
     ],
     [
       'a row that uses it',

@@ -132,19 +132,6 @@ describe('each row keeps its own picture, and nothing is paid again, after the m
   })
 })
 
-it('a renamed row keeps its picture where its old name is that of a variant with the same prompt', async () => {
-  const wide = { prompt: PROMPT, aspect_ratio: '16:9' }
-  const base = row({ name: 'base', prompt: 'a base' })
-  const { run, created, contents, write } = await start([base, { name: 'fox', ...wide }])
-  await run()
-  created()
-  const old = contents()
-  write([base, { name: 'wide', ...wide }, row({ name: 'fox', image_urls: ['row:base'] })])
-  expect((await run()).code).toBe(0)
-  expect(created()).toEqual([PROMPT])
-  expect(contents().wide).toBe(old.fox)
-})
-
 describe('rows whose models come from the environment', () => {
   const input = builtInSchema('image')
   const models = ['acme/one', 'acme/two'].map((name) => ({

@@ -379,7 +379,6 @@ runs:
 
     it.each([
       ['icon-*', FOX_BASIC + FOX_HIGH + BEAR],
-      ['icon-{animal}-{quality}', FOX_BASIC + FOX_HIGH + BEAR],
       ['icon-fox-*', FOX_BASIC + FOX_HIGH],
       ['icons/*/basic.png', FOX_BASIC + BEAR],
       ['icon-fox-high', FOX_HIGH],

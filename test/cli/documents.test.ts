@@ -253,13 +253,17 @@ describe('an MCP server', () => {
   })
 
   it.each([
-    ['create_image', { prompt: 'x', stpes: 3 }, 'create_image must NOT have additional properties: stpes.'],
+    [
+      'create_image',
+      { prompt: 'x', stpes: 3 },
+      'create_image has no parameter "stpes". Did you mean "steps"?',
+    ],
     ['create_image', { prompt: 'x', steps: 99 }, 'steps must be <= 50.'],
     ['create_image', { prompt: 'x', model: 'acme/upscale' }, 'image_urls is missing. factor is missing.'],
     [
       'create_model_run',
       { model: 'acme/upscale', input: { image_urls: 'a', factor: 3 } },
-      'image_urls must be a list of strings. factor must be one of 2, 4, not 3.',
+      'image_urls must be a list of strings, not "a". factor must be one of 2, 4, not 3.',
     ],
   ])('%s %j is refused with the names of its parameters', async (tool, args, message) => {
     const { service, mcp } = await open()

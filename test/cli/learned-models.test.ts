@@ -117,13 +117,19 @@ describe('a create', () => {
     clock.jump(DAY_MS)
     const { code, stderr } = await run(line)
     expect(code).toBe(2)
-    expect(stderr).toContain('error: The prices of the service are more than a day old')
+    expect(stderr).toContain("error: The prices in the service's list of models could not be read")
     const manifest = join(temporaryFolder(), 'm.yaml')
     writeFileSync(manifest, '- {name: a, model: acme/still-2, prompt: x}')
-    expect((await run(['batch', manifest, '--max-cost', '5'])).stderr).toContain('more than a day old')
+    expect((await run(['batch', manifest, '--max-cost', '5'])).stderr).toContain('could not be read')
     expect((await run([...line, '--dry-run'])).code).toBe(2)
     expect((await run(imageWith({}, '--model', 'acme/still-2'))).code).toBe(0)
     expect(inputs()).toHaveLength(2)
+    // A fresh folder has no list: the price may only be unread.
+    const fresh = openHome()
+    fresh.list.answer = { status: 500 }
+    const unread = await fresh.run(line)
+    expect([unread.code, unread.stderr]).toEqual([2, expect.stringContaining('could not be read')])
+    expect(fresh.inputs()).toEqual([])
   })
 })
 
@@ -211,9 +217,7 @@ describe('login', () => {
     ['the default', [still, { ...still, name: 'a/b', default: true }], { image: 'a/b' }],
     ['none of several', [still, { ...still, name: 'a/b' }, video], { video: 'a/film' }],
     ['none beside an invalid one', [still, broken, video], { video: 'a/film' }],
-    ['the default beside an invalid one', [{ ...still, default: true }, broken], { image: 'a/still' }],
     ['the only one beside an entry without a kind', [still, null], { image: 'a/still' }],
-    ['the only one beside another kind', [still, { name: 'a/song', kind: 'audio' }], { image: 'a/still' }],
     ['none whose name is not safe to print', [{ ...still, name: 'a/\u202estill' }], {}],
   ])('sets %s', (_, listed, models) => {
     expect(defaultsIn(listed)).toEqual(models)

@@ -3,11 +3,11 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
-import { asksForList, type CliService, createCliService, runCli } from '../support/cli.js'
+import { type CliService, createCliService, runCli } from '../support/cli.js'
 import { createInstantEngine } from '../support/engines.js'
 import { bodyOf } from '../support/family.js'
 import { fillJournal, rowsOf } from '../support/journal.js'
-import { openMcp, type ToolResult } from '../support/mcp.js'
+import { openMcp } from '../support/mcp.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 const IMAGE = 'rushes/preview-image'
@@ -150,23 +150,6 @@ it('mcp: a session refuses a create beyond it, and counts nothing for it', async
   expect(structured.error).toMatchObject({ code: 'usage', message: expect.stringContaining('maxCostPerDay') })
   expect((await mcp.call('list_models')).structured.left_in_session).toBe(20)
   expect(creates(service)).toBe(2)
-})
-
-it('mcp: two servers that get one request_id at once pay for one run, and both return it', async () => {
-  const service = await createLimited({ maxCostPerDay: 2 })
-  const args = { prompt: 'a fox', request_id: 'fox', wait: false }
-  const other = await openMcp(service)
-  let others: Promise<ToolResult> | undefined
-  // The first server has found no create with this request_id, and now checks the limit.
-  const fetch: Fetch = async (request) => {
-    if (asksForList(request)) others ??= other.begin('create_image', args)
-    await others
-    return service.counting(request)
-  }
-  const first = await (await openMcp(service, { fetch })).call('create_image', args)
-  expect(first.structured.error).toBeUndefined()
-  expect(first.structured.runs[0].id).toBe((await others)?.structured.runs[0].id)
-  expect(creates(service)).toBe(1)
 })
 
 it('config: it is set as an amount', async () => {

@@ -101,13 +101,6 @@ describe('the list of tools', () => {
     expect(JSON.stringify(tools).length).toBeLessThan(24_000)
     expect(mcp.client.getInstructions()).toContain('a session may create 20 runs')
   })
-
-  it('says that --local is free', async () => {
-    const { mcp } = await open({ env: { RUSHES_BASE_URL: '' }, words: ['--local'] })
-    const { tools } = await mcp.client.listTools()
-    for (const { description = '' } of tools)
-      expect(description).not.toMatch(/COSTS MONEY|First ask for the estimate|Always call it before/)
-  })
 })
 
 describe('a create', () => {
@@ -121,7 +114,7 @@ describe('a create', () => {
     })
     const path = join(mcp.folder, 'pics/fox.png')
     expect(isError).toBe(false)
-    expect(text).toMatch(/^run_\w+ succeeded: .*pics\/fox\.png \(image\/png, 70 B\)$/)
+    expect(JSON.parse(text)).toMatchObject({ request_id: 'fox', runs: [{ files: [{ path }] }] })
     expect(readFileSync(path)).toEqual(ONE_PIXEL_PNG)
     expect(content.slice(1)).toEqual([
       {
@@ -133,29 +126,19 @@ describe('a create', () => {
       },
       { type: 'image', data: ONE_PIXEL_PNG.toString('base64'), mimeType: 'image/png' },
     ])
-    expect(structured.runs).toMatchObject([
-      { state: 'succeeded', request_id: 'fox', error: null, files: [{ path }] },
-    ])
+    expect(structured.runs).toMatchObject([{ status: 'succeeded', error: null, files: [{ path }] }])
     const body = JSON.parse(Buffer.from(service.requests[0]?.body as Uint8Array).toString())
     // A prompt is text, whatever it looks like.
     expect(body).toEqual({ model: 'rushes/preview-image', input: { prompt: '-', aspect_ratio: '16:9' } })
   })
 
-  it('uses an earlier output, a file of the folder, and another model', async () => {
+  it('uses an earlier output, and a file of the folder', async () => {
     const mcp = await openMcp(await createCliService({ hasList: true }))
     write(mcp, 'sketch.png', ONE_PIXEL_PNG)
     const first = await mcp.call('create_image', { prompt: 'a fox', image_urls: ['sketch.png'] })
     const { id } = first.structured.runs[0]
     const second = await mcp.call('create_video', { prompt: 'it runs', image_urls: [`run:${id}`] })
     expect(second).toMatchObject({ isError: false })
-    const third = await mcp.call('create_model_run', {
-      model: 'rushes/preview-image',
-      input: { prompt: 'a bear', strength: 3 },
-    })
-    expect(third.structured.runs[0].state).toBe('succeeded')
-    expect(third.structured.warnings).toEqual([
-      'The image model has no parameter "strength". It is sent to the service, which may ignore it.',
-    ])
   })
 
   it('fails as a run fails, with the shape of --json', async () => {
@@ -178,10 +161,8 @@ describe('a create', () => {
     write(mcp, 'there.png', 'mine')
     // Names and types of arguments: test/cli/mcp/definitions.test.ts.
     const refused: readonly [args: object, message: string][] = [
-      [
-        { promt: 'x' },
-        "create_image must have required property 'prompt'. create_image must NOT have additional properties: promt.",
-      ],
+      [{ prmpt: 'x' }, 'create_image has no parameter "prmpt". Did you mean "prompt"?'],
+      [{}, "create_image must have required property 'prompt'."],
       [
         { prompt: 'x', aspect_ratio: '16:10' },
         'aspect_ratio must be equal to one of the allowed values: 1:1',
@@ -221,29 +202,19 @@ describe('a create', () => {
     expect(structured.runs[0].files[0].path).toBe(path)
     expect(readFileSync(path)).toEqual(ONE_PIXEL_PNG)
   })
-
-  it('reports missing settings with the hints for the user', async () => {
-    const mcp = await openMcp(await createCliService(), {
-      env: { RUSHES_BASE_URL: '', RUSHES_IMAGE_MODEL: '' },
-    })
-    const { structured } = await mcp.call('create_image', { prompt: 'a fox' })
-    expect(structured.error.message).toMatch(/^Not set: .*image model/)
-  })
 })
 
-describe('without a journal', () => {
-  it('nothing is created, because a repeated create could not be recognized; once it can be opened, it is', async () => {
-    const service = await createCliService()
-    writeFileSync(join(service.home, 'file'), '')
-    const mcp = await openMcp(service, { env: { RUSHES_STATE_DIR: join(service.home, 'file', 'state') } })
-    const { structured } = await mcp.call('create_image', { prompt: 'a fox' })
-    expect(structured.error.message).toMatch(/^Cannot use the journal/)
-    expect(service.requests).toEqual([])
-    rmSync(join(service.home, 'file'))
-    const later = await mcp.call('create_image', { prompt: 'a fox' })
-    expect(later.structured.runs).toMatchObject([{ state: 'succeeded' }])
-    expect((await mcp.call('list_runs')).structured.runs).toHaveLength(1)
-  })
+it('without a journal, nothing is created, because a repeated create could not be recognized; once it can be opened, it is', async () => {
+  const service = await createCliService()
+  writeFileSync(join(service.home, 'file'), '')
+  const mcp = await openMcp(service, { env: { RUSHES_STATE_DIR: join(service.home, 'file', 'state') } })
+  const { structured } = await mcp.call('create_image', { prompt: 'a fox' })
+  expect(structured.error.message).toMatch(/^Cannot use the journal/)
+  expect(service.requests).toEqual([])
+  rmSync(join(service.home, 'file'))
+  const later = await mcp.call('create_image', { prompt: 'a fox' })
+  expect(later.structured.runs).toMatchObject([{ status: 'succeeded' }])
+  expect((await mcp.call('list_runs')).structured.runs).toHaveLength(1)
 })
 
 it('a session whose journal cannot be written for a while creates nothing meanwhile, and pays once for each request_id', async () => {
@@ -268,11 +239,8 @@ it('a session whose journal cannot be written for a while creates nothing meanwh
   expect(idOf(await create('during'))).toBe(during)
   engine.finish()
   await mcp.call('wait_run', { ids: [during] })
-  const after = idOf(await create('after'))
-  engine.finish()
-  await mcp.call('wait_run', { ids: [after] })
   expect(idOf(await create('before'))).toBe(before)
-  expect(creates(service.requests)).toBe(3)
+  expect(creates(service.requests)).toBe(2)
   expect(
     rowsOf(service.home)
       .map(({ id, phase, requestId }) => [id, phase, requestId])
@@ -280,7 +248,6 @@ it('a session whose journal cannot be written for a while creates nothing meanwh
   ).toEqual([
     [before, 'succeeded', 'before'],
     [during, 'succeeded', 'during'],
-    [after, 'succeeded', 'after'],
   ])
   expect(mcp.stderr().match(/will not be remembered/g)).toHaveLength(1)
 })
@@ -299,25 +266,24 @@ it('a journal that cannot take the id of a paid run gives the run to the next ca
   const [{ id }] = (await create()).structured.runs
   expect((await create()).structured.error.message).toMatch(/^Cannot use the journal.* Nothing was sent\.$/)
   repair?.()
-  expect((await create()).structured.runs).toMatchObject([{ id, state: 'succeeded' }])
+  expect((await create()).structured.runs).toMatchObject([{ id, status: 'succeeded' }])
   expect(creates(service.requests)).toBe(1)
 })
 
-describe('a service that does not answer', () => {
-  it('cancel_run returns after 45 s with an error that names the run', async () => {
-    const service = await createCliService({ engine: createCommandedEngine() })
-    let isSilent = false
-    const fetch: Fetch = (request) =>
-      isSilent ? raceAbort(new Promise(() => {}), request.signal) : service.counting(request)
-    const mcp = await openMcp(service, { fetch })
-    const { structured } = await mcp.call('create_image', { prompt: 'a fox', wait: false })
-    isSilent = true
-    const asked = mcp.begin('cancel_run', { ids: [structured.runs[0].id] })
-    await service.clock.advance(46_000)
-    const { structured: got, isError } = await service.clock.runUntil(asked)
-    expect(isError).toBe(true)
-    expect(got.error).toMatchObject({ code: 'network', exit_code: 9, run_id: structured.runs[0].id })
-  })
+it('cancel_run returns after 45 s with an error that names the run when the service does not answer', async () => {
+  const service = await createCliService({ engine: createCommandedEngine() })
+  let isSilent = false
+  const fetch: Fetch = (request) =>
+    isSilent ? raceAbort(new Promise(() => {}), request.signal) : service.counting(request)
+  const mcp = await openMcp(service, { fetch })
+  const { structured } = await mcp.call('create_image', { prompt: 'a fox', wait: false })
+  isSilent = true
+  const asked = mcp.begin('cancel_run', { ids: [structured.runs[0].id] })
+  await service.clock.advance(46_000)
+  const { structured: got, isError } = await service.clock.runUntil(asked)
+  expect(isError).toBe(true)
+  expect(got.error).toMatchObject({ code: 'network', exit_code: 9 })
+  expect(got.error.message).toContain(structured.runs[0].id)
 })
 
 describe('the limit of 45 s', () => {
@@ -329,7 +295,7 @@ describe('the limit of 45 s', () => {
     expect(service.clock.monotonic() - beganAtMs).toBeLessThan(47_000)
     const { id } = first.structured.runs[0]
     expect(first.isError).toBe(false)
-    expect(first.text).toBe(
+    expect(first.text.split('\n')[0]).toBe(
       `${id} is still running (processing). Call wait_run with {"ids":["${id}"]} to wait up to 45 s more. Waiting is free. Do not create it again.`,
     )
     const waiting = mcp.begin('wait_run', { ids: [id] })
@@ -338,31 +304,24 @@ describe('the limit of 45 s', () => {
     expect(second.structured.runs[0].files[0].path).toBe(join(mcp.folder, 'fox.png'))
     // The work of the create continued: it is not paid, asked for or saved twice.
     expect(creates(service.requests)).toBe(1)
-    const third = await mcp.call('wait_run', { ids: [id] })
-    expect(third.structured.runs[0].files[0].path).toBe(join(mcp.folder, 'fox.png'))
-    expect(readdirSync(mcp.folder)).toEqual(['fox.png'])
+    // What is saved is saved again, also to another path.
+    for (const output of ['fox.png', 'copy.png'])
+      expect((await mcp.call('wait_run', { ids: [id], output })).isError).toBe(false)
+    expect(readdirSync(mcp.folder).sort()).toEqual(['copy.png', 'fox.png'])
   })
 
-  it('says how much is downloaded of a run that has succeeded, and never that it has succeeded without its files', async () => {
+  it('says that outputs are still downloading, and waits for them in the next call', async () => {
     const service = await createCliService()
     let release = () => {}
     const held = new Promise<void>((resolve) => {
       release = resolve
     })
-    let stop = () => {}
-    const stopped = new Promise<void>((resolve) => {
-      stop = resolve
-    })
     const fetch: Fetch = async (request) => {
       const answer = await service.counting(request)
       if (!request.url.pathname.startsWith('/outputs/')) return answer
       const body = (async function* () {
-        for await (const bytes of answer.body) {
-          yield bytes.subarray(0, 20)
-          stop()
-          await raceAbort(held, request.signal)
-          yield bytes.subarray(20)
-        }
+        await raceAbort(held, request.signal)
+        yield* answer.body
       })()
       return { ...answer, body }
     }
@@ -370,26 +329,20 @@ describe('the limit of 45 s', () => {
     const created = await mcp.call('create_image', { prompt: 'a fox', output: 'fox.png', wait: false })
     const { id } = created.structured.runs[0]
     const waiting = mcp.begin('wait_run', { ids: [id] })
-    await service.clock.runUntil(stopped)
     // Nothing but the limit of the call ends the wait for a host that has stopped.
     await service.clock.advance(46_000)
     const late = await waiting
-    expect(late.text).toBe(
-      `${id} succeeded, and its output is still downloading, 20 B of 70 B; call wait_run again.`,
-    )
-    expect(late.structured.runs).toMatchObject([
-      { state: 'downloading', files: [], downloaded_bytes: 20, total_bytes: 70 },
-    ])
+    expect(late.text).toContain(`${id} succeeded, and its outputs are still downloading. Call wait_run `)
+    expect(late.structured.runs).toMatchObject([{ status: 'succeeded', files: [] }])
     release()
-    const { structured, text } = await mcp.call('wait_run', { ids: [id] })
-    expect(structured.runs[0]).toMatchObject({ state: 'succeeded', downloaded_bytes: null })
+    const { text } = await mcp.call('wait_run', { ids: [id] })
     expect(text).toContain(join(mcp.folder, 'fox.png'))
   })
 
   it('returns at once with wait: false, and saves the output later', async () => {
     const { engine, service, mcp } = await openCommanded()
     const { structured } = await mcp.call('create_image', { prompt: 'a fox', wait: false, output: 'fox.png' })
-    expect(structured.runs[0]).toMatchObject({ state: 'running', files: [] })
+    expect(structured.runs[0]).toMatchObject({ output: null, files: [] })
     expect(service.clock.monotonic()).toBeLessThan(2_000)
     engine.finish()
     const { text } = await mcp.call('wait_run', { ids: [structured.runs[0].id] })
@@ -401,8 +354,8 @@ describe('the limit of 45 s', () => {
     const { structured } = await mcp.call('create_image', { prompt: 'a fox', wait: false })
     const [{ id }] = structured.runs
     const canceled = await mcp.call('cancel_run', { ids: [id] })
-    expect(canceled.structured.runs).toMatchObject([{ id, state: 'failed', status: 'canceled', error: null }])
-    expect(canceled.text).toBe(`${id} failed (canceled)`)
+    expect(canceled.structured.runs).toMatchObject([{ id, status: 'canceled' }])
+    expect(canceled.isError).toBe(false)
     expect(engine.jobs.length).toBeLessThanOrEqual(1)
     const unknown = await mcp.call('cancel_run', { ids: ['run_none'] })
     expect(unknown.structured.error).toMatchObject({ code: 'run_not_found' })
@@ -416,7 +369,10 @@ describe('the limit of 45 s', () => {
     const refused = await mcp.call('wait_run', { ids, output: 'one.png' })
     expect(refused.structured.error.message).toBe('output: one.png names one file, but 2 runs were given.')
     const { structured } = await mcp.call('wait_run', { ids, output: 'pics/' })
-    expect(structured.runs.map(({ state }: { state: string }) => state)).toEqual(['succeeded', 'succeeded'])
+    expect(structured.runs.map(({ status }: { status: string }) => status)).toEqual([
+      'succeeded',
+      'succeeded',
+    ])
     expect(readdirSync(join(mcp.folder, 'pics')).length).toBe(2)
   })
 })
@@ -435,7 +391,7 @@ describe('one request_id', () => {
     const later = await second.call('create_image', args)
     const ids = [...both, again, later].map(({ structured }) => structured.runs[0].id)
     expect(new Set(ids).size).toBe(1)
-    expect(later.structured.runs[0]).toMatchObject({ state: 'succeeded', request_id: 'fox-1' })
+    expect(later.structured).toMatchObject({ request_id: 'fox-1', runs: [{ status: 'succeeded' }] })
     expect(creates(service.requests)).toBe(1)
     const listed = await second.call('list_runs')
     expect(listed.structured.runs).toMatchObject([{ id: ids[0], request_id: 'fox-1' }])
@@ -464,17 +420,6 @@ describe('one request_id', () => {
     expect(creates(service.requests)).toBe(1)
   })
 
-  it('does not stand for another input', async () => {
-    const { service, mcp } = await open()
-    await mcp.call('create_image', { prompt: 'a fox', request_id: 'one' })
-    const { structured } = await mcp.call('create_image', { prompt: 'a bear', request_id: 'one' })
-    expect(structured.error).toMatchObject({
-      code: 'usage',
-      message: 'The request_id "one" was used for a create with another model or input. Nothing was sent.',
-    })
-    expect(creates(service.requests)).toBe(1)
-  })
-
   it('does not pay while the first create is unanswered', async () => {
     const { service, mcp, release } = await openSlow()
     const args = { prompt: 'a fox', request_id: 'slow' }
@@ -482,11 +427,9 @@ describe('one request_id', () => {
     await untilCreated(service)
     await service.clock.advance(46_000)
     for (const { text, isError, structured } of [await first, await second]) {
-      expect(text).toBe(
-        'The service has not answered the create yet. Call the same tool again with the same arguments and request_id "slow" to get the run id; nothing is paid twice.',
-      )
+      expect(text).toMatch(/^The service has not answered yet\. Call the same tool again /)
       expect(isError).toBe(false)
-      expect(structured.runs).toMatchObject([{ id: null, state: 'unknown', request_id: 'slow' }])
+      expect(structured).toMatchObject({ runs: [], request_id: 'slow' })
     }
     // Another server on the same machine sees it in the journal.
     const other = await openMcp(service)
@@ -494,7 +437,7 @@ describe('one request_id', () => {
     expect(elsewhere.structured.error).toMatchObject({ code: 'submission_unknown', exit_code: 13 })
     release()
     const { structured } = await mcp.call('create_image', args)
-    expect(structured.runs[0].state).toBe('succeeded')
+    expect(structured.runs[0].status).toBe('succeeded')
     expect(creates(service.requests)).toBe(1)
   })
 
@@ -523,12 +466,18 @@ describe('one request_id', () => {
     }
   })
 
-  it('can be used again after a create that was refused', async () => {
-    const { mcp } = await open()
-    const args = { prompt: 'a fox', request_id: 'again' }
+  it('can be used again after a create that was refused, and does not stand for another input', async () => {
+    const { service, mcp } = await open()
+    const args = { prompt: 'a fox', request_id: 'one' }
     const refused = await mcp.call('create_image', { ...args, model: 'no/such' })
     expect(refused.structured.error.code).toBe('model_not_found')
     expect((await mcp.call('create_image', args)).isError).toBe(false)
+    const { structured } = await mcp.call('create_image', { ...args, prompt: 'a bear' })
+    expect(structured.error).toMatchObject({
+      code: 'usage',
+      message: 'The request_id "one" was used in a call with other arguments. Nothing was sent.',
+    })
+    expect(creates(service.requests)).toBe(2)
   })
 })
 
@@ -539,28 +488,21 @@ describe('--max-runs', () => {
     await mcp.call('create_image', { prompt: 'x', model: 'no/such' })
     await mcp.call('create_image', { prompt: 'x' })
     const planned = await mcp.call('plan_batch', { manifest: 'shots.yaml' })
-    expect(planned.structured).toMatchObject({ create: 2, left_in_session: 2 })
+    expect(planned.structured).toMatchObject({ summary: { create: 2 }, left_in_session: 2 })
     await mcp.call('run_batch', { manifest: 'shots.yaml' })
-    const { structured, isError } = await mcp.call('create_image', { prompt: 'y' })
-    expect(isError).toBe(true)
-    expect(structured.error.message).toBe('This session may create 3 runs in all; 0 left. Nothing was sent.')
+    for (const [tool, args] of [
+      ['create_image', { prompt: 'y' }],
+      ['run_batch', { manifest: 'shots.yaml', force: true }],
+    ] as const) {
+      const { structured, isError } = await mcp.call(tool, args)
+      expect(isError).toBe(true)
+      expect(structured.error.message).toBe(
+        'This session may create 3 runs in all; 0 left. Nothing was sent.',
+      )
+    }
     expect(creates(service.requests)).toBe(4)
     // What costs nothing still works.
     expect((await mcp.call('list_runs')).structured.runs).toHaveLength(3)
-  })
-
-  it('refuses a batch that is larger than what is left', async () => {
-    const { service, mcp } = await open({ words: ['--max-runs', '0'] })
-    write(mcp, 'shots.yaml', MANIFEST)
-    const { structured } = await mcp.call('run_batch', { manifest: 'shots.yaml' })
-    expect(structured.error.message).toBe('This session may create 0 runs in all; 0 left. Nothing was sent.')
-    expect(service.requests).toEqual([])
-  })
-
-  it.each(['-1', 'x', '1.5'])('%s is not a number', async (value) => {
-    const { code, stderr } = await (await createCliService()).run(['mcp', '--max-runs', value])
-    expect(code).toBe(2)
-    expect(stderr).toContain('--max-runs')
   })
 })
 
@@ -572,40 +514,20 @@ describe('a batch', () => {
     expect(first).toMatchObject({ isError: false, structured: { is_running: true } })
     const other = await mcp.call('run_batch', { manifest: 'shots.yaml', force: true })
     expect(other.structured.error.message).toBe(
-      'A batch of this manifest is still running with other arguments.',
+      `The manifest ${join(mcp.folder, 'shots.yaml')} was used in a call with other arguments. Nothing was sent.`,
     )
+    // It ends while no call waits for it: a failed row is not paid again unasked.
     engine.fail(new Error('no ink'))
     engine.finish()
+    await service.clock.advance(30_000)
     const second = await mcp.call('run_batch', { manifest: 'shots.yaml' })
+    expect(second.text).toContain('This is the result of the batch that an earlier call started.')
     expect(second.structured.summary).toMatchObject({ created: 1, failed: 1 })
     expect(second.isError).toBe(true)
     expect(creates(service.requests)).toBe(2)
     const [made] = second.structured.rows.filter(({ result }: { result: string }) => result === 'created')
     expect(existsSync(made.file)).toBe(true)
     expect(second.content.filter(({ type }) => type === 'resource_link')).toHaveLength(1)
-  })
-
-  it('keeps a result that no call has received: a failed row is not paid again unasked', async () => {
-    const { engine, service, mcp } = await openCommanded()
-    write(mcp, 'shots.yaml', MANIFEST)
-    await mcp.call('run_batch', { manifest: 'shots.yaml' })
-    engine.fail(new Error('no ink'))
-    engine.finish()
-    await service.clock.advance(30_000)
-    const { text, structured } = await mcp.call('run_batch', { manifest: 'shots.yaml' })
-    expect(text).toContain('This is the result of the batch that an earlier call started.')
-    expect(structured.summary).toMatchObject({ created: 1, failed: 1 })
-    expect(creates(service.requests)).toBe(2)
-  })
-
-  it('whose call is cancelled before its first create pays for nothing', async () => {
-    const { service, mcp } = await openCommanded()
-    write(mcp, 'shots.yaml', MANIFEST)
-    const { cancel, failed } = cancellable(mcp, 'run_batch', { manifest: 'shots.yaml' })
-    cancel()
-    await failed
-    await service.clock.advance(30_000)
-    expect(creates(service.requests)).toBe(0)
   })
 
   it('a call right after a cancelled one waits until that has ended, and continues without paying twice', async () => {
@@ -628,46 +550,30 @@ describe('a batch', () => {
     expect(creates(service.requests)).toBe(2)
   })
 
-  it('reads no image outside the folder, and none for a create that --max-runs refuses', async () => {
-    const { mcp } = await open({ words: ['--max-runs', '0'] })
-    // What is read is refused with another message: it is not an image.
-    const elsewhere = join(temporaryFolder(), 'a.png')
-    writeFileSync(elsewhere, 'secret')
-    write(mcp, 'a.png', 'text')
-    writeFileSync(
-      join(mcp.folder, 'far.yaml'),
-      `runs:\n  - { name: a, kind: image, prompt: x, image_urls: [${elsewhere}] }\n`,
-    )
-    for (const tool of ['plan_batch', 'run_batch']) {
-      const { structured } = await mcp.call(tool, { manifest: 'far.yaml' })
-      expect(structured.error.message).toContain(`image_urls: ${elsewhere} is outside`)
-    }
-    const { structured } = await mcp.call('create_image', { prompt: 'x', image_urls: ['a.png'] })
-    expect(structured.error.message).toMatch(/^This session may create 0 runs/)
-  })
-
-  it('reads a file for any media parameter that a model has, and none outside the folder', async () => {
+  it('reads no manifest and no media outside the folder, and reports the lines of problems', async () => {
     const { service, mcp } = await open()
-    const input = { mask: { type: 'string' } }
-    writeFileSync(join(mcp.folder, 'film.json'), JSON.stringify({ name: 'acme/film', kind: 'image', input }))
-    await service.run(['models', 'add', join(mcp.folder, 'film.json')])
-    writeFileSync(join(mcp.folder, 'a.png'), 'text')
-    const errorOf = async (mask: string) =>
-      (await mcp.call('create_model_run', { model: 'acme/film', input: { prompt: 'x', mask } })).structured
-        .error.message
-    expect(await errorOf('../a.png')).toContain('mask: ../a.png is outside')
-    expect(await errorOf('a.png')).toContain('a.png is not a PNG')
-    expect(await errorOf('none.png')).toContain('none.png: no such file')
-    expect(creates(service.requests)).toBe(0)
-  })
-
-  it('reports every problem of a manifest with its line, and reads no manifest outside the folder', async () => {
-    const { mcp } = await open()
+    const elsewhere = join(temporaryFolder(), 'a.png')
+    writeFileSync(elsewhere, ONE_PIXEL_PNG)
+    write(mcp, 'far.yaml', `- { name: a, kind: image, prompt: x, image_urls: [${elsewhere}] }\n`)
     write(mcp, 'bad.yaml', 'runs:\n  - { name: a, kind: imge, prompt: x }\n')
-    const bad = await mcp.call('plan_batch', { manifest: 'bad.yaml' })
-    expect(bad.structured.error.hint).toMatch(/bad\.yaml:2:/)
-    const outside = await mcp.call('run_batch', { manifest: '../shots.yaml' })
-    expect(outside.structured.error.message).toContain('manifest: ../shots.yaml is outside')
+    const film = { name: 'acme/film', kind: 'image', input: { mask: { type: 'string' } } }
+    write(mcp, 'film.json', JSON.stringify(film))
+    await service.run(['models', 'add', join(mcp.folder, 'film.json')])
+    const mask = (path: string) => ({ model: 'acme/film', input: { prompt: 'x', mask: path } })
+    const refused: readonly [tool: string, args: object, message: string][] = [
+      ['plan_batch', { manifest: 'far.yaml' }, `image_urls: ${elsewhere} is outside`],
+      ['run_batch', { manifest: 'far.yaml' }, `image_urls: ${elsewhere} is outside`],
+      ['run_batch', { manifest: '../shots.yaml' }, 'manifest: ../shots.yaml is outside'],
+      ['plan_batch', { manifest: 'bad.yaml' }, 'The manifest'],
+      ['create_model_run', mask('../a.png'), 'mask: ../a.png is outside'],
+      ['create_model_run', mask('bad.yaml'), 'bad.yaml is not a PNG'],
+    ]
+    for (const [tool, args, message] of refused) {
+      const { structured } = await mcp.call(tool, { ...args })
+      expect(structured.error.message, tool).toContain(message)
+      if (message === 'The manifest') expect(structured.error.hint).toMatch(/bad\.yaml:2:/)
+    }
+    expect(creates(service.requests)).toBe(0)
   })
 })
 
@@ -682,13 +588,13 @@ describe('cancellation', () => {
     await service.clock.advance(1_000)
     const { structured } = await mcp.call('list_runs')
     const [{ id }] = structured.runs
-    expect(mcp.stderr()).toContain(`The call was canceled. Still running: ${id}.`)
+    expect(mcp.stderr()).toContain(`Interrupted. ${id} is still running.`)
     // It is not asked for any longer.
     const { length } = service.requests
     await service.clock.advance(20_000)
     expect(service.requests.length).toBe(length)
     engine.finish()
-    expect((await mcp.call('wait_run', { ids: [id] })).structured.runs[0].state).toBe('succeeded')
+    expect((await mcp.call('wait_run', { ids: [id] })).structured.runs[0].status).toBe('succeeded')
   })
 
   it('of an unanswered create is undone by a repeated call, which gets the run', async () => {
@@ -728,61 +634,33 @@ describe('cancellation', () => {
     expect(creates(service.requests)).toBe(before)
     expect(service.requests.some(({ body }) => Buffer.from(body ?? []).includes('never'))).toBe(false)
   })
-
-  it('of an unanswered create waits for the answer, so that the id is known', async () => {
-    const { service, mcp, release } = await openSlow(createCommandedEngine())
-    const { cancel, failed } = cancellable(mcp, 'create_image', { prompt: 'a fox' })
-    await untilCreated(service)
-    await service.clock.advance(2_000)
-    cancel()
-    await service.clock.runUntil(failed)
-    await service.clock.advance(20_000)
-    release()
-    await service.clock.advance(1_000)
-    const { structured } = await mcp.call('list_runs')
-    expect(structured.runs[0].id).toMatch(/^run_/)
-    expect(mcp.stderr()).toContain(`Still running: ${structured.runs[0].id}.`)
-  })
 })
 
 describe('the end of a session', () => {
-  it('a client that disconnects during a paid run: exit 0, the id on standard error, the run in the journal', async () => {
-    const { engine, service, mcp } = await openCommanded()
-    mcp.begin('create_image', { prompt: 'a fox' }).catch(() => {})
-    await untilCreated(service)
-    await service.clock.advance(3_000)
-    expect(await mcp.end()).toBe(0)
-    const [id = ''] = /run_\w+/.exec(mcp.stderr()) ?? []
-    expect(mcp.stderr()).toContain(`warning: ${id} is not finished. Resume with \`rushes wait -d ${id}\`.`)
-    const { stdout } = await service.run(['list', '--json'])
-    expect(JSON.parse(stdout)).toMatchObject({ id, status: 'processing' })
-    engine.finish()
-    expect((await service.run(['wait', id])).code).toBe(0)
-  })
-
   it.each([
+    ['a client that disconnects', 0],
     ['SIGTERM', 143],
     ['SIGINT', 130],
-  ] as const)('%s: the same, with its exit code %i', async (signal, code) => {
-    const { service, mcp } = await openCommanded()
-    mcp.begin('create_image', { prompt: 'a fox' }).catch(() => {})
-    await untilCreated(service)
-    await service.clock.advance(3_000)
-    mcp.interrupts.interrupt(signal)
-    expect(await service.clock.runUntil(mcp.ended)).toBe(code)
-    expect(mcp.stderr()).toMatch(/warning: run_\w+ is not finished/)
-  })
-
-  it('names the creates whose answer never came', async () => {
-    const { service, mcp } = await openSlow()
-    mcp.begin('create_image', { prompt: 'a fox' }).catch(() => {})
-    await untilCreated(service)
-    await service.clock.advance(1_000)
-    mcp.stdin.end()
-    await service.clock.advance(11_000)
-    expect(await service.clock.runUntil(mcp.ended)).toBe(0)
-    expect(mcp.stderr()).toMatch(/a run may exist and cost money[\s\S]*rushes show '~[0-9a-f]{4}'/)
-  })
+  ] as const)(
+    '%s during a paid run: exit %i, the id on standard error, the run in the journal',
+    async (by, code) => {
+      const { engine, service, mcp } = await openCommanded()
+      mcp.begin('create_image', { prompt: 'a fox' }).catch(() => {})
+      await untilCreated(service)
+      await service.clock.advance(3_000)
+      if (by === 'SIGTERM' || by === 'SIGINT') mcp.interrupts.interrupt(by)
+      else mcp.stdin.end()
+      expect(await service.clock.runUntil(mcp.ended)).toBe(code)
+      const [id = ''] = /run_\w+/.exec(mcp.stderr()) ?? []
+      expect(mcp.stderr()).toMatch(
+        new RegExp(`${id} is still running\\.\\s+Resume with .rushes wait -o \\S+ ${id}`),
+      )
+      const { stdout } = await service.run(['list', '--json'])
+      expect(JSON.parse(stdout)).toMatchObject({ id, status: 'processing' })
+      engine.finish()
+      expect((await service.run(['wait', id])).code).toBe(0)
+    },
+  )
 
   it('names a known run at once, before it waits for an unanswered create; a second signal ends that', async () => {
     const service = await createCliService({ engine: createCommandedEngine() })
@@ -797,7 +675,7 @@ describe('the end of a session', () => {
     await service.clock.advance(1_000)
     mcp.stdin.end()
     await service.clock.advance(1_000)
-    expect(mcp.stderr()).toContain(`warning: ${structured.runs[0].id} is not finished.`)
+    expect(mcp.stderr()).toContain(`${structured.runs[0].id} is still running.`)
     // Clients send SIGTERM 2 s after they have closed standard input, and a reader that has gone is found meanwhile.
     mcp.interrupts.interrupt('SIGTERM')
     mcp.interrupts.interrupt('stdout closed')
@@ -825,14 +703,8 @@ describe('a client that does not keep to the protocol', () => {
     const nested = JSON.parse(`${'['.repeat(3_000)}${']'.repeat(3_000)}`)
     const refused: readonly [tool: string, args: object, message: RegExp][] = [
       ['create_image', { prompt: nested }, /^prompt must be string\./],
-      [
-        'create_image',
-        { prompt: 'x', zzz: nested },
-        /^create_image must NOT have additional properties: zzz\.$/,
-      ],
+      ['create_image', { prompt: 'x', zzz: nested }, /^create_image has no parameter "zzz"\.$/],
       ['plan_batch', { manifest: 'a\0b' }, /contains a null character/],
-      ['list_runs', { since: 'x' }, /^--since: "x" is not a valid duration\.$/],
-      ['wait_run', { ids: ['..'] }, /\.\./],
     ]
     for (const [tool, args, message] of refused) {
       const { structured } = await mcp.call(tool, { ...args })
@@ -858,7 +730,10 @@ describe('show_run', () => {
   })
 })
 
-it('a folder that does not exist is an error', async () => {
-  const { code, stderr } = await (await createCliService()).run(['mcp', '--folder', 'no/such'])
-  expect([code, stderr]).toEqual([2, 'error: --folder: no/such is not a folder.\n  Create it first.\n'])
+it.each([
+  ['--max-runs', '1.5'],
+  ['--folder', 'no/such'],
+])('%s %s is exit 2', async (flag, value) => {
+  const { code, stderr } = await (await createCliService()).run(['mcp', flag, value])
+  expect([code, stderr]).toEqual([2, expect.stringContaining(`error: ${flag}`)])
 })

@@ -104,13 +104,10 @@ describe('a kept list', () => {
 describe('the model of a line', () => {
   it.each([
     ['run image --model a/b fox', 'a/b', 'fox'],
-    ['run image fox --model=a/b', 'a/b', 'fox'],
     ['--profile default run image fox --model a/b', 'a/b', 'fox'],
     ['run image fox --model c/d --model a/b', 'a/b', 'fox'],
-    ['run image -dn 1 --model a/b fox', 'a/b', 'fox'],
     ['run image --prompt --model', 'acme/still-1', '--model'],
     ['run image -- --model a/b', 'acme/still-1', '--model a/b'],
-    ['run image --quality high fox --model a/b', 'a/b', 'fox'],
     ['run model a/b --input {"prompt":"fox"}', 'a/b', 'fox'],
   ])('%s', async (line, model, prompt) => {
     const words = line.replace(/run (image|model)/, '$& --dry-run').split(' ')
@@ -191,7 +188,6 @@ describe('the list of a service', () => {
   it.each<[string, readonly string[]]>([
     ['has an unknown flag', [...LINE.slice(0, 3), '--steps', '3', '--no-wait']],
     ['has no prompt', ['run', 'image', '--input', '{"steps":3}', '--no-wait']],
-    ['is only printed', [...LINE.slice(0, 3), '--steps', '3', '--dry-run']],
     [
       'has a value that the built-in flag does not have',
       [...LINE.slice(0, 3), '--aspect-ratio', '5:4', '--no-wait'],
@@ -242,8 +238,6 @@ describe('the list of a service', () => {
   it.each<[string, { status: number; body?: unknown }, number, RegExp]>([
     ['404', { status: 404 }, 0, /has no list of models: it answered 404\./],
     ['a page', { status: 200, body: '<html>' }, 0, /its response is not a list of models/],
-    ['other JSON', { status: 200, body: { models: {} } }, 0, /its response is not a list of models/],
-    ['a redirect', { status: 302 }, 0, /it answered 302/],
     ['9 MiB', { status: 200, body: 'x'.repeat(9 * 1_048_576) }, 0, /larger than 8388608 bytes/],
     ['401', { status: 401 }, 4, /error: The service answered 401/],
     ['500', { status: 500 }, 8, /error: The service answered 500/],
@@ -275,11 +269,11 @@ describe('the list of a service', () => {
     const refresh = () => run([...LINE, '--steps', '3'], { fetch })
     await refresh()
     const folder = join(home, 'state', 'models')
-    for (const text of ['', '{', '[]\n', 'x\n'.repeat(9), '{"address":1}\n']) {
+    for (const text of ['', '{"address":1}\n']) {
       for (const name of readdirSync(folder)) writeFileSync(join(folder, name), text)
       expect((await refresh()).code).toBe(0)
     }
-    expect(asked).toHaveLength(6)
+    expect(asked).toHaveLength(3)
   })
 
   it('stays unrequested when the key cannot be read, and the command of the key runs once', async () => {
@@ -396,7 +390,7 @@ describe('a flag', () => {
       '{"prompt":"x","steps":0,"output":7}',
     ]
     expect(await errorOf(line, STILL)).toMatch(
-      /input\.steps must be .*, not 0\. input\.output must be of type string\./,
+      /input\.steps must be .*, not 0\. input\.output must be text, not .*\./,
     )
   })
 })

@@ -43,15 +43,6 @@ describe('the size', () => {
     ['kitty', { columns: 80, rows: 24 }, [640, 192]],
     ['iterm2', { columns: 500, rows: 300 }, [2_000, 2_000]],
   ] as const)('of %s in %j: %j', (setting, screen, [width, height]) => {
-    expect(formFor({}, setting, screen)).toMatchObject({ width, height, isTrueColour: false })
-  })
-
-  it.each([
-    ['truecolor', true],
-    ['24bit', true],
-    ['', false],
-    [undefined, false],
-  ])('COLORTERM=%s: 24 bits of colour %s', (COLORTERM, isTrueColour) => {
-    expect(formFor({ COLORTERM }, 'auto', { columns: 80, rows: 24 })).toMatchObject({ isTrueColour })
+    expect(formFor({}, setting, screen)).toMatchObject({ width, height })
   })
 })

@@ -107,7 +107,7 @@ describe('a run that succeeded without URLs', () => {
     const { structured, isError } = await mcp.call('create_image', { prompt: 'a fox' })
     expect(isError).toBe(true)
     expect(structured.runs).toMatchObject([
-      { state: 'succeeded', status: 'Succeeded', urls: [], error: { code: 'bad_response' } },
+      { status: 'Succeeded', output: { urls: [] }, error: { code: 'bad_response' } },
     ])
   })
 })

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { EXIT, OWN_CODES, RushesError } from '../../src/errors.js'
-import { findRunId, isRunId } from '../../src/protocol/id.js'
+import { isRunId } from '../../src/protocol/id.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
 import { FAILURE_STATUSES } from '../../src/protocol/run-state.js'
 import { printable, printableJson } from '../../src/protocol/text.js'
@@ -120,16 +120,6 @@ describe('any answer', () => {
         }
       }),
       { numRuns, examples: [[[{ status: 200, body: Buffer.from('{"status":"succeeded"}') }]]] },
-    )
-  })
-
-  it('has an id that can be asked for, or none', () => {
-    fc.assert(
-      fc.property(fc.oneof(bodyObject, value), fc.option(location, { nil: undefined }), (answer, where) => {
-        const id = findRunId({ body: answer, location: where })
-        expect(id === undefined || isRunId(id)).toBe(true)
-      }),
-      { numRuns },
     )
   })
 })

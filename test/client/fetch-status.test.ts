@@ -39,14 +39,6 @@ describe('a status', () => {
     expect(requests[0]).toMatchObject({ method: 'GET' })
     expect(requests[0]?.url.href).toBe(`${BASE_URL}/api/v1/runs/r1`)
   })
-
-  it('means failure for a further word of the settings', async () => {
-    expect((await seen([run('moderated')], { failureStatuses: ['moderated'] })).state.phase).toBe('failed')
-  })
-
-  it.each([200, 202, 226])('comes with any 2xx: %i', async (status) => {
-    expect((await seen([{ ...DONE, status }])).state.phase).toBe('succeeded')
-  })
 })
 
 describe('a run that succeeded without URLs', () => {

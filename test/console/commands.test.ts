@@ -26,8 +26,8 @@ test('a shell reads the words of the command as they were sent', () => {
   )
   const words = execFileSync('bash', ['-c', `rushes() { printf '%s\\0' "$@"; }\n${rushes?.code}`])
   expect(words.toString().split('\0')).toEqual([
-    ...['run', 'image', prompt.replace(/[\n\u202e]/g, ''), '--quality', 'high'],
-    ...['--input', '{"image_urls":["image-1.png","https://example.com/a.png"]}'],
+    ...['run', 'image', prompt.replace(/[\n\u202e]/g, '')],
+    ...['--input', '{"quality":"high","image_urls":["image-1.png","https://example.com/a.png"]}'],
     ...['--model', 'rushes/preview-image', '--base-url', 'http://127.0.0.1:7878', ''],
   ])
 })

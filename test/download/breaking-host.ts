@@ -10,7 +10,6 @@ const made = (bytes: number, turn: number) =>
 
 export const WHOLE = made(300_000, 251)
 export const OTHER = made(310_000, 241)
-export const LONG_AGO = 'Tue, 21 Jan 2020 08:00:00 GMT'
 export const etagOf = (bytes: Uint8Array) => `"${sha256(bytes)}"`
 
 /** What a host does with one request. */
@@ -24,7 +23,6 @@ export interface Turn {
   readonly ranges?: 'none' | 'honest' | 'blind' | 'wrong'
   /** `''`: none. */
   readonly etag?: string | undefined
-  readonly date?: string | undefined
   readonly status?: number | undefined
   readonly encodes?: boolean
   /** Declares no length. */
@@ -50,9 +48,9 @@ export async function host(...turns: readonly Turn[]): Promise<Host> {
 }
 
 function answer(response: ServerResponse, asked: IncomingHttpHeaders, turn: Turn): void {
-  const { breakAfter, stopAfter, file = WHOLE, ranges = 'honest', etag = etagOf(file), date, status } = turn
+  const { breakAfter, stopAfter, file = WHOLE, ranges = 'honest', etag = etagOf(file), status } = turn
   if (status !== undefined) return void response.writeHead(status).end()
-  const validator = { ...(etag !== '' && { etag }), ...(date !== undefined && { 'last-modified': date }) }
+  const validator = etag === '' ? {} : { etag }
   const id = nextTurn()
   if (turn.encodes) {
     response.writeHead(200, { ...validator, 'content-encoding': 'gzip', [TURN]: id })
@@ -60,7 +58,7 @@ function answer(response: ServerResponse, asked: IncomingHttpHeaders, turn: Turn
     return
   }
   const start = /^bytes=(\d+)-$/.exec(asked.range ?? '')?.[1]
-  const isSame = asked['if-range'] === (etag === '' || etag.startsWith('W/') ? date : etag)
+  const isSame = etag !== '' && !etag.startsWith('W/') && asked['if-range'] === etag
   const heeds = ranges !== 'none' && start !== undefined && (ranges === 'blind' || isSame)
   const from = heeds ? Number(start) : 0
   if (from >= file.length)

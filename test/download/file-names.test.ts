@@ -21,18 +21,13 @@ describe('an id in a file name', () => {
   it.each([
     ['run_8f3a-1.b', 'run_8f3a-1.b'],
     ['', '_'],
-    ['.', '_'],
     ['..', '_'],
     ['../../etc/passwd', '_.._etc_passwd'],
     ['-rf', 'rf'],
-    ['--.-x', 'x'],
     ['.bashrc', 'bashrc'],
     ['a\0b', 'a_b'],
-    ['a\nb', 'a_b'],
     ['日本', '__'],
-    ['🦊', '_'],
     ['\u202egnp.exe', '_gnp.exe'],
-    ['C:\\x', 'C__x'],
     ['x'.repeat(1_000), 'x'.repeat(100)],
   ])('%j becomes %j', (id, name) => {
     expect(safeName(id)).toBe(name)
@@ -69,9 +64,7 @@ describe('the names of -d', () => {
   it.each([
     ['out', 'out/a.{ext}'],
     ['out/', 'out/a.{ext}'],
-    ['./', './a.{ext}'],
     ['/', '/a.{ext}'],
-    ['../x', '../x/a.{ext}'],
     ['{kind}/{index}/', 'video/1/a.{ext}'],
   ])('stand in %j as the user wrote it', (path, name) => {
     expect(named(folder(path), run('a'))).toEqual([name])
@@ -89,15 +82,12 @@ describe('the names of -d', () => {
 describe('a template', () => {
   it.each([
     ['fox.png', ['fox.png', 'fox-2.png', 'fox-3.png']],
-    ['fox', ['fox', 'fox-2', 'fox-3']],
-    ['v1.2/fox', ['v1.2/fox', 'v1.2/fox-2', 'v1.2/fox-3']],
     ['.fox', ['.fox', '.fox-2', '.fox-3']],
     ['fox.{ext}', ['fox.{ext}', 'fox-2.{ext}', 'fox-3.{ext}']],
     ['fox-{index}.png', ['fox-1.png', 'fox-2.png', 'fox-3.png']],
     ['{id}/fox.png', ['a/fox.png', 'b/fox.png', 'c/fox.png']],
     ['{kind}-{id}.{ext}', ['video-a.{ext}', 'video-b.{ext}', 'video-c.{ext}']],
     ['{name}', ['a', 'b', 'c']],
-    ['{}/{id}', ['{}/a', '{}/b', '{}/c']],
   ])('%j', (path, names) => {
     expect(named(template(path), run('a'), run('b'), run('c'))).toEqual(names)
   })
@@ -134,7 +124,6 @@ describe('a template', () => {
   it.each([
     ['{id}', 'CON', '_CON'],
     ['{id}.{ext}', 'nul', '_nul.{ext}'],
-    ['{id}/x', 'com1', '_com1/x'],
     ['{id}', 'console', 'console'],
     // What the user wrote is the user's.
     ['con/{id}', 'a', 'con/a'],

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { PROOF } from '../support/proof.js'
-import { host, LONG_AGO, OTHER, type Turn, WHOLE } from './breaking-host.js'
+import { host, OTHER, type Turn, WHOLE } from './breaking-host.js'
 import { download, newFolder, sha256 } from './download-setup.js'
 
 const RUNS = 60 * PROOF
@@ -15,7 +15,6 @@ const turn: fc.Arbitrary<Turn> = fc.record(
     file: fc.constantFrom(WHOLE, OTHER),
     ranges: fc.constantFrom('none', 'honest', 'blind', 'wrong'),
     etag: fc.constantFrom('"same"', undefined, '', 'W/"weak"'),
-    date: fc.option(fc.constant(LONG_AGO), { nil: undefined }),
     status: fc.option(fc.constantFrom(416, 503, 404), { nil: undefined, freq: 6 }),
     encodes: fc.boolean(),
     isChunked: fc.boolean(),
@@ -23,9 +22,9 @@ const turn: fc.Arbitrary<Turn> = fc.record(
   { requiredKeys: [] },
 )
 
-/** One that calls two files by one strong name or date, or sends the rest of another and says nothing, is believed. */
+/** One that calls two files by one strong name, or sends the rest of another and says nothing, is believed. */
 const honest = (each: Turn): Turn => {
-  const isNamed = each.etag === '"same"' || each.date !== undefined
+  const isNamed = each.etag === '"same"'
   const isMute = each.ranges === 'blind' && each.etag === ''
   return isNamed || isMute ? { ...each, file: WHOLE } : each
 }

@@ -80,7 +80,7 @@ describe.concurrent('rushes mcp', () => {
     process.kill(first.pid, 'SIGKILL')
     const second = await connect(place)
     const { structured } = await second.call('create_video', { ...args, wait: false })
-    expect(structured.runs[0]).toMatchObject({ id: row.id, state: 'running' })
+    expect(structured.runs[0]).toMatchObject({ id: row.id, output: null })
     expect(rowsOf(place.home)).toHaveLength(1)
   })
 
@@ -105,7 +105,9 @@ describe.concurrent('rushes mcp', () => {
     server.kill('SIGTERM')
     const ended = await server.ended
     expect(ended).toMatchObject({ code: null, signal: 'SIGTERM' })
-    expect(ended.stderr).toContain(`warning: ${id} is not finished. Resume with \`rushes wait -d ${id}\`.`)
+    expect(ended.stderr).toMatch(
+      new RegExp(`${id} is still running\\.\\s+Resume with .rushes wait -o \\S+ ${id}`),
+    )
     // Standard output has only protocol messages.
     for (const line of ended.stdout.trim().split('\n')) expect(JSON.parse(line).jsonrpc).toBe('2.0')
   })

@@ -2,7 +2,6 @@ import {
   closeSync,
   copyFileSync,
   existsSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -17,7 +16,6 @@ import {
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import Database from 'libsql'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   NewerFormat,
@@ -107,23 +105,6 @@ describe('a database', () => {
     open(path)
     expect(readdirSync(dirname(path)).filter((name) => name.includes('.new'))).toEqual([])
   })
-
-  it('leaves the unfinished file of a process of another container with the same id', () => {
-    const path = newPath()
-    mkdirSync(dirname(path), { recursive: true })
-    const theirs = `${path}.${process.pid}.new`
-    writeFileSync(theirs, 'half a database')
-    open(path)
-    expect(readFileSync(theirs, 'utf8')).toBe('half a database')
-  })
-
-  it('whose migration fails stays at its format', () => {
-    const path = newPath()
-    const broken = ['ALTER TABLE notes ADD COLUMN kind TEXT; THIS IS NO SQL']
-    openDatabase({ path, migrations: [FIRST] }).close()
-    expect(() => openDatabase({ path, migrations: [FIRST, ...broken] })).toThrow()
-    expect(add(open(path), 'a')).toBe(1)
-  })
 })
 
 describe('a transaction on a disk that is full', () => {
@@ -159,20 +140,6 @@ describe('a file', () => {
       expect(work).toThrow(expect.objectContaining({ name: 'ReplacedFile', code: 'SQLITE_READONLY_DBMOVED' }))
     database.close()
     expect(bytesOf(path)).toEqual(found)
-  })
-
-  it('stays current while others write, migrate and shrink it', () => {
-    const path = newPath()
-    const [database, other] = [open(path), open(path)]
-    for (let n = 0; n < 50; n++) add(other, 'x'.repeat(10_000))
-    other.run('DELETE FROM notes')
-    other.get('PRAGMA wal_checkpoint(TRUNCATE)')
-    const vacuum = new Database(path)
-    vacuum.exec('VACUUM')
-    vacuum.close()
-    open(path, [FIRST, SECOND])
-    expect(database.isCurrent()).toBe(true)
-    expect(add(database, 'a')).toBe(1)
   })
 })
 
@@ -218,16 +185,6 @@ describe('a transaction', () => {
     renameSync(`${path}.aside`, path)
     one.transaction(() => add(one, 'b'))
     expect(texts(other)).toEqual(['b'])
-  })
-
-  it('hides its changes from other connections until it ends', () => {
-    const path = newPath()
-    const [one, other] = [open(path), open(path)]
-    one.transaction(() => {
-      add(one, 'a')
-      expect(texts(other)).toEqual([])
-    })
-    expect(texts(other)).toEqual(['a'])
   })
 
   it('fails and changes nothing when it gets no lock in time', () => {

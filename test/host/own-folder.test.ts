@@ -1,7 +1,6 @@
 /** Folders that other programs touch. Everything here is in folders that the tests made. */
 import { execFileSync } from 'node:child_process'
 import {
-  chownSync,
   existsSync,
   linkSync,
   mkdirSync,
@@ -16,9 +15,6 @@ import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makeOwnFolder, makeOwnFolderAt, removeFolder } from '../../src/host/own-folder.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
-
-const isRoot = process.getuid?.() === 0
-const NOBODY = 65_534
 
 const ownFolder = () => makeOwnFolder(temporaryFolder(), 'own-')
 
@@ -55,17 +51,6 @@ test.each<[string, (path: string, other: string) => void]>([
   ['a link', (path, other) => symlinkSync(other, path)],
   ['a file', (path) => writeFileSync(path, 'x')],
   ['another folder', makeOther],
-  ...(isRoot
-    ? ([
-        [
-          'a folder of another user',
-          (path) => {
-            makeOther(path)
-            chownSync(path, NOBODY, NOBODY)
-          },
-        ],
-      ] as [string, (path: string) => void][])
-    : []),
 ])('nothing is read or removed with %s in place of the folder', async (found, replace) => {
   const [folder, other] = [await ownFolder(), outside()]
   writeFileSync(join(folder.path, 'one'), 'x')
@@ -78,14 +63,6 @@ test.each<[string, (path: string, other: string) => void]>([
   expect(existsSync(folder.path)).toBe(true)
   expect(readdirSync(`${folder.path}-moved`)).toEqual(['one'])
   expect(readdirSync(other)).toEqual(['sentinel'])
-})
-
-test.runIf(isRoot)('a folder of another user is removed where its parent is theirs too', async () => {
-  const path = join(temporaryFolder(), 'data', 'worker')
-  mkdirSync(path, { recursive: true })
-  for (const each of [dirname(path), path]) chownSync(each, NOBODY, NOBODY)
-  await removeFolder(path)
-  expect(existsSync(path)).toBe(false)
 })
 
 test('a file with one name is made private, and opened', async () => {

@@ -67,8 +67,10 @@ describe('a process', () => {
     const [running, old, young, notes] = [take(), '00000000000000aa', '00000000000000bb', NOBODY]
     for (const id of [old, young]) writeFileSync(join(folder, 'processes', id), '')
     writeFileSync(join(folder, 'processes', notes), 'notes of somebody else\n'.repeat(50))
-    for (const id of [running, old, notes]) utimesSync(join(folder, 'processes', id), 1, 1)
-    expect([running, young, notes, take()].sort()).toEqual(locks(folder))
+    const others = ['empty', '00000000000000aa.db']
+    for (const name of others) withDatabase(join(folder, 'processes', name), 0, () => {})
+    for (const id of [running, old, notes, ...others]) utimesSync(join(folder, 'processes', id), 1, 1)
+    expect([running, young, notes, ...others, take()].sort()).toEqual(locks(folder))
   })
 
   it('leaves no free lock behind when it cannot take its own', () => {

@@ -174,17 +174,6 @@ describe('the life of a row', () => {
     expect(journal.find(ADDRESS, 'r1')).toMatchObject({ phase: 'succeeded', error: undefined })
   })
 
-  it('keeps why it failed', () => {
-    const { journal } = createTestJournal()
-    accepted(journal, 'r1')
-    see(journal, 'r1', 'failed', { status: 'rejected', failure: 'unsafe' })
-    expect(journal.find(ADDRESS, 'r1')).toMatchObject({
-      phase: 'failed',
-      status: 'rejected',
-      error: { code: 'run_failed', message: 'unsafe' },
-    })
-  })
-
   it('keeps that it was not found until it is found again, also with the same status', () => {
     const { journal } = createTestJournal()
     accepted(journal, 'r1')
@@ -438,12 +427,9 @@ describe('several processes', () => {
 describe('the file', () => {
   it.each<[string, (path: string) => void]>([
     ['holds something else', (path) => writeFileSync(path, GARBAGE)],
-    ['was cut off', (path) => truncateSync(path, 3_000)],
     ['has lost its last 1,000 bytes', (path) => truncateSync(path, statSync(path).size - 1_000)],
     ['has lost its last pages', (path) => truncateSync(path, statSync(path).size - 8_192)],
     ['is empty', (path) => truncateSync(path, 0)],
-    ['has one byte', (path) => writeFileSync(path, 'x')],
-    ['is full of zeros', (path) => writeFileSync(path, Buffer.alloc(statSync(path).size))],
   ])('that %s is set aside whole, and a new one works', (_, damage) => {
     const { journal: first, path } = createTestJournal()
     accepted(first, 'r1')

@@ -92,13 +92,6 @@ describe('a limiter', () => {
   })
 
   describe('an abort', () => {
-    it('before the asking rejects with its reason and takes no slot', async () => {
-      const { limiter } = createBench()
-      const reason = new Error('enough')
-      await expect(limiter.acquire('status', AbortSignal.abort(reason))).rejects.toBe(reason)
-      expect(limiter.load()).toBe(0)
-    })
-
     it('of one who waits lets the next one have the slot', async () => {
       const bench = createBench()
       for (const grant of await fill(bench, LIMIT - 1)) grant.settle()
@@ -114,25 +107,6 @@ describe('a limiter', () => {
       await bench.clock.runUntil(second)
       expect(bench.clock.monotonic()).toBe(10_000)
       expect(bench.limiter.load()).toBe(1 / LIMIT)
-    })
-
-    it('of the only one who waits leaves no timer', async () => {
-      const bench = createBench()
-      for (const grant of await fill(bench)) grant.settle()
-      const stop = new AbortController()
-      const waiting = expect(bench.limiter.acquire('status', stop.signal)).rejects.toThrow()
-      stop.abort()
-      await waiting
-      await bench.clock.advance(0)
-      expect(bench.clock.sleepers).toBe(0)
-    })
-
-    it('after the grant changes nothing', async () => {
-      const { limiter } = createBench()
-      const stop = new AbortController()
-      await limiter.acquire('status', stop.signal)
-      stop.abort()
-      expect(limiter.load()).toBe(1 / LIMIT)
     })
   })
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { countingSlots, type Slot, waitMs } from '../../src/limiter/window.js'
+import { type Slot, waitMs } from '../../src/limiter/window.js'
 
 const LIMIT = { requests: 3, windowMs: 10_000 }
 const under = undefined
@@ -18,9 +18,5 @@ describe('the arithmetic of the window', () => {
     ['more in use than allowed: the surplus goes first', [0, 1_000, 2_000, 3_000, under], 5_000, 7_000],
   ])('%s', (_, settled, nowMs, expected) => {
     expect(waitMs(slots(...settled), LIMIT, nowMs)).toBe(expected)
-  })
-
-  it('what is free is no longer held', () => {
-    expect(countingSlots(slots(0, 1_000, under), LIMIT, 10_500)).toEqual(slots(1_000, under))
   })
 })

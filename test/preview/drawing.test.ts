@@ -3,7 +3,7 @@ import { oklch } from 'culori'
 import { expect, test } from 'vitest'
 import { EMOJI, emojiAtBuild } from '../../src/preview/emoji.mjs'
 import { repaint } from '../../src/preview/figure.js'
-import { drawCaption, drawCard, lineOf } from '../../src/preview/prints.js'
+import { drawCaption, drawCard, lineOf } from '../../src/preview/overlays.js'
 import { composeScene, settingFor } from '../../src/preview/scene.js'
 import { WORDS } from '../../src/preview/words.js'
 

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { readPrompt } from '../../src/preview/read-prompt.js'
 import { settingFor } from '../../src/preview/scene.js'
-import { expectLinear } from '../support/growth.js'
 
 test.each([
   ['a red fox crosses a snowy forest at dusk', { hour: 'dusk', place: 'forest', season: 'winter' }],
@@ -64,8 +63,4 @@ test('a colour before a noun belongs to the noun, another colour to the picture'
   expect(actors[0]?.tint?.h).toBeCloseTo(29, 0)
   expect(tints.map(({ h = 0 }) => Math.round(h))).toEqual([142])
   expect(readPrompt('red dunes, and then a fox').actors[0]?.tint).toBeUndefined()
-})
-
-test('a prompt of megabytes is read in linear time', async () => {
-  await expectLinear(500_000, (foxes) => readPrompt('a fox, '.repeat(foxes)))
 })

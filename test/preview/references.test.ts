@@ -1,6 +1,6 @@
 import sharp from 'sharp'
 import { expect, test } from 'vitest'
-import { drawReferences } from '../../src/preview/prints.js'
+import { drawReferences } from '../../src/preview/overlays.js'
 import { settingFor } from '../../src/preview/scene.js'
 import { referenceFiles } from './support/job.js'
 import { plainPicture } from './support/pictures.js'

@@ -17,7 +17,7 @@ const teal = (width: number, height: number) => plainPicture('#008080', width, h
 async function draw(bytes: Uint8Array, request: Partial<PictureRequest>): Promise<string> {
   const path = join(temporaryFolder(), 'picture')
   await writeFile(path, bytes)
-  const form = { protocol: 'half blocks', width: 60, height: 60, isTrueColour: true, isVideo: false } as const
+  const form = { protocol: 'half blocks', width: 60, height: 60, isVideo: false } as const
   return drawPicture({ path, ...form, ...request }, '')
 }
 
@@ -66,18 +66,9 @@ const [RED, BLUE] = [
 test('half blocks show two pixels each, and write codes only where a colour changes', () => {
   const rows = [RED, RED, BLUE, BLUE, BLUE, BLUE, RED, RED, RED]
   const picture = { width: 3, height: 3, data: Uint8Array.from(rows.flat() as number[]) }
-  expect(halfBlocks(picture, true)).toBe(
+  expect(halfBlocks(picture)).toBe(
     '\u001b[38;2;255;0;0;48;2;0;0;255m▀▀\u001b[38;2;0;0;255;48;2;0;0;255m▀\u001b[0m\n' +
       '\u001b[38;2;255;0;0;49m▀▀▀\u001b[0m\n',
-  )
-})
-
-test.each([
-  [[255, 255, 255], 231],
-  [[95, 175, 255], 75],
-])('half blocks use for %j the number %i of 256 colours', (parts, colour) => {
-  expect(halfBlocks({ width: 1, height: 1, data: Uint8Array.from(parts) }, false)).toContain(
-    `38;5;${colour};49m`,
   )
 })
 

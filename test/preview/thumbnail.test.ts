@@ -69,12 +69,6 @@ test.each([
     expect(Math.abs((channels[index]?.mean ?? 0) - wanted)).toBeLessThan(5)
 })
 
-test('a thumbnail keeps transparency', async () => {
-  const clear = sharp({ create: { width: 300, height: 300, channels: 4, background: '#00000000' } })
-  const small = await made(createThumbnailEngine(), await clear.png().toBuffer())
-  expect((await small.metadata()).hasAlpha).toBe(true)
-})
-
 test('the thumbnail process refuses hostile pictures and keeps running', async () => {
   const engine = createProcessEngine({ script })
   onTestFinished(() => engine.close())

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { integerOf, readJson, writeJson } from '../../src/protocol/json.js'
+import { integerOf, readJson, readTornJson, writeJson } from '../../src/protocol/json.js'
 
 const LARGEST = '18446744073709551615'
 
@@ -54,17 +54,6 @@ describe('JSON', () => {
     )
   })
 
-  it('matches JSON.stringify beside an integer that JSON.stringify rejects', () => {
-    const value = { a: [1, 'x', undefined, Number.NaN, [], {}], b: undefined, c: { d: null } }
-    for (const indent of [0, 2])
-      expect(writeJson({ ...value, z: 2n ** 64n - 1n }, { indent })).toBe(
-        JSON.stringify({ ...value, z: 1 }, null, indent).replace(/1(?=\n?\}$)/, LARGEST),
-      )
-    const circular: Record<string, unknown> = {}
-    circular.self = circular
-    expect(() => writeJson(circular)).toThrow('circular')
-  })
-
   it('of any depth is read with a long integer', () => {
     const depth = 200_000
     expect(() => readJson(`${'['.repeat(depth)}${LARGEST}${']'.repeat(depth)}`)).not.toThrow()
@@ -83,5 +72,49 @@ describe('an integer', () => {
     ['-9223372036854775809', undefined],
   ])('is read as a number where that keeps its digits', (text, value) => {
     expect(integerOf(text)).toBe(value)
+  })
+})
+
+describe('JSON that broke off', () => {
+  it.each([
+    ['after a string', '{"id":"a"', { id: 'a' }],
+    ['in a string', '{"id":"a', {}],
+    ['after an escaped quote', '{"id":"a\\"', {}],
+    ['in an escape', '{"id":"a\\u00', {}],
+    ['after a number that may go on', '{"id":12', {}],
+    ['after a whole number', '{"id":12,', { id: 12 }],
+    ['in a name', '{"id":"a","na', { id: 'a' }],
+    ['below an object', '{"run":{"id":"a","x":"b', { run: { id: 'a' } }],
+    ['after an object', '{"run":{"x":{}},"id":"a","y":{', { run: { x: {} }, id: 'a', y: {} }],
+    ['in a list', '{"list":[{"id":"x"},"y', { list: [{ id: 'x' }] }],
+    ['after a list', '{"list":[{"id":"x"}],"id":"a",', { list: [{ id: 'x' }], id: 'a' }],
+    [
+      'after a name that objects have anyway',
+      '{"__proto__":{"id":"x"},"id":"a",',
+      { ['__proto__']: { id: 'x' }, id: 'a' },
+    ],
+    ['after a byte order mark', '\uFEFF{"id":"a",', { id: 'a' }],
+    ['at once', '', undefined],
+    ['nowhere', '{"id":"a"}', { id: 'a' }],
+    ['in a page', '<p data="{" id="a"', undefined],
+    ['after a comment', '{/* */"id":"a",', undefined],
+    ['after the value', '{"id":"a"}, "id":"b"', { id: 'a' }],
+    ['in a string with marks', '{"id":"a","message":"{ ] , \\" }', { id: 'a' }],
+    ['after a string with a line end', '{"id":"a","message":"x\ny","n":', { id: 'a', message: 'x y' }],
+  ])('keeps the values that arrived: %s', (_, text, expected) => {
+    expect(JSON.stringify(readTornJson(text))).toBe(JSON.stringify(expected))
+  })
+
+  it('may have any number of levels', () => {
+    expect(readTornJson(`{"id":"a","deep":${'['.repeat(1_000_000)}`)).toMatchObject({ id: 'a' })
+  })
+
+  it('keeps the id once it has arrived, wherever the text ends', () => {
+    const text = JSON.stringify({ data: { id: 'a"b\\', runs: [{ id: 'x' }] }, status: 'é🦊', n: 1 })
+    const end = text.indexOf('","runs') + 1
+    for (let length = 0; length <= text.length; length++) {
+      const body = readTornJson(text.slice(0, length)) as { data?: { id?: string } } | undefined
+      expect(body?.data?.id).toBe(length >= end ? 'a"b\\' : undefined)
+    }
   })
 })

@@ -73,13 +73,7 @@ const takesUrl = (given: string): string =>
   `has the field "image_url", which takes an http(s) or data: URL, not "${given}"`
 
 it.each([
-  [{ image_size: { hight: 2, width: 1 } }, 'image_size has no field "hight" (did you mean "height"?)'],
-  [
-    { image_size: { height: 'x' } },
-    'image_size has the field "height", which must be a whole number, not "x"',
-  ],
-  [{ loras: [{ path: 'a' }, { pth: 'b' }] }, 'loras/1 has no field "pth" (did you mean "path"?)'],
-  [{ image_size: { height: 2, colour: 1 } }, undefined],
+  [{ image_size: { height: 'x', colour: 1 } }, undefined],
   [{ image_size: 'square' }, undefined],
   [
     { elements: [{ image_url: 'https://a.example/a.png' }, { image_url: 'a.png' }] },
@@ -92,7 +86,7 @@ it.each([
   ],
   [{ elements: [{ image_url: '', page_url: 'b', note: 'c.png' }] }, undefined],
   [{ images: ['a.png'] }, 'images takes an http(s) or data: URL, not "a.png"'],
-])('checks the fields of an object: %j', (input, expected) => {
+])('checks the media in the fields of an object: %j', (input, expected) => {
   const size = { type: 'object', properties: { width: { type: 'integer' }, height: { type: 'integer' } } }
   const schema = schemaOf({
     image_size: { anyOf: [{ type: 'string' }, size] },

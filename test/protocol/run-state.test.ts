@@ -1,28 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createRunUrl, findRunId, isRunId, runUrl } from '../../src/protocol/id.js'
-import { POLL_INTERVAL_MS, RATE_LIMITED_WAITS_MS, RUNS_LIMIT } from '../../src/protocol/limits.js'
-import { isHttpUrl, parseErrorBody, parseJson, parseRun, progressOf } from '../../src/protocol/parse.js'
+
+import { parseErrorBody, parseJson, parseRun, progressOf } from '../../src/protocol/parse.js'
 import { FAILURE_STATUSES, LOCAL_MOVES, LOCAL_STATUSES, phaseOf } from '../../src/protocol/run-state.js'
 import { anyCharacter } from '../support/any-character.js'
 import { runState } from '../support/runs.js'
-
-describe('the published numbers', () => {
-  it('match the published limit, interval and waits', () => {
-    expect(RUNS_LIMIT).toEqual({ requests: 20, windowMs: 10_000 })
-    expect(POLL_INTERVAL_MS).toEqual({ min: 1_000, max: 2_000 })
-    expect(RATE_LIMITED_WAITS_MS).toEqual([1_000, 2_000, 4_000])
-  })
-})
 
 describe('the routes', () => {
   it.each(['https://x.test', 'https://x.test/', 'https://x.test//'])('of %s', (baseUrl) => {
     expect(createRunUrl(baseUrl).href).toBe('https://x.test/api/v1/runs')
     expect(runUrl(baseUrl, 'r1').href).toBe('https://x.test/api/v1/runs/r1')
-  })
-
-  it('keep a prefix', () => {
-    expect(createRunUrl('https://x.test/a/b').href).toBe('https://x.test/a/b/api/v1/runs')
   })
 
   it('keep every id in one segment, from which it can be read again', () => {
@@ -88,10 +76,6 @@ describe('an id', () => {
     expect(findRunId({ body, location: undefined })).toBe(id)
   })
 
-  it('of the body comes before that of the Location', () => {
-    expect(findRunId({ body: { id: 'a' }, location: '/b' })).toBe('a')
-  })
-
   it.each([
     ['/api/v1/runs/a', 'a'],
     ['a', 'a'],
@@ -127,18 +111,6 @@ describe('an answer', () => {
     expect(parseJson(' \n')).toEqual({ ok: false, wrong: 'the body is empty' })
     expect(parseJson('<p>')).toEqual({ ok: false, wrong: 'the body is not JSON' })
     expect(parseJson('null')).toEqual({ ok: true, value: null })
-  })
-
-  it.each([
-    ['http://x', true],
-    ['HTTPS://x/1.png?sig=%', true],
-    ['ftp://x', false],
-    ['data:,x', false],
-    ['//x/y', false],
-    ['', false],
-    [7, false],
-  ])('%j is an http URL: %s', (value, is) => {
-    expect(isHttpUrl(value)).toBe(is)
   })
 })
 

@@ -6,7 +6,7 @@ import type { ModelSchema } from '../../src/protocol/models.js'
 import { didYouMean, MAX_COMPARED, nearest } from '../../src/protocol/text.js'
 import { inputProblems, MAX_PROBLEMS } from '../../src/protocol/validate.js'
 import { PREVIEW_MODELS } from '../../src/service/models/served-model.js'
-import { readCreate } from '../../src/service/rules/create-request.js'
+import { parseCreate, readCreate } from '../../src/service/rules/create-request.js'
 import { Refusal } from '../../src/service/rules/refusal.js'
 import { expectLinear } from '../support/growth.js'
 
@@ -116,7 +116,7 @@ it.each<[name: string, inputOf: (size: number) => object]>([
     for (let times = 0; times < 5; times++)
       try {
         readCreate(
-          body,
+          parseCreate(body),
           PREVIEW_MODELS.map(({ document }) => document),
         )
       } catch (error) {

@@ -197,6 +197,8 @@ test('a create with an Idempotency-Key is charged once, even if it is sent repea
   expect(again.header('location')).toBe(first.header('location'))
   // The run as it is now.
   expect(again.body).toMatchObject({ id, status: 'succeeded' })
+  const rewritten = `{ "input": ${JSON.stringify({ image_urls: [image], ...GOOD.input })}, "model": "${GOOD.model}" }`
+  expect((await send(rewritten, 'draft-1')).body.id).toBe(id)
   // Keys of one account share them, and they outlive the credits.
   expect((await send(body, 'draft-1', another)).body.id).toBe(id)
   expect(await balance()).toBe(9)

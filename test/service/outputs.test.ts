@@ -156,8 +156,8 @@ test.each([
 })
 
 test.each([
-  ['a-fox-run_7k2m9x.mp4', 'attachment; filename="a-fox-run_7k2m9x.mp4"'],
-  ['雪-run_7k2m9x.mp4', 'attachment; filename="_-run_7k2m9x.mp4"'],
+  ['run_7k2m9x-2.mp4', 'attachment; filename="run_7k2m9x-2.mp4"'],
+  ['../x.mp4', 'attachment; filename="clip.mp4"'],
   // Others may have written the URL.
   ['setup.exe', 'attachment; filename="clip.mp4"'],
   ['a"\r\nx.mp4', 'attachment; filename="clip.mp4"'],

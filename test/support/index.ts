@@ -20,16 +20,16 @@ export {
   start,
 } from './binary.js'
 // A home, in which command lines run in this process, with a service or with `scripted` responses.
-export { type CliService, createCliService, type Ran, runCli, SET, scripted } from './cli.js'
-export { createManualClock, type ManualClock } from './clock.js'
+export { createCliService, runCli, scripted } from './cli.js'
+export { createManualClock } from './clock.js'
 // A service in this process, and what it renders.
 export { createInstantEngine, ONE_PIXEL_PNG } from './engines.js'
 // A server that is not rushes, on a real port; and faults between rushes and a service.
 export { withFaults } from './faults.js'
-export { addRow, rowsOf } from './journal.js'
+export { rowsOf } from './journal.js'
 export { createModelServer } from './model-servers/http.js'
 export { onePixel, personAt, quickEngines, serveQuickly } from './quick-service.js'
-export { addAccount, ask, createTestService, ended, finished, type TestService } from './service.js'
+export { ask, createTestService, ended } from './service.js'
 // A folder.
 export { temporaryFolder } from './temporary-folder.js'
 export { until } from './until.js'

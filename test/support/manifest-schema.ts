@@ -4,7 +4,7 @@
  */
 import { MAX_RUNS, OWN_FIELDS } from '../../src/batch/manifest/row.js'
 import { KINDS, type Kind, type ParameterSchema } from '../../src/protocol/models.js'
-import { builtInSchema, kindsWith, PARAMETER_NAMES } from '../../src/protocol/parameters.js'
+import { builtInSchema, PARAMETER_NAMES } from '../../src/protocol/parameters.js'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -107,7 +107,7 @@ const ofKind = (kind: Kind): Json => {
 
 const descriptionOf = (name: string): Json => ({
   description: [
-    ...new Set(kindsWith(name).map((kind) => builtInSchema(kind).properties[name]?.description)),
+    ...new Set(KINDS.flatMap((kind) => builtInSchema(kind).properties[name]?.description ?? [])),
   ].join('; '),
 })
 

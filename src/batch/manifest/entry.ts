@@ -2,15 +2,13 @@
 import type { MediaSummary, MediaType } from '../../protocol/media.js'
 import type { MediaPlace } from '../../protocol/media-parameters.js'
 import type { Kind, ModelInput } from '../../protocol/models.js'
-import type { Models } from './row.js'
+import type { Models } from './sections.js'
 
 export interface ManifestEntry {
   /** Unique in the manifest, in the Unicode form NFC. Also the key of the entry in the lock file. */
   readonly name: string
   /** Name of the run as written, without the number that `count` adds. */
   readonly rowName: string
-  /** Name of a run with a matrix, as written: `icon-{animal}`. The output, if the run has no name. */
-  readonly template: string | undefined
   /** Where the run is written. The line is counted from 1. */
   readonly at: { readonly line: number }
   /** Undefined for a model whose kind is not known. */
@@ -44,16 +42,15 @@ export interface Manifest {
   /** Absolute path of the manifest's folder. Paths in the manifest are relative to it. */
   readonly folder: string
   readonly models: Models
+  readonly hasMatrix: boolean
   /** In the order of the manifest. */
   readonly entries: readonly ManifestEntry[]
 }
 
 /** A source in a media parameter. */
 export type MediaReference =
-  /** An http(s) or data: URL, sent unchanged. `summary`: what identifies a data: URL. */
+  /** An http(s) or data: URL, sent unchanged, or `run:<id>`. `summary`: what identifies a data: URL. */
   | ({ readonly from: 'url'; readonly text: string; readonly summary?: MediaSummary | undefined } & Placed)
-  /** `run:<id>`: resolved when the run is created. */
-  | ({ readonly from: 'run'; readonly text: string } & Placed)
   | ({ readonly from: 'file'; readonly path: string; readonly summary: MediaSummary } & Placed)
   | RowReference
 
@@ -68,7 +65,7 @@ export interface RowReference extends Placed {
   readonly type: MediaType
   /** The reference, as written. */
   readonly text: string
-  /** Name of the entry whose output it is. The whole text after `row:`, until all names are known. */
+  /** Name of the entry whose output it is. */
   readonly source: string
   /** Number of the output, from 1. */
   readonly output: number

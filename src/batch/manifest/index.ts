@@ -5,29 +5,13 @@
 import { dirname, resolve } from 'node:path'
 import { sameFileKey } from '../../host/file-system.js'
 import type { Manifest, ManifestEntry } from './entry.js'
-import { expandRow } from './matrix.js'
-import {
-  checkOutputs,
-  type ImageClaim,
-  ManifestFolder,
-  outputImageProblems,
-  outputsOfRow,
-} from './outputs.js'
-import { type ManifestProblem, parseManifest } from './parse.js'
-import {
-  type Fields,
-  knownFields,
-  MAX_RUNS,
-  type ManifestRow,
-  type ModelSources,
-  modelOf,
-  type ReportProblem,
-  readRow,
-  readSections,
-  type Sections,
-  unknownMessage,
-} from './row.js'
-import { MediaReader, type MediaRules, resolveRows, withSummaries } from './sources.js'
+import { reportCycle } from './order.js'
+import { checkOutputs, ManifestFolder, outputsOfRow } from './outputs.js'
+import { parseManifest } from './parse.js'
+import { type ManifestProblem, Problems, unknownMessage } from './problems.js'
+import { knownFields, MAX_RUNS, type ManifestRow, readRow, writtenRows } from './row.js'
+import { type ModelSources, readSections, type Sections } from './sections.js'
+import { MediaReader, type MediaRules, type OutputClaim, withSummaries } from './sources.js'
 
 export interface ManifestOptions extends MediaRules, ModelSources {
   /** Path of the manifest, as given by the user. For standard input, a path that does not exist. */
@@ -58,31 +42,26 @@ export async function readManifest(options: ManifestOptions): Promise<ManifestRe
   const { path } = options
   const parsed = parseManifest(path, options.bytes)
   if ('message' in parsed) return { ok: false, problems: [parsed] }
-  const problems = new Map<string, ManifestProblem>()
-  const report: ReportProblem = (at, message) => {
-    const line = parsed.lineOf(at)
-    problems.set(`${line}:${message}`, { line, message })
-  }
-  const sections = readSections(parsed, options, report)
-  const { rows, isIncomplete } = rowsOf(sections, report)
+  const problems = new Problems(parsed.lineOf)
+  const sections = readSections(parsed, options, problems)
   const folder = new ManifestFolder(resolve(dirname(path)))
+  const { rows, isIncomplete } = rowsOf(sections)
   const entries = areTooMany(rows) ? [] : await entriesOf(rows, folder, options, isIncomplete)
-  if (problems.size > 0)
-    return { ok: false, problems: [...problems.values()].sort((a, b) => a.line - b.line) }
-  return { ok: true, manifest: { path, folder: folder.path, models: sections.models, entries } }
+  const found = problems.list()
+  const hasMatrix = sections.rows.some(({ fields }) => (fields.matrix ?? null) !== null)
+  if (found.length > 0) return { ok: false, problems: found }
+  return { ok: true, manifest: { path, folder: folder.path, hasMatrix, models: sections.models, entries } }
 }
 
 /** `isIncomplete`: runs are missing, because their matrix is not valid. */
-function rowsOf(sections: Sections, report: ReportProblem) {
-  const { defaults } = sections
-  const schemaOf = (fields: Fields, inherited: Fields) => modelOf(fields, inherited, sections).schema
-  const parts = sections.rows.map((row) => expandRow(row, defaults, schemaOf, report))
-  const written = parts.flat()
-  const known = knownFields(written.map((row) => schemaOf(row.fields, row.defaults)))
-  for (const name of Object.keys(defaults))
-    if (!known.has(name)) report(['defaults', name], unknownMessage('unknown field', name, [...known]))
+function rowsOf(sections: Sections) {
+  const parts = sections.rows.map((row) => writtenRows(row, sections))
+  const known = knownFields(parts.flat())
+  for (const name of Object.keys(sections.defaults))
+    if (!known.has(name))
+      sections.problems.add(['defaults', name], unknownMessage('unknown field', name, [...known]))
   return {
-    rows: written.map((row) => readRow(row, sections, known)),
+    rows: parts.flat().map((row) => readRow(row, sections.parsed)),
     isIncomplete: parts.some(({ length }) => length === 0),
   }
 }
@@ -104,64 +83,51 @@ async function entriesOf(
   options: ManifestOptions,
   isIncomplete: boolean,
 ): Promise<readonly ManifestEntry[]> {
+  const { path, allowOutside, reserved = [], furtherOutputs = [] } = options
   const outputsOf = new Map(rows.map((row) => [row, outputsOfRow(row, folder)]))
   const outputs = [...outputsOf.values()].flat()
-  const reserved = new Map(
-    [[options.path, 'the manifest itself'] as const, ...(options.reserved ?? [])].map(([path, what]) => [
-      sameFileKey(folder.realPathOf(resolve(path))),
-      what,
-    ]),
+  const keys = [[path, 'the manifest itself'] as const, ...reserved].map(
+    ([file, what]) => [sameFileKey(folder.realPathOf(resolve(file))), what] as const,
   )
-  checkOutputs(outputs, folder, { allowOutside: options.allowOutside, reserved })
+  checkOutputs(outputs, folder, { allowOutside, reserved: new Map(keys) })
   const kinds = new Map(outputs.map(({ name, kind }) => [name, kind]))
   // Further outputs come from the lock file: their number is unknown until the run has ended.
-  const further = (options.furtherOutputs ?? []).filter(({ name }) => kinds.has(name))
-  const problemOf = outputImageProblems(
-    [
-      ...outputs,
-      ...further.map(
-        ({ name, number, file }): ImageClaim => ({
-          name,
-          number,
-          kind: kinds.get(name),
-          realPath: folder.realPathOf(file),
-        }),
-      ),
-    ],
-    folder,
+  const further = furtherOutputs.flatMap(({ name, number, file }): readonly OutputClaim[] =>
+    kinds.has(name) ? [{ name, number, kind: kinds.get(name), realPath: folder.realPathOf(file) }] : [],
   )
-  const reader = new MediaReader(folder.path, options)
+  const reader = new MediaReader({
+    folder,
+    rules: options,
+    outputs: [...outputs, ...further],
+    kinds,
+    isIncomplete: isIncomplete || [...outputsOf.values()].some(({ length }) => length === 0),
+  })
   const entries = new Map<ManifestEntry, ManifestRow>()
   for (const [row, own] of outputsOf) {
-    const names = own.map(({ name }) => name)
-    const references = await reader.referencesOf(row, (path, shown) => problemOf(path, shown, names))
-    const { template, line, kind, model, input, labels } = row
-    const identityInput = withSummaries(input, references)
-    const undocumentedInput = row.undocumentedInput && withSummaries(row.undocumentedInput, references)
+    const { line, kind, model, input, undocumentedInput, media, labels } = row
+    const references = await reader.referencesOf(
+      row,
+      own.map(({ name }) => name),
+    )
+    const shared = {
+      at: { line },
+      kind,
+      model,
+      input,
+      identityInput: withSummaries(input, references),
+      undocumentedInput: undocumentedInput && withSummaries(undocumentedInput, references),
+      references,
+      media: [...media.keys()],
+      labels,
+    }
     for (const { name, output } of own)
-      entries.set(
-        {
-          name,
-          rowName: row.name ?? name,
-          template: template?.name,
-          at: { line },
-          kind,
-          model,
-          input,
-          identityInput,
-          undocumentedInput,
-          references,
-          media: [...row.media.keys()],
-          labels,
-          output,
-        },
-        row,
-      )
+      entries.set({ ...shared, name, rowName: row.name ?? name, output }, row)
   }
-  return resolveRows(entries, isIncomplete || [...outputsOf.values()].some(({ length }) => length === 0))
+  reportCycle(entries)
+  return [...entries.keys()]
 }
 
 export type { Manifest, ManifestEntry, MediaReference, RowReference, SentReference } from './entry.js'
-export type { ManifestProblem } from './parse.js'
-export type { Models } from './row.js'
+export type { ManifestProblem } from './problems.js'
+export type { Models } from './sections.js'
 export { inputToSend, type MediaRules } from './sources.js'

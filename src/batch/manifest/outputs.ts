@@ -1,14 +1,18 @@
-/**
- * Names and outputs of the runs: fills in placeholders, expands `count`, resolves paths, and finds runs with the same name
- * or file, and reference images that are outputs of runs.
- */
+/** Names and outputs of the runs: fills in placeholders, expands `count`, and finds runs with the same name or file. */
 import { basename, dirname, isAbsolute, join, posix, resolve, sep } from 'node:path'
 import { RushesError } from '../../errors.js'
 import { followLinks, isWithin } from '../../host/directories.js'
 import { sameFileKey } from '../../host/file-system.js'
 import { addTo } from '../../protocol/lists.js'
 import type { Kind } from '../../protocol/models.js'
-import { checkPlaceholders, fill, numbered, safePart, unreserved } from '../../protocol/output-names.js'
+import {
+  checkPlaceholders,
+  fill,
+  fillParts,
+  numbered,
+  safePart,
+  unreserved,
+} from '../../protocol/output-names.js'
 import type { ManifestRow } from './row.js'
 
 /** An output of a run. */
@@ -40,12 +44,7 @@ export function outputsOfRow(row: ManifestRow, folder: ManifestFolder): readonly
       kind: safePart(kind ?? 'model'),
       ...(row.name !== undefined && { name: safePart(row.name) }),
     }
-    const filled = posix.normalize(
-      template.replace(/[^/]+/g, (part) => {
-        const name = fill(part, values)
-        return name === part ? part : unreserved(name)
-      }),
-    )
+    const filled = posix.normalize(fillParts(template, (part) => fill(part, values)))
     const output = at === 0 || isNumbered ? filled : numbered(filled, at + 1)
     const own = (row.name ?? output.replace(/\.\{ext\}$/, '')).normalize()
     const name = row.name === undefined || at === 0 ? own : `${own}-${at + 1}`
@@ -113,71 +112,62 @@ export class ManifestFolder {
   }
 }
 
-/** `reserved`: paths that no output may have, such as the manifest, with a description of each. */
+interface OutputRules {
+  readonly allowOutside: boolean
+  /** Keys of the paths that no output may have, such as the manifest, with a description of each. */
+  readonly reserved: ReadonlyMap<string, string>
+}
+
+/** Reports names and files that two runs have, and outputs at a place where no output can be. */
 export function checkOutputs(
   outputs: readonly RowOutput[],
   folder: ManifestFolder,
-  {
-    allowOutside,
-    reserved,
-  }: { readonly allowOutside: boolean; readonly reserved: ReadonlyMap<string, string> },
+  { allowOutside, reserved }: OutputRules,
 ): void {
   const names = new Map<string, RowOutput>()
   const files = new FileIndex<RowOutput>([])
   for (const each of outputs) {
-    const { row, name, output } = each
-    const report = (problem: string) =>
-      row.report(`the output "${output}" ${problem}`, row.output === undefined ? 'name' : 'output')
-    if (!allowOutside && !folder.isInside(output))
-      report('is outside the folder of the manifest (--allow-outside allows that)')
-    const what = reserved.get(sameFileKey(each.realPath))
-    if (what !== undefined) report(`is ${what}`)
+    const { row, name, output, realPath } = each
+    const what = reserved.get(sameFileKey(realPath))
     const other = files.find(each)
-    files.add(each)
     const namesake = names.get(name)
+    files.add(each)
     names.set(name, namesake ?? each)
-    const isNamed = row.name !== undefined || namesake?.row.name !== undefined
-    if (namesake !== undefined && isNamed) row.report(`the name "${name}" ${usedBy(namesake, each)}`, 'name')
+    if (!allowOutside && !folder.isInside(output))
+      reportOutput(each, 'is outside the folder of the manifest (--allow-outside allows that)')
+    if (what !== undefined) reportOutput(each, `is ${what}`)
     // Equal names lead to equal outputs: report only the names.
-    if (other !== undefined && !(isNamed && namesake?.realPath === each.realPath)) report(usedBy(other, each))
+    if (namesake !== undefined && (row.name ?? namesake.row.name) !== undefined)
+      row.report(`the name "${name}" ${usedBy(namesake, each)}`, 'name')
+    else if (other !== undefined) reportOutput(each, usedBy(other, each))
+  }
+  for (const each of outputs) {
+    const above = fileAbove(each.realPath, files, reserved)
+    if (above !== undefined) reportOutput(each, `is inside a folder that is ${above}`)
   }
 }
 
+const reportOutput = ({ row, output }: RowOutput, problem: string): void =>
+  row.report(`the output "${output}" ${problem}`, row.output === undefined ? 'name' : 'output')
+
 const usedBy = (other: RowOutput, { row, output }: RowOutput): string =>
-  row.template !== undefined && other.row.template === row.template
+  other.row.path === row.path
     ? 'is the same for several combinations of the matrix: write more of its keys in it'
     : `is already used in line ${other.row.line}${output === other.output ? '' : ` ("${other.output}")`}`
 
-export interface ImageClaim extends FileClaim {
-  /** Name of the run that has the output. */
-  readonly name: string
-  /** Number of the output: 2 or more. Undefined for the first one. */
-  readonly number?: number
-}
-
-/**
- * Returns why a run with these names cannot use the image at an absolute path. Undefined if it can. The output of
- * another run cannot be used by its path: it would change while the batch runs, and the run would be created and paid
- * for again.
- */
-export function outputImageProblems(
-  claims: readonly ImageClaim[],
-  folder: ManifestFolder,
-): (path: string, writtenPath: string, names: readonly string[]) => string | undefined {
-  const files = new FileIndex(claims.filter(({ kind }) => kind !== 'video'))
-  const seen = new Map<string, ImageClaim | undefined>()
-  const find = (realPath: string) => files.find({ realPath, kind: undefined })
-  return (path, writtenPath, names) => {
-    // A link is compared by the file that it points to.
-    if (!seen.has(path))
-      seen.set(path, find(folder.realPathOf(path)) ?? find(followLinks(path).replaceAll('\\', '/')))
-    const claim = seen.get(path)
-    if (claim === undefined) return undefined
-    const { name, number } = claim
-    const output = `"${writtenPath}" is ${number === undefined ? 'the' : 'an'} output of`
-    if (names.includes(name)) return `${output} this run itself: give the run another output`
-    return `${output} another run: write row:${name}${number === undefined ? '' : `#${number}`}`
+/** Finds the output or reserved file that a folder of the path would have to be. */
+function fileAbove(
+  realPath: string,
+  files: FileIndex<RowOutput>,
+  reserved: OutputRules['reserved'],
+): string | undefined {
+  for (let path = posix.dirname(realPath); path !== posix.dirname(path); path = posix.dirname(path)) {
+    const other = files.find({ realPath: path, kind: undefined })
+    if (other !== undefined) return `the output of line ${other.row.line} ("${other.output}")`
+    const what = reserved.get(sameFileKey(path))
+    if (what !== undefined) return what
   }
+  return undefined
 }
 
 /** Extensions of the files that each kind of model produces. Other models may produce any extension. */

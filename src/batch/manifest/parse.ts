@@ -9,9 +9,7 @@ import { messageOf } from '../../errors.js'
 import { parseYamlDocuments, type YamlDocument } from '../../host/yaml.js'
 import { integerOf, readJson } from '../../protocol/json.js'
 import { shortened } from '../../protocol/text.js'
-
-/** Names and indexes from the root to a value. */
-export type Path = readonly (string | number)[]
+import type { ManifestProblem, Path } from './problems.js'
 
 export interface ParsedManifest {
   readonly value: unknown
@@ -19,12 +17,6 @@ export interface ParsedManifest {
   lineOf(path: Path): number
   /** Whether the values are texts, whose types are those of the run's model. */
   readonly isCsv: boolean
-}
-
-export interface ManifestProblem {
-  /** Counted from 1. */
-  readonly line: number
-  readonly message: string
 }
 
 /** Maximum size of a manifest. 10,000 runs with long prompts take a few MiB. */

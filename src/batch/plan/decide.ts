@@ -3,29 +3,8 @@
  * a create whose outcome is unknown; replace an unknown file only with `--overwrite`. Pure.
  */
 import { outputsOf } from '../lock/lock.js'
+import { isInPlace, type PlannedOutput } from './disk.js'
 import type { Flight, Paired } from './pair.js'
-
-/** State of the path of an output. */
-export type FileFact =
-  | ({ readonly is: 'missing' } & Elsewhere)
-  /** `sha256` is undefined if the file cannot match any hash in the lock file. */
-  | ({
-      readonly is: 'file'
-      readonly sha256: string | undefined
-      /**
-       * Set if the lock file lists the file as another output. It may then be replaced, because its row moves it or no
-       * longer uses it. `of`: name of a row that keeps the file because `--only` leaves that row out. The file is then
-       * not replaced.
-       */
-      readonly known?: { readonly of: string | undefined } | undefined
-    } & Elsewhere)
-  /** A folder or a device. Never replaced. */
-  | { readonly is: 'other'; readonly what: string }
-
-interface Elsewhere {
-  /** Absolute path of the locked output's file, if the output was renamed and the file is still at its old path. */
-  readonly elsewhere?: string | undefined
-}
 
 export interface RowFlags {
   readonly force: boolean
@@ -82,26 +61,28 @@ export interface CreateAction {
   readonly changed?: readonly string[]
 }
 
-interface RowSituation extends Pick<Paired, 'hash' | 'locked' | 'flight'> {
+export interface RowSituation extends Pick<Paired, 'hash' | 'locked' | 'flight'> {
   /** Files that a killed batch has given their names. Default: those of `flight`. */
-  readonly placed?: Flight['files']
+  readonly placed?: Flight['files'] | undefined
   /** Whether the journal of another state folder knows what is in flight: every row without a result may be. */
   readonly isElsewhere: boolean
-  /** State of the path of each output. */
-  readonly facts: readonly FileFact[]
+  readonly outputs: readonly Pick<PlannedOutput, 'fact' | 'from'>[]
   readonly flags: RowFlags
 }
 
 export function decide(situation: RowSituation): RowAction {
-  const { hash, locked, flight, facts, flags } = situation
+  const { hash, locked, flight, outputs, flags } = situation
   const isAsMade = locked !== undefined && locked.hash === hash
-  const known = outputsOf(locked)
-  const isThere = known.map(({ sha256 }, at) => isInPlace(facts[at], sha256) && !isElsewhere(facts[at]))
+  // A file with the same bytes at the path of a file that moves is that of another row.
+  const isThere = outputsOf(locked).map(({ sha256 }, at) => {
+    const output = outputs[at]
+    return output !== undefined && output.from === undefined && isInPlace(output.fact, sha256)
+  })
   const at = isThere.indexOf(false)
-  const pathConflict = conflictIn(situation, isAsMade)
+  const conflict = conflictIn(situation, isAsMade)
 
   if (flight?.run !== undefined) {
-    if (pathConflict !== undefined) return pathConflict
+    if (conflict !== undefined) return conflict
     if (flags.forcePending) return { do: 'create', why: 'forced' }
     return { do: 'download', why: 'unfinished', run: flight.run, at: 0 }
   }
@@ -109,44 +90,27 @@ export function decide(situation: RowSituation): RowAction {
   // Also if the file is at its path: a create with --force may have been paid for.
   if (isUnconfirmed && !flags.resubmitUnconfirmed) return { do: 'unconfirmed', key: flight?.key }
   if (isAsMade && at === -1 && !flags.force && !isUnconfirmed) return { do: 'up_to_date' }
-  if (pathConflict !== undefined) return pathConflict
+  if (conflict !== undefined) return conflict
   if (isUnconfirmed) return { do: 'create', why: 'unconfirmed' }
   if (locked === undefined) return { do: 'create', why: 'missing' }
   if (flags.force) return { do: 'create', why: 'forced' }
   if (!isAsMade) return { do: 'create', why: 'out_of_date' }
-  const absent = facts.filter((fact, index) => isThere[index] === false && !isElsewhere(fact))
-  const why = absent.length === 0 ? 'moved' : absent[0]?.is === 'missing' ? 'missing' : 'changed'
+  const absent = outputs.find(({ from }, index) => isThere[index] === false && from === undefined)
+  const why = absent === undefined ? 'moved' : absent.fact.is === 'missing' ? 'missing' : 'changed'
   return { do: 'download', why, run: locked.run, at }
 }
 
-export const isInPlace = (fact: FileFact | undefined, sha256: string | undefined): boolean =>
-  fact?.is === 'file' && sha256 !== undefined && fact.sha256 === sha256
-
-/** Also where a file with the same bytes is at the path of the output: another row may move that file. */
-const isElsewhere = (fact: FileFact | undefined): boolean =>
-  fact !== undefined && fact.is !== 'other' && fact.elsewhere !== undefined
-
-/** Whether the file belongs to another locked output that will move or is no longer used. */
-export const isReplaceable = (fact: FileFact): boolean =>
-  fact.is === 'file' && fact.known !== undefined && fact.known.of === undefined
-
 /** Finds the first output whose path has a file that must not be replaced. */
 function conflictIn(
-  { facts, locked, flight, placed = flight?.files ?? [], flags }: RowSituation,
+  { outputs, locked, flight, placed = flight?.files ?? [], flags }: RowSituation,
   isAsMade: boolean,
 ): ConflictAction | undefined {
   const known = outputsOf(locked)
-  for (const [at, fact] of facts.entries()) {
+  for (const [at, { fact, from }] of outputs.entries()) {
     if (fact.is === 'other') return { do: 'conflict', why: fact.what, at, isForeign: false }
-    if (fact.is === 'missing') continue
-    if ([known[at], ...placed].some((each) => isInPlace(fact, each?.sha256)) || isReplaceable(fact)) continue
-    const keeper = fact.known?.of
-    if (keeper !== undefined) {
-      const why = `the file of "${keeper}", which --only leaves out`
-      return { do: 'conflict', why, at, isForeign: false }
-    }
-    if (flags.overwrite) continue
-    const isChanged = isAsMade && known[at] !== undefined && fact.elsewhere === undefined
+    if (fact.is === 'missing' || fact.isFree || flags.overwrite) continue
+    if ([known[at], ...placed].some((each) => isInPlace(fact, each?.sha256))) continue
+    const isChanged = isAsMade && known[at] !== undefined && from === undefined
     const why = isChanged ? 'changed since it was downloaded' : 'not created by this batch'
     return { do: 'conflict', why, at, isForeign: true }
   }

@@ -8,7 +8,7 @@ import { describeReason, errorCode } from '../../host/system-error.js'
 import { addTo } from '../../protocol/lists.js'
 import { numbered } from '../../protocol/output-names.js'
 import { cutToBytes } from '../../protocol/text.js'
-import { type Lock, type LockedOutput, type Made, outputsOf } from '../lock/lock.js'
+import { type Lock, type LockedOutput, type Made, outputsOf, ownerOfParts } from '../lock/lock.js'
 import type { ManifestEntry } from '../manifest/index.js'
 import {
   type FileClaim,
@@ -18,8 +18,20 @@ import {
   OPEN,
   withoutExtension,
 } from '../manifest/outputs.js'
-import { type FileFact, isInPlace } from './decide.js'
 import type { Flight } from './pair.js'
+
+/** State of the path of an output. */
+export type FileFact =
+  | { readonly is: 'missing' }
+  | {
+      readonly is: 'file'
+      /** Undefined if the file cannot match any hash in the lock file. */
+      readonly sha256: string | undefined
+      /** Whether the lock file lists it as an output that its row moves or no longer uses. It may then be replaced. */
+      readonly isFree?: boolean
+    }
+  /** A folder or a device. Never replaced. */
+  | { readonly is: 'other'; readonly what: string }
 
 export interface PlannedOutput {
   /** Path relative to the manifest, separated by `/`. Ends in `.{ext}` until the extension is known. */
@@ -27,6 +39,8 @@ export interface PlannedOutput {
   /** Path used for the download. Ends in `.{ext}` unless an earlier file had an extension. */
   readonly name: string
   readonly fact: FileFact
+  /** Absolute path of the locked output, if it is still at its old path after its output was renamed. */
+  readonly from?: string | undefined
 }
 
 interface DiskOptions {
@@ -50,7 +64,7 @@ interface KnownOutput {
 export class Disk {
   readonly #options: DiskOptions
   readonly #folder: ManifestFolder
-  /** The sorted names in each folder, by the key of their stem. Each folder is listed only once. */
+  /** The extensions in each folder, by the key of their stem. Each folder is listed only once. */
   readonly #listings = new Map<string, Promise<ReadonlyMap<string, readonly string[]>>>()
   /** The outputs in the lock file by the key of their path. Two paths may have one key. */
   readonly #known = new Map<string, KnownOutput[]>()
@@ -95,6 +109,18 @@ export class Disk {
     })
   }
 
+  /** A lock file must not make this program read, move or remove files outside the manifest's folder. */
+  mayUse(file: string): boolean {
+    return this.#options.allowOutside || this.#folder.isInside(file)
+  }
+
+  /** Returns the hidden path at which a file waits until all files to be moved have left their places. */
+  stagedPath(to: string, sha256: string): string {
+    const { dir, base } = posix.parse(to)
+    const owner = ownerOfParts(this.#options.lock.batch)
+    return posix.join(dir, `.${cutToBytes(base, MAX_STAGED_NAME_BYTES)}.${owner}${sha256.slice(0, 8)}.move`)
+  }
+
   /** Checks the paths of all outputs in the lock file, and of at least `count` outputs. */
   async lookAt(entry: ManifestEntry, locked: Made | undefined, count = 0): Promise<readonly PlannedOutput[]> {
     const owned = outputsOf(locked)
@@ -105,20 +131,19 @@ export class Disk {
   }
 
   async #lookAtOne(
-    entry: ManifestEntry,
+    { kind }: ManifestEntry,
     name: string,
     own: LockedOutput | undefined,
   ): Promise<PlannedOutput> {
-    const file = await this.#fileAt(name, entry, own)
-    const fact = await this.#factAt(file, own)
-    if (own === undefined) return { file, name, fact }
-    const isThere = fact.is === 'other' || this.#isOwn(file, fact, own) || this.isOnePath(own.file, file)
-    // Use the extension of the file that is moved.
-    const target = name.endsWith(OPEN) ? withExtensionOf(name, own) : file
-    const elsewhere = isThere ? undefined : await this.#elsewhere(own, target)
-    if (elsewhere === undefined) return { file, name: file, fact }
-    const found = target === file ? fact : await this.#factAt(target, own)
-    return { file: target, name: target, fact: found.is === 'other' ? found : { ...found, elsewhere } }
+    if (own !== undefined) {
+      const file = name.endsWith(OPEN) ? withExtension(name, posix.extname(own.file)) : name
+      const fact = await this.#factAt(file, own)
+      const isThere = this.#isOwn(file, fact, own)
+      const from = isThere || fact.is === 'other' ? undefined : await this.#elsewhere(own, file)
+      if (isThere || from !== undefined || file === own.file) return { file, name: file, fact, from }
+    }
+    const file = await this.#fileAt(name, kind)
+    return { file, name: own === undefined ? name : file, fact: await this.#factAt(file, own) }
   }
 
   /**
@@ -143,24 +168,14 @@ export class Disk {
     return this.#claims.find(claimOf(entry, file), (each) => each.entry !== entry) !== undefined
   }
 
-  /** Returns the path that an output with an open extension has, or may get. */
-  async #fileAt(name: string, { kind }: ManifestEntry, own: LockedOutput | undefined): Promise<string> {
+  /** Returns the path with the extension of a file that exists there, if the extension of the name is open. */
+  async #fileAt(name: string, kind: ManifestEntry['kind']): Promise<string> {
     if (!name.endsWith(OPEN)) return name
-    if (own !== undefined && withExtensionOf(name, own) === own.file) return own.file
-    const folder = resolve(this.#options.folder, dirname(name))
-    const stem = basename(name.slice(0, -OPEN.length))
-    const names = (await this.#list(folder)).get(sameFileKey(stem)) ?? []
-    const found = names.find((each) => {
-      if (!mayBecome(kind, extname(each).slice(1))) return false
-      const wanted = `${stem}${extname(each)}`
-      if (each === wanted) return true
-      return !names.includes(wanted) && exists(resolve(folder, wanted))
-    })
-    if (found === undefined) return name
-    // A foreign file is named as the folder lists it. An own file is renamed to the spelling of the manifest.
-    return own === undefined
-      ? posix.join(posix.dirname(name), found)
-      : `${name.slice(0, -OPEN.length)}${extname(found)}`
+    const path = resolve(this.#options.folder, name)
+    const stem = path.slice(0, -OPEN.length)
+    const extensions = (await this.#list(dirname(path))).get(sameFileKey(basename(stem))) ?? []
+    const found = extensions.find((each) => mayBecome(kind, each.slice(1)) && exists(`${stem}${each}`))
+    return found === undefined ? name : withExtension(name, found)
   }
 
   #list(folder: string): Promise<ReadonlyMap<string, readonly string[]>> {
@@ -171,9 +186,9 @@ export class Disk {
 
   /** Returns the absolute path of a locked output, if its file still exists there, or is being moved to `target`. */
   async #elsewhere(own: LockedOutput, target: string): Promise<string | undefined> {
-    for (const file of [own.file, stagedPath(target, own.sha256)]) {
+    for (const file of [own.file, this.stagedPath(target, own.sha256)]) {
       const path = resolve(this.#options.folder, file)
-      const fact = this.#mayRead(file) ? await factOf(path, (bytes) => bytes === own.bytes) : undefined
+      const fact = this.mayUse(file) ? await factOf(path, (bytes) => bytes === own.bytes) : undefined
       if (isInPlace(fact, own.sha256)) return path
     }
     return undefined
@@ -183,10 +198,10 @@ export class Disk {
     if (file.endsWith(OPEN)) return { is: 'missing' }
     const isCandidate = (bytes: number) => bytes === own?.bytes || this.#knownLengths.has(bytes)
     const fact = await factOf(resolve(this.#options.folder, file), isCandidate)
-    if (fact.is !== 'file' || this.#isOwn(file, fact, own) || !this.#mayRead(file)) return fact
+    if (fact.is !== 'file' || this.#isOwn(file, fact, own) || !this.mayUse(file)) return fact
     const holders = this.#holdersOf(file).filter(({ output }) => output.sha256 === fact.sha256)
-    if (holders.length === 0) return fact
-    return { ...fact, known: { of: holders.find(({ name }) => this.#options.keepsFiles(name))?.name } }
+    const isKept = holders.some(({ name }) => this.#options.keepsFiles(name))
+    return { ...fact, isFree: holders.length > 0 && !isKept }
   }
 
   /** A file with the same bytes may belong to another entry, which will move it away. */
@@ -198,33 +213,26 @@ export class Disk {
   #holdersOf(file: string): readonly KnownOutput[] {
     return this.#known.get(this.keyOf(file)) ?? []
   }
-
-  /** A lock file must not make this program read outside the manifest's folder. */
-  #mayRead(file: string): boolean {
-    return this.#options.allowOutside || this.#folder.isInside(file)
-  }
 }
+
+export const isInPlace = (fact: FileFact | undefined, sha256: string | undefined): boolean =>
+  fact?.is === 'file' && sha256 !== undefined && fact.sha256 === sha256
 
 function byStem(names: readonly string[]): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>()
-  for (const name of [...names].sort()) addTo(found, sameFileKey(withoutExtension(name)), name)
+  for (const name of [...names].sort()) addTo(found, sameFileKey(withoutExtension(name)), extname(name))
   return found
 }
 
-/** Returns the name with the extension of an existing output. */
-const withExtensionOf = (name: string, { file }: LockedOutput): string =>
-  `${name.slice(0, -OPEN.length)}${posix.extname(file)}`
+const withExtension = (openName: string, extension: string): string =>
+  `${openName.slice(0, -OPEN.length)}${extension}`
 
-export const isStagedName = (name: string): boolean => /^\..*\.[0-9a-f]{16}\.move$/.test(name)
+/** Whether a batch has given this name to a file that it moves. */
+export const isStagedName = (name: string, batch: string): boolean =>
+  /^\..*\.([0-9a-f]{8})[0-9a-f]{8}\.move$/s.exec(name)?.[1] === ownerOfParts(batch)
 
 /** Leaves room for the rest of the name. */
 const MAX_STAGED_NAME_BYTES = 200
-
-/** Returns the hidden path at which a file waits until all files to be moved have left their places. */
-export function stagedPath(to: string, sha256: string): string {
-  const { dir, base } = posix.parse(to)
-  return posix.join(dir, `.${cutToBytes(base, MAX_STAGED_NAME_BYTES)}.${sha256.slice(0, 16)}.move`)
-}
 
 /** Reads through links: an asset that is a link (git-annex, DVC) counts as its content. */
 async function factOf(path: string, isCandidate: (bytes: number) => boolean): Promise<FileFact> {
@@ -248,6 +256,20 @@ function statOf(path: string): Stats | undefined {
   } catch (error) {
     if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes(errorCode(error) ?? '')) return undefined
     throw error
+  }
+}
+
+/** Returns the hash of a file. Undefined if it is not a regular file, or was changed while it was read. */
+export async function unchangedHash(path: string): Promise<string | undefined> {
+  try {
+    const before = statSync(path, { bigint: true })
+    if (!before.isFile()) return undefined
+    const sha256 = await sha256OfFile(path)
+    const after = statSync(path, { bigint: true })
+    const isSame = before.mtimeNs === after.mtimeNs && before.size === after.size && before.ino === after.ino
+    return isSame ? sha256 : undefined
+  } catch {
+    return undefined
   }
 }
 

@@ -6,17 +6,17 @@ import { type MediaSource, withMedia } from '../../protocol/media-parameters.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { type Lock, type Made, outputsOf } from '../lock/lock.js'
 import type { Manifest, ManifestEntry, Models } from '../manifest/index.js'
-import { contentOf, levelsOf, type RowNode, sourcesOf, withSources } from '../manifest/sources.js'
+import { levelsOf, type RowNode, sourcesOf, withSources } from '../manifest/order.js'
+
 import {
   type BlockedAction,
   type CreateAction,
   type DownloadAction,
   decide,
-  isInPlace,
   type RowAction,
   type RowFlags,
 } from './decide.js'
-import { Disk, type PlannedOutput } from './disk.js'
+import { Disk, isInPlace, type PlannedOutput } from './disk.js'
 import { type Flight, type Paired, Pairing, type Unpaired } from './pair.js'
 
 export interface PlanStep extends Paired {
@@ -145,25 +145,22 @@ interface RowInput extends Unpaired, Pick<PlanStep, 'sources' | 'waitsFor'> {
 }
 
 function inputOfRow({ entry, sources }: PlanRow, { steps, options }: Planning): RowInput {
-  const sourceSteps = sources.flatMap((name) => steps.get(name) ?? [])
-  const blocking = sourceSteps.find(({ action }) => BLOCKING[action.do] !== undefined)
+  const unknown: RowInput = { entry, sources, waitsFor: [], identities: [], blocked: undefined }
+  const used = sources.flatMap((name) => steps.get(name) ?? [])
+  const blocking = used.find(({ action }) => BLOCKING[action.do] !== undefined)
   if (blocking !== undefined) {
     const by = blocking.entry.name
-    const blocked: BlockedAction = { do: 'blocked', why: `row:${by} ${BLOCKING[blocking.action.do]}`, by }
-    return { entry, sources, waitsFor: [], identities: [], blocked }
+    return { ...unknown, blocked: { do: 'blocked', why: `row:${by} ${BLOCKING[blocking.action.do]}`, by } }
   }
-  const outputs = new Map(
-    sourceSteps.map((step) => [step.entry.name, outputsAfter(step, options.manifest.folder)]),
-  )
+  const outputs = new Map(used.map((step) => [step.entry.name, outputsAfter(step, options.manifest.folder)]))
   const changing = sources.filter((name) => outputs.get(name) === undefined)
-  if (changing.length > 0) return { entry, sources, waitsFor: changing, identities: [], blocked: undefined }
+  if (changing.length > 0) return { ...unknown, waitsFor: changing }
   const identities = identitiesOf(entry, (name) => outputs.get(name) ?? [])
-  if (typeof identities !== 'string') return { entry, sources, waitsFor: [], identities, blocked: undefined }
+  if (typeof identities !== 'string') return { ...unknown, identities }
   // Older lock files list only one output of a run; a download finds the others.
   const waitsFor = sources.filter((name) => steps.get(name)?.action.do === 'download')
-  const blocked: BlockedAction | undefined =
-    waitsFor.length > 0 ? undefined : { do: 'blocked', why: identities, by: undefined }
-  return { entry, sources, waitsFor, identities: [], blocked }
+  if (waitsFor.length > 0) return { ...unknown, waitsFor }
+  return { ...unknown, blocked: { do: 'blocked', why: identities, by: undefined } }
 }
 
 /** Reason for each action after which the output of a row does not exist. */
@@ -183,13 +180,13 @@ function outputsAfter(
   if (action.do === 'create') return undefined
   if (action.do !== 'download' || action.why !== 'unfinished') return outputsOf(locked)
   // A batch was killed after all of them got their names, and before the lock file had them.
-  const placed = outputs.flatMap(
-    ({ file, fact }) =>
-      flight?.files.findLast((each) => each.path === resolve(folder, file) && isInPlace(fact, each.sha256)) ??
-      [],
-  )
+  const placed = outputs.flatMap((output) => placedFile(output, flight, folder) ?? [])
   return placed.length > 0 && placed.length === flight?.urls.length ? placed : undefined
 }
+
+/** The file that a killed batch has already given its name. */
+export const placedFile = ({ file, fact }: PlannedOutput, flight: Flight | undefined, folder: string) =>
+  flight?.files.findLast((each) => each.path === resolve(folder, file) && isInPlace(fact, each.sha256))
 
 /**
  * Returns what identifies the input, with outputs of other rows replaced by their summaries, or why a reference cannot be
@@ -200,15 +197,10 @@ export function identitiesOf(
   outputsOfRow: (name: string) => readonly UsableOutput[],
 ): readonly ModelInput[] | string {
   const identities = [identityInput, undocumentedInput].filter((each) => each !== undefined)
-  if (!references.some(({ from }) => from === 'row')) return identities
   const sources: MediaSource[] = []
   for (const reference of references) {
-    const { place } = reference
-    if (reference.from !== 'row') {
-      sources.push({ ...place, value: contentOf(reference) })
-      continue
-    }
-    const { text, source, type } = reference
+    if (reference.from !== 'row') continue
+    const { text, source, type, place } = reference
     const outputs = outputsOfRow(source)
     const output = outputs[reference.output - 1]
     if (output === undefined) {
@@ -220,7 +212,7 @@ export function identitiesOf(
       return `${text} is not ${MEDIA_NOUNS[type]} (${content_type || 'unknown type'})`
     sources.push({ ...place, value: new MediaSummary(sha256, bytes, content_type) })
   }
-  return identities.map((each) => withMedia(each, sources))
+  return sources.length === 0 ? identities : identities.map((each) => withMedia(each, sources))
 }
 
 async function stepFor(paired: RowInput & Paired, planning: Planning): Promise<PlanStep> {
@@ -255,11 +247,9 @@ function decided(
   isElsewhere: boolean,
   placed?: Flight['files'],
 ): PlanStep {
-  const { outputs } = step
-  const facts = outputs.map(({ fact }) => fact)
-  const action = decide({ ...step, ...(placed && { placed }), isElsewhere, facts })
+  const action = decide({ ...step, placed, isElsewhere })
   const at = action.do === 'download' || action.do === 'conflict' ? action.at : 0
-  return { ...step, action, file: outputs[at]?.file ?? '' }
+  return { ...step, action, file: step.outputs[at]?.file ?? '' }
 }
 
 /** Decides the action of a waiting row again, after the outputs that it uses exist. `lockOf` returns the entry of a row. */
@@ -279,11 +269,12 @@ export function decideAgain(
 }
 
 function planOf(steps: readonly PlanStep[], { disk, pairing }: Planning): Plan {
-  const files = new Set(steps.flatMap(({ locked }) => outputsOf(locked).map(({ file }) => disk.keyOf(file))))
+  const keysOf = (files: readonly { readonly file: string }[]) => files.map(({ file }) => disk.keyOf(file))
+  const taken = new Set(steps.flatMap(({ locked }) => keysOf(outputsOf(locked))))
   const kept = [...pairing.leftover()].filter(
-    ([, made]) => !files.has(disk.keyOf(made.file)) && disk.has(made),
+    ([, made]) => !taken.has(disk.keyOf(made.file)) && disk.has(made),
   )
-  const planned = new Set(steps.flatMap(({ outputs }) => outputs.map(({ file }) => disk.keyOf(file))))
+  const planned = new Set(steps.flatMap(({ outputs }) => keysOf(outputs)))
   return {
     steps,
     entries: new Map([
@@ -302,19 +293,19 @@ function planOf(steps: readonly PlanStep[], { disk, pairing }: Planning): Plan {
 /** `left`: runs in flight that no row has taken. */
 function leftRunsOf(steps: readonly PlanStep[], left: readonly Flight[]): readonly LeftRun[] {
   const byName = new Map(steps.map((step) => [step.entry.name, step]))
-  const forced = steps.flatMap(({ action, flight }) =>
-    flight !== undefined && action.do === 'create' && action.why === 'forced' ? [flight] : [],
+  const forced = steps.flatMap(({ action, flight }): readonly LeftRun[] =>
+    flight !== undefined && action.do === 'create' && action.why === 'forced'
+      ? [{ flight, why: 'forced' }]
+      : [],
   )
-  return [
-    ...forced.map((flight): LeftRun => ({ flight, why: 'forced' })),
-    ...left.flatMap((flight): readonly LeftRun[] => {
-      const step = byName.get(flight.name)
-      if (step === undefined) return [{ flight, why: 'removed' }]
-      // Of a row that was made since, the batch that made it has told.
-      if (step.action.do === 'skip' || step.action.do === 'up_to_date') return []
-      return [{ flight, why: step.waitsFor.length > 0 ? 'waiting' : 'changed' }]
-    }),
-  ]
+  const others = left.flatMap((flight): readonly LeftRun[] => {
+    const step = byName.get(flight.name)
+    if (step === undefined) return [{ flight, why: 'removed' }]
+    // Of a row that was made since, the batch that made it has told.
+    if (step.action.do === 'skip' || step.action.do === 'up_to_date') return []
+    return [{ flight, why: step.waitsFor.length > 0 ? 'waiting' : 'changed' }]
+  })
+  return [...forced, ...others]
 }
 
 function countsOf(steps: readonly PlanStep[]): Counts {
@@ -343,15 +334,12 @@ export const activeSteps = (plan: Plan): readonly ActiveStep[] => plan.steps.fil
 export const needsService = ({ action }: ActiveStep): boolean =>
   action.do === 'create' || action.why !== 'moved'
 
-export {
-  type BlockedAction,
-  type CreateAction,
-  type DownloadAction,
-  type FileFact,
-  isInPlace,
-  isReplaceable,
-  type RowAction,
-  type RowFlags,
+export type {
+  BlockedAction,
+  CreateAction,
+  DownloadAction,
+  RowAction,
+  RowFlags,
 } from './decide.js'
-export type { Disk, PlannedOutput } from './disk.js'
+export { type Disk, isInPlace, type PlannedOutput } from './disk.js'
 export type { Flight } from './pair.js'

@@ -2,9 +2,9 @@
  * Assigns entries of the lock file, and runs in flight, to runs of the manifest, and finds the model of each run. Pure.
  *
  * By name, if the entry has the model and input of the run. A run without such an entry was renamed, or rows have swapped
- * their names: it takes the first free entry of its own model and input, in the order of the lock file, each once.
+ * their names: it takes the first free entry of its own model and input, in the order of the lock file, each once. The
+ * entry of a row is not free before the row is paired itself.
  */
-import { isDeepStrictEqual } from 'node:util'
 import { identityOf } from '../../protocol/identity.js'
 import { addTo } from '../../protocol/lists.js'
 import type { DownloadedFile } from '../../protocol/media.js'
@@ -54,6 +54,7 @@ export interface Paired {
   readonly hash: string | undefined
 }
 
+/** A model and a hash that a run may have. */
 interface Reading {
   readonly model: string
   readonly hash: string
@@ -73,43 +74,44 @@ interface PairOptions {
 export class Pairing {
   readonly renamed: { readonly from: string; readonly to: string }[] = []
   readonly #options: PairOptions
-  #recorded: ReadonlyMap<Kind, ReadonlySet<string>> | undefined
+  readonly #recorded: ReadonlyMap<Kind, ReadonlySet<string>>
   readonly #names: ReadonlySet<string>
   /** Entries that no run has taken. */
   readonly #free: Map<string, Made>
   readonly #byHash = new Map<string, string[]>()
+  /** Runs in flight that no run of the manifest has taken. */
   readonly #flights: Set<Flight>
   readonly #flightsByHash = new Map<string, Flight[]>()
-  /** Rows whose level is not paired yet. */
-  readonly #waiting: Map<string, ManifestEntry>
-  /** By identity and model. All runs of a row share the objects of their identities. */
-  readonly #hashes = new Map<unknown, Map<string, string>>()
+  /** Names of the rows whose level is not paired yet. */
+  readonly #waiting: Set<string>
 
   constructor(options: PairOptions) {
     const { entries, lock, flights } = options
     this.#options = options
     this.#names = new Set(entries.map(({ name }) => name))
+    this.#waiting = new Set(this.#names)
     this.#free = new Map([...lock.entries].sort(([a], [b]) => byNumber(a, b)))
     this.#flights = new Set(flights)
-    this.#waiting = new Map(entries.map((entry) => [entry.name, entry]))
+    this.#recorded = modelsByKind([...lock.entries.values(), ...flights])
     for (const [name, { hash }] of this.#free) addTo(this.#byHash, hash, name)
     for (const flight of flights) addTo(this.#flightsByHash, flight.hash, flight)
   }
 
   /** Pairs the rows of one level. The levels of the rows that they use must be paired first. */
   pair<Row extends Unpaired>(rows: readonly Row[]): readonly (Row & Paired)[] {
-    for (const { entry } of rows) this.#waiting.delete(entry.name)
-    const read = rows.map((row) => ({ row, readings: this.readingsOf(row) }))
     const { isSelected } = this.#options
     const found = new Map<Row, Made | undefined>()
     const take = (row: Row, name: string) => {
       found.set(row, this.#free.get(name))
       this.#free.delete(name)
     }
+    const read = rows.map((row) => ({ row, readings: this.readingsOf(row) }))
     for (const { row, readings } of read) {
-      const own = this.#free.get(row.entry.name)
+      const { name } = row.entry
+      this.#waiting.delete(name)
+      const own = this.#free.get(name)
       const isOwn = readings.length === 0 || readings.some(({ hash }) => hash === own?.hash)
-      if (own !== undefined && (isOwn || !isSelected(row.entry))) take(row, row.entry.name)
+      if (own !== undefined && (isOwn || !isSelected(row.entry))) take(row, name)
     }
     for (const { row, readings } of read) {
       const name = found.has(row) ? undefined : this.#firstFree(row.entry, readings)
@@ -126,17 +128,16 @@ export class Pairing {
   /** Returns the models and hashes that a run may have. Empty while its identities are unknown. */
   readingsOf({ entry, identities }: Unpaired): readonly Reading[] {
     return this.#modelsOf(entry).flatMap((model) =>
-      identities.map((identity) => ({ model, hash: this.#hashOf(model, identity) })),
+      identities.map((identity) => ({ model, hash: identityOf(model, identity) })),
     )
   }
 
   /** Without a model in the manifest or the settings: that of its entry, else those of the lock file. */
   #modelsOf({ name, kind, model }: ManifestEntry): readonly string[] {
-    const { lock, flights, models } = this.#options
+    const { lock, models } = this.#options
     const chosen = model ?? (kind && models[kind])
     if (chosen !== undefined || kind === undefined) return chosen === undefined ? [] : [chosen]
     const own = lock.entries.get(name)
-    this.#recorded ??= modelsByKind([...lock.entries.values(), ...flights])
     return [...new Set([...(own?.kind === kind ? [own.model] : []), ...(this.#recorded.get(kind) ?? [])])]
   }
 
@@ -181,38 +182,18 @@ export class Pairing {
     return own ?? (isMade ? undefined : flights.findLast((each) => !this.#names.has(each.name)))
   }
 
-  #hashOf(model: string, identity: ModelInput): string {
-    const hashes = this.#hashes.get(identity) ?? new Map<string, string>()
-    this.#hashes.set(identity, hashes)
-    const hash = hashes.get(model) ?? identityOf(model, identity)
-    hashes.set(model, hash)
-    return hash
-  }
-
   #firstFree(entry: ManifestEntry, readings: readonly Reading[]): string | undefined {
+    const kept = this.#options.isSelected(entry) ? this.#waiting : this.#names
     for (const { hash } of readings) {
       const names = this.#byHash.get(hash) ?? []
       // Drops the taken ones: with 10,000 runs of one input, each search would pass them all.
       while (names[0] !== undefined && !this.#free.has(names[0])) names.shift()
-      const name = names.find((each) => this.#free.has(each) && this.#mayTake(entry, each))
+      const name = names.find((each) => this.#free.has(each) && !kept.has(each))
       if (name !== undefined) return name
     }
     return undefined
   }
-
-  /** Whether the run may take the entry of another name. A row that waits may still have the input of its entry. */
-  #mayTake(entry: ManifestEntry, name: string): boolean {
-    const { isSelected } = this.#options
-    if (!isSelected(entry)) return !this.#names.has(name)
-    const row = this.#waiting.get(name)
-    return (
-      row === undefined || (isSelected(row) && !isDeepStrictEqual(withoutMedia(row), withoutMedia(entry)))
-    )
-  }
 }
-
-const withoutMedia = ({ input, media }: ManifestEntry): ModelInput =>
-  Object.fromEntries(Object.entries(input).filter(([name]) => !media.includes(name)))
 
 interface RecordedRun {
   readonly kind?: Kind | undefined

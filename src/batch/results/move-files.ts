@@ -2,19 +2,27 @@
  * Moves files whose output was renamed in the manifest, before any create. All are linked beside their new names before
  * the first gets its name, so rows may change places; the links are named by their sha256, so that the next plan finds
  * them if this batch is killed. A picture that is replaced by a move is nobody's any more.
+ *
+ * The user may change files after the plan was made: each is looked at again directly before it is moved, replaced or
+ * removed.
  */
-import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { RushesError } from '../../errors.js'
-import type { FileSystem } from '../../host/file-system.js'
-import { copyOrLink, removeFile, replaceFile, targetOfTemporary } from '../../host/files.js'
+import { exists, type FileSystem } from '../../host/file-system.js'
+import {
+  copyOrLink,
+  moveWithoutReplacing,
+  removeFile,
+  replaceFile,
+  targetOfTemporary,
+} from '../../host/files.js'
 import { describeError } from '../../host/system-error.js'
 import type { LockFile } from '../lock/file.js'
 import { type LockedOutput, type Made, outputsOf, ownerOfParts } from '../lock/lock.js'
 import { OPEN, withoutExtension } from '../manifest/outputs.js'
-import { isStagedName, stagedPath } from '../plan/disk.js'
-import { type Disk, isReplaceable, type PlanStep } from '../plan/index.js'
+import { isStagedName, unchangedHash } from '../plan/disk.js'
+import { type Disk, isInPlace, type PlanStep } from '../plan/index.js'
 
 export interface MoveParts {
   readonly disk: Disk
@@ -26,15 +34,18 @@ export interface MoveParts {
 }
 
 interface Move {
-  /** Name of the row, and index of the output. */
+  /** Name of the row, and the output as the lock file has it. */
   readonly name: string
-  readonly at: number
+  readonly output: LockedOutput
   /** Absolute path of the file. Undefined if a killed batch has already moved it. */
   readonly from: string | undefined
-  /** Paths relative to the manifest. */
-  readonly old: string
+  /** Path relative to the manifest. */
   readonly to: string
+  /** Absolute paths. */
+  readonly target: string
   readonly staged: string
+  /** What may be replaced at the new path: a file with this hash, any file, or nothing. */
+  readonly replaces: string | 'any file' | undefined
 }
 
 /**
@@ -43,22 +54,80 @@ interface Move {
 export async function moveFiles(steps: readonly PlanStep[], parts: MoveParts): Promise<readonly PlanStep[]> {
   const { disk, lock, folder, signal, fileSystem } = parts
   const moves = steps.flatMap((step) => movesOf(step, parts))
-  const at = (file: string) => resolve(folder, file)
   if (moves.length === 0) return steps
   signal.throwIfAborted()
-  for (const { from, to, staged } of moves)
-    if (from !== undefined && from !== at(staged) && !existsSync(at(staged)))
-      await copyOrLink(from, at(staged), fileSystem).catch(throwNotMoved(to))
-  for (const { from, to, staged } of moves)
-    if (from !== undefined) await replaceFile(at(staged), at(to)).catch(throwNotMoved(to))
-  for (const { name, at: index, to } of moves) {
-    const made = lock.get(name)
-    if (made !== undefined) lock.change(name, withFile(made, index, to))
-  }
+  for (const move of moves) await stage(move, fileSystem).catch(throwNotMoved(move.to))
+  for (const move of moves) await place(move, fileSystem).catch(throwNotMoved(move.to))
+  for (const { name, output, to } of moves) lock.change(name, withFile(lock.get(name), output, to))
   await lock.write()
   const kept = new Set(lock.files().map((file) => disk.keyOf(file)))
-  for (const { old } of moves) if (!kept.has(disk.keyOf(old))) await removeFile(at(old)).catch(() => {})
+  for (const { output } of moves) {
+    const path = resolve(folder, output.file)
+    const isLeft = !kept.has(disk.keyOf(output.file)) && disk.mayUse(output.file)
+    if (isLeft && (await unchangedHash(path)) === output.sha256) await removeFile(path).catch(() => {})
+  }
   return steps.map((step) => movedStep(step, moves, lock))
+}
+
+function movesOf(
+  { action, outputs, locked, entry, flags }: PlanStep,
+  { disk, folder }: MoveParts,
+): readonly Move[] {
+  if (action.do === 'skip' || action.do === 'conflict') return []
+  return outputsOf(locked).flatMap((output, at): readonly Move[] => {
+    const { file: to, fact, from } = outputs[at] ?? { file: output.file, fact: { is: 'missing' } }
+    if (fact.is === 'other' || disk.isOnePath(to, output.file)) return []
+    if (from === undefined && !isInPlace(fact, output.sha256)) return []
+    if (fact.is === 'file' && from !== undefined && !fact.isFree && !flags.overwrite) return []
+    const replaces = fact.is === 'missing' ? undefined : fact.isFree ? fact.sha256 : 'any file'
+    const staged = resolve(folder, disk.stagedPath(to, output.sha256))
+    return [{ name: entry.name, output, from, to, target: resolve(folder, to), staged, replaces }]
+  })
+}
+
+async function stage({ from, staged, output }: Move, fileSystem: FileSystem | undefined): Promise<void> {
+  if (from === undefined) return
+  if (!exists(staged)) await copyOrLink(from, staged, fileSystem)
+  if ((await unchangedHash(staged)) === output.sha256) return
+  await removeFile(staged)
+  throw changedMeanwhile
+}
+
+async function place(
+  { from, staged, target, replaces }: Move,
+  fileSystem: FileSystem | undefined,
+): Promise<void> {
+  if (from === undefined) return
+  if (replaces === undefined) return await moveWithoutReplacing(staged, target, fileSystem)
+  if (replaces !== 'any file' && (await unchangedHash(target)) !== replaces) throw changedMeanwhile
+  await replaceFile(staged, target)
+}
+
+const changedMeanwhile = new Error('a file was changed while this batch was starting')
+
+const throwNotMoved = (file: string) => (error: unknown) => {
+  throw new RushesError('download_failed', `Cannot write ${describeError(error, file)}. Nothing was sent.`, {
+    hint: 'Check that the folder is writable and that the disk has space, then run the same command again.',
+    cause: error,
+  })
+}
+
+function withFile(made: Made | undefined, output: LockedOutput, file: string): Made | undefined {
+  const moved = <Each extends LockedOutput>(each: Each): Each =>
+    each.file === output.file ? { ...each, file } : each
+  return made && { ...moved(made), ...(made.outputs && { outputs: made.outputs.map(moved) }) }
+}
+
+/** Returns the step with the state of its files after all moves. */
+function movedStep(step: PlanStep, moves: readonly Move[], lock: LockFile): PlanStep {
+  const moved = new Map(moves.flatMap((each) => (each.name === step.entry.name ? [[each.to, each]] : [])))
+  if (moved.size === 0) return step
+  const outputs = step.outputs.map((each) => {
+    const move = moved.get(each.file)
+    if (move === undefined) return each
+    return { ...each, fact: { is: 'file' as const, sha256: move.output.sha256 }, from: undefined }
+  })
+  return { ...step, locked: lock.get(step.entry.name), outputs }
 }
 
 /**
@@ -70,14 +139,8 @@ export async function removeRemains(
   folder: string,
   batch: string,
 ): Promise<void> {
-  const needed = new Set(
-    steps.flatMap(({ outputs }) =>
-      outputs.flatMap(({ fact }) => (fact.is === 'other' ? [] : (fact.elsewhere ?? []))),
-    ),
-  )
-  const folders = new Set(
-    steps.flatMap(({ outputs }) => outputs.map(({ file }) => dirname(resolve(folder, file)))),
-  )
+  const all = steps.flatMap(({ outputs }) => outputs)
+  const needed = new Set(all.map(({ from }) => from))
   const owner = ownerOfParts(batch)
   const outputs = steps.flatMap((step) => (step.action.do === 'skip' ? [] : step.outputs))
   const targets = new Set(
@@ -85,50 +148,11 @@ export async function removeRemains(
   )
   /** The extension of an open name was known only to the download. */
   const isTarget = (path: string) => targets.has(path) || targets.has(`${withoutExtension(path)}${OPEN}`)
-  for (const each of folders)
+  for (const each of new Set(all.map(({ file }) => dirname(resolve(folder, file)))))
     for (const name of await readdir(each).catch(() => [])) {
       const target = targetOfTemporary(name, owner)
       const isPart = target !== undefined && isTarget(join(each, target))
-      const isLink = isStagedName(name) && !needed.has(join(each, name))
+      const isLink = isStagedName(name, batch) && !needed.has(join(each, name))
       if (isPart || isLink) await removeFile(join(each, name)).catch(() => {})
     }
-}
-
-function movesOf({ action, outputs, locked, entry, flags }: PlanStep, { disk }: MoveParts): readonly Move[] {
-  if (action.do === 'skip' || action.do === 'conflict') return []
-  return outputsOf(locked).flatMap((output, at): readonly Move[] => {
-    const { file, fact } = outputs[at] ?? { file: output.file, fact: { is: 'missing' } }
-    if (fact.is === 'other' || disk.isOnePath(file, output.file)) return []
-    const move = { name: entry.name, at, old: output.file, to: file, staged: stagedPath(file, output.sha256) }
-    const isThere = fact.elsewhere === undefined && fact.is === 'file' && fact.sha256 === output.sha256
-    const mayReplace =
-      fact.is === 'missing' || isReplaceable(fact) || (flags.overwrite && fact.known === undefined)
-    if (isThere) return [{ ...move, from: undefined }]
-    return fact.elsewhere === undefined || !mayReplace ? [] : [{ ...move, from: fact.elsewhere }]
-  })
-}
-
-const withFile = (made: Made, at: number, file: string): Made => {
-  const output = outputsOf(made)[at]
-  const moved = <Each extends LockedOutput>(each: Each): Each => (each === output ? { ...each, file } : each)
-  return { ...moved(made), ...(made.outputs && { outputs: made.outputs.map(moved) }) }
-}
-
-/** Returns the step with the state of its files after all moves. */
-function movedStep(step: PlanStep, moves: readonly Move[], lock: LockFile): PlanStep {
-  const moved = new Set(moves.filter(({ name }) => name === step.entry.name).map(({ at }) => at))
-  if (moved.size === 0) return step
-  const locked = lock.get(step.entry.name)
-  const known = outputsOf(locked)
-  const outputs = step.outputs.map((each, at) =>
-    moved.has(at) ? { ...each, fact: { is: 'file' as const, sha256: known[at]?.sha256 } } : each,
-  )
-  return { ...step, locked, outputs }
-}
-
-const throwNotMoved = (file: string) => (error: unknown) => {
-  throw new RushesError('download_failed', `Cannot write ${describeError(error, file)}. Nothing was sent.`, {
-    hint: 'Check that the folder is writable and that the disk has space, then run the same command again.',
-    cause: error,
-  })
 }

@@ -2,15 +2,13 @@
  * Chooses the paths of a run's outputs. Checks all of them before the first download, and each one again directly before
  * its file is replaced: hours may have passed since the plan was made.
  */
-import { statSync } from 'node:fs'
 import { posix, relative, resolve, sep } from 'node:path'
 import { RushesError } from '../../errors.js'
-import { sha256OfFile } from '../../host/files.js'
 import type { Destination, DownloadedFile } from '../../protocol/media.js'
 import { numbered } from '../../protocol/output-names.js'
 import { type LockedOutput, outputsOf } from '../lock/lock.js'
-import { statOfLink } from '../plan/disk.js'
-import { type ActiveStep, isInPlace, isReplaceable, type Plan, type PlannedOutput } from '../plan/index.js'
+import { statOfLink, unchangedHash } from '../plan/disk.js'
+import { type ActiveStep, isInPlace, type Plan, type PlannedOutput, placedFile } from '../plan/index.js'
 
 /** Path of an output. */
 interface Place {
@@ -18,8 +16,8 @@ interface Place {
   readonly path: string
   /** Hash of the file that existed when the plan was made, and that may be replaced. */
   readonly replaces: string | undefined
-  /** The existing file, if the output needs no download. */
-  readonly inPlace: DownloadedFile | undefined
+  /** Whether the output needs no download. */
+  readonly isInPlace: boolean
 }
 
 export interface PlacesOptions {
@@ -69,35 +67,32 @@ export class Places {
 
   #placeOf(output: PlannedOutput, at: number, url: string | undefined): Place {
     const { flight, outputs } = this.#step
+    const { folder } = this.#options
     const { file, name, fact } = output
-    const path = resolve(this.#options.folder, file)
-    // A killed batch had already given it its name.
-    const placed = flight?.files.findLast((each) => each.path === path && isInPlace(fact, each.sha256))
-    const known = this.#known[at] ?? placed
+    const path = resolve(folder, file)
+    const known = this.#known[at] ?? placedFile(output, flight, folder)
     // Keep the name used by the download: leftovers of a killed batch under that name are removed.
     if (known !== undefined && isInPlace(fact, known.sha256)) {
-      const inPlace = { ...known, url: url ?? known.url, path }
-      this.inPlace.push(inPlace)
-      return { path: resolve(this.#options.folder, name), replaces: undefined, inPlace }
+      this.inPlace.push({ ...known, url: url ?? known.url, path })
+      return { path: resolve(folder, name), replaces: undefined, isInPlace: true }
     }
     // The plan checked only the outputs that it knew.
     const isPlanned = at < outputs.length
     if (!isPlanned && this.#known.length === 0) this.#refuseFile(output)
-    const isChecked = isPlanned || isReplaceable(fact)
-    return { path, replaces: fact.is === 'file' && isChecked ? fact.sha256 : undefined, inPlace: undefined }
+    const isChecked = fact.is === 'file' && (isPlanned || fact.isFree)
+    return { path, replaces: isChecked ? fact.sha256 : undefined, isInPlace: false }
   }
 
   #refuseFile({ file, fact }: PlannedOutput): void {
-    const isForeign = fact.is === 'file' && fact.known === undefined
-    const { overwrite } = this.#step.flags
-    if (fact.is === 'missing' || isReplaceable(fact) || (overwrite && isForeign)) return
+    if (fact.is === 'missing') return
+    if (fact.is === 'file' && (fact.isFree || this.#step.flags.overwrite)) return
     throw new RushesError('download_failed', `${file} already exists, and is not a file of this run.`, {
       hint: `Move it away, or replace it with --overwrite. The run is paid for: ${this.#options.continuation} downloads it then.`,
     })
   }
 
   mayReplace(index: number): boolean {
-    return this.#places[index]?.inPlace === undefined
+    return this.#places[index]?.isInPlace !== true
   }
 
   /**
@@ -140,20 +135,6 @@ export class Places {
           'With --overwrite, it replaces the changed file. Nothing is paid again.',
       },
     )
-  }
-}
-
-/** Returns the hash of a file. Undefined if it is not a regular file, or was changed while it was read. */
-async function unchangedHash(path: string): Promise<string | undefined> {
-  try {
-    const before = statSync(path, { bigint: true })
-    if (!before.isFile()) return undefined
-    const sha256 = await sha256OfFile(path)
-    const after = statSync(path, { bigint: true })
-    const isSame = before.mtimeNs === after.mtimeNs && before.size === after.size && before.ino === after.ino
-    return isSame ? sha256 : undefined
-  } catch {
-    return undefined
   }
 }
 

@@ -94,8 +94,8 @@ export function batchCommandLine(globals: ServiceFlags, { source, flags }: Batch
 }
 
 /**
- * `--only <glob>`: returns a function that selects runs. A glob matches the name of the run, the name of its row (also before its
- * placeholders are filled in), or its output.
+ * `--only <glob>`: returns a function that selects runs. A glob matches the name of the run, the name of its row,
+ * or its output.
  */
 export async function selectorFor(
   only: readonly string[],
@@ -111,9 +111,9 @@ export async function selectorFor(
     return { glob, matches: (text: string) => matches(text.normalize()) }
   })
   const matchesEntry = (
-    { name, rowName, template, output }: ManifestEntry,
+    { name, rowName, output }: ManifestEntry,
     matches: (text: string) => boolean,
-  ): boolean => [name, rowName, template ?? name, output].some((text) => matches(text))
+  ): boolean => [name, rowName, output].some((text) => matches(text))
   for (const { glob, matches } of matchers)
     if (!entries.some((entry) => matchesEntry(entry, matches))) {
       const names = entries.flatMap(({ name, output }) => [name, output])

@@ -20,7 +20,6 @@ import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
 import type { Context } from '../context/context.js'
 import { readPath, readStdin } from '../process/io.js'
-import type { Observer } from '../runs/carry-out.js'
 import { identifyMediaFile } from '../runs/references.js'
 import { type Missing, missingError, missingModel, modelsByKind } from '../settings/required-settings.js'
 import { plural } from '../terminal/format.js'
@@ -80,8 +79,7 @@ export async function loadManifest(
   }
   let read = await readManifest(options)
   // A key of a matrix is sent only if the model has it as a parameter: without its document, the row would be another one.
-  const isUncertain =
-    !read.ok || (isUnknown && read.manifest.entries.some(({ template }) => template !== undefined))
+  const isUncertain = !read.ok || (isUnknown && read.manifest.hasMatrix)
   if (isUncertain && (await models.ask()).kind === 'list') read = await readManifest(options)
   if (!read.ok) {
     for (const { line, message } of read.problems.slice(0, MAX_LINE_ANNOTATIONS))
@@ -140,7 +138,6 @@ export interface PreparedBatch extends BatchWords, LoadedManifest, InFlight {
   readonly lock: Lock
   readonly plan: Plan
   readonly options: BatchOptions
-  readonly observer?: Observer | undefined
   /** Missing models. `ctx.missingError` reports them together with other missing settings. */
   readonly missing: readonly Missing[]
 }

@@ -89,7 +89,7 @@ async function carryOutBatch(
   connection: Connection | undefined,
   sent: PlanStep[],
 ): Promise<number> {
-  const { options, manifest, observer } = prepared
+  const { options, manifest } = prepared
   const { prices } = options.limit
   const lock = await BatchLock.open(ctx, prepared, connection !== undefined)
   await removeRemains(prepared.plan.steps, manifest.folder, lock.file.batch)
@@ -111,7 +111,6 @@ async function carryOutBatch(
   try {
     const batch = await batchOptions(ctx, { ...prepared, plan }, connection, lock)
     for await (const event of carryOutPlan(batch)) {
-      observer?.see(event)
       if (event.is === 'row') report.row(event.result)
       else {
         view.see(event)
@@ -120,7 +119,7 @@ async function carryOutBatch(
     }
   } finally {
     const address = connection === undefined ? '' : await ctx.address()
-    view.end({ journal: lock.journal, address }, observer === undefined)
+    view.end({ journal: lock.journal, address })
     lockErrors = await lock.finish()
   }
   const exists = new Set(

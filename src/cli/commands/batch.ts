@@ -18,7 +18,6 @@ import type { CommandEnvironment, Context } from '../context/context.js'
 import { timeoutOption } from '../flags/delivery.js'
 import { repeated } from '../flags/values.js'
 import type { CostLimit } from '../models/cost-limit.js'
-import type { Observer } from '../runs/carry-out.js'
 
 export interface BatchRequest {
   /** Path of the manifest, or `-` for standard input. */
@@ -28,7 +27,6 @@ export interface BatchRequest {
   readonly onMedia?: (path: string, parameter: string) => void
   /** Of the session that runs the batch. */
   readonly limit?: CostLimit
-  readonly observer?: Observer | undefined
 }
 
 export function register(command: Command, { act }: CommandEnvironment): void {
@@ -81,10 +79,7 @@ export async function runManifest(ctx: Context, request: BatchRequest): Promise<
   }
 }
 
-async function doBatch(
-  ctx: Context,
-  { manifest, flags, onMedia, limit, observer }: BatchRequest,
-): Promise<number> {
+async function doBatch(ctx: Context, { manifest, flags, onMedia, limit }: BatchRequest): Promise<number> {
   const words = { source: manifest, flags }
   const options = await batchOptionsOf(ctx, flags, limit)
   const allowOutside = flags.allowOutside === true
@@ -105,7 +100,7 @@ async function doBatch(
     refuseImpossible(prepared)
     // Without anything to do, the folder may be read-only.
     if (claim instanceof RushesError && activeSteps(prepared.plan).length > 0) throw claim
-    return await runBatch(ctx, { ...prepared, observer })
+    return await runBatch(ctx, prepared)
   } finally {
     if (!(claim instanceof RushesError)) claim.release()
   }

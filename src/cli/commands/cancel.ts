@@ -22,15 +22,13 @@ interface CancelFlags extends Omit<RunChoice, 'ids'> {
 
 export function register(command: Command, { act }: CommandEnvironment): void {
   addRunIds(command, { hasAll: true }).option('--yes', 'Do not ask before canceling several runs with --all')
-  act(command, (ctx, flags: CancelFlags, ids: string[]) => cancelCommand(ctx, flags, ids))
+  act(command, cancelCommand)
 }
 
-/** `onState`: called with each status received. */
 export async function cancelCommand(
   ctx: Context,
   flags: CancelFlags,
   words: readonly string[],
-  onState?: (state: RunState) => void,
 ): Promise<number> {
   const { out } = ctx
   const { ctx: service, ids } = await selectRuns(ctx, { ...flags, ids: words })
@@ -39,7 +37,6 @@ export async function cancelCommand(
     throw usageError('Nothing was canceled.')
   const { errors, states } = await showRuns(service, ids, (source, id) => cancelRun(ctx, source, id), {
     render: true,
-    onState,
     check: checkJob,
   })
   for (const { id, status, phase } of states)

@@ -34,20 +34,22 @@ async function mcpCommand(ctx: Context, { allowOutside = false, ...flags }: McpF
   const folder = resolve(flags.folder)
   if (!isFolder(folder)) throw usageError(`--folder: ${flags.folder} is not a folder.`, 'Create it first.')
   // Loaded here because the help does not need it.
-  const [{ serveMcp }, batch, cancel, list, models, show] = await Promise.all([
+  const [{ serveMcp }, batch, cancel, list, models, run, show] = await Promise.all([
     import('../mcp/serve.js'),
     import('./batch.js'),
     import('./cancel.js'),
     import('./list.js'),
     import('./models.js'),
+    import('./run.js'),
     import('./show.js'),
   ])
   const commands: Commands = {
     batch: batch.runManifest,
-    cancel: (at, id, onState) => cancel.cancelCommand(at, {}, [id], onState),
+    cancel: (at, { ids }) => cancel.cancelCommand(at, {}, ids),
     list: list.listCommand,
-    models: (at, name) => models.modelsCommand(at, {}, name),
-    show: (at, name) => show.showCommand(at, {}, name),
+    models: (at, { name, refresh }) => models.modelsCommand(at, { refresh }, name),
+    run: (at, { request, flags: given, ...session }) => run.runCommand(at, request, given, session),
+    show: (at, { name }) => show.showCommand(at, {}, name),
   }
   return serveMcp(ctx, { ...flags, folder, maxRuns, allowOutside }, commands)
 }

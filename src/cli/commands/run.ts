@@ -7,31 +7,28 @@ import { builtInSchema } from '../../protocol/parameters.js'
 import { amountOf, amountText } from '../../protocol/price.js'
 import { printable, shortened } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
-import { type DeliveryOptions, deliveryOf, deliveryOptions } from '../flags/delivery.js'
+import { deliveryOf, deliveryOptions } from '../flags/delivery.js'
 import { labelsOf } from '../flags/labels.js'
 import { flagsOf, modelOptions, parametersGiven } from '../flags/model-flags.js'
-import { MAX_UNASKED_RUNS, runOptions } from '../flags/run-options.js'
+import { type CreateFlags, MAX_UNASKED_RUNS, runOptions } from '../flags/run-options.js'
 import { wholeNumber } from '../flags/values.js'
 import { GLOBAL_OPTIONS } from '../help/format-help.js'
+import type { CreateRunsOptions } from '../runs/create-runs.js'
 import type { RequestOptions, RunRequest } from '../runs/request.js'
 import { modelFor, wrongKind } from '../settings/required-settings.js'
 import { plural } from '../terminal/format.js'
 
 /** Values of the flags, not checked yet. */
-interface RunFlags extends DeliveryOptions {
+interface RunFlags extends CreateFlags {
   readonly help?: boolean
   readonly model?: string
   readonly input?: string
   readonly prompt?: string
   readonly promptFile?: string
-  readonly count: string
-  readonly wait: boolean
-  readonly dryRun?: boolean
-  readonly maxCost?: string
-  readonly label?: readonly string[]
-  /** Whether many runs are created without a confirmation. */
-  readonly yes?: boolean
 }
+
+/** What a session of `rushes mcp` adds. */
+type SessionOptions = Partial<Pick<CreateRunsOptions, 'limit' | 'observer' | 'requestId'>>
 
 const MAX_RUNS = 10_000
 
@@ -186,7 +183,12 @@ function describeModel({ name, input: schema }: ModelDocument): string {
   ].join('\n\n')
 }
 
-async function runCommand(ctx: Context, requested: RequestOptions, flags: RunFlags): Promise<number> {
+export async function runCommand(
+  ctx: Context,
+  requested: RequestOptions,
+  flags: CreateFlags,
+  session: SessionOptions = {},
+): Promise<number> {
   const { out, globals } = ctx
   const { wait } = flags
   const count = wholeNumber(flags.count, '--count', 1, MAX_RUNS)
@@ -206,7 +208,7 @@ async function runCommand(ctx: Context, requested: RequestOptions, flags: RunFla
   const { buildRequest } = await import('../runs/request.js')
   const { openCostLimit } = await import('../models/cost-limit.js')
   const { inCurrency } = await import('../models/prices.js')
-  const limit = await openCostLimit(ctx, { flag: flags.maxCost })
+  const limit = session.limit ?? (await openCostLimit(ctx, { flag: flags.maxCost }))
   const { prices } = limit
   const request = await buildRequest(ctx, requested)
   const { model, body, kind } = request
@@ -248,6 +250,7 @@ async function runCommand(ctx: Context, requested: RequestOptions, flags: RunFla
   const { createRuns } = await import('../runs/create-runs.js')
   const { input, media } = request
   return createRuns(ctx, {
+    ...session,
     ...{ connection, delivery, count, kind, model, input, media, body, wait, labels, limit },
   })
 }

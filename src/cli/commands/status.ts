@@ -45,8 +45,6 @@ export interface StatusSource extends Connection {
 interface ShowRunsOptions extends ConnectOptions {
   /** Called for every run before the first request. If it throws, no request is sent. */
   check?(service: StatusSource, id: string): Promise<void>
-  /** Called with each status received. */
-  readonly onState?: ((state: RunState) => void) | undefined
 }
 
 /** Sends a request for each run, records and prints its state, and prints the errors. */
@@ -54,7 +52,7 @@ export async function showRuns(
   ctx: Context,
   ids: readonly string[],
   ask: (service: StatusSource, id: string) => Promise<RunState>,
-  { check, onState, ...needs }: ShowRunsOptions = {},
+  { check, ...needs }: ShowRunsOptions = {},
 ): Promise<{ readonly errors: readonly RushesError[]; readonly states: readonly RunState[] }> {
   const { out } = ctx
   if (ids.length === 0) return { errors: [], states: [] }
@@ -72,7 +70,6 @@ export async function showRuns(
       try {
         const state = await ask(service, id)
         journal.status(address, { state })
-        onState?.(state)
         return state
       } catch (thrown) {
         if (thrown instanceof Interruption) return thrown
@@ -100,9 +97,7 @@ export async function showRuns(
     errors.push(error)
     if (groups.add(error)) out.error(error)
   }
-  if (rows.length > 0) {
-    await printTable(out, [], rows)
-  }
+  await printTable(out, [], rows)
   for (const error of groups.repeated()) out.error(error)
   return { errors, states }
 }

@@ -77,8 +77,7 @@ export async function openLocalService(
     if (render && lineEngine.refused !== undefined) throw lineEngine.refused
     const [own] = set.models
     if (all !== undefined && own !== undefined) {
-      const { name } = own.document
-      const parts = [`${name} (${all.describeEngine(name)})`, lineEngine.size, all.describePayer(name)]
+      const parts = [`${own.document.name} (${own.engineText})`, lineEngine.size, own.payer]
       out.note(`Model: ${parts.filter((part) => part !== undefined).join(', ')}.`)
       if (own.note !== undefined) out.note(`${printable(own.note)}.`)
     }

@@ -23,7 +23,7 @@ export async function readJsonArgument(
   const inexact = findInexact(value)
   if (inexact !== undefined)
     throw usageError(
-      `${shownName}: ${inexact.join('.')} cannot be sent without a change: it has too many digits.`,
+      `${shownName}: ${inexact.join('.')} cannot be sent without a change: it is too large, or has too many digits.`,
       hint,
     )
   return value

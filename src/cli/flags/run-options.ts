@@ -1,7 +1,19 @@
 /** The flags of `run` for the create. The rare ones are last. */
 import { Option } from 'commander'
 import { DEFAULTS } from '../../protocol/defaults.js'
+import type { DeliveryOptions } from './delivery.js'
 import { labelOption } from './labels.js'
+
+/** Values of the flags, not checked yet. */
+export interface CreateFlags extends DeliveryOptions {
+  readonly count: string
+  readonly wait: boolean
+  readonly dryRun?: boolean
+  readonly maxCost?: string
+  readonly label?: readonly string[]
+  /** Whether many runs are created without a confirmation. */
+  readonly yes?: boolean
+}
 
 /** On a terminal, more runs than this need a confirmation. */
 export const MAX_UNASKED_RUNS = Number(DEFAULTS.unaskedRuns)

@@ -1,14 +1,13 @@
 /** `rushes models import`: writes the document of a hosted model from its published schema. */
 import { statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { isScalar, isSeq, visit, Document as YamlDocument } from 'yaml'
+import { stringify } from 'yaml'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { makeFolders } from '../../host/directories.js'
 import { writeAtomically } from '../../host/files.js'
 import { quoteWord } from '../../host/shell.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
-import { IMAGE_URLS } from '../../protocol/media-parameters.js'
-import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
+import type { Kind, ModelDocument } from '../../protocol/models.js'
 import { parseJson } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { PROVIDERS, type Provider } from '../../service/engines/hosted/providers.js'
@@ -16,7 +15,6 @@ import { readTextFile } from '../../service/engines/settings.js'
 import { readDocuments, type SourceProblem } from '../../service/models/read-documents.js'
 import { readOwnDocument } from '../../service/models/read-models.js'
 import type { Context } from '../context/context.js'
-import { flagsOf } from '../flags/model-flags.js'
 import { withValue } from '../settings/config-file.js'
 import { SETTINGS } from '../settings/table.js'
 import { mapInput } from './map-input.js'
@@ -53,17 +51,18 @@ export async function importCommand(ctx: Context, word: string, options: ImportO
   if (isReplaced && !overwrite) throw usageError(`${path} already exists.`, 'To replace it, add --overwrite.')
   const published =
     from === undefined ? await fetchPublished(ctx, address) : await readFrom(ctx, address, from)
-  const kind = options.kind ?? kindOf(published) ?? unknownKind(address, options)
-  if (kind === 'other')
-    throw usageError(`${address.model} creates neither images nor videos, so rushes cannot run it.`)
+  const kind = options.kind ?? kindOf(published)
+  if (kind === undefined)
+    throw usageError(
+      `The schema of ${address.model} does not say that it creates images or videos.`,
+      'If it does, add --kind image or --kind video.',
+    )
   const { value, warnings } = createDocument(address, published, kind)
-  const text = documentText(value, commentOf(ctx, address, published, from))
+  const yaml = stringify(value, { aliasDuplicateObjects: false, lineWidth: 120 })
+  const text = commentOf(ctx, address, published, from) + yaml
   const document = checkText(text, address.model)
   for (const warning of warnings) out.warn(warning)
-  if (published.cost === undefined)
-    out.note(
-      `${address.model} is without a price: for estimates and --max-cost, add its \`cost\` to the file.`,
-    )
+  out.note(`${address.model} is without a price: for estimates and --max-cost, add its \`cost\` to the file.`)
   if (path === '-') {
     out.line(text.trimEnd())
     return EXIT.ok
@@ -74,31 +73,18 @@ export async function importCommand(ctx: Context, word: string, options: ImportO
     await ctx.config.update(ctx.profileName, (profile) => withValue(profile, key, folder.path))
     out.note(`Set ${key} to ${folder.path}: the models of --local.`)
   }
-  if (out.mode.json) {
-    const result = isReplaced ? 'replaced' : 'imported'
-    out.json({ model: document.name, kind, path: resolve(path), result })
-  } else {
-    out.line(printable(path))
-    const provider = PROVIDERS[address.provider] as Provider
-    if (keyOf(ctx.env, provider) === undefined)
-      out.note(`To run it, set ${provider.keyVariable} to your key of ${provider.title}.`)
-    out.note(
-      folder === undefined
-        ? `To use it: \`rushes serve --models ${quoteWord(path)}\``
-        : `Then: \`${exampleOf(document)}\``,
-    )
-  }
+  const result = isReplaced ? 'replaced' : 'imported'
+  if (out.mode.json) out.json({ model: document.name, kind, path: resolve(path), result })
+  else out.line(printable(path))
+  const provider = PROVIDERS[address.provider] as Provider
+  if (keyOf(ctx.env, provider) === undefined)
+    out.note(`To run it, set ${provider.keyVariable} to your key of ${provider.title}.`)
+  out.note(
+    folder === undefined
+      ? `To use it: \`rushes serve --models ${quoteWord(path)}\``
+      : `Its flags: \`rushes run ${kind} --local --model ${document.name} --help\``,
+  )
   return EXIT.ok
-}
-
-/** Throws `usage` with the whole command for each kind. */
-function unknownKind(address: ModelAddress, { from, output, overwrite }: ImportOptions): never {
-  const words = ['rushes models import', addressText(address)]
-  if (from !== undefined) words.push('--from', quoteWord(from))
-  if (output !== undefined) words.push('-o', quoteWord(output))
-  if (overwrite === true) words.push('--overwrite')
-  const commands = KINDS.map((each) => `For ${each}s: \`${[...words, '--kind', each].join(' ')}\`.`)
-  throw usageError(`The schema of ${address.model} does not say what the model creates.`, commands.join('\n'))
 }
 
 const MAX_SCHEMA_MIB = 8
@@ -128,7 +114,7 @@ function readJsonFile(path: string): unknown {
 /** The document that is written for a model. */
 export function createDocument(
   { provider, model, version: asked }: ModelAddress,
-  { version = asked, isOfficial, description, cost, ...published }: Published,
+  { version = asked, isOfficial, description, ...published }: Published,
   kind: Kind,
 ): { readonly value: Json; readonly warnings: readonly string[] } {
   const { input, references, fixed, warnings } = mapInput(published.input, published.root)
@@ -146,7 +132,6 @@ export function createDocument(
         ...(Object.keys(fixed).length > 0 && { fixed }),
       },
       input,
-      ...(cost && { cost }),
     },
   }
 }
@@ -155,29 +140,17 @@ export function createDocument(
 function commentOf(
   { clock }: Context,
   address: ModelAddress,
-  { version, cost }: Published,
+  { version }: Published,
   from: string | undefined,
-): readonly string[] {
+): string {
   const { title } = PROVIDERS[address.provider] as Provider
   const source = from === undefined ? title : isUrl(from) ? from : resolve(from)
   const day = new Date(clock.now()).toISOString().slice(0, 10)
-  return [
-    `${addressText(address)}${version === undefined ? '' : `, version ${version}`}, imported from ${source} on ${day}.`,
-    cost === undefined
-      ? 'For estimates and --max-cost, add what the provider charges for a run: cost: { run: 0.05, currency: USD }'
-      : 'The cost is what the provider lists: it may charge another amount.',
-  ]
-}
-
-function documentText(value: Json, comment: readonly string[]): string {
-  const document = new YamlDocument(value, { aliasDuplicateObjects: false })
-  document.commentBefore = comment.map((line) => ` ${line}`).join('\n')
-  visit(document, {
-    Seq(_, node) {
-      if (isSeq(node) && node.items.every((item) => isScalar(item))) node.flow = true
-    },
-  })
-  return document.toString({ lineWidth: 120 })
+  const what = `${addressText(address)}${version === undefined ? '' : `, version ${version}`}`
+  return (
+    `# ${what}, imported from ${source} on ${day}.\n` +
+    '# For estimates and --max-cost, add what the provider charges for a run: cost: { run: 0.05, currency: USD }\n\n'
+  )
 }
 
 /** Reads a text as `serve --models` does. Throws `bad_response` with a problem: the provider published the schema. */
@@ -219,17 +192,4 @@ async function writeDocument(path: string, text: string): Promise<void> {
     if (!isSystemError(error)) throw error
     throw usageError(`Cannot write ${describeError(error, path)}.`)
   }
-}
-
-/** A command that runs the model, with all that it requires. */
-function exampleOf({ name: model, kind, input }: ModelDocument): string {
-  const words = ['rushes', 'run', kind, '--local', '--model', model]
-  if (Object.hasOwn(input.properties, 'prompt')) words.push('"a red fox"')
-  const flags = flagsOf(input)
-  for (const name of input.required.filter((each) => each !== 'prompt')) {
-    const flag = flags.get(name)
-    if (name === IMAGE_URLS) words.push('-i picture.png')
-    else words.push(flag === undefined ? `--input '{"${name}": …}'` : `${flag} <value>`)
-  }
-  return words.join(' ')
 }

@@ -103,39 +103,24 @@ const valueAt = (root: unknown, reference: string): unknown =>
     }, root)
 
 /** The type of a schema that only lists its values or its properties. */
-function typeOf({ enum: values, const: only, properties }: Json): string | undefined {
+function typeOf({ enum: values, properties }: Json): string | undefined {
   if (isObject(properties)) return 'object'
-  const [first = only] = listOf(values)
-  if (first === undefined) return undefined
-  return typeof first === 'string' ? 'string' : Number.isInteger(first) ? 'integer' : typeof first
+  const [first] = listOf(values)
+  return first === undefined ? undefined : Number.isInteger(first) ? 'integer' : typeof first
 }
 
 /** Joins the variants of a union into one schema. Returns one without a type if they have nothing in common. */
 function unionOf(variants: readonly Json[]): Json {
-  const [first = {}] = variants
-  if (variants.length <= 1) return first
-  const types = [...new Set(variants.map(({ type }) => type))]
-  const values = [...new Set(variants.flatMap((each) => valuesOf(each)))]
-  const isNumeric = types.every((type) => type === 'integer' || type === 'number')
-  if (types.length === 1 && (isNumeric || types[0] === 'string')) {
-    const isListed = isNumeric ? values.length > 0 : variants.every((each) => valuesOf(each).length > 0)
-    // Any text is accepted: the values of the others are examples.
-    return { type: types[0], ...(isListed ? { enum: values } : { examples: values }) }
-  }
-  if (isNumeric) return { type: 'number' }
+  const [first = {}, second] = variants
+  if (second === undefined) return first
   const text = variants.find(({ type }) => type === 'string')
   const object = variants.find(({ type }) => type === 'object')
   if (text !== undefined && object !== undefined && variants.length === 2)
     return { ...text, orObject: object }
-  const list = variants.find(
-    ({ type, items }) => type === 'array' && isObject(items) && items.type === 'string',
-  )
-  if (list !== undefined && types.every((type) => type === 'array' || type === 'string')) return list
-  return { anyOf: types.filter((type) => type !== undefined).map((type) => ({ type })) }
+  if (variants.some(({ type }) => type !== first.type)) return {}
+  const isListed = variants.every((each) => Array.isArray(each.enum))
+  return { type: first.type, ...(isListed && { enum: variants.flatMap((each) => listOf(each.enum)) }) }
 }
-
-const valuesOf = ({ enum: values, const: only }: Json): readonly unknown[] =>
-  only === undefined ? listOf(values) : [only]
 
 /** The properties, resolved, in the order that the provider shows: listed, numbered, or the required ones first. */
 function inOrder(published: Json, root: unknown): readonly (readonly [string, Json])[] {
@@ -159,94 +144,62 @@ const isSecret = (name: string, { type, format, writeOnly, ...others }: Json): b
 
 const imagesProperty = (property: Json): Json => ({
   type: 'array',
-  ...described([descriptionOf(property)]),
+  ...describe(property),
   items: { type: 'string' },
   ...(property.type === 'array' ? pick(property, ['maxItems']) : { maxItems: 1 }),
 })
 
 const MAX_DESCRIPTION = 500
 
-function described(texts: readonly string[]): Json {
-  const description = shortened(printable(texts.filter((each) => each !== '').join(' ')), MAX_DESCRIPTION)
-  return description === '' ? {} : { description }
-}
-
-function descriptionOf({ type, description, title, examples, enum: values }: Json): string {
-  const text = typeof description === 'string' && description !== 'An enumeration.' ? description : title
-  const shown = listOf(examples).filter((each) => typeof each === 'string' && each.length <= 60)
-  const hasExamples = type === 'string' && values === undefined && shown.length > 1
-  return `${typeof text === 'string' ? text : ''}${hasExamples ? ` Examples: ${shown.join(', ')}.` : ''}`.trim()
+/** `fields`: of the objects, which are only set with `--input`, and in manifests. */
+function describe({ description, title }: Json, fields: readonly string[] = []): Json {
+  const about = [description, title].find((each) => typeof each === 'string' && each !== 'An enumeration.')
+  const words = [about, fields.length > 0 && `Fields: ${fields.join(', ')}.`].filter(Boolean).join(' ')
+  return words === '' ? {} : { description: shortened(printable(words), MAX_DESCRIPTION) }
 }
 
 const pick = (schema: Json, names: readonly string[]): Json =>
   Object.fromEntries(names.flatMap((name) => (schema[name] == null ? [] : [[name, schema[name]]])))
 
-/** Fields of objects that lie deeper have no schema: only their names are read. */
-const MAX_NESTING = 2
-
-/** `depth`: of the objects around it. Objects and lists of them can only be set with `--input`, and in manifests. */
-function mapProperty(name: string, schema: Json, root: unknown, depth = 0): Json {
-  const { type, items, orObject, const: only } = schema
+function mapProperty(name: string, schema: Json, root: unknown): Json {
+  const { type, items, orObject } = schema
   const inner = type === 'array' && isObject(items) ? items : schema
-  const fields = orObject === undefined && isObject(inner.properties) ? Object.keys(inner.properties) : []
-  const isPrompt = name === 'prompt' && depth === 0
-  const about = described([
-    descriptionOf(schema),
-    isPrompt && typeof schema.default === 'string' ? `Example: ${schema.default}` : '',
-    fields.length > 0 ? `Fields: ${fields.join(', ')}.` : '',
-  ])
-  const standard = isPrompt || depth > 0 ? {} : pick(schema, ['default'])
-  const values = only === undefined ? pick(schema, ['enum']) : { enum: [only] }
-  const objectOf = ({ properties, required }: Json): Json => ({
-    type: 'object',
-    ...(isObject(properties) &&
-      depth < MAX_NESTING && {
-        properties: Object.fromEntries(
-          Object.entries(properties).map(([field, each]) => [
-            field,
-            mapProperty(field, resolve(each, root), root, depth + 1),
-          ]),
-        ),
-        ...pick({ required }, ['required']),
-      }),
-  })
+  const isObjects = orObject === undefined && isObject(inner.properties)
+  const about = describe(schema, isObjects ? Object.keys(inner.properties as object) : [])
+  const standard = name === 'prompt' ? {} : pick(schema, ['default'])
   const media = mediaOfParameter(name, schema)
   if (media !== undefined) {
     const list = type === 'array' ? { items: { type: 'string' }, ...pick(schema, ['maxItems']) } : {}
     return { type, ...about, media, ...list, ...standard }
   }
   if (type === 'string' && isObject(orObject))
-    return { anyOf: [{ type, ...values }, objectOf(orObject)], ...about, ...standard }
-  if (type === 'string') return { type, ...about, ...values, ...pick(schema, ['maxLength']), ...standard }
-  if (type === 'boolean') return { type, ...about, ...standard }
-  if (type === 'integer' || type === 'number')
-    return { type, ...about, ...values, ...boundsOf(schema), ...standard }
-  if (type === 'array' && inner.type === 'string')
-    return {
-      ...{ type, ...about, items: { type: 'string', ...pick(inner, ['enum']) } },
-      ...pick(schema, ['maxItems']),
-      ...standard,
-    }
-  if (type === 'object') return { ...objectOf(schema), ...about }
+    return { anyOf: [{ type, ...pick(schema, ['enum']) }, objectOf(orObject, root)], ...about, ...standard }
+  if (type === 'array' && inner.type === 'string') {
+    const entries = { type: 'string', ...pick(inner, ['enum']) }
+    return { type, ...about, items: entries, ...pick(schema, ['maxItems']), ...standard }
+  }
+  if (isObjects)
+    return type === 'array'
+      ? { type, ...about, items: objectOf(inner, root) }
+      : { ...objectOf(inner, root), ...about }
+  const isSimple = SIMPLE.includes(type)
   return {
-    ...(type !== undefined && { type }),
-    ...pick(schema, ['anyOf']),
+    ...pick(schema, isSimple ? ['type', 'enum', 'minimum', 'maximum', 'maxLength'] : ['type']),
     ...about,
-    ...(inner !== schema && isObject(inner.properties) && { items: objectOf(inner) }),
+    ...(isSimple && standard),
   }
 }
 
-/** Both forms of exclusive bounds: a number, or `true` beside the bound. */
-function boundsOf({ type, minimum, maximum, exclusiveMinimum: above, exclusiveMaximum: below }: Json): Json {
-  const bound = (own: unknown, exclusive: unknown, step: number) => {
-    const limit = typeof exclusive === 'number' ? exclusive : own
-    const isExclusive = typeof exclusive === 'number' || exclusive === true
-    return isExclusive && type === 'integer' && typeof limit === 'number' ? Math.floor(limit) + step : limit
-  }
-  return pick({ minimum: bound(minimum, above, 1), maximum: bound(maximum, below, -1) }, [
-    'minimum',
-    'maximum',
-  ])
+const SIMPLE: readonly unknown[] = ['string', 'boolean', 'integer', 'number']
+
+/** An object can only be set with `--input`, and in manifests. Of its fields, only the types and the media are known. */
+function objectOf({ properties }: Json, root: unknown): Json {
+  const fields = Object.entries(isObject(properties) ? properties : {}).map(([field, published]) => {
+    const schema = resolve(published, root)
+    const isMedia = mediaOfParameter(field, schema) !== undefined
+    return [field, isMedia ? mapProperty(field, schema, root) : pick(schema, ['type'])]
+  })
+  return { type: 'object', properties: Object.fromEntries(fields) }
 }
 
 /** Drops keywords that a document cannot have, such as a default outside of the values. Undefined: the property itself. */

@@ -1,14 +1,13 @@
 /** What fal, Replicate and OpenRouter publish of a model, and the requests for it. A key is sent only to the API of its provider. */
-import { EXIT, messageOf, RushesError, usageError } from '../../errors.js'
-import type { HttpResponse } from '../../host/http.js'
+import { messageOf, RushesError, usageError } from '../../errors.js'
 import { BodyTooLarge, readText } from '../../host/receive-text.js'
 import { writeJson } from '../../protocol/json.js'
-import type { Kind } from '../../protocol/models.js'
+import { KINDS, type Kind } from '../../protocol/models.js'
 import { isObject, parseErrorBody, parseJson } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { PROVIDERS, type Provider } from '../../service/engines/hosted/providers.js'
 import type { Context } from '../context/context.js'
-import { imageCost, readOpenRouter } from './openrouter.js'
+import { readOpenRouter } from './openrouter.js'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -53,38 +52,31 @@ export async function getJson(ctx: Context, url: URL): Promise<unknown> {
   const headers = { accept: 'application/json', ...(key && { authorization: `${provider?.scheme} ${key}` }) }
   const { first: signal } = ctx.interrupts
   const send = await ctx.fetch()
-  let response: HttpResponse
+  let status: number
   let text: string
   try {
-    response = await send({ method: 'GET', url, headers, signal })
+    const response = await send({ method: 'GET', url, headers, signal })
+    status = response.status
     text = await readText(response, MAX_BYTES)
   } catch (error) {
     signal.throwIfAborted()
     const code = error instanceof BodyTooLarge ? 'bad_response' : 'network'
     throw new RushesError(code, `${url.origin}: ${messageOf(error)}.`, { cause: error })
   }
-  const { status } = response
   if (status === 404) return undefined
-  if (status === 200) {
-    const json = parseJson(text)
-    if (json.ok) return json.value
-    throw new RushesError('bad_response', `${url.origin} sent a response that is not JSON.`, {
-      httpStatus: status,
-    })
-  }
-  const reason = parseErrorBody(text).message ?? ''
+  const json = parseJson(text)
+  if (status === 200 && json.ok) return json.value
+  const reason = status === 200 ? 'the response is not JSON' : (parseErrorBody(text).message ?? '')
   const words = shortened(printable(key === undefined ? reason : reason.replaceAll(key, '[key]')), 200)
   const message = `${url.origin} answered ${status}${words === '' ? '' : `: ${words}`}`.replace(/\.?$/, '.')
-  const about = { httpStatus: status }
-  if (status === 401 || status === 403)
-    throw new RushesError('no_api_key', message, {
-      ...about,
-      hint: provider && `${key === undefined ? 'Set' : 'Check'} the key in ${provider.keyVariable}.`,
-    })
-  if (status !== 429) throw new RushesError(status >= 500 ? 'service_error' : 'bad_response', message, about)
-  throw new RushesError('RATE_LIMITED', message, {
-    ...{ ...about, exitCode: EXIT.rateLimited },
-    hint: 'Wait a minute, then run the command again.',
+  if (status === 401 || status === 403) {
+    const hint = provider && `${key === undefined ? 'Set' : 'Check'} the key in ${provider.keyVariable}.`
+    throw new RushesError('no_api_key', message, { httpStatus: status, hint })
+  }
+  const isBusy = status === 429 || status >= 500
+  throw new RushesError(isBusy ? 'service_error' : 'bad_response', message, {
+    httpStatus: status,
+    hint: isBusy ? 'Run the command again later.' : undefined,
   })
 }
 
@@ -93,7 +85,6 @@ export interface Published {
   /** The document that `$ref` points into. */
   readonly root: Json
   readonly input: unknown
-  readonly output: unknown
   /** fal: `text-to-image`. */
   readonly category: string | undefined
   readonly description: string | undefined
@@ -102,8 +93,6 @@ export interface Published {
   readonly isOfficial: boolean
   /** Output of the provider's example. */
   readonly example: unknown
-  /** What a run costs, if the provider publishes that. */
-  readonly cost?: Json | undefined
 }
 
 /**
@@ -116,10 +105,7 @@ export function readPublished(value: unknown, { provider, model }: ModelAddress)
   const outer = isObject(found) ? found : {}
   const version = isObject(outer.latest_version) ? outer.latest_version : outer
   const root = [version.openapi_schema, outer.openapi, outer].find(isObject) ?? {}
-  const schemas =
-    isObject(root.components) && isObject(root.components.schemas) ? root.components.schemas : {}
-  const { input, output } =
-    provider === 'fal' ? falSchemas(root, schemas, model) : { input: schemas.Input, output: schemas.Output }
+  const input = provider === 'fal' ? falInput(root, model) : schemasIn(root).Input
   if (!isObject(input)) return undefined
   const info = isObject(root.info) ? root.info : {}
   const falInfo = isObject(info['x-fal-metadata']) ? info['x-fal-metadata'] : {}
@@ -127,7 +113,7 @@ export function readPublished(value: unknown, { provider, model }: ModelAddress)
   const example = isObject(outer.default_example) ? outer.default_example.output : undefined
   const textOf = (text: unknown) => (typeof text === 'string' && text !== '' ? printable(text) : undefined)
   return {
-    ...{ root, input, output, example },
+    ...{ root, input, example },
     category: textOf(metadata.category ?? falInfo.category),
     description: textOf(metadata.description ?? outer.description),
     version: provider === 'fal' ? undefined : textOf(version.id),
@@ -135,61 +121,39 @@ export function readPublished(value: unknown, { provider, model }: ModelAddress)
   }
 }
 
-/** The schema of the endpoint's own request, else those that are named so. */
-function falSchemas(
-  root: Json,
-  schemas: Json,
-  endpoint: string,
-): { readonly input: unknown; readonly output: unknown } {
-  const posts = Object.entries(isObject(root.paths) ? root.paths : {}).flatMap(([path, at]) =>
-    isObject(at) && at.post !== undefined ? [{ path, post: at.post }] : [],
-  )
-  const { post } = posts.find(({ path }) => path === `/${endpoint}`) ?? posts[0] ?? {}
-  const input = ['requestBody', 'content', 'application/json', 'schema'].reduce<unknown>(
-    (at, step) => (isObject(at) ? at[step] : undefined),
-    post,
-  )
-  const named = (end: string) => Object.entries(schemas).find(([name]) => name.endsWith(end))?.[1]
-  return { input: input ?? named('Input'), output: named('Output') }
+const schemasIn = ({ components }: Json): Json =>
+  isObject(components) && isObject(components.schemas) ? components.schemas : {}
+
+/** The schema of the endpoint's own request, else one that is named so. */
+function falInput(root: Json, endpoint: string): unknown {
+  const own = [
+    'paths',
+    `/${endpoint}`,
+    'post',
+    'requestBody',
+    'content',
+    'application/json',
+    'schema',
+  ].reduce<unknown>((at, step) => (isObject(at) ? at[step] : undefined), root)
+  return own ?? Object.entries(schemasIn(root)).find(([name]) => name.endsWith('Input'))?.[1]
 }
 
-const VIDEO = /\.(mp4|webm|mov|m4v)(\?|$)/i
-const IMAGE = /\.(png|jpe?g|webp|gif|avif)(\?|$)/i
-
-/** Returns what a model creates; undefined if that cannot be read from its schema, and `other` for sound, text and so on. */
-export function kindOf({ category, output, example }: Published): Kind | 'other' | undefined {
-  if (category !== undefined) return kindOfCategory(category)
-  const shown = example === undefined || example === null ? '' : writeJson(example).replaceAll('"', ' ')
-  const urls = shown.split(/[\s,\]}]+/)
-  if (urls.some((url) => VIDEO.test(url))) return 'video'
-  if (urls.some((url) => IMAGE.test(url))) return 'image'
-  if (urls.some((url) => /\.(wav|mp3|flac|ogg|glb|zip|safetensors)(\?|$)/i.test(url))) return 'other'
-  const names = isObject(output) && isObject(output.properties) ? Object.keys(output.properties) : []
-  if (names.some((name) => /^videos?$/.test(name))) return 'video'
-  if (names.some((name) => /^images?$/.test(name))) return 'image'
-  // Without the URL of a file, it is text or numbers.
-  return /"uri"|"\$ref"/.test(writeJson(output ?? { $ref: '' })) ? undefined : 'other'
+const FILES: Readonly<Record<Kind, RegExp>> = {
+  video: /\.(mp4|webm|mov|m4v)\b/i,
+  image: /\.(png|jpe?g|webp|gif|avif)\b/i,
 }
 
-function kindOfCategory(category: string): Kind | 'other' {
-  const [, target] = /-to-(\w+)$/.exec(category) ?? []
-  return target === 'image' || target === 'video' ? target : 'other'
+/** Returns what a model creates, by its category or by the files of its example. Undefined for anything else. */
+export function kindOf({ category, example }: Published): Kind | undefined {
+  if (category !== undefined) return KINDS.find((kind) => category.endsWith(`-to-${kind}`))
+  const shown = writeJson(example ?? null)
+  return KINDS.find((kind) => FILES[kind].test(shown))
 }
 
 /** Asks the provider for the schema. Throws `usage` for a model that it does not have. */
 export async function fetchPublished(ctx: Context, address: ModelAddress): Promise<Published> {
   const { provider, model, version } = address
-  const { title, api, keyVariable } = PROVIDERS[provider] as Provider
-  if (provider === 'replicate' && keyOf(ctx.env, PROVIDERS.replicate as Provider) === undefined)
-    throw new RushesError(
-      'no_api_key',
-      `Replicate publishes schemas only to its users, and ${keyVariable} is not set.`,
-      {
-        hint:
-          `Set ${keyVariable} to your API token. Or save the schema of the model in a file, and use ` +
-          `\`rushes models import ${addressText(address)} --from schema.json\`.`,
-      },
-    )
+  const { title, api } = PROVIDERS[provider] as Provider
   const urls = {
     fal: [
       `https://fal.ai/api/openapi/queue/openapi.json?endpoint_id=${encodeURIComponent(model)}`,
@@ -200,9 +164,7 @@ export async function fetchPublished(ctx: Context, address: ModelAddress): Promi
   }
   for (const url of urls[provider]) {
     const published = readPublished(await getJson(ctx, new URL(url)), address)
-    if (published === undefined) continue
-    if (!url.endsWith('/images/models')) return published
-    return { ...published, cost: imageCost(await getJson(ctx, new URL(`${url}/${model}/endpoints`))) }
+    if (published !== undefined) return published
   }
   throw usageError(
     `${title} has no schema of ${model}${version === undefined ? '' : ` in version ${version}`}. Is the name complete?`,

@@ -1,4 +1,4 @@
-/** Answers of the tools: a few lines for the agent, the same as JSON, links to files, and small pictures. */
+/** Answers of the tools: the objects of `--json` as text and as data, links to files, and small pictures. */
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -7,10 +7,11 @@ import type { RushesError } from '../../errors.js'
 import { isObject } from '../../protocol/parse.js'
 import { amountOf } from '../../protocol/price.js'
 import { printable, printableJson, withoutControls } from '../../protocol/text.js'
-import { formatBytes } from '../../protocol/units.js'
+import type { Run } from '../../runs/run.js'
 import type { CostLimit } from '../models/cost-limit.js'
 import { type ErrorJson, errorJson } from '../terminal/output.js'
-import { type Job, MAX_WAIT_MS } from './session.js'
+import { runJson } from '../terminal/run-json.js'
+import type { Job } from './session.js'
 
 /** A file that a call has written or found. */
 export interface ResultFile {
@@ -21,8 +22,8 @@ export interface ResultFile {
 }
 
 export interface Answer {
-  /** Default: the structured answer as JSON. */
-  readonly lines?: readonly string[]
+  /** What the agent should do next, one sentence a line. */
+  readonly next?: readonly string[]
   readonly structured?: Readonly<Record<string, unknown>>
   readonly warnings?: readonly string[]
   readonly errors?: readonly RushesError[]
@@ -36,13 +37,13 @@ const MAX_PICTURES_BYTES = 1_000_000
 const PICTURES: readonly string[] = ['image/png', 'image/jpeg', 'image/webp', 'image/gif']
 
 export async function resultOf(answer: Answer): Promise<CallToolResult> {
-  const { structured, warnings = [], errors = [], files = [], showsPictures = false } = answer
-  const { lines = structured === undefined ? [] : [printableJson(structured)] } = answer
-  const shown = errors.slice(0, MAX_ERRORS).map(errorInTools)
-  const [error] = shown
+  const { next = [], structured, warnings = [], files = [], showsPictures = false } = answer
+  const errors = (answer.errors ?? []).slice(0, MAX_ERRORS).map(errorInTools)
+  const [error] = errors
   const text = [
-    ...shown.map((each) => JSON.stringify({ error: each })),
-    ...lines,
+    ...errors.map((each) => JSON.stringify({ error: each })),
+    ...next,
+    ...(structured === undefined ? [] : [printableJson(structured)]),
     ...warnings.map((warning) => `warning: ${warning}`),
   ].join('\n')
   return {
@@ -57,10 +58,7 @@ export async function resultOf(answer: Answer): Promise<CallToolResult> {
       })),
       ...(showsPictures ? await picturesOf(files) : []),
     ],
-    structuredContent: {
-      ...withoutControlsIn({ ...structured, warnings }),
-      ...(error !== undefined && { error }),
-    },
+    structuredContent: plainJson({ ...structured, warnings, ...(error !== undefined && { error }) }),
     isError: error !== undefined,
   }
 }
@@ -82,24 +80,19 @@ async function picturesOf(files: readonly ResultFile[]): Promise<CallToolResult[
 const HINTS: Readonly<Record<string, string>> = {
   wait_timeout: 'Call wait_run with its id, or the same call again. Nothing is paid twice.',
   download_failed: 'Call wait_run with its id. Do not create it again.',
-  run_not_found: 'Check the id with list_runs.',
 }
 
 const errorInTools = (error: RushesError): ErrorJson =>
   errorJson(error.with({ message: printable(error.message), hint: HINTS[error.code] ?? error.hint }))
 
 /** Text from a service could control the user's terminal. The messages of the SDK cannot have long integers. */
-function withoutControlsIn(value: object): Record<string, unknown> {
-  const entries = Object.entries(value).map(([key, each]) => [key, plainValue(each)])
-  return Object.fromEntries(entries)
-}
-
-function plainValue(value: unknown): unknown {
-  if (typeof value === 'string') return withoutControls(value)
-  if (typeof value === 'bigint') return String(value)
-  if (Array.isArray(value)) return value.map(plainValue)
-  return isObject(value) ? withoutControlsIn(value) : value
-}
+const plainJson = (value: object): Record<string, unknown> =>
+  JSON.parse(
+    JSON.stringify(value, (_, each: unknown) => {
+      if (typeof each === 'bigint') return String(each)
+      return typeof each === 'string' ? withoutControls(each) : each
+    }),
+  )
 
 /** What the session may still create. */
 export const leftJson = ({ left: { runs, millionths } }: CostLimit) => ({
@@ -107,82 +100,70 @@ export const leftJson = ({ left: { runs, millionths } }: CostLimit) => ({
   estimate_left_in_session: millionths === undefined ? null : amountOf(millionths),
 })
 
-interface RunResult {
-  readonly id: string | null
-  readonly state: 'running' | 'downloading' | 'succeeded' | 'failed' | 'unknown'
-  readonly status: string | null
-  readonly kind: string | null
-  readonly model: string | null
-  readonly urls: readonly string[]
-  readonly files: readonly ResultFile[]
-  /** While the outputs are downloading. */
-  readonly downloaded_bytes: number | null
-  readonly total_bytes: number | null
-  readonly request_id: string | null
-  readonly error: ErrorJson | null
-}
+export type Json = Readonly<Record<string, unknown>>
 
-/** The run of a job, which may continue without the call, and its error. */
-function runOf(job: Job, requestId: string | undefined) {
-  const line = job.objects.find(isObject) ?? {}
-  const word = (value: unknown) => (typeof value === 'string' ? value : null)
-  const { state } = job
-  const id = job.ids[0] ?? word(line.id)
-  // A run that continues is an answer.
-  const error = job.errors.find(({ code }) => code !== 'wait_timeout' && code !== 'interrupted')
-  const isDownloading = state?.phase === 'succeeded' && !job.isDone && job.options.delivery !== undefined
-  const phase = isDownloading ? 'downloading' : (state?.phase ?? 'running')
-  const transfer = isDownloading ? job.transfer : undefined
-  const run: RunResult = {
-    id,
-    state: id === null || error?.code === 'run_not_found' ? 'unknown' : phase,
-    status: state?.status ?? word(line.status),
-    kind: word(line.kind),
-    model: word(line.model),
-    urls: phase === 'succeeded' ? (state?.urls ?? []) : [],
-    files: Array.isArray(line.files) ? line.files.map(({ url: _, ...file }) => file) : [],
-    downloaded_bytes: transfer?.receivedBytes ?? null,
-    total_bytes: transfer?.totalBytes ?? null,
-    request_id: requestId ?? null,
-    error: error === undefined ? null : errorInTools(error),
-  }
-  return { run, error }
-}
-
-function lineOf({ id, state, status, urls, files, ...run }: RunResult): string {
-  if (id === null)
-    return (
-      'The service has not answered the create yet. Call the same tool again with the same arguments and ' +
-      `request_id "${run.request_id}" to get the run id; nothing is paid twice.`
-    )
-  if (state === 'downloading') {
-    const total = run.total_bytes === null ? '' : ` of ${formatBytes(run.total_bytes)}`
-    const amount = `${formatBytes(run.downloaded_bytes ?? 0)}${total}`
-    return `${id} succeeded, and its output is still downloading, ${amount}; call wait_run again.`
-  }
-  if (state === 'running')
-    return (
-      `${id} is still running (${status ?? 'no status yet'}). Call wait_run with {"ids":["${id}"]} to wait up to ` +
-      `${MAX_WAIT_MS / 1_000} s more. Waiting is free. Do not create it again.`
-    )
-  const saved = files.map(
-    ({ path, bytes, content_type }) => `${path} (${content_type}, ${formatBytes(bytes)})`,
-  )
-  const end = state === 'failed' && status !== null && status !== state ? `${state} (${status})` : state
-  const outputs = (saved.length > 0 ? saved : urls).join(', ')
-  return outputs === '' ? `${id} ${end}` : `${id} ${end}: ${outputs}`
+/** Answers with the objects that a command has printed. Without any, with its errors alone. */
+export function answerWith(
+  { objects, errors, warnings }: Job,
+  of: (objects: readonly Json[]) => Json,
+): Answer {
+  const isPrinted = objects.length > 0 || errors.length === 0
+  return { errors, warnings, ...(isPrinted && { structured: of(objects.filter(isObject)) }) }
 }
 
 /** Answers with the runs of jobs. `more`: values of the call. */
-export function runsAnswer(jobs: readonly Job[], requestId?: string, more: object = {}): Answer {
-  const results = jobs.map((job) => runOf(job, requestId))
-  const runs = results.map(({ run }) => run)
+export function runsAnswer(jobs: readonly Job[], more: object = {}): Answer {
+  const found = jobs.map((job) => ({ job, runs: runsOf(job) }))
+  const runs = found.flatMap((each) => each.runs)
   return {
-    lines: runs.flatMap((run) => (run.error === null ? [lineOf(run)] : [])),
+    next: found.flatMap(nextStep),
     structured: { runs, ...more },
     warnings: jobs.flatMap(({ warnings }) => warnings),
-    errors: results.flatMap(({ error }) => error ?? []),
-    files: runs.flatMap(({ files }) => files),
+    errors: jobs.flatMap(({ errors }) => errors),
+    files: runs.flatMap(({ files }) => files as readonly ResultFile[]),
     showsPictures: true,
   }
+}
+
+/** The runs that the command has printed, else the one that it follows. Without the object of the service, which repeats the input. */
+function runsOf({ objects, run }: Job): readonly Json[] {
+  const printed = objects.filter(isObject)
+  const runs = printed.length === 0 && run !== undefined ? [unfinishedJson(run)] : printed
+  return runs.map((each) => ({ ...each, service: null }))
+}
+
+function unfinishedJson({ id, known, state, finishedAt, elapsedMs }: Run): object {
+  const { kind, model, createdAt, service } = known ?? {}
+  return runJson({
+    id,
+    kind,
+    model,
+    state,
+    service,
+    files: [],
+    error: undefined,
+    createdAt,
+    finishedAt,
+    elapsedMs,
+  })
+}
+
+function nextStep({ job, runs }: { readonly job: Job; readonly runs: readonly Json[] }): readonly string[] {
+  const [run] = runs
+  if (run === undefined)
+    return job.isDone
+      ? []
+      : [
+          'The service has not answered yet. Call the same tool again with the same arguments, and with the request_id ' +
+            'of this answer; nothing is paid twice.',
+        ]
+  const isSucceeded = run.output !== null
+  if (job.isDone && (isSucceeded || run.error !== null || job.errors.length > 0)) return []
+  const progress = isSucceeded
+    ? 'succeeded, and its outputs are still downloading'
+    : `is still running (${run.status ?? 'no status yet'})`
+  return [
+    `${run.id} ${progress}. Call wait_run with {"ids":["${run.id}"]} to wait up to 45 s more. Waiting is free. ` +
+      'Do not create it again.',
+  ]
 }

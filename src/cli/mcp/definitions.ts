@@ -34,16 +34,13 @@ const READS: Hints = { readOnlyHint: true, destructiveHint: false, idempotentHin
 const WRITES: Hints = { readOnlyHint: false, destructiveHint: true, idempotentHint: true }
 const PAYS: Hints = { ...WRITES, idempotentHint: false }
 
-export interface SessionLimits {
+export interface SessionFacts {
   /** Maximum number of runs that this session may create. */
   readonly maxRuns: number
   /** Largest sum of estimates of this session, such as `5 USD`. Undefined: no limit. */
   readonly maxCost?: string | undefined
   /** Whether this process renders the runs, at no cost. */
   readonly isLocal: boolean
-}
-
-export interface SessionFacts extends SessionLimits {
   /** Documents of the configured models. A kind without one has its built-in schema. */
   readonly documents: Readonly<Partial<Record<Kind, ModelDocument>>>
 }
@@ -104,7 +101,7 @@ const BATCH = {
   force: flag('Create runs again even if they are up to date: they are paid again. Default false'),
 }
 
-const limitOf = ({ maxRuns, maxCost }: SessionLimits): string =>
+const limitOf = ({ maxRuns, maxCost }: SessionFacts): string =>
   `${maxRuns} runs${maxCost === undefined ? '' : ` and estimates of ${maxCost} in all`}`
 
 const costOf = (facts: SessionFacts, what: string): string =>
@@ -181,7 +178,7 @@ const RUN_TOOLS = {
     description:
       'Wait up to 45 s for runs that were created earlier, save their outputs and return the paths. Free: their ' +
       'creates are counted already. Call it again for runs that are still running, and to save the outputs of a finished ' +
-      'run to another path. Without output, the output of the create call is used.',
+      'run to another path. Without output, a run that a create call still follows is saved where that call said.',
     inputSchema: object({ ids: IDS, ...DELIVERY }, ['ids']),
     annotations: WRITES,
   },
@@ -241,7 +238,7 @@ const batchTools = (facts: SessionFacts) => ({
 })
 
 /** Returns instructions for the client's system prompt. */
-export const instructionsFor = (facts: SessionLimits): string =>
+export const instructionsFor = (facts: SessionFacts): string =>
   [
     'rushes creates images and videos with asynchronous runs, and saves the results as files.',
     facts.isLocal

@@ -7,13 +7,13 @@ import {
   ListToolsRequestSchema,
   McpError,
 } from '@modelcontextprotocol/sdk/types.js'
-import { Ajv, type ErrorObject } from 'ajv'
+import { Ajv } from 'ajv'
 import { EXIT, usageError } from '../../errors.js'
 import { untilAborted } from '../../host/abort.js'
 import { asRushesError } from '../../host/interrupts.js'
 import { findInexact } from '../../protocol/parameters.js'
 import { amountText } from '../../protocol/price.js'
-import { shortened } from '../../protocol/text.js'
+import { didYouMean, shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { VERSION } from '../process/version.js'
 import { modelsByKind } from '../settings/required-settings.js'
@@ -74,10 +74,8 @@ export async function serveMcp(ctx: Context, options: SessionOptions, commands: 
 async function answerOf(session: McpSession, name: ToolName, call: Call): Promise<Answer> {
   const check = async () => checkArguments(name, toolsFor(await factsOf(session))[name], call.args)
   try {
-    const models = await session.ctx.models().catch(() => undefined)
     // A parameter that the kept list does not have may be one that the service has by now.
-    const isOfModel = name === 'create_image' || name === 'create_video'
-    await (isOfModel && models !== undefined ? models.checked(check) : check())
+    await (name.startsWith('create_') ? (await session.ctx.models()).checked(check) : check())
     return await CALLS[name](session, call)
   } catch (thrown) {
     return { errors: [asRushesError(thrown)] }
@@ -90,43 +88,46 @@ async function answerOf(session: McpSession, name: ToolName, call: Call): Promis
  */
 async function factsOf(session: McpSession): Promise<SessionFacts> {
   const { ctx, options } = session
-  const limit = await session.limit().catch(() => undefined)
-  const models = await ctx.models().catch(() => undefined)
-  const names = await modelsByKind(ctx).catch(() => ({}))
-  const documents = Object.entries(names)
-    .map(([kind, name]) => [kind, models?.find(name)] as const)
-    .filter(([kind, document]) => document?.kind === kind)
-  return {
-    maxRuns: options.maxRuns,
-    maxCost: limit?.maxCost === undefined ? undefined : amountText(limit.maxCost, limit.prices.currency),
-    isLocal:
-      ctx.globals.local && (models?.list().every(({ document }) => document.cost === undefined) ?? true),
-    documents: Object.fromEntries(documents),
+  const { maxRuns } = options
+  const { local } = ctx.globals
+  try {
+    const { maxCost, prices } = await session.limit()
+    const models = await ctx.models()
+    const documents = Object.entries(await modelsByKind(ctx))
+      .map(([kind, name]) => [kind, models.find(name)] as const)
+      .filter(([kind, document]) => document?.kind === kind)
+    return {
+      maxRuns,
+      maxCost: maxCost === undefined ? undefined : amountText(maxCost, prices.currency),
+      isLocal: local && models.list().every(({ document }) => document.cost === undefined),
+      documents: Object.fromEntries(documents),
+    }
+  } catch {
+    return { maxRuns, maxCost: undefined, isLocal: local, documents: {} }
   }
 }
 
-/** Throws `usage` with all problems. */
+/** Throws `usage` with the first problem. */
 export function checkArguments(name: string, { inputSchema }: Tool, args: Call['args']): void {
+  const parameters = Object.keys(inputSchema.properties)
+  const hint = `Parameters of ${name}: ${parameters.join(', ')}.`
+  const unknown = Object.keys(args).find((each) => !parameters.includes(each))
+  if (unknown !== undefined)
+    throw usageError(
+      `${name} has no parameter "${shortened(unknown, 100)}".${didYouMean(unknown, parameters)}`,
+      hint,
+    )
   const inexact = findInexact(args)
   if (inexact !== undefined)
     throw usageError(
-      `${shortened(inexact.join('.'), 100)} is a number whose digits cannot be kept: it is beyond ` +
-        `${Number.MAX_SAFE_INTEGER}. Nothing was sent.`,
+      `${shortened(inexact.join('.'), 100)} is a number whose digits cannot be kept. Nothing was sent.`,
       'Use a smaller number, or a string if the model accepts one.',
     )
   // Not kept: the schemas follow from documents, which change.
-  const isValid = new Ajv({ allErrors: true, strict: false }).compile(inputSchema)
+  const isValid = new Ajv({ strict: false }).compile(inputSchema)
   if (isValid(args)) return
-  const problems = (isValid.errors ?? []).map((error) => problemOf(error, name))
-  throw usageError(
-    problems.join(' '),
-    `Parameters of ${name}: ${Object.keys(inputSchema.properties).join(', ')}.`,
-  )
-}
-
-/** Ajv names the field, but not the unknown parameter or the allowed values. */
-function problemOf({ instancePath, message, params }: ErrorObject, tool: string): string {
-  const { additionalProperty, allowedValues } = params
-  const detail = additionalProperty ?? allowedValues?.join(', ')
-  return `${instancePath.slice(1) || tool} ${message}${detail === undefined ? '' : `: ${detail}`}.`
+  const [{ instancePath = '', message = '', params = {} } = {}] = isValid.errors ?? []
+  // Ajv does not name the allowed values.
+  const allowed = params.allowedValues === undefined ? '' : `: ${params.allowedValues.join(', ')}`
+  throw usageError(`${instancePath.slice(1) || name} ${message}${allowed}.`, hint)
 }

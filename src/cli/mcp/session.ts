@@ -2,26 +2,25 @@
  * The session of `rushes mcp`: what it may create, and the commands that its tools run. A command continues when its call
  * has returned, so that no answer and no output is lost.
  */
-import { Readable, Writable } from 'node:stream'
-import { RushesError } from '../../errors.js'
+import { Readable } from 'node:stream'
+import { RushesError, usageError } from '../../errors.js'
 import { onAbort, raceAbort, withTimeout } from '../../host/abort.js'
 import { asRushesError, createInterrupts, type SignalName } from '../../host/interrupts.js'
-import type { RunEstimate } from '../../journal/index.js'
-import type { RunState } from '../../protocol/run-state.js'
-import type { BatchEvent } from '../../runs/batch.js'
+import { shortened } from '../../protocol/text.js'
+import type { Run } from '../../runs/run.js'
 import type { RunEvent } from '../../runs/schedule.js'
 import type { BatchFlags } from '../batch/options.js'
 import type { Context } from '../context/context.js'
+import type { CreateFlags } from '../flags/run-options.js'
 import { type CostLimit, openCostLimit } from '../models/cost-limit.js'
 import type { Observer } from '../runs/carry-out.js'
-import { resumeCommand } from '../runs/resume.js'
+import type { RequestOptions } from '../runs/request.js'
 import type { FilterOptions } from '../runs/run-selection.js'
 import { GRACE_NOTE } from '../terminal/format.js'
 import type { Output } from '../terminal/output.js'
-import type { TransferProgress } from '../terminal/spinner.js'
 
 /** Maximum duration of a call. Clients time out after 60 s. */
-export const MAX_WAIT_MS = 45_000
+const MAX_WAIT_MS = 45_000
 
 export interface SessionOptions {
   /** Absolute path of the server's folder. */
@@ -34,11 +33,23 @@ export interface SessionOptions {
 
 /** The commands that tools run. */
 export interface Commands {
+  run(ctx: Context, command: RunCommand): Promise<number>
   batch(ctx: Context, request: BatchRun): Promise<number>
-  cancel(ctx: Context, id: string, onState: (state: RunState) => void): Promise<number>
+  cancel(ctx: Context, options: { readonly ids: readonly string[] }): Promise<number>
   list(ctx: Context, options: FilterOptions): Promise<number>
-  models(ctx: Context, name: string | undefined): Promise<number>
-  show(ctx: Context, name: string): Promise<number>
+  models(
+    ctx: Context,
+    options: { readonly name: string | undefined; readonly refresh: boolean },
+  ): Promise<number>
+  show(ctx: Context, options: { readonly name: string }): Promise<number>
+}
+
+export interface RunCommand {
+  readonly request: RequestOptions
+  readonly flags: CreateFlags
+  readonly requestId: string
+  readonly limit: CostLimit
+  readonly observer?: Observer
 }
 
 interface BatchRun {
@@ -46,7 +57,6 @@ interface BatchRun {
   readonly flags: BatchFlags
   readonly onMedia: (path: string, parameter: string) => void
   readonly limit: CostLimit
-  readonly observer: Observer
 }
 
 export interface Call {
@@ -58,27 +68,14 @@ export interface Call {
   readonly signal: AbortSignal
 }
 
-/** Where the outputs of a run are saved. */
-export interface Delivery {
-  readonly output: string
-  readonly overwrite: boolean
-}
+type Work = (job: Job) => Promise<unknown>
 
-interface JobOptions {
-  /** What the job does, for example `create hero-v1`. */
-  readonly key?: string
-  /** With what arguments. Another call with the same key and the same ones joins the job. */
-  readonly asked?: string
-  /** The existing run, if any. */
-  readonly id?: string
-  readonly delivery?: Delivery
-  /** Ends before this job begins. */
-  readonly after?: Job | undefined
-}
-
-/** A command that runs for a tool, with what it has printed. It observes the runs of the command. */
+/** A command that runs for a tool, with what it has printed. */
 export class Job implements Observer {
-  readonly options: JobOptions
+  /** What it is for, for example `request_id "hero"`. */
+  readonly key: string | undefined
+  /** The arguments of its call. Another call with the same key and the same arguments joins the job. */
+  readonly asked: string
   readonly ctx: Context
   /** A session repeats creates by request id, so a create without an intent could be paid twice. */
   readonly policy = 'required'
@@ -86,113 +83,72 @@ export class Job implements Observer {
   readonly objects: unknown[] = []
   readonly errors: RushesError[] = []
   readonly warnings: string[] = []
-  /** Runs that it has created, or that it follows. */
-  readonly ids: string[] = []
-  /** The last status of its run, and the last progress of its download. */
-  state: RunState | undefined
-  transfer: TransferProgress | undefined
-  /** Of its create, or of the run that was found. Undefined without a price. */
-  estimate: RunEstimate | undefined
+  /** The run that it creates or follows, once that exists. */
+  run: Run | undefined
   isDone = false
-  /** It was interrupted: it ends soon, and no call joins it. */
-  isStopped = false
-  /** Number of calls that wait for it. */
-  waiters = 0
   /** Resolves when its run is known, or when the job is done. */
   readonly known: Promise<void>
   /** Never rejects. */
   readonly done: Promise<void>
-  readonly #session: McpSession
+  readonly #base: Context
   readonly #interrupts = createInterrupts()
-  readonly #stopCreates = new AbortController()
   #setKnown = () => {}
 
-  constructor(session: McpSession, options: JobOptions, work: (job: Job) => Promise<unknown>) {
-    this.#session = session
-    this.options = options
+  constructor(base: Context, key: string | undefined, asked: string, work: Work) {
+    this.#base = base
+    this.key = key
+    this.asked = asked
     this.ctx = {
-      ...session.ctx,
-      out: this.#outputLike(session.ctx.out),
+      ...base,
+      out: this.#outputLike(base.out),
       interrupts: this.#interrupts,
       stdin: () => Readable.from([]),
-      stdout: new Writable({ write: (_chunk, _encoding, done) => done() }),
     }
     this.known = new Promise((resolve) => {
       this.#setKnown = resolve
     })
-    if (options.id !== undefined) this.addRun(options.id)
-    this.done = this.#run(work)
+    this.done = this.#carryOut(work)
   }
 
-  async #run(work: (job: Job) => Promise<unknown>): Promise<void> {
-    await this.options.after?.done
+  async #carryOut(work: Work): Promise<void> {
     await work(this).catch((thrown: unknown) => this.errors.unshift(asRushesError(thrown)))
     this.isDone = true
     this.#setKnown()
   }
 
-  /** Collects what the command prints, in the form of `--json`. */
-  #outputLike({ debug, style, mode }: Output): Output {
+  /** Collects what the command prints: standard output has only messages of the protocol. */
+  #outputLike(out: Output): Output {
     const add = (value: unknown) => void this.objects.push(value)
     return {
-      mode: { json: true, quiet: true, debug: mode.debug },
+      ...out,
+      mode: { ...out.mode, json: true, quiet: true },
       stdoutIsTerminal: false,
-      columns: undefined,
-      style,
       line: add,
       json: add,
-      note: debug,
-      debug,
-      picture() {},
+      note: out.debug,
       warn: (text) => void this.warnings.push(text),
       error: (error) => void this.errors.push(error),
-      setAside() {},
     }
   }
 
-  addRun(id: string): void {
-    this.ids.push(id)
-    this.#setKnown()
+  see(event: RunEvent): void {
+    if (event.is === 'unanswered') this.#base.out.note(GRACE_NOTE)
+    else if (event.run.known !== undefined) {
+      this.run = event.run
+      this.#setKnown()
+    }
   }
 
-  get noCreates(): AbortSignal {
-    return this.#stopCreates.signal
-  }
-
-  see(event: RunEvent | BatchEvent): void {
-    const { ctx, open, deliveries } = this.#session
-    if (event.is === 'unanswered') ctx.out.note(GRACE_NOTE)
-    if (event.is === 'status') this.onState(event.state)
-    if (event.is !== 'created') return
-    const { id } = event.run
-    this.addRun(id)
-    open.add(id)
-    if (this.options.delivery !== undefined) deliveries.set(id, this.options.delivery)
-  }
-
-  readonly onState = (state: RunState): void => {
-    this.state = state
-    if (state.phase !== 'running') this.#session.open.delete(state.id)
-  }
-
-  onTransfer(_id: string, transfer: TransferProgress): void {
-    this.transfer = transfer
-  }
-
-  stop(by: SignalName): void {
-    this.isStopped = true
+  /** Ends it soon, and prints how to resume the run that continues. A create without an answer has 10 s, once. */
+  async stop(by: SignalName): Promise<void> {
+    const { isStopped } = this
     this.#interrupts.interrupt(by)
+    await this.done
+    if (!isStopped) for (const error of this.errors) this.#base.out.error(error)
   }
 
-  /** After its call was cancelled. A create of one run is answered first, and another call may join until then. */
-  async leave(): Promise<void> {
-    if (this.isDone || this.waiters > 0) return
-    if (this.options.key === undefined) this.stop('SIGTERM')
-    else this.#stopCreates.abort()
-    await this.known
-    if (this.ids.length > 0 && !this.isDone)
-      this.#session.ctx.out.note(`The call was canceled. Still running: ${this.ids.join(', ')}.`)
-    if (!this.isDone && !this.isStopped && this.waiters === 0) this.stop('SIGTERM')
+  get isStopped(): boolean {
+    return this.#interrupts.first.aborted
   }
 }
 
@@ -201,14 +157,8 @@ export class McpSession {
   readonly ctx: Context
   readonly options: SessionOptions
   readonly commands: Commands
-  /** Unfinished jobs. */
+  /** Jobs whose result no call has received. A batch that is started again would pay again for rows that failed. */
   readonly jobs = new Set<Job>()
-  /** Batches by manifest, until a call has received their result. Another batch would pay again for rows that failed. */
-  readonly batches = new Map<string, Job>()
-  /** Where the outputs of a run go, as the call that created it said. */
-  readonly deliveries = new Map<string, Delivery>()
-  /** Runs that this session created and that have not ended. */
-  readonly open = new Set<string>()
   #limit: Promise<CostLimit> | undefined
 
   constructor(base: Context, options: SessionOptions, commands: Commands) {
@@ -224,75 +174,68 @@ export class McpSession {
     return this.#limit
   }
 
-  start(options: JobOptions, work: (job: Job) => Promise<unknown>): Job {
-    const job = new Job(this, options, work)
+  #start(key: string | undefined, asked: string, work: Work): Job {
+    const job = new Job(this.ctx, key, asked, work)
     this.jobs.add(job)
-    job.done.then(() => this.jobs.delete(job))
     return job
   }
 
-  /** Waits until the jobs have ended, or until 45 s have passed since the call. Returns whether they have ended. */
-  async wait(jobs: readonly Job[], call: Call, until: 'known' | 'done' = 'done'): Promise<boolean> {
+  /** Returns the job of an earlier call with this key, or starts one. Throws `usage` if the earlier call asked for something else. */
+  join(key: string, asked: string, work: Work): Job {
+    const earlier = [...this.jobs].findLast((job) => job.key === key)
+    if (earlier === undefined) return this.#start(key, asked, work)
+    if (!earlier.isStopped && earlier.asked === asked) return earlier
+    if (!earlier.isStopped && !earlier.isDone) throw otherArguments(key)
+    this.jobs.delete(earlier)
+    return this.#start(key, asked, async (job) => {
+      await earlier.done
+      await work(job)
+    })
+  }
+
+  /** Waits until the jobs have ended, or until 45 s have passed since the call. */
+  async wait(
+    jobs: readonly Job[],
+    { signal, sinceMs }: Call,
+    until: 'known' | 'done' = 'done',
+  ): Promise<void> {
     const { clock } = this.ctx
-    const { signal, sinceMs } = call
-    for (const job of jobs) job.waiters++
     const all = Promise.all(jobs.map((job) => job[until]))
-    const limit = {
-      timeoutMs: sinceMs + MAX_WAIT_MS - clock.monotonic(),
-      reason: () => new Error('late'),
-      clock,
-      signal,
-    }
-    const isDone = await withTimeout((limited) => raceAbort(all, limited), limit).then(
-      () => true,
-      () => false,
+    const timeoutMs = sinceMs + MAX_WAIT_MS - clock.monotonic()
+    const limit = { timeoutMs, reason: () => new Error('late'), clock, signal }
+    await withTimeout((limited) => raceAbort(all, limited), limit).catch(() => {})
+    for (const job of jobs)
+      if (signal.aborted) void job.stop('SIGTERM')
+      else if (job.isDone) this.jobs.delete(job)
+  }
+
+  /** Runs a command that does not continue without its call. */
+  async finish(call: Call, work: Work): Promise<Job> {
+    const job = this.#start(undefined, '', work)
+    await this.wait([job], call)
+    if (job.isDone) return job
+    void job.stop('SIGTERM')
+    const args = shortened(JSON.stringify(call.args), 200)
+    job.errors.unshift(
+      new RushesError('network', `No response within 45 s to ${args}.`, { hint: 'Call this tool again.' }),
     )
-    for (const job of jobs) {
-      job.waiters--
-      if (signal.aborted) job.leave()
-    }
-    return isDone
+    return job
   }
 
-  /** Waits for jobs that do not continue without their call. */
-  async finish(jobs: readonly Job[], call: Call): Promise<void> {
-    if (await this.wait(jobs, call)) return
-    for (const job of jobs.filter(({ isDone }) => !isDone)) {
-      const [runId] = job.ids
-      const hint = 'A run may still be running. Call this tool again.'
-      job.errors.unshift(new RushesError('network', 'No response within 45 s.', { runId, hint }))
-      job.stop('SIGTERM')
-    }
-  }
-
-  /** Interrupts all jobs, waits for responses to creates, and names the runs that continue. */
+  /** Interrupts all jobs, and waits for responses to creates. */
   async close(by: SignalName): Promise<void> {
-    const { out, interrupts } = this.ctx
-    const left = [...this.jobs]
-    const stop = () => {
-      for (const job of left) job.stop(by)
-    }
-    stop()
+    const left = [...this.jobs].filter(({ isDone }) => !isDone)
+    const stop = () => Promise.all(left.map((job) => job.stop(by)))
     // Most clients send SIGTERM after they have closed standard input: only the next signal does not wait.
-    const forget = onAbort(interrupts.second, stop)
-    // Before it waits: a client may kill the server.
-    await this.#warnOfOpenRuns()
-    await Promise.all(left.map(({ done }) => done))
+    const forget = onAbort(this.ctx.interrupts.second, stop)
+    await stop()
     forget()
-    // The error of a signal says which creates have no outcome. Runs that continue are named together.
-    const isNamed = ({ code, runId, message }: RushesError) =>
-      code === 'interrupted' && (runId !== undefined || message === 'Interrupted.')
-    for (const error of left.flatMap(({ errors }) => errors)) if (!isNamed(error)) out.error(error)
-    await this.#warnOfOpenRuns()
-  }
-
-  async #warnOfOpenRuns(): Promise<void> {
-    const ids = [...this.open]
-    if (ids.length === 0) return
-    this.open.clear()
-    const { globals, out } = this.ctx
-    if (globals.local) (await this.ctx.openJournal()).queued(await this.ctx.address(), ids)
-    const resume = resumeCommand(globals, 'wait', ids, ['-d'])
-    out.warn(`${ids.join(', ')} ${ids.length === 1 ? 'is' : 'are'} not finished. Resume with \`${resume}\`.`)
   }
 }
+
+/** `key`: `request_id "hero"`, for example. */
+export const otherArguments = (key: string): RushesError =>
+  usageError(
+    `The ${key} was used in a call with other arguments. Nothing was sent.`,
+    'Repeat that call unchanged to get its result. Another run needs another request_id.',
+  )

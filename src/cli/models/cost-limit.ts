@@ -2,7 +2,7 @@
  * What a command, or a session of `rushes mcp`, may create: the limits of its estimates, `--max-cost` and
  * `maxCostPerDay`, and the number of runs of a session.
  */
-import { usageError } from '../../errors.js'
+import { type RushesError, usageError } from '../../errors.js'
 import type { DayLimit, Journal } from '../../journal/index.js'
 import { amountText, parseAmount } from '../../protocol/price.js'
 import { printable } from '../../protocol/text.js'
@@ -79,12 +79,12 @@ export class CostLimit {
    */
   async check(estimate: () => CostEstimate): Promise<CostEstimate> {
     const before = estimate()
-    this.checkRuns(before.runs)
+    this.#checkRuns(before.runs)
     const { maxCost, perDay } = this
     if (before.runs === 0 || (maxCost === undefined && perDay === undefined)) return before
     const outcome = await this.#models.ask()
-    if (outcome.kind === 'failed') this.#refuseOldPrices()
     const sum = estimate()
+    if (outcome.kind === 'failed') this.#refuseUnread(sum, outcome.error)
     this.#refuseUnpriced(sum)
     this.#checkMaxCost(sum)
     if (perDay !== undefined) (await this.#ctx.journal()).checkDay(perDay, sum.millionths)
@@ -95,7 +95,7 @@ export class CostLimit {
   async reserve(estimate: () => CostEstimate): Promise<CostEstimate> {
     const sum = await this.check(estimate)
     // Another call of the session may have reserved since.
-    this.checkRuns(sum.runs)
+    this.#checkRuns(sum.runs)
     this.#checkMaxCost(sum)
     this.#runs += sum.runs
     this.#millionths += sum.millionths
@@ -109,7 +109,7 @@ export class CostLimit {
   }
 
   /** Throws `usage` if the session may not create so many runs more. */
-  checkRuns(runs: number): void {
+  #checkRuns(runs: number): void {
     const { maxRuns } = this
     if (maxRuns === undefined || this.#runs + runs <= maxRuns) return
     throw usageError(
@@ -118,14 +118,16 @@ export class CostLimit {
     )
   }
 
-  #refuseOldPrices(): void {
+  /** Kept prices count for a day. */
+  #refuseUnread({ withoutPrice }: CostEstimate, { message }: RushesError): void {
     const { listedAtMs } = this.#models
     // The age is absolute, because the clock may go back.
-    if (listedAtMs === undefined || Math.abs(this.#ctx.clock.now() - listedAtMs) < DAY_MS) return
+    const isOld = listedAtMs !== undefined && Math.abs(this.#ctx.clock.now() - listedAtMs) >= DAY_MS
+    if (!isOld && (withoutPrice === 0 || listedAtMs !== undefined)) return
     throw usageError(
-      'The prices of the service are more than a day old and could not be read now, so the limit cannot be checked. ' +
-        'Nothing was sent.',
-      'Run `rushes models --refresh` to see why, or remove the limit.',
+      `The prices in the service's list of models could not be read, so the limit cannot be checked: ${message} Nothing was sent.`,
+      'Run the command again. If that changes nothing, see why with `rushes models --refresh`, set a price (see ' +
+        '`rushes config set --help`), or remove the limit.',
     )
   }
 

@@ -13,8 +13,7 @@ import {
   type Price,
 } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
-import { dearestInput, type EstimateSum, millionthsOf, sumOf } from '../../protocol/price.js'
-import { readPrice } from '../../protocol/read-price.js'
+import { dearestInput, type EstimateSum, millionthsOf, readPrice, sumOf } from '../../protocol/price.js'
 import { printable, shortened } from '../../protocol/text.js'
 import type { ConfigFile } from '../settings/config-file.js'
 import type { Settings } from '../settings/settings.js'

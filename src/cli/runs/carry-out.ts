@@ -1,27 +1,22 @@
 /** Carries out the runs of `run`, `wait` and `download`: the engine yields, the view and the printer show. */
 import { Namer } from '../../download/file-names.js'
 import type { Journal, Policy } from '../../journal/index.js'
-import type { BatchEvent } from '../../runs/batch.js'
 import { deliver, deliveryError } from '../../runs/deliver.js'
 import type { Begin, Delivery as Delivered, Row, Run, RunsSession } from '../../runs/run.js'
 import { carryOut, type RunEvent, stopsCreating } from '../../runs/schedule.js'
 import type { Connection, Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
-import type { TransferProgress } from '../terminal/spinner.js'
 import { InOrder, type PrinterOptions, printRun, RunPrinter } from './print-run.js'
 import { resumeCommand } from './resume.js'
 import { RunsView } from './runs-view.js'
 import { writeSidecars } from './sidecar.js'
 
-/** What a session of `rushes mcp` adds to a command that it runs. It renders local runs after the command too. */
+/** What a session of `rushes mcp` adds to a command that it runs. */
 export interface Observer {
   /** Whether a create may be sent whose intent cannot be written. */
   readonly policy: Policy
-  /** Aborted: no further create is sent. */
-  readonly noCreates: AbortSignal
   /** Called with each event, before it is printed. */
-  see(event: RunEvent | BatchEvent): void
-  onTransfer(id: string, progress: TransferProgress): void
+  see(event: RunEvent): void
 }
 
 /** What every command of this process tells the engine. */
@@ -63,7 +58,6 @@ export async function carryOutRuns(
     timeoutMs: delivery.patience === 'once' ? undefined : delivery.patience,
     isOnce: delivery.patience === 'once',
     isFollowed,
-    noCreates: observer?.noCreates,
     stopsCreates: (error) => stopsCreating(error) || error.code === 'interrupted',
   }
   const view = await RunsView.open(ctx, begins.length)
@@ -87,7 +81,7 @@ export async function carryOutRuns(
     view.see(event)
     await printer.see(event)
   }
-  view.end(session, observer === undefined)
+  view.end(session)
   return { code: printer.end(), sent: printer.sent }
 }
 
@@ -113,7 +107,7 @@ class Downloads {
 
   static async open(
     ctx: Context,
-    { connection, delivery, observer }: CarryOutOptions,
+    { connection, delivery }: CarryOutOptions,
     session: RunsSession,
     { progress }: RunsView,
   ): Promise<Downloads> {
@@ -134,10 +128,7 @@ class Downloads {
         mayReplace: () => overwrite,
         namesFor: async (urls, from) =>
           namer.name(urls.slice(from).map(() => ({ runId: id, kind: known.kind }))),
-        onProgress(transfer) {
-          progress.transfer(id, transfer)
-          observer?.onTransfer(id, transfer)
-        },
+        onProgress: (transfer) => progress.transfer(id, transfer),
       })
       const { files, warnings } = delivered
       if (!sidecar || session.interrupts.first.aborted) return delivered

@@ -12,7 +12,7 @@ import type { CostLimit } from '../models/cost-limit.js'
 import { carryOutRuns, type Observer } from './carry-out.js'
 import { withRunOutputs } from './references.js'
 
-interface CreateRunsOptions {
+export interface CreateRunsOptions {
   readonly connection: Connection
   readonly delivery: Delivery
   readonly count: number
@@ -26,7 +26,7 @@ interface CreateRunsOptions {
   readonly wait: boolean
   readonly labels: readonly string[]
   /** Name of the create, for a session that repeats it. */
-  readonly requestId?: string
+  readonly requestId?: string | undefined
   readonly observer?: Observer | undefined
   /** Checked here, directly before the creates. */
   readonly limit: CostLimit

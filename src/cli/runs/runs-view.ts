@@ -76,10 +76,10 @@ export class RunsView {
     this.#failures = 0
   }
 
-  /** `isLast`: this process renders no local runs after the command. */
-  end({ journal, address }: Pick<RunsSession, 'journal' | 'address'>, isLast: boolean): void {
+  /** A local run that the command has left is rendered when somebody waits for it. */
+  end({ journal, address }: Pick<RunsSession, 'journal' | 'address'>): void {
     this.progress.end()
-    if (this.#ctx.globals.local && isLast && this.#left.length > 0) journal?.queued(address, this.#left)
+    if (this.#ctx.globals.local && this.#left.length > 0) journal?.queued(address, this.#left)
   }
 }
 

@@ -41,11 +41,10 @@ export function formFor(
   screen: Screen,
 ): Omit<PictureRequest, 'path' | 'isVideo'> {
   const protocol = protocolOf(env, setting)
-  const isTrueColour = /truecolor|24bit/.test(env.COLORTERM ?? '')
   // Some containers report a width of 0.
   const columns = screen.columns || 80
   const rows = Math.max(1, Math.floor((screen.rows || 24) / 2))
-  if (protocol === 'half blocks') return { protocol, isTrueColour, width: columns, height: 2 * rows }
+  if (protocol === 'half blocks') return { protocol, width: columns, height: 2 * rows }
   const [width, height] = [Math.min(MAX_SIDE, columns * CELL_WIDTH), Math.min(MAX_SIDE, rows * CELL_HEIGHT)]
-  return { protocol, isTrueColour, width, height }
+  return { protocol, width, height }
 }

@@ -136,11 +136,6 @@ export interface Engine {
    */
   limitMs?(model: string): number | undefined
   /**
-   * Asks the provider whether the key is valid. Resolves with a few words, such as `account acme`; rejects with the problem.
-   * Undefined: the engine has no provider.
-   */
-  check?(signal: AbortSignal): Promise<string>
-  /**
    * Called for a canceled run, after its render has ended, until the job is canceled: cancels it by its own id. Undefined: the
    * engine has no jobs that outlive `render`.
    */

@@ -3,7 +3,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { describeReason } from '../../host/system-error.js'
 import type { DocumentPath, ReportProblem } from '../../protocol/model-document.js'
-import type { ParameterSchema } from '../../protocol/models.js'
+import type { Kind, ModelDocument, ParameterSchema } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import { didYouMean, printable, shortened } from '../../protocol/text.js'
 
@@ -29,10 +29,12 @@ export interface SettingsSource {
 
 /** Far more than the largest workflow. */
 const MAX_FILE_MIB = 16
+/** In place of an address with a problem. Only a document without problems is rendered. */
+const NO_URL = new URL('http://rushes.invalid')
 
 /**
- * Every method reports a value of another type and then returns undefined. A key that no method was called for is reported as
- * unknown.
+ * Every method reports a value of another type, and then returns undefined or an empty value. A key that no method was called
+ * for is reported as unknown.
  */
 export class EngineSettings {
   /** The values of `secret`. */
@@ -83,17 +85,15 @@ export class EngineSettings {
     return undefined
   }
 
-  /** Returns an http or https URL without a user name, a query or a fragment. Reports a missing one, unless it has a default. */
-  url(name: string, standard?: string): URL | undefined {
+  /** Returns an http or https URL without a user name, a query or a fragment. `standard`: in place of a missing one. */
+  url(name: string, standard?: string): URL {
     const value =
-      standard === undefined
-        ? this.requiredText(name, '. Example: http://127.0.0.1:8000/v1')
-        : (this.text(name) ?? standard)
-    if (value === undefined) return undefined
+      (standard === undefined ? this.requiredText(name, URL_EXAMPLE) : this.text(name)) ?? standard
+    if (value === undefined) return NO_URL
     const problem = urlProblem(value)
     if (problem === undefined) return new URL(value)
     this.report([name], problem)
-    return undefined
+    return NO_URL
   }
 
   /** Returns the map, or an empty one if the key is not set. */
@@ -113,34 +113,43 @@ export class EngineSettings {
     )
   }
 
-  /**
-   * Returns the value of the variable that the key names, or of the default one. Reports a variable that is not set.
-   * `isOptional`: the default one may be missing.
-   */
-  secret(name: string, standard?: string, isOptional = false): string | undefined {
-    const variable = this.text(name) ?? standard
-    const value = this.#source.env[variable ?? '']?.trim() ?? ''
-    if (value !== '') {
-      // Of `user:password` also the password alone.
-      this.secrets.push(value, value.replace(/^[^:]*:/, ''))
-      return value
-    }
-    if (variable === undefined || (isOptional && variable === standard)) return undefined
-    const path = variable === standard ? [] : [name]
+  /** Returns the value of the variable that the key names, or of the default one. Reports a variable that is not set. */
+  secret(name: string, standard?: string): string | undefined {
+    const named = this.text(name)
+    const variable = named ?? standard
+    const value = this.optionalSecret(variable)
+    if (value !== undefined || variable === undefined) return value
     const problem =
-      variable === standard
+      named === undefined
         ? `needs the environment variable ${standard}, which is not set`
         : unsetVariable(variable)
     if (this.#source.allowsMissingKeys)
-      this.missingKey = `The engine${path.length === 0 ? '' : `'s ${name}`} ${problem}.`
-    else this.report(path, problem)
+      this.missingKey = `The engine${named === undefined ? '' : `'s ${name}`} ${problem}.`
+    else this.report(named === undefined ? [] : [name], problem)
     return undefined
+  }
+
+  /** Returns the value of a variable; undefined if it is not set. */
+  optionalSecret(variable = ''): string | undefined {
+    const value = this.#source.env[variable]?.trim() || undefined
+    // Of `user:password` also the password alone.
+    if (value !== undefined) this.secrets.push(value, value.replace(/^[^:]*:/, ''))
+    return value
   }
 
   /** Reports a problem at a path below `engine`. */
   report(path: DocumentPath, message: string): void {
     this.#problems.push(path)
     this.#source.report(path, message)
+  }
+
+  /** Like `report`, but not for the document of an accepted run, which was accepted with it. */
+  reportNew(path: DocumentPath, message: string): void {
+    if (!this.#source.isComplete) this.report(path, message)
+  }
+
+  checkKind({ kind }: ModelDocument, only: Kind): void {
+    if (kind !== only) this.report(['type'], `${this.#source.engine.type} is only for models of kind ${only}`)
   }
 
   /** Whether a problem was reported at the path, or below it. */
@@ -160,9 +169,9 @@ export class EngineSettings {
    * itself names the parameter, or if it is required, unless `isRequiredToo`.
    */
   leaveOut(name: string, path: DocumentPath, message: string, isRequiredToo = false): void {
-    const { named = [], needed = [], isComplete = false } = this.#source
+    const { named = [], needed = [] } = this.#source
     if (!named.includes(name) && (isRequiredToo || !needed.includes(name))) this.leftOut.add(name)
-    else if (!isComplete) this.report(path, message)
+    else this.reportNew(path, message)
   }
 
   /**
@@ -176,6 +185,8 @@ export class EngineSettings {
     if (isRequired) this.required.push(name)
   }
 }
+
+const URL_EXAMPLE = '. Example: http://127.0.0.1:8000/v1'
 
 /** Problem of the URL of a server. The message does not repeat the URL, which may contain a password. */
 function urlProblem(value: string): string | undefined {

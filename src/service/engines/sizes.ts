@@ -6,14 +6,13 @@ import type { Kind, ModelDocument } from '../../protocol/models.js'
 import { listedValues } from '../../protocol/parameters.js'
 import type { EngineSettings } from './settings.js'
 
-/** The parameters that decide the size of a run. */
-const SIZE_PARAMETERS = ['aspect_ratio', 'resolution', 'quality'] as const
-
-/** Values of a run that sets none, where the model has them. */
-const STANDARD: Readonly<Record<Kind, Readonly<Record<(typeof SIZE_PARAMETERS)[number], string>>>> = {
+/** The parameters that decide the size of a run, with their values for a run that sets none. */
+const STANDARD = {
   image: { aspect_ratio: '1:1', resolution: '', quality: 'basic' },
   video: { aspect_ratio: '16:9', resolution: '720p', quality: '' },
-}
+} as const
+type SizeParameter = keyof typeof STANDARD.image
+const SIZE_PARAMETERS = Object.keys(STANDARD.image) as readonly SizeParameter[]
 
 export interface Size {
   readonly width: number
@@ -38,38 +37,21 @@ interface NamedSize {
  */
 export function readSizes(
   settings: EngineSettings,
-  { kind, input }: ModelDocument,
+  { kind, input: { properties } }: ModelDocument,
   sent: readonly string[],
   own?: Size,
 ): Sizes {
-  const parameters = SIZE_PARAMETERS.filter(
-    (name) => Object.hasOwn(input.properties, name) && !sent.includes(name),
-  )
-  const valuesOf = (name: string): readonly string[] => {
-    const schema = input.properties[name]
-    return (schema && listedValues(schema)) ?? []
-  }
-  const known = parameters.flatMap(valuesOf)
-  const named: NamedSize[] = []
-  for (const [key, value] of Object.entries(settings.map('sizes'))) {
-    const [, width, height] = /^(\d{2,4})x(\d{2,4})$/.exec(String(value)) ?? []
-    const words = key.split(' ')
-    const unknown = words.find((word) => !known.includes(word))
-    if (unknown !== undefined)
-      settings.report(
-        ['sizes', key],
-        `"${unknown}" is not a value of ${parameters.join(', ') || 'the input'}`,
-      )
-    else if (width === undefined) settings.report(['sizes', key], 'must be a size, such as 1344x768')
-    else named.push({ words, size: { width: Number(width), height: Number(height) } })
-  }
+  const standard = STANDARD[kind]
+  const parameters = SIZE_PARAMETERS.filter((name) => Object.hasOwn(properties, name) && !sent.includes(name))
+  const valuesOf = (name: string): readonly string[] =>
+    (properties[name] && listedValues(properties[name])) ?? []
+  const named = namedSizes(settings, parameters, parameters.flatMap(valuesOf))
   if (own !== undefined && named.length === 0) {
     const { ratio, sizes } = sizesLike(kind, own, valuesOf('aspect_ratio'))
-    const { resolution } = STANDARD[kind]
-    const lines = valuesOf('resolution').includes(resolution) ? [resolution] : []
+    const lines = valuesOf('resolution').filter((value) => value === standard.resolution)
     named.push({ words: [], size: own })
     for (const each of sizes) named.push({ words: [each.ratio, ...lines], size: each.size })
-    const { aspect_ratio: schema } = input.properties
+    const { aspect_ratio: schema } = properties
     if (ratio !== undefined && schema?.type === 'string')
       settings.offer('aspect_ratio', { ...schema, default: ratio })
   }
@@ -79,24 +61,40 @@ export function readSizes(
       valuesOf(name).every((value) => words.includes(value) || isInTable(kind, name, value)),
     ),
     sizeOf(run) {
-      const values = parameters.map((name) => {
-        const standard = STANDARD[kind][name]
-        return String(run[name] ?? (valuesOf(name).includes(standard) ? standard : ''))
-      })
+      const chosenValue = (name: SizeParameter): string =>
+        String(run[name] ?? valuesOf(name).find((value) => value === standard[name]) ?? '')
+      const values = parameters.map(chosenValue)
       // The key that names most of the run's values.
       const [found] = named
         .filter((each) => each.words.every((word) => values.includes(word)))
         .toSorted((one, other) => other.words.length - one.words.length)
-      const { width, height } =
-        found?.size ?? sizeByTable(kind, String(run.aspect_ratio ?? ''), String(run.resolution ?? ''))
+      const size = found?.size ?? sizeByTable(kind, chosenValue('aspect_ratio'), chosenValue('resolution'))
       const quality = parameters.includes('quality') ? String(run.quality) : ''
-      const isFactor = isInTable(kind, 'quality', quality) && !found?.words.includes(quality)
-      const factor = isFactor ? (QUALITY_FACTORS[quality] ?? 1) : 1
-      return factor === 1
-        ? { width, height }
-        : { width: onGrid(width * factor, 64), height: onGrid(height * factor, 64) }
+      if (kind !== 'image' || quality !== 'high' || found?.words.includes(quality)) return size
+      return { width: onGrid(size.width * 1.5, 64), height: onGrid(size.height * 1.5, 64) }
     },
   }
+}
+
+function namedSizes(
+  settings: EngineSettings,
+  parameters: readonly string[],
+  values: readonly string[],
+): NamedSize[] {
+  const named: NamedSize[] = []
+  for (const [key, value] of Object.entries(settings.map('sizes'))) {
+    const [, width, height] = /^(\d{2,4})x(\d{2,4})$/.exec(String(value)) ?? []
+    const words = key.split(' ')
+    const unknown = words.find((word) => !values.includes(word))
+    if (unknown !== undefined)
+      settings.report(
+        ['sizes', key],
+        `"${unknown}" is not a value of ${parameters.join(', ') || 'the input'}`,
+      )
+    else if (width === undefined) settings.report(['sizes', key], 'must be a size, such as 1344x768')
+    else named.push({ words, size: { width: Number(width), height: Number(height) } })
+  }
+  return named
 }
 
 interface SizesLike {
@@ -108,64 +106,54 @@ interface SizesLike {
 /** Returns a size for each ratio with as many pixels as `own`, which the nearest ratio has itself. */
 export function sizesLike(kind: Kind, own: Size, ratios: readonly string[]): SizesLike {
   const shapes = ratios.flatMap((ratio) => {
-    const [, across, down] = RATIO.exec(ratio) ?? []
-    const shape = Number(across) / Number(down)
-    return shape > 0 && Number.isFinite(shape) ? [{ ratio, shape }] : []
+    const shape = shapeOf(ratio)
+    return shape === undefined ? [] : [{ ratio, shape }]
   })
-  const distance = ({ shape }: { readonly shape: number }) =>
-    Math.abs(Math.log((shape * own.height) / own.width))
-  const [nearest] = shapes.toSorted((one, other) => distance(one) - distance(other))
+  const distance = (shape: number) => Math.abs(Math.log((shape * own.height) / own.width))
+  const [nearest] = shapes.toSorted((one, other) => distance(one.shape) - distance(other.shape))
   const step = kind === 'image' ? 64 : 16
-  const area = own.width * own.height
   const sizes = shapes.map(({ ratio, shape }) => ({
     ratio,
-    size:
-      ratio === nearest?.ratio
-        ? own
-        : { width: onGrid(Math.sqrt(area * shape), step), height: onGrid(Math.sqrt(area / shape), step) },
+    size: ratio === nearest?.ratio ? own : sizeOfArea(own.width * own.height, shape, step),
   }))
   return { ratio: nearest?.ratio, sizes }
 }
 
 export const sizeText = ({ width, height }: Size): string => `${width}x${height}`
 
-/** Of each side, for the built-in values of `quality` that `sizes` does not name. */
-const QUALITY_FACTORS: Readonly<Record<string, number>> = { basic: 1, high: 1.5 }
+/** Width by height of `16:9`. */
+function shapeOf(ratio: string): number | undefined {
+  const [, across, down] = /^(\d+(?:\.\d+)?):(\d+(?:\.\d+)?)$/.exec(ratio) ?? []
+  const shape = Number(across) / Number(down)
+  return shape > 0 && Number.isFinite(shape) ? shape : undefined
+}
 
-const RATIO = /^(\d+(?:\.\d+)?):(\d+(?:\.\d+)?)$/
 const LINES = /^(\d+)p$/
 
 /** Whether a value changes the size without a key in `sizes`. */
-function isInTable(kind: Kind, name: (typeof SIZE_PARAMETERS)[number], value: string): boolean {
-  if (name === 'aspect_ratio') return RATIO.test(value)
-  if (name === 'resolution') return kind === 'video' && LINES.test(value)
-  return kind === 'image' && Object.hasOwn(QUALITY_FACTORS, value)
+function isInTable(kind: Kind, name: string, value: string): boolean {
+  if (name === 'aspect_ratio') return shapeOf(value) !== undefined
+  return name === 'resolution'
+    ? kind === 'video' && LINES.test(value)
+    : kind === 'image' && ['basic', 'high'].includes(value)
 }
 
-/** Sizes that SDXL was trained on: about one megapixel, on multiples of 64, which every image model accepts. */
-const IMAGE_SIZES: Readonly<Record<string, Size>> = {
-  '1:1': { width: 1024, height: 1024 },
-  '3:2': { width: 1216, height: 832 },
-  '4:3': { width: 1152, height: 896 },
-  '16:9': { width: 1344, height: 768 },
-  '21:9': { width: 1536, height: 640 },
-}
-const IMAGE_PIXELS = 1_048_576
+/** About one megapixel. With multiples of 64, the common ratios then have the sizes that SDXL was trained on. */
+const IMAGE_PIXELS = 1_036_000
 
 function sizeByTable(kind: Kind, aspectRatio: string, resolution: string): Size {
-  const [, across = '1', down = '1'] = RATIO.exec(aspectRatio || STANDARD[kind].aspect_ratio) ?? []
-  const ratio = Number(across) / Number(down) || 1
-  if (ratio < 1) {
-    const { width, height } = sizeByTable(kind, `${down}:${across}`, resolution)
-    return { width: height, height: width }
-  }
-  if (kind === 'image') {
-    const width = onGrid(Math.sqrt(IMAGE_PIXELS * ratio), 64)
-    return IMAGE_SIZES[`${across}:${down}`] ?? { width, height: onGrid(Math.sqrt(IMAGE_PIXELS / ratio), 64) }
-  }
+  const shape = shapeOf(aspectRatio) ?? shapeOf(STANDARD[kind].aspect_ratio) ?? 1
+  if (kind === 'image') return sizeOfArea(IMAGE_PIXELS, shape, 64)
   // 1080 is not a multiple of 16: 1920x1088.
   const lines = Number(LINES.exec(resolution)?.[1] ?? 720)
-  return { width: onGrid(lines * ratio, 16), height: Math.ceil(lines / 16) * 16 }
+  const long = onGrid(lines * Math.max(shape, 1 / shape), 16)
+  const short = Math.ceil(lines / 16) * 16
+  return shape < 1 ? { width: short, height: long } : { width: long, height: short }
 }
+
+const sizeOfArea = (area: number, shape: number, step: number): Size => ({
+  width: onGrid(Math.sqrt(area * shape), step),
+  height: onGrid(Math.sqrt(area / shape), step),
+})
 
 const onGrid = (pixels: number, step: number): number => Math.max(step, Math.round(pixels / step) * step)

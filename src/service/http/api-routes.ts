@@ -1,6 +1,6 @@
 /** HTTP routes of the API: runs, their outputs, the models, and the OpenAPI document. */
+import { extname } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { savedName } from '../../protocol/download-name.js'
 import { CANCEL_PATH, MODELS_PATH, OPENAPI_PATH, RUNS_PATH } from '../../protocol/id.js'
 import { writeJson } from '../../protocol/json.js'
 import { documentJson } from '../../protocol/model-document.js'
@@ -128,6 +128,12 @@ export async function addOutputRoutes(
       return sendStoredFile(request, reply, files, file, download !== undefined)
     },
   })
+}
+
+/** Returns the name for a browser that saves an output. `wanted` comes from a URL: it cannot change the extension. */
+function savedName(fileName: string, wanted: unknown): string {
+  const isSafe = typeof wanted === 'string' && /^[\w-]{1,120}(\.\w+)?$/.test(wanted)
+  return isSafe && extname(wanted) === extname(fileName) ? wanted : fileName
 }
 
 /**

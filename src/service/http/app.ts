@@ -2,7 +2,6 @@
  * The service's HTTP server: settings, hooks and routes. The rules throw `Refusal`s, and `error-responses.ts` sends
  * them.
  */
-import { Ajv, type AnySchema } from 'ajv'
 import { type FastifyInstance, fastify, LogController } from 'fastify'
 import { settlesWithin } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
@@ -13,7 +12,7 @@ import { closeAfter, drain, type HttpLimits } from './connections.js'
 import { refusalOf, sendNoApi, sendNotFound, sendRefusal } from './error-responses.js'
 import { addFaultHooks, type Faults } from './faults.js'
 import type { Metrics } from './metrics.js'
-import { addHealthRoutes, type Logging, loggerOf, logRequests, observeRequests } from './operations.js'
+import { addHealthRoutes, type Logging, loggerOf, observeRequests } from './operations.js'
 
 /** Longer than Node's header limit, so that the router handles a long path as an ordinary 404. */
 const MAX_PARAMETER_LENGTH = 65_536
@@ -44,17 +43,6 @@ interface AppOptions {
   onError(error: unknown): void
 }
 
-let ajv: Ajv | undefined
-
-/**
- * Compiles each schema once, also for several services in one process. The validator does not change bodies: it
- * converts no types, and removes no unknown fields.
- */
-function compileSchema(schema: AnySchema) {
-  ajv ??= new Ajv({ allowUnionTypes: true })
-  return ajv.compile(schema)
-}
-
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const { api, faults, logging, limits, clock, onError } = options
   const { trustedProxies = [], metrics, isDraining, isReady } = options
@@ -78,15 +66,13 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     rewriteUrl: ({ url = '/' }) => (isDecodable(url) ? url : url.replaceAll('%', '%25')),
     frameworkErrors: (error, _request, reply) => void sendRefusal(reply, refusalOf(error)),
   })
-  app.setValidatorCompiler(({ schema }) => compileSchema(schema))
   // Inputs may have integers that `JSON.stringify` refuses.
   app.setReplySerializer((payload) => writeJson(payload))
   app.server.maxConnections = limits.connections
-  logRequests(app, logging)
+  observeRequests(app, metrics)
   app.addHook('preClose', async () => {
     if (isDraining()) await drain(app, clock)
   })
-  if (metrics !== undefined) observeRequests(app, metrics)
   // Close the connection of a client that has no valid key or still sends its body: others may need the connection.
   app.addHook('onSend', async ({ raw }, reply) => {
     if (reply.statusCode === 401 || raw.complete === false) closeAfter(reply, clock)
@@ -121,7 +107,7 @@ export async function closeApp(app: FastifyInstance, clock: Clock): Promise<void
 
 function isDecodable(url: string): boolean {
   try {
-    return !url.includes('%') || decodeURIComponent(url) !== ''
+    return decodeURIComponent(url) !== ''
   } catch {
     return false
   }

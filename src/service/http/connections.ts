@@ -4,28 +4,21 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../host/clock.js'
 import { Refusal } from '../rules/refusal.js'
 
-export interface HttpLimits {
+export const HTTP_LIMITS = {
   /** Maximum time from the connection, or from the first byte of a request, to the end of the headers. */
-  readonly headersMs: number
-  /** Interval of the check for slow headers and requests. */
-  readonly checkIntervalMs: number
-  /** Idle time after which a connection is closed. */
-  readonly idleMs: number
-  /** Maximum time of one whole request. 15 minutes for a body of 64 MiB are 73 KiB/s. */
-  readonly requestMs: number
-  readonly headerBytes: number
-  /** Maximum number of connections. Further ones are closed at once. */
-  readonly connections: number
-}
-
-export const HTTP_LIMITS: HttpLimits = {
   headersMs: 15_000,
+  /** Interval of the check for slow headers and requests. */
   checkIntervalMs: 5_000,
+  /** Idle time after which a connection is closed. */
   idleMs: 120_000,
+  /** Maximum time of one whole request. 15 minutes for a body of 64 MiB are 73 KiB/s. */
   requestMs: 900_000,
   headerBytes: 16_384,
+  /** Maximum number of connections. Further ones are closed at once. */
   connections: 1_000,
 }
+
+export type HttpLimits = typeof HTTP_LIMITS
 
 /**
  * Returns the client's IP address. Throws `Refusal` (400) if the client has closed the connection, which then has no

@@ -6,14 +6,14 @@
  *
  * `admit` makes the checks up to the rate limit, before the body is read. `create` makes the others.
  */
-import { createHash } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../../host/clock.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import type { ModelDocument } from '../../protocol/models.js'
 import { creditsOf } from '../../protocol/price.js'
 import { withSeed } from '../engines/seed.js'
 import type { FileWriter } from '../files/contract.js'
-import { type EmbeddedImage, readCreate } from '../rules/create-request.js'
+import { type EmbeddedImage, hashOfRequest, parseCreate, readCreate } from '../rules/create-request.js'
 import { bearerKey, type Caller, checkAccess, checkKey, type KeyRecord } from '../rules/key-checks.js'
 import type { RateLimiter } from '../rules/rate.js'
 import { invalidInput, Refusal } from '../rules/refusal.js'
@@ -30,29 +30,7 @@ import {
 import type { SessionProof } from '../store/sql.js'
 import type { Worker } from '../worker/worker.js'
 import { createUseRecorder, storedKeyId } from './key-lookup.js'
-
-export interface Endpoints {
-  /**
-   * Returns the caller of a request. `ip` is called only if the key has allowed IP addresses. Throws `Refusal`: 401, 403, 429.
-   */
-  admit(authorization: string | undefined, ip: () => string): Promise<Caller>
-  /**
-   * Accepts a run and charges the account. If the account sent the same request with this idempotency key in the last
-   * 24 h, returns the earlier run, free of charge. Throws `Refusal`: 400, 401, 403, 429, 402.
-   */
-  create(caller: Caller, body: readonly Uint8Array[], idempotencyKey?: string): Promise<CreatedRun>
-  /** Accepts a run that a user creates on the console, without an API key. Throws `Refusal`: 400, 401, 402, 403. */
-  createWithoutKey(
-    accountId: number,
-    body: readonly Uint8Array[],
-    idempotencyKey: string,
-    by: SessionProof,
-  ): Promise<CreatedRun>
-  /** Returns a run of the caller's account. Throws `Refusal`: 404. */
-  findRun(caller: Caller, id: string): Promise<StoredRun>
-  /** Cancels a run of the account, and returns it. A run that has ended stays as it is. Throws `Refusal`: 404. */
-  cancelRun(accountId: number, id: string, by?: SessionProof): Promise<StoredRun>
-}
+import { SMALL_BYTES } from './request-body.js'
 
 export interface CreatedRun {
   readonly run: StoredRun
@@ -78,106 +56,127 @@ interface EndpointsOptions {
   onError(error: unknown): void
 }
 
-export function createEndpoints(options: EndpointsOptions): Endpoints {
-  const { store, clock, rateLimiter, worker, findKey, onError } = options
-  const recordUse = createUseRecorder(store, onError)
-  return {
-    async admit(authorization, ip) {
-      const key = bearerKey(authorization)
-      const nowMs = clock.now()
-      const record = checkKey(await findKey(hashOfKey(key)), nowMs)
-      checkAccess(record, ip)
-      const isWithinRate = await rateLimiter.take([String(record.id)], record.rate ?? RUNS_LIMIT)
-      if (!isWithinRate) throw new Refusal('RATE_LIMITED')
-      recordUse(record.id, nowMs)
-      return { keyId: record.id, accountId: record.accountId }
-    },
-
-    create({ accountId, keyId }, body, idempotencyKey) {
-      const stored = storedKeyId(keyId)
-      return accept(options, { accountId, keyId: stored, isFree: stored === undefined }, body, idempotencyKey)
-    },
-    createWithoutKey: (accountId, body, idempotencyKey, by) =>
-      accept(options, { accountId, keyId: undefined, isFree: false, by }, body, idempotencyKey),
-
-    async findRun(caller, id) {
-      const run = await store.findRun(id, caller.accountId)
-      if (run === undefined) throw new Refusal('run_not_found')
-      if (run.status === 'queued') worker.request(run)
-      return run
-    },
-
-    async cancelRun(accountId, id, by) {
-      const found = await store.cancelRun(id, clock.now(), accountId, by)
-      if (found?.isCanceled) worker.stopCanceled()
-      const run = found && (await store.findRun(id, accountId))
-      if (run === undefined) throw new Refusal('run_not_found')
-      return run
-    },
-  }
-}
-
 interface Creator {
   readonly accountId: number
+  /** Undefined for the ephemeral key, and on the console. */
   readonly keyId: number | undefined
   readonly isFree: boolean
+  /** Of a user of the console. */
   readonly by?: SessionProof
 }
 
-async function accept(
-  options: EndpointsOptions,
-  { accountId, keyId, isFree, by }: Creator,
-  body: readonly Uint8Array[],
-  idempotencyKey: string | undefined,
-): Promise<CreatedRun> {
-  const { store, documents, carriedBy, clock, worker, onCharged } = options
-  const nowMs = clock.now()
-  const bytes = Buffer.concat(body)
-  const idempotency: Idempotency | undefined =
-    idempotencyKey === undefined
-      ? undefined
-      : {
-          key: idempotencyKey,
-          request: createHash('sha256').update(bytes).digest('hex'),
-          sinceMs: nowMs - IDEMPOTENCY_KEY_MS,
-        }
-  // Before the body is checked: the models may have changed since the first create.
-  const before = idempotency && (await store.findCreated(accountId, idempotency))
-  const earlier = before && idOfAdded(before)
-  if (earlier !== undefined) return await repeatedRun(store, earlier, accountId)
-  const { document, input, images } = readCreate(bytes, documents)
-  const { name: model, kind } = document
-  const run: StoredRun = {
-    id: newRunId(),
-    accountId,
-    model,
-    kind,
-    status: 'queued',
-    input: withSeed(input, document),
-    outputs: [],
-    failure: undefined,
-    createdAtMs: nowMs,
-    startedAtMs: undefined,
-    finishedAtMs: undefined,
+export const createEndpoints = (options: EndpointsOptions): Endpoints => new Endpoints(options)
+
+export class Endpoints {
+  readonly #options: EndpointsOptions
+  readonly #recordUse: ReturnType<typeof createUseRecorder>
+
+  constructor(options: EndpointsOptions) {
+    this.#options = options
+    this.#recordUse = createUseRecorder(options.store, options.onError)
   }
-  const price = isFree ? 0 : creditsOf(document, input)
-  const carried = carriedBy?.(document)
-  const added = await addRun(options, { ...run, keyId, by, price, carried, idempotency }, images)
-  if (added !== run.id) return await repeatedRun(store, added, accountId)
-  worker.wake(run)
-  onCharged?.(price)
-  return { run, price, isRepeated: false }
+
+  /**
+   * Returns the caller of a request. `ip` is called only if the key has allowed IP addresses. Throws `Refusal`: 401, 403, 429.
+   */
+  async admit(authorization: string | undefined, ip: () => string): Promise<Caller> {
+    const { clock, findKey, rateLimiter } = this.#options
+    const nowMs = clock.now()
+    const record = checkKey(await findKey(hashOfKey(bearerKey(authorization))), nowMs)
+    checkAccess(record, ip)
+    const isWithinRate = await rateLimiter.take([String(record.id)], record.rate ?? RUNS_LIMIT)
+    if (!isWithinRate) throw new Refusal('RATE_LIMITED')
+    this.#recordUse(record.id, nowMs)
+    return { keyId: record.id, accountId: record.accountId }
+  }
+
+  /**
+   * Accepts a run and charges the account. If the account sent the same request with this idempotency key in the last
+   * 24 h, returns the earlier run, free of charge. Throws `Refusal`: 400, 401, 403, 429, 402.
+   */
+  create(
+    { accountId, keyId }: Caller,
+    body: readonly Uint8Array[],
+    idempotencyKey?: string,
+  ): Promise<CreatedRun> {
+    const stored = storedKeyId(keyId)
+    return this.#accept({ accountId, keyId: stored, isFree: stored === undefined }, body, idempotencyKey)
+  }
+
+  /** Accepts a run that a user creates on the console, without an API key. Throws `Refusal`: 400, 401, 402, 403. */
+  createWithoutKey(
+    accountId: number,
+    body: readonly Uint8Array[],
+    idempotencyKey: string,
+    by: SessionProof,
+  ): Promise<CreatedRun> {
+    return this.#accept({ accountId, keyId: undefined, isFree: false, by }, body, idempotencyKey)
+  }
+
+  /** Returns a run of the caller's account. Throws `Refusal`: 404. */
+  async findRun({ accountId }: Pick<Caller, 'accountId'>, id: string): Promise<StoredRun> {
+    const { store, worker } = this.#options
+    const run = await store.findRun(id, accountId)
+    if (run === undefined) throw new Refusal('run_not_found')
+    if (run.status === 'queued') worker.request(run)
+    return run
+  }
+
+  /** Cancels a run of the account, and returns it. A run that has ended stays as it is. Throws `Refusal`: 404. */
+  async cancelRun(accountId: number, id: string, by?: SessionProof): Promise<StoredRun> {
+    const { store, worker, clock } = this.#options
+    const found = await store.cancelRun(id, clock.now(), accountId, by)
+    if (found?.isCanceled) worker.stopCanceled()
+    return await this.findRun({ accountId }, id)
+  }
+
+  async #accept(creator: Creator, body: readonly Uint8Array[], key: string | undefined): Promise<CreatedRun> {
+    const { store, documents, carriedBy, clock, worker, onCharged } = this.#options
+    const { accountId, keyId, isFree, by } = creator
+    const nowMs = clock.now()
+    const bytes = Buffer.concat(body)
+    const parsed = parseCreate(bytes)
+    await otherRequests(bytes)
+    let idempotency: Idempotency | undefined
+    if (key !== undefined) {
+      idempotency = { key, request: hashOfRequest(parsed), sinceMs: nowMs - IDEMPOTENCY_KEY_MS }
+      // Before the input is checked: the models may have changed since the first create.
+      const before = await store.findCreated(accountId, idempotency)
+      const earlier = before && idOfAdded(before)
+      if (earlier !== undefined) return await this.#repeated(accountId, earlier)
+      await otherRequests(bytes)
+    }
+    const { document, input, images } = readCreate(parsed, documents)
+    const run: StoredRun = {
+      id: newRunId(),
+      accountId,
+      model: document.name,
+      kind: document.kind,
+      status: 'queued',
+      input: withSeed(input, document),
+      outputs: [],
+      failure: undefined,
+      createdAtMs: nowMs,
+      startedAtMs: undefined,
+      finishedAtMs: undefined,
+    }
+    const price = isFree ? 0 : creditsOf(document, input)
+    const carried = carriedBy?.(document)
+    const added = await addRun(this.#options, { ...run, keyId, by, price, carried, idempotency }, images)
+    if (added !== run.id) return await this.#repeated(accountId, added)
+    worker.wake(run)
+    onCharged?.(price)
+    return { run, price, isRepeated: false }
+  }
+
+  async #repeated(accountId: number, id: string): Promise<CreatedRun> {
+    return { run: await this.findRun({ accountId }, id), price: 0, isRepeated: true }
+  }
 }
 
-async function repeatedRun(
-  store: EndpointsOptions['store'],
-  id: string,
-  accountId: number,
-): Promise<CreatedRun> {
-  const earlier = await store.findRun(id, accountId)
-  if (earlier === undefined) throw new Refusal('run_not_found')
-  return { run: earlier, price: 0, isRepeated: true }
-}
+/** Each step of reading a body of 64 MiB takes about 0.3 s, so lets others be answered between two steps. */
+const otherRequests = async ({ byteLength }: Uint8Array): Promise<unknown> =>
+  byteLength > SMALL_BYTES ? await setImmediate() : undefined
 
 /** Stores the images of the run and adds it. Returns its id, or that of an earlier run with its idempotency key. */
 async function addRun(

@@ -27,30 +27,15 @@ export function loggerOf(logging: Logging | undefined): NonNullable<FastifyServe
   }
 }
 
-/** Logs each request at level `info`. */
-export function logRequests(app: FastifyInstance, logging: Logging | undefined): void {
-  if (logging?.level !== 'info' && logging?.level !== 'debug') return
+/** Logs each request at level `info`, and counts it. Call it before the routes are registered. */
+export function observeRequests(app: FastifyInstance, metrics: Metrics | undefined): void {
   app.addHook('onResponse', async (request, reply) => {
-    const caller = 'caller' in request ? (request.caller as Caller | null) : null
-    app.log.info(
-      {
-        method: request.method,
-        route: request.routeOptions.url ?? null,
-        status: reply.statusCode,
-        ms: Math.round(reply.elapsedTime * 10) / 10,
-        ...(caller && { account: caller.accountId, key: caller.keyId }),
-      },
-      'request',
-    )
-  })
-}
-
-/** Reports responses to the metrics. Call it before the routes are registered. */
-export function observeRequests(app: FastifyInstance, metrics: Metrics): void {
-  app.addHook('onResponse', (request, reply, done) => {
     const { method, routeOptions } = request
-    metrics.countRequest({ method, route: routeOptions.url, status: reply.statusCode, ms: reply.elapsedTime })
-    done()
+    const [route, status, ms] = [routeOptions.url, reply.statusCode, reply.elapsedTime]
+    metrics?.countRequest({ method, route, status, ms })
+    const caller = 'caller' in request ? (request.caller as Caller | null) : null
+    const by = caller && { account: caller.accountId, key: caller.keyId }
+    app.log.info({ method, route: route ?? null, status, ms: Math.round(ms * 10) / 10, ...by }, 'request')
   })
 }
 

@@ -1,7 +1,7 @@
 /** The operator's side of a model: the map `cost` of its document, and servers that charge. */
 import type { Cost, ModelSchema } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
-import { type ReportProblem, readPrice } from '../../protocol/read-price.js'
+import { type ReportProblem, readPrice } from '../../protocol/price.js'
 import { PROVIDERS } from '../engines/hosted/providers.js'
 import { isPrivateHost } from '../rules/networks.js'
 

@@ -3,15 +3,14 @@ import { createHash } from 'node:crypto'
 import { usageError } from '../../errors.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
 import { readJson, writeJson } from '../../protocol/json.js'
-import { type DocumentPath, documentJson, type ReportProblem } from '../../protocol/model-document.js'
+import { documentJson, type ReportProblem } from '../../protocol/model-document.js'
 import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { mayCost } from '../../protocol/price.js'
 import { parseDuration } from '../../protocol/units.js'
 import { type CanceledJob, type Engine, OutcomeUnknown } from '../engines/engine.js'
 import type { EngineParts } from '../engines/read-engine.js'
-import type { SettingsSource } from '../engines/settings.js'
-import { type EngineTypes, failing, type ModelWithEngine, previewOf, withEngine } from './engine-settings.js'
 import { readEngineWord, withKeyVariable } from './engine-word.js'
+import { failing, type ModelWithEngine, previewOf, withEngine } from './model-with-engine.js'
 import { PREVIEW_DOCUMENTS, PREVIEW_MODELS, previewDocument, type ServedModel } from './served-model.js'
 
 export interface ModelSet {
@@ -21,18 +20,14 @@ export interface ModelSet {
   createEngine(parts: EngineParts): ModelSetEngine
 }
 
+type CarryingRun = Pick<CanceledJob, 'model' | 'document'>
+
 export interface ModelSetEngine extends Engine {
   /**
    * Returns the model that a run carries, also if this node has no document of it. Without one, returns the model of the
    * name; undefined if this node does not have that.
    */
-  modelOf(run: Pick<CanceledJob, 'model' | 'document'>): Promise<ServedModel | undefined>
-  /** Like `check` of the model's engine. Resolves with undefined for an engine without a server. */
-  checkModel(model: string, signal: AbortSignal): Promise<string | undefined>
-  /** Describes the account that pays for the runs of a model. Undefined if they cost nothing. */
-  describePayer(model: string): string | undefined
-  /** Returns the type of the model's engine, with the address of its server: `images at http://127.0.0.1:1234/v1`. */
-  describeEngine(model: string): string
+  modelOf(run: CarryingRun): Promise<ServedModel | undefined>
 }
 
 export interface ModelSources {
@@ -73,73 +68,79 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
   const { path, engines = {}, added, env, timeoutMs = DEFAULT_TIMEOUT_MS } = sources
   const { readsEngines = true, isCharged } = sources
   if (path === undefined && Object.keys(engines).length === 0 && added === undefined) return PREVIEW_SET
-  // Loaded only when needed: a `--local` command with the previews starts without them.
-  const [{ ENGINE_TYPES: types }, { readModels }, { chargesForRuns }] = await Promise.all([
-    import('./engine-table.js'),
-    import('./read-models.js'),
-    import('./cost.js'),
-  ])
-  const options = { types, env, allowsMissingKeys: !readsEngines }
-  const pricedFor = (engine: AddedModel['engine'], document: ModelDocument): ModelDocument =>
-    chargesForRuns(engine) ? { ...document, cost: 'unknown' } : document
-  const documents = path === undefined ? [] : readModels({ path, env, types, readsEngines, isCharged })
-  const named = added && { ...added.document, name: freeName(added.document.name, documents) }
-  const own = added && named && modelOf(added.engine, pricedFor(added.engine, named), added.flag, options)
+  const loaded = await loadEngines()
+  const { types } = loaded
+  const documents = path === undefined ? [] : loaded.readModels({ path, env, types, readsEngines, isCharged })
+  const own =
+    added && openAdded({ ...added, document: freelyNamed(added.document, documents) }, sources, loaded)
   const others = KINDS.flatMap((kind) => {
-    const document = PREVIEW_DOCUMENTS[kind]
     const word = engines[kind]
-    const ofKind = documents.filter((each) => each.document.kind === kind)
+    const ofKind = documents.filter(({ document }) => document.kind === kind)
     // With `--local`, a model that costs money does not take the place of the preview by itself.
-    if (ofKind.some(({ document: own }) => isCharged !== false || own.default || !mayCost(own))) {
+    if (ofKind.some(({ document }) => isCharged !== false || document.default || !mayCost(document))) {
       if (word === undefined) return []
       throw usageError(
         `--engine ${kind}=… cannot be used with the ${kind} models in ${path}.`,
         'Remove the flag, or write its value into a model file.',
       )
     }
-    if (word === undefined) return [previewOf(previewDocument(document))]
-    const flag = `--engine ${kind}=`
-    const engine = withKeyVariable(readEngineWord(word, flag), env)
-    const priced = pricedFor(engine, document)
-    if (!readsEngines) {
-      const read = withEngine(priced, { ...options, engine, folder: '.', report: () => {} })
-      return [previewOf(read?.document ?? priced, read?.engine)]
-    }
-    return [modelOf(engine, priced, `${flag}${engine.type === 'command' ? '' : `${engine.type}:`}…`, options)]
+    const document = PREVIEW_DOCUMENTS[kind]
+    if (word === undefined) return previewOf(previewDocument(document))
+    const engine = withKeyVariable(readEngineWord(word, `--engine ${kind}=`), env)
+    const flag = `--engine ${kind}=${engine.type === 'command' ? '' : `${engine.type}:`}…`
+    const opened = openAdded({ document, engine, flag }, sources, loaded, readsEngines)
+    return readsEngines ? opened : previewOf(opened.document, opened.engine)
   })
   const models = [...(own ? [own] : []), ...documents, ...others]
-  for (const { document } of others)
-    if (models.filter((each) => each.document.name === document.name).length > 1)
-      throw usageError(`${document.name} is the name of two models.`, 'Use another name in the model file.')
+  const names = models.map(({ document }) => document.name)
+  const twin = names.find((name, index) => names.indexOf(name) < index)
+  if (twin !== undefined)
+    throw usageError(`${twin} is the name of two models.`, 'Use another name in the model file.')
   return createModelSet(models, timeoutMs)
 }
 
-/** The name, with a number if a document has it. */
-function freeName(name: string, documents: readonly ServedModel[]): string {
-  const isTaken = (each: string) => documents.some(({ document }) => document.name === each)
-  let free = name
-  for (let number = 2; isTaken(free); number++) free = `${name}-${number}`
-  return free
+/** Loaded only when needed: a `--local` command with the previews starts without them. */
+async function loadEngines() {
+  const [{ ENGINE_TYPES: types }, { readModels, readOwnDocument }, { chargesForRuns }] = await Promise.all([
+    import('./engine-table.js'),
+    import('./read-models.js'),
+    import('./cost.js'),
+  ])
+  return { types, readModels, readOwnDocument, chargesForRuns }
 }
 
-/**
- * Returns the model of a document and an engine that a flag names. Throws `usage`. `flag`: the beginning of its message.
- */
-function modelOf(
-  engine: AddedModel['engine'],
-  document: ModelDocument,
-  flag: string,
-  options: Pick<SettingsSource, 'env' | 'allowsMissingKeys'> & { readonly types: EngineTypes },
+type LoadedEngines = Awaited<ReturnType<typeof loadEngines>>
+
+/** The document, with a number in its name if a document has the same. */
+function freelyNamed(document: ModelDocument, others: readonly ServedModel[]): ModelDocument {
+  const isTaken = (name: string) => others.some((each) => each.document.name === name)
+  let { name } = document
+  for (let number = 2; isTaken(name); number++) name = `${document.name}-${number}`
+  return { ...document, name }
+}
+
+/** Returns the model of a document and an engine that a flag names. Throws `usage`, if `isChecked`. */
+function openAdded(
+  { document, engine, flag }: AddedModel,
+  { env, readsEngines = true }: ModelSources,
+  { types, chargesForRuns }: LoadedEngines,
+  isChecked = true,
 ): ModelWithEngine {
-  const problems: string[] = []
-  const report: ReportProblem = (path, message) => void problems.push(problemText(path, message))
-  const model = withEngine(document, { ...options, engine, folder: '.', report })
-  if (problems.length === 0 && model !== undefined) return model
-  throw usageError(`${flag}: ${problems.join('; ').replace(/(?<![.?])$/, '.')}`)
+  const priced: ModelDocument = chargesForRuns(engine) ? { ...document, cost: 'unknown' } : document
+  const { problems, report } = collectProblems()
+  const source = { engine, types, env, folder: '.', report, allowsMissingKeys: !readsEngines }
+  const model = withEngine(priced, source)
+  if (problems.length > 0 && isChecked)
+    throw usageError(`${flag}: ${problems.join('; ').replace(/(?<![.?])$/, '.')}`)
+  return model ?? previewOf(priced)
 }
 
-const problemText = (path: DocumentPath, message: string): string =>
-  message.startsWith('"') ? message : `${path.join('.')} ${message}`.trimStart()
+function collectProblems(): { readonly problems: readonly string[]; readonly report: ReportProblem } {
+  const problems: string[] = []
+  const report: ReportProblem = (path, message) =>
+    void problems.push(message.startsWith('"') ? message : `${path.join('.')} ${message}`.trimStart())
+  return { problems, report }
+}
 
 function createModelSet(models: readonly ModelWithEngine[], timeoutMs: number): ModelSet {
   const served = models.map(servedModel)
@@ -147,7 +148,7 @@ function createModelSet(models: readonly ModelWithEngine[], timeoutMs: number): 
 }
 
 function servedModel(model: ModelWithEngine): ServedModel {
-  const { document, concurrency, url, problem, note, engine } = model
+  const { document, concurrency, url, problem, note, payer, type, engine } = model
   const json = writeJson({
     ...documentJson(document),
     ...(document.cost !== undefined && document.cost !== 'unknown' && { cost: document.cost }),
@@ -155,7 +156,14 @@ function servedModel(model: ModelWithEngine): ServedModel {
     engine,
   })
   return {
-    ...{ document, concurrency, isRemote: url !== undefined, problem, note, mayCost: mayCost(document) },
+    document,
+    concurrency,
+    isRemote: url !== undefined,
+    mayCost: mayCost(document),
+    problem,
+    note,
+    payer,
+    engineText: url === undefined ? type : `${type} at ${url}`,
     carried: { hash: createHash('sha256').update(json).digest('hex'), json },
   }
 }
@@ -176,21 +184,23 @@ function createSetEngine(
   let preview: Engine | undefined
   const urls = [...parts.urls, ...models.flatMap(({ secrets = [] }) => secrets)]
   const shared: EngineParts = { ...parts, urls, preview: () => (preview ??= parts.preview()) }
-  const entryOf = (model: ModelWithEngine, ofSet?: ServedModel): Entry => {
+  const entryOf = (model: ModelWithEngine, ofSet = servedModel(model)): Entry => {
     const engine = model.createEngine(shared)
-    const limitMs =
-      engine.limitMs?.(model.document.name) ?? (model.type === 'preview' ? undefined : timeoutMs)
-    return { model, engine, served: { ...(ofSet ?? servedModel(model)), limitMs } }
+    const standardMs = model.type === 'preview' ? undefined : timeoutMs
+    return {
+      model,
+      engine,
+      served: { ...ofSet, limitMs: engine.limitMs?.(model.document.name) ?? standardMs },
+    }
   }
   const entries = models.map((model, index) => entryOf(model, served[index]))
   /** By the JSON that runs carry. */
   const carried = new Map<string, Promise<Entry | undefined>>(
     entries.map((entry) => [entry.served.carried?.json ?? '', Promise.resolve(entry)]),
   )
-  const named = (name: string | undefined) => entries.find(({ model }) => model.document.name === name)
 
-  async function find({ model, document }: Pick<CanceledJob, 'model' | 'document'>) {
-    const own = named(model)
+  async function find({ model, document }: CarryingRun): Promise<Entry | undefined> {
+    const own = entries.find((entry) => entry.model.document.name === model)
     if (document === undefined) return own
     const known =
       carried.get(document) ?? readCarried(document, parts.env).then((read) => read && entryOf(read))
@@ -200,7 +210,7 @@ function createSetEngine(
     const isSame = own?.model.type === entry?.model.type && own?.model.url === entry?.model.url
     return entry?.served.problem !== undefined && isSame ? own : entry
   }
-  async function engineOf(run: Pick<CanceledJob, 'model' | 'document'>): Promise<Engine> {
+  async function engineOf(run: CarryingRun): Promise<Engine> {
     const found = await find(run)
     if (found === undefined) throw new Error(`This node does not have the model ${run.model}.`)
     return found.engine
@@ -215,18 +225,6 @@ function createSetEngine(
     },
     cancel: async (run) => await (await engineOf(run)).cancel?.(run),
     modelOf: async (run) => (await find(run))?.served,
-    describeEngine(name) {
-      const { type, url } = named(name)?.model ?? {}
-      return url === undefined ? `${type}` : `${type} at ${url}`
-    },
-    describePayer(name) {
-      const { document, keyVariable } = named(name)?.model ?? {}
-      if (document?.cost === undefined) return undefined
-      return keyVariable === undefined
-        ? 'its server may charge for runs'
-        : `paid by the account of ${keyVariable}`
-    },
-    checkModel: async (model, signal) => await (await engineOf({ model })).check?.(signal),
     async close() {
       const all = await Promise.all(carried.values())
       const engines = new Set([...entries, ...all].flatMap((entry) => entry?.engine ?? []))
@@ -238,23 +236,20 @@ function createSetEngine(
 
 /** Reads the model that a run carries. Its engine fails with the problems that it has on this node, such as a missing file. */
 async function readCarried(json: string, env: EngineParts['env']): Promise<ModelWithEngine | undefined> {
-  const [{ ENGINE_TYPES: types }, { readOwnDocument }] = await Promise.all([
-    import('./engine-table.js'),
-    import('./read-models.js'),
-  ])
-  const problems: string[] = []
-  const report: ReportProblem = (path, message) => void problems.push(problemText(path, message))
+  const { types, readOwnDocument } = await loadEngines()
+  const { problems, report } = collectProblems()
   const value = readJson(json)
   const { engine, concurrency } = value as { readonly engine: unknown; readonly concurrency?: number }
   const document = readOwnDocument({ value, file: '', report })
-  const read = withEngine(document, {
-    ...{ engine, types, env, folder: '.', report },
-    ...{ isComplete: true, allowsMissingKeys: true },
-  })
+  const source = { engine, types, env, folder: '.', report, isComplete: true, allowsMissingKeys: true }
+  const read = withEngine(document, source)
   if (document === undefined || read === undefined) return undefined
   const problem = read.problem ?? (problems.length === 0 ? undefined : `The engine: ${problems.join('; ')}.`)
   return {
-    ...{ ...read, document, concurrency, problem },
+    ...read,
+    document,
+    concurrency,
+    problem,
     ...(problem !== undefined && { createEngine: () => failing(problem) }),
   }
 }

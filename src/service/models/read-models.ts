@@ -13,7 +13,7 @@ import { creditsOf, dearestInput } from '../../protocol/price.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { readTextFile, unknownKey } from '../engines/settings.js'
 import { readCost } from './cost.js'
-import { type EngineTypes, type ModelWithEngine, previewOf, withEngine } from './engine-settings.js'
+import { type EngineTypes, type ModelWithEngine, previewOf, withEngine } from './model-with-engine.js'
 import { problemsError, readDocuments, type SourceDocument, type SourceProblem } from './read-documents.js'
 
 export interface ReadModelsOptions {

@@ -22,6 +22,10 @@ export interface ServedModel {
   readonly carried?: CarriedModel | undefined
   /** What its engine has found by itself, such as the slots of a workflow. */
   readonly note?: string | undefined
+  /** Who pays for its runs. Undefined if they cost nothing. */
+  readonly payer?: string | undefined
+  /** The type of its engine, with the address of its server: `images at http://127.0.0.1:1234/v1`. */
+  readonly engineText?: string
 }
 
 /** Adds defaults, which the interface does not publish, to a built-in schema. */

@@ -31,9 +31,35 @@ export interface EmbeddedImage extends StoredImage {
   readonly data: Uint8Array
 }
 
-/** Throws `Refusal` (400). For a body of 64 MiB, this takes about a second. */
-export function readCreate(body: Uint8Array, models: readonly ModelDocument[]): ReadCreate {
+/** Parses the body of a create. Throws `Refusal` (400): invalid_json, or invalid_input for its structure. */
+export function parseCreate(body: Uint8Array): unknown {
   checkStructure(body)
+  return jsonOf(body)
+}
+
+/** Returns a hash of a parsed body, which is the same for any order of names and any white space. */
+export function hashOfRequest(body: unknown): string {
+  const hash = createHash('sha256')
+  const add = (value: unknown): void => {
+    if (typeof value === 'string') {
+      // Half a surrogate pair would be hashed as another character.
+      const text = value.isWellFormed() ? value : JSON.stringify(value)
+      hash.update(`"${text.length}"`).update(text)
+    } else if (typeof value === 'object' && value !== null) {
+      const fields = Object.entries(value)
+      hash.update(Array.isArray(value) ? `[${fields.length}]` : `{${fields.length}}`)
+      for (const [name, each] of fields.sort(([a], [b]) => (a < b ? -1 : 1))) {
+        add(name)
+        add(each)
+      }
+    } else hash.update(`${value},`)
+  }
+  add(body)
+  return hash.digest('hex')
+}
+
+/** Reads a parsed body. Throws `Refusal` (400). For images of 64 MiB, this takes about 0.3 s. */
+export function readCreate(body: unknown, models: readonly ModelDocument[]): ReadCreate {
   const { model, input } = readModelAndInput(body)
   const document = checkedDocument(model, input, models)
   return { document, ...extractMedia(input, mediaNames(document)) }
@@ -91,11 +117,10 @@ const MAX_MESSAGE_LENGTH = 2_000
 /** A refused create names its first problems. The check ends there, since it may block the service's other requests. */
 const MAX_NAMED_PROBLEMS = 10
 
-/** Throws `Refusal`: invalid_json, missing_model or missing_input. */
-function readModelAndInput(body: Uint8Array): { readonly model: string; readonly input: ModelInput } {
-  const value = jsonOf(body)
-  if (!isObject(value)) throw new Refusal('missing_model', 'The body is not a JSON object.')
-  const { model, input } = value
+/** Throws `Refusal`: missing_model or missing_input. */
+function readModelAndInput(body: unknown): { readonly model: string; readonly input: ModelInput } {
+  if (!isObject(body)) throw new Refusal('missing_model', 'The body is not a JSON object.')
+  const { model, input } = body
   if (typeof model !== 'string') throw new Refusal('missing_model')
   if (!isObject(input)) throw new Refusal('missing_input')
   return { model, input }

@@ -6,7 +6,11 @@ const FURTHER = {
   bad_request: { status: 400, cause: 'The request is not valid HTTP.' },
   not_signed_in: { status: 401, cause: 'This needs a session: sign in.' },
   invalid_credentials: { status: 401, cause: 'The email or the password is not correct.' },
-  invalid_link: { status: 401, cause: 'This sign-in link was used before, or has expired.' },
+  invalid_link: {
+    status: 401,
+    cause:
+      'This sign-in link was used before, or has expired. rushes admin user link <email> prints another.',
+  },
   foreign_origin: { status: 403, cause: 'The request comes from another website.' },
   https_required: { status: 403, cause: 'Signing in needs HTTPS, except on this machine.' },
   account_banned: { status: 403, cause: 'The account is banned.' },

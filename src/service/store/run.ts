@@ -108,7 +108,7 @@ export interface HeldRun extends StoredRun {
 export interface Idempotency {
   /** Chosen by the client, and unique per account. */
   readonly key: string
-  /** SHA-256 of the body. */
+  /** Hash of the parsed body. */
   readonly request: string
   /** A run that was created after this time with the same key is the same create. */
   readonly sinceMs: number

@@ -65,7 +65,7 @@ export function addAccountRoutes(app: FastifyInstance, site: Site): void {
     const refuse = (problem: string) =>
       sendAccountPage(site, request, reply, { problems: { email: problem }, typedEmail: email }, 422)
     if (!isEmail(email)) return await refuse('This is not a valid email.')
-    if ((await store.listUsers(clock.now(), { accountId: accountId })).length >= MAX_ACCOUNT_USERS)
+    if ((await store.listUsers(clock.now(), { accountId })).length >= MAX_ACCOUNT_USERS)
       return await refuse(`An account has at most ${MAX_ACCOUNT_USERS} users.`)
     const by = site.proof(request)
     const id = await store.addUser({ email, accountId, nowMs: clock.now(), by })

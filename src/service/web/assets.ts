@@ -36,7 +36,7 @@ export async function readAssets(folder: string): Promise<AssetFiles | undefined
 }
 
 export const acceptsGzip = (acceptEncoding: string | undefined): boolean =>
-  /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(acceptEncoding ?? '')
+  /\bgzip\b/i.test(acceptEncoding ?? '')
 
 export async function addAssetRoutes(app: FastifyInstance, files: AssetFiles): Promise<void> {
   app.get<{ Params: { name: string } }>('/assets/:name', async (request, reply) => {

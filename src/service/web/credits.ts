@@ -1,7 +1,7 @@
 /** The page of the credits: the balance, what was spent per day, and the ledger, also as CSV. */
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
-import { CreditsPage, linkTo } from '../../console/index.js'
+import { CreditsPage } from '../../console/index.js'
 import { choiceIn, cursorIn, numberIn, type Query, textIn } from '../rules/console-requests.js'
 import { invalidInput } from '../rules/refusal.js'
 import { DAY_MS, dayOf, isoOrNull, parseDay, startOfDay } from '../rules/times.js'
@@ -27,8 +27,6 @@ export function addCreditsRoutes(app: FastifyInstance, site: Site): void {
   app.get<Asked>('/credits', async (request, reply) => {
     const { query } = request
     const accountId = site.account(request)
-    if (Object.values(query).some((value) => value === ''))
-      return site.redirect(reply, linkTo('/credits', query as Readonly<Record<string, string>>))
     const filter = filterOf(accountId, query)
     const [frame, { entries, next }, spent, keys] = await Promise.all([
       site.frame(request),
@@ -52,17 +50,10 @@ export function addCreditsRoutes(app: FastifyInstance, site: Site): void {
   })
 
   app.get<Asked>('/credits.csv', async (request, reply) => {
-    const parts = csvOf(store, filterOf(site.account(request), request.query))
-    // Wait for the first part: once the response begins, an error cannot change its status.
-    const first = await parts.next()
     reply.header('content-disposition', 'attachment; filename="credits.csv"').type('text/csv; charset=utf-8')
-    return reply.send(Readable.from(prepended(first.value ?? '', parts), { objectMode: false }))
+    const filter = filterOf(site.account(request), request.query)
+    return reply.send(Readable.from(csvOf(store, filter), { objectMode: false }))
   })
-}
-
-async function* prepended(first: string, others: AsyncGenerator<string>): AsyncGenerator<string> {
-  yield first
-  yield* others
 }
 
 /** All days, oldest first, also those without charges. */
@@ -110,18 +101,13 @@ const lineOf = ({ createdAtMs, kind, amount, runId, key }: ListedEntry): string 
 
 type Cell = string | number | null | undefined
 
-const NUMBER = /^-?\d+(\.\d+)?$/
-
-/**
- * Start of a cell that a spreadsheet would read as a formula; a name can start like this. An apostrophe makes it text.
- * Where commas are decimal points, a semicolon separates cells. Japanese versions treat full-width signs like the
- * others.
- */
-const FORMULA = /(^|[;\r\n])(?=[=+\-@＝＋－＠\t\r])/g
+/** Start of a cell that a spreadsheet would read as a formula; the name of a key can start like this. */
+const FORMULA = /^[=+\-@\t\r]/
 
 function cellText(cell: Cell): string {
   const text = String(cell ?? '')
-  const harmless = NUMBER.test(text) ? text : text.replace(FORMULA, "$1'")
+  // An apostrophe makes it text.
+  const harmless = typeof cell === 'string' && FORMULA.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
 }
 

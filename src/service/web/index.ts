@@ -38,8 +38,14 @@ export async function addPages(app: FastifyInstance, options: SiteOptions): Prom
     readBodies(scope, options.bodyMemory)
     addAuthRoutes(scope, site)
     await scope.register(async (pages) => {
-      // Every page needs a session.
-      pages.addHook('onRequest', async (request) => void site.session(request))
+      pages.addHook('onRequest', async (request, reply) => {
+        // Every page needs a session.
+        site.session(request)
+        // A form sends its empty fields too. Without them, each view has one short URL.
+        const { pathname, search } = new URL(request.url, 'http://x')
+        const short = search.replace(/(?<=[?&])[^=&]+=(&|$)/g, '').replace(/[?&]$/, '')
+        if (short !== search) return site.redirect(reply, pathname + short)
+      })
       addRunRoutes(pages, site)
       addPictureRoutes(pages, site)
       addNewRunRoutes(pages, site)

@@ -35,23 +35,19 @@ export function addKeyRoutes(app: FastifyInstance, site: Site): void {
   site.post(app, '/keys', async (form, request, reply) => {
     const sent = { id: undefined, values: valuesOf(form), formKey: fieldOf(form, 'form_key') }
     return await createKey(site, request, reply, sent).catch((error) =>
-      sendForm(site, request, reply, { ...sent, problem: problemOf(error) }),
+      sendForm(site, request, reply, sent, problemOf(error)),
     )
   })
   site.post(app, '/keys/:id', async (form, request, reply) => {
     const key = await find(request)
     const values = valuesOf(form)
-    try {
+    const change = async () => {
       await store.changeKey(key.id, changedTerms(values, textsOf(key), clock.now()), site.proof(request))
-    } catch (error) {
-      return await sendForm(site, request, reply, {
-        id: key.id,
-        values,
-        formKey: '',
-        problem: problemOf(error),
-      })
+      return site.redirect(reply, `/keys#key-${key.id}`)
     }
-    return site.redirect(reply, `/keys#key-${key.id}`)
+    return await change().catch((error) =>
+      sendForm(site, request, reply, { id: key.id, values, formKey: '' }, problemOf(error)),
+    )
   })
   for (const act of ['disable', 'enable'] as const)
     site.post(app, `/keys/:id/${act}`, async (_form, request, reply) => {
@@ -95,10 +91,11 @@ async function sendForm(
   site: Site,
   request: FastifyRequest,
   reply: FastifyReply,
-  form: KeyForm & { readonly problem?: string },
+  form: KeyForm,
+  problem?: string,
 ): Promise<FastifyReply> {
   const frame = await site.frame(request)
-  return site.page(reply, KeyFormPage, { frame, ...form }, form.problem === undefined ? 200 : 422)
+  return site.page(reply, KeyFormPage, { frame, ...form, problem }, problem === undefined ? 200 : 422)
 }
 
 /** The text for a form that is shown again. Throws an error that is not about the form. */
@@ -122,13 +119,11 @@ async function createKey(
   // The same form gives the same key, so that a reload creates no other. Nobody can compute it without the session.
   const { apiKey, ...secret } = keyOf(hash('sha256', `${visitorOf(request).token} ${formKey}`, 'buffer'))
   reply.header('cache-control', 'no-store')
-  const isThere = async () => (await store.findKey(secret.hash)) !== undefined
-  if (await isThere()) return await sendKeys(site, request, reply, { secret: undefined })
   try {
     await store.addKey({ ...terms, ...secret, accountId, nowMs, by: site.proof(request) })
   } catch (error) {
-    // The same form was sent at the same time.
-    if (error instanceof Refusal || !(await isThere())) throw error
+    // The same form was sent before.
+    if (error instanceof Refusal || (await store.findKey(secret.hash)) === undefined) throw error
     return await sendKeys(site, request, reply, { secret: undefined })
   }
   return await sendKeys(site, request, reply, { secret: apiKey })
@@ -142,13 +137,10 @@ const textsOf = (key: KeyDetails | undefined): KeyValues => ({
   expires_at: key?.expiresAtMs === undefined ? '' : dayOf(key.expiresAtMs),
 })
 
-const valuesOf = (form: FormData): KeyValues => ({
-  name: fieldOf(form, 'name').trim(),
-  spend_limit: fieldOf(form, 'spend_limit').trim(),
-  quota: fieldOf(form, 'quota').trim(),
-  allowed_ips: fieldOf(form, 'allowed_ips').trim(),
-  expires_at: fieldOf(form, 'expires_at').trim(),
-})
+const valuesOf = (form: FormData): KeyValues =>
+  Object.fromEntries(
+    Object.keys(textsOf(undefined)).map((name) => [name, fieldOf(form, name).trim()]),
+  ) as KeyValues
 
 /** The terms whose texts were changed: others may have values that the form cannot show. Throws `RushesError` (usage). */
 function changedTerms(values: KeyValues, before: KeyValues, nowMs: number) {

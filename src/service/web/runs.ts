@@ -1,5 +1,6 @@
 /** The pages of the runs, their live parts, and what can be done with a run. */
 import { createHash } from 'node:crypto'
+import { extname } from 'node:path'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import {
   LiveAnswer,
@@ -11,12 +12,11 @@ import {
   type ShownRun,
   StateAnswer,
 } from '../../console/index.js'
-import { downloadName } from '../../protocol/download-name.js'
 import { mediaParameters, mediaSources } from '../../protocol/media-parameters.js'
 import { isSentImage } from '../../protocol/parameters.js'
 import { defaultsOf } from '../../protocol/price.js'
 import { LOCAL_STATUSES } from '../../protocol/run-state.js'
-import { isKnownTag, sendStoredFile } from '../http/stored-file.js'
+import { sendStoredFile } from '../http/stored-file.js'
 import { findDocument } from '../models/served-model.js'
 import { choiceIn, cursorIn, numberIn, type Query, textIn } from '../rules/console-requests.js'
 import { Refusal } from '../rules/refusal.js'
@@ -28,7 +28,6 @@ import { pictureOf } from './thumbnails.js'
 const PAGE_SIZE = 24
 const MAX_PAGE_SIZE = 100
 const MAX_SEARCH_LENGTH = 1_000
-const MAX_PROMPT_CHARACTERS = 300
 
 interface Asked {
   Querystring: Query
@@ -41,10 +40,6 @@ export function addRunRoutes(app: FastifyInstance, site: Site): void {
 
   app.get<Asked>('/runs', async (request, reply) => {
     const accountId = site.account(request)
-    const fields = Object.entries(request.query)
-    // A form sends its empty fields too.
-    if (fields.some(([, value]) => value === ''))
-      return site.redirect(reply, linkTo('/runs', request.query as Readonly<Record<string, string>>))
     const filter = filterOf(accountId, request.query)
     const before = cursorIn(request.query, 'before')
     const limit = numberIn(request.query, 'size', 1, MAX_PAGE_SIZE) ?? PAGE_SIZE
@@ -75,7 +70,10 @@ export function addRunRoutes(app: FastifyInstance, site: Site): void {
   /** One request for all rows of a page: 204, or the rows that changed and the new ones. */
   app.get<Asked>('/runs/live', async (request, reply) => {
     const accountId = site.account(request)
-    const known = new Map([request.query.at ?? []].flat().map((each) => idAndVersion(String(each))))
+    // Of each row, `<id>.<version>`.
+    const known = new Map(
+      [request.query.at ?? []].flat().map((at) => String(at).split('.') as [string, string]),
+    )
     if (known.size > MAX_PAGE_SIZE * 10) throw new Refusal('bad_request')
     const newest = numberIn(request.query, 'newest', 0, Number.MAX_SAFE_INTEGER)
     const [found, after] = await Promise.all([
@@ -127,7 +125,7 @@ export function addRunRoutes(app: FastifyInstance, site: Site): void {
 
 /** Pictures of runs: thumbnails, and the images that were sent with a run. */
 export function addPictureRoutes(app: FastifyInstance, site: Site): void {
-  const { store, storage, thumbnails } = site.options
+  const { store, storage, makeThumbnail } = site.options
 
   app.get<{ Params: { id: string; position: string } }>(
     '/runs/:id/references/:position',
@@ -143,24 +141,17 @@ export function addPictureRoutes(app: FastifyInstance, site: Site): void {
     const closed = new AbortController()
     reply.raw.once('close', () => closed.abort(new Refusal('bad_request', 'The connection was closed.')))
     const [run] = await store.findRuns([request.params.id], site.account(request))
-    if (run === undefined || thumbnails === undefined) throw new Refusal('run_not_found')
+    const picture = run && pictureOf(run.outputs)
+    if (picture === undefined || makeThumbnail === undefined) throw new Refusal('not_found')
     try {
-      const { etag, read } = await thumbnails.find(run)
-      const bytes = isKnownTag(request.headers, etag) ? undefined : await read(closed.signal)
-      reply.headers({ etag, 'cache-control': 'private, max-age=31536000, immutable' })
-      return bytes === undefined ? reply.code(304).send() : reply.type('image/webp').send(bytes)
+      const bytes = await makeThumbnail(picture, closed.signal)
+      reply.header('cache-control', 'private, max-age=31536000, immutable')
+      return reply.type('image/webp').send(bytes)
     } catch (error) {
-      const picture = pictureOf(run.outputs)
-      if (!(error instanceof Refusal && error.code === 'not_found') || picture === undefined) throw error
+      if (!(error instanceof Refusal && error.code === 'not_found')) throw error
       return site.redirect(reply, outputUrl('', picture))
     }
   })
-}
-
-/** `at`: `<id>.<version>`. */
-function idAndVersion(at: string): readonly [string, string] {
-  const [id = '', version = ''] = at.split('.')
-  return [id, version]
 }
 
 const layoutOf = ({ view }: Query): RunsLayout => (view === 'grid' ? 'grid' : 'list')
@@ -182,35 +173,32 @@ export const keyChoices = ({ options: { store } }: Site, accountId: number): Pro
 
 function shownRun({ options }: Site, run: ListedRun): ShownRun {
   const state = run.status === 'processing' ? options.renderStateOf(run.id) : undefined
-  const progress = state?.progress === undefined ? undefined : Math.round(100 * state.progress)
   const document = findDocument(options.models, run.model)
-  const ratio = run.aspectRatio ?? (document && defaultsOf(document.input).aspect_ratio)
-  const picture = pictureOf(run.outputs)
+  const [first] = run.outputs
+  const prompt = run.prompt ?? ''
   const { status, failure, isRefunded, isRemoved } = run
-  const shown = { status, failure, isRefunded, isRemoved, progress, queuePosition: state?.queue_position }
+  const changing = {
+    ...{ status, failure, isRefunded, isRemoved },
+    progress: state?.progress === undefined ? undefined : Math.round(100 * state.progress),
+    queuePosition: state?.queue_position,
+  }
   return {
     ...run,
-    ...shown,
-    version: createHash('sha256').update(JSON.stringify(shown)).digest('base64url').slice(0, 12),
-    prompt: [...(run.prompt ?? '').slice(0, 2 * MAX_PROMPT_CHARACTERS)]
-      .slice(0, MAX_PROMPT_CHARACTERS)
-      .join(''),
-    ratio: ratioOf(ratio, run.kind === 'video'),
+    ...changing,
+    version: createHash('sha256').update(JSON.stringify(changing)).digest('base64url').slice(0, 12),
+    prompt,
+    ratio: ratioOf(
+      run.aspectRatio ?? (document && defaultsOf(document.input).aspect_ratio),
+      run.kind === 'video',
+    ),
     key: run.key?.name,
     outputs: run.outputs.map((output, index) => ({
       ...output,
       url: outputUrl('', output),
-      savedName: downloadName({
-        prompt: run.prompt ?? '',
-        runId: run.id,
-        index,
-        fileName: output.name,
-      }),
+      savedName: `${run.id}${index === 0 ? '' : `-${index + 1}`}${extname(output.name)}`,
     })),
-    thumbnail:
-      options.thumbnails !== undefined && picture !== undefined && picture === run.outputs[0]
-        ? `/runs/${run.id}/thumbnail`
-        : undefined,
+    hasThumbnail:
+      options.makeThumbnail !== undefined && first !== undefined && first === pictureOf(run.outputs),
   }
 }
 

@@ -59,7 +59,6 @@ interface SessionsOptions {
  */
 export class Sessions {
   readonly #options: SessionsOptions
-  readonly #extending = new Set<string>()
 
   constructor(options: SessionsOptions) {
     this.#options = options
@@ -151,17 +150,17 @@ export class Sessions {
 
   /** Returns undefined if the token is missing, unknown or expired. */
   async find(token: string | undefined): Promise<FoundSession | undefined> {
-    const { store, clock } = this.#options
+    const { store, clock, onError } = this.#options
     if (token === undefined) return undefined
     const hash = hashOfKey(token)
     const nowMs = clock.now()
     const record = await store.findSession(hash, nowMs)
     if (record === undefined) return undefined
-    const isDue = nowMs - record.usedAtMs >= EXTEND_EVERY_MS && !this.#extending.has(hash)
-    if (!isDue) return { record, isExtended: false }
-    const expiresAtMs = nowMs + SESSION_MS
-    this.#extend(hash, nowMs, expiresAtMs)
-    return { record: { ...record, usedAtMs: nowMs, expiresAtMs }, isExtended: true }
+    if (nowMs - record.usedAtMs < EXTEND_EVERY_MS) return { record, isExtended: false }
+    const extended = { usedAtMs: nowMs, expiresAtMs: nowMs + SESSION_MS }
+    // Does not wait for the write: a database that cannot be written can still be read.
+    store.extendSession(hash, extended).catch(onError)
+    return { record: { ...record, ...extended }, isExtended: true }
   }
 
   async #take(limit: RateLimit, ...keys: readonly string[]): Promise<void> {
@@ -182,16 +181,6 @@ export class Sessions {
     // The user was removed.
     if (record === undefined) throw new Refusal('not_signed_in')
     return { token, record }
-  }
-
-  /** Does not wait for the write: a database that cannot be written can still be read. */
-  #extend(hash: string, usedAtMs: number, expiresAtMs: number): void {
-    const { store, onError } = this.#options
-    this.#extending.add(hash)
-    store
-      .extendSession(hash, { usedAtMs, expiresAtMs })
-      .catch(onError)
-      .finally(() => this.#extending.delete(hash))
   }
 }
 

@@ -13,7 +13,7 @@ import type { SessionProof } from '../store/sql.js'
 import type { SessionRecord } from '../store/users.js'
 import { type AssetFiles, acceptsGzip } from './assets.js'
 import type { Sessions } from './sessions.js'
-import type { Thumbnails } from './thumbnails.js'
+import type { MakeThumbnail } from './thumbnails.js'
 import { visitorOf } from './visitor.js'
 
 export interface SiteOptions extends ApiRoutes {
@@ -21,7 +21,7 @@ export interface SiteOptions extends ApiRoutes {
   readonly storage: Pick<Storage, 'files'>
   readonly sessions: Sessions
   /** Undefined: the list of runs shows full-size pictures. */
-  readonly thumbnails: Thumbnails | undefined
+  readonly makeThumbnail: MakeThumbnail | undefined
   readonly assets: AssetFiles
   readonly clock: Clock
   readonly publicUrl: string | undefined
@@ -118,33 +118,25 @@ export class Site {
   /** Answers an error as a page, or without content for a live part, which then stays as it is. */
   error(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const refusal = refusalOf(error, request.routeOptions.bodyLimit)
-    const isPart = request.headers['hx-request'] !== undefined
-    if (refusal.code === 'not_signed_in') {
-      if (isPart) return reply.code(401).header('hx-refresh', 'true').send('')
-      if (request.method === 'GET' || request.method === 'HEAD')
-        return this.redirect(reply, linkTo('/sign-in', { next: request.url }))
-    }
-    if (refusal !== error && refusal.status >= 500) this.options.onError(error)
-    if (refusal.status === 503) reply.header('retry-after', 5)
-    if (isPart) return reply.code(refusal.status).send('')
+    const { status, code, message } = refusal
+    if (refusal !== error && status >= 500) this.options.onError(error)
+    if (status === 503) reply.header('retry-after', 5)
     if (request.url.startsWith('/api/') && !isForm(request)) return sendRefusal(reply, refusal)
-    return this.page(
-      reply,
-      MessagePage,
-      { assets: this.assets, title: titleOf(refusal), message: refusal.message },
-      refusal.status,
-    )
+    if (request.headers['hx-request'] !== undefined) {
+      if (code === 'not_signed_in') reply.header('hx-refresh', 'true')
+      return reply.code(status).send('')
+    }
+    if (code === 'not_signed_in' && (request.method === 'GET' || request.method === 'HEAD'))
+      return this.redirect(reply, linkTo('/sign-in', { next: request.url }))
+    return this.page(reply, MessagePage, { assets: this.assets, title: titleOf(refusal), message }, status)
   }
 }
 
-const titleOf = ({ status }: Refusal): string =>
-  status === 404 || status === 410
-    ? 'Not found'
-    : status === 401
-      ? 'You are signed out'
-      : status >= 500
-        ? 'The service cannot answer at this moment'
-        : 'This did not work'
+function titleOf({ status, code }: Refusal): string {
+  if (code === 'not_signed_in') return 'You are signed out'
+  if (status === 404 || status === 410) return 'Not found'
+  return status >= 500 ? 'The service cannot answer at this moment' : 'This did not work'
+}
 
 export const isForm = ({ headers }: FastifyRequest): boolean =>
   /^(application\/x-www-form-urlencoded|multipart\/form-data)/i.test(headers['content-type'] ?? '')

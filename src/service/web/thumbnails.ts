@@ -24,21 +24,14 @@ const MAX_BYTES = 64 * 1_048_576
 /** Time limit of one thumbnail. The process has a low priority: on a busy machine it needed more than 10 s. */
 const TIMEOUT_MS = 30_000
 const noThumbnail = () => refusalSaying('not_found', 'No thumbnail can be made of this picture.')
-const thumbnailFailed = () => refusalSaying('overloaded', 'The thumbnail could not be made at this moment.')
 
-interface Thumbnail {
-  /** Strong ETag, including its quotes. */
-  readonly etag: string
-  /** Returns a WebP. An abort removes a call that waits for a slot. Throws `Refusal`: 404, 503. */
-  read(signal: AbortSignal): Promise<Uint8Array>
-}
+/**
+ * Makes a WebP of a picture. An abort removes a call that waits for a slot. Throws `Refusal`: 404 if the picture cannot be
+ * decoded, 410, 503.
+ */
+export type MakeThumbnail = (picture: StoredOutput, signal: AbortSignal) => Promise<Uint8Array>
 
-export interface Thumbnails {
-  /** Throws `Refusal`: 404, 410. */
-  find(run: { readonly outputs: readonly StoredOutput[] }): Promise<Thumbnail>
-}
-
-interface ThumbnailsOptions {
+interface ThumbnailOptions {
   readonly files: FileStore
   /** Makes one file from the picture at `input.path`. */
   readonly engine: Engine
@@ -54,52 +47,49 @@ export const pictureOf = (outputs: readonly StoredOutput[]): StoredOutput | unde
     ({ contentType }) => mediaTypeOf(contentType) === 'image' && !/^image\/bmp\b/i.test(contentType),
   )
 
-export function createThumbnails({ files, engine, clock, onError }: ThumbnailsOptions): Thumbnails {
+export function createThumbnails(options: ThumbnailOptions): MakeThumbnail {
   const slots = createSlots(MAX_AT_ONCE, {
     maxWaiting: MAX_WAITING,
     refusal: () => refusalSaying('overloaded', 'Too many thumbnails are requested at this moment.'),
   })
-
-  /** Throws the error to send: a picture that cannot be decoded has no thumbnail. */
-  function refuse(error: unknown): never {
-    if (error instanceof RendererClosed) throw new Refusal('not_ready')
-    if (error instanceof StorageUnavailable || isDiskUnusable(error)) throw error
-    if (error instanceof RendererCrashed) onError(error)
-    throw noThumbnail()
+  return async (picture, signal) => {
+    const file = await options.files.find(outputKey(picture))
+    if (file === undefined) throw new Refusal('gone')
+    if (file.bytes > MAX_BYTES) throw noThumbnail()
+    return await slots.use(
+      () => make(options, picture, file).catch((error) => refuse(error, options.onError)),
+      { signal },
+    )
   }
+}
 
-  async function make(output: StoredOutput, file: FoundFile): Promise<Uint8Array> {
-    const folder = await makeOwnFolder(tmpdir(), 'rushes-thumbnail-')
-    const work = async (signal: AbortSignal) => {
-      const path =
-        files.pathOf?.(outputKey(output)) ?? (await copy(file, join(folder.path, 'picture'), signal))
-      const job = { kind: 'image', input: { path }, folder: folder.path, references: [], signal } as const
-      const [made] = await engine.render(job)
-      await folder.check()
-      const thumbnail = await folder.openFile(made?.name ?? '')
-      return await thumbnail.readFile().finally(() => thumbnail.close())
-    }
-    try {
-      return await withTimeout(work, { timeoutMs: TIMEOUT_MS, reason: thumbnailFailed, clock })
-    } finally {
-      await folder.remove().catch(onError)
-    }
+/** Throws the error to send: a picture that cannot be decoded has no thumbnail. */
+function refuse(error: unknown, onError: (error: unknown) => void): never {
+  if (error instanceof RendererClosed) throw new Refusal('not_ready')
+  if (error instanceof StorageUnavailable || isDiskUnusable(error)) throw error
+  if (error instanceof RendererCrashed) onError(error)
+  throw noThumbnail()
+}
+
+async function make(
+  { files, engine, clock, onError }: ThumbnailOptions,
+  picture: StoredOutput,
+  file: FoundFile,
+): Promise<Uint8Array> {
+  const folder = await makeOwnFolder(tmpdir(), 'rushes-thumbnail-')
+  const work = async (signal: AbortSignal) => {
+    const path =
+      files.pathOf?.(outputKey(picture)) ?? (await copy(file, join(folder.path, 'picture'), signal))
+    const job = { kind: 'image', input: { path }, folder: folder.path, references: [], signal } as const
+    const [made] = await engine.render(job)
+    await folder.check()
+    const thumbnail = await folder.openFile(made?.name ?? '')
+    return await thumbnail.readFile().finally(() => thumbnail.close())
   }
-
-  return {
-    async find({ outputs }) {
-      const output = pictureOf(outputs)
-      if (output === undefined) throw refusalSaying('not_found', 'This run has no picture.')
-      const file = await files.find(outputKey(output))
-      if (file === undefined) throw new Refusal('gone')
-      return {
-        etag: `"${output.sha256}-thumbnail"`,
-        async read(signal) {
-          if (file.bytes > MAX_BYTES) throw noThumbnail()
-          return await slots.use(async () => await make(output, file).catch(refuse), { signal })
-        },
-      }
-    },
+  try {
+    return await withTimeout(work, { timeoutMs: TIMEOUT_MS, reason: noThumbnail, clock })
+  } finally {
+    await folder.remove().catch(onError)
   }
 }
 

@@ -7,8 +7,7 @@ import { errorCode, isSystemError } from '../../host/system-error.js'
 import { OUTCOME_UNKNOWN, PROVIDER_REFUSED } from '../../protocol/run-state.js'
 import { shortened, withoutControls } from '../../protocol/text.js'
 import { OutcomeUnknown, type RendererCrashed } from '../engines/engine.js'
-import { isRefusedKey } from '../engines/upstream/jobs.js'
-import { JobEnded } from '../engines/upstream/upstream-error.js'
+import { isRefusedKey, JobEnded } from '../engines/upstream/upstream-error.js'
 import type { CrashLimit, RunFailure } from '../store/run.js'
 
 const MAX_MESSAGE_LENGTH = 2_500

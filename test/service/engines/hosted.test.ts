@@ -318,7 +318,7 @@ describe('fal', () => {
   test('a second reference is refused by a model that takes one', async () => {
     const { server, run } = await openFal()
     const image = dataUri(ONE_PIXEL_PNG)
-    await expect(run({}, [image, image])).rejects.toThrow('at most one reference image; the run has 2')
+    await expect(run({}, [image, image])).rejects.toThrow('at most 1 reference image; the run has 2')
     expect(server.requests).toEqual([])
   })
 
@@ -395,7 +395,7 @@ describe('Replicate', () => {
     ['failed', { error: 'NSFW content detected. Try running it again' }, 'NSFW content detected'],
     ['failed', { error: '' }, 'Replicate reports the state "failed".'],
     ['canceled', {}, 'Replicate reports the state "canceled".'],
-    ['aborted', {}, 'aborted the prediction before it started'],
+    ['aborted', {}, 'Replicate reports the state "aborted".'],
     ['succeeded', { output: null, data_removed: true }, 'has deleted the result'],
     ['succeeded', { output: null }, 'without a result'],
   ])('a prediction that is %s with %j has failed', async (state, fields, message) => {

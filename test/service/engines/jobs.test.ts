@@ -14,7 +14,8 @@ import {
 } from '../../../src/service/engines/engine.js'
 import { createUpstream } from '../../../src/service/engines/upstream/index.js'
 import { createJobEngine } from '../../../src/service/engines/upstream/jobs.js'
-import { renderedOnce } from '../../../src/service/engines/upstream/outcome.js'
+import { createOnceEngine } from '../../../src/service/engines/upstream/outcome.js'
+import { publishOutputs } from '../../../src/service/engines/upstream/outputs.js'
 import { whenOver } from '../../support/after-file.js'
 import { createManualClock } from '../../support/clock.js'
 import { jobOf } from '../../support/model-servers/engine.js'
@@ -440,47 +441,58 @@ describe('a job', () => {
   })
 })
 
-test('a run that takes too long cancels its job by its own id', async () => {
-  const { server, clock, render } = await open({ polls: 50 })
+/** A run whose time limit passes while its job is rendered. */
+async function openAtLimit() {
+  const opened = await open({ polls: 50 })
+  const { server, clock, render } = opened
   const stop = new AbortController()
   const rendering = render({ signal: stop.signal })
   await clock.runUntil(until('a poll', () => (server.jobs[0]?.polls ?? 0) > 1))
-  stop.abort(new Error('The engine took longer than 5 minutes.'))
-  await expect(clock.runUntil(rendering)).rejects.toThrow('longer than 5 minutes')
-  expect(server.canceled).toEqual(['job_1'])
+  const pass = () => stop.abort(new Error('The engine took longer than 5 minutes.'))
+  const isUnknown = () =>
+    expect(clock.runUntil(rendering)).rejects.toThrow(/result is unknown.*5 minutes\. Its job is job_1/)
+  return { ...opened, rendering, pass, isUnknown }
+}
+
+test('a run that takes too long cancels its job by its own id, and is refunded if the provider knows the charge', async () => {
+  const { server, clock, stored, rendering, pass } = await openAtLimit()
+  server.charge = 'not charged'
+  pass()
+  const error = await clock.runUntil(rendering).catch((thrown: unknown) => thrown)
+  expect(error).not.toBeInstanceOf(OutcomeUnknown)
+  expect(error).toMatchObject({ message: 'The engine took longer than 5 minutes.' })
+  expect([server.canceled, stored.at(-1)?.end]).toEqual([['job_1'], 'over'])
+})
+
+test('a run that takes too long has an unknown outcome if its provider only has accepted the cancel', async () => {
+  const { server, stored, pass, isUnknown } = await openAtLimit()
+  pass()
+  await isUnknown()
+  expect([server.canceled, stored.at(-1)?.end]).toEqual([['job_1'], undefined])
 })
 
 test('a run that takes too long, and whose job cannot be canceled, can be fetched later', async () => {
-  const { server, clock, render } = await open({ polls: 50 })
-  const stop = new AbortController()
-  const rendering = render({ signal: stop.signal })
-  await clock.runUntil(until('a poll', () => (server.jobs[0]?.polls ?? 0) > 1))
-  server.fault('PUT', 'reset', 2)
-  stop.abort(new Error('The engine took longer than 5 minutes.'))
-  await expect(clock.runUntil(rendering)).rejects.toThrow(/result is unknown.*5 minutes\. Its job is job_1/)
+  const { server, pass, isUnknown } = await openAtLimit()
+  server.fault('PUT', 'reset', 10)
+  pass()
+  await isUnknown()
   expect(server.canceled).toEqual([])
 })
 
 test('a run that takes too long has the result of a job that has just succeeded', async () => {
-  const { server, clock, render } = await open({ polls: 50 })
-  const stop = new AbortController()
-  const rendering = render({ signal: stop.signal })
-  await clock.runUntil(until('a poll', () => (server.jobs[0]?.polls ?? 0) > 1))
+  const { server, clock, rendering, pass } = await openAtLimit()
   for (const job of server.jobs) job.polls = 50
-  stop.abort(new Error('The engine took longer than 5 minutes.'))
+  pass()
   expect(await clock.runUntil(rendering)).toHaveLength(1)
   expect(server.canceled).toEqual([])
 })
 
 test('a job that succeeds at the time limit, and whose result does not arrive, can be fetched later', async () => {
-  const { server, clock, render } = await open({ polls: 50 })
-  const stop = new AbortController()
-  const rendering = render({ signal: stop.signal })
-  await clock.runUntil(until('a poll', () => (server.jobs[0]?.polls ?? 0) > 1))
+  const { server, pass, isUnknown } = await openAtLimit()
   for (const job of server.jobs) job.polls = 50
   server.fault('GET /files/', { status: 500, body: 'down' }, 100)
-  stop.abort(new Error('The engine took longer than 5 minutes.'))
-  await expect(clock.runUntil(rendering)).rejects.toThrow(/result is unknown.*5 minutes\. Its job is job_1/)
+  pass()
+  await isUnknown()
   expect(server.canceled).toEqual([])
 })
 
@@ -611,13 +623,15 @@ describe('a canceled run', () => {
 describe('an engine that renders within one request', () => {
   async function openOnce() {
     const { clock, stored, upstream, ...rest } = await open()
-    const inner = {
-      async render(job: RenderJob) {
-        await upstream.json({ method: 'POST', path: 'model', json: {} }, job)
-        return []
+    const engine = createOnceEngine(upstream, {
+      endpoint: 'model',
+      clock,
+      send: (job) => upstream.json({ method: 'POST', path: 'model', json: {} }, job),
+      publish: async (answer, job) => {
+        const { link } = answer as { readonly link?: string }
+        return link === undefined ? [] : await publishOutputs(job, [await upstream.download(link, job)])
       },
-    }
-    const engine = renderedOnce(inner, { costs: upstream.costs, endpoint: 'model', clock })
+    })
     const save = async (job: StoredJob) => void stored.push(job)
     const render = (more: Partial<RenderJob> = {}) => engine.render(jobOf({ save, ...more }))
     return { ...rest, clock, stored, render, engine }
@@ -639,6 +653,18 @@ describe('an engine that renders within one request', () => {
       'The service stopped before it ended.',
     )
     expect(creates()).toBe(1)
+  })
+
+  test.each<[name: string, fault: ServerFault]>([
+    ['is refused', { status: 404, body: { detail: 'gone' } }],
+    ['is hidden by a proxy', { status: 502, body: '<html>' }],
+    ['breaks off', 'reset'],
+  ])('has an unknown outcome when the file of its paid answer %s', async (_, fault) => {
+    const { server, clock, stored, render, creates } = await openOnce()
+    server.fault('POST', { body: { link: '/files/1' } })
+    server.fault('GET', fault, 100)
+    await expect(clock.runUntil(render())).rejects.toBeInstanceOf(OutcomeUnknown)
+    expect([creates(), stored]).toEqual([1, [{ intent: expect.anything() }]])
   })
 
   test('sends nothing for a job that an operator names', async () => {

@@ -3,18 +3,12 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { RushesError } from '../../../src/errors.js'
-import {
-  describeAccount,
-  type HostedSettings,
-  readHosted,
-} from '../../../src/service/engines/hosted/index.js'
-import { PROVIDERS } from '../../../src/service/engines/hosted/providers.js'
+import { type HostedModel, readHosted } from '../../../src/service/engines/hosted/index.js'
 import type { EngineParts } from '../../../src/service/engines/read-engine.js'
 import { chargesForRuns } from '../../../src/service/models/cost.js'
 import { ENGINE_TYPES } from '../../../src/service/models/engine-table.js'
 import { openModelSet } from '../../../src/service/models/model-set.js'
 import { readModels } from '../../../src/service/models/read-models.js'
-import { type Answer, createHostedApis } from '../../support/hosted-apis.js'
 import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const ENV = { FAL_KEY: 'fal-secret', REPLICATE_API_TOKEN: 'r8_secret' }
@@ -107,55 +101,43 @@ describe('the cost of a document', () => {
 })
 
 describe('a hosted engine', () => {
-  /** The settings that an engine would get. */
-  function settingsOf(
-    document: object,
-    type: 'fal' | 'replicate' | 'cog' = 'fal',
-  ): (HostedSettings & { readonly secrets: unknown }) | undefined {
-    let found: HostedSettings | undefined
+  /** What an engine would get. */
+  function hostedOf(document: object, type: 'fal' | 'replicate' | 'cog' = 'fal') {
+    let found: HostedModel | undefined
     const types = {
-      [type]: readHosted(type, (settings) => {
-        found = settings
+      [type]: readHosted(type, (model) => {
+        found = model
         return { render: async () => [] }
       }),
     }
-    const model = read(document, ENV, types)
-    model?.createEngine({} as EngineParts)
-    return found && { ...found, secrets: model?.secrets }
+    const read = readModels({ path: fileOf(document), env: ENV, types })[0]
+    read?.createEngine({} as EngineParts)
+    const addresses = [found?.upstream.origin, found?.uploads.origin]
+    return { model: found?.model, references: found?.references, addresses, secrets: read?.secrets }
   }
   const images = { image_urls: { type: 'array', items: { type: 'string' } } }
 
   it('has the address and the key of its provider', () => {
-    expect(settingsOf({ engine: { ...FAL, fixed: { num_images: 1 } } })).toMatchObject({
-      ...{ model: 'fal-ai/flux/dev', fixed: { num_images: 1 }, references: undefined },
-      ...{ url: new URL('https://queue.fal.run') },
-      ...{ uploads: new URL('https://rest.fal.ai'), secrets: ['fal-secret', 'fal-secret'] },
+    const secrets = ['fal-secret', 'fal-secret']
+    expect(hostedOf({ engine: FAL })).toEqual({
+      model: 'fal-ai/flux/dev',
+      references: undefined,
+      addresses: ['https://queue.fal.run', 'https://rest.fal.ai'],
+      secrets,
     })
-    const pinned = {
-      type: 'replicate',
-      model: 'a/b:c0ffee',
-      key_env: 'FAL_KEY',
-      url: 'http://127.0.0.1:9/v1',
-    }
-    expect(settingsOf({ engine: pinned }, 'replicate')).toMatchObject({
-      ...{
-        model: 'a/b:c0ffee',
-        secrets: ['fal-secret', 'fal-secret'],
-        url: new URL('http://127.0.0.1:9/v1'),
-      },
-      // The key of another address is not sent to the provider.
-      uploads: new URL('http://127.0.0.1:9/v1'),
-    })
-    expect(settingsOf({ engine: { type: 'cog', url: 'http://localhost:5000' } }, 'cog')).toMatchObject({
-      ...{ model: '', secrets: [] },
-    })
+    // The key of another address is not sent to the provider.
+    const elsewhere = { ...FAL, url: 'http://127.0.0.1:9/v1' }
+    const own = 'http://127.0.0.1:9'
+    expect(hostedOf({ engine: elsewhere })).toMatchObject({ addresses: [own, own], secrets })
+    const cog = { type: 'cog', url: own }
+    expect(hostedOf({ engine: cog }, 'cog')).toMatchObject({ model: '', secrets: [] })
   })
 
   it.each<[unknown, object]>([
     ['image_url', { field: 'image_url', isList: false }],
     [['images'], { field: 'images', isList: true }],
   ])('sends image_urls to the field of %j', (references, expected) =>
-    expect(settingsOf({ engine: { ...FAL, references }, input: images })?.references).toEqual(expected),
+    expect(hostedOf({ engine: { ...FAL, references }, input: images }).references).toEqual(expected),
   )
 
   it.each<[string, object, object, string]>([
@@ -216,67 +198,12 @@ describe('a hosted engine', () => {
         { name: 'a/local', kind: 'image', engine: { type: 'images', url: 'http://127.0.0.1:1/v1' } },
       ]),
     )
-    const set = await openModelSet({ path, env: ENV })
-    const engine = set.createEngine({ urls: [], env: {}, preview: () => ({}) } as unknown as EngineParts)
-    expect(['a/fal', 'a/openai', 'a/local'].map((name) => engine.describePayer(name))).toEqual([
+    const { models } = await openModelSet({ path, env: ENV })
+    expect(models.map(({ payer }) => payer)).toEqual([
       'paid by the account of FAL_KEY',
       'its server may charge for runs',
       undefined,
     ])
-    expect(engine.describeEngine('a/fal')).toBe('fal at https://queue.fal.run')
-  })
-})
-
-describe('the account of a provider', () => {
-  const ask = (type: string, ...routes: [string, Answer | string][]) => {
-    const apis = createHostedApis(...routes)
-    const account = describeAccount(PROVIDERS[type] as never, 'the-key', apis, new AbortController().signal)
-    return { account, apis }
-  }
-  it.each<[type: string, url: string, answer: Answer, words: string, key: string]>([
-    [
-      'replicate',
-      'https://api.replicate.com/v1/account',
-      { status: 200, body: { username: 'acme', name: 'Acme' } },
-      'account acme',
-      'Bearer the-key',
-    ],
-    [
-      'openrouter',
-      'https://openrouter.ai/api/v1/key',
-      { status: 200, body: { data: { label: 'sk-1' } } },
-      'account sk-1',
-      'Bearer the-key',
-    ],
-    [
-      'fal',
-      'https://api.fal.ai/v1/models?limit=1',
-      { status: 200, body: {} },
-      'the key is valid',
-      'Key the-key',
-    ],
-    [
-      'fal',
-      'https://api.fal.ai/v1/models?limit=1',
-      { status: 500 },
-      'the key could not be checked',
-      'Key the-key',
-    ],
-  ])('of %s is asked at %s: %j is "%s"', async (type, url, answer, words, key) => {
-    const { account, apis } = ask(type, [url, answer])
-    expect(await account).toBe(words)
-    expect(apis.requests.map(({ url, headers }) => [`${url}`, headers.authorization])).toEqual([[url, key]])
-  })
-
-  it('reports a key that the provider refuses', async () => {
-    const refused: [string, Answer][] = [['https://api.', { status: 401 }]]
-    await expect(ask('fal', ...refused).account).rejects.toThrow('fal refused the key (401).')
-    await expect(ask('replicate', ...refused).account).rejects.toThrow('Replicate refused the key (401).')
-  })
-
-  it('stays unrequested at another address', () => {
-    const document = { engine: { ...FAL, url: 'http://127.0.0.1:9' } }
-    expect(read(document)?.createEngine({} as EngineParts).check).toBeUndefined()
-    expect(read({ engine: FAL })?.createEngine({} as EngineParts).check).toBeDefined()
+    expect(models[0]?.engineText).toBe('fal at https://queue.fal.run')
   })
 })

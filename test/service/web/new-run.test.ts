@@ -46,15 +46,18 @@ test('the form has the fields of the model, seconds after durations, and the pri
 })
 
 test.each([
-  ['1:1', '16:9'],
-  ['2:3', '16:9'],
+  ['', ''],
+  ['2:3', ''],
   ['3:4', '3:4'],
-])('with another model, the ratio %s of an image becomes %s', async (aspect_ratio, expected) => {
-  const { browser } = await createForm()
-  const shown = { shown_model: FOX.model, model: BOAT.model }
-  const { body } = await browser.submit('/new/form', { ...shown, aspect_ratio })
-  expect(/name="aspect_ratio" value="([^"]*)" checked/.exec(body)?.[1]).toBe(expected)
-})
+])(
+  'with another model, the ratio "%s" of an image becomes "%s"; the default is empty',
+  async (aspect_ratio, expected) => {
+    const { browser } = await createForm()
+    const { body } = await browser.submit('/new/form', { model: BOAT.model, aspect_ratio })
+    const [, chosen] = /name="aspect_ratio" value(?:="([^"]*)")? checked/.exec(body) ?? ['', 'none']
+    expect(chosen ?? '').toBe(expected)
+  },
+)
 
 test('the price follows the fields and the number of runs, without the files', async () => {
   const { browser } = await createForm()
@@ -138,9 +141,9 @@ describe('a form that is sent', () => {
 describe('reference images', () => {
   test('must be chosen again when the form is drawn again; a reference that is gone is refused', async () => {
     const { service, browser } = await createForm()
-    const wrong = await submitRun(browser, { files: PNG, quality: 'best' })
+    const wrong = await submitRun(browser, { 'files.image_urls': PNG, quality: 'best' })
     expect([wrong.status, wordsOf(wrong)]).toEqual([422, expect.stringContaining('Choose the files again.')])
-    const gone = await submitRun(browser, { reference: '/runs/run_none/references/0' })
+    const gone = await submitRun(browser, { 'reference.image_urls': '/runs/run_none/references/0' })
     expect([gone.status, wordsOf(gone)]).toEqual([422, expect.stringContaining('No run with this id')])
     expect(await runsOf(service)).toEqual([])
   })
@@ -148,12 +151,20 @@ describe('reference images', () => {
   test('can be files, URLs and outputs of earlier runs; an earlier run fills in the form', async () => {
     const service = await createConsoleService({ rendering: true, engine: createInstantEngine() })
     const browser = await signInByLink(service)
-    const first = await createInConsole(browser, { files: PNG, image_urls: 'https://example.com/a.png' })
+    const first = await createInConsole(browser, {
+      'files.image_urls': PNG,
+      image_urls: 'https://example.com/a.png',
+    })
     const { output } = await ended(service, first)
     const page = await browser.get(`/runs/${first}`)
     const use = /href="(\/new\?reference=[^"]*)"/.exec(page.body)?.[1] ?? ''
-    const reference = /name="reference" value="([^"]*)"/.exec((await browser.get(use)).body)?.[1] ?? ''
-    const second = await createInConsole(browser, { reference, prompt: 'two', seed: '' })
+    const reference =
+      /name="reference\.image_urls" value="([^"]*)"/.exec((await browser.get(use)).body)?.[1] ?? ''
+    const second = await createInConsole(browser, {
+      'reference.image_urls': reference,
+      prompt: 'two',
+      seed: '',
+    })
     expect((await inputOf(service, second)).image_urls).toEqual([output.urls[0]])
 
     const again = await browser.get(`/new?from=${first}`)
@@ -161,7 +172,7 @@ describe('reference images', () => {
     expect(again.body).toContain(`<img src="${sent}"`)
     expect(again.body).toContain('https://example.com/a.png</textarea>')
     expect((await browser.get(sent)).header('content-type')).toBe('image/png')
-    const third = await createInConsole(browser, { reference: sent, prompt: 'three' })
+    const third = await createInConsole(browser, { 'reference.image_urls': sent, prompt: 'three' })
     expect((await inputOf(service, third)).image_urls).toMatchObject([{ bytes: ONE_PIXEL_PNG.length }])
     const fourth = await browser.get(`/new?from=${second}`)
     expect(fourth.body).toContain(`value="${reference}"`)
@@ -169,10 +180,12 @@ describe('reference images', () => {
 
   test('that are no images, or names of other places, are refused or ignored', async () => {
     const { service, browser } = await createForm()
-    const text = await submitRun(browser, { files: new File(['<svg/>'], 'x.svg', { type: 'image/png' }) })
+    const text = await submitRun(browser, {
+      'files.image_urls': new File(['<svg/>'], 'x.svg', { type: 'image/png' }),
+    })
     expect([text.status, wordsOf(text)]).toEqual([422, expect.stringContaining('x.svg is not a PNG')])
     for (const reference of ['https://evil.example/x.png', '/../../etc/passwd', '/keys']) {
-      const id = await createInConsole(browser, { reference, prompt: reference })
+      const id = await createInConsole(browser, { 'reference.image_urls': reference, prompt: reference })
       expect(await inputOf(service, id)).not.toHaveProperty('image_urls')
     }
   })
@@ -201,7 +214,7 @@ describe('further media parameters', () => {
     expect(page.body).toContain('name="files.mask"')
     expect(page.body).toContain('name="files.song_url"')
     const fields = { model: 'acme/film', 'files.mask': PNG, song_url: 'https://example.com/a.mp3' }
-    const id = await createInConsole(browser, { ...fields, files: PNG })
+    const id = await createInConsole(browser, { ...fields, 'files.image_urls': PNG })
     expect(await inputOf(service, id)).toMatchObject({
       image_urls: [{ content_type: 'image/png' }],
       mask: { content_type: 'image/png', bytes: ONE_PIXEL_PNG.length },

@@ -39,7 +39,7 @@ async function createThumbnail(
   return { service, browser, jobs, read }
 }
 
-test('a thumbnail is a small WebP that the browser caches, with an ETag', async () => {
+test('a thumbnail is a small WebP that the browser caches', async () => {
   const { browser, read } = await createThumbnail()
   expect((await browser.get('/runs')).body).toMatch(/<img src="\/runs\/run_\w+\/thumbnail" alt/)
   const { status, header, bytes } = await read()
@@ -49,17 +49,14 @@ test('a thumbnail is a small WebP that the browser caches, with an ETag', async 
     'private, max-age=31536000, immutable',
   ])
   expect(await sharp(bytes).metadata()).toMatchObject({ format: 'webp', width: 384, height: 192 })
-  const known = await read({ 'if-none-match': header('etag') ?? '' })
-  expect([known.status, known.bytes.length]).toEqual([304, 0])
 })
 
-test('the thumbnail of a removed file is 410, also with a matching ETag', async () => {
+test('the thumbnail of a removed file is 410', async () => {
   const { service, read } = await createThumbnail()
-  const etag = (await read()).header('etag') ?? ''
   const files = join(service.dataFolder, 'files')
   for (const run of (await readdir(files)).filter((name) => name.startsWith('run_')))
     await rm(join(files, run), { recursive: true })
-  expect([(await read()).status, (await read({ 'if-none-match': etag })).status]).toEqual([410, 410])
+  expect((await read()).status).toBe(410)
 })
 
 test('a picture that cannot be decoded is shown as it is', async () => {

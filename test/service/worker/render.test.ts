@@ -73,29 +73,18 @@ async function renderWith(engineOf: (env: NodeJS.ProcessEnv) => Engine) {
 const withCommand = (command: string) =>
   renderWith((env) => createCommandEngine({ command, env, clock: systemClock }))
 
-const isRoot = process.getuid?.() === 0
-
-test.each(
+test.each([
+  ['rmdir "$RUSHES_OUTPUT_DIR" && ln -s "$OUTSIDE" "$RUSHES_OUTPUT_DIR"', 'a link'],
   [
-    ['rmdir "$RUSHES_OUTPUT_DIR" && ln -s "$OUTSIDE" "$RUSHES_OUTPUT_DIR"', 'a link', true],
-    [
-      'echo x > "$RUSHES_OUTPUT_DIR/x.png"; mv "$RUSHES_OUTPUT_DIR" "$ELSEWHERE/out"; ln -s "$ELSEWHERE/out" "$RUSHES_OUTPUT_DIR"',
-      'a link',
-      true,
-    ],
-    [
-      'rm -r "$RUSHES_OUTPUT_DIR"; mkdir "$RUSHES_OUTPUT_DIR"; echo x > "$RUSHES_OUTPUT_DIR/x.png"',
-      'another folder',
-      true,
-    ],
-    ['rmdir "$RUSHES_OUTPUT_DIR"; echo x > "$RUSHES_OUTPUT_DIR"', 'a file', true],
-    [
-      'echo x > "$RUSHES_OUTPUT_DIR/x.png"; chown 65534 "$RUSHES_OUTPUT_DIR"',
-      'a folder of another user',
-      isRoot,
-    ],
-  ].filter(([, , isPossible]) => isPossible) as [string, string][],
-)('after %s, the run fails, and nothing is published, changed or removed', async (command, found) => {
+    'echo x > "$RUSHES_OUTPUT_DIR/x.png"; mv "$RUSHES_OUTPUT_DIR" "$ELSEWHERE/out"; ln -s "$ELSEWHERE/out" "$RUSHES_OUTPUT_DIR"',
+    'a link',
+  ],
+  [
+    'rm -r "$RUSHES_OUTPUT_DIR"; mkdir "$RUSHES_OUTPUT_DIR"; echo x > "$RUSHES_OUTPUT_DIR/x.png"',
+    'another folder',
+  ],
+  ['rmdir "$RUSHES_OUTPUT_DIR"; echo x > "$RUSHES_OUTPUT_DIR"', 'a file'],
+])('after %s, the run fails, and nothing is published, changed or removed', async (command, found) => {
   const { failure, published, errors, elsewhere } = await withCommand(command)
   expect(failure).toEqual({
     code: 'render_failed',
@@ -140,15 +129,6 @@ test('a hard link is published as a copy that the command cannot change afterwar
   expect(statSync(path)).toMatchObject({ nlink: 1, mode: 0o100644 })
   writeFileSync(path, 'later')
   expect(published.map((each) => readFileSync(each, 'utf8'))).toEqual(['first\n'])
-})
-
-test.runIf(isRoot)('a hard link to a file of another user is not published', async () => {
-  const { failure, published, elsewhere } = await withCommand(
-    'echo x > "$ELSEWHERE/theirs"; chown 65534 "$ELSEWHERE/theirs"; ln "$ELSEWHERE/theirs" "$RUSHES_OUTPUT_DIR/x.png"',
-  )
-  expect(failure?.message).toBe('x.png is a hard link to a file of another user.')
-  expect(published).toEqual([])
-  expect(statSync(join(elsewhere, 'theirs'))).toMatchObject({ uid: 65_534, nlink: 1 })
 })
 
 test('a file that becomes a link before it is read is not published', async () => {

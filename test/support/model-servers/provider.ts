@@ -5,8 +5,7 @@
  */
 import type { Charge } from '../../../src/service/engines/engine.js'
 import type { Upstream } from '../../../src/service/engines/upstream/index.js'
-import type { JobServer } from '../../../src/service/engines/upstream/jobs.js'
-import { NoJobId } from '../../../src/service/engines/upstream/jobs.js'
+import { acceptedJob, type JobServer } from '../../../src/service/engines/upstream/jobs.js'
 import { publishOutputs } from '../../../src/service/engines/upstream/outputs.js'
 import { ONE_PIXEL_PNG } from '../engines.js'
 import { createModelServer, type ModelServer, type ServerAnswer, type ServerRequest } from './http.js'
@@ -23,6 +22,8 @@ export interface Provider extends ModelServer {
   /** Accepted jobs, in order. Each one costs money. */
   readonly jobs: ProviderJob[]
   readonly canceled: readonly string[]
+  /** What a cancel is known to have cost. */
+  charge: Charge
   /** Removes the results, as after six minutes. */
   expire(): void
 }
@@ -78,7 +79,7 @@ export async function createProvider({
     if (job === undefined) return { status: 404, body: { status: 'NOT_FOUND' } }
     if (folder === 'requests' && method === 'PUT') {
       canceled.push(job.id)
-      return { status: 202, body: { status: 'CANCELLATION_REQUESTED' } }
+      return { status: 202, body: { charge: provider.charge } }
     }
     if (folder === 'requests') return look(job)
     if (error !== undefined)
@@ -87,13 +88,15 @@ export async function createProvider({
     return { body: ONE_PIXEL_PNG, headers: { 'content-type': 'image/png' } }
   }
 
-  return Object.assign(await createModelServer(routes), {
+  const provider: Provider = Object.assign(await createModelServer(routes), {
     jobs,
     canceled,
+    charge: 'unknown' as Charge,
     expire() {
       isExpired = true
     },
   })
+  return provider
 }
 
 interface Answer {
@@ -112,16 +115,10 @@ export function createProviderServer(upstream: Upstream): JobServer<Answer> {
     type: 'provider',
     upstream,
     pollStepsMs: [1_000, 2_000, 5_000],
-    async create({ input }) {
-      const sent = { ...input, seed: 1_234_567 }
-      return {
-        request: () => ({ method: 'POST', path: 'model', json: sent, isQuick: true }),
-        accept(answer) {
-          const { request_id: id, status_url: get, cancel_url: cancel } = answer as Answer
-          if (id === undefined) throw new NoJobId()
-          return { id, urls: { get, cancel } }
-        },
-      }
+    createRequest: async ({ input }) => ({ method: 'POST', path: 'model', json: input, isQuick: true }),
+    accept(answer) {
+      const { request_id: id, status_url: get, cancel_url: cancel } = answer as Answer
+      return acceptedJob(id, { get, cancel })
     },
     async poll({ id, urls }, signal) {
       const answer = await get(urls?.get ?? `requests/${id}`, signal)
@@ -134,8 +131,8 @@ export function createProviderServer(upstream: Upstream): JobServer<Answer> {
     outputs: async ({ link }, job) => await publishOutputs(job, [await upstream.download(link, job)]),
     async cancel({ id, urls }, signal): Promise<Charge> {
       const path = urls?.cancel ?? `requests/${id}/cancel`
-      ;(await upstream.send({ method: 'PUT', path, isQuick: true }, signal)).discard()
-      return 'unknown'
+      const answer = await upstream.value({ method: 'PUT', path, isQuick: true }, signal)
+      return (answer as { readonly charge: Charge }).charge
     },
   }
 }

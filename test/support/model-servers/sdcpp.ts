@@ -8,7 +8,6 @@ import { pngOf } from './pictures.js'
 
 interface Job {
   readonly id: string
-  readonly kind: 'img_gen' | 'vid_gen'
   // biome-ignore lint/suspicious/noExplicitAny: requests of every shape
   readonly fields: any
   status: 'queued' | 'generating' | 'completed' | 'failed' | 'cancelled'
@@ -19,62 +18,43 @@ export interface SdcppServer extends ModelServer {
   readonly jobs: readonly Job[]
   /** The next jobs fail with this message. */
   failWith(message: string): void
-  /** Loses all jobs, like a restart of the server. */
-  restart(): void
 }
 
 export interface SdcppOptions {
-  readonly modes?: readonly string[]
-  /** Formats of films that it was built with. */
-  readonly films?: readonly string[]
   /** Whether a job ends by itself. */
   readonly isQuick?: boolean
   readonly port?: number
 }
 
-/** The beginning of a WebM file. */
-export const WEBM = Buffer.from('1a45dfa39f4286810142f7810142f2810442f381084282847765626d', 'hex')
-/** The beginning of an AVI file. */
-export const AVI = Buffer.from('RIFF\x00\x10\0\0AVI LIST', 'latin1')
 const MAX_PENDING = 64
 
 export async function createSdcppServer({
-  modes = ['img_gen'],
-  films = ['webm', 'webp', 'avi'],
   isQuick = true,
   port = 0,
 }: SdcppOptions = {}): Promise<SdcppServer> {
   const jobs: Job[] = []
   let failure: string | undefined
-  const describe = ({ id, kind, status, ...job }: Job): object => {
-    const waiting = jobs.filter((each) => each.status === 'queued').findIndex((each) => each.id === id)
+  const describe = (job: Job): object => {
+    const { id, status } = job
+    const waiting = jobs.filter((each) => each.status === 'queued').indexOf(job)
     const error = status === 'failed' ? { code: 'generation_failed', message: failure } : null
-    const result = status === 'completed' ? resultOf({ id, kind, status, ...job }) : null
-    return { created: 1, error, id, kind, queue_position: waiting + 1, result, status }
+    const result = status === 'completed' ? resultOf(job) : null
+    return { created: 1, error, id, kind: 'img_gen', queue_position: waiting + 1, result, status }
   }
 
-  function create(request: ServerRequest, kind: Job['kind']): ServerAnswer {
-    if (!modes.includes(kind))
-      return { status: 400, body: { error: `loaded model does not support ${kind}` } }
+  function create(request: ServerRequest): ServerAnswer {
     const isPending = ({ status }: Job) => status === 'queued' || status === 'generating'
     if (jobs.filter(isPending).length >= MAX_PENDING)
       return { status: 429, body: { error: 'job queue is full' } }
     const fields = request.json()
     if (fields.strength < 0 || fields.strength > 1)
       return { status: 400, body: { error: 'invalid generation parameters' } }
-    const images = [fields.init_image, fields.end_image, ...(fields.ref_images ?? [])]
+    const images = [fields.init_image, ...(fields.ref_images ?? [])]
     if (images.some((each) => each !== undefined && !/^(data:|iVBORw0|\/9j\/|R0lGOD|Qk)/.test(each)))
       return { status: 400, body: { error: 'invalid generation parameters' } }
-    const formats = kind === 'vid_gen' ? films : ['png', 'jpeg', 'webp']
-    if (!formats.includes(fields.output_format))
-      return {
-        status: 400,
-        body: { error: `invalid output_format, must be one of [${formats.join(', ')}]` },
-      }
-    const job: Job = { id: `job_${jobs.length + 1}`, kind, fields, status: 'queued', looks: 0 }
+    const job: Job = { id: `job_${jobs.length + 1}`, fields, status: 'queued', looks: 0 }
     jobs.push(job)
-    const { id, status } = job
-    return { status: 202, body: { id, kind, status, created: 1, poll_url: `/sdcpp/v1/jobs/${id}` } }
+    return { status: 202, body: { id: job.id, status: job.status, poll_url: `/sdcpp/v1/jobs/${job.id}` } }
   }
 
   function look(job: Job): ServerAnswer {
@@ -101,14 +81,11 @@ export async function createSdcppServer({
       return {
         body: {
           model: { name: 'v1-5.safetensors', stem: 'v1-5', path: '/models/v1-5.safetensors' },
-          supported_modes: modes,
-          defaults_by_mode: { img_gen: { width: 512, height: 512 }, vid_gen: { width: 832, height: 480 } },
-          output_formats_by_mode: { img_gen: ['png', 'jpeg', 'webp'], vid_gen: films },
-          limits: { max_width: 4096, max_batch_count: 8 },
+          supported_modes: ['img_gen'],
+          defaults_by_mode: { img_gen: { width: 512, height: 512 } },
         },
       }
-    const [, kind] = /^\/sdcpp\/v1\/(img_gen|vid_gen)$/.exec(path) ?? []
-    if (method === 'POST' && kind !== undefined) return create(request, kind as Job['kind'])
+    if (method === 'POST' && path === '/sdcpp/v1/img_gen') return create(request)
     const [, id, isCancel] = /^\/sdcpp\/v1\/jobs\/([^/]+)(\/cancel)?$/.exec(path) ?? []
     if (id === undefined) return await IMAGES_DIALECTS.sdcpp(request, server)
     const job = jobs.find((each) => each.id === id)
@@ -122,24 +99,11 @@ export async function createSdcppServer({
     failWith(message: string) {
       failure = message
     },
-    restart() {
-      jobs.length = 0
-    },
   })
 }
 
 /** Steps are changed to 1 to 100, and sizes to the next multiple of 64. */
-function resultOf({ kind, fields }: Job): object {
-  if (kind === 'vid_gen')
-    return {
-      output_format: fields.output_format,
-      mime_type: fields.output_format === 'webm' ? 'video/webm' : 'video/x-msvideo',
-      fps: fields.fps,
-      frame_count: fields.video_frames,
-      b64_json: Buffer.concat([fields.output_format === 'webm' ? WEBM : AVI, Buffer.alloc(200)]).toString(
-        'base64',
-      ),
-    }
+function resultOf({ fields }: Job): object {
   const [width, height] = [fields.width, fields.height].map((side) => Math.ceil(side / 64) * 64)
   const steps = Math.min(100, Math.max(1, fields.sample_params?.sample_steps ?? 20))
   const subject = [fields.prompt, fields.negative_prompt, fields.seed, steps, fields.ref_images]

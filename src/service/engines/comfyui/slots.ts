@@ -1,14 +1,14 @@
 /** The slots of a document: which inputs of the workflow get which values of a run. */
 import { randomInt } from 'node:crypto'
 import { IMAGE_URLS } from '../../../protocol/media-parameters.js'
-import type { ModelDocument, ParameterSchema } from '../../../protocol/models.js'
+import type { ModelDocument, ModelSchema, ParameterSchema } from '../../../protocol/models.js'
 import type { RenderJob } from '../engine.js'
 import type { EngineSettings } from '../settings.js'
 import { readSizes, type Size, type Sizes } from '../sizes.js'
-import { findSlots, frameRateOf, valueAt } from './find-slots.js'
-import { findSlot, type Slot, type SlotValue, slotText, type Workflow } from './workflow.js'
+import { findSlots, frameRateOf } from './find-slots.js'
+import { findSlot, type Slot, type SlotValue, slotText, valueAt, type Workflow } from './workflow.js'
 
-export type Slots = Readonly<Record<string, readonly Slot[]>>
+type Slots = Readonly<Record<string, readonly Slot[]>>
 
 /** Values that follow from several properties, or from none. A property of the same name has precedence. */
 const DERIVED = ['width', 'height', 'frames', 'seed', 'references'] as const
@@ -23,92 +23,85 @@ export interface ReadSlots {
 
 /**
  * Reads `slots`, `sizes` and `fps`. Without `slots`, they are found in the workflow, whose own values are the defaults of
- * the model. Leaves out a property without a slot: it would have no effect. `workflow`: undefined if its file is missing
+ * the model. Leaves out a property without a slot: it would have no effect. `given`: undefined if its file is missing
  * or has a problem.
  */
 export function readSlots(
   settings: EngineSettings,
   document: ModelDocument,
-  workflow: Workflow | undefined,
+  given: Workflow | undefined,
 ): ReadSlots {
   const { properties } = document.input
+  const workflow = given ?? {}
   const named = Object.entries(settings.map('slots'))
   const isNamed = named.length > 0
   const givenFps = settings.number('fps')
-  const slots = isNamed
-    ? namedSlots(named, settings, document, workflow)
-    : foundSlots(settings, workflow ?? {})
+  const slots = isNamed ? namedSlots(named, settings, properties, given) : foundSlots(settings, workflow)
   const has = (name: string) => Object.hasOwn(slots, name)
-  const own = isNamed ? undefined : sizeOfWorkflow(workflow ?? {}, slots)
-  const sizes = readSizes(settings, document, Object.keys(slots), own)
-  const fps = givenFps ?? frameRateOf(workflow ?? {})
+  const sizes = readSizes(
+    settings,
+    document,
+    Object.keys(slots),
+    isNamed ? undefined : sizeOfWorkflow(workflow, slots),
+  )
+  const fps = has('frames') ? (givenFps ?? frameRateOf(workflow)) : undefined
+  const read = { slots, sizeOf: has('width') ? sizes.sizeOf : undefined, fps }
   if (has('width') !== has('height'))
     settings.report(['slots'], 'needs both "width" and "height", or neither')
   if (has('frames') && !Object.hasOwn(properties, 'frames') && fps === undefined)
     settings.report(['fps'], 'is missing: the number of frames is the duration times the frames per second')
   // The problem of the workflow is reported already.
-  if (!isNamed && settings.hasProblem(['workflow'])) return { slots, sizeOf: undefined, fps: undefined }
+  if (!isNamed && settings.hasProblem(['workflow'])) return read
+  if (!has('width') && Object.keys(settings.map('sizes')).length > 0)
+    settings.reportNew(
+      ['sizes'],
+      'has no effect: no node has the size of the picture. Add the slots width and height',
+    )
   const wanted = slots.references?.length ?? 0
   const { [IMAGE_URLS]: images } = properties
   if (wanted > 0 && images?.type === 'array')
     settings.offer(IMAGE_URLS, { ...images, maxItems: wanted }, true)
+  if (has('seed')) settings.offer('seed', SEED)
   const derived = [
     ...(has('width') ? sizes.parameters : []),
     ...(has('frames') ? ['duration'] : []),
     ...(has('references') ? [IMAGE_URLS] : []),
   ]
-  if (has('seed')) settings.offer('seed', SEED)
   for (const name of Object.keys(properties))
     if (!has(name) && !derived.includes(name) && !settings.hasProblem(['slots', name])) {
       const message = `has none for the property "${name}". Add it, or remove the property from the input`
       // A workflow that was searched has no prompt: it may be an upscaler.
       settings.leaveOut(name, ['slots'], message, !isNamed)
     }
-  return { slots, sizeOf: has('width') ? sizes.sizeOf : undefined, fps: has('frames') ? fps : undefined }
+  return read
 }
 
+/** `workflow`: undefined if its file has a problem, which was reported. */
 function namedSlots(
   entries: readonly (readonly [string, unknown])[],
   settings: EngineSettings,
-  { input: { properties } }: ModelDocument,
+  properties: ModelSchema['properties'],
   workflow: Workflow | undefined,
 ): Slots {
   const slots: Record<string, readonly Slot[]> = Object.create(null)
   for (const [name, value] of entries) {
-    const path = ['slots', name]
-    const isMedia = name === IMAGE_URLS
-    if (isMedia || !(Object.hasOwn(properties, name) || DERIVED.some((each) => each === name))) {
+    const isKnown = Object.hasOwn(properties, name) && name !== IMAGE_URLS
+    if (!isKnown && !DERIVED.some((each) => each === name)) {
       const known = `is neither a property of the input nor one of ${DERIVED.join(', ')}`
-      settings.report(path, isMedia ? 'must be named "references", with one input for each image' : known)
+      settings.report(['slots', name], known)
       continue
     }
     const texts: readonly unknown[] = Array.isArray(value) ? value : [value]
-    slots[name] = texts.flatMap((text, index) => {
-      // The problem of its file was reported.
-      if (workflow === undefined) return []
-      const slot = typeof text === 'string' ? findSlot(workflow, text) : undefined
-      const other = slot?.ok && Object.keys(slots).find((each) => slots[each]?.some(overlaps(slot.value)))
-      if (slot?.ok && !other) return [slot.value]
-      const wrong = slot?.ok ? `overlaps the slot "${other}"` : slot?.wrong
-      settings.report(Array.isArray(value) ? [...path, index] : path, wrong ?? WRONG_TYPE)
-      return []
-    })
-    if (texts.length === 0) settings.report(path, WRONG_TYPE)
+    const found = workflow ? texts.map((text) => findSlot(workflow, String(text))) : []
+    slots[name] = found.flatMap((slot) => (slot.ok ? [slot.value] : []))
+    for (const [index, slot] of found.entries())
+      if (!slot.ok) settings.report(['slots', name, ...(Array.isArray(value) ? [index] : [])], slot.wrong)
     // A list would be a link between two nodes.
     if (['array', 'other'].includes(properties[name]?.type ?? ''))
-      settings.report(path, 'needs a property of type string, integer, number or boolean')
+      settings.report(['slots', name], 'needs a property of type string, integer, number or boolean')
   }
   return slots
 }
-
-/** One of two values would be lost: the slots are the same input, or one is within the other. */
-const overlaps =
-  (slot: Slot) =>
-  (other: Slot): boolean =>
-    `${slotText(slot)}.`.startsWith(`${slotText(other)}.`) ||
-    `${slotText(other)}.`.startsWith(`${slotText(slot)}.`)
-
-const WRONG_TYPE = 'must be an input of the workflow, such as 6.inputs.text, or a list of inputs'
 
 function foundSlots(settings: EngineSettings, workflow: Workflow): Slots {
   const { slots, problems, unclear } = findSlots(workflow)
@@ -121,8 +114,8 @@ function foundSlots(settings: EngineSettings, workflow: Workflow): Slots {
   const ownValue = (name: string): unknown => slots[name]?.[0] && valueAt(workflow, slots[name][0])
   const [steps, guidance] = [ownValue('steps'), ownValue('guidance')]
   if (slots.negative_prompt) settings.offer('negative_prompt', NEGATIVE_PROMPT)
-  if (Number.isInteger(steps)) settings.offer('steps', { ...STEPS, ...range(Number(steps), STEPS) })
-  if (typeof guidance === 'number') settings.offer('guidance', { ...GUIDANCE, ...range(guidance, GUIDANCE) })
+  if (Number.isInteger(steps)) settings.offer('steps', withDefault(STEPS, Number(steps)))
+  if (typeof guidance === 'number') settings.offer('guidance', withDefault(GUIDANCE, guidance))
   if (problems.length === 0) settings.note = foundText(slots, unclear)
   return slots
 }
@@ -141,10 +134,11 @@ const NEGATIVE_PROMPT: ParameterSchema = {
 const STEPS = { type: 'integer', minimum: 1, maximum: 100, description: 'Sampling steps' } as const
 const GUIDANCE = { type: 'number', minimum: 0, maximum: 100, description: 'Guidance (cfg)' } as const
 
-/** The bounds of a parameter whose default is the workflow's own value. */
-const range = (own: number, { minimum, maximum }: typeof STEPS | typeof GUIDANCE) => ({
-  minimum: Math.min(minimum, own),
-  maximum: Math.max(maximum, own),
+/** The default is the workflow's own value. */
+const withDefault = (schema: typeof STEPS | typeof GUIDANCE, own: number): ParameterSchema => ({
+  ...schema,
+  minimum: Math.min(schema.minimum, own),
+  maximum: Math.max(schema.maximum, own),
   default: own,
 })
 
@@ -159,7 +153,7 @@ function foundText(slots: Slots, unclear: readonly string[]): string {
 }
 
 /** The size that the workflow itself has. */
-export function sizeOfWorkflow(workflow: Workflow, slots: Slots): Size | undefined {
+function sizeOfWorkflow(workflow: Workflow, slots: Slots): Size | undefined {
   const [width, height] = [slots.width?.[0], slots.height?.[0]].map((slot) => slot && valueAt(workflow, slot))
   return typeof width === 'number' && typeof height === 'number' ? { width, height } : undefined
 }
@@ -197,7 +191,7 @@ function framesOf(duration: unknown, fps: number): number {
 }
 
 /** Throws unless each reference has a slot and each slot a reference: the workflow's own picture would be drawn. */
-export function checkReferences(count: number, { references = [] }: Slots): void {
+export function checkReferences(count: number, { slots: { references = [] } }: ReadSlots): void {
   const wanted = references.length
   if (count !== wanted)
     throw new Error(

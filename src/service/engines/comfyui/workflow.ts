@@ -32,6 +32,18 @@ export const nodeText = (workflow: Workflow, id: string): string => {
   return node === undefined ? `node ${id}` : `${node.class_type} (node ${id})`
 }
 
+/** The value that the workflow itself has in a slot of one key. */
+export function valueAt(workflow: Workflow, { node, keys: [key = ''] }: Slot): unknown {
+  const inputs = workflow[node]?.inputs ?? {}
+  return Object.hasOwn(inputs, key) ? inputs[key] : undefined
+}
+
+/** Returns the node of a link (`["4", 0]`). */
+export const linkedNode = (workflow: Workflow, value: unknown): string | undefined =>
+  Array.isArray(value) && typeof value[0] === 'string' && Object.hasOwn(workflow, value[0])
+    ? value[0]
+    : undefined
+
 export function parseWorkflow(text: string): Parsed<Workflow> {
   const json = parseJson(text)
   if (!json.ok) return wrong('is not a JSON file')
@@ -64,21 +76,19 @@ export function findSlot(workflow: Workflow, text: string): Parsed<Slot> {
   const ids = Object.keys(workflow).filter((each) => text.startsWith(`${each}.`))
   const [node] = ids.sort((one, other) => other.length - one.length)
   if (node === undefined) {
-    const nodes = listText(Object.keys(workflow).map((id) => `${id} ${workflow[id]?.class_type}`))
-    return wrong(`names no node of the workflow (it has ${nodes})`)
+    const nodes = Object.keys(workflow).map((id) => `${id} ${workflow[id]?.class_type}`)
+    return wrong(`names no node of the workflow (it has ${listText(nodes)})`)
   }
   const inputs = workflow[node]?.inputs ?? {}
   const [first, ...rest] = text.slice(node.length + 1).split('.')
   const keys = first === 'inputs' && rest.length > 0 ? keysIn(inputs, rest) : undefined
   if (keys !== undefined) return { ok: true, value: { node, keys } }
-  const paths = listText(Object.keys(inputs).map((name) => slotText({ node, keys: [name] })))
-  return wrong(`is not an input of ${nodeText(workflow, node)}, which has ${paths}`)
+  const paths = Object.keys(inputs).map((name) => slotText({ node, keys: [name] }))
+  return wrong(`is not an input of ${nodeText(workflow, node)}, which has ${listText(paths)}`)
 }
 
 const listText = (texts: readonly string[]): string =>
-  texts.length === 0
-    ? 'none'
-    : `${texts.slice(0, MAX_LISTED).join(', ')}${texts.length > MAX_LISTED ? ' …' : ''}`
+  `${texts.slice(0, MAX_LISTED).join(', ')}${texts.length > MAX_LISTED ? ' …' : ''}` || 'none'
 
 const MAX_LISTED = 20
 

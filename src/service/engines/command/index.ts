@@ -23,7 +23,7 @@ import { printable, shortened } from '../../../protocol/text.js'
 import { type ChildEnvironment, commandEnvironment, readStderrTail } from '../child-process.js'
 import { type Engine, type RenderedFile, RendererCrashed, type RenderJob } from '../engine.js'
 import type { ReadEngine } from '../read-engine.js'
-import { renderedOnce } from '../upstream/outcome.js'
+import { createOnceEngine } from '../upstream/outcome.js'
 
 export const readCommand: ReadEngine = (settings, document) => {
   const command = settings.text('command')
@@ -38,7 +38,10 @@ export const readCommand: ReadEngine = (settings, document) => {
     )
   return ({ env, urls, clock }) => {
     const engine = createCommandEngine({ command: command ?? 'false', folder, env, urls, clock })
-    return renderedOnce(engine, { costs: mayCost(document), endpoint: 'command', clock })
+    return createOnceEngine(
+      { costs: mayCost(document) },
+      { endpoint: 'command', clock, send: engine.render, publish: async (files) => files },
+    )
   }
 }
 

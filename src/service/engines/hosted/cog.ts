@@ -6,60 +6,46 @@ import { randomUUID } from 'node:crypto'
 import { onAbort, withTimeout } from '../../../host/abort.js'
 import { isObject } from '../../../protocol/parse.js'
 import type { Engine, RenderJob } from '../engine.js'
-import type { Upstream } from '../upstream/index.js'
 import { CANCEL_LIMIT_MS } from '../upstream/jobs.js'
-import { renderedOnce } from '../upstream/outcome.js'
-import { errorTextOf, UpstreamError } from '../upstream/upstream-error.js'
-import type { CreateHosted, HostedParts } from './index.js'
+import { createOnceEngine } from '../upstream/outcome.js'
+import { errorTextOf, JobEnded, UpstreamError } from '../upstream/upstream-error.js'
+import type { HostedModel } from './index.js'
 import { publishResult, sentInput } from './media.js'
 
-export const createCogEngine: CreateHosted = (settings, { open, clock }) => {
-  const upstream = open(settings.url)
-  const engine: Engine = {
-    async render(job) {
-      const input = await sentInput(job, settings)
-      const answer = await predict(input, upstream, clock, job)
+export const createCogEngine = (model: HostedModel): Engine => {
+  const { upstream, clock } = model
+  return createOnceEngine(upstream, {
+    endpoint: 'predictions',
+    clock,
+    send: async (job) => await predict(await sentInput(job, model), model, job),
+    async publish(answer, job) {
       const { status, output } = isObject(answer) ? answer : {}
       if (status === 'succeeded') return await publishResult(answer, output, upstream, job)
       const text = upstream.clean(errorTextOf(answer) ?? '')
-      throw new UpstreamError(text || `The Cog server reports the state "${upstream.clean(`${status}`)}".`)
+      throw new JobEnded(text || `The Cog server reports the state "${upstream.clean(`${status}`)}".`)
     },
-  }
-  return renderedOnce(engine, { costs: upstream.costs, endpoint: 'predictions', clock })
+  })
 }
 
 /**
  * Resolves with the ended prediction. The server forgets a prediction when it ends, and would start it again: each try has an
  * id of its own, and none is sent after its answer.
  */
-async function predict(
-  input: object,
-  upstream: Upstream,
-  clock: HostedParts['clock'],
-  job: RenderJob,
-): Promise<unknown> {
+async function predict(input: object, { upstream, clock }: HostedModel, job: RenderJob): Promise<unknown> {
   const { signal, run } = job
   const path = `predictions/${encodeURIComponent(`${run?.id}-${randomUUID().slice(0, 8)}`)}`
   const connection = new AbortController()
   const cancel = async (limited: AbortSignal) =>
-    (
-      await upstream.send({ method: 'POST', path: `${path}/cancel`, isQuick: true, once: true }, limited)
-    ).discard()
+    (await upstream.send({ method: 'POST', path: `${path}/cancel`, isQuick: true }, limited)).discard()
   const forget = onAbort(signal, () => {
     const limit = { timeoutMs: CANCEL_LIMIT_MS, reason: () => new Error('too slow'), clock }
     withTimeout(cancel, limit)
       .catch(() => {})
       .finally(() => connection.abort(signal.reason))
   })
-  const request = {
-    method: 'PUT',
-    path,
-    json: { input },
-    busy: [409],
-    sentSignal: connection.signal,
-  } as const
+  const sent = { json: { input }, busy: [409], sentSignal: connection.signal }
   try {
-    const answer = await upstream.json(request, job)
+    const answer = await upstream.json({ method: 'PUT', path, ...sent }, job)
     if (isObject(answer) && /^(starting|processing)$/.test(`${answer.status}`))
       throw new UpstreamError('The Cog server did not wait for the end of the prediction.', { status: 202 })
     return answer

@@ -1,44 +1,39 @@
 /** The engine `fal`: the queue of fal. A failed job is `COMPLETED` there too: its status or its result has the error. */
 import { isObject } from '../../../protocol/parse.js'
-import type { JobHandle, RenderJob } from '../engine.js'
+import type { Engine, JobHandle, RenderJob } from '../engine.js'
 import type { Upstream } from '../upstream/index.js'
 import { acceptedJob, createJobEngine, type JobServer } from '../upstream/jobs.js'
 import type { SourceFile } from '../upstream/request-body.js'
 import { errorTextOf, JobEnded, UpstreamError } from '../upstream/upstream-error.js'
-import type { CreateHosted, HostedParts, HostedSettings } from './index.js'
+import type { HostedModel } from './index.js'
 import { publishResult, type SentFiles, sentInput } from './media.js'
 
 const POLL_STEPS_MS = [1_000, 1_000, 2_000, 3_000, 5_000]
 const MAX_DATA_BYTES = 16_384
 
-export const createFalEngine: CreateHosted = (settings, parts) =>
-  createJobEngine(createFalServer(settings, parts), parts.clock)
+export const createFalEngine = (model: HostedModel): Engine =>
+  createJobEngine(createFalServer(model), model.clock)
 
-function createFalServer(settings: HostedSettings, { open }: HostedParts): JobServer<undefined> {
-  const { model } = settings
-  const upstream = open(settings.url)
-  const files = open(settings.uploads)
+function createFalServer(model: HostedModel): JobServer<undefined> {
+  const { upstream, uploads, model: endpoint } = model
   const sent: SentFiles = {
     maxDataBytes: MAX_DATA_BYTES,
-    upload: (file, signal) => uploadFile(files, file, signal),
+    upload: (file, signal) => uploadFile(uploads, file, signal),
   }
   const pathOf = ({ id, urls }: JobHandle, name: 'status' | 'response' | 'cancel'): string =>
-    urls?.[name] ?? `${requestsPath(model)}/${encodeURIComponent(id)}${name === 'response' ? '' : `/${name}`}`
+    urls?.[name] ??
+    `${requestsPath(endpoint)}/${encodeURIComponent(id)}${name === 'response' ? '' : `/${name}`}`
 
   return {
     type: 'fal',
     upstream,
     pollStepsMs: POLL_STEPS_MS,
-    async create(job) {
-      return {
-        async request() {
-          return { method: 'POST', path: model, json: await sentInput(job, settings, sent), isQuick: true }
-        },
-        accept(answer) {
-          const { request_id, status_url, response_url, cancel_url } = isObject(answer) ? answer : {}
-          return acceptedJob(request_id, { status: status_url, response: response_url, cancel: cancel_url })
-        },
-      }
+    async createRequest(job) {
+      return { method: 'POST', path: endpoint, json: await sentInput(job, model, sent), isQuick: true }
+    },
+    accept(answer) {
+      const { request_id, status_url, response_url, cancel_url } = isObject(answer) ? answer : {}
+      return acceptedJob(request_id, { status: status_url, response: response_url, cancel: cancel_url })
     },
 
     async poll(handle, signal) {
@@ -58,7 +53,7 @@ function createFalServer(settings: HostedSettings, { open }: HostedParts): JobSe
     },
 
     async cancel(handle, signal) {
-      const request = { method: 'PUT', path: pathOf(handle, 'cancel'), isQuick: true, once: true } as const
+      const request = { method: 'PUT', path: pathOf(handle, 'cancel'), isQuick: true } as const
       try {
         ;(await upstream.send(request, signal)).discard()
       } catch (error) {

@@ -5,9 +5,9 @@ import { isPrivateHost } from '../../rules/networks.js'
 import type { RenderedFile, RenderJob } from '../engine.js'
 import type { Upstream } from '../upstream/index.js'
 import { fetchFiles, publishOutputs, saveBase64 } from '../upstream/outputs.js'
-import { asDataUri, mediaFileOf, referenceOf, type SourceFile } from '../upstream/request-body.js'
+import { asDataUri, checkCount, mediaFileOf, referenceOf, type SourceFile } from '../upstream/request-body.js'
 import { missingResult } from '../upstream/upstream-error.js'
-import type { HostedSettings } from './index.js'
+import type { HostedModel } from './index.js'
 
 export interface SentFiles {
   /** Larger files are uploaded. */
@@ -19,12 +19,11 @@ export interface SentFiles {
 /** Resolves with the input as it is sent, with the provider's names, after the upload of large files. */
 export async function sentInput(
   job: RenderJob,
-  { references, media, fixed }: HostedSettings,
+  { references, media, fixed }: HostedModel,
   files: SentFiles = {},
 ): Promise<Readonly<Record<string, unknown>>> {
   const { [IMAGE_URLS]: images, ...own } = job.input
-  if (references?.isList === false && job.references.length > 1)
-    throw new Error(`This model takes at most one reference image; the run has ${job.references.length}.`)
+  checkCount(job, references?.isList === false ? 1 : undefined)
   const sentFiles = (paths: RenderJob['references'], source: unknown, name?: string): Promise<unknown[]> =>
     Promise.all(
       paths.map(async (path, index) => {

@@ -3,20 +3,18 @@ import { isObject } from '../../../protocol/parse.js'
 import { type RunCost, readRunCost } from '../../../protocol/price.js'
 import type { Engine, RenderJob } from '../engine.js'
 import { acceptedJob, createJobEngine, type JobServer } from '../upstream/jobs.js'
-import { renderedOnce } from '../upstream/outcome.js'
+import { createOnceEngine } from '../upstream/outcome.js'
 import { fetchFiles, publishOutputs, saveBase64 } from '../upstream/outputs.js'
 import { errorTextOf, missingResult } from '../upstream/upstream-error.js'
-import type { CreateHosted, HostedParts, HostedSettings } from './index.js'
+import type { HostedModel } from './index.js'
 import { sentInput } from './media.js'
 
 /** As its documentation asks for. */
 const POLL_STEPS_MS = [10_000, 15_000, 30_000]
 const FRAMES = ['first_frame', 'last_frame']
 
-export const createOpenRouterEngine: CreateHosted = (settings, parts) =>
-  settings.kind === 'video'
-    ? createJobEngine(createVideoServer(settings, parts), parts.clock)
-    : createImageEngine(settings, parts)
+export const createOpenRouterEngine = (model: HostedModel): Engine =>
+  model.kind === 'video' ? createJobEngine(createVideoServer(model), model.clock) : createImageEngine(model)
 
 /** OpenRouter charges in US dollars. */
 const costOf = (usage: unknown): RunCost | undefined =>
@@ -27,35 +25,30 @@ const videoPath = (id: string): string => `videos/${encodeURIComponent(id)}`
 const asImage = (url: unknown) => ({ type: 'image_url', image_url: { url } })
 
 /** The body of a create, with frames and references in the form of the API. */
-async function bodyOf(job: RenderJob, settings: HostedSettings): Promise<Readonly<Record<string, unknown>>> {
-  const input = await sentInput(job, settings)
+async function bodyOf(job: RenderJob, model: HostedModel): Promise<Readonly<Record<string, unknown>>> {
+  const { input_references: references, ...input } = await sentInput(job, model)
   const frames = FRAMES.filter((name) => input[name] !== undefined)
-  const references = Array.isArray(input.input_references) ? input.input_references.map(asImage) : undefined
   const others = Object.entries(input).filter(([name]) => !frames.includes(name))
   return {
-    model: settings.model,
+    model: model.model,
     ...Object.fromEntries(others),
     ...(frames.length > 0 && {
       frame_images: frames.map((name) => ({ ...asImage(input[name]), frame_type: name })),
     }),
-    ...(references && { input_references: references }),
+    ...(Array.isArray(references) && { input_references: references.map(asImage) }),
   }
 }
 
-function createVideoServer(settings: HostedSettings, { open }: HostedParts): JobServer<number> {
-  const upstream = open(settings.url)
+function createVideoServer(model: HostedModel): JobServer<number> {
+  const { upstream } = model
   return {
     type: 'openrouter',
     upstream,
     pollStepsMs: POLL_STEPS_MS,
-    async create(job) {
-      return {
-        request: async () => ({
-          ...{ method: 'POST', path: 'videos', json: await bodyOf(job, settings), isQuick: true },
-        }),
-        accept: (answer) => acceptedJob(isObject(answer) ? answer.id : undefined),
-      }
+    async createRequest(job) {
+      return { method: 'POST', path: 'videos', json: await bodyOf(job, model), isQuick: true }
     },
+    accept: (answer) => acceptedJob(isObject(answer) ? answer.id : undefined),
 
     async poll({ id }, signal) {
       const answer = await upstream.value({ method: 'GET', path: videoPath(id) }, signal)
@@ -66,10 +59,8 @@ function createVideoServer(settings: HostedSettings, { open }: HostedParts): Job
       if (status === 'completed')
         return { state: 'done', result: Array.isArray(urls) ? urls.length : 1, cost }
       if (!/^(failed|cancelled|expired)$/.test(`${status}`)) return { state: 'unknown' }
-      return {
-        ...{ state: 'failed', cost },
-        message: errorTextOf({ error }) ?? `OpenRouter reports the state "${status}".`,
-      }
+      const message = errorTextOf({ error }) ?? `OpenRouter reports the state "${status}".`
+      return { state: 'failed', cost, message }
     },
 
     async outputs(count, job, { id }) {
@@ -77,7 +68,7 @@ function createVideoServer(settings: HostedSettings, { open }: HostedParts): Job
         { length: Math.max(count, 1) },
         (_, index) => `${videoPath(id)}/content?index=${index}`,
       )
-      const paths = await fetchFiles(links, (link, maxBytes) => upstream.file(link, job, maxBytes))
+      const paths = await fetchFiles(links, (link, maxBytes) => upstream.download(link, job, maxBytes))
       return await publishOutputs(job, paths)
     },
 
@@ -86,12 +77,14 @@ function createVideoServer(settings: HostedSettings, { open }: HostedParts): Job
   }
 }
 
-function createImageEngine(settings: HostedSettings, { open, clock }: HostedParts): Engine {
-  const upstream = open(settings.url)
-  const engine: Engine = {
-    async render(job) {
-      const json = await bodyOf(job, settings)
-      const answer = await upstream.json({ method: 'POST', path: 'images', json }, job)
+function createImageEngine(model: HostedModel): Engine {
+  const { upstream, clock } = model
+  return createOnceEngine(upstream, {
+    endpoint: 'images',
+    clock,
+    send: async (job) =>
+      await upstream.json({ method: 'POST', path: 'images', json: await bodyOf(job, model) }, job),
+    async publish(answer, job) {
       const { data, usage } = isObject(answer) ? answer : {}
       const cost = costOf(usage)
       if (cost !== undefined) job.onCharged?.(cost)
@@ -101,6 +94,5 @@ function createImageEngine(settings: HostedSettings, { open, clock }: HostedPart
       )
       return await publishOutputs(job, paths)
     },
-  }
-  return renderedOnce(engine, { costs: upstream.costs, endpoint: 'images', clock })
+  })
 }

@@ -4,15 +4,13 @@ export interface Provider {
   readonly title: string
   /** Where runs are created, unless the document has a `url`. Undefined: a document needs one. */
   readonly url?: string
-  /** Base of its other endpoints: models, prices, account. */
+  /** Base of its other endpoints: models and prices. */
   readonly api?: string
-  /** Path below `api` that needs a valid key: of its account, where every key may read that. */
-  readonly account?: string
   /** Where files are uploaded. */
   readonly uploads?: string
   readonly keyVariable?: string
   /** First word of the header `authorization`. */
-  readonly scheme: string
+  readonly scheme: 'Bearer' | 'Key'
   /** Whether every run is charged. */
   readonly isPaid: boolean
 }
@@ -22,7 +20,6 @@ export const PROVIDERS: Readonly<Record<string, Provider>> = {
     title: 'fal',
     url: 'https://queue.fal.run',
     api: 'https://api.fal.ai/v1',
-    account: 'models?limit=1',
     uploads: 'https://rest.fal.ai',
     keyVariable: 'FAL_KEY',
     scheme: 'Key',
@@ -32,7 +29,6 @@ export const PROVIDERS: Readonly<Record<string, Provider>> = {
     title: 'Replicate',
     url: 'https://api.replicate.com/v1',
     api: 'https://api.replicate.com/v1',
-    account: 'account',
     keyVariable: 'REPLICATE_API_TOKEN',
     scheme: 'Bearer',
     isPaid: true,
@@ -41,7 +37,6 @@ export const PROVIDERS: Readonly<Record<string, Provider>> = {
     title: 'OpenRouter',
     url: 'https://openrouter.ai/api/v1',
     api: 'https://openrouter.ai/api/v1',
-    account: 'key',
     keyVariable: 'OPENROUTER_API_KEY',
     scheme: 'Bearer',
     isPaid: true,

@@ -2,19 +2,18 @@
  * Models behind OpenAI's images interface: `/images/generations`, and `/images/edits` when there are references. One
  * request per run, for one picture.
  */
-
 import { writeJson } from '../../../protocol/json.js'
 import { isObject } from '../../../protocol/parse.js'
 import { mayCost } from '../../../protocol/price.js'
-import type { Engine, RenderJob } from '../engine.js'
+import type { RenderJob } from '../engine.js'
 import type { ReadEngine } from '../read-engine.js'
 import { nested, readSentParameters } from '../sent-parameters.js'
 import { readSizes, sizeText } from '../sizes.js'
 import { checkLength, withExtraArguments } from '../texts.js'
 import { createUpstream, type Upstream, type UpstreamRequest } from '../upstream/index.js'
-import { renderedOnce } from '../upstream/outcome.js'
+import { createOnceEngine } from '../upstream/outcome.js'
 import { publishOutputs, saveBase64 } from '../upstream/outputs.js'
-import { decodableReferencesOf, type FormField, type SourceFile } from '../upstream/request-body.js'
+import { checkDecodable, type FormField, referencesOf, type SourceFile } from '../upstream/request-body.js'
 import { errorTextOf, isUnreachable, missingResult, UpstreamError } from '../upstream/upstream-error.js'
 
 const FIXED_FIELDS = ['prompt', 'n', 'response_format', 'image', 'ref_images']
@@ -26,35 +25,47 @@ export const readImages: ReadEngine = (settings, document) => {
   const sent = readSentParameters(settings, document, FIXED_FIELDS)
   const sizes = readSizes(settings, document, sent.names)
   sent.checkRest(['prompt', 'image_urls', ...sizes.parameters])
-  if (document.kind !== 'image') settings.report(['type'], 'images is only for models of kind image')
+  settings.checkKind(document, 'image')
+
   return (parts) => {
-    // Only a document without problems is rendered, and it has a URL.
-    const upstream = createUpstream({ url: url as URL, key, hasCost: mayCost(document), parts })
-    const send = createSend(upstream)
-    let isSdcpp: boolean | undefined
-    const engine: Engine = {
-      async render(job) {
-        const references = await decodableReferencesOf(job, parts.preview)
-        isSdcpp ??= await isSdcppServer(upstream, job.signal)
+    const upstream = createUpstream({ url, key, hasCost: mayCost(document), parts })
+    const server: ImagesServer = { upstream, takesFormat: true, isSdcpp: undefined }
+    return createOnceEngine(upstream, {
+      endpoint: 'images',
+      clock: parts.clock,
+      async send(job) {
+        const references = await referencesOf(job)
+        server.isSdcpp ??= await isSdcppServer(upstream, job.signal)
+        const { isSdcpp } = server
         const named = sent.fieldsOf(job.input)
         const text = String(job.input.prompt ?? '')
         const prompt = isSdcpp ? withExtraArguments(text, named) : text
-        if (isSdcpp) checkLength(prompt)
+        if (isSdcpp) {
+          checkLength(prompt)
+          checkDecodable(references)
+        }
         const size = sent.has('size') ? {} : { size: sizeText(sizes.sizeOf(job.input)) }
         const fields = Object.entries({ prompt, ...(model !== undefined && { model }), n: 1, ...size })
-        const answer = await send([...fields, ...named], references, job)
-        return await publishOutputs(job, [await pictureOf(answer, upstream, job)])
+        return await draw(server, nested([...fields, ...named]), references, job)
       },
-      close: () => upstream.close(),
-    }
-    return renderedOnce(engine, { costs: upstream.costs, endpoint: 'images', clock: parts.clock })
+      publish: async (answer, job) => await publishOutputs(job, [await pictureOf(answer, upstream, job)]),
+    })
   }
 }
 
-/**
- * Whether the server is stable-diffusion.cpp, which reads all parameters from the prompt: without a seed, each run would be
- * the same picture. Undefined if a server has no list of models, or hides it.
- */
+/** What the answers of a server have told about it. */
+interface ImagesServer {
+  readonly upstream: Upstream
+  /** Newer models of OpenAI always send base64, and refuse the field that asks for it. */
+  takesFormat: boolean
+  /**
+   * stable-diffusion.cpp reads all parameters from the prompt: without a seed there, each run would be the same picture.
+   * Undefined while the server has not said what it is.
+   */
+  isSdcpp: boolean | undefined
+}
+
+/** Undefined if a server has no list of models, or hides it. */
 async function isSdcppServer(upstream: Upstream, signal: AbortSignal): Promise<boolean | undefined> {
   const answer = await upstream.value({ method: 'GET', path: 'models' }, signal).catch((error) => {
     signal.throwIfAborted()
@@ -67,41 +78,32 @@ async function isSdcppServer(upstream: Upstream, signal: AbortSignal): Promise<b
   return data.length === 1 && isObject(data[0]) && data[0].id === 'sd-cpp-local'
 }
 
-type Fields = readonly (readonly [field: string, value: unknown])[]
-type Send = (
-  fields: Fields,
+/** A request that is refused, and sent again in another form, has drawn nothing. */
+async function draw(
+  server: ImagesServer,
+  fields: Readonly<Record<string, unknown>>,
   references: readonly SourceFile[],
   job: RenderJob,
-  takesEdits?: boolean,
-) => Promise<unknown>
-
-function createSend(upstream: Upstream): Send {
-  let takesFormat = true
-  return async function send(fields, references, job, takesEdits = true) {
-    const hasFormat = takesFormat
-    const json = nested([...fields, ...(hasFormat ? [['response_format', 'b64_json'] as const] : [])])
-    try {
-      return await upstream.json(requestOf(json, references, takesEdits), job)
-    } catch (error) {
-      if (!(error instanceof UpstreamError)) throw error
-      // A request that is refused, and sent again in another form, has drawn nothing.
-      if (hasFormat && refusesResponseFormat(error)) {
-        takesFormat = false
-        return await send(fields, references, job, takesEdits)
-      }
-      if (takesEdits && references.length > 0 && lacksEdits(error))
-        return await send(fields, references, job, false)
-      throw error
+  takesEdits = true,
+): Promise<unknown> {
+  const { upstream, takesFormat } = server
+  const json = { ...fields, ...(takesFormat && { response_format: 'b64_json' }) }
+  try {
+    return await upstream.json(requestOf(json, references, takesEdits), job)
+  } catch (error) {
+    if (!(error instanceof UpstreamError)) throw error
+    if (takesFormat && refusesFormat(error)) {
+      server.takesFormat = false
+      return await draw(server, fields, references, job, takesEdits)
     }
+    if (takesEdits && references.length > 0 && lacksEdits(error))
+      return await draw(server, fields, references, job, false)
+    throw error
   }
 }
 
-/** Newer models of OpenAI always send base64, and refuse the field that asks for it. */
-function refusesResponseFormat({ status, answer }: UpstreamError): boolean {
-  if (status !== 400 && status !== 422) return false
-  const { param } = isObject(answer) && isObject(answer.error) ? answer.error : {}
-  return param === 'response_format' || (errorTextOf(answer) ?? '').includes('response_format')
-}
+const refusesFormat = ({ status, answer }: UpstreamError): boolean =>
+  (status === 400 || status === 422) && (errorTextOf(answer) ?? '').includes('response_format')
 
 /**
  * LocalAI has no endpoint for edits. Only its own words prove that: an empty answer may come from a proxy, and another

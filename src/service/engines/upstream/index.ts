@@ -32,16 +32,14 @@ export interface UpstreamOptions {
   readonly key?: string | undefined
   /** A key in the body of requests, which no message repeats. */
   readonly otherKey?: string | undefined
-  /** Default: `bearer`. With `basic`, the key is `user:password`. `key` is the scheme of fal. */
-  readonly scheme?: 'bearer' | 'basic' | 'key'
+  /** Default: `Bearer`. With `Basic`, the key is `user:password`. `Key` is the scheme of fal. */
+  readonly scheme?: 'Bearer' | 'Basic' | 'Key'
   /** Whether the model's document has a `cost`. */
   readonly hasCost?: boolean
   readonly parts: ServerParts
 }
 
 interface SendOptions {
-  /** Fail at once when the server is not ready. */
-  readonly once?: boolean
   /** Ends a request that was sent, in place of the usual signal, which then ends only the wait for the server. */
   readonly sentSignal?: AbortSignal
   /** Further statuses of a server that is busy: the request is sent again, as after 429. */
@@ -54,7 +52,7 @@ interface SendOptions {
 
 export interface UpstreamRequest extends SendOptions {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  /** Below the engine's `url`, without a leading slash; may have a query. Or a whole URL of the same origin. */
+  /** Below the engine's `url`, without a leading slash; may have a query. Or a whole URL. */
   readonly path: string
   /** A `SourceFile` in it is sent as base64. */
   readonly json?: unknown
@@ -64,8 +62,6 @@ export interface UpstreamRequest extends SendOptions {
   readonly file?: SourceFile
   /** The server answers without rendering anything: a minute without an answer is a failure, as it is for a GET. */
   readonly isQuick?: boolean
-  /** Maximum number of values in a JSON answer. Default: that of a request to the service. */
-  readonly maxValues?: number
 }
 
 /** Time that a server has to become ready. */
@@ -77,6 +73,8 @@ const TRANSFER_STEPS_MS = [1_000, 2_000]
 const MAX_SAVE_MS = 10_000
 const MAX_REDIRECTS = 5
 const MAX_JSON_BYTES = 64 * 1_048_576
+/** The queue of ComfyUI has the workflows of all jobs. */
+const MAX_VALUES = 1_000_000
 const MAX_ERROR_BYTES = 65_536
 
 type Attempt =
@@ -100,29 +98,29 @@ export class Upstream {
   readonly origin: string
   /** Whether a run may cost money. */
   readonly costs: boolean
+  /** Ends with a slash. */
   readonly #base: URL
   readonly #authorization: string | undefined
   readonly #parts: ServerParts
   readonly #otherHosts: ReferenceFetch
 
-  constructor({ url, key, otherKey, scheme, hasCost = false, parts }: UpstreamOptions) {
+  constructor({ url, key, otherKey, scheme = 'Bearer', hasCost = false, parts }: UpstreamOptions) {
     const secrets = [key, otherKey].flatMap((each) => (each === undefined ? [] : secretsIn(each, scheme)))
     this.clean = createCleanText(url, secrets)
     this.origin = url.origin
     this.costs = hasCost
-    this.#base = url
-    this.#authorization = key === undefined ? undefined : authorizationOf(key, scheme)
+    this.#base = new URL(`${url.href.replace(/\/+$/, '')}/`)
+    this.#authorization = key && `${scheme} ${scheme === 'Basic' ? base64Of(key) : key}`
     this.#parts = parts
     this.#otherHosts = createReferenceFetch({ privateAllowed: () => false, clock: parts.clock, env: {} })
   }
 
   /** Resolves with an answer of status 2xx, whose body must be read or discarded. */
   async send(asked: UpstreamRequest, signal: AbortSignal): Promise<HttpResponse> {
-    const { method, path, json, form, file, isQuick, once, sentSignal } = asked
-    const url = new URL(/^https?:/.test(path) ? path : `${this.#base.href.replace(/\/+$/, '')}/${path}`)
-    if (method === 'GET') return await this.#get(url, signal, { ...(once && { once }) })
-    const data = file === undefined ? undefined : fileBody(file)
-    const body = form ? formBody(form) : json === undefined ? data : jsonBody(json)
+    const { method, path, json, form, file, isQuick, sentSignal } = asked
+    const url = new URL(path, this.#base)
+    if (method === 'GET') return await this.#get(url, signal)
+    const body = file ? fileBody(file) : form ? formBody(form) : json === undefined ? json : jsonBody(json)
     const headers = this.#headersFor(url, body?.contentType)
     const request = { method, url, headers, fresh: true, isSlow: !isQuick, ...(body && { stream: body }) }
     const response = await this.#untilReady(request, signal, asked)
@@ -141,7 +139,7 @@ export class Upstream {
     const text = await this.#read(response, signal, () => readText(response, MAX_JSON_BYTES))
     try {
       // The page of a proxy is not the answer of the server.
-      if (!/^\s*</.test(text)) checkStructure(Buffer.from(text), request.maxValues)
+      if (!/^\s*</.test(text)) checkStructure(Buffer.from(text), MAX_VALUES)
     } catch {
       throw new UnusableAnswer(status)
     }
@@ -157,18 +155,24 @@ export class Upstream {
     return this.value({ ...request, onSend, onRefused }, signal)
   }
 
-  /** Gets a file at a path below `url`. Resolves with the path of a hidden file. `maxBytes`: at most 512 MiB. */
-  file(path: string, job: UpstreamJob, maxBytes?: number): Promise<string> {
-    return this.#fetchFile(() => this.send({ method: 'GET', path }, job.signal), job, maxBytes)
-  }
-
   /**
-   * Like `file`, for a link in an answer: relative to the server, or absolute. Another host gets no key, and must have a
-   * public address.
+   * Gets a file at a path below `url`, or at a link of an answer. Resolves with the path of a hidden file of at most 512 MiB.
+   * Another host gets no key, and must have a public address.
    */
-  async download(link: string, job: UpstreamJob, maxBytes?: number): Promise<string> {
+  async download(link: string, { folder, signal }: UpstreamJob, maxBytes = MAX_FILE_BYTES): Promise<string> {
     if (!URL.canParse(link, this.#base)) throw new UpstreamError("The model's server sent an invalid link.")
-    return await this.#fetchFile(() => this.#get(new URL(link, this.#base), job.signal), job, maxBytes)
+    const transfer = async (): Promise<string> => {
+      const response = await this.#get(new URL(link, this.#base), signal)
+      const declared = Number(response.header('content-length') ?? 0)
+      const body = decodedBody(response.header, response.body)
+      return await this.#read(response, signal, () => saveFile(body, folder, maxBytes, declared))
+    }
+    // A transfer that breaks off is repeated: the result was made, and may have been paid for.
+    return await retryErrors(transfer, {
+      pauseMs: (error, number) => (isTransient(error) ? TRANSFER_STEPS_MS[number - 1] : undefined),
+      clock: this.#parts.clock,
+      signal,
+    })
   }
 
   /** Sends a file to a URL of an answer. Another host than the server's gets no key, and must have a public address. */
@@ -198,12 +202,12 @@ export class Upstream {
   }
 
   /** Follows redirects on the server's own host, where only its own origin gets the key. */
-  async #get(start: URL, signal: AbortSignal, options: SendOptions = {}): Promise<HttpResponse> {
+  async #get(start: URL, signal: AbortSignal): Promise<HttpResponse> {
     let url = start
     for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
       if (!isHttp(url) || url.hostname !== this.#base.hostname) return await this.#getElsewhere(url, signal)
       const request = { method: 'GET', url, headers: this.#headersFor(url) } as const
-      const response = await this.#untilReady(request, signal, options)
+      const response = await this.#untilReady(request, signal, {})
       if (!isRedirect(response)) return await this.#succeeded(response, signal)
       response.discard()
       const target = response.header('location') ?? ''
@@ -225,25 +229,6 @@ export class Upstream {
         { status: 404 },
       )
     return { status: 200, header: () => undefined, body, discard: () => {} }
-  }
-
-  /** Repeats a transfer that breaks off: the result was made, and may have been paid for. */
-  #fetchFile(
-    request: () => Promise<HttpResponse>,
-    { folder, signal }: UpstreamJob,
-    maxBytes = MAX_FILE_BYTES,
-  ): Promise<string> {
-    const transfer = async (): Promise<string> => {
-      const response = await request()
-      const declared = Number(response.header('content-length') ?? 0)
-      const body = decodedBody(response.header, response.body)
-      return await this.#read(response, signal, () => saveFile(body, folder, maxBytes, declared))
-    }
-    return retryErrors(transfer, {
-      pauseMs: (error, number) => (isTransient(error) ? TRANSFER_STEPS_MS[number - 1] : undefined),
-      clock: this.#parts.clock,
-      signal,
-    })
   }
 
   /** Translates a body that breaks off, or that is too large. */
@@ -291,7 +276,7 @@ export class Upstream {
     const decide = (outcome: Attempt, number: number): RetryDecision<HttpResponse> => {
       if ('response' in outcome) return { done: outcome.response }
       const { problem, retryAfter, isFinal } = outcome
-      if (isFinal || options.once) return { fail: problem }
+      if (isFinal) return { fail: problem }
       const waitMs = Math.max(stepOf(READY_STEPS_MS, number), retryAfterMs(retryAfter, clock.now()))
       if (clock.monotonic() - startedAtMs + waitMs <= READY_LIMIT_MS) return { retryInMs: waitMs }
       const waited = `The model's server was not ready within ${READY_LIMIT_MS / 60_000} minutes.`
@@ -334,15 +319,10 @@ const MIN_SECRET_LENGTH = 8
 /** A server may repeat the key in another form, or a part of it: a key of fal is an id and a secret. */
 function secretsIn(key: string, scheme: UpstreamOptions['scheme']): readonly string[] {
   const parts = key.split(':').filter(({ length }) => length >= MIN_SECRET_LENGTH)
-  return [key, base64Of(key), ...(scheme === 'basic' ? [key.replace(/^[^:]*:/, '')] : parts)]
+  return [key, base64Of(key), ...(scheme === 'Basic' ? [key.replace(/^[^:]*:/, '')] : parts)]
 }
 
 const base64Of = (text: string): string => Buffer.from(text).toString('base64')
-
-function authorizationOf(key: string, scheme: UpstreamOptions['scheme']): string {
-  if (scheme === 'basic') return `Basic ${base64Of(key)}`
-  return `${scheme === 'key' ? 'Key' : 'Bearer'} ${key}`
-}
 
 /** 304 answers only conditional requests. */
 const isRedirect = ({ status }: HttpResponse): boolean => [301, 302, 303, 307, 308].includes(status)

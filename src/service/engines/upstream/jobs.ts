@@ -9,6 +9,7 @@
  * A worker that takes the run over goes on from there. A type of server is a `JobServer`: what its requests are, and what
  * its answers mean.
  */
+import { messageOf } from '../../../errors.js'
 import { createLateSignal, withTimeout } from '../../../host/abort.js'
 import type { Clock } from '../../../host/clock.js'
 import { retry, retryErrors, stepOf } from '../../../host/retry.js'
@@ -29,8 +30,15 @@ import {
   type StoredJob,
 } from '../engine.js'
 import type { Upstream, UpstreamRequest } from './index.js'
-import { isUncertain, newIntent, SETTLE_MS } from './outcome.js'
-import { isTransient, isUnreachable, JobEnded, UpstreamError } from './upstream-error.js'
+import { isUncertain, newIntent } from './outcome.js'
+import {
+  isRefusedKey,
+  isTransient,
+  isUnreachable,
+  JobEnded,
+  NoJobId,
+  UpstreamError,
+} from './upstream-error.js'
 
 export type JobState<Result> =
   | { readonly state: 'waiting'; readonly position?: number | undefined }
@@ -42,25 +50,19 @@ export type JobState<Result> =
   /** The answer tells nothing about the job. */
   | { readonly state: 'unknown' }
 
-/** A run that has passed the checks of its engine. */
-export interface JobCreate {
-  /** Uploads the references, and returns the request that creates the job. */
-  request(): UpstreamRequest | Promise<UpstreamRequest>
-  /** Reads the job from the answer. Throws `NoJobId` if it names none, or another error for a refusal. */
-  accept(answer: unknown): JobHandle | Promise<JobHandle>
-  /** Describes an answer of the server that refuses the request. */
-  describe?(error: UpstreamError): UpstreamError | undefined
-}
-
 export interface JobServer<Result> {
   /** The type of its engine, such as `fal`. */
   readonly type: string
   readonly upstream: Upstream
   /** Pauses between polls; the last one repeats. */
   readonly pollStepsMs: readonly number[]
-  /** Checks the run, and sends nothing. */
-  create(job: RenderJob): Promise<JobCreate>
-  /** Asks for the state of the job. A 404 or 410 of the server itself counts as `missing`. */
+  /** Checks the run, uploads its references, and returns the request that creates the job. */
+  createRequest(job: RenderJob): Promise<UpstreamRequest>
+  /** Reads the job from the answer. Throws `NoJobId` if it names none, and `JobEnded` for a refusal. */
+  accept(answer: unknown, job: RenderJob): JobHandle | Promise<JobHandle>
+  /** Describes an answer that refuses the request. Undefined: its own error text does. */
+  describeRefusal?(error: UpstreamError): string | undefined
+  /** Asks for the state of the job. A 404 or 410 of the server itself counts as `missing`. `number`: from 1. */
   poll(handle: JobHandle, signal: AbortSignal, number: number): Promise<JobState<Result>>
   /** Fetches the outputs. After 403, 404, 409 or 410, it is called again with a fresh result. */
   outputs(result: Result, job: RenderJob, handle: JobHandle): Promise<readonly RenderedFile[]>
@@ -73,12 +75,13 @@ export interface JobServer<Result> {
   }
 }
 
-/** Answers in a row by which a job that costs nothing is lost. Right after its creation, it may not be known everywhere. */
-const MAX_MISSING = 4
+/** Time in which a request without an answer reaches the queue of the server. */
+const SETTLE_MS = 1_000
 /** Failed polls in a row by which a job that costs nothing is lost. */
 const MAX_FAILURES = 20
-/** Answers in a row and over this time with which a provider denies a job, or its key, before nothing more is asked. */
-const MIN_DENIALS = 5
+/** Answers in a row with which a server denies a job. Right after its creation, it may not be known everywhere. */
+const MIN_DENIALS = 4
+/** Time over which a provider denies a paid job, or its key, before nothing more is asked. */
 const DENIED_FOR_MS = 180_000
 /** Pauses between the tries for outputs that are announced before they can be fetched. */
 const OUTPUT_STEPS_MS = [1_000, 2_000, 4_000, 8_000]
@@ -91,13 +94,6 @@ export const CANCEL_LIMIT_MS = 2_500
 const LATE_LIMIT_MS = 10_000
 const MAX_HANDLE_BYTES = 4_096
 
-/** The server accepted the request, but its answer does not name the job. */
-export class NoJobId extends UpstreamError {
-  constructor(message = "The model's server returned no id for the job, so its result cannot be fetched.") {
-    super(message, { status: 200 })
-  }
-}
-
 /** Reads the job that an answer names. Throws `NoJobId` without an id. */
 export function acceptedJob(id: unknown, urls: Readonly<Record<string, unknown>> = {}): JobHandle {
   if (typeof id !== 'string' || id === '') throw new NoJobId()
@@ -108,15 +104,16 @@ export function acceptedJob(id: unknown, urls: Readonly<Record<string, unknown>>
 export function createJobEngine<Result>(
   server: JobServer<Result>,
   clock: Clock,
-): Required<Pick<Engine, 'render' | 'cancel'>> {
+): Required<Pick<Engine, 'render' | 'cancel' | 'close'>> {
   return {
     render: (job) => new JobRun(server, clock, job).render(),
-    cancel: (run) => cancel(server, clock, run),
+    cancel: (run) => cancelStored(server, clock, run),
+    close: () => server.upstream.close(),
   }
 }
 
 /** Cancels the job of a run that is not rendered any longer. */
-async function cancel<Result>(
+async function cancelStored<Result>(
   server: JobServer<Result>,
   clock: Clock,
   { id, stored = {} }: CanceledJob,
@@ -145,6 +142,12 @@ class JobRun<Result> {
   readonly #chosen: JobHandle | undefined
   #job: RenderJob
   #stored: StoredJob
+  /** Failed polls in a row. */
+  #failures = 0
+  /** Polls in a row that the server has denied, and when the first one was. */
+  #denials = 0
+  #deniedAtMs = 0
+  #isQueued = false
 
   constructor(server: JobServer<Result>, clock: Clock, job: RenderJob) {
     const { origin, costs } = server.upstream
@@ -200,11 +203,12 @@ class JobRun<Result> {
   /** Returns the job of an earlier create, or a new one. */
   async #start(): Promise<JobHandle> {
     const { signal } = this.#job
-    // Never sent again, also if the document no longer has a cost.
-    const plan = this.#stored.intent === undefined ? await this.#server.create(this.#job) : undefined
     const chosen = this.#chosen
     if (chosen && (await this.#server.chosen?.isKnown(chosen, signal))) return await this.#keep(chosen)
-    if (plan === undefined) throw new OutcomeUnknown('The service stopped before the response arrived.')
+    // Never sent again, also if the document no longer has a cost.
+    if (this.#stored.intent !== undefined)
+      throw new OutcomeUnknown('The service stopped before the response arrived.')
+    const request = await this.#server.createRequest(this.#job)
     // A job whose id does not arrive before the abort could not be canceled or followed.
     const lateMs = () => {
       if (signal.reason instanceof JobDetached) return signal.reason.graceMs
@@ -212,7 +216,7 @@ class JobRun<Result> {
     }
     const late = createLateSignal(signal, lateMs, this.#clock)
     try {
-      return await this.#keep(await this.#create(plan, late.signal))
+      return await this.#keep(await this.#create(request, late.signal))
     } catch (error) {
       // The request may still be in flight.
       if (chosen !== undefined && !(error instanceof JobEnded) && (await this.#isMine()))
@@ -224,24 +228,21 @@ class JobRun<Result> {
   }
 
   /** Sends the request once. */
-  async #create(plan: JobCreate, sentSignal: AbortSignal): Promise<JobHandle> {
+  async #create(request: UpstreamRequest, sentSignal: AbortSignal): Promise<JobHandle> {
     const { signal } = this.#job
-    const request = await plan.request()
     const intent = () => ({ ...newIntent(request.path, this.#clock), place: this.#place })
     const onSend = () => this.#save({ intent: intent() })
     const onRefused = () => this.#save({})
     const hooks = this.#costs && { onSend, onRefused }
     try {
-      return await plan.accept(
-        await this.#server.upstream.value({ ...request, sentSignal, ...hooks }, signal),
-      )
+      const answer = await this.#server.upstream.value({ ...request, sentSignal, ...hooks }, signal)
+      return await this.#server.accept(answer, this.#job)
     } catch (error) {
       if (!(error instanceof UpstreamError)) throw error
       if (error instanceof JobEnded || !isUncertain(error, this.#costs)) {
         if (this.#costs) await onRefused()
-        throw error instanceof JobEnded
-          ? error
-          : new JobEnded(plan.describe?.(error)?.message ?? error.message, error)
+        if (error instanceof JobEnded) throw error
+        throw new JobEnded(this.#server.describeRefusal?.(error) ?? error.message, error)
       }
       signal.throwIfAborted()
       if (this.#chosen !== undefined) {
@@ -263,45 +264,45 @@ class JobRun<Result> {
       const isDecided = error instanceof JobEnded || error instanceof OutcomeUnknown
       if (isDecided || reason instanceof RunCanceled || this.#stored.isNamed || !(await this.#isMine()))
         throw error
-      if (!this.#costs) await cancelJob(this.#server, this.#clock, handle)
-      else if (aborted) return await this.#endAtLimit(handle, reason)
-      else if (error instanceof UpstreamError) throw undecided(handle, error)
+      if (this.#costs && aborted) return await this.#endAtLimit(handle, reason)
+      if (this.#costs) throw undecided(handle, error)
+      await cancelJob(this.#server, this.#clock, handle)
       throw error
     }
   }
 
-  /** Cancels a paid job at the time limit of its run. One that has just succeeded gets some more time for its result. */
-  async #endAtLimit(handle: JobHandle, reason: Error): Promise<Result> {
-    const options = { keepsResult: true, limitMs: LATE_LIMIT_MS }
+  /** Cancels a paid job at the time limit of its run. One that has just ended gets some more time for its result. */
+  async #endAtLimit(handle: JobHandle, reason: unknown): Promise<Result> {
+    const options = { keepsEnded: true, limitMs: LATE_LIMIT_MS }
     const end = await cancelJob(this.#server, this.#clock, handle, options)
-    if (end === 'not canceled') throw undecided(handle, reason)
-    if (end !== 'succeeded') {
+    if (end === 'charged' || end === 'not charged') {
       await this.#save({ ...this.#stored, end: 'over' })
       throw reason
     }
+    // Without a word about the charge, it may still succeed.
+    if (end !== 'succeeded') throw undecided(handle, reason)
     const late = new AbortController()
     this.#clock.alarm(LATE_LIMIT_MS, () => late.abort(reason))
     this.#job = { ...this.#job, signal: late.signal }
-    return await this.#untilDone(handle).catch(() => {
-      throw undecided(handle, reason)
+    return await this.#untilDone(handle).catch((error) => {
+      throw error instanceof JobEnded ? error : undecided(handle, reason)
     })
   }
 
   /** Resolves with the result of the job. A failed poll is repeated: the job continues, and may have been paid for. */
   async #untilDone(handle: JobHandle): Promise<Result> {
     const { signal } = this.#job
-    const polls = new Polls<Result>(this.#server.upstream, this.#clock, this.#job, handle)
     const attempt = async (number: number): Promise<{ readonly result: Result } | undefined> => {
       try {
         const state = await this.#server.poll(handle, signal, number)
         // A job that an operator has named is the run's own from now on.
         if (this.#stored.isNamed && state.state !== 'missing' && state.state !== 'unknown')
           await this.#keep(handle)
-        return polls.read(state)
+        return this.#read(state, handle)
       } catch (error) {
         signal.throwIfAborted()
         if (error instanceof JobEnded || !(error instanceof UpstreamError)) throw error
-        polls.failed(error)
+        this.#readFailure(error, handle)
         return undefined
       }
     }
@@ -311,10 +312,52 @@ class JobRun<Result> {
         done === undefined ? { retryInMs: stepOf(this.#server.pollStepsMs, number) } : { done },
       clock: this.#clock,
       signal,
-    }).catch((error) => {
-      throw error instanceof JobEnded && this.#stored.isNamed ? notKnown(handle) : error
     })
     return result
+  }
+
+  /** Returns the result of a job that is done. */
+  #read(state: JobState<Result>, handle: JobHandle): { readonly result: Result } | undefined {
+    if (state.state === 'missing') return this.#deny(this.#missing(handle))
+    this.#failures = 0
+    if (state.state === 'unknown') return undefined
+    this.#denials = 0
+    if ('cost' in state && state.cost !== undefined) this.#job.onCharged?.(state.cost)
+    const position = state.state === 'waiting' ? state.position : 0
+    if (position !== undefined && (state.state === 'waiting' || this.#isQueued)) {
+      this.#job.onPosition?.(position)
+      this.#isQueued = state.state === 'waiting'
+    }
+    if (state.state === 'running' && state.fraction !== undefined) this.#job.onProgress?.(state.fraction)
+    if (state.state === 'failed') throw new JobEnded(failedText(this.#server.upstream, state.message))
+    return state.state === 'done' ? { result: state.result } : undefined
+  }
+
+  /** Throws if the poll is not repeated. A page is that of a proxy: the job continues. */
+  #readFailure(error: UpstreamError, handle: JobHandle): void {
+    const isOwn = isObject(error.answer)
+    const isMissing = error.status === 404 || error.status === 410
+    if (isOwn && isMissing) return void this.#deny(this.#missing(handle))
+    if (this.#costs && isRefusedKey(error)) {
+      if (isOwn) this.#deny(undecided(handle, error))
+      return
+    }
+    const isRepeated = isMissing || isTransient(error) || (this.#costs && isUnreachable(error))
+    if (!isRepeated || (++this.#failures >= MAX_FAILURES && !this.#costs)) throw error
+  }
+
+  /** Throws the error after several denials in a row: one may be a hiccup of the server. */
+  #deny(error: Error): undefined {
+    const nowMs = this.#clock.monotonic()
+    if (++this.#denials === 1) this.#deniedAtMs = nowMs
+    const isLong = !this.#costs || nowMs - this.#deniedAtMs >= DENIED_FOR_MS
+    if (this.#denials >= MIN_DENIALS && isLong) throw error
+  }
+
+  #missing({ id }: JobHandle): Error {
+    return this.#costs || this.#stored.isNamed
+      ? new OutcomeUnknown(`The model's server does not know the job ${shortened(printable(id))}.`)
+      : new JobEnded("The model's server no longer knows this job: it was probably restarted. Run it again.")
   }
 
   /** Fetches the outputs. The links of an old result may have expired: each further try has a fresh one. */
@@ -348,84 +391,9 @@ class JobRun<Result> {
   }
 }
 
-/** What the polls of a job have found in a row. */
-class Polls<Result> {
-  readonly #upstream: Upstream
-  readonly #clock: Clock
-  readonly #job: RenderJob
-  readonly #handle: JobHandle
-  #failures = 0
-  #missing = 0
-  #denials = 0
-  #deniedAtMs = 0
-  #progress = 0
-  #position = -1
-
-  constructor(upstream: Upstream, clock: Clock, job: RenderJob, handle: JobHandle) {
-    this.#upstream = upstream
-    this.#clock = clock
-    this.#job = job
-    this.#handle = handle
-  }
-
-  /** Returns the result of a job that is done. */
-  read(state: JobState<Result>): { readonly result: Result } | undefined {
-    const { costs } = this.#upstream
-    if (state.state === 'missing') {
-      if (costs) this.#denied(notKnown(this.#handle))
-      else if (++this.#missing >= MAX_MISSING)
-        throw new JobEnded(
-          "The model's server no longer knows this job: it was probably restarted. Run it again.",
-        )
-      return undefined
-    }
-    this.#failures = 0
-    if (state.state === 'unknown') return undefined
-    this.#missing = 0
-    this.#denials = 0
-    if ('cost' in state && state.cost !== undefined) this.#job.onCharged?.(state.cost)
-    if (state.state === 'failed') throw new JobEnded(failedText(this.#upstream, state.message))
-    const before = state.state === 'waiting' ? state.position : Math.min(this.#position, 0)
-    if (before !== undefined && before !== this.#position) {
-      this.#position = before
-      this.#job.onPosition?.(before)
-    }
-    const fraction = state.state === 'done' ? 1 : state.state === 'running' ? Number(state.fraction) : 0
-    if (fraction > this.#progress && fraction <= 1) {
-      this.#progress = fraction
-      this.#job.onProgress?.(fraction)
-    }
-    return state.state === 'done' ? { result: state.result } : undefined
-  }
-
-  /** Throws if the poll is not repeated. A page is that of a proxy: the job continues. */
-  failed(error: UpstreamError): void {
-    const { costs } = this.#upstream
-    const isOwn = isObject(error.answer)
-    const isMissing = error.status === 404 || error.status === 410
-    if (isOwn && isMissing) return void this.read({ state: 'missing' })
-    if (costs && isRefusedKey(error)) {
-      if (isOwn) this.#denied(undecided(this.#handle, error))
-      return
-    }
-    const isRepeated = isMissing || isTransient(error) || (costs && isUnreachable(error))
-    if (!isRepeated || (++this.#failures >= MAX_FAILURES && !costs)) throw error
-  }
-
-  /** One denial may be a hiccup of its provider. */
-  #denied(error: OutcomeUnknown): void {
-    const nowMs = this.#clock.monotonic()
-    if (++this.#denials === 1) this.#deniedAtMs = nowMs
-    if (this.#denials >= MIN_DENIALS && nowMs - this.#deniedAtMs >= DENIED_FOR_MS) throw error
-  }
-}
-
 /** The job continues, or has its result, which an operator can still have fetched. */
-const undecided = ({ id }: JobHandle, { message }: Error): OutcomeUnknown =>
-  new OutcomeUnknown(`${asSentence(message)} Its job is ${shortened(printable(id))}.`)
-
-const notKnown = ({ id }: JobHandle): OutcomeUnknown =>
-  new OutcomeUnknown(`The model's server does not know the job ${shortened(printable(id))}.`)
+const undecided = ({ id }: JobHandle, cause: unknown): OutcomeUnknown =>
+  new OutcomeUnknown(`${asSentence(messageOf(cause))} Its job is ${shortened(printable(id))}.`)
 
 const failedText = ({ clean, costs }: Upstream, text: string): string => {
   const message = clean(text) || 'The job failed without a message.'
@@ -434,26 +402,24 @@ const failedText = ({ clean, costs }: Upstream, text: string): string => {
 }
 
 /**
- * Waits first if the job may be about to enter the queue. `keepsResult`: leaves a job that has succeeded, because a cancel
- * may delete its paid result.
+ * Waits first if the job may be about to enter the queue. `keepsEnded`: leaves a job that has ended, because a cancel may
+ * delete its paid result.
  */
 async function cancelJob<Result>(
   server: JobServer<Result>,
   clock: Clock,
   handle: JobHandle,
-  { waitMs = 0, keepsResult = false, limitMs = CANCEL_LIMIT_MS } = {},
+  { waitMs = 0, keepsEnded = false, limitMs = CANCEL_LIMIT_MS } = {},
 ): Promise<CancelEnd> {
   const work = async (signal: AbortSignal): Promise<CancelEnd> => {
     if (waitMs > 0) await clock.sleep(waitMs, signal)
-    const last = keepsResult ? await server.poll(handle, signal, 1).catch(() => undefined) : undefined
-    return last?.state === 'done' ? 'succeeded' : await server.cancel(handle, signal)
+    const last = keepsEnded ? await server.poll(handle, signal, 1).catch(() => undefined) : undefined
+    const isEnded = last?.state === 'done' || last?.state === 'failed'
+    return isEnded ? 'succeeded' : await server.cancel(handle, signal)
   }
   const limit = { timeoutMs: limitMs, reason: () => new Error('too slow'), clock }
   return await withTimeout(work, limit).catch(() => 'not canceled' as const)
 }
-
-/** Whether the account of the key is the reason, and not the run. */
-export const isRefusedKey = ({ status = 0 }: UpstreamError): boolean => [401, 402, 403].includes(status)
 
 /** Keeps the URLs of the server's own origin, which get its key. */
 function bounded({ urls = {}, ...handle }: JobHandle, origin: string): JobHandle {

@@ -13,17 +13,18 @@ import {
   type JobHandle,
   type JobIntent,
   OutcomeUnknown,
+  type RenderedFile,
   RendererCrashed,
+  type RenderJob,
   RunCanceled,
 } from '../engine.js'
-import { BrokenTransfer, UpstreamError } from './upstream-error.js'
+import { BrokenTransfer, JobEnded, UpstreamError } from './upstream-error.js'
 
 export const newIntent = (endpoint: string, clock: Clock): JobIntent => ({
-  ...{ id: randomUUID(), sentAtMs: clock.now(), endpoint },
+  id: randomUUID(),
+  sentAtMs: clock.now(),
+  endpoint,
 })
-
-/** Time in which a request without an answer reaches the queue of the server. */
-export const SETTLE_MS = 1_000
 
 /**
  * Whether the server may have accepted the request. If it costs nothing, its errors are refusals, except those of a
@@ -38,50 +39,68 @@ export function isUncertain(error: UpstreamError, costs: boolean): boolean {
   return status !== 0 && !(status >= 400 && status <= 499 && status !== 408 && isObject(answer))
 }
 
-/**
- * Wraps an engine that renders within one request, or one command. If that costs money, a run whose request was sent is
- * never sent again.
- */
-export const renderedOnce = (engine: Engine, { costs, endpoint, clock }: RenderedOnce): Engine => ({
-  ...engine,
+/** How an engine renders a run within one request, or one command. */
+export interface OneRequest<Answer> {
+  readonly endpoint: string
+  readonly clock: Clock
+  /** Sends the request that renders the run, and resolves with its answer. Calls the hooks of the job. */
+  send(job: RenderJob): Promise<Answer>
+  /** Makes the answer the outputs of the run. */
+  publish(answer: Answer, job: RenderJob): Promise<readonly RenderedFile[]>
+}
+
+/** Creates an engine that never sends a run again whose request may have been accepted, if runs cost money. */
+export const createOnceEngine = <Answer>(
+  server: { readonly costs: boolean; close?(): Promise<void> },
+  plan: OneRequest<Answer>,
+): Engine => ({
   async render(job) {
     const { intent, handle } = job.stored ?? {}
     if (intent !== undefined) throw new OutcomeUnknown('The service stopped before it ended.')
     // A job of the engine that the model had before, or that an operator has named.
-    if (handle !== undefined && (costs || mayBePaid(handle)))
+    if (handle !== undefined && (server.costs || mayBePaid(handle)))
       throw new OutcomeUnknown('Its engine has no jobs that can be followed.')
-    if (!costs) return await engine.render(job)
-    let isSent = false
-    const onSend = async () => {
-      await job.save?.({ intent: newIntent(endpoint, clock) })
-      isSent = true
-    }
-    const onRefused = async () => {
-      isSent = false
-      await job.save?.({})
-    }
-    try {
-      return await engine.render({ ...job, onSend, onRefused })
-    } catch (error) {
-      const { aborted, reason } = job.signal
-      if (aborted && (!isSent || reason instanceof JobDetached || reason instanceof RunCanceled)) throw reason
-      if (aborted || (error instanceof UpstreamError && isUncertain(error, true)))
-        throw new OutcomeUnknown(messageOf(error))
-      // The server, or the command, has ended the run itself.
-      if (isSent && !(error instanceof RendererCrashed)) await onRefused()
-      throw error
-    }
+    return server.costs ? await renderPaid(plan, job) : await plan.publish(await plan.send(job), job)
   },
-  cancel: async ({ stored: { intent, handle } = {} }) => {
+  async cancel({ stored: { intent, handle } = {} }) {
     if (handle !== undefined && mayBePaid(handle)) return 'not canceled'
     return intent === undefined ? 'not charged' : 'unknown'
   },
+  close: async () => await server.close?.(),
 })
 
-const mayBePaid = ({ place }: JobHandle): boolean => place?.costs !== false
-
-interface RenderedOnce {
-  readonly costs: boolean
-  readonly endpoint: string
-  readonly clock: Clock
+async function renderPaid<Answer>(
+  { endpoint, clock, send, publish }: OneRequest<Answer>,
+  job: RenderJob,
+): Promise<readonly RenderedFile[]> {
+  let state: 'not sent' | 'sent' | 'answered' = 'not sent'
+  const onSend = async () => {
+    await job.save?.({ intent: newIntent(endpoint, clock) })
+    state = 'sent'
+  }
+  const onRefused = async () => {
+    state = 'not sent'
+    await job.save?.({})
+  }
+  const hasEnded = (error: unknown): boolean =>
+    // After the answer, an error is about the files of a result that was paid for.
+    state === 'answered'
+      ? error instanceof JobEnded
+      : !(error instanceof UpstreamError && isUncertain(error, true))
+  try {
+    const answer = await send({ ...job, onSend, onRefused })
+    state = 'answered'
+    return await publish(answer, job)
+  } catch (error) {
+    const { aborted, reason } = job.signal
+    const isLeft = state === 'not sent' || reason instanceof JobDetached || reason instanceof RunCanceled
+    if (aborted && isLeft) throw reason
+    if (state === 'not sent') throw error
+    if (aborted || !hasEnded(error)) throw new OutcomeUnknown(messageOf(error))
+    // The server, or the command, has ended the run itself.
+    if (!(error instanceof RendererCrashed)) await onRefused()
+    throw error
+  }
 }
+
+const mayBePaid = ({ place }: JobHandle): boolean => place?.costs !== false

@@ -1,10 +1,12 @@
 /** Makes the files that a server sent the outputs of a run, with names and types by their bytes. */
 import { randomUUID } from 'node:crypto'
-import { open, rm, stat, writeFile } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileTypeFromFile } from 'file-type'
 import { replaceFile } from '../../../host/files.js'
 import { fromBase64 } from '../../../protocol/data-url.js'
+import { MEDIA_NOUNS } from '../../../protocol/media.js'
 import type { Kind } from '../../../protocol/models.js'
 import type { RenderedFile, RenderJob, UpstreamJob } from '../engine.js'
 import { JobEnded, UpstreamError } from './upstream-error.js'
@@ -79,24 +81,23 @@ const removeFiles = (paths: readonly string[]): Promise<unknown> =>
 
 /**
  * Renames hidden files in the job's folder to `image.png`, or `image-1.png`, `image-2.png` …, in this order. Throws
- * `JobEnded` unless each is an image, or for a video model a video. `more`: other accepted kinds, such as `audio`.
+ * `JobEnded` unless each is an image, or for a video model a video. `accepted`: other accepted kinds, such as `audio`.
  */
 export async function publishOutputs(
   { folder, kind }: RenderJob,
   paths: readonly string[],
-  more: readonly string[] = [],
+  accepted: readonly string[] = [kind],
 ): Promise<readonly RenderedFile[]> {
   if (paths.length === 0) throw new JobEnded("The model's server sent no result.")
   // Check all types before the first file gets its name.
-  const types = await Promise.all(paths.map((path) => typeOf(path, [kind, ...more]))).catch(async (error) => {
+  const types = await Promise.all(paths.map((path) => typeOf(path, kind, accepted))).catch(async (error) => {
     await removeFiles(paths)
     throw error
   })
   const outputs: RenderedFile[] = []
-  for (const [index, path] of paths.entries()) {
-    const { ext, mime } = types[index] ?? { ext: 'bin', mime: 'application/octet-stream' }
+  for (const [index, { ext, mime }] of types.entries()) {
     const name = `${kind}${paths.length === 1 ? '' : `-${index + 1}`}.${ext}`
-    await replaceFile(path, join(folder, name))
+    await replaceFile(paths[index] ?? '', join(folder, name))
     outputs.push({ name, contentType: mime })
   }
   return outputs
@@ -104,29 +105,21 @@ export async function publishOutputs(
 
 async function typeOf(
   path: string,
+  kind: Kind,
   accepted: readonly string[],
 ): Promise<{ readonly ext: string; readonly mime: string }> {
   const type = await fileTypeFromFile(path)
-  const found = type?.mime ?? ((await beginsAsHtml(path)) ? 'text/html' : 'an unknown type')
-  if (
-    type !== undefined &&
-    accepted.some((each) => type.mime.startsWith(`${each}/`)) &&
-    !/svg/.test(type.mime)
-  )
-    return type
-  const message = `The model's server sent ${found}, which is not ${article(accepted[0] as Kind)}.`
+  const isAccepted = (mime: string) => accepted.some((each) => mime.startsWith(`${each}/`))
+  if (type !== undefined && isAccepted(type.mime) && !/svg/.test(type.mime)) return type
+  const isPage = type === undefined && (await beginsAsHtml(path))
+  const found = isPage ? 'text/html' : (type?.mime ?? 'an unknown type')
+  const message = `The model's server sent ${found}, which is not ${MEDIA_NOUNS[kind]}.`
   // The page of a proxy is not the result.
-  throw found === 'text/html' ? new UpstreamError(message, { status: 200 }) : new JobEnded(message)
+  throw isPage ? new UpstreamError(message, { status: 200 }) : new JobEnded(message)
 }
 
-const article = (kind: Kind): string => (kind === 'image' ? 'an image' : 'a video')
-
 async function beginsAsHtml(path: string): Promise<boolean> {
-  const handle = await open(path)
-  try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(512), 0, 512, 0)
-    return /^\s*<(!doctype|html)/i.test(buffer.toString('latin1', 0, bytesRead))
-  } finally {
-    await handle.close()
-  }
+  for await (const start of createReadStream(path, { end: 511, encoding: 'latin1' }))
+    return /^\s*<(!doctype|html)/i.test(start)
+  return false
 }

@@ -4,15 +4,13 @@
  */
 import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdir, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { stat } from 'node:fs/promises'
 import { fileTypeFromFile } from 'file-type'
-import { messageOf } from '../../../errors.js'
 import type { RequestStream } from '../../../host/http.js'
 import { writeJson } from '../../../protocol/json.js'
 import { MEDIA_NOUNS, type MediaType } from '../../../protocol/media.js'
 import { isObject } from '../../../protocol/parse.js'
-import type { Engine, RenderJob } from '../engine.js'
+import type { RenderJob } from '../engine.js'
 
 const SOURCE = Symbol('file')
 
@@ -35,12 +33,28 @@ export const asDataUri = (file: SourceFile): SourceFile => ({
 })
 
 /** Returns the references of a job, in order. Throws when one could not be loaded, or is not an image. */
-export async function referencesOf({ references }: RenderJob): Promise<readonly SourceFile[]> {
-  return await Promise.all(references.map(referenceOf))
+export async function referencesOf(job: RenderJob, max?: number): Promise<readonly SourceFile[]> {
+  checkCount(job, max)
+  return await Promise.all(job.references.map(referenceOf))
+}
+
+export function checkCount({ references }: RenderJob, max = Number.POSITIVE_INFINITY): void {
+  if (references.length > max)
+    throw new Error(`This model takes at most ${max} reference image; the run has ${references.length}.`)
+}
+
+const DECODABLE: readonly string[] = ['image/png', 'image/jpeg', 'image/gif', 'image/bmp']
+
+/** Throws for a format that stable-diffusion.cpp and KoboldCpp may skip without a word, and then draw without it. */
+export function checkDecodable(references: readonly SourceFile[]): void {
+  for (const [index, { contentType }] of references.entries())
+    if (!DECODABLE.includes(contentType))
+      throw new Error(
+        `Reference image ${index + 1} is ${contentType}, which its server may not read. Use PNG or JPEG.`,
+      )
 }
 
 export const referenceOf = (path: string | undefined, index: number): Promise<SourceFile> =>
-  // Some servers skip what they cannot decode, and draw without it.
   fileOf(path, 'image', `Reference image ${index + 1}`, String(index + 1).padStart(2, '0'))
 
 /** Returns a file of the parameter `name`, which takes this type. */
@@ -63,43 +77,6 @@ async function fileOf(
   if (type !== 'file' && !mime.startsWith(`${type}/`))
     throw new Error(`${owner} is not ${MEDIA_NOUNS[type]} (${mime}).`)
   return { [SOURCE]: true, path, bytes: (await stat(path)).size, contentType: mime, name: `${name}.${ext}` }
-}
-
-/** What stable-diffusion.cpp and KoboldCpp decode. They skip other formats, and draw without them. */
-const DECODABLE: readonly string[] = ['image/png', 'image/jpeg', 'image/gif', 'image/bmp']
-
-/** Like `referencesOf`. Converts formats that not every server decodes to PNG, in the process of the built-in renderer. */
-export async function decodableReferencesOf(
-  job: RenderJob,
-  preview: () => Engine,
-): Promise<readonly SourceFile[]> {
-  const references: SourceFile[] = []
-  for (const [index, source] of (await referencesOf(job)).entries()) {
-    if (DECODABLE.includes(source.contentType)) {
-      references.push(source)
-      continue
-    }
-    const folder = join(job.folder, `.reference-${index + 1}`)
-    await mkdir(folder, { mode: 0o700 })
-    const { signal } = job
-    const converting = preview().render({
-      kind: 'image',
-      input: {},
-      references: [source.path],
-      folder,
-      signal,
-    })
-    const [file] = await converting.catch((error) => {
-      signal.throwIfAborted()
-      const reason = messageOf(error)
-      throw new Error(
-        `Reference image ${index + 1} (${source.contentType}) could not be converted to PNG: ${reason}. Use PNG or JPEG.`,
-        { cause: error },
-      )
-    })
-    references.push(await referenceOf(join(folder, file?.name ?? ''), index))
-  }
-  return references
 }
 
 export interface RequestBody extends RequestStream {
@@ -163,16 +140,12 @@ function sizeOf(piece: Piece): number {
   return piece.isBase64 ? Math.ceil(piece.file.bytes / 3) * 4 : piece.file.bytes
 }
 
-/** A multiple of 3, so that the base64 of one chunk needs no padding. */
-const CHUNK_BYTES = 49_152
-
-const bytesOf = (file: SourceFile): AsyncIterable<Buffer> =>
-  createReadStream(file.path, { highWaterMark: CHUNK_BYTES })
+const bytesOf = ({ path }: SourceFile): AsyncIterable<Buffer> => createReadStream(path)
 
 async function* base64Of(file: SourceFile): AsyncGenerator<Buffer> {
   let left: Buffer = Buffer.alloc(0)
   for await (const chunk of bytesOf(file)) {
-    const bytes = left.byteLength === 0 ? chunk : Buffer.concat([left, chunk])
+    const bytes = Buffer.concat([left, chunk])
     const whole = bytes.byteLength - (bytes.byteLength % 3)
     yield Buffer.from(bytes.toString('base64', 0, whole))
     left = bytes.subarray(whole)

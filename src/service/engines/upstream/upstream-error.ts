@@ -54,6 +54,9 @@ export function isTransient(error: unknown): boolean {
   )
 }
 
+/** Whether the account of the key is the reason, and not the run. */
+export const isRefusedKey = ({ status = 0 }: UpstreamError): boolean => [401, 402, 403].includes(status)
+
 /** Whether no server answered, or one that was not ready in its time. */
 export const isUnreachable = ({ status = 503 }: UpstreamError): boolean => status === 503 || status === 429
 
@@ -100,6 +103,13 @@ export function errorTextOf(answer: unknown): string | undefined {
 
 /** There is nothing to cancel or to fetch: the server has refused the job, or the job has ended without a result. */
 export class JobEnded extends UpstreamError {}
+
+/** The server accepted the request, but its answer does not name the job. */
+export class NoJobId extends UpstreamError {
+  constructor(message = "The model's server returned no id for the job, so its result cannot be fetched.") {
+    super(message, { status: 200 })
+  }
+}
 
 /** The error for an answer of status 200 that has no result. */
 export function missingResult(answer: unknown, clean: CleanText): JobEnded {

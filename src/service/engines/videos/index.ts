@@ -2,7 +2,6 @@
  * The engine `videos`: servers with `POST /v1/videos`, as OpenAI, vLLM-Omni and SGLang have it. The server answers with
  * a job, which is polled until its video can be fetched.
  */
-
 import { writeJson } from '../../../protocol/json.js'
 import { isObject } from '../../../protocol/parse.js'
 import { mayCost } from '../../../protocol/price.js'
@@ -27,7 +26,7 @@ export const readVideos: ReadEngine = (settings, document) => {
   const sizes = readSizes(settings, document, sent.names)
   const fps = settings.number('fps')
   const framesField = String(settings.map('send').duration ?? '')
-  if (document.kind !== 'video') settings.report(['type'], 'videos is only for models of kind video')
+  settings.checkKind(document, 'video')
   sent.checkRest(['prompt', 'image_urls', 'duration', ...sizes.parameters])
 
   function fieldsOf(input: RenderJob['input']): readonly FormField[] {
@@ -50,52 +49,40 @@ export const readVideos: ReadEngine = (settings, document) => {
     )
   }
 
-  // Only a document without problems is rendered, and it has a URL.
   return (parts) => {
-    const upstream = createUpstream({ url: url as URL, key, hasCost: mayCost(document), parts })
-    return {
-      ...createJobEngine(createVideosServer(upstream, { fieldsOf }), parts.clock),
-      close: () => upstream.close(),
-    }
+    const upstream = createUpstream({ url, key, hasCost: mayCost(document), parts })
+    return createJobEngine(createVideosServer(upstream, fieldsOf), parts.clock)
   }
 }
 
-interface VideosModel {
-  /** Returns the form of a request, without the reference. */
-  fieldsOf(input: RenderJob['input']): readonly FormField[]
-}
-
-function createVideosServer(upstream: Upstream, { fieldsOf }: VideosModel): JobServer<Completed> {
+/** `fieldsOf`: the form of a request, without the reference. */
+function createVideosServer(
+  upstream: Upstream,
+  fieldsOf: (input: RenderJob['input']) => readonly FormField[],
+): JobServer<Completed> {
   return {
     type: 'videos',
     upstream,
     pollStepsMs: POLL_STEPS_MS,
-    async create(job) {
-      const { references } = job
-      if (references.length > 1)
-        throw new Error(`This model takes at most one reference image; the run has ${references.length}.`)
-      const [reference] = await referencesOf(job)
-      const file: readonly FormField[] = reference === undefined ? [] : [['input_reference', reference]]
-      const form = [...fieldsOf(job.input), ...file]
-      return {
-        request: () => ({ method: 'POST', path: 'videos', form }),
-        accept: (created) => acceptedJob(idIn(created)),
-      }
+    async createRequest(job) {
+      const references = await referencesOf(job, 1)
+      const files = references.map((file): FormField => ['input_reference', file])
+      return { method: 'POST', path: 'videos', form: [...fieldsOf(job.input), ...files] }
     },
+    accept: (created) => acceptedJob(idIn(created)),
 
     async poll({ id }, signal) {
       try {
-        return stateOf(await upstream.value({ method: 'GET', path: pathOf(id), isQuick: true }, signal), id)
+        return stateOf(await upstream.value({ method: 'GET', path: pathOf(id) }, signal), id)
       } catch (error) {
         // vLLM-Omni describes a failed job in an answer with the status of its error. A job may also have not ended.
-        if (error instanceof UpstreamError && isObject(error.answer) && idIn(error.answer) === id)
-          return stateOf(error.answer, id)
+        if (error instanceof UpstreamError && idIn(error.answer) === id) return stateOf(error.answer, id)
         throw error
       }
     },
 
     async outputs(completed, job, { id }) {
-      const path = await upstream.file(`${pathOf(id)}/content`, job).catch(async (error) => {
+      const path = await upstream.download(`${pathOf(id)}/content`, job).catch(async (error) => {
         // SGLang does not send a video that it has put into a cloud storage.
         if (!(error instanceof UpstreamError && error.status === 400 && typeof completed.url === 'string'))
           throw error

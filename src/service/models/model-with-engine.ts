@@ -15,15 +15,15 @@ import type { ServedModel } from './served-model.js'
 
 export type EngineTypes = Readonly<Record<string, ReadEngine>>
 
+type EngineMap = Readonly<Record<string, unknown>>
+
 /** A model with the engine that renders it. */
 export interface ModelWithEngine extends ServedModel {
   readonly type: string
   /** The map `engine` of its document. The paths in it are absolute. */
-  readonly engine: Readonly<Record<string, unknown>>
+  readonly engine: EngineMap
   /** Address of the engine's server. */
   readonly url?: string | undefined
-  /** Variable of the environment that has the key of the engine's server. */
-  readonly keyVariable?: string | undefined
   /** Keys of the engine's server, which no other engine's command gets. */
   readonly secrets?: readonly string[]
   readonly createEngine: CreateEngine
@@ -32,7 +32,7 @@ export interface ModelWithEngine extends ServedModel {
 /** The model with the built-in renderer. A node that renders nothing needs no other one, whatever the `engine` is. */
 export const previewOf = (
   document: ModelDocument,
-  engine: ModelWithEngine['engine'] = { type: 'preview' },
+  engine: EngineMap = { type: 'preview' },
 ): ModelWithEngine => ({
   document,
   type: 'preview',
@@ -48,20 +48,19 @@ export function withEngine(
   document: ModelDocument | undefined,
   source: Omit<SettingsSource, 'engine'> & { readonly engine: unknown; readonly types: EngineTypes },
 ): ModelWithEngine | undefined {
-  const { types, report, isComplete = false } = source
+  const { types, report, folder, isComplete = false } = source
   if (!isObject(source.engine)) {
-    report(
-      [],
-      source.engine === undefined ? 'is missing. Example: engine: { type: preview }' : 'must be a map',
-    )
+    const isMissing = source.engine === undefined
+    report([], isMissing ? 'is missing. Example: engine: { type: preview }' : 'must be a map')
     return undefined
   }
-  const engine = withOwnFolder(source.engine, source.folder)
-  const { url } = engine
+  const engine = withOwnFolder(source.engine, folder)
   const type = typeof engine.type === 'string' ? engine.type : ''
-  const known = Object.keys(types)
-  const read = known.includes(type) ? types[type] : undefined
-  if (read === undefined) report(['type'], `must be one of ${known.join(', ')}.${didYouMean(type, known)}`)
+  const read = Object.hasOwn(types, type) ? types[type] : undefined
+  if (read === undefined) {
+    const known = Object.keys(types)
+    report(['type'], `must be one of ${known.join(', ')}.${didYouMean(type, known)}`)
+  }
   // An engine reads its settings for the properties of the document.
   if (read === undefined || document === undefined) return undefined
   const { required: needed } = document.input
@@ -72,23 +71,27 @@ export function withEngine(
   const created = read(settings, offered)
   settings.reportUnknownKeys()
   const { missingKey: problem, note, secrets } = settings
-  const address = url ?? PROVIDERS[type]?.url
-  const keyVariable = engine.key_env ?? PROVIDERS[type]?.keyVariable
+  const url = engine.url ?? PROVIDERS[type]?.url
+  const payer = document.cost && payerOf(engine.key_env ?? PROVIDERS[type]?.keyVariable)
   return {
-    ...{ type, secrets, problem, note },
     document: isComplete ? document : withParameters(offered, settings),
+    type,
+    secrets,
+    problem,
+    note,
+    payer,
     createEngine: (parts) => ({
       ...(problem === undefined ? created(parts) : failing(problem)),
       ...(limitMs !== undefined && { limitMs: () => limitMs }),
     }),
-    engine: isPath(engine.workflow)
-      ? { ...engine, workflow: resolve(source.folder, engine.workflow) }
-      : engine,
-    ...(typeof address === 'string' && { url: address }),
-    // Anything else may be the key itself.
-    ...(isVariableName(keyVariable) && { keyVariable }),
+    engine: isPath(engine.workflow) ? { ...engine, workflow: resolve(folder, engine.workflow) } : engine,
+    ...(typeof url === 'string' && { url }),
   }
 }
+
+/** A text that is no name of a variable may be the key itself. */
+const payerOf = (keyVariable: unknown): string =>
+  isVariableName(keyVariable) ? `paid by the account of ${keyVariable}` : 'its server may charge for runs'
 
 /** The setting `timeout: 45m`, the limit of one run. */
 function timeLimitOf(settings: EngineSettings): number | undefined {
@@ -105,10 +108,7 @@ function timeLimitOf(settings: EngineSettings): number | undefined {
 const isPath = (path: unknown): path is string => typeof path === 'string' && path.trim() !== ''
 
 /** The command of a run runs in the folder in which the run was accepted, whatever that of the service is later. */
-function withOwnFolder(
-  engine: Readonly<Record<string, unknown>>,
-  ofDocument: string,
-): Readonly<Record<string, unknown>> {
+function withOwnFolder(engine: EngineMap, ofDocument: string): EngineMap {
   const { type, folder } = engine
   if (type !== 'command' || !(folder === undefined || isPath(folder))) return engine
   return { ...engine, folder: folder === undefined ? resolve('.') : resolve(ofDocument, folder) }

@@ -1,0 +1,76 @@
+/** `rushes batch` beside files that are not its own: it moves, replaces and removes only files whose sha256 the lock file knows. */
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { link } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import type { FileSystem } from '../../src/host/file-system.js'
+import { createFamily, SHEET, sha256 } from '../support/family.js'
+
+const MOVED = { ...SHEET, output: 'img/sheet.png' }
+const textOf = (path: string) => readFileSync(path, 'utf8')
+
+/** A batch whose row is made, and then gets another output. */
+async function moving() {
+  const family = await createFamily([SHEET])
+  await family.run()
+  family.created()
+  family.write([MOVED])
+  return family
+}
+
+describe('the old path of a moved row', () => {
+  it('keeps a new file that the user put there', async () => {
+    const { run, path, lock } = await moving()
+    mkdirSync(path('img'))
+    renameSync(path('sheet.png'), path('img/sheet.png'))
+    writeFileSync(path('sheet.png'), 'mine')
+    expect((await run()).code).toBe(0)
+    expect([lock().sheet.file, textOf(path('sheet.png'))]).toEqual(['img/sheet.png', 'mine'])
+  })
+
+  it('keeps a file outside the folder that an edited lock file names, also with the same bytes', async () => {
+    const { run, path, folder, editLock } = await moving()
+    mkdirSync(path('img'))
+    renameSync(path('sheet.png'), path('img/sheet.png'))
+    const outside = join(folder, '..', 'outside.png')
+    writeFileSync(outside, readFileSync(path('img/sheet.png')))
+    editLock((runs) => {
+      runs.sheet = { ...runs.sheet, file: '../outside.png' }
+    })
+    expect((await run()).code).toBe(0)
+    expect(existsSync(outside)).toBe(true)
+  })
+})
+
+describe('a file that changes while rows are moved', () => {
+  /** Writes the file directly before the first link of a move is made. */
+  const editing = (path: string): FileSystem => ({
+    link(from, to) {
+      if (/\.move$/.test(to)) writeFileSync(path, 'mine')
+      return link(from, to)
+    },
+  })
+
+  it.each([
+    ['at the new path', 'img/sheet.png'],
+    ['at the old path', 'sheet.png'],
+  ])('%s is kept, and nothing is sent', async (_, name) => {
+    const { run, path, created } = await moving()
+    mkdirSync(path('img'))
+    const made = sha256(path('sheet.png'))
+    const { code, stderr } = await run([], { fileSystem: editing(path(name)) })
+    expect([code, created()]).toEqual([12, []])
+    expect(stderr).toContain('Nothing was sent')
+    expect(textOf(path(name))).toBe('mine')
+    if (name !== 'sheet.png') expect(sha256(path('sheet.png'))).toBe(made)
+  })
+})
+
+it('the files that another manifest of the folder is moving stay', async () => {
+  const { run, path } = await moving()
+  mkdirSync(path('img'))
+  const staged = '.hen.png.0123456789abcdef.move'
+  for (const each of [staged, `img/${staged}`]) writeFileSync(path(each), 'of another batch')
+  expect((await run()).code).toBe(0)
+  expect([existsSync(path(staged)), existsSync(path(`img/${staged}`))]).toEqual([true, true])
+})

@@ -6,7 +6,7 @@ import { hasPostgres } from './test/support/postgres-server.js'
 const TEN_MINUTES_MS = 600_000
 
 const COMMON = {
-  setupFiles: ['./test/support/setup.ts'],
+  setupFiles: ['./test/support/setup/each-file.ts'],
   // Otherwise `import style from './page.css?raw'` is an empty text.
   css: true,
   // Variables that a test sets are set back after it.
@@ -18,7 +18,7 @@ const COMMON = {
   // A worker loads each module once for all of its files.
   isolate: false,
 }
-const IN_MEMORY = ['./test/support/global-setup.ts', './test/support/memory-folder.ts']
+const IN_MEMORY = ['./test/support/setup/build.ts', './test/support/setup/memory-folder.ts']
 
 /** Suites of `npm test` that use the service's database; the others test HTTP, engines or clients, for which it makes no difference. */
 const ON_POSTGRES = [
@@ -45,7 +45,7 @@ const projects: NonNullable<ViteUserConfig['test']>['projects'] = [
       name: 'test',
       include: ['test/**/*.test.ts'],
       globalSetup: IN_MEMORY,
-      setupFiles: [...COMMON.setupFiles, './test/support/working-folder.ts'],
+      setupFiles: [...COMMON.setupFiles, './test/support/setup/working-folder.ts'],
       // Longer than the patience of a test for an event: then the test says what it has waited for.
       testTimeout: 2 * PATIENCE_MS,
       hookTimeout: 2 * PATIENCE_MS,
@@ -59,7 +59,7 @@ const projects: NonNullable<ViteUserConfig['test']>['projects'] = [
       ...COMMON,
       name: 'system',
       include: ['test/**/*.system.ts'],
-      globalSetup: [...IN_MEMORY, './test/support/missing-programs.ts'],
+      globalSetup: [...IN_MEMORY, './test/support/setup/missing-programs.ts'],
       maxWorkers: 4,
       sequence: { groupOrder: 1 },
     },
@@ -69,7 +69,7 @@ const projects: NonNullable<ViteUserConfig['test']>['projects'] = [
       ...COMMON,
       name: 'postgres',
       include: hasPostgres ? ON_POSTGRES : [],
-      globalSetup: [...IN_MEMORY, './test/support/postgres-for-all.ts'],
+      globalSetup: [...IN_MEMORY, './test/support/setup/postgres-for-all.ts'],
       maxWorkers: 4,
       sequence: { groupOrder: 2 },
     },
@@ -80,7 +80,7 @@ const projects: NonNullable<ViteUserConfig['test']>['projects'] = [
       ...COMMON,
       name: 'any-system',
       include: ['test/**/*.any-system.ts'],
-      globalSetup: ['./test/support/global-setup.ts'],
+      globalSetup: ['./test/support/setup/build.ts'],
       sequence: { groupOrder: 3 },
     },
   },
@@ -90,7 +90,7 @@ const projects: NonNullable<ViteUserConfig['test']>['projects'] = [
       ...COMMON,
       name: 'proof',
       include: ['test/proof/**/*.proof.ts', ...RANDOM],
-      globalSetup: ['./test/support/global-setup.ts'],
+      globalSetup: ['./test/support/setup/build.ts'],
       env: { PROOF: process.env.PROOF ?? '30' },
       testTimeout: 6 * TEN_MINUTES_MS,
       fileParallelism: false,
@@ -100,7 +100,7 @@ const projects: NonNullable<ViteUserConfig['test']>['projects'] = [
 
 export default defineConfig({
   test: {
-    reporters: ['default', './test/support/closing-line.ts'],
+    reporters: ['default', './test/support/setup/closing-line.ts'],
     projects: process.argv.some((word) => word.startsWith('--project')) ? projects : projects?.slice(0, 1),
   },
 })

@@ -7,9 +7,9 @@ import { dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
 import { fullName } from '../src/cli/help/format-help.js'
-import { withGeneratedParts } from './support/generated-docs.js'
-import { manifestSchema } from './support/manifest-schema.js'
-import { OPENAPI_FILE, openapiDocument } from './support/openapi-document.js'
+import { withGeneratedParts } from './docs/generated-parts.js'
+import { manifestSchema } from './docs/manifest-schema.js'
+import { OPENAPI_FILE, openapiDocument } from './docs/openapi-document.js'
 import { everyCommand, optionsOf, pathsBelow, ROOT, read } from './support/project.js'
 
 const PAGES = [

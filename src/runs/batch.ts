@@ -50,7 +50,8 @@ import {
 } from './run.js'
 import { carryOut, type RunEvent } from './schedule.js'
 
-export interface BatchOptions {
+/** What the rows of a plan are carried out with. */
+export interface PlanSession {
   readonly plan: Plan
   readonly lock: LockFile
   readonly name: BatchName
@@ -60,8 +61,8 @@ export interface BatchOptions {
   readonly folder: string
   /** Absolute path of the manifest. Undefined if it was read from standard input. */
   readonly manifest: string | undefined
-  /** Undefined if no row needs the service. */
-  readonly service: { readonly session: RunsSession; readonly downloader: Downloader } | undefined
+  readonly runs: RunsSession
+  readonly downloader: Downloader
   /** Command that continues the batch and pays for no run again: it leaves out `--force`. */
   readonly continuation: string
   /** Returns the command that creates a row again, and pays for it again. Without a name it has a placeholder. */
@@ -79,16 +80,11 @@ export interface BatchOptions {
 export type BatchEvent = RunEvent | { readonly is: 'row'; readonly result: RowResult }
 
 /** Yields what happens to the runs, and the result of each row. Rows that were not started have none. */
-export async function* carryOutPlan(options: BatchOptions): AsyncGenerator<BatchEvent> {
-  if (options.service === undefined) {
-    for (const step of activeSteps(options.plan))
-      yield { is: 'row', result: movedResult(step, options.lock.get(step.entry.name)) }
-    return
-  }
-  const steps = activeSteps(options.plan)
+export async function* carryOutPlan(session: PlanSession): AsyncGenerator<BatchEvent> {
+  const steps = activeSteps(session.plan)
   const active = new Set(steps.map(({ entry }) => entry.name))
-  const rows = steps.map((step) => new BatchRow(step, active, options))
-  for await (const event of carryOut(rows, options.service.session)) {
+  const rows = steps.map((step) => new BatchRow(step, active, session))
+  for await (const event of carryOut(rows, session.runs)) {
     yield event
     if (event.is !== 'ended') continue
     const result = rows[event.run.index]?.resultOf(event.run, event.result)
@@ -96,31 +92,35 @@ export async function* carryOutPlan(options: BatchOptions): AsyncGenerator<Batch
   }
 }
 
+/** Yields the results of a plan that needs no service: its files were only renamed. */
+export function* renamedRows(plan: Plan, lock: LockFile): Generator<BatchEvent> {
+  for (const step of activeSteps(plan))
+    yield { is: 'row', result: movedResult(step, lock.get(step.entry.name)) }
+}
+
 class BatchRow implements Row {
   readonly name: string
   readonly label: string
   readonly needs: readonly string[]
   step: ActiveStep
-  readonly #options: BatchOptions
-  readonly #session: RunsSession
+  readonly #session: PlanSession
   /** Decided again after the rows that it uses were made. */
   #decided: RowResult | undefined
   #made: Made | undefined
   #kept: RushesError | undefined
   readonly #warnings: string[] = []
 
-  constructor(step: ActiveStep, active: ReadonlySet<string>, options: BatchOptions) {
+  constructor(step: ActiveStep, active: ReadonlySet<string>, session: PlanSession) {
     this.step = step
     this.name = step.entry.name
     this.label = this.name
     // A download needs no output of another row.
     this.needs = step.action.do === 'create' ? step.sources.filter((name) => active.has(name)) : []
-    this.#options = options
-    this.#session = (options.service as NonNullable<BatchOptions['service']>).session
+    this.#session = session
   }
 
   begin(): Begin {
-    const { lock, plan, isElsewhere } = this.#options
+    const { lock, plan, isElsewhere, runs } = this.#session
     if (this.needs.length > 0) {
       const step = decideAgain(this.step, plan, (name) => lock.get(name), isElsewhere)
       if (!isActive(step)) return this.#done(inactiveResult(step))
@@ -134,7 +134,7 @@ class BatchRow implements Row {
       if (elsewhere !== undefined)
         return this.#done({ step: this.step, result: 'failed', run: flight.run, error: elsewhere })
     }
-    const { journal, address } = this.#session
+    const { journal, address } = runs
     const row = journal?.tryRead(() => journal.find(address, action.run))
     const { isWithoutUrls } = knownRun(action.run, row)
     const { kind } = this.step.entry
@@ -151,7 +151,7 @@ class BatchRow implements Row {
 
   /** The same id may be another run at another service. */
   #elsewhere({ address, run }: Flight): RushesError | undefined {
-    if (address === undefined || address === this.#session.address) return undefined
+    if (address === undefined || address === this.#session.runs.address) return undefined
     return new RushesError('wait_timeout', `Its run was created at ${address} and is not finished.`, {
       runId: run,
       hint: `Continue there with ${flagFor(address)}. Nothing is paid twice.`,
@@ -159,28 +159,32 @@ class BatchRow implements Row {
   }
 
   async #request(): Promise<CreateRequest> {
-    const { lock, name: batch, manifest, inputOf, estimateOf, dayLimit, onLockFailed } = this.#options
+    const { lock, name: batch, manifest, runs, dayLimit, ...session } = this.#session
     const { entry, hash, model = '' } = this.step
-    const input = await inputOf(this.step)
-    const { journal } = this.#session
-    if (journal !== undefined) await lock.begin(journal.id).catch(onLockFailed)
+    const input = await session.inputOf(this.step)
+    if (runs.journal !== undefined) await lock.begin(runs.journal.id).catch(session.onLockFailed)
     return {
       body: encodeCreate({ model, input }),
       intent: {
         ...{ kind: entry.kind, model, input, media: entry.media, identity: hash, labels: entry.labels },
-        ...{ requestId: randomUUID(), estimate: estimateOf(this.step), name: entry.rowName, manifest },
+        ...{
+          requestId: randomUUID(),
+          estimate: session.estimateOf(this.step),
+          name: entry.rowName,
+          manifest,
+        },
         ...{ batch, entry: entry.name, folder: resolve('.'), dayLimit },
       },
     }
   }
 
   async deliver(run: Run, state: RunState): Promise<Delivery> {
-    const { plan, lock, folder, continuation, learn, service } = this.#options
+    const { plan, lock, folder, continuation, runs, downloader } = this.#session
     const { step } = this
     const { entry } = step
     const places = new Places(step, { plan, folder, continuation })
-    const delivery = await deliver(this.#session, state, {
-      downloader: (service as NonNullable<BatchOptions['service']>).downloader,
+    const delivery = await deliver(runs, state, {
+      downloader,
       run: { kind: entry.kind, name: entry.rowName },
       row: run.known?.row,
       target: { kind: 'template', template: '' },
@@ -192,12 +196,11 @@ class BatchRow implements Row {
       destinationOf: (file, index) => places.destinationOf(file, index),
     })
     if (delivery.error !== undefined) return { ...delivery, error: this.#withPayAgain(delivery.error) }
-    learn(state)
+    this.#session.learn(state)
     this.#made = this.#madeOf(run, delivery.files)
     lock.set(this.name, this.#made)
     // Also where it had another name: the lock file closes only the earlier creates of this one.
-    if (step.action.do === 'create' && step.flight?.row !== undefined)
-      this.#session.journal?.closed(step.flight.row)
+    if (step.action.do === 'create' && step.flight?.row !== undefined) runs.journal?.closed(step.flight.row)
     this.#warnings.push(...delivery.warnings, ...leftoverWarnings(step, this.#made))
     this.#kept = places.keptError()?.with({ runId: run.id })
     return { ...delivery, error: this.#kept }
@@ -206,12 +209,12 @@ class BatchRow implements Row {
   /** If the host of an output has deleted it, only another run helps. */
   #withPayAgain(error: RushesError): RushesError {
     if (error.httpStatus === undefined || !MISSING.includes(error.httpStatus)) return error
-    const again = this.#options.payAgain(this.name)
+    const again = this.#session.payAgain(this.name)
     return withHint(error, `If its host has deleted it, no download can succeed. ${again}`)
   }
 
   #madeOf(run: Run, files: readonly DownloadedFile[]): Made {
-    const { folder } = this.#options
+    const { folder, lock, runs } = this.#session
     const { hash = '', model = '', entry } = this.step
     const [first, ...others] = files.map(({ path, url, bytes, sha256, content_type }): LockedOutput => {
       const file = relative(folder, path).replaceAll('\\', '/')
@@ -219,22 +222,18 @@ class BatchRow implements Row {
     })
     if (first === undefined) throw new Error('a succeeded run has an output')
     const outputs = others.map((each): FurtherOutput => ({ run: run.id, ...each }))
+    const inputs: Record<string, string> = {}
+    for (const used of entry.references) {
+      const made = used.from === 'row' && outputsOf(lock.get(used.source))[used.output - 1]
+      if (made) inputs[used.text] = made.sha256.slice(0, 8)
+    }
     return {
-      ...{ hash, kind: entry.kind, model, run: run.id, service: this.#session.address },
+      ...{ hash, kind: entry.kind, model, run: run.id, service: runs.address },
       ...first,
-      made_at: new Date(this.#session.clock.now()).toISOString(),
-      ...this.#inputs(),
+      made_at: new Date(runs.clock.now()).toISOString(),
+      ...(Object.keys(inputs).length > 0 && { inputs }),
       ...(outputs.length > 0 && { outputs }),
     }
-  }
-
-  #inputs(): Pick<Made, 'inputs'> {
-    const used = this.step.entry.references.flatMap((each) => {
-      const made =
-        each.from === 'row' ? outputsOf(this.#options.lock.get(each.source))[each.output - 1] : undefined
-      return each.from !== 'row' || made === undefined ? [] : [[each.text, made.sha256.slice(0, 8)] as const]
-    })
-    return used.length === 0 ? {} : { inputs: Object.fromEntries(used) }
   }
 
   /** Returns the result of an ended row. Undefined: it was not started, or the next batch continues it. */
@@ -253,7 +252,7 @@ class BatchRow implements Row {
         if (this.#kept !== undefined)
           return { ...failed(this.#kept), made: this.#made, warnings: this.#warnings }
         // After a signal the row has not failed: the next batch continues its download.
-        return this.#session.interrupts.first.aborted ? undefined : failed(result.error)
+        return this.#session.runs.interrupts.first.aborted ? undefined : failed(result.error)
       case 'failed':
         return failed(this.#explained(run, result.error))
       case 'running':
@@ -265,7 +264,7 @@ class BatchRow implements Row {
           run.isLastCreate
             ? withHint(
                 result.error,
-                `Continue with ${this.#options.continuation}: runs that exist are not paid again.`,
+                `Continue with ${this.#session.continuation}: runs that exist are not paid again.`,
               )
             : result.error,
         )
@@ -277,25 +276,24 @@ class BatchRow implements Row {
   }
 
   #limitPassed({ id }: Run): RushesError {
-    const { address, timeoutMs = 0 } = this.#session
+    const { address, timeoutMs = 0 } = this.#session.runs
     const isLocal = address === 'local'
     // Without its id: equal errors are printed once.
     const message = stillRunning(isLocal ? 'the run' : 'The run', timeoutMs, isLocal)
     return new RushesError('wait_timeout', message, {
       runId: id,
-      hint: `Continue with ${this.#options.continuation}. Nothing is paid twice.`,
+      hint: `Continue with ${this.#session.continuation}. Nothing is paid twice.`,
     })
   }
 
   /** Adds to the error of a followed run how to continue, and records a run that has failed for good. */
   #explained({ state, known }: Run, error: RushesError): RushesError {
-    const { payAgain, continuation } = this.#options
+    const { payAgain, continuation, runs } = this.#session
     const isEnded = state !== undefined && state.phase !== 'running'
     if (error.code === 'run_not_found') {
       const service = this.step.locked?.service
-      const { address } = this.#session
       const where =
-        service !== undefined && service !== address && this.step.flight === undefined
+        service !== undefined && service !== runs.address && this.step.flight === undefined
           ? `It was created at ${service}. To continue there: ${flagFor(service)}.`
           : 'Check the API key: a run is visible only to its account.'
       return error.with({ hint: `${where} ${payAgain()}` })
@@ -305,7 +303,7 @@ class BatchRow implements Row {
       return withHint(error, payAgain(this.name))
     if (!isEnded) return withHint(error, `Continue with ${continuation}: the run is not paid again.`)
     const row = known?.row ?? this.step.flight?.row
-    if (row !== undefined) this.#session.journal?.closed(row)
+    if (row !== undefined) runs.journal?.closed(row)
     return error
   }
 }

@@ -391,7 +391,7 @@ class Schedule {
  * Whether every create of a command so far has met a network or service error. Further ones would only do the same.
  * `errors`: the error of each create. Undefined for one that was accepted.
  */
-export function isServiceDown(errors: readonly (RushesError | undefined)[]): boolean {
+function isServiceDown(errors: readonly (RushesError | undefined)[]): boolean {
   // A mistake in the input was found before the create was sent.
   const sent = errors.filter((error) => error?.exitCode !== EXIT.usage)
   return sent.length > 0 && sent.every((error) => error !== undefined && isOutage(error))

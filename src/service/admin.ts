@@ -27,7 +27,7 @@ import { explainDatabaseError, MOVED, openSqliteStore } from './store/sqlite/ind
 import type { UserDetails } from './store/users.js'
 import { addLink } from './web/sessions.js'
 
-export interface AdminRunFilter {
+interface AdminRunFilter {
   readonly account?: string | undefined
   readonly status?: LocalStatus | undefined
   readonly limit?: number | undefined
@@ -45,7 +45,7 @@ export interface ServiceData {
   readonly databaseUrl?: string | undefined
 }
 
-export interface AdministrationOptions extends ServiceData {
+interface AdministrationOptions extends ServiceData {
   readonly clock: Clock
   /**
    * Whether to create data in a folder that has none. If false, such a folder is refused, since the path is probably

@@ -16,7 +16,7 @@ export interface DataFolders {
   readonly work: string
 }
 
-export async function makeDataFolders(root: string): Promise<DataFolders> {
+async function makeDataFolders(root: string): Promise<DataFolders> {
   const folders = {
     root,
     database: join(root, DATABASE_NAME),

@@ -106,7 +106,12 @@ export async function createService(given: ServiceOptions): Promise<Service> {
   )
   const app = await createApp({
     ...(role !== 'worker' && createApi(node, keys.find, rendering.worker)),
-    ...{ faults, clock, metrics, onError, trustedProxies, logging: options.logging },
+    faults,
+    clock,
+    metrics,
+    onError,
+    trustedProxies,
+    logging: options.logging,
     isReady: async () => !isClosing() && (await isReady()),
     limits: { ...HTTP_LIMITS, ...options.httpLimits },
     bodyLimitBytes: options.bodyLimitBytes ?? MAX_BODY_BYTES,
@@ -193,7 +198,14 @@ function createApi(
   const models = served.map(({ document }) => document)
   const rateLimiter = options.rateLimiter ?? store.rateLimiter ?? createMemoryRateLimiter(clock)
   const endpoints = createEndpoints({
-    ...{ store, documents: models, clock, rateLimiter, worker, findKey, files, onError },
+    store,
+    documents: models,
+    clock,
+    rateLimiter,
+    worker,
+    findKey,
+    files,
+    onError,
     carriedBy: (document) => served.find((each) => each.document === document)?.carried,
     onCharged: options.metrics?.countCredits,
   })
@@ -209,12 +221,18 @@ function createApi(
   }
   const { thumbnailEngine, passwords = createPasswords() } = options
   const site = assets && {
-    ...{ ...api, assets, store, storage, clock, publicUrl, onError },
+    ...api,
+    assets,
+    store,
+    storage,
+    clock,
+    publicUrl,
+    onError,
     sessions: new Sessions({ store, clock, passwords, rateLimiter, onError }),
     makeThumbnail: thumbnailEngine && createThumbnails({ clock, files, engine: thumbnailEngine, onError }),
     // Images first, as in the form.
     models: models.toSorted((one, other) => KINDS.indexOf(other.kind) - KINDS.indexOf(one.kind)),
-    outputsOrigin: createOutputsOrigin(files),
+    outputsOrigin: () => outputsOriginOf(files),
   }
   return {
     api,
@@ -224,18 +242,11 @@ function createApi(
 }
 
 /** Returns the origin that all outputs are redirected to; undefined if the service itself sends them. */
-function createOutputsOrigin({ signedUrl }: Storage['files']): () => Promise<string | undefined> {
-  let origin: string | undefined
-  return async () => {
-    if (signedUrl === undefined || origin !== undefined) return origin
-    try {
-      const request = { method: 'GET', contentType: 'image/png', contentDisposition: 'inline' } as const
-      origin = new URL(await signedUrl('origin', request)).origin
-    } catch {
-      // Without credentials, no output can be read, so the page does not need the origin.
-    }
-    return origin
-  }
+async function outputsOriginOf({ signedUrl }: Storage['files']): Promise<string | undefined> {
+  const request = { method: 'GET', contentType: 'image/png', contentDisposition: 'inline' } as const
+  // Without credentials, no output can be read, so the page does not need the origin.
+  const url = await signedUrl?.('origin', request).catch(() => undefined)
+  return url && new URL(url).origin
 }
 
 const FOREIGN_FILES =
@@ -254,8 +265,16 @@ function createRendering(
   const isWorker = options.role === 'worker'
   const fetch = createReferenceFetch({ privateAllowed, clock, env })
   const worker = createWorker({
-    ...{ store, clock, concurrency, timeRender: metrics?.timeRender, log: events, onError },
-    ...{ engine, models, outputs: files, workFolder: folders.work },
+    store,
+    clock,
+    concurrency,
+    timeRender: metrics?.timeRender,
+    log: events,
+    onError,
+    engine,
+    models,
+    outputs: files,
+    workFolder: folders.work,
     // A worker may be beside the servers of its own models alone.
     modelOf:
       modelOf && isWorker
@@ -265,7 +284,13 @@ function createRendering(
     references: createReferenceLoader({ files, fetch, clock, findOutput: store.findOutput }),
   })
   const retention = new Retention({
-    ...{ store, storage, clock, retainMs, log: events, work: folders.work, onError },
+    store,
+    storage,
+    clock,
+    retainMs,
+    log: events,
+    work: folders.work,
+    onError,
     onForeign() {
       options.log?.(FOREIGN_FILES)
       events.warn({}, FOREIGN_FILES)

@@ -18,7 +18,7 @@ import { openSchema } from './store/postgres/open-schema.js'
 import { explainDatabaseError, MOVED, openServiceDatabase } from './store/sqlite/index.js'
 import { type Verification, verifyLedger } from './store/verify.js'
 
-export interface Migration {
+interface Migration {
   readonly dataFolder: string
   readonly databaseUrl: string
   /** Storage for the files. If undefined, the files stay in the data folder. */
@@ -26,7 +26,7 @@ export interface Migration {
   readonly signal?: AbortSignal | undefined
 }
 
-export interface Migrated extends Verification {
+interface Migrated extends Verification {
   /** Number of files in the storage. Undefined without one. */
   readonly files: number | undefined
 }

@@ -9,7 +9,7 @@ import {
   type Models,
   readManifest,
 } from '../../src/batch/manifest/index.js'
-import { identifyMediaFile } from '../../src/cli/runs/references.js'
+import { identifyMediaFile } from '../../src/cli/runs/media-sources.js'
 import { summaryOf } from '../../src/protocol/identity.js'
 import { MAX_BODY_BYTES } from '../../src/protocol/limits.js'
 import type { ModelDocument } from '../../src/protocol/models.js'

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { hashOfKey } from '../../src/service/rules/secrets.js'
 import { createCliService } from '../support/cli.js'
-import { ANN, addSession } from '../support/console.js'
+import { ANN, withStore } from '../support/console.js'
 import { dataWords, openStoreOf, storedText } from '../support/test-database.js'
 
 async function createAdmin() {
@@ -75,7 +75,11 @@ describe('admin user', () => {
     await admin('account', 'create', 'acme')
     await admin('user', 'add', 'bob@example.com', '--account', 'acme')
     const rows = () => admin('user', 'list').then(({ stdout }) => stdout.replaceAll(/\S+Z/g, 'T'))
-    await addSession(service, ANN, 's')
+    await withStore(service, async (store) => {
+      const [userId, nowMs] = [(await store.findUser(ANN))?.id ?? 0, service.clock.now()]
+      const from = { fromLink: false, address: undefined, userAgent: undefined }
+      await store.addSession({ hash: 's', userId, ...from, nowMs, expiresAtMs: nowMs + 60_000 })
+    })
     const store = await openStoreOf(service)
     const ann = await store.findUser(ANN)
     await store.setPassword(ann?.id ?? 0, 'scrypt', 's')

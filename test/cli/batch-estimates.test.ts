@@ -193,7 +193,7 @@ describe('--max-cost', () => {
       throw new HttpFailure('getaddrinfo ENOTFOUND', { sent: false })
     }
     const refused = await run(['--max-cost', '100', '--dry-run'], { fetch: offline })
-    expect(refused.stderr).toContain('1 run has no price')
+    expect(refused.stderr).toContain('could not be read, so the limit cannot be checked')
     expect((await run(['--max-cost', '0.5', '--dry-run'])).stderr).toContain('The estimate is 1 credit, but')
     expect(service.requests.map(({ method, url }) => `${method} ${url.pathname}`)).toEqual([
       'GET /api/v1/models',

@@ -24,7 +24,7 @@ const CHANGED: Readonly<Record<keyof typeof DEFAULTS, readonly [value: string, c
 
 async function copies() {
   const { everyCommand } = await import('../support/project.js')
-  const { withGeneratedParts } = await import('../support/generated-docs.js')
+  const { withGeneratedParts } = await import('../docs/generated-parts.js')
   const helps = (await everyCommand()).map((each) => [fullName(each), each.helpInformation()] as const)
   const generated = (page: string) => withGeneratedParts(read(page))
   return {

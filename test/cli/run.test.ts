@@ -234,7 +234,7 @@ describe('what is wrong is said before anything is sent', () => {
     [
       'a number in an input that would be sent as another one',
       ['--input', '{"prompt": "a fox", "x": {"seed": 36893488147419103233}}'],
-      /--input: x\.seed cannot be sent without a change: it has too many digits\./,
+      /--input: x\.seed cannot be sent without a change: it is too large, or has too many digits\./,
     ],
     [
       'a device as a prompt file',

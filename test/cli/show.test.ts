@@ -71,9 +71,12 @@ describe('show', () => {
 
   it('finds a run at any address, and says where it is; one that is not in the journal is exit 2', async () => {
     const home = temporaryFolder()
-    addRow(home, { id: 'r1', address: 'https://a.example' })
+    const input = { style: { image_url: 'data:image/png;base64,AAAA', weight: 1 } }
+    addRow(home, { id: 'r1', address: 'https://a.example', input })
     addRow(home, { id: 'r2', address: 'local' })
-    expect((await runCli(['show', 'r1'], { home })).stdout).toContain('where\thttps://a.example\n')
+    const { stdout } = await runCli(['show', 'r1'], { home })
+    expect(stdout).toContain('where\thttps://a.example\n')
+    expect(stdout).toMatch(/style\t\{"image_url":"image\/png, 3 B, sha256 [0-9a-f]{64}","weight":1\}\n/)
     expect((await runCli(['show', 'r2'], { home, env: SET })).stdout).toContain('where\tlocal\n')
     expect((await runCli(['show', 'r1', '--local'], { home })).code).toBe(2)
     const none = await runCli(['show', 'r9'], { home })

@@ -1,11 +1,19 @@
 /** Each page in a real browser: what is live, what works without a script, and what axe and the policy say. */
+import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
-import { expect, it } from 'vitest'
-import { describePages } from '../support/browser.js'
-import { createByKey, createInConsole, signInByLink } from '../support/console.js'
-import { expectAccessible, openConsole, openSignedIn, serveConsole } from '../support/console-page.js'
+import { expect, it, onTestFinished } from 'vitest'
+import { readAssets } from '../../src/service/web/assets.js'
+import {
+  describePages,
+  expectAccessible,
+  type OpenedPage,
+  type OpenOptions,
+  type Pages,
+} from '../support/browser.js'
+import { createByKey, createConsoleService, createInConsole, signInByLink } from '../support/console.js'
 import { createCommandedEngine } from '../support/engines.js'
 import { createInstantEngine } from '../support/index.js'
+import type { TestService, TestServiceOptions } from '../support/service.js'
 
 const idle = (page: Page) => page.waitForTimeout(300)
 const badge = (page: Page, id: string) => page.locator(`#${id} .badge`)
@@ -184,3 +192,57 @@ describePages('the pages of the console', (pages) => {
     },
   )
 })
+
+interface ServedConsole extends TestService {
+  /** URL without a slash at the end. */
+  readonly url: string
+}
+
+/** Starts a service with the clock of the test and the built files. Call it within a test. */
+async function serveConsole(options: TestServiceOptions = {}): Promise<ServedConsole> {
+  const console = await readAssets(fileURLToPath(new URL('../../dist/console/', import.meta.url)))
+  if (console === undefined) throw new Error('The files of the pages are not built: npm run build')
+  const service = await createConsoleService({ console, port: 0, rendering: true, ...options })
+  return { ...service, url: service.baseUrl }
+}
+
+/** Refusals, which the browser logs as errors. */
+const REFUSALS = /^Failed to load resource: .* (401|404|422|503) /
+
+/** Opens a page of the console. Errors of the browser, and requests to other origins, fail the test. */
+async function openConsole(
+  pages: Pages,
+  { url }: Pick<ServedConsole, 'url'>,
+  path: string,
+  options: OpenOptions = {},
+): Promise<OpenedPage> {
+  const opened = await pages.open(`${url}${path}`, { ignored: REFUSALS, ...options })
+  onTestFinished(() => {
+    const origins = new Set(opened.requests.map((request) => new URL(request).origin))
+    expect([...origins].filter((origin) => origin !== new URL(url).origin)).toEqual([])
+  })
+  return opened
+}
+
+/** Like `openConsole`, for a signed-in user of the default account. */
+async function openSignedIn(
+  pages: Pages,
+  service: ServedConsole,
+  path: string,
+  options: OpenOptions = {},
+): Promise<OpenedPage> {
+  const { cookie = '' } = await signInByLink(service)
+  const domain = new URL(service.url).hostname
+  return await openConsole(pages, service, path, {
+    ...options,
+    storageState: {
+      cookies: [
+        {
+          ...{ name: 'rushes_session', value: cookie, domain, path: '/', expires: -1 },
+          ...{ httpOnly: true, secure: false, sameSite: 'Strict' as const },
+        },
+      ],
+      origins: [],
+    },
+  })
+}

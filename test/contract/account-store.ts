@@ -98,15 +98,6 @@ export function accountContract(open: () => Store | Promise<Store>): void {
       },
     )
 
-    test('a free run adds no entry to the ledger', async () => {
-      const { store, addRun, claim, entries, problems } = await createStore(0)
-      const id = await addRun(0)
-      await claim()
-      await store.failRun(held(id, 'me', 9), FAILURE)
-      expect(await entries()).toEqual([])
-      expect(await problems()).toEqual([])
-    })
-
     test('a run without a key is charged to its account, whose state is checked first', async () => {
       const { store, newRun, balance, entries, key, problems } = await createStore(10)
       const seen: unknown[] = []

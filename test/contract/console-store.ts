@@ -101,28 +101,27 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       await finish('a')
       await fail('b')
       await claim('c')
-      expect(await ids({ status: 'queued' })).toEqual(['e', 'd'])
-      expect(await ids({ status: 'processing' })).toEqual(['c'])
-      expect(await ids({ status: 'succeeded' })).toEqual(['a'])
-      expect(await ids({ status: 'failed' })).toEqual(['b'])
-      expect(await ids({ model: 'acme/large' })).toEqual(['e', 'b'])
-      expect(await ids({ model: 'acme' })).toEqual([])
-      expect(await ids({ model: 'a\0' })).toEqual([])
-      expect(await ids({ key: keyId })).toEqual(['b', 'a'])
-      expect(await ids({ key: 'console' })).toEqual(['d'])
-      expect(await ids({ key: 99 })).toEqual([])
-      expect(await ids({ search: 'blue' })).toEqual(['e', 'd', 'c'])
-      expect(await ids({ search: 'blue', key: secondKeyId })).toEqual(['e', 'c'])
-      expect(await ids({ limit: 2, search: 'red' })).toEqual(['e', 'b'])
-      const all = {
-        status: 'queued',
-        model: 'acme/large',
-        key: secondKeyId,
-        search: 'AND',
-      } as const
-      expect(await ids(all)).toEqual(['e'])
-      for (const other of [{ status: 'failed' }, { model: 'x/y' }, { key: keyId }] as const)
-        expect(await ids({ ...all, ...other })).toEqual([])
+      const all = { status: 'queued', model: 'acme/large', key: secondKeyId, search: 'AND' } as const
+      const filters: readonly (readonly [Partial<RunFilter>, readonly string[]])[] = [
+        [{ status: 'queued' }, ['e', 'd']],
+        [{ status: 'processing' }, ['c']],
+        [{ status: 'succeeded' }, ['a']],
+        [{ status: 'failed' }, ['b']],
+        [{ model: 'acme/large' }, ['e', 'b']],
+        [{ model: 'acme' }, []],
+        [{ model: 'a\0' }, []],
+        [{ key: keyId }, ['b', 'a']],
+        [{ key: 'console' }, ['d']],
+        [{ key: 99 }, []],
+        [{ search: 'blue' }, ['e', 'd', 'c']],
+        [{ search: 'blue', key: secondKeyId }, ['e', 'c']],
+        [{ search: 'red', limit: 2 }, ['e', 'b']],
+        [all, ['e']],
+        [{ ...all, status: 'failed' }, []],
+        [{ ...all, model: 'x/y' }, []],
+        [{ ...all, key: keyId }, []],
+      ]
+      for (const [filter, found] of filters) expect(await ids(filter), JSON.stringify(filter)).toEqual(found)
     })
 
     test('show 1,000 characters of the prompt, none cut in half, and the aspect ratio that was sent', async () => {

@@ -2,8 +2,9 @@
 import { describe, expect, test } from 'vitest'
 import { KINDS, type Kind } from '../../src/protocol/models.js'
 import { LOCAL_MOVES, LOCAL_STATUSES, type LocalStatus } from '../../src/protocol/run-state.js'
+import type { StoredJob } from '../../src/service/engines/engine.js'
 import type { Store } from '../../src/service/store/index.js'
-import type { ClaimRequest, CrashLimit, NewRun } from '../../src/service/store/run.js'
+import type { ClaimRequest, CrashLimit, HeldRun, NewRun } from '../../src/service/store/run.js'
 import { claimRun, held, newRun, storedOutput } from '../support/runs.js'
 
 const LIMIT: CrashLimit = { crashes: 3, failure: { code: 'renderer_crashed', message: 'gave up' } }
@@ -283,39 +284,6 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect(await store.findOthers([])).toMatchObject([{ id: 'four' }])
   })
 
-  test.each([
-    ['may cost', true, undefined, 'outcome_unknown'],
-    ['costs nothing', false, undefined, 'renderer_crashed'],
-    ['may cost, and has ended without a result', true, 'over', 'renderer_crashed'],
-  ] as const)(
-    'crashes and refused records of a run whose job %s never refund it before its job has ended',
-    async (_, costs, end, code) => {
-      const { store, accountId } = await createStore()
-      const place = { type: 'fal', origin: 'https://queue.fal.run', costs }
-      const job = { handle: { id: 'job_1', place }, ...(end && { end }) }
-      const failures = [LIMIT.failure, { code: 'not_recorded', message: 'no' }]
-      for (const [at, failure] of failures.entries()) {
-        const id = `crashing_${at}`
-        await store.addRun(newRun({ id, accountId, price: 7 }), () => {})
-        await claimRun(store, 'me', { only: [id] })
-        await store.saveJob(held(id), job)
-        if (at === 1) await store.failRun(held(id), failure)
-        else
-          for (let crash = 0; crash < 20; crash++) {
-            if (crash > 0) await claimRun(store, 'me', { only: [id] })
-            await store.recordCrash(held(id), LIMIT)
-          }
-        const run = await store.findRun(id, accountId)
-        expect(run?.failure?.code).toBe(code === 'outcome_unknown' ? code : failure.code)
-        const refunds = (await store.listEntries('default', 100)).filter(
-          (each) => each.runId === id && each.kind === 'refund',
-        )
-        expect(refunds).toHaveLength(code === 'outcome_unknown' ? 0 : 1)
-      }
-      expect((await store.verify()).problems).toEqual([])
-    },
-  )
-
   test('the decision on an unknown outcome is recorded, also of a free run', async () => {
     const { store, addRun, accountId } = await createStore()
     const id = await addRun()
@@ -339,25 +307,13 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect((await store.findRuns([id], accountId))[0]?.crashes).toBe(1)
   })
 
-  test('a run belongs to the worker that claimed it, and to none once it is queued again', async () => {
-    const { store, addRun, accountId } = await createStore()
-    const id = await addRun()
-    await claimRun(store, 'other')
-    expect(await store.finishRun(held(id), [OUTPUT])).toBe(false)
-    await store.releaseRuns('other')
-    expect(await store.finishRun(held(id, 'other'), [OUTPUT])).toBe(false)
-    expect(await claimRun(store, 'me', { nowMs: 6 })).toMatchObject({ id })
-    expect(await store.finishRun(held(id, 'other'), [OUTPUT])).toBe(false)
-    expect(await store.finishRun(held(id), [OUTPUT])).toBe(true)
-    expect(await store.findRun(id, accountId)).toMatchObject({ status: 'succeeded' })
-  })
-
   test('a worker that is released returns its runs to the queue without counting a crash', async () => {
     const { store, addRun, accountId } = await createStore()
     const id = await addRun()
     for (let times = 0; times < 5; times++) {
       await claimRun(store, 'me')
       await store.releaseRuns('me')
+      expect(await store.finishRun(held(id), [OUTPUT])).toBe(false)
     }
     expect(await store.findRun(id, accountId)).toMatchObject({ status: 'queued', startedAtMs: undefined })
     expect(await store.findRuns([id], accountId)).toMatchObject([{ crashes: 0 }])
@@ -365,22 +321,14 @@ export function storeContract(open: () => Store | Promise<Store>): void {
 
   test('the queue lengths count only queued runs, by kind', async () => {
     const { store, accountId } = await createStore()
-    const none = Object.fromEntries(KINDS.map((kind) => [kind, 0]))
-    expect(await store.queueLengths()).toEqual(none)
     for (const [at, kind] of KINDS.entries())
-      for (let n = 0; n < 2 * at + 3; n++)
-        await store.addRun(newRun({ kind, id: `${kind}_${n}`, accountId, createdAtMs: 0 }), never)
-    const all = Object.fromEntries(KINDS.map((kind, at) => [kind, 2 * at + 3]))
+      for (let n = 0; n <= at; n++) await store.addRun(newRun({ kind, id: `${kind}_${n}`, accountId }), never)
+    const all = Object.fromEntries(KINDS.map((kind, at) => [kind, at + 1]))
     expect(await store.queueLengths()).toEqual(all)
-    const moved = await Promise.all([1, 2, 3].map(() => claimRun(store, 'me')))
-    const [first, second, third] = moved.map((run) => run?.id ?? '')
-    await store.finishRun(held(first ?? ''), [])
-    await store.failRun(held(second ?? ''), LIMIT.failure)
-    const kindOf = moved[0]?.kind ?? ''
-    expect(moved.map((run) => run?.kind)).toEqual([kindOf, kindOf, kindOf])
-    expect(await store.queueLengths()).toEqual({ ...all, [kindOf]: Number(all[kindOf]) - 3 })
-    await store.recordCrash(held(third ?? ''), LIMIT)
-    expect(await store.queueLengths()).toEqual({ ...all, [kindOf]: Number(all[kindOf]) - 2 })
+    const { id, kind } = (await claimRun(store, 'me')) as HeldRun
+    expect(await store.queueLengths()).toEqual({ ...all, [kind]: Number(all[kind]) - 1 })
+    await store.recordCrash(held(id), LIMIT)
+    expect(await store.queueLengths()).toEqual(all)
   })
 
   test('a key is found only by its hash, and the first key is created once', async () => {
@@ -430,20 +378,6 @@ export function storeContract(open: () => Store | Promise<Store>): void {
       await store.saveJob(held(followed), HANDLE, INTENT)
       await store.releaseRuns('me')
       expect([await statusOf(open), await statusOf(followed)]).toEqual(['processing', 'queued'])
-    })
-
-    test('survives more crashes than a run without a job', async () => {
-      const { store, addRun, statusOf } = await createStore()
-      const id = await addRun()
-      for (let crashes = 0; crashes < 19; crashes++) {
-        await claimRun(store, 'me')
-        await store.saveJob(held(id), HANDLE)
-        await store.recordCrash(held(id), LIMIT)
-        expect(await statusOf(id)).toBe('queued')
-      }
-      await claimRun(store, 'me')
-      await store.recordCrash(held(id), LIMIT)
-      expect(await statusOf(id)).toBe('failed')
     })
   })
 
@@ -528,36 +462,46 @@ export function storeContract(open: () => Store | Promise<Store>): void {
       expect(await check()).toEqual({ ...CHARGED, unknown: ['paid'] })
     })
 
-    test.each<[what: string, end: (store: Store) => Promise<unknown>]>([
-      ['fails', (store) => store.failRun(held('paid'), { code: 'render_failed', message: 'Too slow.' })],
-      [
-        'has crashed too often',
-        async (store) => {
-          for (let crash = 1; crash <= 20; crash++) {
-            await store.recordCrash(held('paid'), LIMIT)
-            await claimRun(store, 'me')
-          }
-        },
-      ],
-    ])('stays charged: a run with a create in flight, or with a paid job, that %s', async (_, end) => {
-      const place = { type: 'fal', origin: 'https://queue.fal.run', costs: true }
-      const intent = { id: 'i', sentAtMs: 1, endpoint: 'model' }
-      for (const job of [{ intent }, { handle: { id: 'job_1', place } }]) {
+    const PAID = { id: 'job_1', place: { type: 'fal', origin: 'https://queue.fal.run', costs: true } }
+    const JOBS: readonly (readonly [what: string, job: StoredJob, isUnknown: boolean])[] = [
+      ['a create in flight', { intent: { id: 'i', sentAtMs: 1, endpoint: 'model' } }, true],
+      ['a paid job', { handle: PAID }, true],
+      ['a paid job that has ended without a result', { handle: PAID, end: 'over' }, false],
+      ['a free job', { handle: { ...PAID, place: { ...PAID.place, costs: false } } }, false],
+    ]
+    test.each(JOBS)(
+      'is one that ended with %s, if that may continue; else the run is refunded',
+      async (_, job, isUnknown) => {
         const { store, accountId } = await createStore()
-        await store.addRun(newRun({ id: 'paid', accountId, price: 7 }), () => {})
-        await claimRun(store, 'me')
-        await store.saveJob(held('paid'), job)
-        await end(store)
-        expect(await store.findRun('paid', accountId)).toMatchObject({
-          status: 'failed',
-          failure: {
-            code: 'outcome_unknown',
-            message: expect.stringMatching(/^The provider may have accepted/),
+        const ends = {
+          fails: () => store.failRun(held('fails'), LIMIT.failure),
+          crashes: async () => {
+            for (let crash = 1; crash < 20; crash++) {
+              await store.recordCrash(held('crashes'), LIMIT)
+              expect(await claimRun(store, 'me')).toMatchObject({ id: 'crashes', job })
+            }
+            await store.recordCrash(held('crashes'), LIMIT)
           },
-        })
-        expect(await store.verify()).toMatchObject({ problems: [], unknown: ['paid'], credits: 93 })
-      }
-    })
+        }
+        for (const [id, end] of Object.entries(ends)) {
+          await store.addRun(newRun({ id, accountId, price: 7 }), () => {})
+          await claimRun(store, 'me')
+          await store.saveJob(held(id), job)
+          await end()
+          const message = isUnknown ? /^The provider may have accepted/ : /^gave up/
+          expect(await store.findRun(id, accountId)).toMatchObject({
+            status: 'failed',
+            failure: {
+              code: isUnknown ? 'outcome_unknown' : LIMIT.failure.code,
+              message: expect.stringMatching(message),
+            },
+          })
+        }
+        const ids = Object.keys(ends)
+        const kept = isUnknown ? { unknown: ids, credits: 86 } : { unknown: [], credits: 100 }
+        expect(await store.verify()).toMatchObject({ problems: [], ...kept })
+      },
+    )
 
     test('accepts a decision of an operator, unlike any other run', async () => {
       const { store, addRun } = await createStore()

@@ -233,21 +233,6 @@ describePostgres('admin migrate', () => {
       { key },
     )
     expect(status).toBe(201)
-    const admin = await openAdministration({
-      dataFolder,
-      databaseUrl: url,
-      clock: service.clock,
-      make: false,
-    })
-    expect(await admin.users()).toMatchObject([
-      { email: 'ann@example.com', account: 'studio', password: 'scrypt', sessions: 1, lastSeenAtMs: 5 },
-      { email: 'bob@example.com', account: 'default', password: undefined, sessions: 0 },
-    ])
-    expect((await admin.addUser('eve@example.com', 'studio')).user.id).toBe(3)
-    expect((await admin.createAccount('fourth', 1)).id).toBe(4)
-    expect((await admin.createKey('fourth', {})).key.id).toBe(3)
-    expect((await admin.verify()).problems).toEqual([])
-    await admin.close()
   })
 
   it('refuses a target with data, data in use, wrong sums and a folder without data', async () => {

@@ -7,7 +7,6 @@ import type { KeyTerms } from '../../src/service/rules/key-terms.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { createCommandedEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { dial } from '../support/line.js'
-import { createDocumentCheck, type Exchange } from '../support/openapi.js'
 import { createPostgresProxy } from '../support/postgres-proxy.js'
 import {
   type Answer,
@@ -21,6 +20,7 @@ import {
   type TestService,
 } from '../support/service.js'
 import { runSql } from '../support/test-database.js'
+import { createDocumentCheck, type Exchange } from './openapi-check.js'
 
 /** Sends bytes, and reads until the service closes the connection. */
 async function heardAfter(url: string, text: string): Promise<Pick<Exchange, 'status' | 'body'>> {

@@ -6,8 +6,8 @@ import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
-import { createDocumentCheck } from '../support/openapi.js'
 import { addAccount, ask, createTestService, type TestService } from '../support/service.js'
+import { createDocumentCheck } from './openapi-check.js'
 
 const DATA_URL = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
 const FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }

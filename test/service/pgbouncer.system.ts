@@ -1,14 +1,26 @@
 /** The service behind PgBouncer in transaction mode, where nothing of a connection outlives a transaction. */
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, existsSync, writeFileSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import { delimiter, join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/host/clock.js'
 import { createService } from '../../src/service/index.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { createInstantEngine } from '../support/engines.js'
-import { hasPgBouncer, startPgBouncer } from '../support/pgbouncer.js'
 import { hasPostgres, openTestStore, temporaryDatabase } from '../support/postgres.js'
+import { freePort } from '../support/postgres-server.js'
 import { addAccount, ask } from '../support/service.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 import { until } from '../support/until.js'
+
+const PROGRAM = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin']
+  .map((folder) => join(folder, 'pgbouncer'))
+  .find((path) => existsSync(path))
+
+const hasPgBouncer = PROGRAM !== undefined
 
 const RUNS = '/api/v1/runs'
 const FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
@@ -62,3 +74,51 @@ describe.skipIf(!hasPostgres || !hasPgBouncer)('behind PgBouncer', () => {
     expect((await store.verify()).problems).toEqual([])
   })
 })
+
+/** PgBouncer refuses to run as root. */
+const NOBODY = 65_534
+const RUNS_AS = userInfo().uid === 0 ? { uid: NOBODY, gid: NOBODY } : {}
+
+interface TestPgBouncer {
+  /** URL of the same database, through the pooler. */
+  readonly url: string
+  stop(): Promise<void>
+}
+
+/** Starts a pooler with few connections to the server of this URL, on this port or a free one. Ends with the test. */
+async function startPgBouncer(url: string, port?: number): Promise<TestPgBouncer> {
+  const { hostname, port: serverPort, username } = new URL(url)
+  const listenPort = port ?? (await freePort())
+  const folder = temporaryFolder()
+  const path = join(folder, 'pgbouncer.ini')
+  writeFileSync(
+    path,
+    `[databases]
+* = host=${hostname} port=${serverPort} user=${username}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${listenPort}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 3
+`,
+  )
+  chmodSync(folder, 0o755)
+  const child = spawn(PROGRAM ?? '', [path], { ...RUNS_AS, cwd: '/', stdio: ['ignore', 'ignore', 'pipe'] })
+  let log = ''
+  await new Promise<void>((resolve, reject) => {
+    child.once('exit', () => reject(new Error(`PgBouncer has ended: ${log}`)))
+    child.stderr.on('data', (text) => {
+      log += text
+      if (log.includes('process up')) resolve()
+    })
+  })
+  async function stop(): Promise<void> {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+  }
+  onTestFinished(stop)
+  return { url: Object.assign(new URL(url), { port: String(listenPort) }).href, stop }
+}

@@ -5,7 +5,7 @@ import type { FileStore } from '../../src/service/files/contract.js'
 import { createLocalFiles } from '../../src/service/files/local-files.js'
 import { LOCAL_MODELS } from '../../src/service/rules/names.js'
 import { createManualClock } from '../support/clock.js'
-import { createCommandedEngine, createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
+import { createCommandedEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { type Answer, ask, createTestService, ended, type TestService } from '../support/service.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 import { openStoreOf, runSql } from '../support/test-database.js'
@@ -13,37 +13,11 @@ import { until } from '../support/until.js'
 
 const RUNS = '/api/v1/runs'
 
-const create = async (service: TestService, prompt = 'a fox'): Promise<string> =>
-  (await ask(service, 'POST', RUNS, { model: LOCAL_MODELS.image, input: { prompt } })).body.id
+const create = async (service: TestService): Promise<string> =>
+  (await ask(service, 'POST', RUNS, { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } })).body.id
 
 const look = async (service: TestService, id: string): Promise<Answer['body']> =>
   (await ask(service, 'GET', `${RUNS}/${id}`)).body
-
-/** Further services on the same data, as further processes would be, on the same clock. */
-async function createNeighbours(...engines: ReturnType<typeof createCommandedEngine>[]) {
-  const [first, ...others] = engines
-  const one = await createTestService({
-    engine: first ?? createInstantEngine(),
-    rendering: false,
-    ephemeralKey: true,
-  })
-  const rest: TestService[] = []
-  for (const engine of others)
-    rest.push(
-      await createTestService({
-        engine,
-        clock: one.clock,
-        dataFolder: one.dataFolder,
-        rendering: false,
-        ephemeralKey: true,
-        concurrency: 1,
-      }),
-    )
-  return [one, ...rest] as const
-}
-
-const pictured = (engine: { jobs: readonly { input: Readonly<Record<string, unknown>> }[] }) =>
-  engine.jobs.map(({ input }) => input.prompt)
 
 test('a restarted service continues with accepted runs, under the same key', async () => {
   const dataFolder = temporaryFolder()
@@ -59,29 +33,6 @@ test('a restarted service continues with accepted runs, under the same key', asy
   for (const id of ids) expect(await look(known, id)).toMatchObject({ status: 'queued', started_at: null })
   after.service.startRendering()
   for (const id of ids) expect((await ended(known, id)).status).toBe('succeeded')
-})
-
-test('with `requested`, a process renders runs that it accepted or that are polled', async () => {
-  const engine = createCommandedEngine()
-  const [gone, here] = await createNeighbours(createCommandedEngine(), engine)
-  if (here === undefined) throw new Error('no neighbour')
-  const left = await create(gone, 'left')
-  const wanted = await create(gone, 'waited for')
-  here.service.startRendering('requested')
-  const first = await create(here, 'own 1')
-  // Once it is claimed the worker is busy, so that the next two wait together.
-  while (engine.waiting === 0) await here.clock.runUntil(here.clock.sleep(1_000))
-  const own = [first, await create(here, 'own 2')]
-  await look(here, wanted)
-  for (let count = 0; count < 3; count++) {
-    while (engine.waiting === 0) await here.clock.runUntil(here.clock.sleep(1_000))
-    engine.finish()
-  }
-  expect(pictured(engine)).toEqual(['own 1', 'waited for', 'own 2'])
-  await here.clock.runUntil(here.clock.sleep(5_000))
-  for (const id of own) expect((await look(here, id)).status).toBe('succeeded')
-  // Not by `look`, which would ask for it.
-  expect((await look(gone, left)).status).toBe('queued')
 })
 
 test('a run whose stored input is corrupt fails and is refunded, and other runs continue', async () => {

@@ -2,6 +2,7 @@
  * Runs page tests in a real Chromium: the installed one, driven by playwright-core, which downloads nothing. Without
  * Chromium, `describePages` skips its tests and prints a message.
  */
+import axe from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { describe, expect, onTestFinished } from 'vitest'
 import { findChromium } from './find-chromium.js'
@@ -16,10 +17,6 @@ export interface OpenedPage {
 export interface OpenOptions extends BrowserContextOptions {
   /** Errors and warnings that the test expects. */
   readonly ignored?: RegExp | undefined
-  /** Whether the test can change the time of the page, with `page.clock`. */
-  readonly hasClock?: boolean | undefined
-  /** Runs in the page before its own scripts. */
-  readonly initScript?: string
 }
 
 export interface Pages {
@@ -56,11 +53,10 @@ export function describePages(name: string, define: (pages: Pages) => void): voi
   if (path === undefined) console.log(`Skipped: ${name} (no Chromium; install it or set CHROME_PATH)`)
   describe.skipIf(path === undefined)(name, () => {
     define({
-      async open(url, { ignored, hasClock, initScript = '', ...options } = {}) {
+      async open(url, { ignored, ...options } = {}) {
         const browser = await startedBrowser(path ?? '')
         const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
         context.setDefaultTimeout(PATIENCE_MS)
-        await context.addInitScript(initScript)
         const page = await context.newPage()
         const complaints: string[] = []
         const requests: string[] = []
@@ -79,10 +75,26 @@ export function describePages(name: string, define: (pages: Pages) => void): voi
           await context.close()
           expect(complaints.filter((each) => ignored?.test(each) !== true)).toEqual([])
         })
-        if (hasClock) await page.clock.install()
         await page.goto(url)
         return { page, requests }
       },
     })
   })
+}
+
+const SERIOUS: readonly unknown[] = ['serious', 'critical']
+export const ANY_IMPACT: readonly unknown[] = ['minor', 'moderate', ...SERIOUS]
+
+/** Checks that axe finds no violation of these impacts, and that nothing is wider than the window. */
+export async function expectAccessible(page: Page, impacts = SERIOUS): Promise<void> {
+  // Runs in the isolated world of the test, where the content security policy of the page does not apply.
+  const { violations } = await page.evaluate<{ violations: axe.Result[] }>(`${axe.source}; axe.run()`)
+  const found = violations
+    .filter(({ impact }) => impacts.includes(impact))
+    .map(({ id, nodes }) => ({ id, at: nodes.map(({ html, failureSummary }) => [html, failureSummary]) }))
+  expect(found).toEqual([])
+  const tooMuch = await page.evaluate(
+    'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+  )
+  expect(Number(tooMuch), page.url()).toBeLessThanOrEqual(0)
 }

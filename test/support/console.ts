@@ -14,7 +14,6 @@ import { openStoreOf, type TestData } from './test-database.js'
 export const CONSOLE_URL = 'http://127.0.0.1:7878'
 
 export const ANN = 'ann@example.com'
-export const PASSWORD = 'correct horse battery staple'
 
 export const FOX = { model: 'rushes/preview-image', input: { prompt: 'a fox' } }
 export const BOAT = {
@@ -29,9 +28,6 @@ export const AUTH_PATHS = {
   signOut: '/api/auth/sign-out',
   session: '/api/auth/session',
 } as const
-
-/** Expected form of an error response, for `toMatchObject`. */
-export const refusal = (status: number, code: string) => ({ status, body: { error: { code } } })
 
 const assetFile = (name: string, text: string): [string, AssetFile] => [
   name,
@@ -145,10 +141,6 @@ export async function withStore<T>(data: TestData, use: (store: Store) => Promis
   return await use(store).finally(() => store.close())
 }
 
-/** Bans the default account, or lifts the ban. */
-export const setBanned = (data: TestData, isBanned = true): Promise<unknown> =>
-  withStore(data, (store) => store.setBanned('default', isBanned))
-
 /** Adds a user to an account, which is created if it does not exist. Returns the token of a sign-in link. */
 export async function addUser(
   { clock, ...data }: UserTarget,
@@ -171,23 +163,6 @@ export async function signInByLink(service: TestService, email = ANN, account?: 
   const { status, body } = await browser.post(AUTH_PATHS.link, { token })
   if (status !== 200) throw new Error(`the link was refused: ${JSON.stringify(body)}`)
   return browser
-}
-
-/** Like `signInByLink`, and also sets a password. */
-export async function createUser(service: TestService, email?: string, account?: string): Promise<Browser> {
-  const browser = await signInByLink(service, email, account)
-  await browser.post(AUTH_PATHS.password, { password: PASSWORD })
-  return browser
-}
-
-/** Adds a session for a user that `addUser` added, without a browser. */
-export async function addSession(target: UserTarget, email: string, hash: string): Promise<void> {
-  await withStore(target, async (store) => {
-    const nowMs = target.clock.now()
-    const userId = (await store.findUser(email))?.id ?? 0
-    const from = { fromLink: false, address: undefined, userAgent: undefined }
-    await store.addSession({ hash, userId, ...from, nowMs, expiresAtMs: nowMs + 60_000 })
-  })
 }
 
 /** The words of a page, without its tags. */

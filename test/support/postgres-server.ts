@@ -19,7 +19,7 @@ import { tmpdir, userInfo } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import pg from 'pg'
 import { errorCode } from '../../src/host/system-error.js'
-import { memoryFolder } from './memory-folder.js'
+import { memoryFolder } from './setup/memory-folder.js'
 import { until } from './until.js'
 
 const PLATFORM = { win32: 'windows' }[process.platform as string] ?? process.platform

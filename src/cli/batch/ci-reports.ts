@@ -4,16 +4,15 @@ import { relative, resolve } from 'node:path'
 import type { Manifest } from '../../batch/manifest/index.js'
 import { isActive, type PlanStep } from '../../batch/plan/index.js'
 import type { RowResult } from '../../batch/results/rows.js'
-import { EXIT, RushesError, usageError } from '../../errors.js'
+import { RushesError, usageError } from '../../errors.js'
 import { isWithin } from '../../host/directories.js'
 import { readBeginning } from '../../host/files.js'
 import { describeError } from '../../host/system-error.js'
 import { printable, printableJson, shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
-import { EXIT_MEANINGS } from '../process/exit.js'
 import { variable } from '../process/io.js'
 import { plural } from '../terminal/format.js'
-import { stepWords } from './plan-text.js'
+import { stepCells } from './plan-text.js'
 
 interface BatchFiles {
   readonly manifest: Manifest
@@ -67,7 +66,7 @@ export function writeReport(
   }
 }
 
-/** GitHub shows 10 annotations per step. The last one is reserved for the exit code. */
+/** GitHub shows 10 annotations per step. The last one is for the error that ends the batch. */
 export const MAX_LINE_ANNOTATIONS = 9
 
 interface Annotation {
@@ -100,36 +99,6 @@ function pathInRepository({ env }: Context, path: string): string | undefined {
   return inside === '' || !isWithin(resolve(root), resolve(path)) ? undefined : inside
 }
 
-interface BatchEnd {
-  readonly code: number
-  readonly isCheck: boolean
-  /** Error that ended the command before any row started. */
-  readonly error?: RushesError
-}
-
-const MAX_HINT = 1_000
-
-/** Explains the exit code in the last annotation of the step. Prints nothing for exit code 0. */
-export async function annotateExit(ctx: Context, { code, isCheck, error }: BatchEnd): Promise<void> {
-  if (code === EXIT.ok || !isActions(ctx)) return
-  const meaning =
-    isCheck && code === EXIT.runFailed
-      ? 'some files are missing or out of date. To create them: rushes batch without --check'
-      : meaningOf(code)
-  const reason = error === undefined ? [] : [error.message, error.hint?.slice(0, MAX_HINT) ?? '']
-  annotate(ctx, {
-    title: `rushes batch: exit code ${code}`,
-    message: [...reason, `Exit code ${code}: ${meaning}.`].filter(Boolean).join('\n'),
-  })
-}
-
-function meaningOf(code: number): string {
-  const names = Object.keys(EXIT) as (keyof typeof EXIT)[]
-  const name = names.find((each) => EXIT[each] === code) ?? 'bug'
-  const { happened, next } = EXIT_MEANINGS[name]
-  return `${happened}. Next: ${next}`
-}
-
 /** Escapes line ends, which would start another workflow command. */
 const data = (text: string): string =>
   text
@@ -139,20 +108,18 @@ const data = (text: string): string =>
 
 const property = (text: string): string => data(printable(text)).replaceAll(':', '%3A').replaceAll(',', '%2C')
 
-export interface SummaryRow {
-  /** Name, action, reason and file. After a batch also result, run and error. */
-  readonly cells: readonly string[]
-  /** Failed rows are listed first, and rows that are up to date last. */
-  readonly importance: 'failed' | 'active' | 'up to date'
-}
+/** Name, action, reason and file of a row; after a batch also result, run and error. */
+export type SummaryRow = readonly string[]
 
 export interface JobSummary {
   readonly manifest: { readonly path: string }
   /** `5 runs: 2 created, 3 up to date` */
   readonly line: string
-  readonly hasResults: boolean
+  /** The rows that are not up to date. */
   readonly rows: readonly SummaryRow[]
 }
+
+const TITLES = ['name', 'action', 'reason', 'file', 'result', 'run', 'error']
 
 /**
  * GitHub rejects a summary of more than 1 MiB completely. This number of rows with cells of this length stays below that,
@@ -160,7 +127,6 @@ export interface JobSummary {
  */
 const MAX_ROWS = 150
 const MAX_CELL = 300
-const ORDER = ['failed', 'active', 'up to date'] as const
 
 /**
  * Writes the plan and its results as a table to the job summary. Errors are ignored: a batch does not fail because of its
@@ -176,13 +142,14 @@ export function writeJobSummary(ctx: Context, summary: JobSummary): void {
   }
 }
 
-/** Returns the text of the summary. Pure. */
-export function summaryText({ manifest, line, hasResults, rows }: JobSummary): string {
-  const sorted = ORDER.flatMap((importance) => rows.filter((row) => row.importance === importance))
-  const titles = ['name', 'action', 'reason', 'file', ...(hasResults ? ['result', 'run', 'error'] : [])]
+/** Returns the text of the summary, with the rows that have an error first. Pure. */
+export function summaryText({ manifest, line, rows }: JobSummary): string {
+  const hasError = (row: SummaryRow) => Number((row[TITLES.length - 1] ?? '') !== '')
+  const sorted = rows.toSorted((one, other) => hasError(other) - hasError(one))
+  const titles = TITLES.slice(0, rows[0]?.length)
   const table = [titles, titles.map(() => '---')]
-  for (const { cells } of sorted.slice(0, MAX_ROWS))
-    table.push(cells.map((cell) => escapeMarkdown(shortened(cell, MAX_CELL))))
+  for (const row of sorted.slice(0, MAX_ROWS))
+    table.push(row.map((cell) => escapeMarkdown(shortened(cell, MAX_CELL))))
   const left = rows.length - MAX_ROWS
   return [
     `### ${escapeMarkdown(manifest.path)}\n`,
@@ -197,19 +164,15 @@ export function summaryText({ manifest, line, hasResults, rows }: JobSummary): s
 const escapeMarkdown = (text: string): string => printable(text).replace(/[\\`*_[\]<>&|~!#]/g, '\\$&')
 
 export function planRow(step: PlanStep): SummaryRow {
-  const [action = '', name = '', file = '', reason = ''] = stepWords(step)
-  const importance = step.action.do === 'up_to_date' ? 'up to date' : 'active'
-  return { cells: [name, action, reason, file], importance }
+  const [action = '', ...others] = stepCells(step)
+  const [name = '', file = '', reason = ''] = others
+  return [name, action, reason, file]
 }
 
 /** `open`: state of a row without a result, which has not started or not finished. */
 export function resultRow(step: PlanStep, row: RowResult | undefined, open: string): SummaryRow {
-  const { cells, importance } = planRow(step)
-  const [name = '', action = '', reason = '', file = ''] = cells
-  const state = row === undefined ? (isActive(step) ? open : action) : row.result.replaceAll('_', ' ')
-  const message = row?.error?.message ?? (row?.blockedBy === undefined ? '' : `needs ${row.blockedBy}`)
-  return {
-    cells: [name, action, reason, row?.made?.file ?? file, state, row?.run ?? '', message],
-    importance: message === '' ? importance : 'failed',
-  }
+  const [name = '', action = '', reason = '', file = ''] = planRow(step)
+  const result = row?.result ?? (isActive(step) ? open : action)
+  const error = row?.error?.message ?? (row?.blockedBy === undefined ? '' : `needs ${row.blockedBy}`)
+  return [name, action, reason, row?.made?.file ?? file, result, row?.run ?? '', error]
 }

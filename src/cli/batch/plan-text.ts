@@ -1,5 +1,4 @@
 /** Formats a plan and its estimate as rows, lines and JSON. Pure. */
-import { extname } from 'node:path'
 import { outputsOf } from '../../batch/lock/lock.js'
 import { isInPlace, type Plan, type PlanStep, type RowAction } from '../../batch/plan/index.js'
 import { amountOf, amountText } from '../../protocol/price.js'
@@ -7,9 +6,6 @@ import { printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import type { CostEstimate, Prices } from '../models/prices.js'
 import { plural } from '../terminal/format.js'
-
-/** Whether every selected run is up to date. */
-export const isAllUpToDate = ({ counts }: Plan): boolean => counts.up_to_date + counts.skip === counts.total
 
 function reasonOf(action: RowAction): string {
   switch (action.do) {
@@ -27,26 +23,9 @@ function reasonOf(action: RowAction): string {
   }
 }
 
-/** Returns action, name, file and reason, with the values of the JSON form. */
+/** Returns action, name, file and reason, in the words of the JSON form. */
 export const stepCells = ({ entry, file, action }: PlanStep): readonly string[] =>
   [action.do, entry.name, file, reasonOf(action)].map(printable)
-
-/** Returns action, name, file and reason as words for people. */
-export function stepWords(step: PlanStep): readonly string[] {
-  const { action, entry } = step
-  let reason = reasonOf(action)
-  if (action.do === 'create' && action.why === 'missing') reason = 'never created'
-  if (action.do === 'download' && action.why === 'missing') reason = 'file missing'
-  return [action.do.replaceAll('_', ' '), entry.name, expectedFile(step), reason].map(printable)
-}
-
-const USUAL_EXTENSIONS: Readonly<Record<string, string>> = { image: '.png', video: '.mp4' }
-
-/** The file with the extension of the row's last output, or else with the usual one of its kind. */
-function expectedFile({ entry, file, locked }: PlanStep): string {
-  const extension = extname(locked?.file ?? '') || USUAL_EXTENSIONS[entry.kind ?? '']
-  return extension === undefined ? file : file.replaceAll('.{ext}', extension)
-}
 
 /** All keys are always present. Unknown values are null. */
 export const stepJson = ({ entry, model, hash, file, action, sources, locked, outputs }: PlanStep) => ({

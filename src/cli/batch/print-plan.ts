@@ -4,16 +4,7 @@ import type { Context } from '../context/context.js'
 import { resumeCommand } from '../runs/resume.js'
 import { printTable } from '../terminal/table.js'
 import { planRow, writeJobSummary, writeReport } from './ci-reports.js'
-import {
-  estimateJson,
-  leftRunsJson,
-  notesOf,
-  planLine,
-  stepCells,
-  stepJson,
-  stepWords,
-  sumPlan,
-} from './plan-text.js'
+import { estimateJson, leftRunsJson, notesOf, planLine, stepCells, stepJson, sumPlan } from './plan-text.js'
 import type { PreparedBatch } from './prepare.js'
 
 export async function printPlan(ctx: Context, prepared: PreparedBatch): Promise<void> {
@@ -22,7 +13,7 @@ export async function printPlan(ctx: Context, prepared: PreparedBatch): Promise<
   reportPlan(ctx, prepared, out.mode.json)
   warnOfLeftRuns(ctx, plan)
   if (out.mode.json) return
-  await printTable(out, [], selectedSteps(plan).map(out.stdoutIsTerminal ? stepWords : stepCells))
+  await printTable(out, [], selectedSteps(plan).map(stepCells))
   for (const note of notesOf(plan)) out.note(note)
   out.note(planLine(ctx, plan, options.limit.prices))
 }
@@ -41,12 +32,16 @@ export function reportPlan(ctx: Context, prepared: PreparedBatch, prints: boolea
   }
   if (prints) for (const each of [...runs, { summary }]) ctx.out.json(each)
   if (options.mode !== 'dry run') writeReport(ctx, flags.report, { runs, summary })
-  const rows = selectedSteps(plan).map(planRow)
-  writeJobSummary(ctx, { manifest, line: planLine(ctx, plan, prices), hasResults: false, rows })
+  const rows = openSteps(plan).map(planRow)
+  writeJobSummary(ctx, { manifest, line: planLine(ctx, plan, prices), rows })
 }
 
 const selectedSteps = ({ steps }: Plan): readonly PlanStep[] =>
   steps.filter(({ action }) => action.do !== 'skip')
+
+/** The selected rows that are not up to date. */
+export const openSteps = (plan: Plan): readonly PlanStep[] =>
+  selectedSteps(plan).filter(({ action }) => action.do !== 'up_to_date')
 
 /** Maximum number of warnings: one screen. `--json` has all runs. */
 const MAX_SHOWN = 20

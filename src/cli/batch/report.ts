@@ -17,6 +17,7 @@ import { plural } from '../terminal/format.js'
 import { annotate, MAX_LINE_ANNOTATIONS, resultRow, writeJobSummary, writeReport } from './ci-reports.js'
 import { estimateJson, estimateNote, leftRunsJson } from './plan-text.js'
 import type { PreparedBatch } from './prepare.js'
+import { openSteps } from './print-plan.js'
 
 export class Report {
   readonly #ctx: Context
@@ -99,13 +100,11 @@ export class Report {
     const cost = estimateNote(estimate, { local: false })
     out.note(`${line} (${formatDuration(elapsedMs)})${cost}`)
     const running = globals.local ? 'queued' : 'still running'
-    const rows = plan.steps
-      .filter(({ action }) => action.do !== 'skip')
-      .map((step) => {
-        const { name } = step.entry
-        return resultRow(step, this.#results.get(name), exists(name) ? running : 'not started')
-      })
-    writeJobSummary(this.#ctx, { manifest, line: `${line}${cost}`, hasResults: true, rows })
+    const rows = openSteps(plan).map((step) => {
+      const { name } = step.entry
+      return resultRow(step, this.#results.get(name), exists(name) ? running : 'not started')
+    })
+    writeJobSummary(this.#ctx, { manifest, line: `${line}${cost}`, rows })
     const errors = [...this.#results.values()].flatMap(({ error }) => error ?? [])
     return { errors, notStarted: counts.not_started }
   }

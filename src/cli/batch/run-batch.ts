@@ -9,13 +9,13 @@ import { reasonUnwritable } from '../../host/directories.js'
 import { nameProblem } from '../../host/file-system.js'
 import { asRushesError, Interruption, interrupted } from '../../host/interrupts.js'
 import { quoteWord } from '../../host/shell.js'
-import { type BatchOptions, carryOutPlan } from '../../runs/batch.js'
+import { carryOutPlan, type PlanSession, renamedRows } from '../../runs/batch.js'
 import type { RunsSession } from '../../runs/run.js'
 import { type RunEvent, stopsCreating } from '../../runs/schedule.js'
 import type { Connection, Context } from '../context/context.js'
 import { exitCodeOf } from '../process/exit.js'
 import { sessionOf } from '../runs/carry-out.js'
-import { fileUrl, RowOutputs, withRunOutputs } from '../runs/references.js'
+import { fileUrl, RowOutputs, withRunOutputs } from '../runs/run-outputs.js'
 import { RunsView } from '../runs/runs-view.js'
 import { plural } from '../terminal/format.js'
 import { BatchLock } from './batch-lock.js'
@@ -109,8 +109,10 @@ async function carryOutBatch(
   const view = await RunsView.open(ctx, active.length)
   let lockErrors: readonly RushesError[] = []
   try {
-    const batch = await batchOptions(ctx, { ...prepared, plan }, connection, lock)
-    for await (const event of carryOutPlan(batch)) {
+    const events = connection
+      ? carryOutPlan(await planSession(ctx, { ...prepared, plan }, connection, lock))
+      : renamedRows(plan, lock.file)
+    for await (const event of events) {
       if (event.is === 'row') report.row(event.result)
       else {
         view.see(event)
@@ -167,17 +169,17 @@ const stopsBatch = (error: RushesError): boolean => {
   return stopsCreating(error) && !concernsOneRow
 }
 
-async function batchOptions(
+async function planSession(
   ctx: Context,
   prepared: PreparedBatch,
-  connection: Connection | undefined,
+  connection: Connection,
   lock: BatchLock,
-): Promise<BatchOptions> {
+): Promise<PlanSession> {
   const { interrupts, globals, clock } = ctx
   const { manifest, options, isElsewhere, plan, source, flags } = prepared
   const { folder } = manifest
-  const address = connection === undefined ? '' : await ctx.address()
-  const session: RunsSession | undefined = connection && {
+  const { prices, perDay } = options.limit
+  const runs: RunsSession = {
     ...(await sessionOf(ctx, connection, lock.journal)),
     policy: 'required',
     concurrency: options.concurrency,
@@ -187,31 +189,28 @@ async function batchOptions(
     stopsCreates: stopsBatch,
   }
   const madeOf = (row: string) => lock.file.get(row)
-  const sources =
-    connection && new RowOutputs({ ...connection, address, clock, folder, madeOf, signal: interrupts.first })
+  const { address } = runs
+  const outputs = new RowOutputs({ ...connection, address, clock, folder, madeOf, signal: interrupts.first })
   return {
-    plan,
+    ...{ plan, runs, folder, isElsewhere },
     lock: lock.file,
     name: lock.name,
-    folder,
-    isElsewhere,
     manifest: source === '-' ? undefined : resolve(source),
-    service: session && connection && { session, downloader: await ctx.downloader(connection.fetch) },
+    downloader: await ctx.downloader(connection.fetch),
     continuation: `\`${batchCommandLine(globals, prepared)}\``,
     payAgain(row) {
       const command = batchCommandLine(globals, { source, flags: { ...flags, only: [] } })
       return `To create it again and pay again: \`${command} --only ${row === undefined ? '<name>' : quoteWord(row)} --force\``
     },
     async inputOf({ entry }) {
-      if (connection === undefined || sources === undefined) throw new Error('a create needs the service')
       const urlOf = async (reference: SentReference) =>
-        reference.from === 'row' ? await sources.urlOf(reference) : await fileUrl(reference, entry.name)
+        reference.from === 'row' ? await outputs.urlOf(reference) : await fileUrl(reference, entry.name)
       return withRunOutputs(ctx, connection, await inputToSend(entry, urlOf), entry.media)
     },
-    estimateOf: (step) => options.limit.prices.estimate(pricedRun(step)),
-    dayLimit: options.limit.perDay,
+    estimateOf: (step) => prices.estimate(pricedRun(step)),
+    dayLimit: perDay,
     onLockFailed: (error) => lock.throwFailed(error),
-    learn: (state) => sources?.learn(state),
+    learn: (state) => outputs.learn(state),
   }
 }
 

@@ -8,11 +8,11 @@ import { asRushesError } from '../../host/interrupts.js'
 import { isSystemError } from '../../host/system-error.js'
 import { DEFAULTS } from '../../protocol/defaults.js'
 import { neverWritable } from '../batch/batch-lock.js'
-import { annotate, annotateExit, beginReport, MAX_LINE_ANNOTATIONS } from '../batch/ci-reports.js'
+import { annotate, beginReport, MAX_LINE_ANNOTATIONS } from '../batch/ci-reports.js'
 import { type BatchFlags, batchOptionsOf } from '../batch/options.js'
-import { isAllUpToDate, stepWords } from '../batch/plan-text.js'
+import { stepCells } from '../batch/plan-text.js'
 import { loadManifest, type PreparedBatch, prepare, refuseImpossible, refusePlan } from '../batch/prepare.js'
-import { printPlan } from '../batch/print-plan.js'
+import { openSteps, printPlan } from '../batch/print-plan.js'
 import { runBatch } from '../batch/run-batch.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { timeoutOption } from '../flags/delivery.js'
@@ -66,15 +66,15 @@ function ownManifest(): string {
   )
 }
 
+/** Maximum length of a hint in an annotation. */
+const MAX_HINT = 1_000
+
 export async function runManifest(ctx: Context, request: BatchRequest): Promise<number> {
-  const isCheck = request.flags.check === true
   try {
-    const code = await doBatch(ctx, request)
-    await annotateExit(ctx, { code, isCheck })
-    return code
+    return await doBatch(ctx, request)
   } catch (thrown) {
-    const error = asRushesError(thrown)
-    await annotateExit(ctx, { code: error.exitCode, isCheck, error })
+    const { message, hint = '' } = asRushesError(thrown)
+    annotate(ctx, { title: 'rushes batch', message: `${message}\n${hint.slice(0, MAX_HINT)}`.trim() })
     throw thrown
   }
 }
@@ -120,14 +120,11 @@ async function claimOrError(lockPath: string): Promise<BatchClaim | RushesError>
 async function check(ctx: Context, prepared: PreparedBatch): Promise<number> {
   const { plan, manifest } = prepared
   await printPlan(ctx, prepared)
-  const missing = plan.steps.filter(({ action }) => action.do !== 'up_to_date' && action.do !== 'skip')
+  const missing = openSteps(plan)
   for (const step of missing.slice(0, MAX_LINE_ANNOTATIONS)) {
-    const [action, name = '', file, reason] = stepWords(step)
-    annotate(ctx, {
-      title: name,
-      message: `${file}: ${action}${reason ? ` (${reason})` : ''}`,
-      at: { path: manifest.path, line: step.entry.at.line },
-    })
+    const [action, title = '', file, reason] = stepCells(step)
+    const message = `${file}: ${action}${reason ? ` (${reason})` : ''}`
+    annotate(ctx, { title, message, at: { path: manifest.path, line: step.entry.at.line } })
   }
-  return isAllUpToDate(plan) ? EXIT.ok : EXIT.runFailed
+  return missing.length === 0 ? EXIT.ok : EXIT.runFailed
 }

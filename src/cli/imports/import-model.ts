@@ -62,7 +62,10 @@ export async function importCommand(ctx: Context, word: string, options: ImportO
   const text = commentOf(ctx, address, published, from) + yaml
   const document = checkText(text, address.model)
   for (const warning of warnings) out.warn(warning)
-  out.note(`${address.model} is without a price: for estimates and --max-cost, add its \`cost\` to the file.`)
+  if (published.cost === undefined)
+    out.note(
+      `${address.model} is without a price: for estimates and --max-cost, add its \`cost\` to the file.`,
+    )
   if (path === '-') {
     out.line(text.trimEnd())
     return EXIT.ok
@@ -114,7 +117,7 @@ function readJsonFile(path: string): unknown {
 /** The document that is written for a model. */
 export function createDocument(
   { provider, model, version: asked }: ModelAddress,
-  { version = asked, isOfficial, description, ...published }: Published,
+  { version = asked, isOfficial, description, cost, ...published }: Published,
   kind: Kind,
 ): { readonly value: Json; readonly warnings: readonly string[] } {
   const { input, references, fixed, warnings } = mapInput(published.input, published.root)
@@ -132,6 +135,7 @@ export function createDocument(
         ...(Object.keys(fixed).length > 0 && { fixed }),
       },
       input,
+      ...(cost && { cost }),
     },
   }
 }
@@ -140,17 +144,18 @@ export function createDocument(
 function commentOf(
   { clock }: Context,
   address: ModelAddress,
-  { version }: Published,
+  { version, cost }: Published,
   from: string | undefined,
 ): string {
   const { title } = PROVIDERS[address.provider] as Provider
   const source = from === undefined ? title : isUrl(from) ? from : resolve(from)
   const day = new Date(clock.now()).toISOString().slice(0, 10)
   const what = `${addressText(address)}${version === undefined ? '' : `, version ${version}`}`
-  return (
-    `# ${what}, imported from ${source} on ${day}.\n` +
-    '# For estimates and --max-cost, add what the provider charges for a run: cost: { run: 0.05, currency: USD }\n\n'
-  )
+  const advice =
+    cost === undefined
+      ? 'For estimates and --max-cost, add what the provider charges for a run: cost: { run: 0.05, currency: USD }'
+      : 'The cost is what the provider lists: it may charge another amount.'
+  return `# ${what}, imported from ${source} on ${day}.\n# ${advice}\n\n`
 }
 
 /** Reads a text as `serve --models` does. Throws `bad_response` with a problem: the provider published the schema. */

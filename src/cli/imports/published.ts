@@ -1,5 +1,5 @@
 /** What fal, Replicate and OpenRouter publish of a model, and the requests for it. A key is sent only to the API of its provider. */
-import { messageOf, RushesError, usageError } from '../../errors.js'
+import { EXIT, messageOf, RushesError, usageError } from '../../errors.js'
 import { BodyTooLarge, readText } from '../../host/receive-text.js'
 import { writeJson } from '../../protocol/json.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
@@ -7,7 +7,7 @@ import { isObject, parseErrorBody, parseJson } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { PROVIDERS, type Provider } from '../../service/engines/hosted/providers.js'
 import type { Context } from '../context/context.js'
-import { readOpenRouter } from './openrouter.js'
+import { imageCost, readOpenRouter } from './openrouter.js'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -73,11 +73,11 @@ export async function getJson(ctx: Context, url: URL): Promise<unknown> {
     const hint = provider && `${key === undefined ? 'Set' : 'Check'} the key in ${provider.keyVariable}.`
     throw new RushesError('no_api_key', message, { httpStatus: status, hint })
   }
-  const isBusy = status === 429 || status >= 500
-  throw new RushesError(isBusy ? 'service_error' : 'bad_response', message, {
-    httpStatus: status,
-    hint: isBusy ? 'Run the command again later.' : undefined,
-  })
+  const hint = 'Run the command again later.'
+  if (status === 429)
+    throw new RushesError('RATE_LIMITED', message, { httpStatus: status, exitCode: EXIT.rateLimited, hint })
+  if (status >= 500) throw new RushesError('service_error', message, { httpStatus: status, hint })
+  throw new RushesError('bad_response', message, { httpStatus: status })
 }
 
 /** A published schema. */
@@ -93,6 +93,8 @@ export interface Published {
   readonly isOfficial: boolean
   /** Output of the provider's example. */
   readonly example: unknown
+  /** What a run costs, if the provider publishes that. */
+  readonly cost?: Json | undefined
 }
 
 /**
@@ -164,7 +166,9 @@ export async function fetchPublished(ctx: Context, address: ModelAddress): Promi
   }
   for (const url of urls[provider]) {
     const published = readPublished(await getJson(ctx, new URL(url)), address)
-    if (published !== undefined) return published
+    if (published === undefined) continue
+    if (!url.endsWith('/images/models')) return published
+    return { ...published, cost: imageCost(await getJson(ctx, new URL(`${url}/${model}/endpoints`))) }
   }
   throw usageError(
     `${title} has no schema of ${model}${version === undefined ? '' : ` in version ${version}`}. Is the name complete?`,

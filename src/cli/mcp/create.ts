@@ -46,7 +46,13 @@ export async function createRun(session: McpSession, kind: Kind | undefined, cal
   }
   if (dry_run === true) {
     const job = await session.finish(call, (own) => commands.run(own.ctx, command))
-    return answerWith(job, ([plan]) => ({ runs: [], ...plan, ...leftJson(limit) }))
+    // Without the input, which may have whole files.
+    return answerWith(job, ([{ estimate, currency } = {}]) => ({
+      runs: [],
+      estimate,
+      currency,
+      ...leftJson(limit),
+    }))
   }
   const { requestId } = command
   // As in the journal: the order of parameters, and whether the model is named, do not matter.

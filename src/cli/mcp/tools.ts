@@ -4,7 +4,7 @@ import { writeJson } from '../../protocol/json.js'
 import { isObject } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { labelsOf } from '../flags/labels.js'
-import { idsNamed, selectIds } from '../runs/journal-rows.js'
+import { selectNamed } from '../runs/journal-rows.js'
 import { revisit } from '../runs/revisit.js'
 import { type Answer, answerWith, type Json, leftJson, runsAnswer } from './answers.js'
 import { outputIn } from './call-paths.js'
@@ -13,7 +13,7 @@ import type { Call, McpSession } from './session.js'
 export async function waitRuns(session: McpSession, call: Call): Promise<Answer> {
   const { ctx, options } = session
   const { output, overwrite } = call.args
-  const ids = await idsNamed(ctx, call.args.ids as readonly string[])
+  const { ids } = await selectNamed(ctx, call.args.ids as readonly string[])
   const place = outputIn(options, output)
   if (ids.length > 1 && !/[\\/]$/.test(place) && !place.includes('{id}'))
     throw usageError(
@@ -28,9 +28,8 @@ export async function waitRuns(session: McpSession, call: Call): Promise<Answer>
       '',
       async (job) => {
         await active?.done
-        const { ctx: at } = await selectIds(job.ctx, [id])
         const delivery = { download: true, output: place, overwrite: overwrite === true }
-        await revisit(at, [id], delivery, { observer: job })
+        await revisit(job.ctx, [id], delivery, { observer: job })
       },
     )
   })

@@ -10,7 +10,7 @@ import type { Connection, Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
 import type { CostLimit } from '../models/cost-limit.js'
 import { carryOutRuns, type Observer } from './carry-out.js'
-import { withRunOutputs } from './references.js'
+import { withRunOutputs } from './run-outputs.js'
 
 export interface CreateRunsOptions {
   readonly connection: Connection

@@ -110,26 +110,6 @@ export async function rowOf(ctx: Context, journal: Journal, name: string): Promi
 }
 
 /**
- * Returns the ids of the runs that the words name. A word that the journal does not know is an id of the service.
- * Throws `usage`, and `submission_unknown` for a row without an id.
- */
-export async function idsNamed(ctx: Context, names: readonly string[]): Promise<readonly string[]> {
-  // Without a readable journal, every word is an id.
-  const journal = await ctx.journal().catch(() => undefined)
-  const here = await addressOr(ctx)
-  const ids = new Set<string>()
-  for await (const name of inTurns(names, ctx.interrupts.first)) {
-    const run = journal && (await findRun(ctx, journal, name))
-    if (run !== undefined && !hasId(run)) throw withoutId('This run', run)
-    // By its id alone, a run of a file would be taken for the one that has this id here.
-    if (run && here !== undefined && run.address !== here && journal?.find(here, run.id))
-      throw await livesElsewhere(ctx, run.id, run)
-    ids.add(run?.id ?? checkRunId(name))
-  }
-  return [...ids]
-}
-
-/**
  * Returns the run created last at the current address, with or without an id; the last of this machine if no service is
  * configured. Throws `usage` if there is none.
  */
@@ -223,32 +203,55 @@ export interface SelectedRuns {
   readonly ids: readonly string[]
 }
 
+/** Selects the runs of `--last` and `--all`: those of this command's service; without one, the local ones. */
+export async function selectRows(ctx: Context, runs: readonly RunWithId[]): Promise<SelectedRuns> {
+  const isHere = (await ctx.findAddress()) !== undefined
+  const isLocal = new Map<string, boolean>()
+  for (const run of runs) isLocal.set(run.id, !isHere && (await needsLocal(ctx, await ctx.journal(), run)))
+  return inOneSession(ctx, isLocal)
+}
+
 /**
- * Selects the runs with these ids. Local ones are found without `--local`; others are at this command's service. Throws
- * `usage` for a run that is elsewhere, and for local runs together with others.
+ * Selects the runs that the words name. A word that the journal does not know is an id of the service. Local runs are
+ * found without `--local`; others are at this command's service. Throws `usage` for a run that is elsewhere and for local
+ * runs together with others, and `submission_unknown` for a row without an id.
  */
-export async function selectIds(ctx: Context, ids: readonly string[]): Promise<SelectedRuns> {
-  // An address on the command line is used for all ids: the service may have moved.
-  if (ctx.globals.baseUrl !== undefined) return { ctx, ids }
-  // Without a readable journal, no run is known to be elsewhere. Commands that need the journal report its error.
+export async function selectNamed(ctx: Context, names: readonly string[]): Promise<SelectedRuns> {
+  // Without a readable journal, every word is an id. Commands that need the journal report its error.
   const journal = await ctx.journal().catch(() => undefined)
-  if (journal === undefined) return { ctx, ids }
-  const here = await addressOr(ctx)
-  const [local, others]: [string[], string[]] = [[], []]
-  for await (const id of inTurns(ids, ctx.interrupts.first)) {
-    const run = runWithId(ctx, journal, id, here)
-    const isLocal = run?.address === LOCAL_ADDRESS && !ctx.globals.local
-    if (isLocal && ctx.localSession !== undefined) local.push(id)
-    else if (run === undefined || (await flagsToReach(ctx, run)).length === 0) others.push(id)
-    else throw await livesElsewhere(ctx, id, run)
+  const isLocal = new Map<string, boolean>()
+  for await (const name of inTurns(names, ctx.interrupts.first)) {
+    const run = journal && (await findRun(ctx, journal, name))
+    if (journal === undefined || run === undefined) isLocal.set(checkRunId(name), false)
+    else if (hasId(run)) isLocal.set(run.id, await needsLocal(ctx, journal, run))
+    else throw withoutId('This run', run)
   }
-  const [first] = local
-  if (first === undefined || ctx.localSession === undefined) return { ctx, ids }
-  if (others.length === 0) return { ctx: ctx.localSession(), ids }
-  throw usageError(
-    `${first} was created by the local service, and ${others[0]} was not.`,
-    'Use a separate command for each of them.',
-  )
+  return inOneSession(ctx, isLocal)
+}
+
+/** Whether only a session of the local service reaches the run. Throws `usage` for a run that is elsewhere. */
+async function needsLocal(ctx: Context, journal: Journal, run: RunWithId): Promise<boolean> {
+  const here = await addressOr(ctx)
+  const isOther = here !== undefined && run.address !== here
+  // By its id alone, a run of a file would be taken for the one that has this id here.
+  if (isOther && journal.find(here, run.id) !== undefined) throw await livesElsewhere(ctx, run.id, run)
+  // An address on the command line is used for all ids: the service may have moved.
+  if (ctx.globals.baseUrl !== undefined || (await flagsToReach(ctx, run)).length === 0) return false
+  if (run.address === LOCAL_ADDRESS && ctx.localSession !== undefined) return true
+  throw await livesElsewhere(ctx, run.id, run)
+}
+
+/** Throws `usage` for local runs together with others. */
+function inOneSession(ctx: Context, isLocal: ReadonlyMap<string, boolean>): SelectedRuns {
+  const ids = [...isLocal.keys()]
+  const local = ids.find((id) => isLocal.get(id))
+  const other = ids.find((id) => !isLocal.get(id))
+  if (local !== undefined && other !== undefined)
+    throw usageError(
+      `${local} was created by the local service, and ${other} was not.`,
+      'Use a separate command for each of them.',
+    )
+  return { ctx: (local && ctx.localSession?.()) || ctx, ids }
 }
 
 /**

@@ -1,7 +1,7 @@
 /** `--show`: draws the results of a command in the terminal, each one below its line. */
 import { tmpdir } from 'node:os'
 import { folderTarget } from '../../download/file-names.js'
-import { onAbort, withTimeout } from '../../host/abort.js'
+import { withTimeout } from '../../host/abort.js'
 import type { Fetch } from '../../host/http.js'
 import { makeOwnFolder } from '../../host/own-folder.js'
 import { describeReason } from '../../host/system-error.js'
@@ -13,8 +13,6 @@ import type { RunRecord } from '../terminal/run-json.js'
 import { formFor } from '../terminal/terminal-graphics.js'
 import { linesOf, type PrintOptions } from './print-run.js'
 
-/** Maximum size of a result that is downloaded only to be drawn. */
-const MAX_BYTES = 64 * 1_048_576
 /** For each result, with its download. */
 const TIMEOUT_MS = 60_000
 
@@ -63,17 +61,11 @@ export async function openPictures(ctx: Context, show: Show, fetch?: Fetch): Pro
 
   async function drawUrl(url: string, { id, kind }: RunRecord, signal: AbortSignal): Promise<void> {
     const folder = await makeOwnFolder(tmpdir(), 'rushes-picture-')
-    const download = new AbortController()
-    onAbort(signal, () => download.abort(signal.reason))
     try {
       const downloader = await ctx.downloader(fetch ?? (await ctx.fetch()))
       const [result] = await downloader.download([{ url, runId: id, kind }], {
         target: folderTarget(folder.path),
-        signal: download.signal,
-        onProgress({ receivedBytes, totalBytes = 0 }) {
-          if (Math.max(receivedBytes, totalBytes) > MAX_BYTES)
-            download.abort(new Error('it is larger than 64 MiB'))
-        },
+        signal,
       })
       if (result?.ok !== true) throw result?.error
       await drawFile(result.file, signal)

@@ -14,7 +14,7 @@ import { flagsOf, type ParameterValue } from '../flags/model-flags.js'
 import { builtInDocument } from '../models/known-models.js'
 import { checkStdinUsers, decodeUtf8, readPath, readStdin, type Stdin } from '../process/io.js'
 import { type Missing, missingModel, modelFor, wrongKind } from '../settings/required-settings.js'
-import type { FileOf } from './references.js'
+import type { FileOf } from './media-sources.js'
 
 export interface RequestOptions {
   /** Kind of the model. Undefined for `rushes run model`. */
@@ -67,7 +67,7 @@ export async function buildRequest(ctx: Context, options: RequestOptions): Promi
   let completeInput = input
   if (mediaSources(input, names).length > 0) {
     // Loaded here because most runs have no media.
-    const { readMediaSources, withStdin } = await import('./references.js')
+    const { readMediaSources, withStdin } = await import('./media-sources.js')
     const [reader] = readers
     if (reader !== undefined) completeInput = await withStdin(input, reader, media, ctx)
     // Check again, because one `-` can stand for several images.

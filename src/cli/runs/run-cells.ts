@@ -1,5 +1,6 @@
 /** Formats runs as cells and rows of tables, for `list`, `show` and `status`. */
 import type { Journal, JournalRun } from '../../journal/index.js'
+import { summaryOf } from '../../protocol/identity.js'
 import { writeJson } from '../../protocol/json.js'
 import type { DownloadedFile } from '../../protocol/media.js'
 import { isObject } from '../../protocol/parse.js'
@@ -95,7 +96,11 @@ function valueText(value: unknown): string {
   if (typeof value === 'string') return value
   if (isObject(value) && typeof value.sha256 === 'string' && typeof value.bytes === 'number')
     return `${value.content_type}, ${formatBytes(value.bytes)}, sha256 ${value.sha256}`
-  return writeJson(value)
+  // A file inside of an object is stored as it was sent.
+  return writeJson(value).replace(/"(data:[^"]+)"/gi, (written, url: string) => {
+    const summary = summaryOf(url)
+    return summary === undefined ? written : `"${valueText(summary)}"`
+  })
 }
 
 function fileText(file: DownloadedFile, sizeOf: DetailsOptions['sizeOf']): string {

@@ -4,21 +4,19 @@ import { type Command, Option } from 'commander'
 import { usageError } from '../../errors.js'
 import type { JournalRun, ListFilter } from '../../journal/index.js'
 import { KINDS } from '../../protocol/models.js'
-import { FAILURE_STATUSES, LOCAL_STATUSES } from '../../protocol/run-state.js'
-import { didYouMean, printable, shortened } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
 import { labelFilter, labelsOf } from '../flags/labels.js'
-import { choiceOption, orList } from '../flags/values.js'
+import { choiceOption } from '../flags/values.js'
 import { readIds } from '../process/io.js'
 import {
   allUnfinished,
-  idsNamed,
   lastRow,
   lastRun,
   rowOf,
   type SelectedRuns,
-  selectIds,
+  selectNamed,
+  selectRows,
 } from './journal-rows.js'
 
 export interface RunChoice {
@@ -88,12 +86,10 @@ export async function selectRuns(ctx: Context, choice: RunChoice): Promise<Selec
   checkOneWay(choice)
   if (choice.last !== true && choice.all !== true) {
     const names = await readIds(choice.ids, ctx.stdin, ctx.interrupts.first)
-    return selectIds(ctx, await idsNamed(ctx, names))
+    return selectNamed(ctx, names)
   }
   const runs = choice.last === true ? [await lastRun(ctx)] : await allUnfinished(ctx, labelsOf(choice.label))
-  const ids = runs.map(({ id }) => id)
-  // Without a service, they are those of this machine.
-  return (await ctx.findAddress()) === undefined ? selectIds(ctx, ids) : { ctx, ids }
+  return selectRows(ctx, runs)
 }
 
 export interface FilterOptions {
@@ -139,7 +135,6 @@ export async function filterOf(ctx: Context, options: FilterOptions): Promise<Li
   const { clock, globals } = ctx
   const timeBefore = (text: string | undefined, flag: string): number | undefined =>
     text === undefined ? undefined : clock.now() - parseDuration(text, flag, 'Examples: 2d, 12h, 30m.')
-  if (options.status !== undefined) await checkStatus(ctx, options.status)
   const isCurrentOnly = globals.local || globals.baseUrl !== undefined
   return {
     limit: limitOf(options.limit),
@@ -153,31 +148,4 @@ export async function filterOf(ctx: Context, options: FilterOptions): Promise<Li
     sinceMs: timeBefore(options.since, '--since'),
     beforeMs: timeBefore(options.before, '--before'),
   }
-}
-
-/** Statuses that the journal and the local service use. */
-const OWN_STATUSES = ['sending', 'accepted', 'unconfirmed', ...LOCAL_STATUSES] as const
-
-/** Statuses of other services for an unfinished run. A filter by one of them is valid even while no run has it. */
-const RUNNING_STATUSES = ['pending', 'starting', 'running', 'in_progress', 'in_queue'] as const
-
-/**
- * Throws `usage` for an unknown status. Each service has its own statuses, so every status that a run of the journal
- * has is valid too.
- */
-async function checkStatus(ctx: Context, status: string): Promise<void> {
-  const configured = ctx.setting('failureStatuses')?.split(',') ?? []
-  const knownStatuses: readonly string[] = [...OWN_STATUSES, ...FAILURE_STATUSES, ...configured]
-  if (
-    [...knownStatuses, ...RUNNING_STATUSES].some((each) => each.trim().toLowerCase() === status.toLowerCase())
-  )
-    return
-  const journal = await ctx.journal()
-  if (journal.list({ status, limit: 1 }).length > 0) return
-  const journalStatuses = new Set(journal.list({ limit: 1_000 }).map((run) => run.status))
-  const shownStatuses = [...LOCAL_STATUSES, ...journalStatuses].map((each) => shortened(printable(each), 40))
-  throw usageError(
-    `Unknown status "${shortened(status, 40)}".${didYouMean(status, [...shownStatuses, ...knownStatuses])}`,
-    `Use ${orList([...new Set([...shownStatuses, 'unconfirmed'])])}.`,
-  )
 }

@@ -27,7 +27,7 @@ export interface PutOptions {
 }
 
 /** The request that a signed URL allows, and two headers of its response. */
-export interface SignedRequest {
+interface SignedRequest {
   readonly method: 'GET' | 'HEAD'
   readonly contentType: string
   readonly contentDisposition: string

@@ -37,7 +37,7 @@ const HINTS: Readonly<Record<string, string>> = {
 const CERTIFICATE_HINT =
   'Its TLS certificate is not trusted or not valid. For a certificate authority of your own, set NODE_EXTRA_CA_CERTS.'
 
-export interface StorageProblem {
+interface StorageProblem {
   /** For example, `SlowDown (503)` or `the connection was refused`. */
   readonly reason: string
   /** Whether a retry may succeed. If false, the settings or the storage must be changed. */

@@ -13,7 +13,7 @@ import { didYouMean, shortened } from '../../protocol/text.js'
 import { type InputProblem, inputProblems } from '../../protocol/validate.js'
 import { Refusal } from './refusal.js'
 
-export interface ReadCreate {
+interface ReadCreate {
   readonly document: ModelDocument
   /** Input with a `StoredImage` for each data: URL. */
   readonly input: ModelInput

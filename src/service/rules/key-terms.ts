@@ -25,7 +25,7 @@ export interface KeyTerms {
 }
 
 /** Texts of terms, from a form or from flags. An empty text removes a limit. */
-export type KeyTexts = Readonly<
+type KeyTexts = Readonly<
   Partial<
     Record<'name' | 'spend_limit' | 'quota' | 'allowed_ips' | 'rate' | 'expires_at', string | undefined>
   >

@@ -6,7 +6,7 @@ import { recordOf } from './rows.js'
 import { type Database, insert, type Queries, type Transaction, type Values } from './sql.js'
 import { findUnknown, type Verified, verifyLedger } from './verify.js'
 
-export interface NewAccount {
+interface NewAccount {
   readonly name: string
   readonly credits: number
   readonly nowMs: number
@@ -37,7 +37,7 @@ export interface LedgerEntry {
   readonly createdAtMs: number
 }
 
-export interface NewCredits {
+interface NewCredits {
   readonly account: string
   /** In credits. Negative to remove credits. */
   readonly amount: number

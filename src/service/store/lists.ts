@@ -55,7 +55,7 @@ export interface RunFilter extends Page {
 }
 
 /** A page of runs. With a filter, a page can have fewer runs than the limit, or none, although more pages follow. */
-export interface FoundRuns {
+interface FoundRuns {
   readonly runs: readonly ListedRun[]
   /** Value of `before` for the next page. Undefined on the last page. */
   readonly next: number | undefined
@@ -74,7 +74,7 @@ export interface ListedEntry extends LedgerEntry {
 }
 
 /** `next`: continue with the entries before it. There can be more, also if a page has no entries. */
-export interface FoundEntries {
+interface FoundEntries {
   readonly entries: readonly ListedEntry[]
   readonly next: number | undefined
 }

@@ -7,7 +7,7 @@ import type { StoredJob } from '../engines/engine.js'
 import { isoOrNull } from '../rules/times.js'
 import type { SessionProof } from './sql.js'
 
-export interface OutputName {
+interface OutputName {
   /** Secret part of the output's URL, shared by all outputs of a run: its id, a dot and random characters. */
   readonly token: string
   readonly name: string

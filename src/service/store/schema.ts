@@ -3,7 +3,7 @@
 export const FORMAT = 4
 
 /** What SQLite and PostgreSQL write differently. */
-export interface SchemaTypes {
+interface SchemaTypes {
   /** Type of a number that the database gives to each row, and never again. */
   readonly sequence: string
   readonly integer: string

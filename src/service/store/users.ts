@@ -27,14 +27,14 @@ export interface UserDetails extends UserRecord {
 }
 
 /** A session or a sign-in link. */
-export interface NewToken {
+interface NewToken {
   readonly hash: string
   readonly userId: number
   readonly nowMs: number
   readonly expiresAtMs: number
 }
 
-export interface NewSession extends NewToken {
+interface NewSession extends NewToken {
   /** Whether a sign-in link started the session. If true, the user can set a password without the current one. */
   readonly fromLink: boolean
   readonly address: string | undefined

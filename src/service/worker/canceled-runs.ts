@@ -20,7 +20,7 @@ const MAX_FREE_STOPPING_MS = 10_000
 /** Time after which a worker ends a run that no worker could stop, for example without the key of its provider. */
 const ABANDONED_AFTER_MS = 3_600_000
 
-export interface CanceledRunsOptions {
+interface CanceledRunsOptions {
   readonly store: Pick<Store, 'findStopping' | 'settleCanceled'>
   readonly clock: Clock
   readonly engine: Pick<Engine, 'cancel'>

@@ -28,29 +28,32 @@ import { isDiskUnusable } from './log.js'
 export interface RenderParts {
   readonly engine: Engine
   readonly clock: Clock
-  /** Parent of the folder that the engine writes to. */
+  /** Parent of the folders that the engine writes to and reads from. */
   readonly workFolder: string
   /** Storage for the complete files. */
   readonly outputs: FileWriter
   onError(error: unknown): void
 }
 
-/** What a render knows of the model of its run, and what it tells and stores before the run has ended. */
-export interface RenderRecorders {
-  /** The input of the model. */
+/** The input of the model of a run. */
+interface ModelOfRender {
   readonly schema?: ModelSchema | undefined
+}
+
+/** What a render tells and stores before the run has ended. */
+export interface RenderRecorders extends ModelOfRender {
   /** Called with the progress of the engine, from 0 to 1. */
-  onProgress?(fraction: number): void
+  onProgress(fraction: number): void
   /** Called with the number of jobs before this one in the queue of a server. */
-  onPosition?(position: number): void
+  onPosition(position: number): void
   /** Called with what the provider charged. */
-  onCharged?(cost: RunCost): void
+  onCharged(cost: RunCost): void
   /** Stores the job of the engine with the run. */
   saveJob(job: StoredJob): Promise<void>
 }
 
 /** The time limit of the engine. Storing the files is not limited. */
-export interface RenderLimit extends Timeout {
+interface RenderLimit extends Timeout {
   readonly signal: AbortSignal
 }
 
@@ -64,33 +67,14 @@ export async function render(
   options: RenderParts & RenderRecorders,
   limit: RenderLimit,
 ): Promise<readonly StoredOutput[]> {
-  const { engine, schema, clock, workFolder, outputs: stored, onError } = options
-  await mkdir(workFolder, { recursive: true, mode: 0o700 })
-  const folder = await makeOwnFolder(workFolder, `${run.id}-`)
-  const outputs: StoredOutput[] = []
+  const { engine, clock, outputs: stored, onError } = options
   const { signal } = limit
-  const retryOptions = { clock, signal, onError }
+  const folder = await makeFolderOf(run, options, '')
+  const outputs: StoredOutput[] = []
   const renderFiles = async (limited: AbortSignal) => {
     // An engine may only listen for an abort that comes later, and its first request may be paid.
     limited.throwIfAborted()
-    const sources = mediaSources(run.input, mediaOf(schema))
-    const filesOf = (name: string) => references.filter((_, index) => sources[index]?.parameter === name)
-    const others = new Set(sources.map(({ parameter }) => parameter).filter((name) => name !== IMAGE_URLS))
-    const job: RenderJob = {
-      kind: run.kind,
-      run: { id: run.id, model: run.model },
-      input: inputFor(run, schema),
-      folder: folder.path,
-      references: filesOf(IMAGE_URLS),
-      media: Object.fromEntries([...others].map((name) => [name, filesOf(name)])),
-      signal: limited,
-      document: run.document,
-      stored: run.job,
-      save: options.saveJob,
-      onProgress: (fraction) => options.onProgress?.(fraction),
-      onPosition: (position) => options.onPosition?.(position),
-      onCharged: (cost) => options.onCharged?.(cost),
-    }
+    const job = jobOf(run, references, options, folder, limited)
     return await withGracePeriod(engine.render(job), limited, clock)
   }
   try {
@@ -102,8 +86,8 @@ export async function render(
     signal.throwIfAborted()
     for (const output of outputs) {
       const source = { path: folder.entry(output.name) }
-      const options = { contentType: output.contentType, signal }
-      await untilStorageAnswers(() => stored.put(outputKey(output), source, options), retryOptions)
+      const put = () => stored.put(outputKey(output), source, { contentType: output.contentType, signal })
+      await untilStorageAnswers(put, { clock, signal, onError })
     }
     return outputs
   } catch (error) {
@@ -114,34 +98,60 @@ export async function render(
   }
 }
 
-export async function removeOutputs(outputs: readonly StoredOutput[], stored: FileWriter): Promise<void> {
-  for (const output of outputs) await stored.remove(outputKey(output))
+function jobOf(
+  run: HeldRun,
+  references: RenderJob['references'],
+  { schema, onProgress, onPosition, onCharged, saveJob }: RenderRecorders,
+  folder: OwnFolder,
+  signal: AbortSignal,
+): RenderJob {
+  const sources = mediaSources(run.input, mediaOf(schema))
+  const filesOf = (name: string) => references.filter((_, index) => sources[index]?.parameter === name)
+  const names = sources.map(({ parameter }) => parameter).filter((name) => name !== IMAGE_URLS)
+  return {
+    kind: run.kind,
+    run: { id: run.id, model: run.model },
+    input: inputFor(run, schema),
+    folder: folder.path,
+    references: filesOf(IMAGE_URLS),
+    media: Object.fromEntries(names.map((name) => [name, filesOf(name)])),
+    signal,
+    document: run.document,
+    stored: run.job,
+    save: saveJob,
+    onProgress,
+    onPosition,
+    onCharged,
+  }
 }
 
-/** Parts that load the references of a run. */
-export interface ReferenceParts {
-  readonly references: ReferenceLoader
-  /** The input of the model. */
-  readonly schema?: ModelSchema | undefined
-  readonly clock: Clock
-  readonly workFolder: string
-  onError(error: unknown): void
+async function makeFolderOf(
+  { id }: HeldRun,
+  { workFolder }: RenderParts,
+  ending: string,
+): Promise<OwnFolder> {
+  await mkdir(workFolder, { recursive: true, mode: 0o700 })
+  return await makeOwnFolder(workFolder, `${id}-${ending}`)
+}
+
+export async function removeOutputs(outputs: readonly StoredOutput[], stored: FileWriter): Promise<void> {
+  for (const output of outputs) await stored.remove(outputKey(output))
 }
 
 /** Runs `work` with the loaded references of the run, then deletes them. */
 export async function withReferences<Result>(
   run: HeldRun,
-  { references, schema, clock, workFolder, onError }: ReferenceParts,
+  options: RenderParts & ModelOfRender & { readonly references: ReferenceLoader },
   signal: AbortSignal,
   work: (references: RenderJob['references']) => Promise<Result>,
 ): Promise<Result> {
-  const { id, job } = run
+  const { references, schema, clock, onError } = options
+  const { job } = run
   const media = mediaOf(schema)
   // A run that was sent is not sent again, so it needs no references.
   const isSent = job?.handle !== undefined || job?.intent !== undefined
   if (mediaSources(run.input, media).length === 0 || isSent) return await work([])
-  await mkdir(workFolder, { recursive: true, mode: 0o700 })
-  const folder = await makeOwnFolder(workFolder, `${id}-references-`)
+  const folder = await makeFolderOf(run, options, 'references-')
   const load = () =>
     references.load(run, folder.path, signal, media).catch((error) => {
       // Retry after a full disk or a locked database, as after unavailable storage.

@@ -43,7 +43,7 @@ export interface CreateGrace {
   onGrace?(): void
 }
 
-export interface WorkerOptions extends AttemptOptions {
+interface WorkerOptions extends AttemptOptions {
   /** The models that the engine renders. */
   readonly models: readonly ServedModel[]
   /** Returns the model that a run carries. Undefined: runs have the `models` of their names. */

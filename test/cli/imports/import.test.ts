@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { readJson, writeJson } from '../../../src/protocol/json.js'
 import { type RunOptions, runCli } from '../../support/cli.js'
 import { createInstantEngine } from '../../support/engines.js'
-import { type Answer, createHostedApis } from '../../support/hosted-apis.js'
+import { type Answer, createHostedApis } from '../../support/model-servers/hosted-apis.js'
 import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const FAL_SCHEMA = 'https://fal.ai/api/openapi/queue/openapi.json?endpoint_id='
@@ -46,6 +46,7 @@ describe('an import from OpenRouter', () => {
     ...{ id: 'acme/film', description: 'Films by text.', supported_durations: [4, 8] },
     ...{ supported_resolutions: ['720p', '1080p'], supported_aspect_ratios: ['16:9'] },
     ...{ supported_frame_images: ['first_frame', 'last_frame'], generate_audio: true, seed: null },
+    pricing_skus: { 'per-video-second': '0.40', 'per-video-second-1080p': '0.60' },
   }
   const still = {
     ...{ id: 'acme/still', description: 'Draws.', architecture: { input_modalities: ['text', 'image'] } },
@@ -62,7 +63,7 @@ describe('an import from OpenRouter', () => {
     [`${OPENROUTER}images/models`, { status: 200, body: { data: [still] } }],
   ]
 
-  it('takes the values of a video model', async () => {
+  it('takes the values of a video model, and its price by the second', async () => {
     const { run } = placeWith(...lists())
     const { code, stdout } = await run(['models', 'import', 'openrouter:acme/film', '-o', '-'])
     expect(code).toBe(0)
@@ -87,11 +88,13 @@ describe('an import from OpenRouter', () => {
             enum:
               - 4
               - 8
+            default: 4
           resolution:
             type: string
             enum:
               - 720p
               - 1080p
+            default: 720p
           aspect_ratio:
             type: string
             enum:
@@ -106,6 +109,15 @@ describe('an import from OpenRouter', () => {
           last_frame:
             type: string
             media: image
+      cost:
+        run: 0.4
+        factors:
+          duration:
+            "4": 4
+            "8": 8
+          resolution:
+            1080p: 1.5
+        currency: USD
       "
     `)
   })
@@ -148,6 +160,75 @@ describe('an import from OpenRouter', () => {
             minimum: 0
       "
     `)
+  })
+
+  it('estimates what the second price and the resolution make', async () => {
+    const { run } = placeWith(...lists())
+    await run(['models', 'import', 'openrouter:acme/film'])
+    const line = ['run', 'video', '--local', '--model', 'acme/film', 'it moves', '--dry-run']
+    const estimates = ['--duration 8', '--duration 8 --resolution 1080p', ''].map(async (flags) => {
+      const ran = await run([...line, ...flags.split(' ').filter(Boolean)], {
+        env: { OPENROUTER_API_KEY: 'k' },
+      })
+      return /Estimate: (\S+ \S+)/.exec(ran.stderr)?.[1]
+    })
+    expect(await Promise.all(estimates)).toEqual(['3.2 USD', '4.8 USD', '1.6 USD'])
+  })
+
+  const unitPrices = { duration_seconds_720p: '0.05', duration_seconds_1080p: '0.07' }
+  const costs = /^cost:\n((?: .*\n)+)/m
+
+  it.each<[string, object, string | undefined]>([
+    [
+      'by the second and resolution',
+      unitPrices,
+      'run: 0.05 factors: duration: "4": 4 "8": 8 resolution: 1080p: 1.4',
+    ],
+    ['by the token', { 'text-to-video-tokens': '0.0000024' }, undefined],
+    ['by the second of one resolution only', { duration_seconds_720p: '0.05' }, undefined],
+    ['by the second, with and without sound', { duration_seconds_with_audio: '0.4' }, undefined],
+  ])('charged %s', async (_, pricing_skus, expected) => {
+    const [, ...rest] = lists()
+    const body = { data: [{ ...film, pricing_skus }] }
+    const { run } = placeWith([`${OPENROUTER}videos/models`, { status: 200, body }], ...rest)
+    const { stdout } = await run(['models', 'import', 'openrouter:acme/film', '-o', '-'])
+    const cost = costs.exec(stdout)?.[1]?.replace(/\s+/g, ' ').trim()
+    expect(cost).toBe(expected && `${expected} currency: USD`)
+    expect(stdout.includes('default: 4')).toBe(expected !== undefined)
+  })
+
+  const perImage = { billable: 'output_image', unit: 'image', cost_usd: 0.04 }
+
+  it.each<[string, readonly object[][], string | undefined]>([
+    [
+      'by the image, the highest of its prices',
+      [
+        [
+          { ...perImage, variant: '1k' },
+          { ...perImage, variant: '2k', cost_usd: 0.0600001 },
+        ],
+        [perImage],
+      ],
+      'run: 0.06',
+    ],
+    [
+      'by the image, with free references',
+      [[perImage, { billable: 'input_image', unit: 'image', cost_usd: 0 }]],
+      'run: 0.04',
+    ],
+    ['by the image and by the reference', [[perImage, { ...perImage, billable: 'input_image' }]], undefined],
+    ['by the megapixel', [[{ ...perImage, unit: 'megapixel' }]], undefined],
+    ['by the token', [[{ ...perImage, unit: 'token', cost_usd: 0.00003 }]], undefined],
+    ['by nobody', [], undefined],
+  ])('an image model is charged %s', async (_, prices, expected) => {
+    const endpoints = { id: 'acme/still', endpoints: prices.map((pricing) => ({ pricing })) }
+    const { run } = placeWith(
+      [`${OPENROUTER}images/models/acme/still/endpoints`, { status: 200, body: endpoints }],
+      ...lists(),
+    )
+    const { stdout, stderr } = await run(['models', 'import', 'openrouter:acme/still', '-o', '-'])
+    expect(costs.exec(stdout)?.[1]?.replace(/\s+/g, ' ').trim()).toBe(expected && `${expected} currency: USD`)
+    expect(stderr.includes('without a price')).toBe(expected === undefined)
   })
 
   it('names a model that is in none of its lists', async () => {
@@ -200,10 +281,8 @@ describe('an import from fal', () => {
                 properties:
                   width:
                     type: integer
-                    maximum: 14142
                   height:
                     type: integer
-                    maximum: 14142
             default: landscape_4_3
           num_inference_steps:
             type: integer
@@ -335,7 +414,7 @@ describe('an import that fails writes nothing', () => {
       4,
       /answered 401: bad \[key\]\.\s+Check the key in REPLICATE_API_TOKEN/,
     ],
-    ['at a limit', [`fal:${FLUX}`], [[FAL_SCHEMA, { status: 429 }]], 8, /answered 429/],
+    ['at a limit', [`fal:${FLUX}`], [[FAL_SCHEMA, { status: 429 }]], 7, /answered 429/],
     ['if the provider is broken', [`fal:${FLUX}`], [[FAL_SCHEMA, { status: 503 }]], 8, /answered 503/],
     [
       'if the answer is a page',

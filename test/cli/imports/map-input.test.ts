@@ -125,7 +125,7 @@ describe('a published property', () => {
           type: 'object',
           properties: {
             image_url: { type: 'string', media: 'image' },
-            faces: { type: 'array', description: 'Photos', media: 'image', items: { type: 'string' } },
+            faces: { type: 'array', media: 'image', items: { type: 'string' } },
             audio: { type: 'string' },
           },
         },

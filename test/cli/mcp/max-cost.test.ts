@@ -44,8 +44,6 @@ describe('an estimate', () => {
     const money = { estimate: 0.6, currency: 'USD' }
     expect(dry.structured).toEqual({
       runs: [],
-      model: 'rushes/preview-image',
-      input: { prompt: 'a fox', quality: 'high' },
       ...money,
       left_in_session: 20,
       estimate_left_in_session: 5,

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { createMetrics } from '../../../src/service/http/metrics.js'
 import { createManualClock } from '../../support/clock.js'
-import { parseMetrics } from '../../support/metrics.js'
 import { ask, createTestService } from '../../support/service.js'
+import { parseMetrics } from './parse-metrics.js'
 
 const FREE = { host: '127.0.0.1', port: 0 }
 

@@ -6,7 +6,6 @@ import { createMetrics } from '../../../src/service/http/metrics.js'
 import { LOCAL_MODELS } from '../../../src/service/rules/names.js'
 import { createManualClock } from '../../support/clock.js'
 import { createCommandedEngine } from '../../support/engines.js'
-import { parseMetrics, sumOf } from '../../support/metrics.js'
 import {
   addAccount,
   ask,
@@ -16,6 +15,7 @@ import {
   type TestServiceOptions,
 } from '../../support/service.js'
 import { until } from '../../support/until.js'
+import { parseMetrics, sumOf } from './parse-metrics.js'
 
 const RUNS = '/api/v1/runs'
 const FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a secret fox' } }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { systemClock } from '../../../src/host/clock.js'
 import type { RateLimiter } from '../../../src/service/rules/rate.js'
 import { createDatabase, type PostgresDatabase } from '../../../src/service/store/postgres/database.js'
@@ -7,13 +7,7 @@ import { createPostgresRateLimiter } from '../../../src/service/store/postgres/r
 import { DatabaseRetry } from '../../../src/service/store/retry.js'
 import type { Queries } from '../../../src/service/store/sql.js'
 import { rateLimiterContract } from '../../contract/rate-limiter.js'
-import {
-  canRestartPostgres,
-  describePostgres,
-  STILL_CLOCK,
-  sharedPostgres,
-  startPostgres,
-} from '../../support/postgres.js'
+import { describePostgres, STILL_CLOCK, sharedPostgres } from '../../support/postgres.js'
 
 const LIMIT = { requests: 20, windowMs: 10_000 }
 /** Real time, which does not end during a test. */
@@ -95,23 +89,6 @@ describePostgres('on PostgreSQL', () => {
     expect(await takeMany([limiter], 30)).toBe(0)
     advance(10_000)
     expect(await takeMany([limiter], 30)).toBe(20)
-  })
-
-  test.skipIf(!canRestartPostgres)('a crash of the database server grants no request twice', async () => {
-    const server = await startPostgres()
-    onTestFinished(() => server.stop())
-    const crashing = await server.createDatabase()
-    await openSchema(crashing)
-    const pool = openDatabase(crashing)
-    onTestFinished(() => pool.close())
-    const limiters = [createPostgresRateLimiter(pool)]
-    expect(await takeMany(limiters, 30, LONG)).toBe(20)
-    await server.restart()
-    expect(await takeMany(limiters, 30, LONG)).toBe(0)
-    // The first refusal begins a window, after which the limit is free.
-    const short = { requests: 20, windowMs: 20 }
-    await expect.poll(() => takeMany(limiters, 1, short)).toBe(1)
-    expect(await takeMany(limiters, 1, LONG)).toBe(0)
   })
 
   test('removes idle keys', async () => {

@@ -1,22 +1,16 @@
 /** The queue under concurrent nodes: claims, ends, crashes and lost workers at once. */
-import { join } from 'node:path'
-import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Store } from '../../../src/service/store/index.js'
-import { openPostgresStore } from '../../../src/service/store/postgres/index.js'
 import type { NewRun } from '../../../src/service/store/run.js'
-import { openSqliteStore } from '../../../src/service/store/sqlite/index.js'
 import {
   canRestartPostgres,
   describePostgres,
   openTestStore,
-  STILL_CLOCK,
   sharedPostgres,
   startPostgres,
   temporaryDatabase,
 } from '../../support/postgres.js'
-import { claimRun, held } from '../../support/runs.js'
-import { temporaryFolder } from '../../support/temporary-folder.js'
+import { claimRun, held, newRun } from '../../support/runs.js'
 
 const ACCOUNTS = 4
 const LIMIT = { crashes: 2, failure: { code: 'renderer_crashed', message: 'gave up' } }
@@ -33,104 +27,10 @@ async function fill<Filled extends Store>(store: Filled, credits: number): Promi
   return store
 }
 
-const MODELS = ['m', 'acme/small']
-
-const runOf = (id: string, account: number, price = 1, model = 'm'): NewRun => ({
-  ...{ id, accountId: account, keyId: account, model, kind: 'image', input: {}, price, createdAtMs: 1 },
-})
-
-type Step =
-  | {
-      readonly do: 'create'
-      readonly account: number
-      readonly price: number
-      readonly keyless: boolean
-      readonly model: string
-    }
-  | {
-      readonly do: 'claim'
-      readonly worker: string
-      readonly requested: boolean
-      readonly run: number
-      readonly models: readonly string[]
-    }
-  | { readonly do: 'finish' | 'fail' | 'crash'; readonly run: number }
-  | { readonly do: 'release'; readonly worker: string }
-
-const worker = fc.constantFrom('one', 'other')
-const step: fc.Arbitrary<Step> = fc.oneof(
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      do: fc.constant('create' as const),
-      account: fc.integer({ min: 1, max: ACCOUNTS }),
-      price: fc.integer({ min: 0, max: 3 }),
-      keyless: fc.boolean(),
-      model: fc.constantFrom(...MODELS),
-    }),
-  },
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      do: fc.constant('claim' as const),
-      worker,
-      requested: fc.boolean(),
-      run: fc.nat(20),
-      models: fc.subarray(MODELS),
-    }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({ do: fc.constantFrom('finish' as const, 'fail', 'crash'), run: fc.nat(20) }),
-  },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('release' as const), worker }) },
-)
-
-/** What the store answers; `n` names what is created. */
-async function carryOut(store: Store, each: Step, n: number): Promise<unknown> {
-  if (each.do === 'create') {
-    const run = runOf(`run_${n}`, each.account, each.keyless ? 0 : each.price, each.model)
-    return await store.addRun(each.keyless ? { ...run, keyId: undefined } : run).catch((error) => error.code)
-  }
-  if (each.do === 'claim') {
-    const run = await claimRun(store, each.worker, {
-      only: each.requested ? [`run_${each.run}`] : undefined,
-      models: each.models,
-    })
-    return run && { id: run.id, status: run.status, accountId: run.accountId }
-  }
-  if ('worker' in each) return await store.releaseRuns(each.worker)
-  const moves = {
-    finish: (owner: string) => store.finishRun(held(`run_${each.run}`, owner, 6), []),
-    fail: (owner: string) => store.failRun(held(`run_${each.run}`, owner, 6), FAILURE),
-    crash: (owner: string) => store.recordCrash(held(`run_${each.run}`, owner, 6), LIMIT),
-  }
-  return [await moves[each.do]('one'), await moves[each.do]('other')]
-}
+const runOf = (id: string, account: number): NewRun =>
+  newRun({ id, accountId: account, keyId: account, model: 'm', price: 1 })
 
 describePostgres('on PostgreSQL', () => {
-  test('claims are the same as with SQLite after any changes', async () => {
-    const server = await sharedPostgres()
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
-        const url = await server.createDatabase()
-        const store = await openPostgresStore(url, { clock: STILL_CLOCK })
-        const model = openSqliteStore(join(temporaryFolder(), 'service.db'))
-        try {
-          for (const each of [store, model]) await fill(each, 6)
-          for (const [n, each] of steps.entries())
-            expect(await carryOut(store, each, n)).toEqual(await carryOut(model, each, n))
-          expect(await store.queueLengths()).toEqual(await model.queueLengths())
-          expect(await store.verify()).toEqual(await model.verify())
-        } finally {
-          await Promise.all([store.close(), model.close()])
-          await server.dropDatabase(url)
-        }
-      }),
-      { numRuns: 15 },
-    )
-  })
-
   /** Creates, claims, ends, crashes and lost workers on two nodes at once, until there are enough runs. What was accepted. */
   async function flood(
     nodes: readonly Store[],

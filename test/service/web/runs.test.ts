@@ -4,20 +4,19 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import {
   BOAT,
-  type Browser,
   createBrowser,
   createByKey,
   createConsoleService,
   createInConsole,
   FOX,
   load,
-  setBanned,
   signInByLink,
   submitRun,
   withStore,
   wordsOf,
 } from '../../support/console.js'
 import { createInstantEngine } from '../../support/engines.js'
+import { dial, isWhole } from '../../support/line.js'
 import { ask, ended } from '../../support/service.js'
 
 const rows = (body: string): readonly string[] =>
@@ -30,6 +29,8 @@ function livePath(body: string): string {
   const query = new URLSearchParams(fields.map(([, name = '', value = '']) => [name, value]))
   return `${path}${path.includes('?') ? '&' : '?'}${query}`
 }
+
+const PAGES = ['/runs', '/new', '/keys', '/keys/new', '/credits', '/account']
 
 const rendering = () => createConsoleService({ rendering: true, engine: createInstantEngine() })
 
@@ -259,16 +260,7 @@ test('no attribute of a page needs inline script, inline style or eval', async (
   const browser = await signInByLink(service)
   const id = await createInConsole(browser)
   await ended(service, id)
-  for (const path of [
-    '/runs',
-    '/runs?view=grid',
-    `/runs/${id}`,
-    '/new',
-    '/keys',
-    '/keys/new',
-    '/credits',
-    '/account',
-  ])
+  for (const path of [...PAGES, '/runs?view=grid', `/runs/${id}`])
     expect((await browser.get(path)).body).not.toMatch(
       / (style|on\w+|hx-on[^=]*|hx-vals)=|<style|hx-trigger="[^"]*\[|js:/,
     )
@@ -287,7 +279,7 @@ test('a user of a banned account can read and cancel, but creates nothing', asyn
   const service = await createConsoleService()
   const browser = await signInByLink(service)
   const id = await createInConsole(browser)
-  await setBanned(service)
+  await withStore(service, (store) => store.setBanned('default', true))
   expect(wordsOf(await browser.get('/runs'))).toContain('The account "default" is banned.')
   const run = await submitRun(browser)
   expect([run.status, wordsOf(run)]).toEqual([422, expect.stringContaining('The account is banned.')])
@@ -296,32 +288,6 @@ test('a user of a banned account can read and cancel, but creates nothing', asyn
 })
 
 describe('a session that ends while a request is under way', () => {
-  /** Sends a form whose body stays open until `end` was called. */
-  async function openRequest(url: string, browser: Browser, path: string, body: string) {
-    let end = () => {}
-    const stream = new ReadableStream<Uint8Array>({
-      start(controller) {
-        controller.enqueue(Buffer.from(body.slice(0, 1)))
-        end = () => {
-          controller.enqueue(Buffer.from(body.slice(1)))
-          controller.close()
-        }
-      },
-    })
-    const answer = fetch(url + path, {
-      method: 'POST',
-      body: stream,
-      redirect: 'manual',
-      duplex: 'half',
-      headers: {
-        origin: url,
-        cookie: `rushes_session=${browser.cookie}`,
-        'content-type': 'application/x-www-form-urlencoded',
-      },
-    } as RequestInit)
-    return { answer, end: () => end() }
-  }
-
   test.each<[path: string, body: string]>([
     ['/runs', `model=${FOX.model}&prompt=late&form_key=k`],
     ['/keys', 'name=late&form_key=k'],
@@ -331,14 +297,19 @@ describe('a session that ends while a request is under way', () => {
     const url = service.baseUrl
     const browser = await signInByLink(service)
     await service.clock.advance(60_000)
-    const { answer, end } = await openRequest(url, browser, path, body)
+    const line = dial(url)
+    line.send(
+      `POST ${path} HTTP/1.1\r\nHost: ${new URL(url).host}\r\nOrigin: ${url}\r\nCookie: rushes_session=${browser.cookie}\r\n` +
+        `Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n`,
+    )
     // The service extends the session when the headers have arrived. Then it waits for the body.
     const usedAtMs = () =>
       withStore(service, async (store) => (await store.listSessions(2, service.clock.now()))[0]?.usedAtMs)
     await expect.poll(usedAtMs).toBe(service.clock.now())
     await withStore(service, (store) => store.endSessions(2))
-    end()
-    expect((await answer).status).toBe(401)
+    line.send(body)
+    await line.until(isWhole)
+    expect(line.heard).toMatch(/^HTTP\/1\.1 401 /)
     await withStore(service, async (store) => {
       expect((await store.listRuns({ accountId: 1, limit: 9 })).runs).toEqual([])
       expect((await store.listKeys()).map(({ name }) => name)).toEqual(['first'])
@@ -349,15 +320,6 @@ describe('a session that ends while a request is under way', () => {
 
 test('another browser without a session gets no page and no file of the user', async () => {
   const browser = createBrowser(await createConsoleService())
-  for (const path of [
-    '/runs',
-    '/runs/x',
-    '/new',
-    '/keys',
-    '/keys/new',
-    '/credits',
-    '/credits.csv',
-    '/account',
-  ])
+  for (const path of [...PAGES, '/runs/x', '/credits.csv'])
     expect([path, (await browser.get(path)).status]).toEqual([path, 303])
 })

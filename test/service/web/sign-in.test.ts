@@ -9,17 +9,26 @@ import {
   CONSOLE_URL,
   createBrowser,
   createConsoleService,
-  createUser,
   hiddenField,
-  PASSWORD,
-  refusal,
   signInByLink,
   wordsOf,
 } from '../../support/console.js'
 import { createQuickPasswords } from '../../support/passwords.js'
+import type { TestService } from '../../support/service.js'
 import { storedText } from '../../support/test-database.js'
 
 const DAY_MS = 86_400_000
+const PASSWORD = 'correct horse battery staple'
+
+/** Expected form of an error response, for `toMatchObject`. */
+const refusal = (status: number, code: string) => ({ status, body: { error: { code } } })
+
+/** A user with a password, whose link has begun a session. */
+async function createUser(service: TestService): Promise<Browser> {
+  const browser = await signInByLink(service)
+  await browser.post(AUTH_PATHS.password, { password: PASSWORD })
+  return browser
+}
 
 const signIn = async (browser: Browser, email: string, password = 'x'.repeat(12)) => {
   const { status, body } = await browser.post(AUTH_PATHS.signIn, { email, password })
@@ -112,19 +121,19 @@ describe('a form', () => {
     expect((await browser.get('/sign-in')).header('location')).toBe('/runs')
   })
 
-  test.each(['https://evil.example/', '//evil.example', '/\\evil.example', 'runs', '/sign-in'])(
-    'of sign-in never leads to %s',
-    async (next) => {
-      const service = await createConsoleService()
-      await createUser(service)
+  test('of sign-in leads to no other website', async () => {
+    const service = await createConsoleService()
+    await createUser(service)
+    for (const next of ['https://evil.example/', '//evil.example', '/\\evil.example']) {
+      await service.clock.advance(60_000)
       const answer = await createBrowser(service).submit(AUTH_PATHS.signIn, {
         email: ANN,
         password: PASSWORD,
         next,
       })
-      expect(answer.header('location')).toBe('/runs')
-    },
-  )
+      expect([next, answer.header('location')]).toEqual([next, '/runs'])
+    }
+  })
 })
 
 describe('a password', () => {

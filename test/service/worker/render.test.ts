@@ -49,6 +49,9 @@ async function renderWith(engineOf: (env: NodeJS.ProcessEnv) => Engine) {
       workFolder: join(root, 'work'),
       outputs: createLocalFiles(outputs, systemClock),
       saveJob: async () => {},
+      onProgress() {},
+      onPosition() {},
+      onCharged() {},
       onError: (error) => errors.push(error),
     },
     {

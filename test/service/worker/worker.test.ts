@@ -329,29 +329,6 @@ test('runs on a model server use no slot of the node, so a dead server blocks no
   await clock.runUntil(worker.close())
 })
 
-test('references load within the slots of their model, so slow hosts do not delay others', async () => {
-  const slow = runsOf('acme/one', 's1', 's2').map((run) => ({
-    ...run,
-    input: { image_urls: ['https://slow.test/a.png'] },
-  }))
-  const loaded: (() => void)[] = []
-  const { worker, clock, isRendering, end } = createShared([...slow, ...runsOf('acme/many', 'other')], {
-    references: {
-      load: () =>
-        new Promise((resolve) => {
-          loaded.push(() => resolve([undefined]))
-        }),
-    },
-  })
-  await clock.runUntil(isRendering('other'))
-  expect(loaded).toHaveLength(1)
-  loaded.shift()?.()
-  await clock.runUntil(isRendering('other', 's1'))
-  end('s1')
-  await clock.runUntil(until('the next references', () => loaded.length === 1))
-  await clock.runUntil(worker.close())
-})
-
 test('a worker of requested runs claims only these, and only with a free slot of their model', async () => {
   const queue = runsOf('acme/one', 'a', 'waits')
   const asked: ClaimRequest[] = []

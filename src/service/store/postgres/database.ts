@@ -29,7 +29,7 @@ export interface PostgresDatabase extends Database {
   close(): Promise<void>
 }
 
-export interface PoolOptions {
+interface PoolOptions {
   readonly url: string
   readonly maxConnections: number
   /** Timeout after which the server cancels a statement. Default: 5 s. */

@@ -36,7 +36,7 @@ const types = new pg.TypeOverrides()
 types.setTypeParser(pg.types.builtins.INT8, Number)
 
 /** Throws the driver's error if the URL is invalid. */
-export const clientConfig = (url: string): pg.ClientConfig => ({
+const clientConfig = (url: string): pg.ClientConfig => ({
   connectionString: driverUrl(url),
   fallback_application_name: 'rushes',
   types,

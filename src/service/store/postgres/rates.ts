@@ -1,9 +1,6 @@
 /**
  * The rate limiter for several nodes. One row per key has the times of its last requests. One statement reads and
- * writes the row, by the database's clock. A refused request writes nothing.
- *
- * A crash of the server empties the table, so the row with the empty key has the time since which none is missing. Every
- * request is refused until that time is one window ago.
+ * writes the row, by the database's clock. A refused request writes nothing. A crash of the server empties the table.
  */
 import { type Clock, systemClock } from '../../../host/clock.js'
 import type { RateLimit, RateLimiter } from '../../rules/rate.js'
@@ -17,26 +14,20 @@ const NOW = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint'
  * If its time is at least one window ahead, the clock was set back, and it does not count.
  */
 const TAKE = `
-    INSERT INTO rates AS r (key, times, expires_at)
-    SELECT :key, ARRAY[now], now + :windowUs::bigint FROM (SELECT ${NOW} AS now) AS clock
-    WHERE :requests::integer > 0 AND EXISTS (SELECT FROM rates WHERE key = '' AND abs(now - expires_at) >= :windowUs::bigint)
-    ON CONFLICT (key) DO UPDATE SET
-      times = (${NOW} || r.times)[1 : :requests::integer], expires_at = excluded.expires_at
-    WHERE r.times[:requests::integer] IS NULL OR abs(${NOW} - r.times[:requests::integer]) >= :windowUs::bigint
-    RETURNING 1`
+  INSERT INTO rates AS r (key, times, expires_at)
+  SELECT :key, ARRAY[now], now + :windowUs::bigint FROM (SELECT ${NOW} AS now) AS clock WHERE :requests::integer > 0
+  ON CONFLICT (key) DO UPDATE SET
+    times = (${NOW} || r.times)[1 : :requests::integer], expires_at = excluded.expires_at
+  WHERE r.times[:requests::integer] IS NULL OR abs(${NOW} - r.times[:requests::integer]) >= :windowUs::bigint
+  RETURNING 1`
 
 /** Bounded, so that no sweep reaches the time limit of a statement. */
 const REMOVE_IDLE = `
-    DELETE FROM rates WHERE key IN (
-      SELECT key FROM rates WHERE expires_at < ${NOW} AND key <> '' LIMIT 10000 FOR UPDATE SKIP LOCKED
-    )`
-
-/** Only a refusal can mean that the table was emptied, so only a refusal runs it. */
-const MARK_COMPLETE = `INSERT INTO rates (key, times, expires_at) VALUES ('', '{}', ${NOW}) ON CONFLICT DO NOTHING`
+  DELETE FROM rates WHERE key IN (
+    SELECT key FROM rates WHERE expires_at < ${NOW} LIMIT 10000 FOR UPDATE SKIP LOCKED
+  )`
 
 const SWEEP_EVERY_MS = 60_000
-/** A flood of refused requests must not double the load of the database. */
-const MARK_EVERY_MS = 1_000
 /** Thrown to roll back the transaction, so that a refused request counts for none of its keys. */
 class Refused extends Error {}
 
@@ -44,37 +35,31 @@ export function createPostgresRateLimiter(
   { run, repeatable }: Database,
   clock: Clock = systemClock,
 ): RateLimiter {
-  /** Returns a function that runs the statement if it was not run for this time. If it fails, a later call runs it again. */
-  function atMostEvery(periodMs: number, statement: string): () => void {
-    let ranAtMs = clock.monotonic()
-    return () => {
-      if (clock.monotonic() - ranAtMs < periodMs) return
-      ranAtMs = clock.monotonic()
-      run(statement).catch(() => {})
-    }
-  }
-  const sweep = atMostEvery(SWEEP_EVERY_MS, REMOVE_IDLE)
-  const markComplete = atMostEvery(MARK_EVERY_MS, MARK_COMPLETE)
+  let sweptAtMs = clock.monotonic()
 
-  const takeAll = (keys: readonly string[], { requests, windowMs }: RateLimit): Promise<boolean> =>
-    repeatable(async (tx) => {
-      // Use the same order for all requests, so that two requests do not wait for each other's rows.
-      for (const key of [...new Set(keys)].sort()) {
-        const values = { key, requests, windowUs: Math.round(windowMs * 1_000) }
-        if ((await tx.run(TAKE, values)) === 0) throw new Refused()
-      }
-      return true
-    }).catch((error: unknown) => {
-      if (error instanceof Refused) return false
-      throw error
-    })
+  /** If it fails, a later call sweeps again. */
+  function sweep(): void {
+    if (clock.monotonic() - sweptAtMs < SWEEP_EVERY_MS) return
+    sweptAtMs = clock.monotonic()
+    run(REMOVE_IDLE).catch(() => {})
+  }
 
   return {
-    async take(keys, limit) {
+    async take(keys, { requests, windowMs }: RateLimit) {
       sweep()
-      const isTaken = await takeAll(keys, limit)
-      if (!isTaken) markComplete()
-      return isTaken
+      try {
+        return await repeatable(async (tx) => {
+          // Use the same order for all requests, so that two requests do not wait for each other's rows.
+          for (const key of [...new Set(keys)].sort()) {
+            const values = { key, requests, windowUs: Math.round(windowMs * 1_000) }
+            if ((await tx.run(TAKE, values)) === 0) throw new Refused()
+          }
+          return true
+        })
+      } catch (error) {
+        if (error instanceof Refused) return false
+        throw error
+      }
     },
   }
 }

@@ -50,7 +50,7 @@ function inTurn<Result>(work: () => Result | Promise<Result>): Promise<Result> {
   return result
 }
 
-export interface SqliteDatabase extends Database {
+interface SqliteDatabase extends Database {
   /** Called when the service closes: shortens the waits for a lock of another process. */
   stopWaiting(): void
   close(): Promise<void>

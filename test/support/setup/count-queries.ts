@@ -1,6 +1,6 @@
 /** Used in the project `postgres`: makes the manual clock wait for queries, which are not visible in the event loop. */
 import pg from 'pg'
-import { countWork } from './clock.js'
+import { countWork } from '../clock.js'
 
 type Method = (this: pg.Client, ...args: unknown[]) => unknown
 

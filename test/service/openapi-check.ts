@@ -4,8 +4,8 @@
  */
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { REFUSALS, type RefusalCode } from '../../src/service/rules/refusal.js'
-import { openapiDocument } from './openapi-document.js'
-import { closed } from './schemas.js'
+import { openapiDocument } from '../docs/openapi-document.js'
+import { closed } from '../support/schemas.js'
 
 interface DocumentedResponse {
   readonly $ref?: string

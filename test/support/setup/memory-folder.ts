@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process'
 import { accessSync, chmodSync, constants, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { removeFolder } from '../../src/host/own-folder.js'
+import { removeFolder } from '../../../src/host/own-folder.js'
 
 /** Minimum free space. Containers often have 64 MiB, which a test with large files would fill. */
 const MIN_FREE_BYTES = 2 * 1_024 ** 3

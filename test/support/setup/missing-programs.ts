@@ -1,8 +1,8 @@
 /** Names the parts that are not installed, whose tests are skipped. */
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { findChromium } from './find-chromium.js'
-import { hasPostgres } from './postgres-server.js'
+import { findChromium } from '../find-chromium.js'
+import { hasPostgres } from '../postgres-server.js'
 
 const PROGRAMS = ['nginx', 'psql', 'pgbouncer', 'jq', 'make', 'python3', 'ffmpeg', 'ffprobe']
 

@@ -1,6 +1,6 @@
 /** Setup of each test file. */
 import { afterAll, expect, inject, vi } from 'vitest'
-import { cleanUpFile } from './after-file.js'
+import { cleanUpFile } from '../after-file.js'
 
 afterAll(cleanUpFile)
 // `unstubEnvs` resets the environment only before each test, and the code of the next file runs before its first test.

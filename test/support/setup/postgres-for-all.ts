@@ -1,6 +1,6 @@
 /** Starts one PostgreSQL for all files of the project `postgres`, whose services use it instead of SQLite. */
 import type { TestProject } from 'vitest/node'
-import { startPostgres } from './postgres-server.js'
+import { startPostgres } from '../postgres-server.js'
 
 declare module 'vitest' {
   export interface ProvidedContext {

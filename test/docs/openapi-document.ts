@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { KINDS, type ModelDocument, type ParameterSchema } from '../../src/protocol/models.js'
 import { PREVIEW_DOCUMENTS } from '../../src/service/models/served-model.js'
 import { MAX_FILES, MAX_PROMPT_CHARACTERS } from '../../src/service/rules/create-request.js'
-import { ROOT } from './project.js'
+import { ROOT } from '../support/project.js'
 
 type Json = Readonly<Record<string, unknown>>
 

@@ -1,7 +1,7 @@
 /** The endpoints of fal and Replicate for schemas and accounts, behind a `fetch`. They run no models. */
-import { type Fetch, HttpFailure, type HttpRequest } from '../../src/host/http.js'
-import { writeJson } from '../../src/protocol/json.js'
-import { responseOf } from './responses.js'
+import { type Fetch, HttpFailure, type HttpRequest } from '../../../src/host/http.js'
+import { writeJson } from '../../../src/protocol/json.js'
+import { responseOf } from '../responses.js'
 
 export interface Answer {
   readonly status: number

@@ -16,7 +16,7 @@ import { describeValues, PARAMETER_NAMES } from '../../src/protocol/parameters.j
 import { PROBLEMS } from '../../src/protocol/problems.js'
 import { PREVIEW_DOCUMENTS } from '../../src/service/models/served-model.js'
 import { REFUSALS } from '../../src/service/rules/refusal.js'
-import { commandsUnder, everyCommand, optionsOf, read } from './project.js'
+import { commandsUnder, everyCommand, optionsOf, read } from '../support/project.js'
 
 /** Returns the page with its generated parts as the program has them now. */
 export async function withGeneratedParts(page: string): Promise<string> {

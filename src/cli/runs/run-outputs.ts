@@ -1,9 +1,7 @@
 /**
- * Reads the sources of media parameters, of flags, of `--input`, of tools and of manifests: a local file, which is checked
- * by its bytes and sent as a data: URL; `run:<id>`, an output of an earlier run; and `row:<name>`, one of another row. An
- * output is its URL while the host still serves it, else its file.
+ * Finds outputs that are used as sources: `run:<id>`, an output of an earlier run, and `row:<name>`, one of another row of a
+ * manifest. An output is its URL while the host still serves it, else its file.
  */
-import { createHash } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type Made, outputsOf } from '../../batch/lock/lock.js'
@@ -19,152 +17,16 @@ import { quoteWord } from '../../host/shell.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
 import type { JournalRun } from '../../journal/index.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
-import {
-  type DownloadedFile,
-  dataUrl,
-  MediaSummary,
-  type MediaType,
-  mediaContentType,
-  mediaProblem,
-  sourceFormOf,
-} from '../../protocol/media.js'
-import {
-  type MediaParameters,
-  type MediaSource,
-  mediaSources,
-  withMedia,
-} from '../../protocol/media-parameters.js'
+import { type DownloadedFile, dataUrl, sourceFormOf } from '../../protocol/media.js'
+import { type MediaSource, mediaSources, withMedia } from '../../protocol/media-parameters.js'
 import type { ModelInput } from '../../protocol/models.js'
 import type { RunState } from '../../protocol/run-state.js'
 import { shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
-import { linesOf, readPath, readStdin } from '../process/io.js'
 import { plural } from '../terminal/format.js'
 import { findRun, livesElsewhere } from './journal-rows.js'
+import { sha256Of } from './media-sources.js'
 import { resumeCommand } from './resume.js'
-
-interface MediaFile {
-  readonly bytes: Buffer
-  readonly contentType: string
-}
-
-const SOURCES = 'Give a path, an http(s) URL, a data: URL or run:<id> for an output of an earlier run.'
-
-interface ReadMediaOptions {
-  readonly type: MediaType
-  readonly signal: AbortSignal
-  /** The path in messages. Default: the path. */
-  readonly shown?: string
-}
-
-/** `isRegular`: only a regular file is read. Throws `usage`: a message that begins with the path. */
-async function readMediaFile(
-  path: string,
-  { type, signal, shown = path }: ReadMediaOptions,
-  isRegular = false,
-): Promise<MediaFile> {
-  const bytes = await readPath(path, {
-    signal,
-    shown,
-    hint: SOURCES,
-    check(found) {
-      if (isRegular && !found.isFile()) throw usageError(`${shown} is not a regular file.`)
-      if (found.size > MAX_BODY_BYTES) throw tooLarge(`${shown} has ${found.size} bytes`)
-    },
-  })
-  return checkedFile(bytes, shown, type)
-}
-
-function checkedFile(bytes: Buffer, shown: string, type: MediaType): MediaFile {
-  const contentType = mediaContentType(bytes, type)
-  if (contentType !== undefined) return { bytes, contentType }
-  throw usageError(`${shown} ${mediaProblem(bytes, type)}.`, 'The content of the file decides, not its name.')
-}
-
-/**
- * Returns what identifies a regular file, or why it cannot be sent: a text that begins with the path. Reading a pipe or
- * device may never end.
- */
-export async function identifyMediaFile(
-  path: string,
-  options: ReadMediaOptions,
-): Promise<MediaSummary | string> {
-  try {
-    const { bytes, contentType } = await readMediaFile(path, options, true)
-    return new MediaSummary(sha256Of(bytes), bytes.byteLength, contentType)
-  } catch (error) {
-    if (error instanceof RushesError && error.code === 'usage') return error.message.replace(/\.$/, '')
-    throw error
-  }
-}
-
-const sha256Of = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
-
-/** Returns the path of a local file. Throws for one that must not be read. */
-export type FileOf = (path: string, parameter: string) => string
-
-interface SourcesOptions {
-  readonly fileOf?: FileOf | undefined
-  readonly media: MediaParameters
-  readonly signal: AbortSignal
-}
-
-/** Returns the input with the bytes of each local file in the parameters `names`. Rejects with `usage`. */
-export async function readMediaSources(
-  input: ModelInput,
-  names: readonly string[],
-  { media, signal, fileOf = (path) => path }: SourcesOptions,
-): Promise<ModelInput> {
-  const changes: MediaSource[] = []
-  for (const source of mediaSources(input, names)) {
-    const { parameter, value } = source
-    if (typeof value !== 'string') continue
-    const form = sourceFormOf(value)
-    // `run:` is resolved later, when the service is known.
-    if (form === 'url' || form === 'data' || form === 'run') continue
-    if (form === 'invalid url')
-      throw usageError(`${parameter}: "${shortened(value, 100)}" is not a valid URL.`)
-    if (form === 'blank' || form === 'standard input')
-      throw usageError(`${parameter} has an empty entry.`, SOURCES)
-    const type = media.get(parameter) ?? 'file'
-    const path = fileOf(value, parameter)
-    const file = await naming(parameter, () => readMediaFile(path, { type, signal, shown: value }))
-    changes.push({ ...source, value: dataUrl(file.bytes, file.contentType) })
-  }
-  return withMedia(input, changes)
-}
-
-/** Adds the name of the parameter to an error. */
-async function naming<Result>(parameter: string, read: () => Promise<Result>): Promise<Result> {
-  try {
-    return await read()
-  } catch (error) {
-    if (!(error instanceof RushesError) || error.code !== 'usage') throw error
-    throw usageError(`${parameter}: ${error.message}`, error.hint)
-  }
-}
-
-/** Returns the input with the content of standard input, one file or one source per line, in the place of `-`. */
-export async function withStdin(
-  input: ModelInput,
-  { parameter, entry }: MediaSource,
-  media: MediaParameters,
-  { stdin, interrupts }: Context,
-): Promise<ModelInput> {
-  const type = media.get(parameter) ?? 'file'
-  const bytes = await readStdin(stdin, `the sources of ${parameter}`, interrupts.first)
-  const isText = mediaContentType(bytes, type === 'file' ? 'image' : type) === undefined && !bytes.includes(0)
-  const file = isText
-    ? undefined
-    : await naming(parameter, async () => checkedFile(bytes, 'Standard input', type))
-  const sources = file ? [dataUrl(file.bytes, file.contentType)] : linesOf(bytes.toString('utf8'))
-  const { [parameter]: list } = input
-  if (entry !== undefined && Array.isArray(list))
-    return { ...input, [parameter]: list.toSpliced(entry, 1, ...sources) }
-  const [only = ''] = sources
-  if (sources.length === 1) return { ...input, [parameter]: only }
-  throw usageError(`${parameter} takes one source, and standard input has ${sources.length}.`)
-}
 
 interface OutputProbe {
   /** Fetch without the API key. */
@@ -331,8 +193,8 @@ export interface RowOutputsOptions extends OutputProbe {
 /** Finds the outputs of other rows. Checks a URL just before it is sent, since it may expire while the batch runs. */
 export class RowOutputs {
   readonly #options: RowOutputsOptions
-  readonly #known = new Map<string, readonly string[]>()
-  readonly #requests = new Map<string, Promise<readonly string[]>>()
+  /** The links of each run that the service gave last. Empty for a run that it does not know. */
+  readonly #links = new Map<string, Promise<readonly string[]>>()
 
   constructor(options: RowOutputsOptions) {
     this.#options = options
@@ -340,7 +202,7 @@ export class RowOutputs {
 
   /** Remembers the URLs of a run that this batch has followed. */
   learn({ id, urls }: RunState): void {
-    this.#known.set(id, urls)
+    this.#links.set(id, Promise.resolve(urls))
   }
 
   /**
@@ -371,29 +233,25 @@ export class RowOutputs {
 
   async #servedUrl({ run, service }: Made, at: number): Promise<string | undefined> {
     if (service !== this.#options.address) return undefined
-    const first = this.#known.get(run)?.[at]
-    if (await isAvailable(first, this.#options)) return first
-    // A status request renews URLs that have expired. Rows that use one run share it.
-    const request = this.#requests.get(run) ?? this.#renew(run)
-    this.#requests.set(run, request)
-    const fresh = (await request)[at]
-    return fresh !== first && (await isAvailable(fresh, this.#options)) ? fresh : undefined
+    const links = this.#links.get(run)
+    const known = await links
+    if (known?.length === 0) return undefined
+    if (await isAvailable(known?.[at], this.#options)) return known?.[at]
+    // A status request renews links that have expired. Rows that use one run share it.
+    if (this.#links.get(run) === links) this.#links.set(run, this.#renew(run))
+    const fresh = (await this.#links.get(run))?.[at]
+    return fresh !== known?.[at] && (await isAvailable(fresh, this.#options)) ? fresh : undefined
   }
 
-  /** A run that the service does not know is not asked for again. */
   async #renew(run: string): Promise<readonly string[]> {
     const { client, signal } = this.#options
-    let isGone = false
     try {
-      const state = await client.get(run, signal)
-      this.learn(state)
-      return state.urls
+      return (await client.get(run, signal)).urls
     } catch (error) {
       signal.throwIfAborted()
-      isGone = error instanceof RushesError && error.code === 'run_not_found'
+      // Only a run that the service does not know is not asked for again.
+      if (!(error instanceof RushesError && error.code === 'run_not_found')) this.#links.delete(run)
       return []
-    } finally {
-      if (!isGone) this.#requests.delete(run)
     }
   }
 }

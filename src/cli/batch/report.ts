@@ -11,7 +11,8 @@ import type { Context } from '../context/context.js'
 import type { CostEstimate } from '../models/prices.js'
 import { ErrorGroups } from '../runs/error-groups.js'
 import { resumeCommand } from '../runs/resume.js'
-import { plural, tabRow } from '../terminal/format.js'
+import { plural } from '../terminal/format.js'
+import { printTable } from '../terminal/table.js'
 import { annotate, MAX_LINE_ANNOTATIONS, writeJobSummary, writeReport } from './ci-reports.js'
 import type { PreparedBatch } from './prepare.js'
 import { cellsOf, estimateJson, estimateNote, planLine, rowJson, stepJson, sumPlan } from './row-text.js'
@@ -20,12 +21,12 @@ export async function printPlan(ctx: Context, prepared: PreparedBatch): Promise<
   const { out } = ctx
   const { plan, options } = prepared
   reportPlan(ctx, prepared, out.mode.json)
-  if (!out.mode.json) {
-    const rows = selectedSteps(plan).map((step) => cellsOf(step))
-    // The widths of characters take time to load.
-    if (out.stdoutIsTerminal) (await import('../terminal/table.js')).printTable(out, [], rows)
-    else for (const row of rows) out.line(tabRow(row))
-  }
+  if (!out.mode.json)
+    await printTable(
+      out,
+      [],
+      selectedSteps(plan).map((step) => cellsOf(step)),
+    )
   printNotes(ctx, plan)
   out.note(planLine(ctx, plan, options.limit.prices))
 }

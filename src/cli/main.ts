@@ -14,7 +14,7 @@ import { commandWord, type Globals, globalsOf, wantsJson } from './settings/glob
 import { createOutput, type Output } from './terminal/output.js'
 import { createStyle } from './terminal/style.js'
 
-export interface MainOptions extends Io {
+interface MainOptions extends Io {
   readonly interrupts: Interrupts
   readonly parts?: ReplaceableParts
 }

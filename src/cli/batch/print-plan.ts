@@ -4,7 +4,16 @@ import type { Context } from '../context/context.js'
 import { resumeCommand } from '../runs/resume.js'
 import { tabRow } from '../terminal/format.js'
 import { planRow, writeJobSummary, writeReport } from './ci-reports.js'
-import { estimateJson, leftRunsJson, notesOf, planLine, stepCells, stepJson, sumPlan } from './plan-text.js'
+import {
+  estimateJson,
+  leftRunsJson,
+  notesOf,
+  planLine,
+  shownCells,
+  stepCells,
+  stepJson,
+  sumPlan,
+} from './plan-text.js'
 import type { PreparedBatch } from './prepare.js'
 
 export async function printPlan(ctx: Context, prepared: PreparedBatch): Promise<void> {
@@ -13,7 +22,7 @@ export async function printPlan(ctx: Context, prepared: PreparedBatch): Promise<
   reportPlan(ctx, prepared, out.mode.json)
   warnOfLeftRuns(ctx, plan)
   if (out.mode.json) return
-  const rows = selectedSteps(plan).map(stepCells)
+  const rows = selectedSteps(plan).map(out.stdoutIsTerminal ? shownCells : stepCells)
   // The widths of characters take time to load.
   if (out.stdoutIsTerminal) (await import('../terminal/table.js')).printTable(out, [], rows)
   else for (const row of rows) out.line(tabRow(row))

@@ -119,7 +119,7 @@ describe('admin, beside a running service', () => {
     const wide = await keyTable(110)
     expect(wide).toContain(`${head}  ALLOWED IPS  EXPIRES  CREATED     RATE    PREFIX     LAST USED\n`)
     expect(wide).toMatch(
-      /\n2 {3}acme .* 127\.0\.0\.1 {4}never {4}2026-01-01 {2}20\/10s {2}rk_\S{6} {2}now\n$/,
+      /\n2 {3}acme .* 127\.0\.0\.1 {4}never {4}2026-01-01 {2}20\/10s {2}rk_\S{6} {2}2026-01-01\n$/,
     )
     expect(await keyTable(95)).toContain(`${head}  ALLOWED IPS  EXPIRES  RATE    PREFIX     LAST USED\n`)
     expect(await keyTable(60)).toContain(`${head}  EXPIRES  LAST USED\n`)

@@ -76,26 +76,6 @@ describe('the estimate', () => {
     )
   })
 
-  it('of a plan is one line before the first create', async () => {
-    const { run, service } = await createBatch([FOX, HEN])
-    await run(['--only', 'fox'])
-    let before = ''
-    let created = 0
-    const fetch: Fetch = (request) => {
-      if (request.method === 'POST') created++
-      return service.counting(request)
-    }
-    const onStderr = (text: string) => {
-      if (created === 0) before = text
-    }
-    const { stderr } = await run(['--force'], { fetch, onStderr })
-    const plan = '2 runs: 2 to create. Estimate: 0.3 USD\n'
-    expect(before).toBe(plan)
-    expect(stderr.startsWith(plan)).toBe(true)
-    expect((await run([])).stderr).not.toContain('Estimate')
-    expect((await run(['--force', '--quiet'])).stderr).toBe('')
-  })
-
   it('of a batch is that of the runs that it has created, and the journal has that of each', async () => {
     const { run, write, journal, folder } = await createBatch([FOX, HEN])
     await run(['--only', 'fox'])

@@ -2,7 +2,7 @@
 import type { LeftRun, Plan, PlanStep } from '../../batch/plan/index.js'
 import type { Context } from '../context/context.js'
 import { resumeCommand } from '../runs/resume.js'
-import { tabRow } from '../terminal/format.js'
+import { printTable } from '../terminal/table.js'
 import { planRow, writeJobSummary, writeReport } from './ci-reports.js'
 import {
   estimateJson,
@@ -22,10 +22,8 @@ export async function printPlan(ctx: Context, prepared: PreparedBatch): Promise<
   reportPlan(ctx, prepared, out.mode.json)
   warnOfLeftRuns(ctx, plan)
   if (out.mode.json) return
-  const rows = selectedSteps(plan).map(out.stdoutIsTerminal ? shownCells : stepCells)
-  // The widths of characters take time to load.
-  if (out.stdoutIsTerminal) (await import('../terminal/table.js')).printTable(out, [], rows)
-  else for (const row of rows) out.line(tabRow(row))
+  const cells = out.stdoutIsTerminal ? shownCells : stepCells
+  await printTable(out, [], selectedSteps(plan).map(cells))
   for (const note of notesOf(plan)) out.note(note)
   out.note(planLine(ctx, plan, options.limit.prices))
 }

@@ -15,18 +15,24 @@ import { plural } from '../terminal/format.js'
 import { printTable } from '../terminal/table.js'
 import { annotate, MAX_LINE_ANNOTATIONS, writeJobSummary, writeReport } from './ci-reports.js'
 import type { PreparedBatch } from './prepare.js'
-import { cellsOf, estimateJson, estimateNote, planLine, rowJson, stepJson, sumPlan } from './row-text.js'
+import {
+  cellsOf,
+  estimateJson,
+  estimateNote,
+  planLine,
+  rowJson,
+  shownCells,
+  stepJson,
+  sumPlan,
+} from './row-text.js'
 
 export async function printPlan(ctx: Context, prepared: PreparedBatch): Promise<void> {
   const { out } = ctx
   const { plan, options } = prepared
   reportPlan(ctx, prepared, out.mode.json)
-  if (!out.mode.json)
-    await printTable(
-      out,
-      [],
-      selectedSteps(plan).map((step) => cellsOf(step)),
-    )
+  const cells = out.stdoutIsTerminal ? shownCells : cellsOf
+  const rows = selectedSteps(plan).map((step) => cells(step))
+  if (!out.mode.json) await printTable(out, [], rows)
   printNotes(ctx, plan)
   out.note(planLine(ctx, plan, options.limit.prices))
 }
@@ -45,7 +51,7 @@ export function reportPlan(ctx: Context, prepared: PreparedBatch, prints: boolea
   }
   if (prints) for (const each of [...runs, { summary }]) ctx.out.json(each)
   if (options.mode !== 'dry run') writeReport(ctx, flags.report, { runs, summary })
-  const rows = openSteps(plan).map((step) => cellsOf(step))
+  const rows = openSteps(plan).map((step) => shownCells(step))
   writeJobSummary(ctx, { manifest, line: planLine(ctx, plan, prices), rows })
 }
 
@@ -53,7 +59,7 @@ export function reportPlan(ctx: Context, prepared: PreparedBatch, prints: boolea
 export function annotatePlan(ctx: Context, { plan, manifest: { path } }: PreparedBatch): number {
   const open = openSteps(plan)
   for (const step of open.slice(0, MAX_LINE_ANNOTATIONS)) {
-    const [action, title = '', file, reason] = cellsOf(step)
+    const [action, title = '', file, reason] = shownCells(step)
     const message = `${file}: ${action}${reason ? ` (${reason})` : ''}`
     annotate(ctx, { title, message, at: { path, line: step.entry.at.line } })
   }
@@ -191,7 +197,7 @@ export class Report {
     out.note(`${line} (${formatDuration(elapsedMs)})${cost}`)
     const rows = openSteps(plan).map((step) => {
       const { name } = step.entry
-      return cellsOf(step, this.#results.get(name), states.get(name))
+      return shownCells(step, this.#results.get(name), states.get(name))
     })
     writeJobSummary(this.#ctx, { manifest, line: `${line}${cost}`, rows })
     const errors = [...this.#results.values()].flatMap(({ error }) => error ?? [])

@@ -1,5 +1,6 @@
 /** Formats the rows of a batch, what is to be done or became of them, and their estimate: as cells, lines and JSON. Pure. */
 import { outputsOf } from '../../batch/lock/lock.js'
+import { OPEN } from '../../batch/manifest/outputs.js'
 import { isInPlace, type Plan, type PlanStep, type RowAction } from '../../batch/plan/index.js'
 import type { RowResult } from '../../batch/results/rows.js'
 import { amountOf, amountText } from '../../protocol/price.js'
@@ -34,6 +35,14 @@ export function cellsOf(step: PlanStep, row?: RowResult, open?: string): readonl
   const needs = row?.blockedBy && `needs ${row.blockedBy}`
   const state = row?.result ?? open ?? action.do
   return [state, entry.name, row?.made?.file ?? file, error ?? needs ?? reasonOf(action)].map(printable)
+}
+
+const USUAL_EXTENSIONS: Readonly<Record<string, string>> = { image: '.png', video: '.mp4' }
+
+/** Returns the cells for a person: a file whose extension is not known yet has the usual one of its kind. */
+export function shownCells(step: PlanStep, row?: RowResult, open?: string): readonly string[] {
+  const file = step.file.replace(OPEN, USUAL_EXTENSIONS[step.entry.kind ?? ''] ?? '')
+  return cellsOf({ ...step, file }, row, open)
 }
 
 /** All keys are always present. Unknown values are null. */

@@ -14,6 +14,7 @@ import { carryOut, type RunEvent, stopsCreating } from '../../runs/schedule.js'
 import type { Connection, Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
 import type { CostLimit } from '../models/cost-limit.js'
+import type { TransferProgress } from '../terminal/spinner.js'
 import { InOrder, type PrinterOptions, printRun, RunPrinter } from './print-run.js'
 import type { RunRequest } from './request.js'
 import { resumeCommand } from './resume.js'
@@ -26,6 +27,8 @@ export interface Observer {
   readonly policy: Policy
   /** Called with each event, before it is printed. */
   see(event: RunEvent): void
+  /** Called for every chunk of the outputs. */
+  transfer(amount: TransferProgress): void
 }
 
 /** What every command of this process tells the engine. */
@@ -184,7 +187,7 @@ class Downloads {
 
   static async open(
     ctx: Context,
-    { connection, delivery }: CarryOutOptions,
+    { connection, delivery, observer }: CarryOutOptions,
     session: RunsSession,
     view: RunsView,
   ): Promise<Downloads> {
@@ -205,7 +208,10 @@ class Downloads {
         mayReplace: () => overwrite,
         namesFor: async (urls, from) =>
           namer.name(urls.slice(from).map(() => ({ runId: id, kind: known.kind }))),
-        onProgress: (transfer) => view.transfer(id, transfer),
+        onProgress(transfer) {
+          view.transfer(id, transfer)
+          observer?.transfer(transfer)
+        },
       })
       const { files, warnings } = delivered
       if (!sidecar || session.interrupts.first.aborted) return delivered

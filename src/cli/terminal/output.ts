@@ -23,7 +23,7 @@ function levelOf(stream: OutputStream, env: Env, color: boolean): 0 | 1 {
   return stream.isTTY === true && env.TERM !== 'dumb' ? 1 : 0
 }
 
-export interface OutputMode {
+interface OutputMode {
   readonly json: boolean
   readonly quiet: boolean
   readonly debug: boolean
@@ -57,7 +57,7 @@ export interface Terminal extends Io {
   readonly interrupts: Interrupts
 }
 
-export interface OutputOptions {
+interface OutputOptions {
   readonly stdout: OutputStream
   readonly stderr: OutputStream
   readonly mode: OutputMode

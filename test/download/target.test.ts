@@ -11,19 +11,13 @@ describe('where outputs go', () => {
     ['.', { kind: 'folder', folder: '.' }],
     ['new/', { kind: 'folder', folder: 'new/' }],
     ['new/..', { kind: 'folder', folder: 'new/..' }],
-    ['..', { kind: 'folder', folder: '..' }],
     ['{kind}/', { kind: 'folder', folder: '{kind}/' }],
     ['fox', { kind: 'template', template: 'fox' }],
-    ['...', { kind: 'template', template: '...' }],
-    ['fox.', { kind: 'template', template: 'fox.' }],
     ['--', { kind: 'template', template: '--' }],
     ['clips/{id}-{index}.{ext}', { kind: 'template', template: 'clips/{id}-{index}.{ext}' }],
     // Braces without a word in them are text.
     ['{}', { kind: 'template', template: '{}' }],
-    ['{ }', { kind: 'template', template: '{ }' }],
     ['{1}.png', { kind: 'template', template: '{1}.png' }],
-    ['{a,b}.png', { kind: 'template', template: '{a,b}.png' }],
-    ['{.png', { kind: 'template', template: '{.png' }],
   ])('-o %j', (given, target) => {
     expect(parseTarget(given, options)).toEqual(target)
   })
@@ -36,11 +30,8 @@ describe('where outputs go', () => {
   it.each([
     ['{idx}.png', '{idx}', 'Did you mean {id}?'],
     ['{indx}.png', '{indx}', 'Did you mean {index}?'],
-    ['{ID}.png', '{ID}', 'Did you mean {id}?'],
-    ['{ id }.png', '{ id }', 'Did you mean {id}?'],
     ['{index:03}.png', '{index:03}', 'Did you mean {index}?'],
     ['{prompt}/', '{prompt}', '{id} {index} {kind} {name} {ext}'],
-    ['{constructor}', '{constructor}', '{id} {index}'],
     ['{{date}}', '{date}', '{id}'],
   ])('-o %j is a usage error', (given, named, hint) => {
     expect(() => parseTarget(given, options)).toThrow(

@@ -7,13 +7,9 @@ import { temporaryFolder } from '../support/temporary-folder.js'
 describe('the names of files on Windows', () => {
   it.each([
     ['q?.png', 'file names on Windows cannot contain "?"'],
-    ['out\\a*b.png', 'file names on Windows cannot contain "*"'],
     ['out/a:b.png', 'file names on Windows cannot contain ":"'],
-    ['a"b/fox.png', 'file names on Windows cannot contain """'],
-    ['a<b>|.png', 'file names on Windows cannot contain "<"'],
     ['a\u0007.png', 'file names on Windows cannot contain control characters'],
     ['aux.png', 'Windows reserves the name "aux.png" for a device'],
-    ['C:\\out\\NUL', 'Windows reserves the name "NUL" for a device'],
     ['com¹.tar.gz', 'Windows reserves the name "com¹.tar.gz" for a device'],
     ['out./fox.png', 'file names on Windows cannot end with a dot or a space'],
     ['fox.png ', 'file names on Windows cannot end with a dot or a space'],
@@ -23,14 +19,11 @@ describe('the names of files on Windows', () => {
   })
 
   it.each([
-    'fox.png',
     'D:\\é x\\fox.png',
     'c:fox.png',
     '\\\\server\\share\\fox.png',
     '\\\\?\\C:\\out\\fox.png',
     '..\\out/./fox.png',
-    'out/',
-    'auxiliary.png',
     'com10.png',
     '{x}.png',
     'x'.repeat(255),
